@@ -150,7 +150,7 @@ function H.start(opts)
   return H.dir
 end
 
---- Goes on as a new Neovim on the same workspace and state.
+--- Continues as a new Neovim on the same workspace and state.
 ---@param opts { script?: table[], settings?: table, setup?: table }
 function H.again(opts)
   stop()

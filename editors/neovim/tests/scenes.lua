@@ -72,7 +72,7 @@ local proposed = { script = { looked, changed, done }, prompt, hunks(2), '13G' }
 
 local trust = { permissions = { profile = 'trust' }, sandbox = 'off' }
 
---- A scene that goes on where another ends.
+--- A scene that continues where another ends.
 local function from(scene, more)
   local out = vim.deepcopy(scene)
   for key, value in pairs(more) do

@@ -30,7 +30,7 @@ export class Asks implements vscode.Disposable {
     this.open.get(requestId)?.settle(result);
   }
 
-  /** Forgets a question that became moot. */
+  /** Forgets a question that was superseded. */
   withdraw(requestId: string): void {
     const open = this.open.get(requestId);
     open?.settle(open.waiting.kind === 'ask' ? { declined: true } : { cancelled: true });

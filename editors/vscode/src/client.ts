@@ -17,7 +17,7 @@ export type Answer<M extends keyof ServerRequests> = (
   token: vscode.CancellationToken,
 ) => Promise<ServerRequests[M]['result']>;
 
-/** All but agent/editor/open: VS Code tells of changes by itself. */
+/** All but agent/editor/open: VS Code reports changes automatically. */
 export type Answers = { [M in Exclude<keyof ServerRequests, 'agent/editor/open'>]: Answer<M> };
 
 export interface Surroundings {
@@ -81,7 +81,7 @@ export class Daemon implements vscode.Disposable {
     return client.sendRequest<Requests[M]['result']>(method, params);
   }
 
-  /** What is asked meanwhile waits for the new process. */
+  /** Questions asked meanwhile wait for the new process. */
   async restart(): Promise<void> {
     const stopped = this.stop();
     this.starting = stopped.then(() => this.begin());
@@ -97,7 +97,7 @@ export class Daemon implements vscode.Disposable {
     if (!this.client) this.become('stopped');
   }
 
-  /** Tells the daemon that settings changed. Nothing is started for it. */
+  /** Notifies the daemon that settings changed. Nothing is started for it. */
   async configure(): Promise<void> {
     if (this.state !== 'running') return;
     const settings = { agentLsp: this.settings() };
@@ -179,7 +179,8 @@ export class Daemon implements vscode.Disposable {
       documentSelector: [{ scheme: 'file' }, { scheme: 'untitled' }],
       outputChannel: this.around.output,
       traceOutputChannel: this.around.trace,
-      revealOutputChannelOn: RevealOutputChannelOn.Never, // what fails while the daemon goes and comes is for the log; what the user has to know, the panel tells
+      // failures during a restart of the daemon belong in the log; the panel reports what the user has to know
+      revealOutputChannelOn: RevealOutputChannelOn.Never,
       initializationOptions: () => this.settings(),
       connectionOptions: { maxRestartCount: 5 },
       synchronize: {},
@@ -193,7 +194,7 @@ export class Daemon implements vscode.Disposable {
     };
   }
 
-  /** Claims agentLsp, and takes back what the client would draw a second time. */
+  /** Claims agentLsp, and removes what the client would draw a second time. */
   private feature(): StaticFeature {
     return {
       fillClientCapabilities: (capabilities) => {

@@ -116,7 +116,7 @@ export function commandTable(parts: Parts): [string, Run][] {
   return Object.entries(table);
 }
 
-/** What goes wrong stands in the panel; where that is not in view, in a message. */
+/** Errors are shown in the panel or, if that is not in view, in a message. */
 async function tellFailure({ session, panel }: Parts, work: Promise<unknown>): Promise<unknown> {
   try {
     const result = await work;

@@ -1,4 +1,4 @@
-// What goes along with a prompt: selection, diagnostics, mentions, / commands.
+// The context of a prompt: selection, diagnostics, mentions, / commands.
 import * as vscode from 'vscode';
 import type { Daemon } from './client';
 import { diagnosticsOf, rangeOf } from './editor';

@@ -22,7 +22,7 @@ async function diagnostics({ settle }: EditorQueryParams, uri?: vscode.Uri): Pro
   const word = settle && settle.timeoutMs > 0 ? { settled: await settled(settle) } : {};
   if (!uri) return { ...allDiagnostics(), ...word };
   const items = diagnosticsOf(vscode.languages.getDiagnostics(uri));
-  return settle ? { items, ...(items.length > 0 || word.settled === false ? word : {}) } : items; // an empty list may be nobody's
+  return settle ? { items, ...(items.length > 0 || word.settled === false ? word : {}) } : items; // an empty list may come from no server
 }
 
 async function atPosition(operation: string, uri: vscode.Uri, at: vscode.Position): Promise<unknown> {

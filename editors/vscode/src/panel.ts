@@ -1,4 +1,5 @@
-// The panel: a webview that draws what the daemon tells and sends back what the user does. Keeps no conversation.
+// The panel: a webview that draws the daemon's notifications and sends back what the user does. It
+// keeps no conversation.
 import * as vscode from 'vscode';
 import type { FromPanel, ToPanel } from './webview/messages';
 
@@ -50,7 +51,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   /** Shows the panel. Without focus unless the user asked for it. */
   async reveal(focus: boolean): Promise<void> {
     if (focus) {
-      this.focusWhenReady = !this.visible; // its page is made anew, and what is told before its script runs is lost
+      this.focusWhenReady = !this.visible; // its page is created again, and messages before its script runs are lost
       await vscode.commands.executeCommand(`${Panel.id}.focus`);
       this.post({ type: 'focus' });
     } else if (this.view) {
@@ -64,7 +65,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     if (this.view) this.view.badge = count > 0 ? { value: count, tooltip } : undefined;
   }
 
-  /** Sends in order. What comes before the panel's script is ready is told again when it says so, hence dropped. */
+  /** Sends in order. Messages before the panel's script is ready are dropped, because they are sent again when it is. */
   post(message: ToPanel): void {
     if (
       message.type === 'focus' ||

@@ -1,4 +1,5 @@
-// Between the panel and the rest: tells the panel what happens, does what the user does there.
+// Between the panel and the rest: sends events to the panel, and carries out what the user does
+// there.
 import * as vscode from 'vscode';
 import type { Parts } from './commands';
 import { stop } from './stop';

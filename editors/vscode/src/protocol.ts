@@ -1524,7 +1524,7 @@ export interface Requests {
   "agent/files/search": { params: FilesSearchParams; result: FilesSearchResult };
 }
 
-/** What the server tells. */
+/** The server's messages. */
 export interface Notifications {
   "agent/session/updated": SessionUpdated;
   "agent/turn/started": TurnStarted;

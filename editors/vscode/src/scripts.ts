@@ -17,7 +17,7 @@ export function isScript({ languageId, uri }: vscode.TextDocument): boolean {
   return /^(java|type)script(react)?$/.test(languageId) && uri.scheme === 'file';
 }
 
-/** Asks about the present text of a document; nothing where nobody answers, or where the text is another one by then. */
+/** Asks about the present text of a document; nothing without an answer, or if the text has changed by then. */
 export async function wordOn(document: vscode.TextDocument): Promise<Word | undefined> {
   if (!(await vscode.commands.getCommands(true)).includes(ask)) return undefined;
   const { version } = document;
@@ -29,7 +29,7 @@ export async function wordOn(document: vscode.TextDocument): Promise<Word | unde
   return places.sort().join('\n') === shown(document.uri) ? 'agrees' : 'differs';
 }
 
-/** What is shown as the server's, hints aside: those it tells of apart. */
+/** The diagnostics shown for the server, without the hints that it sends separately. */
 export function shown(uri: vscode.Uri): string {
   const own = vscode.languages.getDiagnostics(uri).filter(({ source, severity }) => /^(ts|js|javascript|typescript)$/.test(source ?? '') && severity !== vscode.DiagnosticSeverity.Hint);
   return own.map(({ range, message }) => placed(range.start.line, range.start.character, message)).sort().join('\n');

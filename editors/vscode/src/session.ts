@@ -1,5 +1,5 @@
-// The session of this window: which one it is, what it stands at, and what the user does to it.
-// Its content stays in the daemon; the panel gets it by agent/session/load.
+// The session of this window: which one it is, its state, and what the user does to it. Its content
+// stays in the daemon; the panel gets it by agent/session/load.
 import * as vscode from 'vscode';
 import type { Daemon, NotificationEvent } from './client';
 import type {
@@ -41,7 +41,7 @@ export class SessionControl implements vscode.Disposable {
   readonly onChange = this.changed.event;
   /** Notifications of this session only, replayed ones included. */
   readonly onEvent = this.events.event;
-  /** Fires before the notifications of another (or the same, told again) session. */
+  /** Fires before the notifications of another session (or of the same one, replayed). */
   readonly onSwitch = this.switched.event;
   /** Fires with the id of a stored session after its notifications were replayed. */
   readonly onLoaded = this.loaded.event;
@@ -120,7 +120,7 @@ export class SessionControl implements vscode.Disposable {
     return this.enter(() => this.load(sessionId));
   }
 
-  /** Tells the current session again, after a reload of the panel or a restart of the daemon. */
+  /** Replays the current session, after a reload of the panel or a restart of the daemon. */
   async reload(): Promise<void> {
     await this.guard(
       this.enter(async () => (this.id ? void (await this.load(this.id)) : this.switched.fire())),
@@ -234,7 +234,7 @@ export class SessionControl implements vscode.Disposable {
     return this.prompts.get(id) ?? '';
   }
 
-  /** The item that stands before another one. */
+  /** The item before another one. */
   itemBefore(itemId: string): string | undefined {
     return this.items[this.items.indexOf(itemId) - 1];
   }

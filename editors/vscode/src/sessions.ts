@@ -21,15 +21,15 @@ const buttons = {
 
 const newRow: Row = { label: '$(add) New session', alwaysShow: true, isNew: true };
 
-/** What is listed: the sessions in use, or the archived ones; and the button that leads to the others. */
+/** The contents of the list: the sessions in use, or the archived ones; and the button that leads to the others. */
 const lists = {
   inUse: { title: 'Sessions', other: { iconPath: new vscode.ThemeIcon('archive'), tooltip: 'Show archived sessions' } },
   archived: { title: 'Archived sessions', other: { iconPath: new vscode.ThemeIcon('history'), tooltip: 'Show the sessions in use' } },
 };
 
 /**
- * Rows that keep their place while a search goes on: VS Code names the chosen row by its place, so a list that is laid
- * anew between the user's Enter and its arrival here would open another session. What does not match is hidden by the editor.
+ * Rows keep their position during a search: VS Code names the chosen row by its position, so a list that is laid
+ * out again between the user's Enter and its arrival here would open another session. What does not match is hidden by the editor.
  */
 export class Listing {
   private readonly rows = new Map<string, Row>();
@@ -126,7 +126,7 @@ export class SessionList {
     await this.control.attach(made.sessionId);
   }
 
-  /** Forks at what stands before an item; a session of its own where nothing does. */
+  /** Forks at the item before another one; starts an empty session if there is none. */
   async forkBefore(sessionId: string, itemId: string): Promise<void> {
     const before = this.control.itemBefore(itemId);
     if (before) await this.fork(sessionId, before);

@@ -1,22 +1,23 @@
-// Whether the editor's language servers have spoken of a document's present text. VS Code tells that diagnostics were set, but
-// not by whom and of which version: the first time after a change counts.
+// Whether the editor's language servers have reported on a document's present text. VS Code reports
+// that diagnostics were set, but not by which server or for which version: the first time after a
+// change counts.
 import * as vscode from 'vscode';
 import type { EditorSettle } from './protocol';
 import { isScript, shown, wordOn, type Word } from './scripts';
 
-/** Milliseconds for which nothing more must have been told: other files follow the changed one. */
+/** Milliseconds without a further report: other files follow the changed one. */
 const calm = 250;
 /** Milliseconds after which silence about a clean file counts: some servers do not repeat it. */
 const silence = 1000;
-/** A command of gopls that looks at all files at once; by itself it lets a second pass before the others. */
+/** A command of gopls that checks all files immediately; on its own it waits a second before it checks the others. */
 const lookNow = 'gopls.diagnose_files';
 
-const changed = new Set<string>(); // documents changed since diagnostics of them were told
-const heard = new Set<string>(); // languages of documents that diagnostics were told of
+const changed = new Set<string>(); // documents changed since their last diagnostics
+const heard = new Set<string>(); // languages of documents that had diagnostics
 const mute = new Set<string>(); // languages waited for in vain, until they are heard
 const words = new Map<string, Word>(); // what TypeScript's server answered about documents, of their present text
-const alone = new Set<string>(); // languages of which nobody else spoke, when that was waited for
-const scripts = new Map<string, string>(); // what TypeScript's server had told of a document
+const alone = new Set<string>(); // languages for which no other server answered, when that was waited for
+const scripts = new Map<string, string>(); // what TypeScript's server had reported on a document
 let toldAt = 0;
 let waiting: (() => void)[] = [];
 let watched: vscode.Disposable | undefined;
@@ -49,7 +50,7 @@ function told(uris: readonly vscode.Uri[]): void {
   wake();
 }
 
-/** Whether TypeScript's server told something new; if not, it was somebody else who spoke. */
+/** Whether TypeScript's server reported something new; if not, another server did. */
 function isNews(uri: vscode.Uri): boolean {
   const before = scripts.get(uri.toString()) ?? '';
   const now = shown(uri);
@@ -89,7 +90,7 @@ function isClean({ uri, languageId }: vscode.TextDocument): boolean {
   return word === 'agrees' || vscode.languages.getDiagnostics(uri).length === 0;
 }
 
-/** Whether a silent document is settled by its server's word, with nobody else to wait for. */
+/** Whether a silent document is settled by its server's report, with no other server to wait for. */
 function isSpokenOf({ uri, languageId }: vscode.TextDocument): boolean {
   return words.get(uri.toString()) === 'agrees' && alone.has(languageId);
 }
@@ -97,7 +98,7 @@ function isSpokenOf({ uri, languageId }: vscode.TextDocument): boolean {
 async function open(text: string): Promise<vscode.TextDocument | undefined> {
   const uri = vscode.Uri.parse(text);
   const present = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString());
-  if (!present) stale(uri.toString()); // servers are told of it now
+  if (!present) stale(uri.toString()); // servers get it now
   return present ?? (await Promise.resolve(vscode.workspace.openTextDocument(uri)).catch(() => undefined));
 }
 
@@ -120,7 +121,7 @@ async function lookAtGo(documents: vscode.TextDocument[], timeoutMs: number): Pr
   await Promise.race([looked, delay(timeoutMs)]);
 }
 
-/** Does not wait for the same again, nor for a language that nobody speaks about, nor, if it was waited for long, for others than its server. */
+/** Does not wait for the same document again, nor for a language without a server, nor, after a long wait, for servers other than its own. */
 function giveUp(documents: vscode.TextDocument[], long: boolean): void {
   for (const { uri, languageId } of documents) {
     const word = words.get(uri.toString());

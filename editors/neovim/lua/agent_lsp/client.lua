@@ -13,7 +13,7 @@ local M = {}
 
 local new_api = vim.fn.has('nvim-0.11') == 1
 
---- Crashes in a row after which the daemon is no longer started by itself.
+--- After this many crashes in a row the daemon is no longer started automatically.
 local max_crashes = 3
 
 ---@class agent_lsp.Workspace
@@ -64,7 +64,7 @@ local function folders(ws)
   return out
 end
 
---- The running workspace that a buffer lies in, the innermost of several.
+--- The running workspace that contains a buffer; the innermost of several.
 ---@return agent_lsp.Workspace?
 local function around(buf)
   local name, best, depth = vim.fs.normalize(vim.api.nvim_buf_get_name(buf)), nil, 0
@@ -200,7 +200,7 @@ vim.api.nvim_create_autocmd('LspNotify', {
   callback = function(args)
     local ws = args.data.method == 'workspace/didChangeWorkspaceFolders' and M.by_id(args.data.client_id)
     if ws then
-      vim.schedule(function() -- the client notes its folders after it told of them
+      vim.schedule(function() -- the client updates its folders only after the notification
         for _, buf in ipairs(vim.api.nvim_list_bufs()) do
           attach(ws, buf)
         end
@@ -359,7 +359,8 @@ local function report(err)
   end
 end
 
---- Sends a request; fn gets the error's text or nil, and the result. Without fn an error is told to the user.
+--- Sends a request; fn gets the error's text or nil, and the result. Without fn the user sees an
+--- error.
 ---@param method string
 ---@param params table
 ---@param fn? fun(err: string?, result: any, error?: lsp.ResponseError)
@@ -406,9 +407,9 @@ local function make_session(ws, title)
   end, { workspace = ws })
 end
 
-local shown ---@type string? the session that was told last as the current one
+local shown ---@type string? the session that was last reported as the current one
 
---- Makes a stored session the current one: the daemon tells all of it.
+--- Makes a stored session the current one: the daemon replays it.
 ---@param session string
 ---@param ws agent_lsp.Workspace
 function M.load(session, ws)
@@ -422,7 +423,7 @@ function M.load(session, ws)
   end, { workspace = ws })
 end
 
---- Shows the session of a workspace, if it has one and another is shown: the daemon tells it again.
+--- Shows the session of a workspace, if it has one and another is shown: the daemon replays it.
 ---@param ws agent_lsp.Workspace
 function M.show(ws)
   if not ws.session or shown == ws.session then
@@ -431,8 +432,8 @@ function M.show(ws)
   M.load(ws.session, ws)
 end
 
---- The current session of the workspace, made if there is none, and where requests about it go. That none could be made
---- is told to the user, and to failed.
+--- The current session of the workspace, created if there is none, and where requests about it go.
+--- If none can be created, the user sees why, and failed is called.
 ---@param fn fun(session: string, at: agent_lsp.At)
 ---@param ws? agent_lsp.Workspace
 ---@param failed? fun(err: string)

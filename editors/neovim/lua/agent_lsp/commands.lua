@@ -216,7 +216,7 @@ function M.log()
   end
 end
 
-local models = {} ---@type string[] as the daemon told them last
+local models = {} ---@type string[] as the daemon last listed them
 
 --- Asks for the models, for the next completion: it must not wait.
 local function learn_models()
@@ -237,7 +237,7 @@ local fixed = {
   sessions = { 'resume', 'fork', 'rename', 'archive', 'export', 'delete' },
 }
 
---- Completion of the commands' arguments: words, models, and in what is said to the agent whatever stands behind an @.
+--- Completion of the commands' arguments: words, models, and in prompts whatever follows an @.
 function M.complete(name, lead)
   local words = fixed[name]
   if name == 'model' then

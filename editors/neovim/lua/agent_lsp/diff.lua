@@ -1,5 +1,5 @@
---- Base and proposal of one file side by side in a tab. A proposal that is not in the buffer yet may be edited
---- there; writing it accepts the file's pending hunks with the text as it stands.
+--- Base and proposal of one file side by side in a tab. A proposal that is not in the buffer yet
+--- may be edited there; writing it accepts the file's pending hunks with the edited text.
 local draw = require('agent_lsp.draw')
 local hunks = require('agent_lsp.hunks')
 local log = require('agent_lsp.log')
@@ -86,7 +86,7 @@ local function rows(c)
   return a, a + c[2], b, b + c[4]
 end
 
---- What the edited proposal makes of each hunk, and the edits that lie outside of all hunks.
+--- What the edited proposal makes of each hunk, and the edits outside all hunks.
 ---@param list agent_lsp.Piece[]
 ---@param proposed string[]
 ---@param now string[]
@@ -173,7 +173,7 @@ local function label(text, path)
   vim.wo[0][0].statusline = ' ' .. vim.fn.fnamemodify(path, ':~:.'):gsub('%%', '%%%%')
 end
 
---- What stands above the proposed side: as much of it as there is room for.
+--- The line above the proposed side: as much of it as there is room for.
 function M.hint()
   local room = vim.api.nvim_win_get_width(0) - 1
   for _, text in ipairs({ 'proposed, editable: :w accepts, :tabclose leaves it', 'proposed, editable: :w accepts' }) do

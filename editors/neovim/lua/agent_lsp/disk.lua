@@ -69,7 +69,7 @@ local harmless = { read = true, grep = true, glob = true, lsp = true, plan = tru
 
 local waiting = false
 
---- Whether Neovim reads the buffer again by itself.
+--- Whether Neovim reloads the buffer automatically.
 local function autoread(buf)
   local own = vim.bo[buf].autoread -- nil where the buffer has no value of its own
   if own == nil then

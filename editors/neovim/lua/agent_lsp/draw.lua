@@ -50,8 +50,8 @@ function M.buffer(uri)
   return buf ~= -1 and vim.api.nvim_buf_is_loaded(buf) and buf or nil
 end
 
---- A line as chunks of virtual text, column for column as it would stand in the buffer: tabs become spaces, and what
---- differs from its partner stands out.
+--- A line as chunks of virtual text, column for column as in the buffer: tabs become spaces, and
+--- what differs from its partner is highlighted.
 local function chunks(line, spans, looks)
   local out, column, at = {}, 0, 0
   local function add(text, group)
@@ -73,15 +73,16 @@ local function chunks(line, spans, looks)
   return out
 end
 
---- Whether the lines stand in the buffer at a row.
+--- Whether the buffer has the lines at a row.
 local function stands(buf, row, lines)
   return vim.deep_equal(vim.api.nvim_buf_get_lines(buf, row, row + #lines, false), lines)
 end
 
---- How far from the told place a hunk is looked for, when the buffer has moved on.
+--- How far from its reported range a hunk is searched for, when the buffer has changed since.
 local reach = 500
 
---- The row of a hunk. The told range is for the document's version then; the user may have typed since.
+--- The row of a hunk. The reported range is for the document's version then; the user may have
+--- typed since.
 local function row_of(buf, h, shown)
   local row = math.min(h.range.start.line, vim.api.nvim_buf_line_count(buf))
   if #shown == 0 or h.state == 'stale' or stands(buf, row, shown) then
@@ -103,8 +104,8 @@ local function file_note(file)
   end
   return ({
     create = ' new file',
-    delete = ' the agent wants to delete this file',
-    rename = ' the agent wants to rename this file to ' .. vim.fs.basename(file.newUri or ''),
+    delete = ' the agent proposes to delete this file',
+    rename = ' the agent proposes to rename this file to ' .. vim.fs.basename(file.newUri or ''),
   })[file.op]
 end
 
@@ -170,7 +171,8 @@ local function word_spans(old, new)
   return out
 end
 
---- The sign beside a hunk's lines. It is a mark of its own: a sign also shows on the row where its mark ends.
+--- The sign next to a hunk's lines. It is a mark of its own: a sign also shows on the row where its
+--- mark ends.
 local function sign(buf, first, last, stale, applied)
   if not config.options.review.signs then
     return nil
@@ -338,7 +340,8 @@ function M.rows(buf)
   return out
 end
 
---- Where a hunk stands now: first row and number of lines, by its mark or as the daemon told it.
+--- The present range of a hunk: first row and number of lines, by its mark or as the daemon
+--- reported it.
 ---@param w agent_lsp.Waiting
 ---@return integer row
 ---@return integer lines

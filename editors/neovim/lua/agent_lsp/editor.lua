@@ -21,7 +21,7 @@ local function encoding_of(client_id)
   return c and c.offset_encoding or 'utf-16'
 end
 
---- The diagnostics of a buffer as its servers sent them, ours left out.
+--- The diagnostics of a buffer as its servers sent them, without agent-lsp's own.
 local function diagnostics(buf, encoding)
   local read, uri = position.reader(), vim.uri_from_bufnr(buf)
   local function place(row, byte)
@@ -59,7 +59,7 @@ local function all_diagnostics(encoding)
   return out
 end
 
---- A server that can answer for the buffer, ours left out.
+--- A server that can answer for the buffer, other than agent-lsp.
 local function server(buf, method)
   local clients = vim.lsp.get_clients(method ~= 'workspace/symbol' and { bufnr = buf } or nil)
   for _, c in ipairs(clients) do
@@ -85,7 +85,8 @@ local function await(c, method, params, buf)
   return result
 end
 
---- The parameters of a query with its position as the server c counts, and its answer as ours does.
+--- The parameters of a query with its position as the server c counts, and its answer as agent-lsp
+--- counts.
 local function translated(c, p, encoding, ask)
   local there = position.convert(vim.deepcopy(p.position), p.uri, encoding, c.offset_encoding)
   local result, err = ask(there)
@@ -188,7 +189,7 @@ M.handlers['agent/editor/save'] = function(_, p)
   return res
 end
 
---- Shows a place in the windows that already show the file; the focus stays where it is.
+--- Shows a position in the windows that already show the file; the focus stays where it is.
 M.handlers['agent/editor/reveal'] = function(_, p)
   local wins = vim.fn.win_findbuf(vim.uri_to_bufnr(p.uri))
   for _, win in ipairs(wins) do

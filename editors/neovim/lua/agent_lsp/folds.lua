@@ -17,7 +17,7 @@ function M.unfold(item, row)
   item.folded = nil
 end
 
---- Closes an item's fold in the windows that have none of it yet.
+--- Closes an item's fold in the windows that do not have it yet.
 ---@param item agent_lsp.PanelItem
 ---@param row integer
 ---@param windows integer[]
@@ -33,8 +33,9 @@ function M.fold(item, row, windows)
   end
 end
 
---- Runs fn without conceal in the transcript's windows: from 0.11 on Neovim parses each line that is set there at once,
---- for lines that conceal hides, which costs a hundred times what setting them does.
+--- Runs fn without conceal in the transcript's windows: from 0.11 on Neovim parses each line when
+--- it is set there, to find the lines that conceal hides, which costs a hundred times as much as
+--- setting them.
 ---@param windows integer[]
 ---@param fn fun()
 function M.without_conceal(windows, fn)

@@ -1,7 +1,8 @@
---- Whether the editor's language servers have spoken of a buffer's present text. Neovim's diagnostics do not say of
---- which text they are, so an answer about them waits, bounded, until each server did:
+--- Whether the editor's language servers have reported on a buffer's present text. Neovim's
+--- diagnostics do not say to which text they belong, so an answer about them waits, for a limited
+--- time, until each server has:
 ---
---- - one that can be asked (pull diagnostics, or gopls's command that looks at all at once) has answered;
+--- - one that can be asked (pull diagnostics, or gopls's command that checks all files) has answered;
 --- - one that publishes with versions has published for the present one, or a newer;
 --- - one that publishes without has published since the agent changed the text, or keeps silent: some do not repeat
 ---   that a file is clean.
@@ -18,7 +19,8 @@ local silence = 1000
 --- The same of one that was never heard: it may publish nothing at all.
 local never_heard = 250
 
---- A command by which gopls looks at all files at once; by itself it lets a second pass before the others.
+--- A command by which gopls checks all files immediately; on its own it waits a second before it
+--- checks the others.
 local look_now = 'gopls.diagnose_files'
 
 ---@class agent_lsp.Awaited what a server shall still speak of
@@ -34,7 +36,7 @@ local calm_at = 0 -- when what servers published last may be taken for all
 ---@field co thread
 local waiting = {} ---@type agent_lsp.Waiter[]
 
---- The servers of a buffer, ours left out.
+--- The servers of a buffer, without agent-lsp.
 ---@param buf integer
 local function servers(buf)
   return vim.tbl_filter(function(c)
@@ -76,7 +78,7 @@ function M.expect(buf)
   end
 end
 
---- Notes what servers have not spoken of yet in a buffer, whoever wrote it.
+--- Notes which servers have not reported on a buffer's text yet, whatever changed it.
 ---@param buf integer
 local function expect_if_behind(buf)
   local name = vim.api.nvim_buf_get_name(buf)
@@ -247,7 +249,8 @@ end
 local method = 'textDocument/publishDiagnostics'
 local stock = vim.lsp.handlers[method]
 
---- The stock handler, with an ear for versions: the diagnostics that Neovim keeps have none.
+--- The stock handler, which also notes the versions: the diagnostics that Neovim keeps have no
+--- version.
 vim.lsp.handlers[method] = function(err, params, ctx, conf) -- luacheck: ignore 122
   local c = vim.lsp.get_client_by_id(ctx.client_id)
   if params and c and c.name ~= 'agent_lsp' then

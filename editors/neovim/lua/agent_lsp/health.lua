@@ -1,7 +1,8 @@
 --- :checkhealth agent_lsp
 local M = {}
 
---- What the daemon says of itself: lines, of which one that begins with "next:" says what to do about those before.
+--- The daemon's own report: lines, of which one that begins with "next:" says what to do about
+--- those before it.
 local function tell(text, ready)
   local h = vim.health
   local lines = vim.split(vim.trim(text), '\n')

@@ -130,7 +130,7 @@ local function uris_of(p)
   return vim.tbl_map(M.uri, p.files)
 end
 
---- The files of a proposal as it is told, and as it was before: one may have another name now.
+--- The files of a proposal as reported now and before: one may have another name now.
 local function uris_of_both(p)
   local out = uris_of(p)
   for _, uri in ipairs(proposals[p.proposalId] and uris_of(proposals[p.proposalId]) or {}) do
@@ -148,7 +148,7 @@ local function drop(id)
   end, order)
 end
 
---- Takes a proposal as it is now; one without pending hunks is let go of.
+--- Stores a proposal as it is now; one without pending hunks is dropped.
 ---@param p agent_lsp.Proposal
 ---@param client_id? integer
 function M.take(p, client_id)
@@ -180,7 +180,8 @@ events.on('proposal/closed', function(params)
   changed(uris)
 end)
 
---- A daemon that ended takes its proposals along; its successor tells those that still wait.
+--- A daemon that ended takes its proposals with it; its successor reports those that are still
+--- pending.
 events.on('exit', function(params)
   local uris = {}
   for id, owner in pairs(owners) do

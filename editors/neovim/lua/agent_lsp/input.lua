@@ -33,7 +33,7 @@ function M.about(range)
   end
 end
 
---- What stands above the input: what the prompt is about, and the keys.
+--- The line above the input: what the prompt is about, and the keys.
 function M.hint()
   local what = about and 'about ' .. about.name or ''
   local once = require('agent_lsp.once').text()
@@ -46,7 +46,7 @@ function M.hint()
   return (what ~= '' and ' %#AgentLspKey#' .. what:gsub('%%', '%%%%') or '') .. ' %#AgentLspMeta#' .. keys
 end
 
---- A steer has no place for a selection: the lines go along as content.
+--- A steer has no field for a selection: the lines are sent as content.
 local function with_lines(prompt, lines)
   if not lines then
     return prompt
@@ -67,7 +67,8 @@ local function put(prompt)
   end
 end
 
---- What could not be sent stands in the input again, unless the next prompt is being written there.
+--- Text that could not be sent returns to the input, unless the user is writing the next prompt
+--- there.
 local function unless_sent(prompt, lines)
   return function(err)
     if err and vim.api.nvim_buf_is_valid(buffer) and text() == '' then
@@ -188,7 +189,8 @@ local function complete_at()
   end)
 end
 
---- Whether the menu shows what the user went to, or offers something else than what stands there already.
+--- Whether the menu shows what the user selected, or offers something other than the text that is
+--- there already.
 local function offers()
   if vim.fn.pumvisible() == 0 or chose then
     return chose and vim.fn.pumvisible() == 1
@@ -202,7 +204,8 @@ local function offers()
   return chosen ~= nil and not vim.endswith(before, chosen.word)
 end
 
---- The menu inserts nothing before it is told to, whatever the user's own completeopt is: who types on, types on.
+--- The menu inserts nothing until the user chooses, whatever their own completeopt is: typing
+--- continues undisturbed.
 local function quiet_menu(buf)
   local wanted = 'menuone,noinsert'
   if vim.api.nvim_get_option_info2('completeopt', {}).global_local then

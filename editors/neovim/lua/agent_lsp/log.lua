@@ -1,4 +1,4 @@
---- The plugin's log, beside Neovim's own.
+--- The plugin's log, next to Neovim's own.
 local M = {}
 
 M.path = vim.fn.stdpath('log') .. '/agent-lsp.log'
@@ -42,8 +42,8 @@ local function tell_short(text, level)
   vim.api.nvim_echo({ { line .. hint, groups[level] } }, true, {})
 end
 
---- An error stays in the panel where that is open: below the windows the next key takes it away, and while a prompt is
---- written the word for the mode stands there.
+--- An error stays in the panel if that is open: below the windows the next key would remove it, and
+--- while the user writes a prompt the mode is shown there.
 local function in_panel(text)
   local panel = package.loaded['agent_lsp.panel']
   if panel and panel.is_open() then
@@ -51,7 +51,7 @@ local function in_panel(text)
   end
 end
 
---- Tells the user. Errors also go to the log, and into the panel.
+--- Shows a message to the user. Errors also go to the log, and into the panel.
 ---@param text string
 ---@param level? integer vim.log.levels
 function M.tell(text, level)

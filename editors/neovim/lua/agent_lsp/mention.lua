@@ -4,7 +4,7 @@ local editor = require('agent_lsp.editor')
 
 local M = {}
 
---- A path as it is shown: relative to the workspace where it lies in it.
+--- A path as it is shown: relative to the workspace that contains it.
 local function shown(path)
   local root = client.root()
   return vim.startswith(path, root .. '/') and path:sub(#root + 2) or path
@@ -120,7 +120,7 @@ function M.at_once(query)
   return out
 end
 
---- Completions of what stands behind an @.
+--- Completions of what follows an @.
 ---@param query string
 ---@param done fun(words: table[])
 function M.complete(query, done)

@@ -59,7 +59,8 @@ end
 
 local current = { lines = {}, marks = {}, places = {}, files = {} } ---@type agent_lsp.Sections
 
---- Highlights are put on as lines come into view: a review of thousands of hunks opens at once.
+--- Highlights are added as lines come into view, so that a review of thousands of hunks opens
+--- immediately.
 vim.api.nvim_set_decoration_provider(ns, {
   on_win = function(_, _, buf, top, bottom)
     if buf ~= buffer then

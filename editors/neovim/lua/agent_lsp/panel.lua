@@ -180,7 +180,7 @@ local function stop_subagent()
   client.request('agent/abort', { sessionId = transcript.session, itemId = call.id })
 end
 
---- Pins the message that the row belongs to, or gives it back to what may be left out.
+--- Pins the message at the row, or unpins it.
 local function pin()
   local here = transcript.at(vim.api.nvim_win_get_cursor(0)[1] - 1)
   if not here or here.data.type ~= 'userMessage' or here.depth > 0 then
@@ -189,7 +189,7 @@ local function pin()
   client.request('agent/session/update', { sessionId = transcript.session, [here.data.pinned and 'unpin' or 'pin'] = { here.id } })
 end
 
---- Goes on after a turn that was stopped or failed, or with what is queued.
+--- Continues after a turn that was stopped or failed, or with the queue.
 local function go_on()
   if transcript.session and state.status == 'idle' then
     client.request('agent/continue', { sessionId = transcript.session })
@@ -325,7 +325,7 @@ function M.open()
   vim.defer_fn(transcript.stay, 20) -- how wide its text is it knows when it was drawn
 end
 
---- Hides the panel of this tab. Where nothing else is in the tab an empty window takes its place.
+--- Hides the panel of this tab. If nothing else is in the tab, an empty window replaces it.
 function M.close()
   local mine = vim.tbl_filter(function(win)
     return win ~= -1
@@ -368,7 +368,7 @@ end)
 events.on('turn/started', function(p)
   if transcript.ours(p) then
     state.failure = nil
-    state.broken = true -- until it is completed: a crash tells no end
+    state.broken = true -- until it is completed: a crash reports no end
   end
 end)
 

@@ -14,13 +14,13 @@ local max_size = 1024 * 1024
 local kept = {} ---@type integer[]
 local adopt ---@type fun(buf: integer)?
 
---- Whether a buffer was loaded by load and is still not the user's.
+--- Whether a buffer was loaded by load and the user has not opened it since.
 ---@param buf integer
 function M.is(buf)
   return vim.tbl_contains(kept, buf)
 end
 
---- Calls fn with each buffer that becomes the user's.
+--- Calls fn with each buffer that the user opens.
 ---@param fn fun(buf: integer)
 function M.on_adopt(fn)
   adopt = fn
@@ -43,7 +43,7 @@ local function give(buf)
   end
 end
 
---- The running server of the editor that such a file belongs to, ours left out.
+--- The running server of the editor for such a file, other than agent-lsp.
 local function server_for(path, filetype)
   for _, c in ipairs(vim.lsp.get_clients()) do
     local root = c.name ~= 'agent_lsp' and c.config.root_dir

@@ -27,7 +27,7 @@ local function forget(entry)
   events.emit('pending', { count = #pending })
 end
 
---- Moot requests: their answer no longer matters, but each gets one.
+--- Superseded requests: their answer no longer matters, but each gets one.
 local function settle(predicate)
   for _, entry in ipairs(pending) do
     if predicate(entry) then
@@ -162,7 +162,7 @@ function M.is_multi(entry)
   return entry.kind == 'question' and entry.params.multi == true and #(entry.params.options or {}) > 0
 end
 
---- What stands behind a choice: the rule that it makes, or its description.
+--- The text after a choice: the rule that it makes, or its description.
 local function aside(kind, o)
   if kind == 'permission' then
     if o.pattern and o.pattern:find('^bash%(=') then

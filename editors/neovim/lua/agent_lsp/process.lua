@@ -1,6 +1,7 @@
---- The daemon's process, framed by Neovim's own client, in two respects politer: a daemon that refuses to start says
---- why (Neovim shows a stack trace and leaves the process there), and of one that ends only the plugin tells (Neovim
---- shows two lines more, and with them a prompt for a key in the middle of typing).
+--- The daemon's process, framed by Neovim's own client, with two improvements: if a daemon refuses
+--- to start, the user sees why (Neovim shows a stack trace and leaves the process running), and if
+--- one ends, only the plugin reports it (Neovim shows two lines more, and with them a prompt for a
+--- key in the middle of typing).
 local M = {}
 
 ---@class agent_lsp.Process what becomes of it
@@ -29,7 +30,8 @@ local function guarded(rpc, process)
   end
 end
 
---- The function that vim.lsp.start takes in the place of a command, and what will be known of the process.
+--- The function that vim.lsp.start takes instead of a command, and a table that it fills with facts
+--- about the process.
 ---@param cmd string[]
 ---@param env? table<string, string> added to Neovim's own environment
 ---@param cwd string its working directory

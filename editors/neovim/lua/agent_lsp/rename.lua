@@ -1,8 +1,9 @@
 --- Buffers that get another name, by :saveas, :file or a language server's rename.
 ---
---- Neovim tells language servers of the new name only when the buffer is written, and never that a file was renamed.
---- To the daemon the new document is open and the old one closed at once; what waits for the old file goes along
---- where that is gone, and stays with it where it still exists.
+--- Neovim sends language servers the new name only when the buffer is written, and never that a
+--- file was renamed. The daemon gets the new document as open and the old one as closed
+--- immediately; pending changes to the old file move to the new name if the file is gone, and stay
+--- with it if it still exists.
 local lsp = require('agent_lsp.lsp')
 
 local M = {}
@@ -47,7 +48,8 @@ vim.api.nvim_create_autocmd('BufFilePre', {
   end,
 })
 
---- Tells a client of a buffer's new name. The new document comes first: it is the same text, and never neither is open.
+--- Notifies a client of a buffer's new name. The new document comes first: it is the same text, and
+--- one of the two is always open.
 local function tell(c, buf, was, belongs)
   if belongs then
     open(c, buf)

@@ -114,7 +114,8 @@ function M.time(iso)
   return os.date('%Y-%m-%d %H:%M', told - east + os.difftime(told, os.time(utc)))
 end
 
---- A fence that no line of the text ends. What stands in it is shown as it is: Markdown would hide parts of it.
+--- A fence that no line of the text ends. Its contents are shown as they are: Markdown would hide
+--- parts of them.
 ---@param lines string[]
 function M.fence(lines)
   local longest = 5
@@ -265,7 +266,7 @@ local function notice(item)
   return { lines = out, group = group, whole = true }
 end
 
---- Tools whose time is that of a person who thinks.
+--- Tools whose time is the user's thinking time.
 local waits = { ask_user = true, present_plan = true }
 
 local function duration(d)
@@ -281,7 +282,7 @@ local function code(d)
   return d.status == 'completed' and type(n) == 'number' and n ~= 0 and ('  exit code %d'):format(n) or ''
 end
 
---- What a call does; while the user is asked about it, which is told in full below, not twice.
+--- What a call does, without the part that the question below it shows in full.
 local function title_of(d)
   local label = d.label and d.label ~= '' and d.label or d.name or ''
   if require('agent_lsp.permission').asks_about(d) then

@@ -123,7 +123,7 @@ local function let_go(proposal, decisions)
   return out
 end
 
---- Reads what was made into the buffers that were let go of; that opens them to the daemon again.
+--- Reads the result into the buffers that were released; that opens them in the daemon again.
 local function take_back(buffers)
   for _, buf in ipairs(buffers) do
     if vim.api.nvim_buf_is_loaded(buf) and not vim.bo[buf].modified then
@@ -172,7 +172,7 @@ function M.resolve(proposal, decisions, fn)
   end, { workspace = hunks.workspace(proposal) })
 end
 
---- The hunks of the current buffer that lie in a range of lines.
+--- The hunks of the current buffer in a range of lines.
 ---@param first integer one-based
 ---@param last integer
 local function in_range(first, last)

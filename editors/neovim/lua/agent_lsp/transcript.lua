@@ -158,7 +158,7 @@ local function append(item)
   local last = vim.api.nvim_buf_get_lines(M.buf, row, row + 1, false)[1]
   local lines = render.lines(last .. more)
   set_lines(row, row + 1, lines)
-  vim.api.nvim_buf_set_extmark(M.buf, marks, first, 0, { id = item.mark }) -- a mark on a replaced line would go along
+  vim.api.nvim_buf_set_extmark(M.buf, marks, first, 0, { id = item.mark }) -- it would move with a replaced line
   item.lines = item.lines + #lines - 1
 end
 
@@ -215,7 +215,7 @@ function M.follow(win)
   end)
 end
 
---- The windows whose cursor stands at the end: they go along with what comes.
+--- The windows whose cursor is at the end: they follow the stream.
 local function following()
   local last = M.buf and vim.api.nvim_buf_is_valid(M.buf) and vim.api.nvim_buf_line_count(M.buf) - footer.lines - 1
   return vim.tbl_filter(function(win)
@@ -288,7 +288,7 @@ M.touch = touch
 
 footer = { id = '', data = {}, text = '', parts = {}, output = '', depth = 0, done = false, lines = 0 }
 
---- Sets what stands below all items: a function that gives the look.
+--- Sets what is drawn below all items: a function that returns the look.
 ---@param look fun(): agent_lsp.Look
 function M.set_footer(look)
   footer.look = look
@@ -331,14 +331,14 @@ function M.is_cut()
   return last ~= nil and (last.data.type ~= 'assistantMessage' or last.data.status ~= nil)
 end
 
---- What is told below an empty transcript goes with its first item.
+--- The text below an empty transcript disappears with its first item.
 local function touch_first()
   if #items.list == 1 then
     touch(footer)
   end
 end
 
---- Takes an item as the daemon tells it.
+--- Adds or updates an item from the daemon.
 ---@param data agent_lsp.Item
 ---@param done boolean
 function M.take(data, done)
@@ -387,7 +387,7 @@ function M.change(item, text)
   touch(item)
 end
 
---- What ran when the daemon died will not go on.
+--- Marks what was running when the daemon died as interrupted.
 function M.interrupt()
   for _, item in ipairs(items.interrupt()) do
     touch(item)
@@ -419,7 +419,7 @@ function M.at(row)
   return found
 end
 
---- Whether a row lies below all items, where it is told what waits.
+--- Whether a row is below all items, in the list of what is waiting.
 ---@param row integer zero-based
 function M.in_footer(row)
   return footer.mark ~= nil and row >= row_of(footer)

@@ -165,7 +165,7 @@ io.stdout:write('there, ', status)
 vim.cmd('qa!')
 ]]
   )
-  -- Built by `make build` it lies beside the plugin, else it is on PATH.
+  -- `make build` puts it next to the plugin; otherwise it is on PATH.
   vim.fn.mkdir(dir .. '/bin', 'p')
   vim.uv.fs_symlink(H.bin, dir .. '/bin/agent-lsp')
   H.write(dir .. '/script.jsonl', vim.json.encode({ expect = { lastUser = 'hello' }, text = 'Hello.' }) .. '\n')
@@ -233,7 +233,8 @@ if vim.env.VIM_PLUG then
 end
 
 H.case('installed by lazy.nvim', function()
-  -- lazy.nvim itself is not here. It runs build, puts the clone into the runtimepath, sources what lies in its plugin/, and calls config.
+  -- lazy.nvim itself is not installed here. It runs build, adds the clone to the runtimepath,
+  -- sources the files in its plugin/, and calls config.
   local spec = assert(loadstring('return ' .. snippet('lazy.nvim')))()
   H.equal({ spec.lazy, built(spec.build) }, { false, true })
   installed(('local spec = %s\nvim.opt.rtp:prepend(%q)\nspec.config({ dir = %q })'):format(snippet('lazy.nvim'), repo, repo))
@@ -254,7 +255,7 @@ H.case('installed as a package', function()
   vim.fn.mkdir(home .. '/.local/share/nvim', 'p')
   local done = vim.system({ 'sh', '-ec', script }, { env = env, text = true }):wait(H.deadline)
   H.equal(done.code, 0, done.stderr)
-  installed(('vim.opt.packpath:prepend(%q)'):format(home .. '/.local/share/nvim/site')) -- where Neovim looks by itself
+  installed(('vim.opt.packpath:prepend(%q)'):format(home .. '/.local/share/nvim/site')) -- Neovim's default
 end)
 
 H.case('installed by pathogen', function()

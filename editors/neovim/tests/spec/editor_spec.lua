@@ -142,7 +142,7 @@ H.case("the editor's own gopls answers each question, of unsaved text too, and t
   S.stop()
 end)
 
---- A server in Neovim that knows the symbols of each document that it is told of.
+--- A server in Neovim that knows the symbols of each document that it has open.
 local function symbol_server(seen)
   return function(dispatchers)
     local closing = false

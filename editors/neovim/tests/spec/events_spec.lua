@@ -58,7 +58,7 @@ local function turn_with_hunks()
   H.equal(H.turn().status, 'completed')
 end
 
---- A permission that nobody needs to give any more.
+--- A permission question that has been withdrawn.
 local function aborted_permission()
   vim.cmd('AgentPrompt make it')
   H.wait('the permission', function()

@@ -1,5 +1,6 @@
---- Diagnostics are told when the editor's servers have spoken of the present text: those that publish with versions,
---- without, those that are asked, and none.
+--- Diagnostics are sent when the editor's servers have reported on the present text: those that
+--- publish with versions, those that publish without, those that are asked, and the case without a
+--- server.
 local H = require('harness')
 local S = require('servers')
 
@@ -54,7 +55,7 @@ local function diagnostics_server(capabilities)
   return control
 end
 
---- Asks as the daemon does; gives a function that tells the answer once it is there.
+--- Asks as the daemon does; returns a function that gives the answer once it is there.
 local function ask(params)
   local answer
   local ctx = { client_id = require('agent_lsp.client').running().id }

@@ -109,7 +109,7 @@ H.case('the menu behind an @ inserts nothing unasked: typing goes on, <Tab> take
   keys('@cart.go')
   menu('@cart.go')
   wait_input('@cart.go')
-  keys('<CR>') -- the word stands there already
+  keys('<CR>') -- the word is there already
   wait_seen('turn/completed', 2)
   keys('<Up><Up>')
   wait_input('look at @cart_test.go and @cart_test.go')
@@ -321,7 +321,7 @@ H.case('with one status line and no command line what is told asks for no key, a
   wait_panel(false)
   lua([[require('agent_lsp.log').tell('a short word')]])
   keys('2G:AgentAccept<CR>')
-  wait_seen('turn/completed', 1) -- told too: the panel is hidden
+  wait_seen('turn/completed', 1) -- also shown as a message: the panel is hidden
   wait_line(2, 'TWO')
   keys(':AgentToggle<CR>')
   wait_panel(true)

@@ -37,7 +37,8 @@ end)
 H.case('commands, patterns and messages are shown letter by letter, whatever Markdown would make of them', function()
   H.start({
     settings = { sandbox = 'off' },
-    script = { H.call('bash', { command = 'rm *a* _b_ `c` ``````' }), { text = 'So.\n```go\nunclosed' }, { text = 'Then *this*.' } }, -- a text that breaks off is asked to go on
+    -- the model is asked to continue a text that breaks off
+    script = { H.call('bash', { command = 'rm *a* _b_ `c` ``````' }), { text = 'So.\n```go\nunclosed' }, { text = 'Then *this*.' } },
   })
   vim.cmd('AgentPrompt remove *a* and _b_')
   H.wait('the question', function()

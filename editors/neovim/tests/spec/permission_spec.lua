@@ -221,7 +221,7 @@ H.case('of a question that takes several answers keys mark them and <CR> sends t
   H.choose(2, 1, 3, 1, 'Send')
   local first = request()
   vim.api.nvim_feedkeys('\r', 'xt', false)
-  vim.cmd('AgentToggle') -- hidden, the next one is asked by vim.ui.select where the user wants it
+  vim.cmd('AgentToggle') -- hidden, the next one uses vim.ui.select if the user's settings say so
   H.wait('the second question', function()
     return request() ~= first
   end)

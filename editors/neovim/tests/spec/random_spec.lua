@@ -1,5 +1,6 @@
---- Random edits, decisions and typing in between, each checked against what must stand in the buffer then.
---- The rounds are the same each time. A failing one is named: SEED=n editors/neovim/tests/run.sh random; others: SEED=n ROUNDS=m.
+--- Random edits, decisions and typing in between, each checked against the expected text of the
+--- buffer. The rounds are the same each time. A failing one is named: SEED=n
+--- editors/neovim/tests/run.sh random; others: SEED=n ROUNDS=m.
 local H = require('harness')
 
 local seed = tonumber(vim.env.SEED)
@@ -43,7 +44,7 @@ local function round(n)
     end
   end
   while #changes > 0 do
-    local typed = 5 * math.random(0, 11) + math.random(2, 3) -- never beside a hunk
+    local typed = 5 * math.random(0, 11) + math.random(2, 3) -- never next to a hunk
     local row = row_of(typed)
     vim.api.nvim_buf_set_text(buf, row - 1, 0, row - 1, 0, { ('𝄞 typed %d'):format(#changes), '' })
     lines[typed] = lines[typed]:gsub('line ', ('𝄞 typed %d\nline '):format(#changes))

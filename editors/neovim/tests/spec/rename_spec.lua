@@ -33,7 +33,7 @@ local function marks(buf)
   return #vim.api.nvim_buf_get_extmarks(buf, require('agent_lsp.draw').namespace, 0, -1, {})
 end
 
---- Which files the pending hunks are of, as the daemon tells it.
+--- The files that have pending hunks, as the daemon reports them.
 local function files()
   local out = {}
   for _, uri in ipairs(require('agent_lsp.hunks').uris()) do

@@ -12,7 +12,7 @@ H.case('sessions are listed, resumed, renamed, forked, exported and deleted', fu
   vim.cmd('AgentPrompt tell me of apples')
   H.equal(H.turn().status, 'completed')
   vim.cmd('AgentNew')
-  vim.cmd('AgentPrompt tell me of pears') -- at once: it goes to the new session
+  vim.cmd('AgentPrompt tell me of pears') -- without waiting: it goes to the new session
   H.equal(H.turn(2).status, 'completed')
   H.choose('apples')
   vim.cmd('AgentSessions')
@@ -459,7 +459,7 @@ local function processes(text)
 end
 
 H.case(':qa in mid-turn leaves no process', function()
-  local number = ('86417.%d'):format(vim.uv.os_getpid()) -- another run beside this one has processes too
+  local number = ('86417.%d'):format(vim.uv.os_getpid()) -- a concurrent run has processes too
   H.start({
     settings = { permissions = { profile = 'trust' }, sandbox = 'off' },
     script = { H.call('bash', { command = 'exec sleep ' .. number }) },

@@ -1,4 +1,4 @@
---- The Lua that the pages show and that no other spec runs, as it stands there.
+--- The Lua that the pages show and that no other spec runs, unchanged.
 local H = require('harness')
 
 local repo = vim.fs.dirname(vim.fs.dirname(H.plugin))

@@ -83,7 +83,7 @@ local function longest_stall(wait)
   return longest
 end
 
---- How long the same text takes in a window like the panel's when it is set at once.
+--- How long the same text takes in a window like the panel's when it is set in one call.
 local function at_once(lines)
   local worst = 0
   for _ = 1, 3 do

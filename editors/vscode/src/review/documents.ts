@@ -65,7 +65,7 @@ export class SideDocuments implements vscode.TextDocumentContentProvider, vscode
     return isSide(uri) ? vscode.Uri.parse(sideOf(uri).file) : uri;
   }
 
-  /** Where the undecided hunks stand in a document: in a side of a diff elsewhere than in the file. */
+  /** The ranges of the undecided hunks in a document: in a side of a diff they differ from the file's. */
   async marksIn(uri: vscode.Uri): Promise<Mark[]> {
     if (!isSide(uri)) return this.proposals.hunksOf(uri).map(({ mark }) => mark);
     const pending = await this.pending(uri);

@@ -6,7 +6,7 @@ export interface Change {
   text: string;
 }
 
-/** A hunk with its place as it is now. */
+/** A hunk with its present range. */
 export interface Mark {
   hunk: Hunk;
   range: Range;
@@ -116,7 +116,7 @@ export interface Sides {
   baseMarks: Mark[];
 }
 
-/** Both sides of a file's pending hunks, from the text as it is now and where the hunks stand in it. */
+/** Both sides of a file's pending hunks, from the present text and the hunks' ranges in it. */
 export function sidesOf(text: string, file: ProposalFile, marks: Mark[]): Sides {
   if (file.op === 'create') return whole('', marks[0]?.hunk.newText ?? '', marks);
   if (file.op === 'delete') return whole(marks[0]?.hunk.oldText ?? text, '', marks);

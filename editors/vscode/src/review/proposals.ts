@@ -1,4 +1,5 @@
-// The proposals that wait for the user, as the daemon told them, and where their hunks stand in the buffers now.
+// The proposals that wait for the user, as the daemon reported them, and the present ranges of
+// their hunks in the buffers.
 import * as vscode from 'vscode';
 import type { Daemon } from '../client';
 import type { Decision, Proposal, ProposalFile } from '../protocol';
@@ -71,7 +72,7 @@ export class Proposals implements vscode.Disposable {
     return this.files().reduce((n, { proposal, file, marks }) => n + (proposal.sessionId === sessionId && file.placement === 'proposed' ? marks.length : 0), 0);
   }
 
-  /** The files that wait; of one proposal or one session, if named. What is not told of yet is asked for: its question may be shown before it. */
+  /** The pending files; of one proposal or one session, if given. Proposals that are not known yet are fetched: their question may be shown first. */
   async waiting({ proposalId, sessionId }: ProposalRef = {}): Promise<PendingFile[]> {
     const wanted = () => this.files().filter(({ proposal }) => (proposalId ?? proposal.proposalId) === proposal.proposalId && (sessionId ?? proposal.sessionId) === proposal.sessionId);
     if (wanted().length === 0 && this.daemon.state === 'running') await this.refresh();
@@ -104,7 +105,7 @@ export class Proposals implements vscode.Disposable {
     return proposal && file ? this.pendingFile(proposal, file) : undefined;
   }
 
-  /** Asks the daemon for what is pending, after it was started anew. */
+  /** Asks the daemon for what is pending, after a restart. */
   async refresh(): Promise<void> {
     const { proposals } = await this.daemon.request('agent/proposal/list', {});
     this.byId.clear();
@@ -113,7 +114,7 @@ export class Proposals implements vscode.Disposable {
     this.changed.fire();
   }
 
-  /** Decides hunks. What the daemon could not carry out is told to the user. */
+  /** Decides hunks. The user sees what the daemon could not carry out. */
   async resolve(proposalId: string, decisions: Decision[], comment?: string): Promise<boolean> {
     const keys = decisions.map(({ hunkId }) => `${proposalId} ${hunkId}`);
     for (const k of keys) this.deciding.add(k);

@@ -1,5 +1,6 @@
-// What a screen reader is told unasked: short, once, in the order in which it happened. The conversation itself is read on
-// request: a stream that is announced as it grows would never be silent.
+// Announcements to a screen reader: short, once, in the order in which things happened. The
+// conversation itself is read on request: a stream that is announced as it grows would never be
+// silent.
 import { h } from './dom';
 import type { AgentEvent, Waiting } from './messages';
 import { sentence } from './model';
@@ -9,7 +10,7 @@ const spoken = 600;
 
 const endings: Record<string, string> = { completed: 'The agent is done.', aborted: 'Stopped.', interrupted: 'Stopped.' };
 
-/** What a notification is worth saying; nothing for most, and nothing for what is told again. */
+/** The announcement for a notification; nothing for most, and nothing for replayed ones. */
 export function announcement(event: AgentEvent): string {
   if ('replay' in event.params && event.params.replay) return '';
   if (event.method === 'agent/turn/started') return 'The agent works.';

@@ -5,7 +5,7 @@ import type { Completion, Delivery, FromPanel, PromptOptions } from './messages'
 
 /** Prompts that the history keeps. */
 const historySize = 100;
-/** Bytes of an image that may go along. */
+/** The largest image that may be attached, in bytes. */
 const maxImage = 10 * 1024 * 1024;
 
 const whileIdle = 'Ask for a change…  @ adds context, / runs a command';
@@ -191,7 +191,7 @@ export class Composer {
     return true;
   }
 
-  /** Whether the chosen command stands in the input as it is. */
+  /** Whether the chosen command is in the input unchanged. */
   private isWhole(): boolean {
     return this.input.value.startsWith('/') && this.items[this.chosen]?.insert === this.input.value;
   }

@@ -42,7 +42,7 @@ export function reachable<E extends HTMLElement>(element: E): E {
 
 const keys = new WeakMap<Element, string>();
 
-/** Draws the children anew only when what they show has changed: a click must end on the button that it began on, and focus stays. */
+/** Draws the children again only when their content has changed: a click must end on the button where it began, and focus stays. */
 export function drawWhenChanged(into: Element, key: unknown, children: () => Child[]): void {
   const text = JSON.stringify(key);
   if (keys.get(into) === text && into.firstChild) return;
@@ -52,7 +52,7 @@ export function drawWhenChanged(into: Element, key: unknown, children: () => Chi
   if (focused >= 0) (focusables(into)[focused] ?? focusables(into).at(-1) ?? { focus: fallback }).focus();
 }
 
-/** Whether the keyboard is in an element. Not where the editor has it: the page's own focus, which it keeps, must not be taken back. */
+/** Whether the keyboard is in an element. False while the editor has it: the page keeps a focus of its own, which must not claim the keyboard. */
 export function hasFocus(within: Element): boolean {
   return document.hasFocus() && within.contains(document.activeElement);
 }

@@ -50,7 +50,7 @@ export function drawEntry(entry: Entry, into: HTMLElement, context: Context): vo
   }
 }
 
-/** Streams Markdown: what cannot change any more is drawn once, only the open end is drawn again. */
+/** Streams Markdown: finished blocks are drawn once, only the open end is drawn again. */
 function drawStream(entry: Entry, into: HTMLElement): void {
   const text = entry.text;
   let state = drawn.get(into);

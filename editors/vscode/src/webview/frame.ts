@@ -119,7 +119,7 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
   );
 }
 
-/** What is typed in the input for a choice. Only the oldest question shows its digits. */
+/** What the user types in the input to answer. Only the oldest question shows its digits. */
 function digit(index: number): HTMLElement {
   return h('kbd', { class: 'digit', 'aria-hidden': 'true', title: `Type ${index + 1} and Enter in the input` }, String(index + 1));
 }

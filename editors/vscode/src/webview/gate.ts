@@ -1,4 +1,4 @@
-// What the panel asks before a text or a stop does something that cannot be taken back.
+// What the panel asks before a text or a stop does something irreversible.
 import { counted } from '../text';
 import type { Gate } from './composer';
 import type { Answer, Confirm } from './confirm';
@@ -25,7 +25,7 @@ export function enterGate(confirm: Confirm, send: (message: FromPanel) => void, 
       const { waiting, discards, menuOpen } = pending();
       const now = subject();
       if (now === '' || text.startsWith('/')) return false;
-      const answer = waiting && asked === now ? answerOf(text, waiting, menuOpen) : undefined; // typed for an earlier question, it is no answer to this one
+      const answer = waiting && asked === now ? answerOf(text, waiting, menuOpen) : undefined; // a text typed for an earlier question does not answer this one
       if (answer) {
         take();
         send(answer);
@@ -45,7 +45,7 @@ export function enterGate(confirm: Confirm, send: (message: FromPanel) => void, 
       } else {
         const words: Answer = { label: waiting.kind === 'ask' ? 'Answer with this' : 'Reject with this comment', action: reply(replyWith(text, waiting)) };
         confirm.ask(now, waiting.kind === 'ask' ? 'The agent waits for an answer.' : 'The agent waits for your permission.', [
-          ...(text === '' ? [] : [words]), // an image alone is no comment
+          ...(text === '' ? [] : [words]), // an image without text is not a comment
           { label: 'Steer', action: () => deliver('send') },
           keep,
         ]);

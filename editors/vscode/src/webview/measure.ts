@@ -1,4 +1,5 @@
-// Measures the drawing of long conversations, beside the same work in an empty page. Used by the tests and by "Measure the panel".
+// Measures the drawing of long conversations, compared with the same work in an empty page. Used by
+// the tests and by "Measure the panel".
 import { h } from './dom';
 import type { Item } from '../protocol';
 import type { AgentEvent } from './messages';
@@ -22,7 +23,7 @@ function completed(id: number): AgentEvent {
   return { method: 'agent/item/completed', params: { ...stamp, item: id % 3 === 2 ? tool : item(String(id), id % 3 === 0 ? 'userMessage' : 'assistantMessage', text) } };
 }
 
-/** Draws in a transcript of its own, laid over the page, and takes it away. Milliseconds until the frame after it. */
+/** Draws in a transcript of its own above the page, and removes it. Milliseconds until the frame after it. */
 async function timed(work: (conversation: Conversation, transcript: Transcript) => void | Promise<void>): Promise<number> {
   const conversation = new Conversation();
   const transcript = new Transcript({ conversation, send: () => {}, folds: new Map(), checkpointOf: () => undefined, proposalOf: () => undefined });

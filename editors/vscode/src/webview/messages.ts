@@ -73,7 +73,7 @@ export interface Completion {
   detail?: string;
   /** What is put into the input. */
   insert: string;
-  /** What goes along with the prompt. */
+  /** The attachments of the prompt. */
   block?: ContentBlock;
 }
 

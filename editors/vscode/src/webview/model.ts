@@ -95,7 +95,7 @@ export class Conversation {
     return this.entries.has(itemId) ? [itemId] : [];
   }
 
-  /** What is pinned now, and what was before, is drawn again. */
+  /** Draws the items again that are pinned now or were before. */
   private pin(now: Set<string>): string[] {
     const changed = [...new Set([...now, ...this.pinned])].filter((id) => now.has(id) !== this.pinned.has(id));
     this.pinned = now;
@@ -129,7 +129,7 @@ export class Conversation {
     return [id];
   }
 
-  /** A retry is told only while it is waited for. */
+  /** A retry is shown only while it is pending. */
   private dropRetry(turnId: string): string[] {
     const id = `retry-${turnId}`;
     if (!this.entries.delete(id)) return [];
@@ -173,7 +173,7 @@ function blank(id: string, kind: Entry['kind']): Entry {
   return { id, kind, text: '', toolInput: '', done: false, children: [] };
 }
 
-/** Splits Markdown into what will not change any more and the open end of a stream. */
+/** Splits Markdown into finished blocks and the open end of a stream. */
 export function splitStable(text: string, from: number): number {
   let stable = from;
   let fence = '';
@@ -186,7 +186,8 @@ export function splitStable(text: string, from: number): number {
     if (mark && !fence) fence = mark;
     else if (mark && mark[0] === fence[0] && mark.length >= fence.length) fence = '';
     position = end + 1;
-    // A list or an indented block may go on after an empty line: only a line that begins at the left ends it.
+    // A list or an indented block may continue after an empty line: only a line that begins at the
+    // left ends it.
     if (!fence && line.trim() === '' && /^\S/.test(text.slice(position, position + 1)) && !/^([-*+>|]|\d+[.)])/.test(text.slice(position, position + 4))) stable = position;
   }
   return stable;
@@ -203,12 +204,12 @@ export function argumentsText(args: unknown): string {
     .join('\n');
 }
 
-/** A message of somebody else's, with the full stop that it may lack. */
+/** A message from another program, with the full stop that it may lack. */
 export function sentence(text: string): string {
   return /[.!?…:]$/.test(text.trimEnd()) ? text : `${text}.`;
 }
 
-/** What a waiting prompt says; without words, what it holds. A file that goes along is none of the user's words. */
+/** The text of a waiting prompt; without text, what it contains. An attached file is not part of the user's words. */
 export function wordsOf(prompt: QueueEntry['prompt']): string {
   if (typeof prompt === 'string') return prompt;
   const words = prompt.filter((block) => block.type === 'text').map((block) => block.text ?? '');

@@ -1,5 +1,5 @@
-// Draws one tool call. Its parts stay while it runs, and only what changed is written: a click on its title or on a
-// button of it must not meet another element, and its output keeps the place that the user scrolled to.
+// Draws one tool call. Its parts stay while it runs, and only changes are written: a click on its
+// title or on a button must not meet another element, and its output keeps the scroll position.
 import type { Item } from '../protocol';
 import { button, drawWhenChanged, h, reachable, reachableNow } from './dom';
 import { counts } from './changes';

@@ -23,7 +23,8 @@ export class Transcript {
     this.element.append(this.list);
     this.watcher = new IntersectionObserver((seen) => this.see(seen), { root: this.element, rootMargin: margin });
     this.element.addEventListener('scroll', () => this.place());
-    // What is opened by hand stays where it is; what grows by itself, or makes way for a question, keeps the end in view.
+    // A block that the user opens stays in view; one that grows on its own, or makes way for a
+    // question, keeps the end in view.
     this.element.addEventListener('click', (event) => {
       if (!(event.target as Element).closest('summary')) return;
       this.opened = true;
@@ -135,7 +136,7 @@ export class Transcript {
 
   private see(seen: IntersectionObserverEntry[]): void {
     for (const { target, isIntersecting } of seen) {
-      if (this.boxes.get((target as HTMLElement).dataset.id ?? '') !== target) continue; // told late of a box that is gone
+      if (this.boxes.get((target as HTMLElement).dataset.id ?? '') !== target) continue; // a late event for a box that is gone
       if (isIntersecting) this.show(target as HTMLElement);
       else this.hide(target as HTMLElement);
     }

@@ -18,7 +18,7 @@ const settings: Record<string, Setting> = Object.assign({}, ...manifest.contribu
 const commands: string[] = manifest.contributes.commands.map(({ command }: { command: string }) => command);
 const sources = (fs.readdirSync(path.join(root, 'src'), { recursive: true }) as string[]).filter((name) => name.endsWith('.ts')).map((name) => read(path.join('src', name))).join('\n');
 
-/** Ids that other people's key bindings hold: fixed. */
+/** Ids that existing key bindings refer to: fixed. */
 const fixed = 'prompt promptInline steer queue abort newSession sessions acceptHunk rejectHunk acceptFile rejectFile acceptAll rejectAll nextHunk previousHunk review showDiff restoreCheckpoint compact selectModel fixDiagnostic explainSelection restartServer showLog';
 
 test('every fixed command is in the palette, under the title by which the end-to-end tests have to run it', () => {

@@ -7,7 +7,7 @@ const ask = 'typescript.tsserverRequest';
 const problem = (message: string, source = 'ts'): Problem => ({ message, source, severity: 0, range: { start: { line: 0, character: 4 } } });
 let made = 0;
 
-/** A document whose text has just been changed. Languages are told apart by their names, and each test has its own. */
+/** A document whose text has just been changed. Languages are distinguished by name, and each test has its own. */
 function changed(languageId: string, problems: Problem[] = []): Uri {
   const uri = Uri.file(`/${++made}`);
   fake.problems.set(uri.toString(), problems);

@@ -35,7 +35,7 @@ export const fake = {
   problems: new Map<string, Problem[]>(),
   commands: {} as Record<string, (...args: never[]) => unknown>,
   settings: {} as Record<string, unknown>,
-  /** What was written to output channels, by their names. */
+  /** The text written to output channels, by their names. */
   output: new Map<string, string>(),
   changed: new EventEmitter<{ document: object; contentChanges: object[] }>(),
   told: new EventEmitter<{ uris: Uri[] }>(),
