@@ -129,6 +129,29 @@ H.case('a server is set up: address, key, model from its list, test call; nothin
   end
 end)
 
+H.case('the real login stores the key of an address, and every request to it has that key', function()
+  start()
+  local url, requests = serve()
+  vim.env.AGENT_LSP_KEYRING = 'file'
+  require('agent_lsp').setup({ cmd = { H.bin }, settings = { provider = { probe = false } } })
+  secret('k-real')
+  H.choose('Other URL', url, 'big%-chat')
+  vim.cmd('AgentSetup')
+  told('custom/big-chat answered')
+  H.matches(requests[1], '^GET /v1/models ')
+  H.matches(requests[#requests], '^POST /v1/chat/completions ', 'the test call')
+  for _, head in ipairs(requests) do
+    H.matches(head:lower(), 'authorization: bearer k%-real', 'a request')
+  end
+  H.wait('the model', function()
+    return model() == 'custom/big-chat'
+  end)
+  vim.cmd('AgentPrompt hello')
+  H.equal(H.turn().status, 'completed')
+  vim.env.AGENT_LSP_KEYRING = nil
+  os.remove(vim.fn.stdpath('state') .. '/agent_lsp/defaults.json')
+end)
+
 H.case('a new key and a new provider leave pending changes and their daemon as they are', function()
   local edit = H.call('edit', { path = 'a.txt', old_string = 'one', new_string = 'two' })
   H.start({
