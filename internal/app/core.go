@@ -224,9 +224,14 @@ func (d *daemon) openTools(terminal acp.Terminal) {
 		Workspace: d.workspace, Runner: d.processes.runner, Jobs: d.shared.jobs,
 		Ask: d.questions.ask, SaveDirty: unsaved.SaveDirty, Terminal: inTerminal(terminal),
 		AskHost: d.askHost, Env: d.commandEnv,
-		Sandbox: d.sandboxPlan, Classify: classify, Secret: policy.Secret,
+		Sandbox: d.sandboxPlan, Classify: classify, Secret: d.secret,
 		SpillDir: d.folders.file("spill"), GlobalIgnore: search.GlobalIgnore(),
 	})
+}
+
+// secret reports whether a file asks before it is read.
+func (d *daemon) secret(path string) bool {
+	return policy.SecretIn(d.workspace.Roots(""), path)
 }
 
 // jobsOf returns the background jobs as the client and the sub-agents use them.

@@ -277,9 +277,10 @@ func about(all []Rule, kind tool.SubjectKind, tool string) ([]Rule, []int) {
 }
 
 // judgePaths: an edit inside the roots is the edit policy's affair; here only protected files,
-// rules and the read-only profile count. Every path must be allowed.
+// rules and the read-only profile count. Protected files ask in every profile. Every path must be
+// allowed.
 func (s Settings) judgePaths(all []Rule, req *tool.ApprovalRequest) verdict {
-	kind, trust := req.Subject.Kind, s.profile() == ProfileTrust
+	kind := req.Subject.Kind
 	if kind == tool.SubjectEdit && s.profile() == ProfileReadOnly {
 		return verdict{action: Deny, reason: s.readOnlyReason("it edits files")}
 	}
@@ -289,10 +290,13 @@ func (s Settings) judgePaths(all []Rule, req *tool.ApprovalRequest) verdict {
 		path = localPath(path)
 		protected := protectedRead(path)
 		if kind == tool.SubjectEdit {
-			protected = protectedEdit(path)
+			protected = s.protectedEdit(path)
+		}
+		if linked := linkedSecret(s.Roots, path); protected == "" && linked != "" {
+			protected = "it is also " + s.inRoot(linked) + ", which usually holds secrets"
 		}
 		v := verdict{action: Allow}
-		if protected != "" && !trust {
+		if protected != "" {
 			v = verdict{action: Ask, reason: protected}
 		}
 		if r := strictest(rules, func(r *Rule) bool {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
 )
 
 // secretNames are file names, lower case, that usually hold secrets; "*" at an end is a wildcard.
@@ -24,11 +26,9 @@ var secretFree = []string{
 // secretFolders hold keys whatever their files are called.
 var secretFolders = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", "gcloud"}
 
-// agentFiles are settings that change what the agent, the editor or git run.
-var agentFiles = []string{".agent-lsp.json"}
-
-// agentFolders likewise.
-var agentFolders = []string{".git", ".agent-lsp", ".vscode", ".idea", ".husky", ".hg", ".svn"}
+// historyFolders hold the programs that other version control systems start. The protocol's list
+// has .git only.
+var historyFolders = setOf(".hg .svn")
 
 // Secret says whether the file usually holds secrets, so that reading it asks.
 func Secret(path string) bool { return protectedRead(path) != "" }
@@ -79,25 +79,35 @@ func namesSecretFile(text string) string {
 	return ""
 }
 
-// protectedEdit says why an edit asks, "" if it does not.
-func protectedEdit(path string) string {
+// protectedEdit says why an edit asks, "" if it does not. The names of the roots and of the folders
+// above them do not count.
+func (s Settings) protectedEdit(path string) string {
 	if why := protectedRead(path); why != "" {
 		return why
 	}
-	parts := strings.Split(strings.ToLower(filepath.ToSlash(path)), "/")
-	for _, f := range agentFiles {
-		if parts[len(parts)-1] == f {
-			return f + " changes what the agent may do"
-		}
-	}
-	for _, p := range parts {
-		for _, f := range agentFolders {
-			if p == f {
-				return f + " holds settings that can start programs"
-			}
+	parts := strings.Split(strings.ToLower(filepath.ToSlash(s.inRoot(path))), "/")
+	for i, name := range parts {
+		switch {
+		case !launcher.StartsPrograms(strings.Join(parts[:i+1], "/")) && !historyFolders[name]:
+		case name == ".agent-lsp.json":
+			return name + " changes what the agent may do"
+		default:
+			return name + " can contain settings that start programs"
 		}
 	}
 	return ""
+}
+
+// inRoot is the path relative to the innermost root that contains it, else the path itself.
+func (s Settings) inRoot(path string) string {
+	rel := path
+	for _, root := range s.Roots {
+		if r, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(r) &&
+			len(r) < len(rel) {
+			rel = r
+		}
+	}
+	return rel
 }
 
 func unescapeURI(s string) string {

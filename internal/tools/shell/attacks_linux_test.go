@@ -3,11 +3,13 @@ package shell
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -447,12 +449,18 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// startVictim starts a process with a secret variable and returns its id.
+// startVictim starts a process with a secret variable and returns its id. Without a sandbox, a
+// command can read it, because it has the capabilities of a command that root starts.
 func startVictim(t testing.TB) int {
 	t.Helper()
 	victim := exec.Command("sleep", "600")
 	victim.Env = []string{"VICTIM_TOKEN=" + canary}
-	if err := victim.Start(); err != nil {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		started <- errors.Join(sandbox.DropTracing(), victim.Start())
+	}()
+	if err := <-started; err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = victim.Process.Kill(); _ = victim.Wait() })

@@ -1,0 +1,90 @@
+package policy
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+)
+
+// TestProtectedFilesAskInEveryProfile edits every name of the protocol's list of files that start
+// programs, and reads and edits secret files, at two depths.
+func TestProtectedFilesAskInEveryProfile(t *testing.T) {
+	starting := strings.Fields(`.git/config .git/hooks/x .agent-lsp.json .agent-lsp/agents/a.md
+		.agents/skills/s/SKILL.md .vscode/tasks.json .idea/x.xml .zed/settings.json .nvim.lua
+		.nvimrc .exrc .vimrc x.code-workspace .devcontainer/x .devcontainer.json .envrc .husky/x
+		.gitattributes .gitmodules .pre-commit-config.yaml .github/workflows/ci.yml .gitlab-ci.yml
+		.circleci/config.yml .mcp.json .claude/settings.json .cursor/mcp.json .cargo/config.toml
+		.yarnrc .yarnrc.yml .npmrc .VSCode/tasks.json`)
+	secret := strings.Fields(`.env .env.local server.pem k.key k.p12 k.pfx id_rsa id_ed25519
+		id_ecdsa .netrc .git-credentials .pgpass .ssh/x`)
+	free := strings.Fields(`a.txt .github/ISSUE_TEMPLATE.md .cargo/x .gitignore .env.example`)
+	root := filepath.FromSlash("/home/u/.cursor/worktrees/w") // names above the root do not count
+	want := func(profile Profile, kind tool.SubjectKind, name string, action Action) {
+		t.Helper()
+		for _, path := range []string{name, "sub/" + name} {
+			path = filepath.Join(root, filepath.FromSlash(path))
+			s := Settings{Profile: profile, Roots: []string{root}}
+			got := s.judgePaths(nil, &tool.ApprovalRequest{
+				Subject: &tool.Subject{Kind: kind, Paths: []string{path}},
+			})
+			if got.action != action {
+				t.Errorf("%s, %s %s: %v (%s), want %v",
+					profile, kind, path, got.action, got.reason, action)
+			}
+		}
+	}
+	for _, profile := range []Profile{ProfileAsk, ProfileWorkspace, ProfileTrust} {
+		for _, name := range append(starting, secret...) {
+			want(profile, tool.SubjectEdit, name, Ask)
+		}
+		for _, name := range secret {
+			want(profile, tool.SubjectRead, name, Ask)
+		}
+		for _, name := range free {
+			want(profile, tool.SubjectEdit, name, Allow)
+			want(profile, tool.SubjectRead, name, Allow)
+		}
+	}
+	want(ProfileReadOnly, tool.SubjectRead, ".env", Ask)
+	want(ProfileReadOnly, tool.SubjectEdit, "a.txt", Deny)
+}
+
+// TestHardLinksToSecretFiles: a second name of a secret file asks, and another file does not.
+func TestHardLinksToSecretFiles(t *testing.T) {
+	root := t.TempDir()
+	for name, content := range map[string]string{"sub/.env": "KEY=1", "a.txt": "a"} {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for to, from := range map[string]string{"plain.txt": "sub/.env", "b.txt": "a.txt"} {
+		if err := os.Link(filepath.Join(root, from), filepath.Join(root, to)); err != nil {
+			t.Skip("this file system has no hard links: ", err)
+		}
+	}
+	if st, err := os.Stat(root + "/a.txt"); err != nil || hardLinks(st) != 2 {
+		t.Skip("this system does not report hard links")
+	}
+	s := Settings{Profile: ProfileTrust, Roots: []string{root}}
+	for name, secret := range map[string]bool{"plain.txt": true, "a.txt": false, "b.txt": false} {
+		path := filepath.Join(root, name)
+		if got := SecretIn([]string{root}, path); got != secret {
+			t.Errorf("SecretIn of %s is %v", name, got)
+		}
+		for _, kind := range []tool.SubjectKind{tool.SubjectRead, tool.SubjectEdit} {
+			got := s.judgePaths(nil, &tool.ApprovalRequest{
+				Subject: &tool.Subject{Kind: kind, Paths: []string{path}},
+			})
+			if (got.action == Ask) != secret {
+				t.Errorf("%s %s: %v (%s)", kind, name, got.action, got.reason)
+			}
+		}
+	}
+}
