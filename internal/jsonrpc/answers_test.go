@@ -16,7 +16,8 @@ func TestAnsweredIDs(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"m","params":{"id":1}}`: nil,
 		// Without a version these are not messages.
 		`[{"id":1,"result":{}},{"method":"m"},{"id":"b","error":{}}]`: nil,
-		`[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","method":"m"},{"jsonrpc":"2.0","id":"b","error":{"code":1,"message":""}}]`: {
+		`[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","method":"m"},` +
+			`{"jsonrpc":"2.0","id":"b","error":{"code":1,"message":""}}]`: {
 			jsonrpc2.NewNumberID(1), jsonrpc2.NewStringID("b")},
 		`[]`: nil, `[`: nil, ``: nil, `{`: nil,
 	} {

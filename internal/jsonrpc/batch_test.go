@@ -27,12 +27,14 @@ var specification = []struct{ name, in, want string }{
 	},
 	{
 		"named parameters",
-		`{"jsonrpc": "2.0", "method": "subtract", "params": {"subtrahend": 23, "minuend": 42}, "id": 3}`,
+		`{"jsonrpc": "2.0", "method": "subtract", "params": {"subtrahend": 23, "minuend": 42}, ` +
+			`"id": 3}`,
 		`{"jsonrpc": "2.0", "result": 19, "id": 3}`,
 	},
 	{
 		"named parameters, the other way",
-		`{"jsonrpc": "2.0", "method": "subtract", "params": {"minuend": 42, "subtrahend": 23}, "id": 4}`,
+		`{"jsonrpc": "2.0", "method": "subtract", "params": {"minuend": 42, "subtrahend": 23}, ` +
+			`"id": 4}`,
 		`{"jsonrpc": "2.0", "result": 19, "id": 4}`,
 	},
 	{"a notification", `{"jsonrpc": "2.0", "method": "update", "params": [1,2,3,4,5]}`, ``},
@@ -54,7 +56,8 @@ var specification = []struct{ name, in, want string }{
 	},
 	{
 		"a batch of invalid JSON",
-		`[{"jsonrpc": "2.0", "method": "sum", "params": [1,2,4], "id": "1"}, {"jsonrpc": "2.0", "method" ]`,
+		`[{"jsonrpc": "2.0", "method": "sum", "params": [1,2,4], "id": "1"}, ` +
+			`{"jsonrpc": "2.0", "method" ]`,
 		`{"jsonrpc": "2.0", "error": {"code": -32700}, "id": null}`,
 	},
 	{"an empty array", `[]`, `{"jsonrpc": "2.0", "error": {"code": -32600}, "id": null}`},
@@ -66,16 +69,27 @@ var specification = []struct{ name, in, want string }{
 	{
 		"an invalid batch",
 		`[1,2,3]`,
-		`[{"jsonrpc": "2.0", "error": {"code": -32600}, "id": null}, {"jsonrpc": "2.0", "error": {"code": -32600}, "id": null}, {"jsonrpc": "2.0", "error": {"code": -32600}, "id": null}]`,
+		`[{"jsonrpc": "2.0", "error": {"code": -32600}, "id": null}, ` +
+			`{"jsonrpc": "2.0", "error": {"code": -32600}, "id": null}, ` +
+			`{"jsonrpc": "2.0", "error": {"code": -32600}, "id": null}]`,
 	},
 	{
 		"a batch",
-		`[{"jsonrpc": "2.0", "method": "sum", "params": [1,2,4], "id": "1"}, {"jsonrpc": "2.0", "method": "notify_hello", "params": [7]}, {"jsonrpc": "2.0", "method": "subtract", "params": [42,23], "id": "2"}, {"foo": "boo"}, {"jsonrpc": "2.0", "method": "foo.get", "params": {"name": "myself"}, "id": "5"}, {"jsonrpc": "2.0", "method": "get_data", "id": "9"}]`,
-		`[{"jsonrpc": "2.0", "result": 7, "id": "1"}, {"jsonrpc": "2.0", "result": 19, "id": "2"}, {"jsonrpc": "2.0", "error": {"code": -32600}, "id": null}, {"jsonrpc": "2.0", "error": {"code": -32601}, "id": "5"}, {"jsonrpc": "2.0", "result": ["hello", 5], "id": "9"}]`,
+		`[{"jsonrpc": "2.0", "method": "sum", "params": [1,2,4], "id": "1"}, ` +
+			`{"jsonrpc": "2.0", "method": "notify_hello", "params": [7]}, ` +
+			`{"jsonrpc": "2.0", "method": "subtract", "params": [42,23], "id": "2"}, ` +
+			`{"foo": "boo"}, {"jsonrpc": "2.0", "method": "foo.get", ` +
+			`"params": {"name": "myself"}, "id": "5"}, {"jsonrpc": "2.0", "method": "get_data", ` +
+			`"id": "9"}]`,
+		`[{"jsonrpc": "2.0", "result": 7, "id": "1"}, {"jsonrpc": "2.0", "result": 19, ` +
+			`"id": "2"}, {"jsonrpc": "2.0", "error": {"code": -32600}, "id": null}, ` +
+			`{"jsonrpc": "2.0", "error": {"code": -32601}, "id": "5"}, ` +
+			`{"jsonrpc": "2.0", "result": ["hello", 5], "id": "9"}]`,
 	},
 	{
 		"a batch of notifications",
-		`[{"jsonrpc": "2.0", "method": "notify_sum", "params": [1,2,4]}, {"jsonrpc": "2.0", "method": "notify_hello", "params": [7]}]`,
+		`[{"jsonrpc": "2.0", "method": "notify_sum", "params": [1,2,4]}, ` +
+			`{"jsonrpc": "2.0", "method": "notify_hello", "params": [7]}]`,
 		``,
 	},
 	{
@@ -91,11 +105,14 @@ var specification = []struct{ name, in, want string }{
 	{
 		"a batch in which null and a string occur",
 		`[null, "x", {"jsonrpc": "2.0", "method": "sum", "params": [1], "id": 1}]`,
-		`[{"jsonrpc": "2.0", "error": {"code": -32600}, "id": null}, {"jsonrpc": "2.0", "error": {"code": -32600}, "id": null}, {"jsonrpc": "2.0", "result": 1, "id": 1}]`,
+		`[{"jsonrpc": "2.0", "error": {"code": -32600}, "id": null}, ` +
+			`{"jsonrpc": "2.0", "error": {"code": -32600}, "id": null}, ` +
+			`{"jsonrpc": "2.0", "result": 1, "id": 1}]`,
 	},
 	{
 		"a response that nobody waits for, in a batch",
-		`[{"jsonrpc": "2.0", "result": 1, "id": 77}, {"jsonrpc": "2.0", "method": "sum", "params": [1], "id": 1}]`,
+		`[{"jsonrpc": "2.0", "result": 1, "id": 77}, {"jsonrpc": "2.0", "method": "sum", ` +
+			`"params": [1], "id": 1}]`,
 		`[{"jsonrpc": "2.0", "result": 1, "id": 1}]`,
 	},
 }

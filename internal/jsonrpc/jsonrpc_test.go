@@ -61,13 +61,14 @@ func TestStreamSurvives(t *testing.T) {
 		bad  string
 		code int
 	}{
-		"body not JSON":         {frameOf("hello"), -32700},
-		"half JSON":             {frameOf(`{"jsonrpc":"2.0"`), -32700},
-		"trailing garbage":      {frameOf(good + "x"), -32700},
-		"scalar":                {frameOf("5"), -32700},
-		"wrong version":         {frameOf(`{"jsonrpc":"1.0","id":1,"method":"x"}`), -32600},
-		"no method":             {frameOf(`{"jsonrpc":"2.0","id":1}`), -32600},
-		"result and error":      {frameOf(`{"jsonrpc":"2.0","id":1,"result":1,"error":{"code":1,"message":""}}`), -32600},
+		"body not JSON":    {frameOf("hello"), -32700},
+		"half JSON":        {frameOf(`{"jsonrpc":"2.0"`), -32700},
+		"trailing garbage": {frameOf(good + "x"), -32700},
+		"scalar":           {frameOf("5"), -32700},
+		"wrong version":    {frameOf(`{"jsonrpc":"1.0","id":1,"method":"x"}`), -32600},
+		"no method":        {frameOf(`{"jsonrpc":"2.0","id":1}`), -32600},
+		"result and error": {frameOf(`{"jsonrpc":"2.0","id":1,"result":1,"error":{"code":1,` +
+			`"message":""}}`), -32600},
 		"header without colon":  {"Content-Length 5\r\n\r\nhello", -32700},
 		"length not a number":   {"Content-Length: five\r\n\r\nhello", -32700},
 		"negative length":       {"Content-Length: -5\r\n\r\nhello", -32700},

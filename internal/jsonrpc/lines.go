@@ -44,7 +44,8 @@ func (s *Stream) readMessageLine() ([]byte, error) {
 }
 
 // leadingID finds a request's ID if it comes before the params, which is the usual order.
-var leadingID = lazyregexp.New(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(?:(\d{1,15})|"([^"\\]*)")\s*,`)
+var leadingID = lazyregexp.New(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?` +
+	`"id"\s*:\s*(?:(\d{1,15})|"([^"\\]*)")\s*,`)
 
 // idOf returns the ID at the beginning of a line that is too long to be parsed, so that the client
 // gets a response to its request.

@@ -10,14 +10,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// heldBack keeps a session's notifications back until release is called, as a request does.
+// heldBack holds back a session's notifications until release is called, as a request does.
 func heldBack(h *host.Host, id string) (release func()) {
 	h.HoldFor(host.WithAnswer(context.Background(), func(f func()) { release = f }), id)
 	return release
 }
 
-// A question comes after the answer of the request that began its turn and after what was told
-// before.
+// A question comes after the response to the request that began its turn, and after everything sent
+// before it.
 func TestAQuestionOvertakesNothing(t *testing.T) {
 	c := claimed(t, harnessOptions{})
 	var made wire.SessionNewResult
@@ -31,7 +31,8 @@ func TestAQuestionOvertakesNothing(t *testing.T) {
 			Put(context.Background(), host.Question{SessionID: made.SessionID, Text: "Which?"})
 		asked <- r
 	}()
-	c.call("agent/session/list", map[string]any{}, nil) // time for a question that would not wait
+	// give a question that does not wait the time to arrive
+	c.call("agent/session/list", map[string]any{}, nil)
 	release()
 	_, told := c.wait(
 		"turn/started",
@@ -47,7 +48,7 @@ func TestAQuestionOvertakesNothing(t *testing.T) {
 	}
 }
 
-// A client that loads a session is asked again what is open before it has the answer, each time.
+// When a client loads a session, the open questions are repeated before the response, each time.
 func TestOpenQuestionsPrecedeTheLoadsAnswer(t *testing.T) {
 	c := claimed(t, harnessOptions{})
 	id := c.newSession()

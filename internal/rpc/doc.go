@@ -1,9 +1,10 @@
-// Package rpc is the daemon's face: a language server that speaks agent/* beside LSP.
+// Package rpc is the daemon's LSP front end: a language server that supports agent/* in addition to
+// LSP.
 //
-// It reads frames, keeps their order where order matters, turns wire messages into calls
-// of the engine, the workspace and the session library, and turns what these tell into
-// notifications. It builds no model, no tool and no policy: those reach it through
-// Options. It never blocks reading on a turn, a tool, a provider or the client.
+// It reads frames, preserves their order where it matters, converts wire messages to calls of the
+// engine, the workspace and the session library, and converts their events to notifications. It
+// does not create models, tools or policies; Options provides them. Reading never blocks on a turn,
+// a tool, a provider or the client.
 //
-// Start at Serve; which method is handled how stands in one table, routes.go.
+// Start at Serve. The table in routes.go lists how each method is handled.
 package rpc

@@ -6,7 +6,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// The params of document notifications, read leniently and without LSP's unions.
+// The params of document notifications, decoded leniently and without LSP's unions.
 type (
 	didOpenParams struct {
 		TextDocument struct {
@@ -75,7 +75,7 @@ func (s *server) didClose(p *didCloseParams) error {
 	return s.core.Workspace.DidClose(p.TextDocument.URI)
 }
 
-// didChangeWatchedFiles takes the file events of a client that sends them.
+// didChangeWatchedFiles processes the file events that some clients send.
 func (s *server) didChangeWatchedFiles(raw []byte) error {
 	var events []workspace.FileEvent
 	for _, c := range conn.ObjectFrom(raw).Objects("changes") {
@@ -90,7 +90,7 @@ func (s *server) didChangeWatchedFiles(raw []byte) error {
 	return nil
 }
 
-// didRenameFiles takes what the user renamed in the editor.
+// didRenameFiles processes renames that the user made in the editor.
 func (s *server) didRenameFiles(raw []byte) error {
 	var renames []workspace.FileRename
 	for _, f := range conn.ObjectFrom(raw).Objects("files") {

@@ -19,7 +19,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// toolFunc is a tool of one function.
+// toolFunc is a tool that consists of one function.
 type toolFunc struct {
 	name string
 	run  func(ctx context.Context, call *tool.Call) (*tool.Result, error)
@@ -38,7 +38,7 @@ func (f toolFunc) Prepare(context.Context, *tool.Call) (*tool.Prepared, error) {
 	return &tool.Prepared{Subject: f.on, Run: f.run}, nil
 }
 
-// callsOnce is a model that calls a tool and then says done.
+// callsOnce returns a model that calls a tool and then says "done".
 func callsOnce(tools ...string) fakeModel {
 	var mu sync.Mutex
 	calls := 0
@@ -68,7 +68,7 @@ func callsOnce(tools ...string) fakeModel {
 	}
 }
 
-// editTool proposes that the file holds two lines more.
+// editTool returns a tool that proposes to add two lines to the file.
 func editTool(core func() *agentapi.Core, path string) toolFunc {
 	return toolFunc{
 		name: "edit",
@@ -181,7 +181,7 @@ func TestAnEditIsProposedDecidedAndTold(t *testing.T) {
 	}
 }
 
-// placesOf returns where an item of a type started and completed.
+// placesOf returns the log positions at which an item of a type started and completed.
 func placesOf(c *testClient, itemType string) (started, completed int) {
 	started, completed = -1, -1
 	for i, m := range c.messages() {
@@ -352,8 +352,8 @@ func TestPermissionByMessage(t *testing.T) {
 	}
 }
 
-// A client that never answers holds up neither documents nor abort, and is told that the
-// question is moot.
+// A client that never answers delays neither documents nor an abort. It is notified that the
+// question no longer needs an answer.
 func TestAbortWhileAQuestionIsUnanswered(t *testing.T) {
 	c := asking2(t, false)
 	r := c.prompt("", "run it")

@@ -20,7 +20,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// fuzzed are the methods that FuzzRequests speaks of, in a fixed order: all that are known but
+// fuzzed returns the methods that FuzzRequests uses, in a fixed order: all known methods except
 // those that end the connection.
 func fuzzed() []string {
 	all := append(slices.Collect(maps.Keys(routes)), slices.Collect(maps.Keys(notices))...)
@@ -31,7 +31,7 @@ func fuzzed() []string {
 	)
 }
 
-// errorLog remembers what is logged as an error: a panic is.
+// errorLog collects what is logged as an error, which includes panics.
 type errorLog struct {
 	slog.Handler
 	mu   sync.Mutex
@@ -56,10 +56,10 @@ func (l *errorLog) String() string {
 	return l.text.String()
 }
 
-// Whatever a client asks, in whatever state: each request is answered once, none by an internal
-// error, and the server ends with its input. A line is a method, by its first byte, and params, in
-// which $S is a session with a turn that waits for a decision, $T its turn, $P its proposal and $U
-// the document.
+// Whatever a client requests in whatever state, each request is answered once, no answer is an
+// internal error, and the server ends with its input. Each input line consists of a byte that
+// selects a method, and params. In the params, $S is a session with a turn that waits for a
+// decision, $T its turn, $P its proposal and $U the document.
 func FuzzRequests(f *testing.F) {
 	methods := fuzzed()
 	line := func(method, params string) string {
@@ -98,7 +98,9 @@ func FuzzRequests(f *testing.F) {
 
 var fuzzSeeds = []string{
 	`agent/prompt {"sessionId":"$S","prompt":"more","delivery":"queue","clientMessageId":"c1"}
-	agent/prompt {"sessionId":"$S","prompt":[{"type":"text","text":"x"},{"type":"resource","uri":"$U","range":{"start":{"line":1,"character":0},"end":{"line":9,"character":99}}}]}
+	agent/prompt {"sessionId":"$S","prompt":[{"type":"text","text":"x"},` +
+		`{"type":"resource","uri":"$U","range":{"start":{"line":1,"character":0},` +
+		`"end":{"line":9,"character":99}}}]}
 	agent/steer {"sessionId":"$S","prompt":"aside","expectedTurnId":"$T"}
 	agent/queue/list {"sessionId":"$S"}
 	agent/queue/clear {"sessionId":"$S"}
@@ -107,12 +109,18 @@ var fuzzSeeds = []string{
 	agent/continue {"sessionId":"$S"}`,
 	`agent/proposal/list {"sessionId":"$S"}
 	agent/proposal/get {"proposalId":"$P"}
-	agent/proposal/resolve {"proposalId":"$P","revision":1,"decisions":[{"hunkId":"*","action":"accept","newText":"other\n","comment":"so"}]}
-	agent/proposal/resolve {"proposalId":"$P","decisions":[{"hunkId":"h1","action":"reject"},{"hunkId":"h1","action":"accept"}]}
-	textDocument/didChange {"textDocument":{"uri":"$U","version":2},"contentChanges":[{"range":{"start":{"line":0,"character":1},"end":{"line":3,"character":0}},"text":"zwei\n"}]}
+	agent/proposal/resolve {"proposalId":"$P","revision":1,"decisions":[{"hunkId":"*",` +
+		`"action":"accept","newText":"other\n","comment":"so"}]}
+	agent/proposal/resolve {"proposalId":"$P","decisions":[{"hunkId":"h1","action":"reject"},` +
+		`{"hunkId":"h1","action":"accept"}]}
+	textDocument/didChange {"textDocument":{"uri":"$U","version":2},"contentChanges":[{"range":{` +
+		`"start":{"line":0,"character":1},"end":{"line":3,"character":0}},"text":"zwei\n"}]}
 	textDocument/codeLens {"textDocument":{"uri":"$U"}}
-	textDocument/codeAction {"textDocument":{"uri":"$U"},"range":{"start":{"line":0,"character":0},"end":{"line":99,"character":4294967295}},"context":{"diagnostics":[]}}
-	workspace/executeCommand {"command":"agent.accept","arguments":[{"textDocument":{"uri":"$U"},"range":{"start":{"line":0,"character":0},"end":{"line":0,"character":0}}}]}
+	textDocument/codeAction {"textDocument":{"uri":"$U"},` +
+		`"range":{"start":{"line":0,"character":0},"end":{"line":99,"character":4294967295}},` +
+		`"context":{"diagnostics":[]}}
+	workspace/executeCommand {"command":"agent.accept","arguments":[{"textDocument":{` +
+		`"uri":"$U"},"range":{"start":{"line":0,"character":0},"end":{"line":0,"character":0}}}]}
 	workspace/executeCommand {"command":"agent.showDiff"}
 	workspace/textDocumentContent {"uri":"agent-proposed:/$P.diff"}
 	textDocument/didClose {"textDocument":{"uri":"$U"}}`,
@@ -128,9 +136,11 @@ var fuzzSeeds = []string{
 	agent/checkpoint/restore {"checkpointId":"x"}
 	agent/compact {"sessionId":"$S"}
 	agent/memory/save {"text":"x"}`,
-	`textDocument/didOpen {"textDocument":{"uri":"$U","languageId":"txt","version":7,"text":"again\n"}}
+	`textDocument/didOpen {"textDocument":{"uri":"$U","languageId":"txt","version":7,` +
+		`"text":"again\n"}}
 	textDocument/didChange {"textDocument":{"uri":"file:///gone","version":-1},"contentChanges":[{"text":""}]}
-	workspace/didChangeWatchedFiles {"changes":[{"uri":"$U","type":3},{"uri":"untitled:1","type":9}]}
+	workspace/didChangeWatchedFiles {"changes":[{"uri":"$U","type":3},` +
+		`{"uri":"untitled:1","type":9}]}
 	workspace/didRenameFiles {"files":[{"oldUri":"$U","newUri":"file:///elsewhere"}]}
 	workspace/didChangeWorkspaceFolders {"event":{"added":[{"uri":"file:///","name":""}],"removed":[]}}
 	workspace/didChangeConfiguration {"settings":{"agentLsp":{"model":5}}}
@@ -190,7 +200,7 @@ func fuzzRequests(t *testing.T, methods []string, script string) {
 		}
 		method, params := methods[int(line[0]-' ')%len(methods)], fill.Replace(line[1:])
 		if !json.Valid([]byte(params)) {
-			continue // FuzzStream's matter
+			continue // covered by FuzzStream
 		}
 		if notices[method] != nil {
 			c.notify(method, json.RawMessage(params))

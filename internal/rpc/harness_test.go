@@ -30,10 +30,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for something that must come.
+// patience is how long a test waits for something that must happen.
 const patience = 2 * time.Minute
 
-// msg is a message as it stood on the wire.
+// msg is a message as it was sent.
 type msg struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -51,7 +51,7 @@ func (m msg) String() string {
 	return fmt.Sprintf("%.600s", b)
 }
 
-// fakeModel answers by a function.
+// fakeModel is a model that answers with a function.
 type fakeModel func(ctx context.Context, req *agent.Request, on func(agent.Delta)) (*agent.Reply,
 	error)
 
@@ -64,7 +64,7 @@ func (f fakeModel) Generate(
 }
 func (f fakeModel) Info() agent.ModelInfo { return agent.ModelInfo{ID: "fake"} }
 
-// says is a model that streams the words of a text.
+// says returns a model that streams the words of a text.
 func says(text string) fakeModel {
 	return func(ctx context.Context, _ *agent.Request, on func(agent.Delta)) (*agent.Reply, error) {
 		for _, w := range strings.SplitAfter(text, " ") {
@@ -74,7 +74,8 @@ func says(text string) fakeModel {
 	}
 }
 
-// hangs is a model that answers only when its turn is aborted; begun gets a value per call.
+// hangs returns a model that answers only when its turn is aborted. It sends a value to begun for
+// each call.
 func hangs(begun chan<- struct{}) fakeModel {
 	return func(ctx context.Context, _ *agent.Request, on func(agent.Delta)) (*agent.Reply, error) {
 		on(agent.Delta{Kind: agent.DeltaText, Text: "thinking"})
@@ -84,7 +85,7 @@ func hangs(begun chan<- struct{}) fakeModel {
 	}
 }
 
-// plainSettings knows one layer.
+// plainSettings are settings with a single layer.
 type plainSettings struct{}
 
 func (plainSettings) Session(own json.RawMessage) (config.Config, []string, error) {
@@ -99,25 +100,25 @@ func (plainSettings) Merge(own, changes json.RawMessage) (json.RawMessage, error
 }
 func (plainSettings) ClientChanged(json.RawMessage) ([]string, error) { return nil, nil }
 
-// client is the other end of a connection.
+// testClient is the client's end of a connection.
 type testClient struct {
 	t       *testing.T
 	in      io.WriteCloser
 	out     io.Closer
 	mu      sync.Mutex
 	all     []msg
-	next    chan struct{} // closed and replaced when a message comes
+	next    chan struct{} // closed and replaced when a message arrives
 	nextID  int
 	served  chan error
 	closing sync.Once
 	answers func(msg) any
-	read    chan struct{} // closed when all is read; nil where nobody reads
+	read    chan struct{} // closed when everything has been read; nil if the client does not read
 	core    *agentapi.Core
 	peer    *editor.Peer
 	server  *server
 }
 
-// testCore is what a connection's Core and its host are made of.
+// testCore holds the components of a connection's Core and of its host.
 type testCore struct {
 	agentapi.Core
 	host.Options
@@ -131,13 +132,13 @@ type harnessOptions struct {
 	ready  func() error
 	core   func(*testCore)
 	prompt func(*agent.Options, *testClient)
-	stuck  bool          // nobody reads
-	answer func(msg) any // what the client answers to a request; nil: it leaves them to the test
+	stuck  bool          // the client does not read
+	answer func(msg) any // the client's answer to a request; nil: the test answers
 	opts   func(*Options)
-	shares *testClient // whose host the connection uses; nil: one of its own
+	shares *testClient // the client whose host the connection uses; nil: its own host
 }
 
-// start serves a client over pipes.
+// start starts a server for a client, connected by pipes.
 func start(t *testing.T, h harnessOptions) *testClient {
 	t.Helper()
 	if h.model == nil {
@@ -226,8 +227,8 @@ func (c *testClient) build(h harnessOptions, in agentapi.Init) (*agentapi.Core, 
 	return c.core, nil
 }
 
-// close ends the input and waits for the server's end and its last word; the second time it does
-// nothing.
+// close ends the input and waits until the server has ended and everything was read. A second call
+// does nothing.
 func (c *testClient) close() { c.closing.Do(c.end) }
 
 func (c *testClient) end() {
@@ -243,7 +244,7 @@ func (c *testClient) end() {
 	}
 }
 
-// listen notes what comes, to the end of r.
+// listen records the messages until the end of r.
 func (c *testClient) listen(r io.Reader) {
 	in := bufio.NewReader(r)
 	for {
@@ -318,7 +319,8 @@ func (c *testClient) request(method string, params any) int {
 	return c.nextID
 }
 
-// wait returns the first message that fits, and its place; it may have come already.
+// wait returns the first message that matches, and its position. It also considers earlier
+// messages.
 func (c *testClient) wait(what string, fits func(msg) bool) (msg, int) {
 	c.t.Helper()
 	timeout := time.After(patience)
@@ -382,7 +384,7 @@ func (c *testClient) call(method string, params, result any) {
 	}
 }
 
-// refused sends a request and returns its error, which must have the code.
+// refused sends a request and returns its error, which must have the given code.
 func (c *testClient) refused(code int, method string, params any) msg {
 	c.t.Helper()
 	m := c.answer(c.request(method, params))
@@ -392,7 +394,7 @@ func (c *testClient) refused(code int, method string, params any) msg {
 	return m
 }
 
-// initialize begins as a client that claims agent/* (claims may be nil).
+// initialize initializes the connection with the given agent/* claims, which may be nil.
 func (c *testClient) initialize(root string, claims map[string]any) {
 	c.t.Helper()
 	caps := map[string]any{
@@ -420,7 +422,7 @@ func claimed(t *testing.T, h harnessOptions) *testClient {
 	return c
 }
 
-// newSession makes a session.
+// newSession creates a session.
 func (c *testClient) newSession() string {
 	c.t.Helper()
 	var r wire.SessionNewResult
@@ -428,7 +430,7 @@ func (c *testClient) newSession() string {
 	return r.SessionID
 }
 
-// prompt prompts and returns the answer.
+// prompt sends a prompt and returns the response.
 func (c *testClient) prompt(sessionID, text string) wire.PromptResult {
 	c.t.Helper()
 	var r wire.PromptResult

@@ -13,11 +13,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// editPolicies are what Config.editPolicy may be.
+// editPolicies are the valid values of Config.editPolicy.
 var editPolicies = []string{"ask", "review", "collect", "auto", "confirm"}
 
-// initialize answers with what the server can do. It reads its params field by field,
-// because a client that gets one of them wrong should still be served.
+// initialize returns the server's capabilities. It decodes its params field by field, so that a
+// client with one wrong field is still served.
 func (s *server) initialize(ctx context.Context, raw []byte) (any, error) {
 	if s.core != nil {
 		return nil, agentapi.Fail(wire.CodeInvalidRequest, "initialize was sent twice")
@@ -40,8 +40,8 @@ func (s *server) initialize(ctx context.Context, raw []byte) (any, error) {
 	return s.capabilities(), nil
 }
 
-// join makes the connection one of the host's clients. The first one decides about the folders and
-// the encoding of positions, which all share.
+// join makes the connection a client of the host. The first connection determines the folders and
+// the position encoding, which all connections share.
 func (s *server) join(core *agentapi.Core) {
 	if core.Host.Clients().Join() {
 		core.Workspace.SetEncoding(workspace.UTF16)
@@ -68,7 +68,7 @@ func (s *server) init(params conn.Object) agentapi.Init {
 	return in
 }
 
-// capabilities is the result of initialize.
+// capabilities returns the result of initialize.
 func (s *server) capabilities() any {
 	encoding := "utf-16"
 	if s.link.Client.UTF8 {
@@ -115,8 +115,8 @@ func (s *server) workspaceCapabilities() map[string]any {
 	return caps
 }
 
-// shutdownRequest makes the server refuse everything but exit. What runs is aborted when
-// exit comes, or at the end of input.
+// shutdownRequest makes the server refuse everything except exit. Running turns are aborted at exit
+// or at the end of the input.
 func (s *server) shutdownRequest(ctx context.Context, _ []byte) (any, error) {
 	s.life.phase.Store(ending)
 	if h := s.api.Host(); !h.Clients().Shared() {
@@ -131,13 +131,13 @@ func (s *server) exit([]byte) error {
 	return nil
 }
 
-// cancelRequest ends the context of a request. Its answer may still be a result.
+// cancelRequest cancels the context of a request. The request may still succeed.
 func (s *server) cancelRequest(raw []byte) error {
 	s.link.Requests.Cancel(jsonrpc.IDFrom(conn.ObjectFrom(raw)["id"]), agentapi.ErrCancelled)
 	return nil
 }
 
-// setTrace is accepted: the log shows what a trace would.
+// setTrace is accepted but does nothing: the log already contains what a trace would show.
 func (s *server) setTrace([]byte) error { return nil }
 
 func (s *server) didChangeFolders(raw []byte) error {

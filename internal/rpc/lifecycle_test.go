@@ -21,8 +21,10 @@ func TestInitializeNegotiates(t *testing.T) {
 	for name, c := range map[string]struct{ params, encoding string }{
 		"utf-8 offered": {`{"capabilities":{"general":{"positionEncodings":["utf-16","utf-8"]}}}`,
 			"utf-8"},
-		"nothing":        {`{"capabilities":{}}`, "utf-16"},
-		"wrong types":    {`{"processId":"x","rootPath":5,"rootUri":[],"workspaceFolders":"no","capabilities":{"workspace":{"workspaceEdit":{"documentChanges":"yes"}},"window":7},"clientInfo":[],"trace":5}`, "utf-16"},
+		"nothing": {`{"capabilities":{}}`, "utf-16"},
+		"wrong types": {`{"processId":"x","rootPath":5,"rootUri":[],"workspaceFolders":"no",` +
+			`"capabilities":{"workspace":{"workspaceEdit":{"documentChanges":"yes"}},` +
+			`"window":7},"clientInfo":[],"trace":5}`, "utf-16"},
 		"unknown fields": {`{"capabilities":{"general":{"x":1}},"y":{"z":[]}}`, "utf-16"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +55,7 @@ func TestInitializeNegotiates(t *testing.T) {
 	}
 }
 
-// Every method that is announced is handled.
+// Every announced method is handled.
 func TestEveryMethodIsRouted(t *testing.T) {
 	for _, m := range wire.Requests {
 		if _, ok := routes[m]; !ok {
@@ -139,7 +141,7 @@ func TestMalformedFramesAreAnsweredAndSurvived(t *testing.T) {
 	}
 }
 
-// Notifications that cannot be used are no reason to end a connection.
+// Invalid notifications do not end the connection.
 func TestOddNotificationsAreIgnored(t *testing.T) {
 	c := claimed(t, harnessOptions{})
 	c.notify("no/such", map[string]any{})

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// notifier turns notifications of the host into agent/* notifications of one connection.
+// notifier converts the host's notifications to agent/* notifications of one connection.
 type notifier struct {
 	out   *jsonrpc.Outbox
 	begin sync.Once // Subscribe
@@ -20,7 +20,7 @@ type notifier struct {
 
 var _ host.Subscriber = (*notifier)(nil)
 
-// subscribe makes the client one that gets agent/* notifications.
+// subscribe starts to send the client agent/* notifications.
 func (s *server) subscribe() {
 	s.notifier.begin.Do(func() {
 		s.link.Attached.Store(true)
@@ -28,8 +28,8 @@ func (s *server) subscribe() {
 	})
 }
 
-// unsubscribe ends the notifications. When it returns, no further number is given to a
-// notification: the sessions' stores can note the last one.
+// unsubscribe ends the notifications. When it returns, no further notification gets a number, so
+// the sessions' stores can record the last one.
 func (s *server) unsubscribe() {
 	s.notifier.begin.Do(func() {})
 	s.link.Attached.Store(false)
@@ -49,20 +49,20 @@ func (n *notifier) Notify(note host.Notification) {
 	n.out.PutEvent(note.SessionID, notification(method, params))
 }
 
-// Delta is the hot path: encoded by hand.
+// Delta is the hot path: it encodes by hand.
 func (n *notifier) Delta(sessionID string, seq int64, d agent.ItemDelta) {
 	key := jsonrpc.DeltaKey{ItemID: d.ItemID, Kind: string(d.Kind)}
 	isOutput := d.Kind == agent.DeltaToolOutput
 	n.out.PutDelta(sessionID, key, deltaPrefix(sessionID, seq, d), d.Text, isOutput)
 }
 
-// Merge adds to a delta of the item that still waits.
+// Merge adds to a queued delta of the same item.
 func (n *notifier) Merge(sessionID string, d agent.ItemDelta) bool {
 	key := jsonrpc.DeltaKey{ItemID: d.ItemID, Kind: string(d.Kind)}
 	return n.out.Merge(sessionID, key, d.Text)
 }
 
-// Replace replaces a state that still waits.
+// Replace replaces a queued state.
 func (n *notifier) Replace(sessionID string, seq int64, state agent.State) bool {
 	encode := func() []byte { return encodeState(sessionID, seq, state) }
 	return n.out.ReplaceState(sessionID, encode)
@@ -74,8 +74,8 @@ func encodeState(sessionID string, seq int64, state agent.State) []byte {
 	return notification(wire.MethodSessionUpdated, u)
 }
 
-// deltaPrefix is a delta's frame up to the opening quote of its text. Ids are opaque, and a client
-// may have chosen one, so they are escaped too.
+// deltaPrefix returns a delta's frame up to the opening quote of its text. IDs are escaped too,
+// because they are opaque and may come from a client.
 func deltaPrefix(sessionID string, seq int64, d agent.ItemDelta) []byte {
 	b := make([]byte, 0, 256+len(d.Text)+len(d.Text)/8)
 	b = append(b, `{"jsonrpc":"2.0","method":"`+wire.MethodDelta+`","params":{"sessionId":"`...)

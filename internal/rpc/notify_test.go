@@ -23,7 +23,7 @@ func (noSettings) Session(json.RawMessage) (config.Config, []string, error) {
 	return config.Config{}, nil, nil
 }
 
-// oneSession is a host with one session, whose notifications go to out.
+// oneSession returns a host with one session, whose notifications go to out.
 func oneSession(t testing.TB, out *jsonrpc.Outbox) (h *host.Host, sessionID string) {
 	t.Helper()
 	library := session.Open(t.TempDir())
@@ -43,8 +43,8 @@ func oneSession(t testing.TB, out *jsonrpc.Outbox) (h *host.Host, sessionID stri
 	return h, l.ID
 }
 
-// slowClient is a host whose client reads nothing until the returned function is called, which
-// gives everything that was sent then.
+// slowClient returns a host whose client reads nothing until the returned function is called, which
+// returns everything that was sent.
 func slowClient(t *testing.T) (*host.Host, string, *jsonrpc.Outbox, func() []toldParams) {
 	t.Helper()
 	r, w := io.Pipe()
@@ -64,7 +64,7 @@ func readTold(t *testing.T, r io.Reader) (out []toldParams) {
 	t.Helper()
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, 64<<20)
-	for in.Scan() { // headers and bodies are on lines of their own but for the next header
+	for in.Scan() { // each line is a body followed by the next header
 		line := in.Text()
 		if at := strings.Index(line, "{"); at == 0 {
 			line, _, _ = strings.Cut(line, "Content-Length")
@@ -108,8 +108,8 @@ func TestMergedFramesTakeOneNumber(t *testing.T) {
 	}
 }
 
-// TestADroppedDeltaLeavesAGap has text of an item come when no more may wait for a client that
-// reads nothing.
+// TestADroppedDeltaLeavesAGap sends text of an item while the queue of a client that reads nothing
+// is full.
 func TestADroppedDeltaLeavesAGap(t *testing.T) {
 	h, id, out, sent := slowClient(t)
 	delta := func(text string) {
@@ -118,7 +118,7 @@ func TestADroppedDeltaLeavesAGap(t *testing.T) {
 	h.Emit(id, agent.ItemStarted{TurnID: "t", Item: agent.Item{ID: "a", Type: agent.ItemAssistant}})
 	mib := strings.Repeat("x", 1<<20)
 	for range jsonrpc.SoftLimit>>20 - 1 {
-		out.PutEvent("other", []byte(mib)) // readTold passes over it
+		out.PutEvent("other", []byte(mib)) // readTold skips it
 	}
 	delta("kept ")
 	delta(mib)

@@ -8,16 +8,16 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 )
 
-// Options are all that a connection needs. In, Out and Start are required.
+// Options configure a connection. In, Out and Start are required.
 type Options struct {
-	// In is read until its end; it is closed at the end of Serve where it is an io.Closer,
-	// which must then end a blocked Read (see Unblocked for an os.File).
+	// In is read to its end. Serve finally closes it if it is an io.Closer, which must end a
+	// blocked Read (see Unblocked for an os.File).
 	In io.Reader
-	// Out gets frames and nothing else, from one goroutine.
+	// Out receives frames and nothing else, from one goroutine.
 	Out     io.Writer
-	Log     *slog.Logger // nil: nowhere
+	Log     *slog.Logger // nil: no log
 	Version string
-	// Start builds what answers, when initialize comes. It is called once, must be quick
-	// (the client waits for its answer) and may use the Editor only after it has returned.
+	// Start builds the core during initialize. It is called once. It must be fast, because the
+	// client waits for the response. It may use the Editor only after it has returned.
 	Start func(ctx context.Context, init agentapi.Init) (*agentapi.Core, error)
 }

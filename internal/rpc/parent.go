@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// parentPoll is how often a system without process handles is asked whether the client lives.
+// parentPoll is the interval for checking whether the client is alive on systems without process
+// handles.
 const parentPoll = 2 * time.Second
 
-// watchParent ends the connection when the client's process dies, if it was alive when
-// initialize came. Zero is no process.
+// watchParent ends the connection when the client's process dies, if it was alive during
+// initialize. A pid of zero means that the client has sent no process ID.
 func (s *server) watchParent(pid int) {
 	if pid <= 0 || pid == os.Getpid() {
 		return
@@ -29,7 +30,8 @@ func (s *server) watchParent(pid int) {
 	})
 }
 
-// poll returns a channel that is closed when alive says no, nil if it does at once.
+// poll returns a channel that is closed when alive returns false. It returns nil if the first call
+// does.
 func poll(ctx context.Context, alive func() bool) <-chan struct{} {
 	if !alive() {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processEnd returns a channel that is closed when the process ends, nil if it does not
-// run. It waits on a pidfd, so nothing polls; where the kernel has none, it asks now and then.
+// processEnd returns a channel that is closed when the process ends, or nil if it is not running.
+// It waits on a pidfd instead of polling. If the kernel does not support pidfds, it polls.
 func processEnd(ctx context.Context, pid int) <-chan struct{} {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {

@@ -4,5 +4,6 @@ package rpc
 
 import "context"
 
-// processEnd knows no way to watch a process here; the end of stdin tells as well.
+// processEnd cannot watch a process on this system. The end of stdin also reports that the client
+// is gone.
 func processEnd(context.Context, int) <-chan struct{} { return nil }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processEnd returns a channel that is closed when the process ends, nil if it does not run.
+// processEnd returns a channel that is closed when the process ends, or nil if it is not running.
 func processEnd(ctx context.Context, pid int) <-chan struct{} {
 	return poll(ctx, func() bool { return !errors.Is(unix.Kill(pid, 0), unix.ESRCH) })
 }

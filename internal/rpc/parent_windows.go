@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// processEnd returns a channel that is closed when the process ends, nil if it does not run.
+// processEnd returns a channel that is closed when the process ends, or nil if it is not running.
 func processEnd(ctx context.Context, pid int) <-chan struct{} {
 	h, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(pid))
 	if err != nil {

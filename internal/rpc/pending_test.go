@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// plainEdit is a plain LSP client whose agent has proposed two hunks in a.txt.
+// plainEdit returns a plain LSP client whose agent has proposed two hunks in a.txt.
 func plainEdit(t *testing.T) (c *testClient, uri, path string) {
 	t.Helper()
 	root := t.TempDir()
@@ -81,7 +81,8 @@ func TestPlainClientsDecideByLenses(t *testing.T) {
 	}
 }
 
-// What only commands changed no checkpoint takes back: the last change that one does is undone.
+// No checkpoint can revert what only commands have changed. The last change with a checkpoint is
+// undone.
 func TestUndoLastPassesByWhatOnlyCommandsChanged(t *testing.T) {
 	c, _, path := plainEdit(t)
 	c.execute("agent.acceptAll")
@@ -94,7 +95,7 @@ func TestUndoLastPassesByWhatOnlyCommandsChanged(t *testing.T) {
 		wire.MethodTurnWait,
 		map[string]any{"sessionId": id},
 		nil,
-	) // the session knows the file when the model is told
+	) // the session knows the file when the model is called
 	command := c.core.Workspace.BeginCommand(id, "turn_later")
 	const line = "of a command\n"
 	if err := os.WriteFile(path, []byte(string(accepted)+line), 0o600); err != nil {
@@ -131,7 +132,8 @@ func TestCodeActions(t *testing.T) {
 	}
 	ours := map[string]any{"range": line(4, 4), "message": "x", "source": "agent-lsp"}
 	theirs := map[string]any{"range": line(4, 4), "message": "undefined: y", "severity": 1}
-	// It offers no literals, so it gets commands; those without a place come last.
+	// The client does not support literals, so it gets commands. Actions without a position come
+	// last.
 	got := titles(
 		map[string]any{
 			"range":   line(4, 4),

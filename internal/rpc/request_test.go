@@ -11,8 +11,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
 )
 
-// What a request causes is told after its answer, and only then is it settled, which the answer to
-// a wait comes after.
+// The notifications that a request causes are sent after its response. Only then is the request
+// settled, and the answer to a wait comes after that.
 func TestHoldKeepsEventsBehindTheAnswer(t *testing.T) {
 	h, id, _, sent := slowClient(t)
 	delivered := 0

@@ -17,30 +17,30 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// order says when a request's handler runs.
+// order specifies when a request's handler runs.
 type order uint8
 
 const (
-	// inline runs on the reading side, before anything later is read. It must not block.
+	// inline runs on the reading goroutine, before anything later is read. It must not block.
 	inline order = iota
-	// queued runs in the lane: after every queued request before it. It may do quick I/O.
+	// queued runs in the lane, after every queued request before it. It may do fast I/O.
 	queued
-	// free runs beside everything else, once the queued requests before it are done.
+	// free runs concurrently with everything else, once the queued requests before it are done.
 	free
 )
 
-// route is how one method is handled.
+// route specifies how a method is handled.
 type route struct {
 	order order
-	// attach makes the connection one that gets agent/* notifications.
+	// attach subscribes the connection to agent/* notifications.
 	attach bool
 	run    handler
 }
 
-// handler answers a request, with the wire's struct or an error.
+// handler answers a request with a wire struct or an error.
 type handler func(s *server, ctx context.Context, params []byte) (any, error)
 
-// on makes a route of a typed handler.
+// on makes a route from a typed handler.
 func on[P, R any](o order, f func(s *server, ctx context.Context, params *P) (R, error)) route {
 	run := func(s *server, ctx context.Context, raw []byte) (any, error) {
 		params := new(P)
@@ -52,10 +52,10 @@ func on[P, R any](o order, f func(s *server, ctx context.Context, params *P) (R,
 	return route{order: o, run: run}
 }
 
-// raw makes a route of a handler that reads its params itself.
+// raw makes a route from a handler that decodes its params itself.
 func raw(o order, f handler) route { return route{order: o, run: f} }
 
-// onAPI makes a route of a request that the API answers.
+// onAPI makes a route for a request that the API answers.
 func onAPI[S agentapi.Subject, P, R any](
 	o order,
 	f func(subject S, ctx context.Context, params *P) (R, error),
@@ -65,7 +65,7 @@ func onAPI[S agentapi.Subject, P, R any](
 	})
 }
 
-// attaching is onAPI for the methods whose caller gets notifications from then on.
+// attaching is onAPI for the methods that subscribe the client to notifications.
 func attaching[S agentapi.Subject, P, R any](
 	o order,
 	f func(subject S, ctx context.Context, params *P) (R, error),
@@ -75,7 +75,7 @@ func attaching[S agentapi.Subject, P, R any](
 	return r
 }
 
-// onEditor makes a route of a request that the editor's features answer.
+// onEditor makes a route for a request that the editor features answer.
 func onEditor[P, R any](
 	o order,
 	f func(e *editor.Features, ctx context.Context, params *P) (R, error),
@@ -85,8 +85,8 @@ func onEditor[P, R any](
 	})
 }
 
-// abort is handled on the reading side, ahead of everything that queues. Prompts that were read
-// before it but are not accepted yet are aborted when they are.
+// abort runs on the reading goroutine, ahead of everything that is queued. Prompts that were read
+// before it but are not yet accepted are aborted when they are.
 func (s *server) abort(ctx context.Context, p *wire.AbortParams) (wire.AbortResult, error) {
 	r, err := agentapi.Turns{API: s.api}.Abort(ctx, p)
 	isIdle := err == nil && r.State == agent.AbortIdle || errors.Is(err, session.ErrUnknown)
@@ -98,17 +98,17 @@ func (s *server) abort(ctx context.Context, p *wire.AbortParams) (wire.AbortResu
 		place.Enter()
 		defer place.Leave()
 		if l := s.api.Loaded(id); l != nil {
-			_, _ = l.Engine.Abort(agent.AbortRequest{Silent: silent}) // it may be idle
+			_, _ = l.Engine.Abort(agent.AbortRequest{Silent: silent}) // the session may be idle
 		}
 	})
 	return wire.AbortResult{State: agent.AbortAborting}, nil
 }
 
-// notice is a notification's handler. It runs on the reading side and must not block; its
+// notice is a notification's handler. It runs on the reading goroutine and must not block. Its
 // error is logged.
 type notice func(s *server, params []byte) error
 
-// told makes a notice of a typed handler.
+// told makes a notice from a typed handler.
 func told[P any](f func(s *server, params *P) error) notice {
 	return func(s *server, raw []byte) error {
 		params := new(P)
@@ -119,8 +119,8 @@ func told[P any](f func(s *server, params *P) error) notice {
 	}
 }
 
-// handle is the connection's handler. Of a notification it returns nothing, because an
-// error there ends the connection.
+// handle is the connection's handler. For a notification it returns nothing, because an error there
+// ends the connection.
 func (s *server) handle(ctx context.Context, req *jsonrpc2.Request) (result any, err error) {
 	if !req.IsCall() {
 		s.handleNotification(req)
@@ -128,8 +128,8 @@ func (s *server) handle(ctx context.Context, req *jsonrpc2.Request) (result any,
 	}
 	r, reqCtx, done := s.begin(req.ID())
 	defer done()
-	method := strings.Clone(req.Method())     // the frame is reused once reading goes on
-	release := func() { jsonrpc2.Async(ctx) } // its params are another copy then
+	method := strings.Clone(req.Method())     // the frame is reused once reading continues
+	release := func() { jsonrpc2.Async(ctx) } // the params have been copied by then
 	return s.answer(
 		reqCtx,
 		r,
@@ -139,7 +139,7 @@ func (s *server) handle(ctx context.Context, req *jsonrpc2.Request) (result any,
 	)
 }
 
-// answer runs a request's handler, by run. It calls release once later messages may be read.
+// answer runs a request's handler with run. It calls release once later messages may be read.
 func (s *server) answer(
 	ctx context.Context,
 	r *agentapi.Request,
@@ -173,7 +173,8 @@ func (s *server) answer(
 	return result, nil
 }
 
-// cancelled prefers the client's own cancellation over the error that it led to.
+// cancelled returns the client's cancellation, if there is one, instead of the error that it
+// caused.
 func cancelled(ctx context.Context, err error) error {
 	if context.Cause(ctx) == agentapi.ErrCancelled {
 		return agentapi.ErrCancelled
@@ -181,7 +182,7 @@ func cancelled(ctx context.Context, err error) error {
 	return err
 }
 
-// begin registers a request; done ends its context.
+// begin registers a request. done ends its context.
 func (s *server) begin(id jsonrpc2.ID) (r *agentapi.Request, ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(s.link.Context())
 	r = &agentapi.Request{}
@@ -189,7 +190,7 @@ func (s *server) begin(id jsonrpc2.ID) (r *agentapi.Request, ctx context.Context
 	return r, ctx, func() { cancel(nil) }
 }
 
-// refusal is the error of a request that cannot be handled now or ever.
+// refusal returns the error for a request that cannot be handled at this time or at all.
 func (s *server) refusal(method string, known bool) error {
 	switch st := s.life.phase.Load(); {
 	case st == fresh && method != conn.MethodInitialize:
@@ -214,7 +215,7 @@ func (s *server) refusal(method string, known bool) error {
 	return nil
 }
 
-// recovered turns a panic into an internal error; the process lives.
+// recovered converts a panic to an internal error, so that the process survives.
 func (s *server) recovered(method string, err *error) {
 	if p := recover(); p != nil {
 		s.log.Error(
@@ -241,7 +242,7 @@ func (s *server) handleNotification(req *jsonrpc2.Request) {
 	err = n(s, req.Params())
 }
 
-// unusable tells of a notification that could not be used, which has no answer.
+// unusable reports an invalid notification, which has no response.
 func (s *server) unusable(method string, err error) {
 	if err == nil {
 		return

@@ -10,11 +10,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// routes says how each request is handled. What must be seen in the order of the wire is
-// queued; abort goes ahead of the queue; all else runs beside it.
+// routes maps each request to its route. Requests whose order matters are queued. abort is handled
+// ahead of the queue. All other requests run concurrently.
 var routes = map[string]route{}
 
-// notices says how each notification is handled; all run on the reading side, in order.
+// notices maps each notification to its handler. All run on the reading goroutine, in order.
 var notices map[string]notice
 
 func init() {
@@ -122,7 +122,7 @@ func (s *server) executeCommand(ctx context.Context, params []byte) (any, error)
 	return s.editor.ExecuteCommand(ctx, params)
 }
 
-// cancelProgress is window/workDoneProgress/cancel.
+// cancelProgress handles window/workDoneProgress/cancel.
 func (s *server) cancelProgress(raw []byte) error {
 	s.editor.CancelProgress(conn.ObjectFrom(raw).String("token"))
 	return nil

@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// answerGrace bounds how long requests read before the end of input may take to be answered.
+	// answerGrace bounds how long requests that were read before the end of the input may take.
 	answerGrace = 2 * time.Second
-	// closeGrace bounds the closing of sessions: an abort completes within 2 s.
+	// closeGrace bounds the closing of sessions. An abort completes within 2 s.
 	closeGrace = 3 * time.Second
-	// flushGrace bounds the writing of what is queued to a client that may not read any more.
+	// flushGrace bounds writing what is queued to a client that may no longer read.
 	flushGrace = time.Second
 )
 
-// ErrNoShutdown is what Serve returns where exit came without shutdown before it: the
-// process ends with 1.
+// ErrNoShutdown is the error of Serve if exit came without shutdown before it. The process then
+// exits with 1.
 var ErrNoShutdown = errors.New("received exit without shutdown")
 
-// phase is where the lifecycle stands.
+// phase is the current phase of the lifecycle.
 type phase = int32
 
 const (
@@ -47,25 +47,25 @@ type server struct {
 	api      *agentapi.API
 	peer     *editor.Peer
 	editor   *editor.Features
-	nudger   atomic.Pointer[conn.Nudger] // nil: the client needs none
-	core     *agentapi.Core              // set by initialize, before anything reads it; nil before
-	detach   []func()                    // likewise: end what the host does for the connection
+	nudger   atomic.Pointer[conn.Nudger] // nil: the client does not need one
+	core     *agentapi.Core              // set by initialize before anything reads it; nil before
+	detach   []func()                    // likewise; stop what the host does for the connection
 }
 
-// lifecycle is where a connection is between its begin and its end.
+// lifecycle tracks a connection between its start and its end.
 type lifecycle struct {
 	phase    atomic.Int32
-	exited   atomic.Bool   // by exit
-	quit     chan struct{} // closed when the connection is to end
+	exited   atomic.Bool   // exit was received
+	quit     chan struct{} // closed when the connection must end
 	quitOnce sync.Once
 }
 
-// stop asks for the end of the connection.
+// stop requests the end of the connection.
 func (l *lifecycle) stop() { l.quitOnce.Do(func() { close(l.quit) }) }
 
-// Serve speaks with one client until it leaves: at the end of input, at exit, or when the
-// process named by initialize dies. Then it aborts what runs, waits for it within bounds,
-// and returns. The error is nil after an orderly end.
+// Serve serves one client until it leaves: at the end of the input, at exit, or when the process
+// that initialize named dies. Serve then aborts what is running, waits for a limited time, and
+// returns. The error is nil after an orderly end.
 func Serve(ctx context.Context, opts Options) error { return newServer(ctx, opts).serve(ctx) }
 
 func (s *server) serve(ctx context.Context) error {
@@ -98,7 +98,7 @@ func newServer(ctx context.Context, opts Options) *server {
 	s.life.quit = make(chan struct{})
 	s.link = conn.Open(ctx, opts.In, opts.Out, agentapi.Codec, s.log)
 	s.notifier = &notifier{out: s.link.Out}
-	// The API asks again by the peer, which needs the API for the current session.
+	// The API repeats questions through the peer, which needs the API for the current session.
 	s.api = agentapi.New(agentapi.Options{
 		Version: opts.Version, Subscriber: s.notifier,
 		AskAgain: func(sessionID string) { s.peer.AskAgain(sessionID) },
@@ -108,7 +108,7 @@ func newServer(ctx context.Context, opts Options) *server {
 	return s
 }
 
-// sent takes note of a body that was queued.
+// sent processes a body that was queued.
 func (s *server) sent(body []byte) {
 	if s.link.Requests.Sent(body) {
 		if n := s.nudger.Load(); n != nil {
@@ -117,8 +117,8 @@ func (s *server) sent(body []byte) {
 	}
 }
 
-// shutdown ends everything in the order in which it depends on each other. No step waits
-// without bound, because the client may hang.
+// shutdown ends everything in the order of its dependencies. Every step has a time limit, because
+// the client may hang.
 func (s *server) shutdown() {
 	s.finishQueued()
 	closing, done := context.WithTimeout(context.Background(), closeGrace)
@@ -148,7 +148,7 @@ func (s *server) shutdown() {
 	s.await(s.link.Ended(), flushGrace)
 }
 
-// closeCore closes what the last connection leaves behind.
+// closeCore closes the core after the last connection has left.
 func (s *server) closeCore(ctx context.Context) {
 	if err := s.core.Host.CloseStores(); err != nil {
 		s.log.Warn("closing the stored sessions", "error", err)
@@ -178,12 +178,13 @@ func (s *server) closeStreams() error {
 		err = errors.Join(err, c.Close())
 	}
 	s.await(s.link.Out.Done(), flushGrace)
-	// The reader may sit in a Read that nothing can end; the process ends without it then.
+	// The reader may be blocked in a Read that nothing can interrupt. The process then ends without
+	// it.
 	s.await(s.link.Read(), flushGrace)
 	return err
 }
 
-// await waits for done, but not for ever.
+// await waits for done for a limited time.
 func (s *server) await(done <-chan struct{}, atMost time.Duration) {
 	select {
 	case <-done:

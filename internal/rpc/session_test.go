@@ -22,7 +22,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// lastSeqOf is the highest seq that a client was told.
+// lastSeqOf returns the highest seq that a client has received.
 func lastSeqOf(c *testClient) (last int64) {
 	for _, m := range c.messages() {
 		if p := paramsOf2(m); !p.Replay && p.Seq > last {
@@ -73,8 +73,8 @@ func TestSessionsSurviveARestart(t *testing.T) {
 	}
 }
 
-// The text blocks of one message are told apart from each other where the user sees them, and sent
-// to the model as they came.
+// The text blocks of a message are shown to the user separately and are sent to the model as they
+// came.
 func TestTextBlocksOfAMessageStandApart(t *testing.T) {
 	dir, root := t.TempDir(), t.TempDir()
 	var sent []string
@@ -123,7 +123,8 @@ func TestTextBlocksOfAMessageStandApart(t *testing.T) {
 	}
 }
 
-// checkReplay: exactly these items, replayed before the answer, with rising numbers.
+// checkReplay checks that exactly these items were replayed, before the response, with increasing
+// numbers.
 func checkReplay(t *testing.T, c *testClient, answered int, types []string) {
 	t.Helper()
 	var got []string
@@ -312,7 +313,7 @@ func TestBusySessionsRefuse(t *testing.T) {
 	}
 }
 
-// Two daemons on one session: the second may read it and not write it.
+// If two daemons open one session, the second can read but not write it.
 func TestASessionOfAnotherDaemonIsLocked(t *testing.T) {
 	dir, root := t.TempDir(), t.TempDir()
 	c := claimed(t, harnessOptions{dir: dir, root: root})
@@ -327,7 +328,8 @@ func TestASessionOfAnotherDaemonIsLocked(t *testing.T) {
 	)
 }
 
-// A turn that runs in another daemon was not interrupted, and who may not write is told what to do.
+// A turn that is running in another daemon was not interrupted. A client that may not write is told
+// what to do.
 func TestATurnOfAnotherDaemonIsNotCalledInterrupted(t *testing.T) {
 	dir, root := t.TempDir(), t.TempDir()
 	begun := make(chan struct{}, 1)
@@ -349,7 +351,7 @@ func TestATurnOfAnotherDaemonIsNotCalledInterrupted(t *testing.T) {
 	}
 }
 
-// A client that claims nothing and calls nothing of agent/* gets no notification of it.
+// A client that neither claims nor calls agent/* receives no agent/* notifications.
 func TestPlainClientsGetNoNotifications(t *testing.T) {
 	h := harnessOptions{root: t.TempDir()}
 	c := start(t, h)
@@ -419,8 +421,8 @@ func TestProgressOfPlainClients(t *testing.T) {
 	)
 }
 
-// A client that deletes a session and leaves has heard all that the session had to tell, also what
-// waited for an answer that had only just gone out.
+// A client that deletes a session and leaves has received all its notifications, including those
+// held back for a response that has only just been sent.
 func TestDeletingASessionLosesNoNews(t *testing.T) {
 	c := claimed(t, harnessOptions{})
 	id := c.newSession()
@@ -432,7 +434,7 @@ func TestDeletingASessionLosesNoNews(t *testing.T) {
 		wire.CodeMethodNotFound,
 		"agent/nonesuch",
 		nil,
-	) // whatever the deletion would do at once is done
+	) // everything that the deletion does immediately is done
 	release()
 	_, answered := c.wait("the deletion's answer", isAnswer(deletion))
 	_, told := c.wait("the news", isMethod(wire.MethodTurnStarted))
@@ -441,7 +443,7 @@ func TestDeletingASessionLosesNoNews(t *testing.T) {
 	}
 }
 
-// A deletion that has to load the session waits for nothing that waits for its own answer.
+// A deletion that has to load the session does not wait for what waits for its own response.
 func TestASessionThatIsNotOpenIsDeleted(t *testing.T) {
 	dir, root := t.TempDir(), t.TempDir()
 	c := claimed(t, harnessOptions{dir: dir, root: root})
@@ -453,8 +455,8 @@ func TestASessionThatIsNotOpenIsDeleted(t *testing.T) {
 	d.refused(wire.CodeUnknownSession, wire.MethodSessionLoad, map[string]any{"sessionId": id})
 }
 
-// A job may end while its session is being loaded: what it has to say reaches the session once that
-// is there.
+// A job may end while its session is being loaded. Its message reaches the session once that is
+// loaded.
 func TestASessionThatIsBeingMadeIsNotified(t *testing.T) {
 	c := claimed(t, harnessOptions{core: func(core *testCore) {
 		prepare := core.Prepare
@@ -471,7 +473,7 @@ func TestASessionThatIsBeingMadeIsNotified(t *testing.T) {
 	}
 }
 
-// A session that is being deleted is not loaded once more by who asks for it meanwhile.
+// A session that is being deleted is not loaded again by a concurrent request.
 func TestASessionThatIsBeingDeletedIsNotLoaded(t *testing.T) {
 	var c *testClient
 	asked := make(chan error, 1)
@@ -481,7 +483,7 @@ func TestASessionThatIsBeingDeletedIsNotLoaded(t *testing.T) {
 				return
 			}
 			ctx, cancel := context.WithCancel(context.Background())
-			cancel() // who would have to wait does not
+			cancel() // do not wait
 			_, err := c.core.Host.Get(ctx, id)
 			asked <- err
 		}
@@ -494,8 +496,8 @@ func TestASessionThatIsBeingDeletedIsNotLoaded(t *testing.T) {
 	c.refused(wire.CodeUnknownSession, wire.MethodSessionLoad, map[string]any{"sessionId": id})
 }
 
-// A session is of use after it was read anew, also where the request for that was cancelled or
-// could not be met.
+// A session works after it was reloaded, even if the request for the reload was cancelled or
+// failed.
 func TestReadingASessionAnewLeavesNoneClosed(t *testing.T) {
 	fails := false
 	c := claimed(t, harnessOptions{core: func(core *testCore) {
@@ -524,8 +526,8 @@ func TestReadingASessionAnewLeavesNoneClosed(t *testing.T) {
 	c.turnEnd(c.prompt(id, "third").TurnID)
 }
 
-// A session that is made, loaded or read anew while the connection ends is closed as the others
-// are: nobody would end it later.
+// A session that is created, loaded or reloaded while the connection ends is closed like the
+// others, because nothing would end it later.
 func TestASessionThatIsMadeAsTheConnectionEndsIsClosed(t *testing.T) {
 	for _, how := range []string{"made", "loaded", "read anew"} {
 		t.Run(how, func(t *testing.T) { madeAtTheEnd(t, how) })
@@ -545,7 +547,7 @@ func madeAtTheEnd(t *testing.T, how string) {
 				if err := c.server.api.Host().Close(closing); err != nil {
 					t.Error(err)
 				}
-				closed = nil // those that were there
+				closed = nil // the sessions from before
 				wakes = func() {
 					info.Notify(message.NewText(message.RoleUser, "the job has ended"),
 						true)
@@ -586,7 +588,7 @@ func madeAtTheEnd(t *testing.T, how string) {
 	}
 }
 
-// A session is let go whole, also where the request for that was cancelled.
+// A session is released completely, even if the request was cancelled.
 func TestASessionIsLetGoWhole(t *testing.T) {
 	begun := make(chan struct{}, 1)
 	c := claimed(t, harnessOptions{model: hangs(begun)})
@@ -613,7 +615,7 @@ type meeting struct {
 	plainSettings
 	mu   sync.Mutex
 	mode string
-	meet func() // runs once, while a session's settings are made
+	meet func() // runs once, while a session's settings are merged
 }
 
 func (m *meeting) Session(own json.RawMessage) (config.Config, []string, error) {
@@ -635,7 +637,8 @@ func (m *meeting) change(mode string, meet func()) {
 	m.mode, m.meet = mode, meet
 }
 
-// Of a session's own settings and the user's, which change at the same moment, both count.
+// If a session's own settings and the user's settings change at the same time, both changes take
+// effect.
 func TestSettingsThatChangeTogether(t *testing.T) {
 	m := &meeting{}
 	c := claimed(t, harnessOptions{core: func(core *testCore) { core.Core.Settings = m }})
@@ -664,7 +667,7 @@ func TestSettingsThatChangeTogether(t *testing.T) {
 	expect("two", "review")
 }
 
-// What a restore does to proposals is told after its answer.
+// The changes that a restore makes to proposals are reported after its response.
 func TestARestoreIsAnsweredBeforeWhatItCauses(t *testing.T) {
 	root := t.TempDir()
 	path := filepath.Join(root, "a.txt")
@@ -704,8 +707,8 @@ func TestARestoreIsAnsweredBeforeWhatItCauses(t *testing.T) {
 	}
 }
 
-// A restore of files and conversation is answered before what it causes, and the numbers go on one
-// by one.
+// The response to a restore of files and conversation precedes what it causes, and the numbers
+// continue without a gap.
 func TestARestoreOfBothKeepsTheOrder(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "a.txt"), []byte("one\ntwo\n"), 0o600); err != nil {

@@ -6,10 +6,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
 )
 
-// settingsSection is the section of an editor's settings that is ours.
+// settingsSection is agent-lsp's section in an editor's settings.
 const settingsSection = "agentLsp"
 
-// initialized asks a plain client for its settings, and to be told when they change.
+// initialized asks a plain client for its settings, and for notifications when they change.
 func (s *server) initialized([]byte) error {
 	if s.link.Client.Claimed || s.core == nil {
 		return nil
@@ -40,7 +40,7 @@ func (s *server) register() {
 	}
 }
 
-// pullSettings asks the client for its settings and takes them over.
+// pullSettings requests the client's settings and applies them.
 func (s *server) pullSettings() {
 	var sections []json.RawMessage
 	params := map[string]any{"items": []any{map[string]any{"section": settingsSection}}}
@@ -54,8 +54,8 @@ func (s *server) pullSettings() {
 	}
 }
 
-// didChangeConfiguration takes the section agentLsp of pushed settings. A client that
-// pushes nothing is asked for it.
+// didChangeConfiguration applies the section agentLsp of pushed settings. If the client pushes
+// nothing, the section is requested.
 func (s *server) didChangeConfiguration(raw []byte) error {
 	section := conn.ObjectFrom(raw).Object("settings")[settingsSection]
 	if section.Kind() == '{' {

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// numbered are the notifications of a session with a number above from, as JSON.
+// numbered returns the notifications of a session with a number above from, as JSON.
 func (c *testClient) numbered(sessionID string, from int64) (out []string) {
 	for _, m := range c.messages() {
 		var s wire.Stamp
@@ -20,10 +20,10 @@ func (c *testClient) numbered(sessionID string, from int64) (out []string) {
 	return out
 }
 
-// waitAfter returns the first message after number place that fits.
+// waitAfter returns the first matching message after the given position.
 func (c *testClient) waitAfter(place int, what string, fits func(msg) bool) msg {
 	c.t.Helper()
-	at := -1 // of the message that wait looks at: it looks at each once
+	at := -1 // index of the message that wait checks; it checks each once
 	m, _ := c.wait(what, func(m msg) bool {
 		at++
 		return at > place && fits(m)
@@ -31,8 +31,8 @@ func (c *testClient) waitAfter(place int, what string, fits func(msg) bool) msg 
 	return m
 }
 
-// Two clients of one session in one process get the same notifications in the same order, and one
-// answers a question for both. A client that leaves leaves the session to the other.
+// Two clients of one session in one process receive the same notifications in the same order, and
+// one of them answers a question for both. When one leaves, the other keeps the session.
 func TestTwoClientsShareASession(t *testing.T) {
 	one := asking2(t, false)
 	two := claimed(t, harnessOptions{shares: one})

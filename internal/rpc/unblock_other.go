@@ -4,8 +4,8 @@ package rpc
 
 import "os"
 
-// Unblocked returns f: here the process ends without waiting for a blocked Read.
+// Unblocked returns f, because on this system the process ends without waiting for a blocked Read.
 func Unblocked(f *os.File) *os.File { return f }
 
-// UnblockedInput returns f, likewise.
+// UnblockedInput returns f, for the same reason.
 func UnblockedInput(f *os.File) *os.File { return f }

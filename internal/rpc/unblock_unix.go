@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unblocked returns f in a form whose blocked Read or Write ends when it is closed. Only
-// pipes and sockets are changed: a terminal's or file's mode is shared with others.
+// Unblocked returns f in a form whose blocked Read or Write ends when it is closed. It changes only
+// pipes and sockets, because the mode of a terminal or file is shared with others.
 func Unblocked(f *os.File) *os.File {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
@@ -23,8 +23,8 @@ func Unblocked(f *os.File) *os.File {
 	return os.NewFile(uintptr(fd), f.Name())
 }
 
-// UnblockedInput is Unblocked for what is read, a terminal included: its bytes come through a pipe.
-// The goroutine that passes them on ends with the terminal or with the process.
+// UnblockedInput is Unblocked for input, including terminals: a pipe passes their bytes on. The
+// goroutine that copies them ends with the terminal or with the process.
 func UnblockedInput(f *os.File) *os.File {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {

@@ -18,22 +18,23 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// walk notes, at the borders where the test takes part, by which calls the packages of the program
-// were entered.
+// walk records by which calls the program's packages are entered, at the boundaries where the test
+// takes part.
 type walk struct {
 	mu      sync.Mutex
-	entries map[string][]string // by package: the calls from other packages into it
-	seen    map[string]bool     // the borders that were reached
+	entries map[string][]string // by package: the calls into it from other packages
+	seen    map[string]bool     // the boundaries that were reached
 }
 
-// onTheWay are the packages of the request path. Leaves do not count: they import no other package
-// of the path. agent/toolcall is one, whose stages the engine calls one after the other.
+// onTheWay lists the packages of the request path. Leaves are not included, because they import no
+// other package of the path. One of them is agent/toolcall, whose stages the engine calls one after
+// another.
 var onTheWay = []string{
 	"internal/rpc", "internal/rpc/agentapi", "internal/host", "internal/agent",
 }
 
-// reach notes the stack of its caller. Functions of tests are skipped, because they stand for
-// packages of the program.
+// reach records the stack of its caller. Test functions are skipped, because they replace packages
+// of the program.
 func (w *walk) reach(border string) {
 	pcs := make([]uintptr, 128)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
@@ -58,7 +59,7 @@ func (w *walk) reach(border string) {
 	}
 }
 
-// packageOf returns the package of a function, below the module.
+// packageOf returns the package of a function, relative to the module.
 func packageOf(f runtime.Frame) string {
 	name := strings.TrimPrefix(f.Function, "github.com/agent-lsp/agent-lsp/")
 	slash := strings.LastIndexByte(name, '/')
@@ -66,7 +67,7 @@ func packageOf(f runtime.Frame) string {
 	return name[:slash+1+max(dot, 0)]
 }
 
-// TestBothWalksAreStraight plays a prompt with one edit. On the way from the frame to the result no
+// TestBothWalksAreStraight plays a prompt with one edit. Between the frame and the result, no
 // package is entered by more than two different calls, and each stage asks once: the environment
 // once for each model call, the tool once for its arguments and once for its run.
 func TestBothWalksAreStraight(t *testing.T) {
@@ -100,7 +101,7 @@ func TestBothWalksAreStraight(t *testing.T) {
 				return next.Next(ctx, turn)
 			})
 			o.Approver = walkedApprover{w}
-			o.NewID = func(prefix string) string { // of a message, a turn or an item
+			o.NewID = func(prefix string) string { // the ID of a message, a turn or an item
 				w.reach("session")
 				return prefix + rand.Text()
 			}
@@ -139,7 +140,7 @@ func TestBothWalksAreStraight(t *testing.T) {
 	}
 }
 
-// walkedTool notes how it is reached.
+// walkedTool records how it is reached.
 type walkedTool struct {
 	toolFunc
 	w             *walk

@@ -80,7 +80,8 @@ func TestPromptBlocks(t *testing.T) {
 	}
 }
 
-// Editors name lines in the fragment of a file's URI; what only looks like it is part of the name.
+// Editors append line numbers as a fragment to a file's URI. A fragment in any other form is part
+// of the file name.
 func TestLinesOfAFile(t *testing.T) {
 	at := func(first, last uint32) *wire.Range {
 		return &wire.Range{Start: wire.Position{Line: first}, End: wire.Position{Line: last}}
@@ -104,7 +105,7 @@ func TestLinesOfAFile(t *testing.T) {
 			t.Errorf("%s: %+v", uri, got)
 		}
 	}
-	text := "no lines" // an empty text is the editor's too: the file's does not stand for it
+	text := "no lines" // an empty text is the editor's text too and is not replaced by the file
 	for _, c := range []struct{ given, want string }{{text, text}, {"", "(empty)"}} {
 		got, err := promptBlocks([]acp.ContentBlock{acp.ResourceBlock(acp.EmbeddedResourceResource{TextResourceContents: &acp.TextResourceContents{Uri: "file:///a.go#L2", Text: c.given}})})
 		if err != nil || got[0].Text != c.want || got[0].URI != "file:///a.go" ||
@@ -112,7 +113,8 @@ func TestLinesOfAFile(t *testing.T) {
 			t.Errorf("%q: %+v, %v", c.given, got, err)
 		}
 	}
-	away := acp.ImageBlock("", "image/png") // nothing but pages is fetched, and not by us
+	// agent-lsp only fetches web pages, and not in this package
+	away := acp.ImageBlock("", "image/png")
 	for uri, want := range map[string]string{"https://x/a.png": "https://x/a.png",
 		"file:///etc/passwd": ""} {
 		away.Image.Uri = &uri
@@ -122,7 +124,7 @@ func TestLinesOfAFile(t *testing.T) {
 	}
 }
 
-// A client shows a call by its kind: each tool that is documented has one.
+// Clients choose a tool call's icon by its kind: every documented tool has one.
 func TestEveryToolHasAKind(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "tools.md"))
 	if err != nil {
@@ -164,12 +166,14 @@ func TestDecisions(t *testing.T) {
 			Action: action}}
 	}
 	for raw, want := range map[string][]wire.Decision{
-		`{"outcome":{"outcome":"selected","optionId":"accept"}}`:                                                                        all("accept"),
-		`{"outcome":{"outcome":"selected","optionId":"reject"}}`:                                                                        all("reject"),
-		`{"outcome":{"outcome":"cancelled","optionId":"accept"}}`:                                                                       all("reject"),
-		`{"outcome":{"outcome":"selected","optionId":"else"}}`:                                                                          all("reject"),
-		`{"_meta":{"agentLsp":{"decisions":[{"hunkId":"h1","action":"accept"}]}}}`:                                                      all("reject"),
-		`{"outcome":{"outcome":"selected","optionId":"accept"},"_meta":{"agentLsp":{"decisions":[{"hunkId":"h1","action":"accept"}]}}}`: {{HunkID: "h1", Action: "accept"}},
+		`{"outcome":{"outcome":"selected","optionId":"accept"}}`:                   all("accept"),
+		`{"outcome":{"outcome":"selected","optionId":"reject"}}`:                   all("reject"),
+		`{"outcome":{"outcome":"cancelled","optionId":"accept"}}`:                  all("reject"),
+		`{"outcome":{"outcome":"selected","optionId":"else"}}`:                     all("reject"),
+		`{"_meta":{"agentLsp":{"decisions":[{"hunkId":"h1","action":"accept"}]}}}`: all("reject"),
+		`{"outcome":{"outcome":"selected","optionId":"accept"},` +
+			`"_meta":{"agentLsp":{"decisions":[{"hunkId":"h1","action":"accept"}]}}}`: {
+			{HunkID: "h1", Action: "accept"}},
 		`null`: all("reject"), `[]`: all("reject"), `{"outcome":5}`: all("reject"),
 	} {
 		if got := answer(raw); !reflect.DeepEqual(got, want) {
@@ -218,7 +222,7 @@ func TestDeltaFramesAreJSON(t *testing.T) {
 	}
 }
 
-// What is encoded without the library's detour is what the library would have encoded.
+// Updates that are encoded directly are identical to what the library would encode.
 func TestUpdatesAreTheLibrarys(t *testing.T) {
 	call := &wire.Item{ItemID: "i", Type: "toolCall", Name: "edit", Label: "Edit <a> & b",
 		Status: "completed", Args: json.RawMessage(`{"a":1}`), ProposalID: "p",
@@ -234,7 +238,8 @@ func TestUpdatesAreTheLibrarys(t *testing.T) {
 		{UsageUpdate: &acp.SessionUsageUpdate{Used: 0, Size: 5,
 			Cost: &acp.Cost{Amount: 0.1, Currency: "USD"}}},
 		{SessionInfoUpdate: &acp.SessionSessionInfoUpdate{Title: acp.Ptr("t")}},
-		{ConfigOptionUpdate: &acp.SessionConfigOptionUpdate{ConfigOptions: new(session).configOptions()}},
+		{ConfigOptionUpdate: &acp.SessionConfigOptionUpdate{
+			ConfigOptions: new(session).configOptions()}},
 		{CurrentModeUpdate: &acp.SessionCurrentModeUpdate{CurrentModeId: "plan"}},
 		acp.UpdateAgentMessageText("hi"), acp.UpdatePlan(acp.PlanEntry{Content: "c"}),
 	} {
@@ -256,12 +261,12 @@ func TestUpdatesAreTheLibrarys(t *testing.T) {
 	}
 }
 
-// The answer of a turn that ends while what it told is still held back comes after it.
+// If a turn ends while its updates are still held back, the response comes after them.
 func TestAnswersComeAfterWhatIsHeldBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		s := &session{a: &adapter{ctx: ctx}}
-		s.caughtUp() // nothing is held
+		s.caughtUp() // nothing is held back
 		var told []string
 		s.hold()
 		s.inOrder(func() {
@@ -281,12 +286,12 @@ func TestAnswersComeAfterWhatIsHeldBack(t *testing.T) {
 		}
 		s.hold()
 		go end()
-		s.caughtUp() // the end of the connection ends it
+		s.caughtUp() // released by the end of the connection
 	})
 }
 
-// What found no room while a client did not read is told when its message is complete, and nothing
-// out of its order.
+// Text that was dropped while the client did not read is sent when its message is complete, and in
+// the right order.
 func TestWhatAClientMissedComesAtTheEnd(t *testing.T) {
 	r, w := io.Pipe()
 	a := &adapter{ctx: t.Context(), log: slog.New(slog.DiscardHandler),
@@ -309,7 +314,7 @@ func TestWhatAClientMissedComesAtTheEnd(t *testing.T) {
 	say("2")
 	say("3")
 	lines := bufio.NewReader(r)
-	for range 2 { // what was put before
+	for range 2 { // the messages from before
 		if _, err := lines.ReadString('\n'); err != nil {
 			t.Fatal(err)
 		}
@@ -327,8 +332,8 @@ func TestWhatAClientMissedComesAtTheEnd(t *testing.T) {
 	}
 }
 
-// Who loads a session while another load of it is answered holds back what is told as long as it
-// needs.
+// If a session is loaded while another load of it is being answered, its updates are held back as
+// long as the longer of the two loads needs.
 func TestHoldsOfLoadsThatOverlap(t *testing.T) {
 	s := &session{a: &adapter{ctx: t.Context()}}
 	var told []string
@@ -354,8 +359,8 @@ func TestHoldsOfLoadsThatOverlap(t *testing.T) {
 	}
 }
 
-// A delta that comes while what was told before it is held back comes after that, and before what
-// is told later.
+// A delta that arrives while earlier updates are held back is sent after them, and before later
+// updates.
 func TestDeltasKeepTheirPlace(t *testing.T) {
 	var wrote bytes.Buffer
 	a := &adapter{ctx: t.Context(), log: slog.New(slog.DiscardHandler),
@@ -373,7 +378,7 @@ func TestDeltasKeepTheirPlace(t *testing.T) {
 	begin("one")
 	say("one", "1")
 	s.hold()
-	begin("two") // nobody knows it yet: a delta that went past would be lost
+	begin("two") // the client does not know it yet: a delta that overtook it would be lost
 	say("two", "2")
 	say("one", "3")
 	s.resume(t.Context())
@@ -382,7 +387,7 @@ func TestDeltasKeepTheirPlace(t *testing.T) {
 	c.delta("other", agent.ItemDelta{ItemID: "one", Kind: agent.DeltaText, Text: "6"})
 	a.out.Close()
 	<-a.out.Done()
-	got := map[string]string{} // deltas of different items may pass each other
+	got := map[string]string{} // deltas of different items may overtake each other
 	for _, line := range strings.Split(strings.TrimSpace(wrote.String()), "\n") {
 		_, rest, _ := strings.Cut(line, `"messageId":"`)
 		id, rest, _ := strings.Cut(rest, `"`)
@@ -394,7 +399,8 @@ func TestDeltasKeepTheirPlace(t *testing.T) {
 	}
 }
 
-// A client that can run the agent in a terminal gets that way to authenticate; others do not.
+// A client that can run the agent in a terminal is offered that authentication method. Others are
+// not.
 func TestAuthMethods(t *testing.T) {
 	for can, want := range map[bool]string{
 		false: `provider`, true: `provider, login terminal [login]`,

@@ -26,8 +26,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// refusing are settings that refuse every session, so that what asks for one is seen to be asked,
-// and no more is needed.
+// refusing are settings that refuse every session. A test can then see that a session was requested
+// without running one.
 type refusing struct{ root string }
 
 func (r refusing) Session(json.RawMessage) (config.Config, []string, error) {
@@ -36,16 +36,16 @@ func (r refusing) Session(json.RawMessage) (config.Config, []string, error) {
 func (refusing) Merge(own, _ json.RawMessage) (json.RawMessage, error)     { return own, nil }
 func (refusing) ClientChanged(json.RawMessage) (notices []string, _ error) { return nil, nil }
 
-// launched is a client with the servers that were started for it.
+// launched is a client together with the servers that were started for it.
 type launched struct {
 	t       *testing.T
 	in      *io.PipeWriter
 	out     *bufio.Reader
 	started chan string // the root of each server that starts
-	closed  chan string // and of each that has ended
+	closed  chan string // the root of each server that has ended
 	served  chan error
 	asked   int
-	writes  chan bool // whether each may write files
+	writes  chan bool // whether each server may write files
 }
 
 func launchAhead(t *testing.T, ahead string) *launched {
@@ -78,7 +78,7 @@ func launchAhead(t *testing.T, ahead string) *launched {
 	return l
 }
 
-// next waits for one that has started or ended.
+// next waits for the next server that starts or ends.
 func (l *launched) next(roots chan string) string {
 	l.t.Helper()
 	select {
@@ -90,7 +90,7 @@ func (l *launched) next(roots chan string) string {
 	}
 }
 
-// ask returns what was answered, the result or the error.
+// ask returns the response: the result or the error.
 func (l *launched) ask(method string, params any) string {
 	l.t.Helper()
 	l.asked++
@@ -116,8 +116,8 @@ func (l *launched) initialize() {
 			"writeTextFile": true}}})
 }
 
-// end closes the input and returns the roots of the servers that were started after those that were
-// seen, and of those that were ended.
+// end closes the input. It returns the roots of the servers that were started since the last call,
+// and of those that ended.
 func (l *launched) end() (started, closed []string) {
 	l.t.Helper()
 	l.in.Close()
@@ -135,9 +135,9 @@ func (l *launched) end() (started, closed []string) {
 	return started, closed
 }
 
-// The server of the folder that the client has started us in is there before the first session,
-// knows what the client can do, and is the session's if that is for this folder and nothing else.
-// Otherwise it ends as soon as another is asked for.
+// The server for the folder in which the client started the agent runs before the first session and
+// knows the client's capabilities. The first session uses it if it needs this folder and nothing
+// else. Otherwise the server ends as soon as another one is requested.
 func TestAServerStartsAhead(t *testing.T) {
 	base := t.TempDir()
 	dir, other, link := filepath.Join(base, "dir"), filepath.Join(base, "other"),
@@ -157,7 +157,7 @@ func TestAServerStartsAhead(t *testing.T) {
 	}{
 		"the same":         {map[string]any{"cwd": dir}, true},
 		"spelled longer":   {map[string]any{"cwd": dir + "/./"}, true},
-		"by another name":  {map[string]any{"cwd": link}, false}, // sessions are stored by the name
+		"by another name":  {map[string]any{"cwd": link}, false}, // sessions are stored by name
 		"another":          {map[string]any{"cwd": other}, false},
 		"with MCP servers": {map[string]any{"cwd": dir, "mcpServers": []any{server}}, false},
 		"with another": {map[string]any{"cwd": dir, "additionalDirectories": []any{other}},
@@ -191,7 +191,7 @@ func TestAServerStartsAhead(t *testing.T) {
 	}
 }
 
-// A client that asks for nothing, or goes at once, leaves nothing: what was started ahead ends with
+// If the client requests nothing or leaves immediately, the server that was started ahead ends with
 // it.
 func TestAServerAheadEndsWithItsClient(t *testing.T) {
 	dir := t.TempDir()
@@ -209,7 +209,7 @@ func TestAServerAheadEndsWithItsClient(t *testing.T) {
 	}
 }
 
-// No server starts ahead where no folder is named or it is none, and not before the client is
+// No server starts ahead if no folder is given or it does not exist, nor before the client is
 // known.
 func TestNoServerStartsAhead(t *testing.T) {
 	for _, ahead := range []string{"", "relative", filepath.Join(t.TempDir(), "missing")} {

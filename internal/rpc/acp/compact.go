@@ -11,11 +11,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// compactCommand shortens the conversation, for which the protocol has no method.
+// compactCommand is the slash command that compacts the conversation. The protocol has no method
+// for this.
 const compactCommand = "compact"
 
-// commands are the session's slash commands. One of the user's own goes before ours of the same
-// name.
+// commands returns the session's slash commands. A command of the user overrides a built-in command
+// of the same name.
 func (s *session) commands(ctx context.Context) ([]wire.SlashCommand, error) {
 	r, err := ask(ctx, s.core, agentapi.Catalog.Commands, wire.Empty{})
 	if err != nil {
@@ -31,7 +32,7 @@ func (s *session) commands(ctx context.Context) ([]wire.SlashCommand, error) {
 		Source: "builtin"}), nil
 }
 
-// asksToCompact says whether a prompt is our command, and with which instructions.
+// asksToCompact reports whether a prompt is the built-in compact command, and its instructions.
 func (s *session) asksToCompact(ctx context.Context,
 	prompt wire.Prompt) (instructions string, ok bool) {
 	if len(prompt) != 1 || prompt[0].Type != "text" {
@@ -53,7 +54,7 @@ func (s *session) asksToCompact(ctx context.Context,
 	return "", false
 }
 
-// compacted says what a compaction brought.
+// compacted describes the result of a compaction.
 func compacted(e *wire.Compaction) string {
 	if e.TokensAfter < e.TokensBefore {
 		return fmt.Sprintf("The context was reduced from %d to %d tokens.", e.TokensBefore,
@@ -62,7 +63,7 @@ func compacted(e *wire.Compaction) string {
 	return fmt.Sprintf("The context was summarized, but it is not smaller: %d tokens before, %d after.", e.TokensBefore, e.TokensAfter)
 }
 
-// compact answers the prompt when the conversation is shorter, and says what that brought.
+// compact answers the prompt once the conversation has been compacted, and reports the result.
 func (s *session) compact(ctx context.Context, turn *prompting, instructions string) (any, error) {
 	params := wire.CompactParams{SessionID: s.id, Instructions: instructions}
 	r, err := ask(ctx, s.core, agentapi.Turns.Compact, params)

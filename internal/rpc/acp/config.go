@@ -15,10 +15,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// unset is the value of an option that leaves the choice to the settings or the provider.
+// unset is the option value that leaves the choice to the settings or the provider.
 const unset = "default"
 
-// The ids of the config options.
+// The IDs of the configuration options.
 const (
 	optionMode        = "mode"
 	optionModel       = "model"
@@ -35,7 +35,7 @@ var thinkingChoices = []choice{
 	{"low", "Low", ""}, {"medium", "Medium", ""}, {"high", "High", ""}, {"xhigh", "Extra high", ""},
 }
 
-// confirm is missing: it is for editors that show a preview of their own.
+// confirm is missing because it is for editors with their own preview.
 var editChoices = []choice{
 	{"ask", "Ask", "You decide on each hunk before it is applied"},
 	{"review", "Review", "Edits are applied immediately; you keep or undo them at the end"},
@@ -50,7 +50,7 @@ var permissionChoices = []choice{
 	{"trust", "Trust", "Nothing asks for permission"},
 }
 
-// configured takes over the settings in effect.
+// configured stores the effective settings.
 func (s *session) configured(raw json.RawMessage) {
 	var c config.Config
 	if len(raw) == 0 || json.Unmarshal(raw, &c) != nil {
@@ -61,7 +61,7 @@ func (s *session) configured(raw json.RawMessage) {
 	s.mu.Unlock()
 }
 
-// described adds modes and options to a result.
+// described adds the modes and options to a result.
 func (s *session) described(result map[string]any) any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *session) described(result map[string]any) any {
 	return result
 }
 
-// tellOptions tells the client of options that changed otherwise than by its own request.
+// tellOptions notifies the client of options that changed for another reason than its own request.
 func (s *session) tellOptions() {
 	s.mu.Lock()
 	options, modes := s.configOptions(), s.modes()
@@ -83,11 +83,15 @@ func (s *session) tellOptions() {
 	if same {
 		return
 	}
-	s.update(acp.SessionUpdate{ConfigOptionUpdate: &acp.SessionConfigOptionUpdate{ConfigOptions: options}})
-	s.update(acp.SessionUpdate{CurrentModeUpdate: &acp.SessionCurrentModeUpdate{CurrentModeId: modes.CurrentModeId}})
+	s.update(acp.SessionUpdate{
+		ConfigOptionUpdate: &acp.SessionConfigOptionUpdate{ConfigOptions: options},
+	})
+	s.update(acp.SessionUpdate{
+		CurrentModeUpdate: &acp.SessionCurrentModeUpdate{CurrentModeId: modes.CurrentModeId},
+	})
 }
 
-// modeChoices are the built-in modes and those of the settings.
+// modeChoices returns the built-in modes and those from the settings.
 func (s *session) modeChoices() []choice {
 	out := []choice{{"default", "Default", "Follows the settings"},
 		{"plan", "Plan", "Reads and plans, and changes nothing until you approve"}}
@@ -110,7 +114,7 @@ func (s *session) modes() *acp.SessionModeState {
 	return out
 }
 
-// modelChoices are the provider's models and the one in use.
+// modelChoices returns the provider's models and the model in use.
 func (s *session) modelChoices() []choice {
 	out := []choice{{unset, "Default", "The provider's first model, or the model in the settings"}}
 	for _, id := range append([]string{s.config.Model}, s.models...) {
@@ -121,7 +125,7 @@ func (s *session) modelChoices() []choice {
 	return out
 }
 
-// configOptions are all options as they stand. The caller holds mu.
+// configOptions returns all options with their current values. The caller holds mu.
 func (s *session) configOptions() []acp.SessionConfigOption {
 	profile := "ask"
 	if s.config.Permissions != nil {
@@ -188,7 +192,7 @@ func (a *adapter) setConfigOption(ctx context.Context,
 	return acp.SetSessionConfigOptionResponse{ConfigOptions: options}, nil
 }
 
-// set changes one option of the session's settings; it counts from the next model call on.
+// set changes one option in the session's settings. It takes effect with the next model call.
 func (s *session) set(ctx context.Context, id, value string) error {
 	if err := s.checkOption(id, value); err != nil {
 		return err
@@ -203,7 +207,7 @@ func (s *session) set(ctx context.Context, id, value string) error {
 	return s.configure(ctx, map[string]any{id: v})
 }
 
-// checkOption refuses what the client was not offered.
+// checkOption rejects values that were not offered to the client.
 func (s *session) checkOption(id, value string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// promptBlocks turns the ACP's content into the wire's.
+// promptBlocks converts ACP content to the wire's content blocks.
 func promptBlocks(blocks []acp.ContentBlock) (wire.Prompt, error) {
 	if len(blocks) == 0 {
 		return nil, fail(codeInvalidParams, "prompt: is empty")
@@ -59,7 +59,7 @@ func promptBlock(b acp.ContentBlock) (wire.ContentBlock, error) {
 
 func embedded(r acp.EmbeddedResourceResource) (wire.ContentBlock, error) {
 	if t := r.TextResourceContents; t != nil {
-		// without a text, the file's would stand for it
+		// Without a text, the file's content would be used.
 		return resource(t.Uri, orDefault(t.Text, "(empty)")), nil
 	}
 	blob := r.BlobResourceContents
@@ -85,13 +85,13 @@ func onTheWeb(uri string) bool {
 	return strings.HasPrefix(uri, "http:") || strings.HasPrefix(uri, "https:")
 }
 
-// lines is how clients name lines of a file, from 1: file:///a.go#L10, #L10:20, #L10-L20, and
-// ?symbol=Name#L10:20.
+// lines matches how clients append lines to a file URI, starting at 1: file:///a.go#L10, #L10:20,
+// #L10-L20, and ?symbol=Name#L10:20.
 var lines = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(file:[^#?]*)(?:\?symbol=[^#]*)?#L(\d+)(?:[:-]L?(\d+))?$`)
 })
 
-// resource is a file or some of its lines; without a text it is read.
+// resource returns a block for a file or some of its lines. If text is empty, the file is read.
 func resource(uri, text string) wire.ContentBlock {
 	out := wire.ContentBlock{Type: "resource", URI: uri, Text: text}
 	m := lines().FindStringSubmatch(uri)

@@ -18,33 +18,33 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// core is the host of one set of folders and MCP servers, and one of its clients: it asks the
-// host's questions, edits through the client's files and turns what sessions report into updates.
+// core connects the host for one set of folders and MCP servers with the client: it asks the host's
+// questions, edits through the client's files and converts session events to updates.
 type core struct {
 	a      *adapter
 	key    string // in adapter.cores
 	roots  []string
-	ctx    context.Context // ends after its requests were answered
+	ctx    context.Context // ends after its requests have been answered
 	cancel context.CancelCauseFunc
 	api    *agentapi.API
 	docs   *documents
-	quit   func()        // begins the end; it may be called several times
+	quit   func()        // starts the shutdown; may be called several times
 	ending chan struct{} // closed by quit
-	done   chan struct{} // everything has ended
-	ready  chan struct{} // it has started, or could not
-	err    error         // why it could not; read after ready
-	lane   sync.Mutex    // held by a request that changes what sessions there are or wait for
+	done   chan struct{} // closed when everything has ended
+	ready  chan struct{} // closed when the core has started or failed to
+	err    error         // the start error; read after ready
+	lane   sync.Mutex    // held by requests that change which sessions exist or what they wait for
 
 	mu    sync.Mutex
-	gone  bool // no request begins any more
+	gone  bool // no new request is accepted
 	calls sync.WaitGroup
-	asked map[*host.Open]*sync.WaitGroup // open questions, with their repetitions
+	asked map[*host.Open]*sync.WaitGroup // open questions with their repetitions
 	last  string                         // the session that was prompted last
-	// the last one; nil: the provider was not asked, or did not answer
+	// the latest list of models; nil: the provider was not asked or did not answer
 	listed *listing
 }
 
-// coreFor returns the server for a session's folders and MCP servers, started where there is none.
+// coreFor returns the server for a session's folders and MCP servers. It starts one if necessary.
 func (a *adapter) coreFor(ctx context.Context, cwd string, more []string,
 	servers []acp.McpServer) (*core, error) {
 	roots, err := folders(cwd, more)
@@ -67,14 +67,14 @@ func (a *adapter) coreFor(ctx context.Context, cwd string, more []string,
 	}
 }
 
-// coreKey says which sessions share a server. What the folders are called counts, not what they
-// are: sessions are stored, and files named, by what the client says.
+// coreKey identifies the sessions that share a server. It uses the folder names as the client gives
+// them, without resolving links, because sessions are stored and files are named in the same way.
 func coreKey(roots []string, mcp map[string]config.MCP) string {
 	return string(encode([]any{roots, mcp}))
 }
 
-// claim returns the server of that key for somebody who needs it, nil when the connection ends. The
-// first who comes decides about the one that was started ahead: it is that server, or it goes.
+// claim returns the server with that key, or nil when the connection ends. The first caller also
+// decides about the server that was started ahead: unless it is the requested one, it is stopped.
 func (a *adapter) claim(key string, roots []string, mcp map[string]config.MCP) *core {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -102,7 +102,7 @@ func (a *adapter) launch(key string, roots []string, mcp map[string]config.MCP) 
 	return c
 }
 
-// startAhead starts the server of Options.Ahead, if nobody has asked for one yet.
+// startAhead starts the server of Options.Ahead unless one has already been requested.
 func (a *adapter) startAhead(context.Context) {
 	roots, err := folders(a.opts.Ahead, nil)
 	if err != nil {
@@ -116,7 +116,7 @@ func (a *adapter) startAhead(context.Context) {
 	}
 }
 
-// folders checks a session's folders: absolute, and there.
+// folders checks that a session's folders are absolute and exist.
 func folders(cwd string, more []string) ([]string, error) {
 	var out []string
 	for i, dir := range append([]string{cwd}, more...) {
@@ -137,7 +137,7 @@ func folders(cwd string, more []string) ([]string, error) {
 	return out, nil
 }
 
-// mcpConfig writes the client's MCP servers as settings.
+// mcpConfig converts the client's MCP servers to settings.
 func mcpConfig(servers []acp.McpServer) (map[string]config.MCP, error) {
 	out := map[string]config.MCP{}
 	for i, s := range servers {
@@ -176,8 +176,8 @@ func (a *adapter) newCore(key string, roots []string) *core {
 	return c
 }
 
-// run starts the core, keeps it until it is stopped, and ends it. One that cannot start, or has
-// ended, is forgotten.
+// run starts the core, waits until it is stopped, and ends it. When the core has ended or could not
+// start, run calls forget.
 func (c *core) run(mcp map[string]config.MCP, forget func()) {
 	defer forget()
 	defer close(c.done)
@@ -194,7 +194,7 @@ func (c *core) run(mcp map[string]config.MCP, forget func()) {
 	c.end()
 }
 
-// open builds what answers and becomes its client.
+// open builds the API's core and becomes its client.
 func (c *core) open(mcp map[string]config.MCP) error {
 	init := agentapi.Init{Editor: c}
 	for _, dir := range c.roots {
@@ -216,7 +216,8 @@ func (c *core) open(mcp map[string]config.MCP) error {
 	return nil
 }
 
-// end aborts what runs, answers what was asked, and closes everything. No step waits without bound.
+// end aborts what is running, answers the open requests and closes everything. Every step has a
+// time limit.
 func (c *core) end() {
 	ctx, done := context.WithTimeout(context.Background(), closeGrace)
 	defer done()
@@ -260,10 +261,10 @@ func (a *adapter) forgetCore(key string, c *core) {
 	maps.DeleteFunc(a.sessions, func(_ string, s *session) bool { return s.core == c })
 }
 
-// stop begins the end: what runs is aborted, and what was asked is answered.
+// stop starts the shutdown: running turns are aborted and open requests are answered.
 func (c *core) stop() { c.quit() }
 
-// prompted remembers on whose behalf files are read and written.
+// prompted records for which session files are read and written.
 func (c *core) prompted(sessionID string) {
 	c.mu.Lock()
 	c.last = sessionID
@@ -276,7 +277,7 @@ func (c *core) lastSession() string {
 	return c.last
 }
 
-// pathOf returns the path of a file URI, "" of another one.
+// pathOf returns the path of a file URI, or "" for any other URI.
 func pathOf(uri string) string {
 	path, _ := workspace.PathOfURI(uri)
 	return path

@@ -8,11 +8,12 @@ import (
 	"github.com/coder/acp-go-sdk"
 )
 
-// What is read in one pass is what the library reads.
+// Decoding in one pass gives the same result as the library.
 func TestPromptsAreReadAsTheLibraryReadsThem(t *testing.T) {
 	for _, params := range []string{
 		`{"sessionId":"s","prompt":[{"type":"text","text":"a\u00e9\n"},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"resource_link","name":"n","uri":"file:///a"}]}`,
-		`{"sessionId":"s","prompt":[{"text":"first","type":"text"},{"type":"text"},{"type":"nonsense"}]}`,
+		`{"sessionId":"s","prompt":[{"text":"first","type":"text"},{"type":"text"},` +
+			`{"type":"nonsense"}]}`,
 		`{"sessionId":"s","prompt":[{"type":"text","text":5}]}`, `{"sessionId":"s","prompt":[5]}`,
 		`{"sessionId":"s","prompt":[null]}`,
 		`{"SessionID":"s","prompt":[{"Type":"text","TEXT":"a","text":"b"}]}`,
@@ -30,7 +31,8 @@ func TestPromptsAreReadAsTheLibraryReadsThem(t *testing.T) {
 }
 
 func BenchmarkPromptRequest(b *testing.B) {
-	params := []byte(`{"sessionId":"0pgf2gkh0qbllf5kg460","prompt":[{"type":"text","text":"STREAM n=100 size=32 delay_us=20000 id=x"}]}`)
+	params := []byte(`{"sessionId":"0pgf2gkh0qbllf5kg460","prompt":[{"type":"text",` +
+		`"text":"STREAM n=100 size=32 delay_us=20000 id=x"}]}`)
 	for b.Loop() {
 		var p acp.PromptRequest
 		if err := decode(params, &p); err != nil {

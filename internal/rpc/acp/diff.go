@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// maxDiff bounds the texts of all diffs of one call; beyond it only names are shown.
+	// maxDiff bounds the texts of all diffs of one call. Beyond it only file names are shown.
 	maxDiff = 4 << 20
-	// maxWhole bounds the text of a file that is shown as a whole.
+	// maxWhole bounds the text of a file that is shown completely.
 	maxWhole = 128 << 10
 )
 
-// picture is a proposal with the texts that its hunks were made for: what its diffs are drawn from,
-// also when the files have been changed.
+// picture is a proposal with the texts for which its hunks were made. Its diffs are drawn from
+// these texts, even if the files have changed since.
 type picture struct {
 	p     *wire.Proposal
-	texts []*string // of each file; nil: not to be shown as a whole
+	texts []*string // of each file; nil: not shown completely
 }
 
-// lacks says that a text is missing.
+// lacks reports whether a text is missing.
 func (pic picture) lacks() bool { return slices.Contains(pic.texts, nil) }
 
-// takePicture takes the texts of a proposal's files as they stand, where text has them.
+// takePicture records the current texts of a proposal's files, as far as text returns them.
 func takePicture(p *wire.Proposal, text func(*wire.ProposalFile) (string, bool)) picture {
 	out := picture{p: p, texts: make([]*string, len(p.Files))}
 	for i := range p.Files {
@@ -39,7 +39,8 @@ func takePicture(p *wire.Proposal, text func(*wire.ProposalFile) (string, bool))
 	return out
 }
 
-// known is a file's text where the client has it, or where it is to be made. It waits for nothing.
+// known returns a file's text if the client has it, or the empty text of a new file. It does not
+// block.
 func (d *documents) known(f *wire.ProposalFile) (string, bool) {
 	if text, ok := d.texts.Load(f.URI); ok {
 		return text.(string), true
@@ -47,7 +48,7 @@ func (d *documents) known(f *wire.ProposalFile) (string, bool) {
 	return "", f.Op == "create"
 }
 
-// looked is also that of a file on the disk.
+// looked is like known but also reads the file from disk.
 func (d *documents) looked(f *wire.ProposalFile) (string, bool) {
 	if text, ok := d.known(f); ok {
 		return text, true
@@ -63,7 +64,7 @@ func (d *documents) looked(f *wire.ProposalFile) (string, bool) {
 	return string(data), err == nil && plain(data)
 }
 
-// stands says whether a text is the one that the pending hunks of a file were made for.
+// stands reports whether a text is the one for which the pending hunks of a file were made.
 func stands(text string, f *wire.ProposalFile) bool {
 	same, ok := render(text, f, func(h *wire.Hunk) string {
 		if f.Placement == "applied" {
@@ -74,7 +75,7 @@ func stands(text string, f *wire.ProposalFile) bool {
 	return ok && same == text
 }
 
-// render puts a text of each hunk that is in into its place.
+// render replaces each hunk for which in returns true with the text that with returns.
 func render(text string, f *wire.ProposalFile, with func(*wire.Hunk) string,
 	in func(*wire.Hunk) bool) (string, bool) {
 	var edits []textedit.Edit
@@ -93,10 +94,10 @@ func render(text string, f *wire.ProposalFile, with func(*wire.Hunk) string,
 	return out, err == nil
 }
 
-// diffs shows what the hunks that are in do: one diff a file, of its whole text before and after,
-// which is what the ACP calls a diff. Clients draw it with its lines and their numbers, and some of
-// them draw only the first diff of a call. Where the whole cannot be shown, each hunk is a diff of
-// its own.
+// diffs returns diffs of the hunks for which in returns true. A file gets one diff of its whole
+// text before and after, which is what the ACP means by a diff: clients show it with line numbers,
+// and some show only the first diff of a call. If a file cannot be shown completely, each hunk is a
+// diff.
 func (pic picture) diffs(in func(*wire.Hunk) bool) []acp.ToolCallContent {
 	var out []acp.ToolCallContent
 	size := 0
@@ -107,7 +108,8 @@ func (pic picture) diffs(in func(*wire.Hunk) bool) []acp.ToolCallContent {
 				size += len(d.Diff.NewText) + len(orDefault(deref(d.Diff.OldText), ""))
 			}
 			if size > maxDiff {
-				return append(out, acp.ToolContent(acp.TextBlock("The rest of the change is too long to show: "+pathOf(f.URI))))
+				return append(out, acp.ToolContent(acp.TextBlock(
+					"The rest of the change is too long to show: "+pathOf(f.URI))))
 			}
 			out = append(out, d)
 		}
@@ -143,7 +145,7 @@ func (pic picture) file(i int, in func(*wire.Hunk) bool) []acp.ToolCallContent {
 	return out
 }
 
-// diffOf is a diff of a file; our own plugins are told which hunks it shows.
+// diffOf returns a diff of a file. It tells agent-lsp's own plugins which hunks it contains.
 func diffOf(f *wire.ProposalFile, before, after string, hunks ...*wire.Hunk) acp.ToolCallContent {
 	d := acp.ToolDiffContent(pathOf(f.URI), after, before)
 	if f.Op == "create" {
@@ -158,7 +160,7 @@ func diffOf(f *wire.ProposalFile, before, after string, hunks ...*wire.Hunk) acp
 	return d
 }
 
-// decidedAs is the picture of a proposal once its hunks are decided.
+// decidedAs returns the picture after the hunks of the proposal were decided.
 func (pic picture) decidedAs(p *wire.Proposal) picture {
 	now := map[string]*wire.Hunk{}
 	for i := range p.Files {

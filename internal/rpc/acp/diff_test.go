@@ -18,7 +18,7 @@ func hunk(id string, line uint32, old, new string) wire.Hunk {
 	return h
 }
 
-// drawn are the texts of the diffs, "-OLD+NEW" each, and what is no diff as it is.
+// drawn returns the texts of the diffs, each as "-OLD+NEW", and other content unchanged.
 func drawn(content []acp.ToolCallContent) string {
 	var out []string
 	for _, c := range content {
@@ -34,8 +34,8 @@ func drawn(content []acp.ToolCallContent) string {
 	return strings.Join(out, "|")
 }
 
-// A file is one diff of its whole text, made of the hunks that are asked for; where the text is not
-// the one that the hunks were made for, or is too long, each hunk is one.
+// A file is one diff of its whole text with the requested hunks. If the text is not the one for
+// which the hunks were made, or is too long, each hunk is a diff.
 func TestDiffsAreOfWholeFiles(t *testing.T) {
 	dir := t.TempDir()
 	uri := func(name string) string { return workspace.URIOfPath(filepath.Join(dir, name)) }
@@ -91,7 +91,7 @@ func TestDiffsAreOfWholeFiles(t *testing.T) {
 	}
 }
 
-// What is shown in the end is what was made, also of a file that has changed since.
+// The final diff shows the edits that were applied, even if the file has changed since.
 func TestDiffsOfWhatWasDecided(t *testing.T) {
 	docs := newDocuments(nil)
 	docs.texts.Store("file:///a", "1\n2\n3\n")
@@ -102,7 +102,8 @@ func TestDiffsOfWhatWasDecided(t *testing.T) {
 	file.Hunks = []wire.Hunk{file.Hunks[0], hunk("two", 5, "", "mine\n")}
 	file.Hunks[0].State, file.Hunks[1].State = "rejected", "accepted"
 	decided := pic.decidedAs(&wire.Proposal{Files: []wire.ProposalFile{file}})
-	if got := drawn(decided.diffs(func(h *wire.Hunk) bool { return h.State == "accepted" })); got != "-1\n2\n3\n+1\n2\nmine\n" {
+	accepted := func(h *wire.Hunk) bool { return h.State == "accepted" }
+	if got := drawn(decided.diffs(accepted)); got != "-1\n2\n3\n+1\n2\nmine\n" {
 		t.Errorf("%q", got)
 	}
 	if pic.p.Files[0].Hunks[0].State != "pending" {
@@ -123,8 +124,8 @@ func TestDiffsAreBounded(t *testing.T) {
 	}
 }
 
-// Whatever option a client takes that has one button a kind, and takes the first or the last of a
-// kind, nothing is accepted that may not have been shown.
+// Some clients have one button per kind and use the first or the last option of that kind. Even
+// then, they accept nothing that they may not have shown.
 func TestOptionsForClientsWithOneButtonAKind(t *testing.T) {
 	p := &wire.Proposal{Title: "Edit", Files: []wire.ProposalFile{
 		{URI: "file:///a", Hunks: []wire.Hunk{hunk("a1", 0, "", "x"), hunk("a2", 4, "", "x")}},

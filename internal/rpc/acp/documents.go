@@ -21,21 +21,21 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// fsTimeout bounds fs/* requests, which no person answers.
+// fsTimeout bounds fs/* requests, which clients answer without asking the user.
 const fsTimeout = 5 * time.Second
 
-// missingFor is how long a file that neither the disk nor the client has is not asked for again: to
-// make a new file looks for it more than once.
+// missingFor is how long to wait before asking again for a file that neither the disk nor the
+// client has. Creating a file looks for it several times.
 const missingFor = 2 * time.Second
 
-// documents are the files that the client reads and writes for us. The ACP tells of no
-// change, so a document is read again whenever the workspace looks at its file.
+// documents are the files that the client reads and writes for agent-lsp. The ACP does not report
+// changes, so a document is read again whenever the workspace uses its file.
 type documents struct {
 	c     *core
 	turn  chan struct{}        // held while a document is read or changed
 	open  map[string]*document // by URI
 	none  missing
-	texts sync.Map // of what is open, by URI: for who must not wait for turn
+	texts sync.Map // open texts by URI, for readers that must not wait for turn
 }
 
 type document struct {
@@ -44,7 +44,7 @@ type document struct {
 	text    string
 }
 
-// missing is the file that was looked for last and is nowhere.
+// missing is the last file that was looked for and not found.
 type missing struct {
 	uri   string
 	until time.Time
@@ -54,7 +54,8 @@ func newDocuments(c *core) *documents {
 	return &documents{c: c, turn: make(chan struct{}, 1), open: map[string]*document{}}
 }
 
-// enter waits for the documents, which is bounded: every request in between has a time limit.
+// enter waits for access to the documents. The wait is bounded, because every request has a time
+// limit.
 func (d *documents) enter(ctx context.Context) bool {
 	select {
 	case d.turn <- struct{}{}:
@@ -66,8 +67,8 @@ func (d *documents) enter(ctx context.Context) bool {
 
 func (d *documents) leave() { <-d.turn }
 
-// refresh makes the workspace's document that of the client. The error says that the client refuses
-// the file.
+// refresh updates the workspace's document from the client. The error reports that the client
+// refused the file.
 func (d *documents) refresh(ctx context.Context, uri string) error {
 	if !d.c.a.client.Fs.ReadTextFile || !d.enter(ctx) {
 		return nil
@@ -77,9 +78,9 @@ func (d *documents) refresh(ctx context.Context, uri string) error {
 	return err
 }
 
-// sync reads a file by the client. nil: the client does not have it, or the disk is the truth.
-// Whatever else than "not found" the client answers for a file that is on the disk is a refusal,
-// and an error here.
+// sync reads a file through the client. It returns nil if the client does not have the file, or if
+// the disk has the right text. If the file is on disk, any client error except "not found" is a
+// refusal, which sync returns as an error.
 func (d *documents) sync(ctx context.Context, uri string) (*document, error) {
 	doc, path := d.open[uri], pathOf(uri)
 	if path == "" {
@@ -112,8 +113,8 @@ func (d *documents) sync(ctx context.Context, uri string) (*document, error) {
 		}
 		doc = &document{path: path, version: 1, text: text}
 		d.open[uri] = doc
-		// Opened as it was saved and changed then, an unsaved buffer is not taken for one whose
-		// file was changed by somebody else.
+		// Open it with the saved text and then change it. Otherwise an unsaved buffer would look
+		// like a file that another program has changed.
 		if diskErr == nil && plain(disk) {
 			doc.text = string(disk)
 		}
@@ -130,8 +131,8 @@ func (d *documents) sync(ctx context.Context, uri string) (*document, error) {
 	return doc, nil
 }
 
-// notFound reports whether a client's error says that it has no such file. Clients that have no
-// code for that say it in words; that a method is not found is another matter.
+// notFound reports whether a client's error means that it has no such file. Some clients have no
+// code for it and report it only in the message. "Method not found" does not count.
 func notFound(err error) bool {
 	var e *jsonrpc2.Error
 	if !errors.As(err, &e) || e.Code == codeMethodNotFound {
@@ -141,9 +142,10 @@ func notFound(err error) bool {
 		saysNotFound.Match(e.Data)
 }
 
-var saysNotFound = regexp.MustCompile(`(?i)\b(?:ENOENT|no such file|(?:file|path|resource|document) (?:was )?not found|does not exist)\b`)
+var saysNotFound = regexp.MustCompile(`(?i)\b(?:ENOENT|no such file|` +
+	`(?:file|path|resource|document) (?:was )?not found|does not exist)\b`)
 
-// refusal is a client's error in its own words, without the request's name.
+// refusal returns a client's error message without the name of the request.
 func refusal(err error) string {
 	var e *jsonrpc2.Error
 	if !errors.As(err, &e) {
@@ -151,19 +153,19 @@ func refusal(err error) string {
 	}
 	var data struct{ Details string }
 	if json.Unmarshal(e.Data, &data) == nil && data.Details != "" {
-		// where the official SDKs put the words of an exception; their message is "Internal error"
+		// The official SDKs put an exception's message here; their own message is "Internal error".
 		return data.Details
 	}
 	return e.Message
 }
 
-// plain says whether a client's plain text can stand for a file byte for byte.
+// plain reports whether a client's text can represent a file byte for byte.
 func plain(disk []byte) bool {
 	return utf8.Valid(disk) && !bytes.HasPrefix(disk, []byte("\xef\xbb\xbf"))
 }
 
-// likeDisk gives a client's text the line endings that its file has on disk, since clients may
-// hold texts with their own. same: nothing else differs.
+// likeDisk gives a client's text the line endings that the file has on disk, because clients may
+// use their own. same reports that nothing else differs.
 func likeDisk(text string, disk []byte, err error) (string, bool) {
 	if err != nil || text == string(disk) {
 		return text, err == nil
@@ -223,8 +225,8 @@ func (d *documents) change(uri string, doc *document, text string) {
 	d.report(d.workspace().DidChange(uri, doc.version, whole))
 }
 
-// applyEdit carries out an edit by fs/write_text_file and reports to the workspace what the client
-// then really has: a reply is a claim, and the workspace compares.
+// applyEdit applies an edit with fs/write_text_file and then reports to the workspace what the
+// client really has. A reply is only a claim, so the workspace compares.
 func (d *documents) applyEdit(
 	ctx context.Context,
 	e workspace.WorkspaceEdit,
@@ -248,7 +250,7 @@ func (d *documents) applyEdit(
 	return workspace.ApplyReply{Applied: true}, nil
 }
 
-// applyTo edits one document and returns why it could not, "" if it did.
+// applyTo edits one document. It returns the reason if it failed, otherwise "".
 func (d *documents) applyTo(ctx context.Context, change workspace.DocumentEdit) string {
 	uri, version := change.URI, change.Version
 	doc, err := d.sync(ctx, uri)
@@ -272,8 +274,8 @@ func (d *documents) applyTo(ctx context.Context, change workspace.DocumentEdit) 
 	return ""
 }
 
-// create has the client write a new file. Its text is looked at only if the disk does not have it
-// then: the client may hold it in a buffer.
+// create makes the client write a new file. If the disk does not have the text afterwards, it is
+// read back from the client, which may keep it in a buffer.
 func (d *documents) create(ctx context.Context, uri, text string) string {
 	err := d.write(ctx, pathOf(uri), text)
 	d.none = missing{}
@@ -289,7 +291,7 @@ func (d *documents) create(ctx context.Context, uri, text string) string {
 	return ""
 }
 
-// verify reads back what the client has and compares it with the disk.
+// verify reads back the client's text and compares it with the disk.
 func (d *documents) verify(ctx context.Context, uri string, doc *document) {
 	disk, diskErr := os.ReadFile(doc.path)
 	text, err := d.read(ctx, doc.path)
@@ -306,7 +308,7 @@ func (d *documents) verify(ctx context.Context, uri string, doc *document) {
 	}
 }
 
-// editsOf are the edits of a document as package textedit has them.
+// editsOf converts the edits of a document to those of package textedit.
 func editsOf(change workspace.DocumentEdit) []textedit.Edit {
 	out := make([]textedit.Edit, len(change.Edits))
 	for i, e := range change.Edits {
@@ -318,8 +320,8 @@ func editsOf(change workspace.DocumentEdit) []textedit.Edit {
 	return out
 }
 
-// save has the client write documents that the disk does not have yet, and returns those that it
-// did not.
+// save makes the client write the documents that are not on disk yet. It returns those that it did
+// not save.
 func (d *documents) save(ctx context.Context, uris []string) (failed []string) {
 	for _, uri := range uris {
 		if !d.saveOne(ctx, uri) {

@@ -24,7 +24,7 @@ func (c *core) Features() workspace.ClientFeatures {
 	return workspace.ClientFeatures{DocumentChanges: true, Create: writes, WritesNew: writes}
 }
 
-// ApplyEdit implements workspace.Client by the client's files.
+// ApplyEdit implements workspace.Client with the client's files.
 func (c *core) ApplyEdit(
 	ctx context.Context,
 	_ string,
@@ -33,13 +33,13 @@ func (c *core) ApplyEdit(
 	return c.docs.applyEdit(ctx, e)
 }
 
-// Notice implements host.Editor. The ACP has no message outside of a session.
+// Notice implements host.Editor. The ACP has no messages outside of a session.
 func (c *core) Notice(level, text string) {
 	s := c.api.Loaded(c.api.Current())
 	if s == nil {
 		return
 	}
-	// A notice may come from within an event of the session; the engine must not be called then.
+	// A notice may be sent from an event handler of the session, which must not call the engine.
 	c.a.background(func(context.Context) { s.Engine.Notice(level, text) })
 }
 
@@ -54,7 +54,7 @@ func (c *core) Save(ctx context.Context, uris []string) (failed []string, offere
 // Open implements host.Editor.
 func (c *core) Open(ctx context.Context, uri string) error { return c.docs.refresh(ctx, uri) }
 
-// Query implements host.Editor: clients of the ACP have no language servers for us.
+// Query implements host.Editor. ACP clients do not give access to language servers.
 func (c *core) Query(context.Context, host.EditorQuery) (json.RawMessage, error) {
 	return nil, host.ErrUnsupported
 }
@@ -71,8 +71,8 @@ func (c *core) Ask(questions []*host.Open) {
 	wg.Wait()
 }
 
-// askUser puts a question after everything that was reported before it, and returns when no
-// repetition of it is left.
+// askUser asks a question after everything that was reported before it. It returns when no
+// repetition of the question is open.
 func (c *core) askUser(o *host.Open) {
 	if settled := c.api.Host().Settled(c.sessionOf(o)); settled != nil {
 		select {
@@ -94,11 +94,12 @@ func (c *core) askUser(o *host.Open) {
 	repeated.Wait()
 }
 
-// sessionOf is the session of a question: one of none belongs to the current session.
+// sessionOf returns the session of a question. A question without one belongs to the current
+// session.
 func (c *core) sessionOf(o *host.Open) string { return orDefault(o.SessionID, c.api.Current()) }
 
 // askAgain repeats a session's open questions for a client that has loaded it again. When it
-// returns, they are on their way: they precede the answer of the load.
+// returns, the questions are queued before the response to the load.
 func (c *core) askAgain(sessionID string) {
 	for _, queued := range c.repeat(sessionID) {
 		<-queued
@@ -123,7 +124,7 @@ func (c *core) repeat(sessionID string) (queued []<-chan struct{}) {
 	return queued
 }
 
-// put asks the client once and answers the question.
+// put asks the client once and passes the answer on.
 func (c *core) put(ctx context.Context, o *host.Open) {
 	ctx, done := context.WithCancel(ctx)
 	defer done()
@@ -152,7 +153,7 @@ func (c *core) put(ctx context.Context, o *host.Open) {
 	}
 }
 
-// offered returns the reply if it names one of the options; any other reply is a refusal.
+// offered returns the reply if it names one of the options. Any other reply is a refusal.
 func offered(r policy.Reply, options []policy.Option) policy.Reply {
 	for _, o := range options {
 		if o.ID == r.OptionID {

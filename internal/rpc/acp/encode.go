@@ -12,8 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 )
 
-// unions encodes those of the library's unions that are sent often as the variant that they hold.
-// Their own MarshalJSON encodes it, decodes it into a map and encodes that, at each level again.
+// unions encodes frequently sent union types of the library directly as their variant. Their own
+// MarshalJSON encodes the variant, decodes it into a map and encodes the map, at every level.
 var unions = jsonv2.WithMarshalers(jsonv2.JoinMarshalers(
 	jsonv2.MarshalToFunc(func(e *jsontext.Encoder, u acp.SessionUpdate) error {
 		return variant(e, updateVariant(&u))
@@ -41,7 +41,7 @@ var unions = jsonv2.WithMarshalers(jsonv2.JoinMarshalers(
 	}),
 ))
 
-// likeTheLibrary are the rules that the library's types are made for.
+// likeTheLibrary are the JSON options for which the library's types are made.
 var likeTheLibrary = jsonv2.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false),
 	unions)
 
@@ -52,7 +52,7 @@ func variant(e *jsontext.Encoder, v any) error {
 	return jsonv2.MarshalEncode(e, v)
 }
 
-// updateVariant is the variant of an update with its name, nil for one that is sent seldom.
+// updateVariant returns the variant of an update with its name set, or nil for rare variants.
 func updateVariant(u *acp.SessionUpdate) any {
 	switch {
 	case u.ToolCall != nil:
@@ -77,7 +77,7 @@ func updateVariant(u *acp.SessionUpdate) any {
 	return nil
 }
 
-// toolContentVariant likewise; our constructors have set its name.
+// toolContentVariant is the same for tool content. The constructors have set the name.
 func toolContentVariant(u *acp.ToolCallContent) any {
 	switch {
 	case u.Content != nil:
@@ -90,25 +90,26 @@ func toolContentVariant(u *acp.ToolCallContent) any {
 	return nil
 }
 
-// codec is what the connection encodes and decodes with.
+// codec encodes and decodes the messages of the connection.
 var codec = jsonrpc.Codec{
 	Encode: func(v any) ([]byte, error) { return jsonv2.Marshal(v, likeTheLibrary) },
 	Decode: func(data []byte, v any) error { return json.Unmarshal(data, v) },
 }
 
-// encode is for values of our own, which cannot fail to encode.
+// encode encodes agent-lsp's own values, which cannot fail.
 func encode(v any) []byte {
 	b, _ := codec.Marshal(v)
 	return b
 }
 
-// encodeWire encodes a struct of the wire by the wire's own rules.
+// encodeWire encodes a struct of package wire with the options of that package.
 func encodeWire(v any) []byte {
 	b, _ := jsonv2.Marshal(v, jsontext.AllowInvalidUTF8(true))
 	return b
 }
 
-// texts decodes as the library does, but for the texts of prompts: those it reads four times.
+// texts decodes like the library except for the texts of prompts, which the library reads four
+// times.
 var texts = jsonv2.JoinOptions(jsonv1.DefaultOptionsV1(),
 	jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder,
 		b *acp.ContentBlock) error {
@@ -127,7 +128,7 @@ var texts = jsonv2.JoinOptions(jsonv1.DefaultOptionsV1(),
 		return nil
 	})))
 
-// decode reads a request's params.
+// decode decodes a request's params.
 func decode(params []byte, v any) error {
 	if len(params) == 0 {
 		params = []byte("{}")

@@ -9,14 +9,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// authMethod is the one way to authenticate: keys come from the environment or the settings,
-// so authenticating is looking whether they are there.
+// authMethod is the only supported authentication method. Keys come from the environment or the
+// settings, so authentication checks that they exist.
 const authMethod = "provider"
 
-// method handles one request. It calls free once it may run beside later messages.
+// method handles one request. It calls free once later messages may run concurrently.
 type method func(a *adapter, ctx context.Context, params []byte, free func()) (any, error)
 
-// methods are what a client may call. It is set by init, because the handlers refer to it.
+// methods lists the methods that a client may call. init sets it, because the handlers refer to it.
 var methods map[string]method
 
 func init() {
@@ -37,7 +37,7 @@ func init() {
 	}
 }
 
-// freely makes a method of a typed handler that depends on no order.
+// freely makes a method of a typed handler that may run in any order.
 func freely[P any](f func(a *adapter, ctx context.Context, p *P) (any, error)) method {
 	return func(a *adapter, ctx context.Context, params []byte, free func()) (any, error) {
 		p := new(P)
@@ -49,8 +49,8 @@ func freely[P any](f func(a *adapter, ctx context.Context, p *P) (any, error)) m
 	}
 }
 
-// initialize answers at once. The server that the first session will most likely want starts
-// meanwhile.
+// initialize answers immediately. Meanwhile, the server starts that the first session will probably
+// need.
 func (a *adapter) initialize(_ context.Context, params []byte, _ func()) (any, error) {
 	var p acp.InitializeRequest
 	if err := decode(params, &p); err != nil {
@@ -85,7 +85,8 @@ func (a *adapter) initialize(_ context.Context, params []byte, _ func()) (any, e
 	}, nil
 }
 
-// authMethods are the ways to authenticate. The terminal runs `agent-lsp acp login`.
+// authMethods returns the authentication methods. In a terminal, the client runs `agent-lsp acp
+// login`.
 func authMethods(client *acp.ClientCapabilities) []any {
 	methods := []any{acp.AuthMethodAgent{
 		Id: authMethod, Name: "Model provider",
@@ -120,5 +121,5 @@ func (a *adapter) authenticate(ctx context.Context, p *acp.AuthenticateRequest) 
 	return struct{}{}, nil
 }
 
-// logout keeps the keys that the user has stored: `agent-lsp logout` deletes those.
+// logout keeps the stored keys, which `agent-lsp logout` deletes.
 func (a *adapter) logout(context.Context, *struct{}) (any, error) { return struct{}{}, nil }

@@ -12,24 +12,24 @@ import (
 )
 
 const (
-	// modelsPause is how long the question for the provider's models waits for a prompt that comes
-	// with its session.
+	// modelsPause is how long the request for the provider's models waits for a prompt that follows
+	// its session immediately.
 	modelsPause = 50 * time.Millisecond
-	// modelsFresh is how long the answer is good for further sessions.
+	// modelsFresh is how long the list of models is reused for other sessions.
 	modelsFresh = time.Minute
 )
 
-// listing is what a provider offers, asked for once for all sessions that come about the same time.
-// Its models may be read once done is closed.
+// listing is the list of a provider's models. All sessions that start at about the same time share
+// one request. The models may be read once done is closed.
 type listing struct {
-	provider string // whose models, as its settings are encoded
+	provider string // the provider's encoded settings
 	until    time.Time
 	done     chan struct{}
 	models   []string
 }
 
-// offered returns the listing for a session with that configuration, and asks the provider where
-// there is none.
+// offered returns the listing for a session with that configuration. It starts a request if there
+// is no listing.
 func (c *core) offered(effective *config.Config) *listing {
 	provider := string(
 		encodeWire([]any{effective.Provider, effective.Providers, effective.DefaultProvider()}),
@@ -49,7 +49,8 @@ func (c *core) offered(effective *config.Config) *listing {
 	return l
 }
 
-// list asks the provider. One that does not answer is asked again by the next session.
+// list asks the provider for its models. If the provider does not answer, the next session asks
+// again.
 func (c *core) list(ctx context.Context, l *listing) {
 	defer close(l.done)
 	if pause.For(ctx, modelsPause) != nil {
@@ -68,7 +69,7 @@ func (c *core) list(ctx context.Context, l *listing) {
 	}
 }
 
-// known are its models if the provider has answered; it does not wait.
+// known returns the models if the provider has already answered. It does not wait.
 func (l *listing) known() []string {
 	select {
 	case <-l.done:
@@ -78,7 +79,7 @@ func (l *listing) known() []string {
 	}
 }
 
-// learnModels makes the provider's models choices of the session once they are known.
+// learnModels offers the provider's models in the session once they are known.
 func (s *session) learnModels(ctx context.Context) {
 	s.mu.Lock()
 	l := s.core.offered(&s.config)
@@ -94,7 +95,7 @@ func (s *session) learnModels(ctx context.Context) {
 	s.tellOptions()
 }
 
-// offer makes models the ones to choose from, unless they are not known. The caller holds mu.
+// offer sets the models to choose from unless models is nil. The caller holds mu.
 func (s *session) offer(models []string) {
 	if models != nil {
 		s.models = models

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// permissionAnswer is a RequestPermissionResponse; our own plugins may add to it.
+// permissionAnswer is a RequestPermissionResponse. agent-lsp's own plugins may extend it.
 type permissionAnswer struct {
 	Outcome struct {
 		Outcome  string `json:"outcome"`
@@ -27,7 +27,7 @@ type permissionAnswer struct {
 	} `json:"_meta"`
 }
 
-// selected returns the chosen option, "" for none.
+// selected returns the chosen option, or "" for none.
 func (p *permissionAnswer) selected() string {
 	if p.Outcome.Outcome != "selected" {
 		return ""
@@ -35,7 +35,7 @@ func (p *permissionAnswer) selected() string {
 	return p.Outcome.OptionID
 }
 
-// choose asks by session/request_permission.
+// choose asks with session/request_permission.
 func (a *adapter) choose(ctx context.Context,
 	r acp.RequestPermissionRequest) (*permissionAnswer, error) {
 	var raw json.RawMessage
@@ -44,12 +44,12 @@ func (a *adapter) choose(ctx context.Context,
 	}
 	out := new(permissionAnswer)
 	if json.Unmarshal(raw, out) != nil {
-		out = new(permissionAnswer) // of the wrong shape: a refusal
+		out = new(permissionAnswer) // wrong type: treat as a refusal
 	}
 	return out, nil
 }
 
-// permission puts the core's question to the client.
+// permission passes the core's question to the client.
 func (a *adapter) permission(ctx context.Context, p wire.RequestPermissionParams) policy.Reply {
 	call := acp.ToolCallUpdate{ToolCallId: acp.ToolCallId(orDefault(p.ItemID, p.RequestID)),
 		Title: &p.Title,
@@ -71,7 +71,9 @@ func (a *adapter) permission(ctx context.Context, p wire.RequestPermissionParams
 	r := acp.RequestPermissionRequest{SessionId: acp.SessionId(p.SessionID), ToolCall: call,
 		Options: []acp.PermissionOption{}}
 	for _, o := range p.Options {
-		r.Options = append(r.Options, acp.PermissionOption{OptionId: acp.PermissionOptionId(o.OptionID), Name: o.Name, Kind: optionKind(o.Kind)})
+		r.Options = append(r.Options, acp.PermissionOption{
+			OptionId: acp.PermissionOptionId(o.OptionID), Name: o.Name, Kind: optionKind(o.Kind),
+		})
 	}
 	got, err := a.choose(ctx, r)
 	if err != nil || got.selected() == "" {
@@ -80,8 +82,8 @@ func (a *adapter) permission(ctx context.Context, p wire.RequestPermissionParams
 	return policy.Reply{OptionID: got.selected(), Feedback: clip(got.Meta.AgentLsp.Feedback)}
 }
 
-// shownPreview is the preview of a question in full. A plan is Markdown. The settings of a folder
-// are not, and a client that renders Markdown must not hide a part of them.
+// shownPreview returns the full preview of a question. A plan is shown as Markdown. A folder's
+// settings are not, because a client that renders Markdown must not hide a part of them.
 func shownPreview(p wire.RequestPermissionParams) string {
 	if p.Preview == "" || len(p.Subject.URIs) == 0 {
 		return p.Preview
@@ -107,7 +109,8 @@ func kindOfSubject(kind string) acp.ToolKind {
 	return acp.ToolKindOther
 }
 
-// optionKind narrows our kinds to the ACP's; the option's name says how long it holds.
+// optionKind maps an option's kind to the ACP's kinds. The option's name shows how long the choice
+// is valid.
 func optionKind(kind string) acp.PermissionOptionKind {
 	switch kind {
 	case "allow_session", "allow_always":
@@ -120,7 +123,7 @@ func optionKind(kind string) acp.PermissionOptionKind {
 	return acp.PermissionOptionKindRejectOnce
 }
 
-// elicitation is what the client answers to elicitation/create.
+// elicitation is the client's response to elicitation/create.
 type elicitation struct {
 	Action  string `json:"action"`
 	Content struct {
@@ -128,8 +131,8 @@ type elicitation struct {
 	} `json:"content"`
 }
 
-// ask puts the model's question to the user: as a form where the client has forms, else
-// its options as permissions. A free question that nobody can be asked is not offered.
+// ask asks the user the model's question: as a form if the client supports forms, otherwise with
+// its options as permissions. A free-text question that the client cannot ask is not offered.
 func (a *adapter) ask(ctx context.Context, p wire.AskParams) (host.Answer, error) {
 	if e := a.client.Elicitation; e != nil && e.Form != nil {
 		return a.askForm(ctx, p)
@@ -140,9 +143,9 @@ func (a *adapter) ask(ctx context.Context, p wire.AskParams) (host.Answer, error
 	return a.askEach(ctx, p)
 }
 
-// askEach puts each answer that is offered as a permission of its own, until one is allowed; of
-// several all that are. As options of one permission they would be of one kind, and a client that
-// has one button a kind would choose for its user.
+// askEach asks about each offered answer as a separate permission until one is allowed. For a
+// multiple-choice question it returns all that are allowed. Options of a single permission would
+// all be of one kind, and a client with one button per kind would choose for its user.
 func (a *adapter) askEach(ctx context.Context, p wire.AskParams) (host.Answer, error) {
 	id := p.RequestID
 	if s, err := a.session(p.SessionID); err == nil {
@@ -150,7 +153,8 @@ func (a *adapter) askEach(ctx context.Context, p wire.AskParams) (host.Answer, e
 	}
 	var chosen []string
 	for i, o := range p.Options {
-		got, err := a.choose(ctx, acp.RequestPermissionRequest{SessionId: acp.SessionId(p.SessionID),
+		got, err := a.choose(ctx, acp.RequestPermissionRequest{
+			SessionId: acp.SessionId(p.SessionID),
 			ToolCall: acp.ToolCallUpdate{ToolCallId: acp.ToolCallId(id),
 				Kind: acp.Ptr(acp.ToolKindOther), Status: acp.Ptr(acp.ToolCallStatusPending),
 				Title: acp.Ptr(fmt.Sprintf("%s %d of %d: %s", p.Question, i+1, len(p.Options),
@@ -171,7 +175,7 @@ func (a *adapter) askEach(ctx context.Context, p wire.AskParams) (host.Answer, e
 	return host.Answer{Text: strings.Join(chosen, ", "), Declined: len(chosen) == 0}, nil
 }
 
-// runningCall is the running call of a tool, "" where there is none, or several.
+// runningCall returns the running call of a tool, or "" unless there is exactly one.
 func (s *session) runningCall(tool string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,12 +214,12 @@ func (a *adapter) askForm(ctx context.Context, p wire.AskParams) (host.Answer, e
 		return host.Answer{Text: clip(strings.Join(list, ", "))}, nil
 	}
 	var text string
-	// an accepted form without an answer is an empty answer
+	// An accepted form without an answer is an empty answer.
 	_ = json.Unmarshal(res.Content.Answer, &text)
 	return host.Answer{Text: clip(text)}, nil
 }
 
-// answerSchema is a text field, or a choice of the options.
+// answerSchema returns the schema of a text field or of a choice of options.
 func answerSchema(p wire.AskParams) map[string]any {
 	if len(p.Options) == 0 {
 		return map[string]any{"type": "string", "title": "Answer"}

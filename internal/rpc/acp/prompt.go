@@ -11,17 +11,17 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// prompting is a session/prompt that is not answered yet.
+// prompting is a session/prompt request that has not been answered.
 type prompting struct {
 	cancelled chan struct{} // closed by session/cancel
-	request   *inbound      // the client's
-	done      bool          // cancelled is closed; guarded by session.mu
-	turnID    string        // of the turn that it began, once that is known; likewise
-	answered  bool          // by ended, or it will be by its handler; likewise
+	request   *inbound      // the client's request
+	done      bool          // cancelled is closed; session.mu guards it
+	turnID    string        // the turn that it began, once known; guarded likewise
+	answered  bool          // answered by ended, or about to be by its handler; guarded likewise
 }
 
-// prompt is held open until its turn has ended. It is claimed on the reading side, so that a
-// session/cancel behind it finds it, however early it comes.
+// prompt stays open until its turn has ended. It registers before the next message is read, so that
+// a session/cancel that follows immediately finds it.
 func (a *adapter) prompt(ctx context.Context, params []byte, free func()) (any, error) {
 	var p acp.PromptRequest
 	if err := decode(params, &p); err != nil {
@@ -41,7 +41,7 @@ func (a *adapter) prompt(ctx context.Context, params []byte, free func()) (any, 
 	if err != nil {
 		return nil, err
 	}
-	defer s.caughtUp() // a client may prompt before it is told all of what it has loaded
+	defer s.caughtUp() // a client may prompt before it has received everything that it loaded
 	return s.run(ctx, turn, blocks)
 }
 
@@ -65,7 +65,7 @@ func (s *session) release(turn *prompting) {
 	}
 }
 
-// cancelSession is session/cancel; without a prompt it still ends a turn that runs by itself.
+// cancelSession handles session/cancel. Without a prompt, it ends a turn that runs on its own.
 func (a *adapter) cancelSession(id string) {
 	s, err := a.session(id)
 	if err != nil {
@@ -75,7 +75,7 @@ func (a *adapter) cancelSession(id string) {
 	s.abort(a.ctx, "")
 }
 
-// cancel marks the prompt that is being answered, if any.
+// cancel cancels the prompt that is being answered, if any.
 func (s *session) cancel() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *session) cancel() {
 	}
 }
 
-// cancelPrompt is $/cancel_request: it ends this prompt and none that came after it.
+// cancelPrompt handles $/cancel_request: it cancels this prompt but no later one.
 func (s *session) cancelPrompt(turn *prompting) {
 	s.mu.Lock()
 	current, turnID := s.turn == turn, turn.turnID
@@ -102,10 +102,10 @@ func (p *prompting) cancelLocked() {
 	}
 }
 
-// abort ends what runs, or only the turn with that id. It does not wait for its end.
+// abort aborts what is running or, if turnID is set, only that turn. It does not wait.
 func (s *session) abort(ctx context.Context, turnID string) {
 	params := wire.AbortParams{SessionID: s.id, TurnID: turnID}
-	_, _ = ask(ctx, s.core, agentapi.Turns.Abort, params) // nothing may run
+	_, _ = ask(ctx, s.core, agentapi.Turns.Abort, params) // there may be nothing to abort
 }
 
 func (p *prompting) wasCancelled() bool {
@@ -117,7 +117,7 @@ func (p *prompting) wasCancelled() bool {
 	}
 }
 
-// run prompts and waits for the turn that the message begins.
+// run sends the prompt and waits for the turn that the message begins.
 func (s *session) run(ctx context.Context, turn *prompting, blocks wire.Prompt) (any, error) {
 	s.core.prompted(s.id)
 	stop := context.AfterFunc(ctx, func() { s.cancelPrompt(turn) })
@@ -144,7 +144,8 @@ func (s *session) run(ctx context.Context, turn *prompting, blocks wire.Prompt) 
 	ended, err := s.core.wait(life, s.id, accepted.MessageID)
 	switch {
 	case !s.answers(turn):
-		// the next prompt may be under way: no time is spent on what is not written
+		// The next prompt may already be running, so no time is spent on a result that is not
+		// written.
 		return answeredBefore, nil
 	case turn.wasCancelled():
 		return promptResult(acp.StopReasonCancelled, &ended), nil
@@ -162,8 +163,8 @@ func (s *session) began(turn *prompting, accepted wire.PromptResult) {
 	}
 }
 
-// ended answers the prompt of a turn as soon as its end is told, where nothing is left to be asked
-// and nothing went wrong: its handler, which would do the same, may take a moment to wake.
+// ended answers a turn's prompt as soon as the end of the turn has been reported, if there are no
+// open questions and no error. The handler would do the same but may take a moment to wake up.
 func (s *session) ended(t *wire.Turn) {
 	s.mu.Lock()
 	turn, reason := s.turn, stopReason(t.EndReason)
@@ -181,7 +182,7 @@ func (s *session) ended(t *wire.Turn) {
 	s.a.requests.answerNow(s.a.out, turn.request, promptResult(reason, t))
 }
 
-// answers says that the handler is to answer, because ended has not, and will not.
+// answers reports whether the handler must answer, because ended has not and will not.
 func (s *session) answers(turn *prompting) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,16 +193,17 @@ func (s *session) answers(turn *prompting) bool {
 	return true
 }
 
-// withdraw ends what a cancelled prompt began, or takes it from the queue.
+// withdraw ends what a cancelled prompt began, or removes it from the queue.
 func (s *session) withdraw(ctx context.Context, accepted wire.PromptResult) {
 	if accepted.Disposition == "queued" {
 		params := wire.QueueParams{SessionID: s.id, MessageID: accepted.MessageID}
-		_, _ = askInOrder(ctx, s.core, agentapi.Turns.QueueRemove, params, nil) // it may have begun
+		// it may already have begun
+		_, _ = askInOrder(ctx, s.core, agentapi.Turns.QueueRemove, params, nil)
 	}
 	s.abort(ctx, "")
 }
 
-// concluded answers a prompt whose turn has ended by itself.
+// concluded answers a prompt whose turn has ended without being cancelled.
 func (s *session) concluded(turn *prompting, ended *wire.Turn) (any, error) {
 	if ended.Status == "failed" && ended.Error != nil {
 		code := codeInternal
@@ -224,7 +226,8 @@ func (s *session) concluded(turn *prompting, ended *wire.Turn) (any, error) {
 	return promptResult(stopReason(ended.EndReason), ended), nil
 }
 
-// promptResult is a PromptResponse. What every turn waits for is not encoded by way of maps.
+// promptResult returns an encoded PromptResponse. It avoids the library's encoding through maps,
+// because every turn waits for it.
 func promptResult(reason acp.StopReason, turn *wire.Turn) jsonrpc2.RawMessage {
 	b := append([]byte(`{"stopReason":"`), reason...)
 	b = append(b, '"')
@@ -247,15 +250,16 @@ func stopReason(end string) acp.StopReason {
 	return acp.StopReasonEndTurn
 }
 
-// steerParams are those of the extension _session/steering.
+// steerParams are the params of the extension _session/steering.
 type steerParams struct {
 	SessionID string             `json:"sessionId"`
 	Prompt    []acp.ContentBlock `json:"prompt"`
-	// promptRequired: an idle session is an error
+	// promptRequired: return an error if the session is idle
 	IdleBehavior string `json:"idleBehavior"`
 }
 
-// steering speaks into the running turn; idle, it starts one of its own unless that is refused.
+// steering steers the running turn. In an idle session it starts a turn unless the params forbid
+// that.
 func (a *adapter) steering(ctx context.Context, p *steerParams) (any, error) {
 	s, err := a.session(p.SessionID)
 	if err != nil {

@@ -8,17 +8,17 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// request is a method of a subject of the API. It answers a request of the wire.
+// request is a method of an API subject that answers a request of the wire protocol.
 type request[S agentapi.Subject, P, R any] func(s S, ctx context.Context, params *P) (R, error)
 
-// ask makes a request of the core. The end of ctx cancels it. The error is one of the wire.
+// ask calls the core. If ctx ends, the call is cancelled. The error is a wire error.
 func ask[S agentapi.Subject, P, R any](ctx context.Context, c *core, f request[S, P, R],
 	params P) (R, error) {
 	return perform(ctx, c, f, params, nil)
 }
 
-// askInOrder is ask for a request that changes what sessions there are or wait for: one after the
-// other. seen, if any, runs before anything that the request caused is reported.
+// askInOrder is ask for requests that change which sessions exist or what they wait for. These run
+// one after another. If seen is set, it runs before anything that the request causes is reported.
 func askInOrder[S agentapi.Subject, P, R any](
 	ctx context.Context,
 	c *core,
@@ -61,7 +61,7 @@ func perform[S agentapi.Subject, P, R any](
 	return result, nil
 }
 
-// begin registers a request. It reports false once the core ends.
+// begin registers a request. It returns false once the core is ending.
 func (c *core) begin() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +71,7 @@ func (c *core) begin() bool {
 	return !c.gone
 }
 
-// recoveredTo turns a panic into an internal error; the process lives.
+// recoveredTo converts a panic to an internal error, so that the process survives.
 func (c *core) recoveredTo(err *error) {
 	if p := recover(); p != nil {
 		c.a.log.Error("a request panicked", "panic", p, "stack", string(debug.Stack()))
@@ -79,8 +79,7 @@ func (c *core) recoveredTo(err *error) {
 	}
 }
 
-// wait waits for the end of the turn that a message begins, and until all that it caused was
-// reported.
+// wait waits until the turn that a message begins has ended and all its events have been reported.
 func (c *core) wait(ctx context.Context, sessionID, messageID string) (wire.Turn, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -93,7 +92,7 @@ func (c *core) wait(ctx context.Context, sessionID, messageID string) (wire.Turn
 	return t, nil
 }
 
-// release lets a session go: what runs in it is aborted and waited for, and it stays stored.
+// release unloads a session: it aborts what is running and waits for it. The session stays stored.
 func (c *core) release(ctx context.Context, sessionID string) error {
 	if err := c.api.Release(ctx, sessionID); err != nil {
 		return agentapi.WireError(err)

@@ -10,23 +10,23 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 )
 
-// inbound is a request of the client's.
+// inbound is a request from the client.
 type inbound struct {
 	id       jsonrpc2.ID
 	cancel   context.CancelFunc
-	answered chan struct{} // closed when its answer is queued
+	answered chan struct{} // closed when its response is queued
 }
 
 type inboundKey struct{}
 
-// inboundFrom returns the request that ctx belongs to, nil outside of one.
+// inboundFrom returns the request to which ctx belongs, or nil.
 func inboundFrom(ctx context.Context) *inbound {
 	r, _ := ctx.Value(inboundKey{}).(*inbound)
 	return r
 }
 
-// requests are those of the client's that have no answer in the queue. They have a lock of their
-// own: what sessions tell waits for none of them.
+// requests tracks the client's requests whose responses are not queued yet. It has its own lock, so
+// that session events never wait for it.
 type requests struct {
 	open sync.WaitGroup
 	mu   sync.Mutex
@@ -41,7 +41,7 @@ func (q *requests) begin(ctx context.Context, id jsonrpc2.ID) (_ context.Context
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.byID[id] != nil {
-		q.open.Done() // the client used an id twice: only the later is waited for
+		q.open.Done() // the client reused an ID: wait only for the later request
 	}
 	if q.byID == nil {
 		q.byID = map[jsonrpc2.ID]*inbound{}
@@ -50,7 +50,7 @@ func (q *requests) begin(ctx context.Context, id jsonrpc2.ID) (_ context.Context
 	return context.WithValue(ctx, inboundKey{}, r), cancel
 }
 
-// sent is told of each frame but updates, after it was queued.
+// sent is called with each frame except updates after it was queued.
 func (q *requests) sent(body []byte) {
 	ids := jsonrpc.AnsweredIDs(body)
 	q.mu.Lock()
@@ -60,7 +60,7 @@ func (q *requests) sent(body []byte) {
 	}
 }
 
-// answeredLocked lets what waited for an answer go on.
+// answeredLocked releases what waited for a response.
 func (q *requests) answeredLocked(id jsonrpc2.ID) {
 	if r := q.byID[id]; r != nil {
 		delete(q.byID, id)
@@ -69,7 +69,7 @@ func (q *requests) answeredLocked(id jsonrpc2.ID) {
 	}
 }
 
-// cancel ends the context of a request, if there is one with that id.
+// cancel cancels the context of the request with that ID, if there is one.
 func (q *requests) cancel(id jsonrpc2.ID) {
 	q.mu.Lock()
 	r := q.byID[id]
@@ -79,8 +79,8 @@ func (q *requests) cancel(id jsonrpc2.ID) {
 	}
 }
 
-// answerNow queues the answer of a request whose handler still waits, and is to return
-// answeredBefore.
+// answerNow queues the response to a request whose handler is still waiting. The handler must then
+// return answeredBefore.
 func (q *requests) answerNow(out *jsonrpc.Outbox, r *inbound, result []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -89,17 +89,17 @@ func (q *requests) answerNow(out *jsonrpc.Outbox, r *inbound, result []byte) {
 	}
 	body := append([]byte(`{"jsonrpc":"2.0","id":`), encode(rawID(r.id))...)
 	body = append(append(body, `,"result":`...), result...)
-	_ = out.Put(append(body, '}')) // fails only when the connection has ended
+	_ = out.Put(append(body, '}')) // fails only if the connection has ended
 	q.answeredLocked(r.id)
 }
 
-// answeredBefore is the result of a handler whose request was answered by answerNow. It is not
+// answeredBefore is the result of a handler whose request answerNow has answered. It is not
 // written.
 var answeredBefore = jsonrpc2.RawMessage(`"answered before"`)
 
 var answeredBeforeEnd = []byte(`,"result":` + string(answeredBefore) + `}`)
 
-// unanswered returns what is to be written of a body: not what was answered before.
+// unanswered returns the part of a body to write: everything except responses sent by answerNow.
 func unanswered(body []byte) []byte {
 	return jsonrpc.Without(body, func(message []byte) bool {
 		return bytes.HasSuffix(message,

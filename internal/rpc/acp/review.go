@@ -18,12 +18,12 @@ const (
 	acceptIt     = "accept"
 	acceptAlways = "accept_always"
 	rejectIt     = "reject"
-	eachFile     = "each_file" // ask about each file alone
-	eachHunk     = "each_hunk" // ask about each hunk of the file alone
+	eachFile     = "each_file" // ask about each file separately
+	eachHunk     = "each_hunk" // ask about each hunk of the file separately
 )
 
-// proposed shows a proposal's diffs with its tool call. It looks at no disk, which may hang:
-// whoever tells of proposals holds a lock.
+// proposed shows a proposal's diffs with its tool call. It does not read from disk, which may
+// block, because the caller holds a lock.
 func (s *session) proposed(p *wire.Proposal) {
 	pic := takePicture(p, s.core.docs.known)
 	s.mu.Lock()
@@ -36,7 +36,7 @@ func (s *session) proposed(p *wire.Proposal) {
 
 func isPending(h *wire.Hunk) bool { return h.State == "pending" }
 
-// show tells the diffs of a proposal's call.
+// show sends the diffs of a proposal's tool call.
 func (s *session) show(p *wire.Proposal, diffs []acp.ToolCallContent) {
 	if len(diffs) == 0 {
 		return
@@ -61,8 +61,8 @@ func placesOf(p *wire.Proposal) []acp.ToolCallLocation {
 	return out
 }
 
-// decided ends the question about a proposal that needs no answer any more. What its call shows at
-// its end is what was made, or what was refused.
+// decided ends the question about a proposal, which no longer needs an answer. In the end the tool
+// call shows what was applied or rejected.
 func (s *session) decided(p *wire.Proposal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,30 +80,30 @@ func (s *session) decided(p *wire.Proposal) {
 	}
 }
 
-// askReview asks about a proposal beside everything else.
+// askReview asks about a proposal in the background.
 func (s *session) askReview(proposalID string) {
 	s.a.background(func(ctx context.Context) { s.review(ctx, proposalID) })
 }
 
-// reviewPending asks about the proposals that nobody waits for: those of the policies collect
-// and review at the end of a turn, and those of a session that was loaded.
+// reviewPending asks about the proposals for which no tool call waits: at the end of a turn those
+// of the policies collect and review, and those of a session that was loaded.
 func (s *session) reviewPending(ctx context.Context) {
 	ctx, done := s.soleReview(ctx)
 	defer done()
-	s.setPending(false) // what is made meanwhile counts again
+	s.setPending(false) // proposals made from now on count again
 	params := wire.ProposalListParams{SessionID: s.id, State: "proposed"}
 	res, err := ask(ctx, s.core, agentapi.Proposals.List, params)
 	if err != nil {
 		return
 	}
 	for _, p := range res.Proposals {
-		s.setPending(true) // it may stay undecided
+		s.setPending(true) // the proposal may stay undecided
 		s.review(ctx, p.ProposalID)
 	}
 }
 
-// soleReview withdraws what is asked about such proposals already: a client may have dropped a
-// question that came outside of a prompt. It returns when that is over.
+// soleReview cancels open questions about such proposals, because a client may have dropped a
+// question that came outside of a prompt. It returns when these have ended.
 func (s *session) soleReview(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})
@@ -117,7 +117,7 @@ func (s *session) soleReview(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { cancel(); close(over) }
 }
 
-// mayPend says that a proposal may be undecided: one was made, or the session is an old one.
+// mayPend reports whether a proposal may be undecided: one was made, or the session was loaded.
 func (s *session) mayPend() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *session) setPending(is bool) {
 	s.mu.Unlock()
 }
 
-// reviewFor is reviewPending until the prompt is cancelled.
+// reviewFor runs reviewPending until the prompt is cancelled.
 func (s *session) reviewFor(turn *prompting) {
 	ctx, done := context.WithCancel(s.a.ctx)
 	defer done()
@@ -144,8 +144,8 @@ func (s *session) reviewFor(turn *prompting) {
 	s.reviewPending(ctx)
 }
 
-// review asks until no hunk is pending: about all, or about each file or hunk once the user wants
-// that.
+// review asks until no hunk is pending: about all hunks or, if the user chooses so, about each file
+// or hunk.
 func (s *session) review(ctx context.Context, proposalID string) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -175,24 +175,25 @@ func (s *session) review(ctx context.Context, proposalID string) {
 	}
 }
 
-// grain is how much a question is about.
+// grain is the scope of a question.
 type grain struct {
 	files bool
-	hunks string // the file whose hunks are asked about one by one
+	hunks string // the file whose hunks are asked about separately
 }
 
-// question is about some of the pending hunks of a proposal.
+// question concerns some or all pending hunks of a proposal.
 type question struct {
 	p     *wire.Proposal
-	hunks []string // their ids
+	hunks []string // hunk IDs
 	title string
 	place []acp.ToolCallLocation
 	rest  bool // more hunks are pending
-	files bool // the hunks are of several files
+	files bool // the hunks belong to several files
 	file  string
 }
 
-// questionOf is about all pending hunks, those of the first file that has any, or the first.
+// questionOf returns a question about all pending hunks, those of the first file that has any, or
+// the first hunk.
 func questionOf(p *wire.Proposal, by grain) question {
 	q := question{p: p, title: p.Title}
 	for _, f := range p.Files {
@@ -222,7 +223,7 @@ func questionOf(p *wire.Proposal, by grain) question {
 	return q
 }
 
-// reviewOnce asks once and carries out the answer; false ends the asking.
+// reviewOnce asks once and applies the answer. It returns false when there is nothing more to ask.
 func (s *session) reviewOnce(ctx context.Context, q question, by *grain) bool {
 	pic := s.look(q.p)
 	diffs := pic.diffs(func(h *wire.Hunk) bool {
@@ -240,7 +241,7 @@ func (s *session) reviewOnce(ctx context.Context, q question, by *grain) bool {
 		return false
 	}
 	if err != nil {
-		got = new(permissionAnswer) // an error is a refusal
+		got = new(permissionAnswer) // treat an error as a refusal
 	}
 	switch got.selected() {
 	case eachFile:
@@ -255,7 +256,7 @@ func (s *session) reviewOnce(ctx context.Context, q question, by *grain) bool {
 	}
 	params := wire.ProposalResolveParams{ProposalID: q.p.ProposalID, Revision: &q.p.Revision,
 		Decisions: decisionsOf(got, q), Comment: got.Meta.AgentLsp.Feedback}
-	// The decision closes the proposal, which ends ctx, and must be carried out all the same.
+	// The decision closes the proposal, which ends ctx, but must still be applied.
 	life := context.WithoutCancel(ctx)
 	res, err := ask(life, s.core, agentapi.Proposals.Resolve, params)
 	var e *jsonrpc2.Error
@@ -265,8 +266,8 @@ func (s *session) reviewOnce(ctx context.Context, q question, by *grain) bool {
 	return err == nil && len(res.Conflicts) == 0
 }
 
-// look takes the picture that a question is drawn from, and shows it where less of it was known
-// when the proposal was made.
+// look returns the picture for a question. If less was known when the proposal was made, look also
+// updates the diffs that the client shows.
 func (s *session) look(p *wire.Proposal) picture {
 	pic := takePicture(p, s.core.docs.looked)
 	s.mu.Lock()
@@ -282,18 +283,18 @@ func (s *session) look(p *wire.Proposal) picture {
 	return pic
 }
 
-// cancelling says that session/cancel came: the abort settles what is undecided.
+// cancelling reports that session/cancel arrived; the abort decides what is still undecided.
 func (s *session) cancelling() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.turn != nil && s.turn.done
 }
 
-// reviewOptions are to accept, to reject, and to be asked about less. Many clients have one button
-// a kind, and of several options of a kind take the first, or the last: whichever it is must be
-// what the user saw. Of several files they may have shown the first only, so that the last that
-// allows asks about each file; and the hunks of a file are all in its diff, so that it is a kind
-// that these clients do not have by which each is asked about.
+// reviewOptions returns the options: accept, reject, and ask about fewer hunks at a time. Many
+// clients have one button per kind and use either the first or the last option of that kind, so
+// both must only affect what the user saw. If there are several files, such a client may have shown
+// only the first, so the last allowing option asks about each file. The hunks of a single file are
+// all in its diff, so asking about each hunk has a kind for which these clients have no button.
 func reviewOptions(q question) []acp.PermissionOption {
 	accept, reject := "Accept", "Reject"
 	if n := len(q.hunks); n > 1 {
@@ -316,7 +317,7 @@ func reviewOptions(q question) []acp.PermissionOption {
 	return out
 }
 
-// decisionsOf reads an answer; whatever names no option is a refusal of all.
+// decisionsOf converts an answer to decisions. An answer that names no option rejects everything.
 func decisionsOf(got *permissionAnswer, q question) []wire.Decision {
 	if got.selected() != "" && len(got.Meta.AgentLsp.Decisions) > 0 {
 		return got.Meta.AgentLsp.Decisions

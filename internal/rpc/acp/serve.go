@@ -22,31 +22,31 @@ import (
 )
 
 const (
-	// closeGrace bounds the closing of a core's sessions: an abort completes within 2 s.
+	// closeGrace bounds closing a core's sessions. An abort completes within 2 s.
 	closeGrace = 3 * time.Second
-	// answerGrace bounds how long requests may take to be answered at the end.
+	// answerGrace bounds how long open requests may take to be answered at the end.
 	answerGrace = 2 * time.Second
-	// coresGrace bounds the end of the cores; their own bounds are shorter.
+	// coresGrace bounds the end of the cores, which have shorter limits of their own.
 	coresGrace = 8 * time.Second
-	// flushGrace bounds the writing of what is queued to a client that may not read any more.
+	// flushGrace bounds writing what is queued to a client that may no longer read.
 	flushGrace = time.Second
-	// deltaEnd closes a chunk's frame after its text; see deltaPrefix.
+	// deltaEnd is the end of a chunk's frame, after its text; see deltaPrefix.
 	deltaEnd = `"}}}}`
 )
 
-// Options are all that a connection needs; every field but Log and Ahead is required.
+// Options configure a connection. Every field except Log and Ahead is required.
 type Options struct {
-	// In is read until its end; it is closed at the end of Serve where it is an io.Closer.
+	// In is read to its end. Serve finally closes it if it is an io.Closer.
 	In io.Reader
-	// Out gets one JSON object a line and nothing else, from one goroutine.
+	// Out receives one JSON object per line and nothing else, from one goroutine.
 	Out     io.Writer
-	Log     *slog.Logger // nil: nowhere
+	Log     *slog.Logger // nil: no log
 	Version string
-	// Ahead is the folder whose server starts as soon as the client is known, because its first
-	// session will most likely be there; "": none does. What it starts must do nothing that shows
-	// before it is asked for something.
+	// Ahead is the folder whose server starts as soon as the client is known, because the first
+	// session will most likely be there. "" means that no server starts. Until a session is
+	// requested, starting it must have no visible effect.
 	Ahead string
-	// Start builds what answers the sessions of one set of folders and MCP servers. Commands may
+	// Start builds the core for the sessions of one set of folders and MCP servers. Commands may
 	// run in the client's terminals.
 	Start func(init agentapi.Init, terminal Terminal) (*agentapi.Core, error)
 }
@@ -66,15 +66,15 @@ type adapter struct {
 
 	requests requests
 
-	mu       sync.RWMutex // each delta looks for its session
+	mu       sync.RWMutex // every delta looks up its session
 	cores    map[string]*core
 	sessions map[string]*session
-	ahead    *core // started for Options.Ahead, and not asked for yet
-	ended    bool  // no core starts any more
+	ahead    *core // started for Options.Ahead and not requested yet
+	ended    bool  // no new core starts
 }
 
-// Serve speaks with one client until its input ends. Then everything that runs is aborted,
-// what was asked is answered, and the servers within are ended with all their children.
+// Serve serves one client until its input ends. It then aborts everything that is running, answers
+// open requests, and ends the servers and all their children.
 func Serve(ctx context.Context, opts Options) error {
 	a := newAdapter(ctx, opts)
 	quit := make(chan struct{})
@@ -109,8 +109,8 @@ func newAdapter(ctx context.Context, opts Options) *adapter {
 	return a
 }
 
-// shutdown ends the servers first, which aborts their turns, so that what the client still
-// waits for gets its answer. No step waits without bound.
+// shutdown ends the servers first. That aborts their turns, so that the client still gets the
+// responses for which it waits. Every step has a time limit.
 func (a *adapter) shutdown() {
 	a.mu.Lock()
 	a.ended = true
@@ -144,7 +144,7 @@ func (a *adapter) shutdown() {
 	}
 }
 
-// await waits for a group, but not for ever.
+// await waits for a group for a limited time.
 func await(wg *sync.WaitGroup, atMost time.Duration) {
 	done := make(chan struct{})
 	go func() { wg.Wait(); close(done) }()
@@ -160,7 +160,7 @@ func waitFor(done <-chan struct{}, atMost time.Duration) {
 	}
 }
 
-// background runs f beside everything else; f must heed ctx, which ends with the connection.
+// background runs f concurrently. f must end when ctx does, which ends with the connection.
 func (a *adapter) background(f func(ctx context.Context)) {
 	a.wg.Add(1)
 	go func() {
@@ -169,8 +169,8 @@ func (a *adapter) background(f func(ctx context.Context)) {
 	}()
 }
 
-// handle is the connection's handler. Of a notification it returns nothing, because an error
-// there ends the connection.
+// handle is the connection's handler. For a notification it returns nothing, because an error there
+// ends the connection.
 func (a *adapter) handle(ctx context.Context, req *jsonrpc2.Request) (result any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -200,8 +200,8 @@ func (a *adapter) handle(ctx context.Context, req *jsonrpc2.Request) (result any
 	return result, nil
 }
 
-// afterAnswer runs f in the background once the request of ctx is answered: a client knows
-// nothing of a session before that.
+// afterAnswer runs f in the background once the request of ctx is answered. Before that, the client
+// does not know the session.
 func (a *adapter) afterAnswer(ctx context.Context, f func(ctx context.Context)) {
 	r := inboundFrom(ctx)
 	if r == nil {
@@ -216,7 +216,7 @@ func (a *adapter) afterAnswer(ctx context.Context, f func(ctx context.Context)) 
 	})
 }
 
-// notified takes the two notifications that a client sends; others are ignored.
+// notified handles the two notifications that clients send. It ignores others.
 func (a *adapter) notified(method string, params []byte) {
 	switch method {
 	case acp.AgentMethodSessionCancel:
@@ -234,7 +234,8 @@ func (a *adapter) notified(method string, params []byte) {
 	}
 }
 
-// call asks the client. When ctx ends first, the client is told that no answer is needed.
+// call sends a request to the client. If ctx ends first, it notifies the client that no response is
+// needed.
 func (a *adapter) call(ctx context.Context, method string, params, result any) error {
 	ctx, done := context.WithCancel(ctx)
 	defer done()
@@ -256,7 +257,7 @@ func rawID(id jsonrpc2.ID) any {
 	return fmt.Sprint(id)
 }
 
-// update tells the client something of a session.
+// update sends the client an update of a session.
 func (a *adapter) update(sessionID string, update any) {
 	a.out.PutEvent(sessionID, updateFrame(sessionID, update))
 }
@@ -270,7 +271,7 @@ func updateFrame(sessionID string, update any) []byte {
 	return append(b, `}}`...)
 }
 
-// launchDir is where sessions are looked for when the client names no folder.
+// launchDir returns the folder whose sessions are listed if the client names no folder.
 func launchDir() string {
 	dir, err := os.Getwd()
 	if err != nil {

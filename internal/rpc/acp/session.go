@@ -18,33 +18,33 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// listPage is how many sessions one answer lists.
+// listPage is the number of sessions in one page of a list.
 const listPage = 100
 
-// session is a session that the client created, loaded or resumed.
+// session is a session that the client has created, loaded or resumed.
 type session struct {
 	a    *adapter
 	core *core
 	id   string
 
 	mu       sync.Mutex
-	turn     *prompting // the prompt that is being answered, nil: none
+	turn     *prompting // the prompt that is being answered, or nil
 	items    map[string]*item
-	config   config.Config // in effect
-	models   []string      // that the provider offers
-	options  string        // what the client was last told, encoded
+	config   config.Config // effective
+	models   []string      // offered by the provider
+	options  string        // last sent to the client, encoded
 	title    string
-	usage    usage                         // that the client was last told
-	planned  string                        // the plan that the client was last told, encoded
-	pictures map[string]picture            // of proposals, as they were made
-	reviews  map[string]context.CancelFunc // proposals that the client is asked about
-	// ends reviewPending and waits for that; nil: it never ran
+	usage    usage                         // last sent to the client
+	planned  string                        // the plan last sent to the client, encoded
+	pictures map[string]picture            // of proposals, as they were created
+	reviews  map[string]context.CancelFunc // open questions about proposals
+	// ends reviewPending and waits for it; nil: it never ran
 	reviewing func()
 	pending   bool // a proposal may be undecided
-	// what is told waits in later until this is closed; nil: nothing does
+	// Until held is closed, updates wait in later. nil: updates are not held back.
 	held     chan struct{}
-	holds    int  // by so many, until each has called resume
-	resuming bool // later is being told
+	holds    int  // number of holders that have not called resume
+	resuming bool // later is being sent
 	later    []func()
 }
 
@@ -66,8 +66,8 @@ func (a *adapter) session(id string) (*session, error) {
 	return nil, unknownSession(id)
 }
 
-// keep puts back what s stood in the place of: a session that could not be attached to in one place
-// goes on where it was. old is nil where there was none.
+// keep restores the session that s has replaced, after an attempt to attach to s failed. old is nil
+// if there was none.
 func (a *adapter) keep(s, old *session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -117,7 +117,7 @@ func (a *adapter) sessionResume(ctx context.Context, p *acp.ResumeSessionRequest
 	return a.attach(ctx, string(p.SessionId), p.Cwd, p.AdditionalDirectories, p.McpServers, false)
 }
 
-// attach loads a stored session. With replay its past reaches the client before the answer.
+// attach loads a stored session. With replay, the client receives the past before the response.
 func (a *adapter) attach(ctx context.Context, id, cwd string, more []string,
 	servers []acp.McpServer, replay bool) (any, error) {
 	c, err := a.coreFor(ctx, cwd, more, servers)
@@ -150,14 +150,14 @@ func (a *adapter) attach(ctx context.Context, id, cwd string, more []string,
 	return s.described(map[string]any{}), nil
 }
 
-// forgetTold makes s tell again what the client may have forgotten.
+// forgetTold makes s send again what the client may have dropped.
 func (s *session) forgetTold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.planned, s.usage = "", usage{}
 }
 
-// moves lets a session go from where it is, if c has it too: with other further folders or MCP
+// moves releases a session from its present core so that c can load it with other folders or MCP
 // servers. s may be nil.
 func (s *session) moves(ctx context.Context, c *core) error {
 	if s == nil || s.core.roots[0] != c.roots[0] {
@@ -169,26 +169,31 @@ func (s *session) moves(ctx context.Context, c *core) error {
 	return s.core.release(ctx, s.id)
 }
 
-// introduce tells what takes a moment to find out: commands, and models, for which the provider is
-// asked. A prompt that comes with its session is asked before.
+// introduce sends what takes a moment to find out: the commands, and the models, for which it asks
+// the provider. A prompt that arrives together with its session runs first.
 func (s *session) introduce(ctx context.Context) {
 	if commands, err := s.commands(ctx); err == nil {
 		list := make([]acp.AvailableCommand, 0, len(commands))
 		for _, c := range commands {
 			out := acp.AvailableCommand{Name: c.Name, Description: c.Description}
 			if c.Hint != "" {
-				out.Input = &acp.AvailableCommandInput{Unstructured: &acp.UnstructuredCommandInput{Hint: c.Hint}}
+				out.Input = &acp.AvailableCommandInput{
+					Unstructured: &acp.UnstructuredCommandInput{Hint: c.Hint},
+				}
 			}
 			list = append(list, out)
 		}
-		s.update(acp.SessionUpdate{AvailableCommandsUpdate: &acp.SessionAvailableCommandsUpdate{AvailableCommands: list}})
+		s.update(acp.SessionUpdate{
+			AvailableCommandsUpdate: &acp.SessionAvailableCommandsUpdate{AvailableCommands: list},
+		})
 	}
 	s.learnModels(ctx)
 }
 
 func (s *session) update(u acp.SessionUpdate) { s.a.update(s.id, u) }
 
-// sessionList lists the sessions of a folder, or of the launch folder and those in use.
+// sessionList lists the sessions of a folder or, without one, of the launch folder and the folders
+// in use.
 func (a *adapter) sessionList(ctx context.Context, p *acp.ListSessionsRequest) (any, error) {
 	if p.Cwd != nil {
 		c, err := a.coreFor(ctx, *p.Cwd, nil, nil)
@@ -259,7 +264,7 @@ func (a *adapter) listOf(ctx context.Context, c *core,
 	return out, nil
 }
 
-// sessionClose cancels what runs and lets the session go; it stays stored.
+// sessionClose cancels what is running and unloads the session, which stays stored.
 func (a *adapter) sessionClose(ctx context.Context, p *acp.CloseSessionRequest) (any, error) {
 	s, err := a.session(string(p.SessionId))
 	if err != nil {
@@ -272,7 +277,7 @@ func (a *adapter) sessionClose(ctx context.Context, p *acp.CloseSessionRequest) 
 	return struct{}{}, s.core.release(ctx, s.id)
 }
 
-// sessionDelete also takes a session that is not loaded, of the launch folder or one in use.
+// sessionDelete also deletes sessions that are not loaded, in the launch folder or a folder in use.
 func (a *adapter) sessionDelete(ctx context.Context, p *acp.CloseSessionRequest) (any, error) {
 	id := string(p.SessionId)
 	if s, err := a.session(id); err == nil {
@@ -304,7 +309,7 @@ func (c *core) delete(ctx context.Context, id string) (any, error) {
 	return struct{}{}, nil
 }
 
-// end cancels the session's turn and waits until it is over.
+// end cancels the session's turn and waits until it has ended.
 func (s *session) end(ctx context.Context) error {
 	s.cancel()
 	state, err := ask(ctx, s.core, agentapi.Turns.Abort, wire.AbortParams{SessionID: s.id})
@@ -317,7 +322,7 @@ func (s *session) end(ctx context.Context) error {
 	_, err = ask(ctx, s.core, agentapi.Turns.Wait, wire.TurnWaitParams{SessionID: s.id})
 	var e *jsonrpc2.Error
 	if errors.As(err, &e) && e.Code == wire.CodeNotFound {
-		return nil // what was aborted was still to come, and has not
+		return nil // the aborted turn had not begun
 	}
 	return err
 }

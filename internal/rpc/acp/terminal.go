@@ -11,44 +11,45 @@ import (
 )
 
 const (
-	// terminalTimeout bounds terminal/* requests but wait_for_exit, which no person answers.
+	// terminalTimeout bounds terminal/* requests, which clients answer without asking the user,
+	// except wait_for_exit.
 	terminalTimeout = 5 * time.Second
-	// abortTimeout bounds each of them once the command is to end: an abort completes within 2 s.
+	// abortTimeout bounds each of them once the command must end. An abort completes within 2 s.
 	abortTimeout = 500 * time.Millisecond
 )
 
-// Command is what a client's terminal is asked to run.
+// Command is a command to run in a client's terminal.
 type Command struct {
-	SessionID, ItemID string // the tool call that it belongs to
+	SessionID, ItemID string // the tool call to which it belongs
 	Argv              []string
 	Dir               string
-	OutputBytes       int // kept of the end of its output
+	OutputBytes       int // how much of the end of the output to keep
 }
 
-// Exit is how it ended.
+// Exit describes how a command ended.
 type Exit struct {
 	Output    string
-	Truncated bool // Output is only the end
-	Code      int  // -1 where it did not exit by itself
+	Truncated bool // Output contains only the end
+	Code      int  // -1 if it was killed
 	Signal    string
 }
 
 // Terminal runs commands in the client's terminals.
 type Terminal interface {
-	// Offered says that the client has terminals.
+	// Offered reports whether the client has terminals.
 	Offered() bool
-	// Run runs a command until it ends or ctx does, which kills it; it is released in any case. The
-	// error is of a terminal that was not made: nothing has run then, unless it is
-	// ErrNoTerminalYet. It is ErrNoTerminals where the client has none after all; any other is its
-	// refusal.
+	// Run runs a command until it ends, or until ctx ends, which kills it. The terminal is always
+	// released. An error means that no terminal was created and nothing has run, except for
+	// ErrNoTerminalYet. The error is ErrNoTerminals if the client turns out to have no terminals;
+	// any other error is the client's refusal.
 	Run(ctx context.Context, cmd Command) (Exit, error)
 }
 
-// ErrNoTerminalYet says that the client has not answered whether it makes a terminal. It may still
-// make one, whose command is killed then; what it did by that time is not known.
+// ErrNoTerminalYet reports that the client did not answer in time whether it creates a terminal. If
+// it still does, the command is killed; what it did until then is unknown.
 var ErrNoTerminalYet = errors.New("the editor did not say in time whether it made a terminal")
 
-// ErrNoTerminals says that the client, which offered terminals, knows no request for one.
+// ErrNoTerminals reports that the client claimed terminals but does not support the request.
 var ErrNoTerminals = errors.New("the editor has no terminals")
 
 var _ Terminal = (*adapter)(nil)
@@ -60,7 +61,7 @@ func (a *adapter) Offered() bool { return a.client.Terminal }
 func (a *adapter) Run(ctx context.Context, cmd Command) (Exit, error) {
 	s, err := a.session(cmd.SessionID)
 	if err != nil {
-		return Exit{}, ErrNoTerminals // not for one that it does not know
+		return Exit{}, ErrNoTerminals // the client does not support the request
 	}
 	create := acp.CreateTerminalRequest{SessionId: acp.SessionId(s.id), Command: cmd.Argv[0],
 		Args: cmd.Argv[1:], Cwd: &cmd.Dir, OutputByteLimit: &cmd.OutputBytes}
@@ -73,9 +74,9 @@ func (a *adapter) Run(ctx context.Context, cmd Command) (Exit, error) {
 	return a.follow(ctx, create.SessionId, terminal), nil
 }
 
-// notMade says why a client made no terminal. Clients ask their user, or a policy of their own,
-// about a terminal and answer a refusal with an error of any code; only one says that they could
-// not be asked.
+// notMade returns why a client did not create a terminal. Clients may ask the user, or a policy of
+// their own, and report a refusal with any error code. Only "method not found" means that the
+// client has no terminals.
 func notMade(err error) error {
 	var e *jsonrpc2.Error
 	if !errors.As(err, &e) {
@@ -91,8 +92,9 @@ func notMade(err error) error {
 	return errors.New(e.Message)
 }
 
-// createTerminal asks for a terminal. One that comes when nobody waits for it any more is killed:
-// its command would run unseen, perhaps beside another try of the same.
+// createTerminal requests a terminal. If it arrives after the caller has stopped waiting, its
+// command is killed. Otherwise the command would run unseen, perhaps next to a retry of the same
+// command.
 func (a *adapter) createTerminal(ctx context.Context,
 	create acp.CreateTerminalRequest) (id string, err error) {
 	type answer struct {
@@ -134,7 +136,7 @@ func (a *adapter) releaseTerminal(ctx context.Context, session acp.SessionId, te
 		acp.ReleaseTerminalRequest{SessionId: session, TerminalId: terminal}, &done)
 }
 
-// follow waits for the end of a terminal's command, and kills it when ctx ends first.
+// follow waits until a terminal's command ends. It kills the command if ctx ends first.
 func (a *adapter) follow(ctx context.Context, session acp.SessionId, terminal string) Exit {
 	var ended acp.WaitForTerminalExitResponse
 	err := a.call(ctx, acp.ClientMethodTerminalWaitForExit,
@@ -157,7 +159,8 @@ func (a *adapter) follow(ctx context.Context, session acp.SessionId, terminal st
 	return out
 }
 
-// terminalCall asks about a terminal; also after the end of ctx, but not as long.
+// terminalCall sends a request about a terminal. It works even after the end of ctx, with a shorter
+// time limit.
 func (a *adapter) terminalCall(ctx context.Context, method string, params, result any) error {
 	limit := terminalTimeout
 	if ctx.Err() != nil {
@@ -168,7 +171,8 @@ func (a *adapter) terminalCall(ctx context.Context, method string, params, resul
 	return a.call(ctx, method, params, result)
 }
 
-// showTerminal lets the client show the terminal with its tool call, also when that has ended.
+// showTerminal makes the client show the terminal with its tool call, even after the call has
+// ended.
 func (s *session) showTerminal(itemID, terminal string) {
 	content := []acp.ToolCallContent{acp.ToolTerminalRef(terminal)}
 	s.mu.Lock()

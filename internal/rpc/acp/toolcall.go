@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// maxRaw bounds a call's raw input and what is shown of its result.
+	// maxRaw bounds a call's raw input and the visible part of its result.
 	maxRaw = 256 << 10
 )
 
-// kinds are the ACP's kinds of our tools.
+// kinds maps agent-lsp's tools to the ACP's kinds.
 var kinds = map[string]acp.ToolKind{
 	"read": acp.ToolKindRead, "ls": acp.ToolKindRead, "job": acp.ToolKindRead,
 	"glob": acp.ToolKindSearch, "grep": acp.ToolKindSearch, "tool_search": acp.ToolKindSearch,
@@ -48,8 +48,8 @@ func statusOf(status string) acp.ToolCallStatus {
 
 func titleOf(w *wire.Item) string { return orDefault(w.Label, orDefault(w.Name, "Tool")) }
 
-// rawInput is what the model sent, where it is JSON and not too long to show. While the arguments
-// still come there is an empty object, which clients would show.
+// rawInput returns what the model sent, if it is JSON and not too long to show. While the arguments
+// are still arriving, they are an empty object, which clients would show.
 func rawInput(args json.RawMessage) any {
 	if len(args) <= len("{}") || len(args) > maxRaw || !json.Valid(args) {
 		return nil
@@ -57,7 +57,7 @@ func rawInput(args json.RawMessage) any {
 	return args
 }
 
-// locationsOf lets the client follow along. The ACP counts lines from 1.
+// locationsOf returns the locations that let the client follow along. The ACP counts lines from 1.
 func locationsOf(w *wire.Item) []acp.ToolCallLocation {
 	var out []acp.ToolCallLocation
 	for _, l := range w.Locations {
@@ -72,7 +72,7 @@ func locationsOf(w *wire.Item) []acp.ToolCallLocation {
 	return out
 }
 
-// metaOf says what the ACP has no field for.
+// metaOf returns what has no field in the ACP.
 func metaOf(w *wire.Item) map[string]any {
 	m := map[string]any{"tool": w.Name, "status": w.Status}
 	if w.ParentItemID != "" {
@@ -95,7 +95,7 @@ func toolUpdate(itemID string, opts ...acp.ToolCallUpdateOpt) acp.SessionUpdate 
 	return acp.UpdateToolCall(acp.ToolCallId(itemID), opts...)
 }
 
-// changedCall tells a change of a call that goes on.
+// changedCall returns an update of a running call.
 func changedCall(w *wire.Item) *acp.SessionToolCallUpdate {
 	return &acp.SessionToolCallUpdate{ToolCallId: acp.ToolCallId(w.ItemID),
 		Title: acp.Ptr(titleOf(w)), Kind: acp.Ptr(kindOf(w.Name)),
@@ -103,8 +103,8 @@ func changedCall(w *wire.Item) *acp.SessionToolCallUpdate {
 		Meta: metaOf(w)}
 }
 
-// endedCall tells a call's result: its diffs, else the text that the model got, and its images. The
-// text comes with diffs too where not all went as they show.
+// endedCall returns the result of a call: its diffs, or else the text that the model received, and
+// its images. The text comes with the diffs if not everything was applied as they show.
 func endedCall(w *wire.Item, it *item) *acp.SessionToolCallUpdate {
 	u := changedCall(w)
 	u.Content = it.content
@@ -121,7 +121,8 @@ func endedCall(w *wire.Item, it *item) *acp.SessionToolCallUpdate {
 	}
 	for _, b := range w.Content {
 		if b.Type == "image" && len(b.Data) > 0 && len(b.Data) < maxText {
-			u.Content = append(u.Content, acp.ToolContent(acp.ImageBlock(base64.StdEncoding.EncodeToString(b.Data), b.MimeType)))
+			image := acp.ImageBlock(base64.StdEncoding.EncodeToString(b.Data), b.MimeType)
+			u.Content = append(u.Content, acp.ToolContent(image))
 		}
 	}
 	return u

@@ -16,28 +16,29 @@ import (
 )
 
 const (
-	// maxText bounds one piece of text in a message; a longer one is cut into several chunks.
+	// maxText bounds one piece of text in a message. Longer text is split into several chunks.
 	maxText = 1 << 20
-	// outputTail is how much of a tool's live output is shown: an update replaces the last one.
+	// outputTail is how much of a tool's live output is shown. Each update replaces the previous
+	// one.
 	outputTail = 4 << 10
 )
 
 // item is an item of a running turn.
 type item struct {
 	kind    string
-	nested  bool // a sub-agent's
-	sent    int  // bytes of its text that the client has
-	missed  bool // what follows them found no room: it is told when the item is completed
+	nested  bool // belongs to a sub-agent
+	sent    int  // bytes of its text that were sent
+	missed  bool // a later piece was dropped; the rest is sent when the item is completed
 	output  []byte
-	content []acp.ToolCallContent  // the call's diffs, or its terminal
-	places  []acp.ToolCallLocation // of its diffs
-	partial bool                   // not all that content shows was done
+	content []acp.ToolCallContent  // the call's diffs or terminal
+	places  []acp.ToolCallLocation // locations of its diffs
+	partial bool                   // not everything that content shows was applied
 	tool    wire.Item
 }
 
 var _ host.Subscriber = (*core)(nil)
 
-// Notify implements host.Subscriber: what sessions report becomes updates, in its order.
+// Notify implements host.Subscriber. It converts session events to updates, in their order.
 func (c *core) Notify(n host.Notification) {
 	defer c.recovered()
 	s, err := c.a.session(n.SessionID)
@@ -47,7 +48,7 @@ func (c *core) Notify(n host.Notification) {
 	stamp := wire.Stamp{SessionID: n.SessionID, Seq: n.Seq, Replay: n.Replay}
 	method, params := agentapi.Notification(stamp, n.Event)
 	if e, ok := params.(wire.ItemEvent); ok && e.Replay {
-		s.told(method, params) // the past comes before the answer that others wait for
+		s.told(method, params) // the past precedes the response for which others wait
 		return
 	}
 	s.inOrder(func() { s.told(method, params) })
@@ -56,7 +57,7 @@ func (c *core) Notify(n host.Notification) {
 // Delta implements host.Subscriber.
 func (c *core) Delta(sessionID string, _ int64, d agent.ItemDelta) { c.delta(sessionID, d) }
 
-// Merge implements host.Subscriber. Updates have no numbers, so every delta is taken without one.
+// Merge implements host.Subscriber. Updates have no numbers, so every delta is accepted.
 func (c *core) Merge(sessionID string, d agent.ItemDelta) bool {
 	c.delta(sessionID, d)
 	return true
@@ -72,7 +73,7 @@ func (c *core) delta(sessionID string, d agent.ItemDelta) {
 	}
 }
 
-// recovered keeps what goes wrong in telling out of the engine.
+// recovered keeps a panic in a notification from reaching the engine.
 func (c *core) recovered() {
 	if p := recover(); p != nil {
 		c.a.log.Error("telling the client panicked", "panic", p, "stack", string(debug.Stack()))
@@ -91,7 +92,7 @@ func (s *session) inOrder(f func()) {
 	f()
 }
 
-// hold keeps back what is told until resume was called as often as hold.
+// hold holds back updates until resume has been called as often as hold.
 func (s *session) hold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,11 +102,11 @@ func (s *session) hold() {
 	}
 }
 
-// resume tells what was held back, and then the rest as it comes.
+// resume sends what was held back. Later updates are then sent immediately.
 func (s *session) resume(context.Context) {
 	s.mu.Lock()
 	s.holds--
-	if s.resuming { // whoever does it goes on
+	if s.resuming { // the running resume continues
 		s.mu.Unlock()
 		return
 	}
@@ -118,8 +119,8 @@ func (s *session) resume(context.Context) {
 	}
 }
 
-// takeLater returns what resume is to tell, nil when it is done: all is told, or to be held back
-// again.
+// takeLater returns what resume must send. It returns nil if resume is done: everything has been
+// sent or must be held back again.
 func (s *session) takeLater() []func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +137,7 @@ func (s *session) takeLater() []func() {
 	return nil
 }
 
-// caughtUp waits until nothing is held back, so that a turn's answer comes after all that it told.
+// caughtUp waits until nothing is held back, so that a turn's response comes after all its updates.
 func (s *session) caughtUp() {
 	s.mu.Lock()
 	held := s.held
@@ -150,7 +151,7 @@ func (s *session) caughtUp() {
 	}
 }
 
-// told turns one notification into updates. It never asks anybody.
+// told converts one notification to updates. It never waits for the client.
 func (s *session) told(method string, params any) {
 	switch e := params.(type) {
 	case wire.ItemEvent:
@@ -187,8 +188,8 @@ func (s *session) itemTold(method string, e *wire.ItemEvent) {
 	}
 }
 
-// delta is the hot path: encoded by hand, merged where one of the item still waits. late: it was
-// held back.
+// delta is the hot path: it encodes by hand and merges with a queued delta of the same item. late
+// reports that the delta was held back.
 func (s *session) delta(d *agent.ItemDelta, late bool) {
 	s.mu.Lock()
 	if s.held != nil && !late {
@@ -220,12 +221,12 @@ func (s *session) delta(d *agent.ItemDelta, late bool) {
 	}
 }
 
-// lateDelta is a delta for later. It is made here, so that one that is told at once is not copied
-// for it.
+// lateDelta returns a function that sends a delta later. The closure is created here, so that a
+// delta that is sent immediately is not copied to the heap.
 func (s *session) lateDelta(d agent.ItemDelta) func() { return func() { s.delta(&d, true) } }
 
-// piece sends a piece of a message. What a client that does not read misses of it, it gets at the
-// end.
+// piece sends a piece of a message. If it is dropped because the client does not read, the client
+// gets it when the message is complete.
 func (s *session) piece(it *item, kind string, d *agent.ItemDelta) {
 	if s.chunk(kind, d.ItemID, d.Text) {
 		return
@@ -236,14 +237,14 @@ func (s *session) piece(it *item, kind string, d *agent.ItemDelta) {
 	s.mu.Unlock()
 }
 
-// chunk sends a piece of a message. It reports false where there was no room for it.
+// chunk sends a piece of a message. It returns false if there was no room.
 func (s *session) chunk(kind, itemID, text string) bool {
 	key := jsonrpc.DeltaKey{ItemID: itemID, Kind: kind}
 	return s.a.out.Merge(s.id, key, text) ||
 		s.a.out.PutDelta(s.id, key, deltaPrefix(s.id, kind, itemID), text, false)
 }
 
-// deltaPrefix is a chunk's frame up to the opening quote of its text; deltaEnd closes it.
+// deltaPrefix returns a chunk's frame up to the opening quote of its text. deltaEnd closes it.
 func deltaPrefix(sessionID, kind, itemID string) []byte {
 	b := make([]byte, 0, 320)
 	b = append(b, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`...)
@@ -255,7 +256,7 @@ func deltaPrefix(sessionID, kind, itemID string) []byte {
 	return append(b, `","content":{"type":"text","text":"`...)
 }
 
-// text sends a whole text in pieces of bounded size.
+// text sends a whole text in pieces of limited size.
 func (s *session) text(kind, itemID, text string) {
 	for len(text) > maxText {
 		cut := maxText
@@ -270,7 +271,7 @@ func (s *session) text(kind, itemID, text string) {
 	}
 }
 
-// liveOutput shows the end of what a tool has printed. What still waits is replaced.
+// liveOutput shows the end of a tool's output. It replaces an update that is still queued.
 func (s *session) liveOutput(it *item, itemID string) {
 	frame := func() []byte {
 		s.mu.Lock()
@@ -285,7 +286,7 @@ func (s *session) liveOutput(it *item, itemID string) {
 	}
 }
 
-// started opens an item; a loaded session's open items bring their text so far.
+// started opens an item. The open items of a loaded session come with their text so far.
 func (s *session) started(e *wire.ItemEvent) {
 	it := &item{kind: e.Item.Type, nested: e.Item.ParentItemID != "", tool: e.Item}
 	s.mu.Lock()
@@ -318,7 +319,7 @@ func (s *session) itemUpdated(e *wire.ItemEvent) {
 	}
 }
 
-// completed closes an item, and tells it whole where the client has not seen it open.
+// completed closes an item. It sends the whole item if the client has not seen it open.
 func (s *session) completed(e *wire.ItemEvent) {
 	s.mu.Lock()
 	it := s.items[e.Item.ItemID]
@@ -349,7 +350,7 @@ func (s *session) completed(e *wire.ItemEvent) {
 	}
 }
 
-// rest sends what the client has not seen of a message; what was retracted is left alone.
+// rest sends the part of a message that the client has not received. Retracted text is not sent.
 func (s *session) rest(it *item, w *wire.Item) {
 	if it.nested || w.Text == nil || w.Status == "retracted" && it.sent == 0 {
 		return
@@ -381,7 +382,7 @@ func (s *session) replayUser(w *wire.Item) {
 	}
 }
 
-// note tells the user something that is no message of the model's.
+// note sends the user a text that is not part of the model's reply.
 func (s *session) note(level, text string) {
 	switch level {
 	case "warning", "error":
@@ -411,7 +412,7 @@ func (s *session) plan(w *wire.Item) {
 	same := now == s.planned
 	s.planned = now
 	s.mu.Unlock()
-	if !same { // a plan is told again at the turn's end
+	if !same { // a plan is sent again at the end of the turn
 		s.update(acp.UpdatePlan(entries...))
 	}
 }
@@ -422,7 +423,7 @@ func (s *session) turnCompleted() {
 	s.mu.Unlock()
 }
 
-// usage is what the client is told of a session's.
+// usage is what the client receives about a session's usage.
 type usage struct {
 	used, size int
 	cost       float64
@@ -436,7 +437,7 @@ func (u usage) update() *acp.SessionUsageUpdate {
 	return out
 }
 
-// sessionUpdated tells what of a session's state the client does not know yet.
+// sessionUpdated sends the parts of a session's state that the client does not know yet.
 func (s *session) sessionUpdated(e *wire.SessionUpdated) {
 	now := usage{used: e.ContextTokens, size: e.ContextWindow}
 	if e.Usage != nil {
@@ -456,7 +457,9 @@ func (s *session) sessionUpdated(e *wire.SessionUpdated) {
 		s.update(acp.SessionUpdate{UsageUpdate: now.update()})
 	}
 	if renamed {
-		s.update(acp.SessionUpdate{SessionInfoUpdate: &acp.SessionSessionInfoUpdate{Title: &e.Title}})
+		s.update(acp.SessionUpdate{
+			SessionInfoUpdate: &acp.SessionSessionInfoUpdate{Title: &e.Title},
+		})
 	}
 	if len(e.Config) > 0 {
 		s.configured(e.Config)

@@ -9,19 +9,19 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// Options are what a front end gives its API.
+// Options configure an API for a front end.
 type Options struct {
 	Version string // reported by agent/status
-	// Subscriber gets the past of a session that is loaded with replay.
+	// Subscriber receives the past of a session that is loaded with replay.
 	Subscriber host.Subscriber
 	// AskAgain repeats a session's open questions for a client that has loaded it again. nil: the
-	// client does not need that.
+	// client does not need this.
 	AskAgain func(sessionID string)
 }
 
-// API answers agent/* for one client, which has a current session: the one that is meant if a
-// request names none. The exported methods that take params of the wire are the requests. They may
-// be called from any goroutine; their errors become the wire's by WireError.
+// API answers agent/* for one client. The client has a current session, which is used if a request
+// names none. The exported methods with wire params are the requests. They may be called from any
+// goroutine. WireError converts their errors.
 type API struct {
 	opts Options
 	core atomic.Pointer[Core] // nil before Open
@@ -30,16 +30,16 @@ type API struct {
 	current string
 }
 
-// New returns an API that answers nothing before Open.
+// New returns an API. It answers requests once Open was called.
 func New(o Options) *API { return &API{opts: o} }
 
-// Open gives the API what it answers from. It is called once.
+// Open sets the core that the API uses. It is called once.
 func (a *API) Open(core *Core) { a.core.Store(core) }
 
-// Core returns what the API answers from, nil before Open.
+// Core returns the core that the API uses, or nil before Open.
 func (a *API) Core() *Core { return a.core.Load() }
 
-// Host returns the host of the sessions, nil before Open.
+// Host returns the host of the sessions, or nil before Open.
 func (a *API) Host() *host.Host {
 	if core := a.Core(); core != nil {
 		return core.Host
@@ -47,7 +47,7 @@ func (a *API) Host() *host.Host {
 	return nil
 }
 
-// Loaded returns a session that is loaded, or nil.
+// Loaded returns a loaded session, or nil.
 func (a *API) Loaded(id string) *host.Session {
 	if h := a.Host(); h != nil {
 		return h.Loaded(id)
@@ -55,7 +55,7 @@ func (a *API) Loaded(id string) *host.Session {
 	return nil
 }
 
-// get returns a session, loading it where it is only stored.
+// get returns a session and loads it if necessary.
 func (a *API) get(ctx context.Context, id string) (*host.Session, error) {
 	if id == "" {
 		return nil, Invalid("sessionId", "is missing")
@@ -63,7 +63,8 @@ func (a *API) get(ctx context.Context, id string) (*host.Session, error) {
 	return a.Host().Get(ctx, id)
 }
 
-// writable returns a session that this daemon may write (wire code 1009 where another one does).
+// writable returns a session that this daemon may write (wire code 1009 if another daemon is
+// writing it).
 func (a *API) writable(ctx context.Context, id string) (*host.Session, error) {
 	if id == "" {
 		return nil, Invalid("sessionId", "is missing")
@@ -71,7 +72,7 @@ func (a *API) writable(ctx context.Context, id string) (*host.Session, error) {
 	return a.Host().Writable(ctx, id)
 }
 
-// fresh returns a session as it is stored, also where another daemon has written it.
+// fresh returns a session as it is stored, even if another daemon has written it.
 func (a *API) fresh(ctx context.Context, id string) (*host.Session, error) {
 	if id == "" {
 		return nil, Invalid("sessionId", "is missing")
@@ -79,7 +80,7 @@ func (a *API) fresh(ctx context.Context, id string) (*host.Session, error) {
 	return a.Host().Fresh(ctx, id)
 }
 
-// create makes a session and makes it current.
+// create creates a session and makes it the current one.
 func (a *API) create(ctx context.Context, p *wire.SessionNewParams) (*host.Session, error) {
 	cwd, err := a.cwd(p.Cwd)
 	if err != nil {
@@ -114,14 +115,14 @@ func (a *API) Release(ctx context.Context, id string) error {
 	return a.Host().Release(ctx, id)
 }
 
-// SetCurrent makes a session the one that is meant where none is named.
+// SetCurrent sets the session that is used if a request names none.
 func (a *API) SetCurrent(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.current = id
 }
 
-// forget makes a session that ends not the current one.
+// forget resets the current session if it is the one that ends.
 func (a *API) forget(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -130,15 +131,15 @@ func (a *API) forget(id string) {
 	}
 }
 
-// Current returns the id of the session that is meant if none is named, "" for none.
+// Current returns the ID of the session that is used if a request names none, or "".
 func (a *API) Current() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.current
 }
 
-// orCurrent returns the session that is to be written: the named one, else the current one, else
-// a new one.
+// orCurrent returns the session to write: the named one, otherwise the current one, otherwise a new
+// one.
 func (a *API) orCurrent(ctx context.Context, id string) (*host.Session, error) {
 	if id == "" {
 		id = a.Current()
@@ -149,11 +150,11 @@ func (a *API) orCurrent(ctx context.Context, id string) (*host.Session, error) {
 	return a.create(ctx, &wire.SessionNewParams{})
 }
 
-// holdFor keeps a session's notifications back until the request of ctx is answered: an answer
-// precedes every notification that the request causes.
+// holdFor holds back a session's notifications until the request of ctx is answered, because a
+// response precedes every notification that its request causes.
 func (a *API) holdFor(ctx context.Context, id string) { a.Host().HoldFor(ctx, id) }
 
-// noticeIn shows the user a line in a session.
+// noticeIn shows a line of text to the user in a session.
 func (a *API) noticeIn(sessionID, level, text string) {
 	if l := a.Loaded(sessionID); l != nil {
 		l.Engine.Notice(level, text)

@@ -6,7 +6,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// sessionFork copies a session up to an item. The copy is loaded and becomes the current one.
+// Fork copies a session up to an item. The copy is loaded and becomes the current session.
 func (a Sessions) Fork(ctx context.Context, p *wire.SessionForkParams) (wire.SessionResult, error) {
 	if p.SessionID == "" {
 		return wire.SessionResult{}, Invalid("sessionId", "is missing")
@@ -18,7 +18,7 @@ func (a Sessions) Fork(ctx context.Context, p *wire.SessionForkParams) (wire.Ses
 	return a.adopt(ctx, store.ID())
 }
 
-// adopt loads a session that came to be and makes it the current one.
+// adopt loads a new session and makes it the current one.
 func (a *API) adopt(ctx context.Context, id string) (wire.SessionResult, error) {
 	l, err := a.get(ctx, id)
 	if err != nil {

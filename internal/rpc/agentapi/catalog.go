@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// maxFiles bounds the answer of agent/files/search; defaultFiles is what no limit means.
+// maxFiles bounds the result of agent/files/search. defaultFiles applies if no limit is given.
 const (
 	maxFiles     = 1000
 	defaultFiles = 50
@@ -18,7 +18,7 @@ const (
 // errNoMemory is the error of a daemon without a memory.
 var errNoMemory = errors.New("this agent-lsp was built without a memory")
 
-// Models lists the models. A request for a test succeeds even if the list fails.
+// Models lists the models. A request to test a model succeeds even if the list fails.
 func (a Catalog) Models(ctx context.Context, p *wire.ModelsParams) (wire.ModelsResult, error) {
 	if a.Core().Models == nil {
 		return wire.ModelsResult{Models: []wire.Model{}}, nil

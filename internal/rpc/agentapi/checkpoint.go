@@ -38,8 +38,8 @@ func (a Checkpoints) Diff(
 	return wire.CheckpointDiffResult{Diff: diff}, err
 }
 
-// checkpointRestore reverts files, the conversation, or both. The conversation goes back
-// to before the checkpoint's prompt; what came after stays in the log.
+// Restore reverts files, the conversation, or both. The conversation returns to the state before
+// the checkpoint's prompt; later messages stay in the log.
 func (a Checkpoints) Restore(
 	ctx context.Context,
 	p *wire.CheckpointRestoreParams,
@@ -103,7 +103,7 @@ func (a *API) restoreFiles(
 	return nil
 }
 
-// restoreConversation lets the history end before the message.
+// restoreConversation ends the history before the message.
 func (a *API) restoreConversation(ctx context.Context, l *host.Session, messageID string) error {
 	through, found := "", false
 	for _, m := range l.Engine.Messages() {

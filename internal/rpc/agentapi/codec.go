@@ -8,17 +8,17 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 )
 
-// lenient are the rules by which a client's JSON is read.
+// lenient are the options for decoding a client's JSON.
 var lenient = jsonrpc.Lenient
 
-// Codec is what a connection encodes and decodes the wire's structs with.
+// Codec encodes and decodes the wire's structs.
 var Codec = jsonrpc.Codec{
 	Encode: func(v any) ([]byte, error) { return jsonv2.Marshal(v, lenient) },
 	Decode: func(data []byte, v any) error { return jsonv2.Unmarshal(data, v, lenient) },
 }
 
-// Encode writes a struct of the wire. It returns nil for raw JSON that is not valid, which only a
-// tool can have made: our own structs always encode.
+// Encode encodes a wire struct. It returns nil if the struct contains invalid raw JSON, which only
+// a tool can have produced: agent-lsp's own structs can always be encoded.
 func Encode(v any) []byte {
 	data, err := Codec.Marshal(v)
 	if err != nil {

@@ -73,7 +73,7 @@ func rangeFrom(r *wire.Range) *message.Range {
 	return &message.Range{Start: message.Position(r.Start), End: message.Position(r.End)}
 }
 
-// blocksTo leaves out what only a provider understands.
+// blocksTo omits blocks that only a provider understands.
 func blocksTo(blocks []message.Block) []wire.ContentBlock {
 	var out []wire.ContentBlock
 	for _, b := range blocks {
@@ -88,7 +88,7 @@ func blocksTo(blocks []message.Block) []wire.ContentBlock {
 	return out
 }
 
-// blocksFrom checks a prompt's blocks; the error names the one that is wrong.
+// blocksFrom checks a prompt's blocks. The error names the invalid one.
 func blocksFrom(field string, p wire.Prompt) ([]message.Block, error) {
 	out := make([]message.Block, 0, len(p))
 	for i, b := range p {
@@ -165,8 +165,8 @@ func queueTo(queue []agent.QueueEntry) []wire.QueueEntry {
 	return out
 }
 
-// SessionUpdated makes the params of session/updated without their stamp. They are always
-// whole, so that a later one supersedes an earlier one.
+// SessionUpdated returns the params of session/updated without their stamp. They always contain the
+// whole state, so that a later notification supersedes an earlier one.
 func SessionUpdated(s agent.State) *wire.SessionUpdated {
 	usage := usageTo(s.Usage)
 	return &wire.SessionUpdated{

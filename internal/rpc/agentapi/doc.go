@@ -1,7 +1,7 @@
-// Package agentapi answers the requests agent/* of one client with the host's sessions. It alone
-// converts between the wire's types (internal/rpc/wire) and those of the engine, the workspace and
-// the policy. The LSP server (internal/rpc) routes requests to it;
-// the ACP server (internal/rpc/acp) calls it directly.
+// Package agentapi answers one client's agent/* requests with the host's sessions. Only this
+// package converts between the types of the wire (internal/rpc/wire) and those of the engine, the
+// workspace and the policy. The LSP server (internal/rpc) routes requests to it, and the ACP server
+// (internal/rpc/acp) calls it directly.
 //
-// Lock order: API.mu is held for a single assignment and never together with another lock.
+// Lock order: API.mu is held only for single assignments and never together with another lock.
 package agentapi

@@ -18,36 +18,36 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// providerHint is what to do where the error itself does not say it.
+// providerHint is the advice for errors that contain none.
 const providerHint = "set OPENAI_API_KEY, or OPENAI_BASE_URL for another OpenAI-compatible server, or provider.baseUrl in the settings"
 
-// ErrNotFound says that a memory, grant, job or sub-agent does not exist.
+// ErrNotFound reports that a memory, grant, job or sub-agent does not exist.
 var ErrNotFound = errors.New("not found")
 
-// ErrGone is the cause of everything that ends with the connection.
+// ErrGone is the cause of cancellations at the end of the connection.
 var ErrGone = errors.New("the connection has ended")
 
-// ErrCancelled is the cause of a request's context that the client cancelled.
+// ErrCancelled is the cause if the client cancels a request.
 var ErrCancelled = errors.New("the request was cancelled")
 
-// Fail makes an error of the wire. Only Fail and WireError set codes.
+// Fail returns a wire error. Only Fail and WireError set codes.
 func Fail(code int, format string, args ...any) *jsonrpc2.Error {
 	return jsonrpc2.NewError(jsonrpc2.Code(code), fmt.Sprintf(format, args...))
 }
 
-// failWith adds data.
+// failWith is Fail with data.
 func failWith(code int, data any, format string, args ...any) *jsonrpc2.Error {
 	e := Fail(code, format, args...)
 	e.Data = jsonrpc2.RawMessage(Encode(data))
 	return e
 }
 
-// Invalid is a parameter that cannot be used; field names it.
+// Invalid returns the error for an invalid parameter. field names it.
 func Invalid(field, format string, args ...any) *jsonrpc2.Error {
 	return Fail(wire.CodeInvalidParams, "%s: %s", field, fmt.Sprintf(format, args...))
 }
 
-// WireError turns what a handler returned into what the client gets.
+// WireError converts a handler's error to the error that the client receives.
 func WireError(err error) error {
 	var coded *jsonrpc2.Error
 	if errors.As(err, &coded) {
@@ -78,7 +78,7 @@ func WireError(err error) error {
 	return Fail(wire.CodeInternalError, "%v", err)
 }
 
-// codes maps the errors of the parts onto the wire.
+// codes maps the errors of the components to wire codes.
 var codes = []struct {
 	err  error
 	code int
@@ -109,7 +109,7 @@ var codes = []struct {
 	{ErrNotFound, wire.CodeNotFound},
 }
 
-// DecodeParams reads params into v; the error names the field that does not fit.
+// DecodeParams decodes params into v. The error names the field with the wrong type.
 func DecodeParams(params []byte, v any) error {
 	if len(params) == 0 || string(params) == "null" {
 		params = []byte("{}")
@@ -128,7 +128,7 @@ func DecodeParams(params []byte, v any) error {
 	return Fail(wire.CodeInvalidParams, "params: %v", err)
 }
 
-// fieldName writes a pointer such as /prompt/0/text as prompt[0].text.
+// fieldName formats a pointer such as /prompt/0/text as prompt[0].text.
 func fieldName(p jsontext.Pointer) string {
 	name := ""
 	for token := range p.Tokens() {

@@ -6,7 +6,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// What is wrong with params is said by the field's name and in the words of JSON.
+// Errors about params name the field and use JSON terms.
 func TestWrongParamsAreNamed(t *testing.T) {
 	const prompt = "prompt: must be a string or an array of content blocks"
 	for params, want := range map[string]string{

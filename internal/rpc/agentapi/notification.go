@@ -7,7 +7,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// Notification returns the method and the params of an event of the host; every event has one.
+// Notification returns the method and the params for an event of the host. Every event has one.
 func Notification(s wire.Stamp, event any) (method string, params any) {
 	switch e := event.(type) {
 	case agent.TurnStarted:
@@ -73,7 +73,7 @@ func proposalEventTo(s wire.Stamp, e workspace.ProposalEvent) (method string, pa
 	return wire.MethodProposalUpdated, wire.ProposalChanged{Stamp: s, Proposal: p}
 }
 
-// NonNil returns s, which the wire shows as [] and not as null.
+// NonNil returns s, or an empty slice instead of nil, so that JSON shows [] and not null.
 func NonNil[T any](s []T) []T {
 	if s == nil {
 		return []T{}

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// Permission writes a question whether a call may run.
+// Permission converts a permission question to wire params.
 func Permission(id string, q *policy.Question) wire.RequestPermissionParams {
 	out := wire.RequestPermissionParams{
 		RequestID: id, SessionID: q.SessionID, TurnID: q.TurnID, ItemID: q.ItemID,

@@ -16,8 +16,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// maxAttached bounds the bytes of one attached resource that go into a prompt; what is
-// beyond, the model can read with its tools.
+// maxAttached bounds how many bytes of one attached resource go into a prompt. The model can read
+// the rest with its tools.
 const maxAttached = 256 << 10
 
 func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()[:16]) }
@@ -64,7 +64,7 @@ func (a Turns) Prompt(ctx context.Context, p *wire.PromptParams) (wire.PromptRes
 	}, nil
 }
 
-// isEmpty reports whether a prompt says nothing.
+// isEmpty reports whether a prompt has no content.
 func isEmpty(p wire.Prompt) bool {
 	for _, b := range p {
 		if b.Type != string(message.Text) || strings.TrimSpace(b.Text) != "" {
@@ -84,7 +84,7 @@ func deliveryFrom(d string) (agent.Delivery, error) {
 	return "", Invalid("delivery", "%q is neither auto nor queue", d)
 }
 
-// expand replaces a slash command by what it stands for.
+// expand replaces a slash command with its expansion.
 func (a *API) expand(ctx context.Context, l *host.Session, blocks []message.Block) []message.Block {
 	if a.Core().Expand == nil || len(blocks) == 0 || blocks[0].Type != message.Text ||
 		!strings.HasPrefix(blocks[0].Text, "/") {
@@ -96,8 +96,8 @@ func (a *API) expand(ctx context.Context, l *host.Session, blocks []message.Bloc
 	return blocks
 }
 
-// attach fills resources that came without text with what the user sees: the editor's
-// buffer, else the file.
+// attach fills resources that came without text with what the user sees: the editor's buffer, or
+// else the file.
 func (a *API) attach(ctx context.Context, l *host.Session, blocks []message.Block) []message.Block {
 	for i, b := range blocks {
 		if b.Type == message.Resource && b.Text == "" {
@@ -110,7 +110,7 @@ func (a *API) attach(ctx context.Context, l *host.Session, blocks []message.Bloc
 func (a *API) resourceText(ctx context.Context, l *host.Session, b message.Block) string {
 	r := workspaceRange(b.Range)
 	ref, err := a.Core().Workspace.Resolve(l.Cwd, b.URI)
-	if err != nil { // what the user has open may be attached wherever it lies
+	if err != nil { // files that the user has open may be attached from anywhere
 		if text, _, ok := a.Core().Workspace.TextAt(b.URI, r); ok {
 			return bounded(text)
 		}
@@ -120,7 +120,7 @@ func (a *API) resourceText(ctx context.Context, l *host.Session, b message.Block
 	if err != nil {
 		return fmt.Sprintf("(not attached: %v)", err)
 	}
-	// What is attached is read: an edit need not read it again.
+	// An attached file counts as read: an edit need not read it again.
 	a.Core().Workspace.Stamp(l.ID, f, r == nil && len(f.Text.Data) <= maxAttached)
 	if r == nil {
 		return bounded(string(f.Text.Data))
@@ -148,7 +148,7 @@ func workspaceRange(r *message.Range) *workspace.Range {
 	return &workspace.Range{Start: workspace.Position(r.Start), End: workspace.Position(r.End)}
 }
 
-// contextBlocks say what the user has before them: file, selection and diagnostics.
+// contextBlocks describe what the user is looking at: file, selection and diagnostics.
 func (a *API) contextBlocks(
 	ctx context.Context,
 	l *host.Session,
@@ -213,8 +213,7 @@ func (a Turns) Steer(ctx context.Context, p *wire.SteerParams) (wire.SteerResult
 	return wire.SteerResult{Outcome: out.Outcome, MessageID: out.MessageID, TurnID: out.TurnID}, nil
 }
 
-// ready returns why no turn can start in an idle session: no model provider is configured, as a
-// rule.
+// ready returns why no turn can start in an idle session. Usually no model provider is configured.
 func (a *API) ready(l *host.Session, o *agent.TurnOptions) error {
 	if a.Core().Ready == nil || l.Engine.State().TurnID != "" {
 		return nil
@@ -266,8 +265,8 @@ func (a *API) steerFrom(p *wire.SteerParams) (agent.SteerRequest, error) {
 	return r, err
 }
 
-// Abort ends what runs in a session, now. A prompt that is not accepted yet is the caller's to
-// abort: the answer is idle then.
+// Abort immediately aborts what is running in a session. If the prompt has not been accepted yet,
+// the result is idle and the caller must abort it later.
 func (a Turns) Abort(ctx context.Context, p *wire.AbortParams) (wire.AbortResult, error) {
 	if p.SessionID == "" {
 		return wire.AbortResult{}, Invalid("sessionId", "is missing")
@@ -339,13 +338,13 @@ func (a Turns) QueueClear(ctx context.Context, p *wire.QueueParams) (wire.QueueR
 	return wire.QueueResult{Queue: queueTo(l.Engine.Queue())}, nil
 }
 
-// errTimeout is the cause of a wait that took longer than the client wanted.
+// errTimeout is the cause of a wait that exceeded the client's limit.
 var errTimeout = errors.New("the wait timed out")
 
-// maxWaitMs is what nobody waits for: a hundred years.
+// maxWaitMs is longer than any real wait: a hundred years.
 const maxWaitMs int64 = 100 * 365 * 24 * 60 * 60 * 1000
 
-// turnWait answers when the turn has ended and its last notification is queued.
+// Wait answers when the turn has ended and its last notification is queued.
 func (a Turns) Wait(ctx context.Context, p *wire.TurnWaitParams) (wire.Turn, error) {
 	if p.TimeoutMs < 0 {
 		return wire.Turn{}, Invalid("timeoutMs", "must not be negative")
@@ -354,11 +353,13 @@ func (a Turns) Wait(ctx context.Context, p *wire.TurnWaitParams) (wire.Turn, err
 	if err != nil {
 		return wire.Turn{}, err
 	}
-	// Its answer comes at the end of a turn: what a load had to tell need not wait for it.
+	// This response comes at the end of a turn. The updates that a load holds back need not wait
+	// for it.
 	host.LetGo(ctx)
 	wait, done := ctx, context.CancelFunc(func() {})
 	if p.TimeoutMs > 0 &&
-		int64(p.TimeoutMs) < maxWaitMs { // longer is without a limit, and no duration holds it
+		// longer waits are unlimited; time.Duration could not represent them
+		int64(p.TimeoutMs) < maxWaitMs {
 		wait, done = context.WithTimeoutCause(
 			ctx,
 			time.Duration(p.TimeoutMs)*time.Millisecond,
@@ -393,7 +394,7 @@ func (a Turns) Compact(ctx context.Context, p *wire.CompactParams) (wire.Compact
 	}, err
 }
 
-// Compacted says in a sentence what making a conversation shorter has brought.
+// Compacted describes the result of a compaction in a sentence.
 func Compacted(r wire.CompactResult) string {
 	if r.TokensAfter >= r.TokensBefore {
 		return fmt.Sprintf(

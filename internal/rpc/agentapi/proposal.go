@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// proposalStates are the values of agent/proposal/list's state.
+// proposalStates are the valid values of state in agent/proposal/list.
 var proposalStates = map[workspace.State]bool{
 	"": true, workspace.StateProposed: true, workspace.StateApplied: true,
 	workspace.StatePartial:  true,
@@ -43,8 +43,8 @@ func (a Proposals) Get(_ context.Context, p *wire.ProposalParams) (wire.Proposal
 	return wire.ProposalGetResult{Proposal: ProposalTo(got), Diff: diff}, err
 }
 
-// proposalResolve answers after the editor or the disk was verified, and before any
-// notification that the decision causes.
+// Resolve answers after the editor or the disk was verified, and before any notification that the
+// decision causes.
 func (a Proposals) Resolve(
 	ctx context.Context,
 	p *wire.ProposalResolveParams,

@@ -7,27 +7,27 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/host"
 )
 
-// Request is a request of the client that has not been answered. The notifications that it causes
-// wait for its answer. The zero value is ready.
+// Request is a client's request that has not been answered. The notifications that it causes wait
+// for its response. The zero value is ready to use.
 type Request struct {
 	mu    sync.Mutex
 	after []func()
 }
 
-// Context returns a context for what answers the request.
+// Context returns a context for the handler of the request.
 func (r *Request) Context(ctx context.Context) context.Context {
 	return host.WithLetGo(host.WithAnswer(ctx, r.WhenAnswered), r.Answered)
 }
 
-// WhenAnswered calls f once the answer is queued.
+// WhenAnswered calls f once the response is queued.
 func (r *Request) WhenAnswered(f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.after = append(r.after, f)
 }
 
-// Answered lets go what waits for the answer. It may be called before the answer, if that comes
-// only at the end of what the request causes.
+// Answered releases what waits for the response. It may be called before the response is sent, if
+// that happens only after everything that the request causes.
 func (r *Request) Answered() {
 	r.mu.Lock()
 	after := r.after
@@ -38,7 +38,7 @@ func (r *Request) Answered() {
 	}
 }
 
-// Detached returns a context without a request and without the end of ctx.
+// Detached returns a context that belongs to no request and does not end with ctx.
 func Detached(ctx context.Context) context.Context {
 	return host.WithLetGo(host.WithAnswer(context.WithoutCancel(ctx), nil), nil)
 }

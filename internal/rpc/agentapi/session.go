@@ -42,7 +42,7 @@ func (a *API) cwd(given string) (string, error) {
 	return dir, nil
 }
 
-// seedMessages checks a history that a client brings along.
+// seedMessages checks a history that a client provides.
 func seedMessages(seeds []wire.SeedMessage) ([]*message.Message, error) {
 	var out []*message.Message
 	now := time.Now()
@@ -104,7 +104,8 @@ func (a Sessions) List(
 	return out, nil
 }
 
-// describe makes the wire's Session of what is stored and, where it is loaded, of what runs.
+// describe combines the stored session and, if it is loaded, its running state into the wire's
+// Session.
 func (a *API) describe(e session.Entry) wire.Session {
 	w := wire.Session{
 		SessionID: e.ID, Title: e.Title, Cwd: PathToURI(e.Cwd), CreatedAt: e.CreatedAt,
@@ -131,13 +132,13 @@ func (a *API) describe(e session.Entry) wire.Session {
 	return w
 }
 
-// describeStored adds what a session that is not loaded would have in force.
+// describeStored adds the settings that would apply to a session that is not loaded.
 func (a *API) describeStored(w wire.Session, e session.Entry) wire.Session {
 	if e.Paused {
 		w.Status = string(agent.SessionPaused)
 	}
 	config, _, err := a.Core().Settings.Session(e.Config)
-	if err != nil { // what was stored once may not be valid any more; loading says so
+	if err != nil { // a stored value may have become invalid; loading reports it
 		config, _, _ = a.Core().Settings.Session(nil)
 	}
 	w.Config = Encode(config)
@@ -151,8 +152,8 @@ func PathToURI(path string) string {
 	return string(uri.File(path))
 }
 
-// sessionLoad attaches to a session. With replay the past is told before the answer; live
-// notifications are held back until the answer is queued.
+// Load attaches to a session. With replay, the past is sent before the response. Live notifications
+// are held back until the response is queued.
 func (a Sessions) Load(
 	ctx context.Context,
 	p *wire.SessionLoadParams,
@@ -182,14 +183,14 @@ func (a Sessions) Load(
 	return out, nil
 }
 
-// markPinned sets what no stored item bears, because it may change.
+// markPinned sets the pinned flag, which stored items do not have because it may change.
 func markPinned(items []session.Item, pinned []string) {
 	for i := range items {
 		items[i].Item.Pinned = slices.Contains(pinned, items[i].Item.ID)
 	}
 }
 
-// pendingProposals are the session's open proposals with their diffs.
+// pendingProposals returns the session's open proposals with their diffs.
 func (a *API) pendingProposals(sessionID string) []workspace.ProposalEvent {
 	var out []workspace.ProposalEvent
 	for _, p := range a.Core().Workspace.Undecided(sessionID, "") {
@@ -271,7 +272,7 @@ func (a Sessions) Resume(ctx context.Context, p *wire.SessionParams) (wire.Empty
 	return a.pause(ctx, p.SessionID, false, (*agent.Session).Resume)
 }
 
-// pause also stores the pause, which outlives the daemon.
+// pause also stores the pause, so that it survives the daemon.
 func (a *API) pause(
 	ctx context.Context,
 	id string,
@@ -297,9 +298,9 @@ func (a Sessions) Delete(ctx context.Context, p *wire.SessionParams) (wire.Empty
 	if l.Busy() {
 		return wire.Empty{}, agent.ErrNotIdle
 	}
-	// What the session had to tell comes first, or a client that leaves after the answer would
-	// never hear it. What waits for this request's own answer, because it loaded the session, is
-	// let go before.
+	// Send the session's outstanding notifications first. Otherwise a client that leaves after the
+	// response would never receive them. Before that, release what waits for this request's own
+	// response, because the request loaded the session.
 	host.LetGo(ctx)
 	select {
 	case <-l.Settled():

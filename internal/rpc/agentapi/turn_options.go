@@ -11,10 +11,10 @@ import (
 // maxTemperature is the highest temperature that any provider accepts.
 const maxTemperature = 2
 
-// thinkingLevels are the values of options.thinking.
+// thinkingLevels are the valid values of options.thinking.
 var thinkingLevels = []string{"off", "minimal", "low", "medium", "high", "xhigh"}
 
-// turnOptions checks the options of a message. The error names the field and what it may be.
+// turnOptions checks the options of a message. The error names the field and the valid values.
 func turnOptions(o *wire.TurnOptions) (*agent.TurnOptions, error) {
 	if o == nil || *o == (wire.TurnOptions{}) {
 		return nil, nil

@@ -7,10 +7,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// Client is what is known of the client since initialize.
+// Client is what initialize revealed about the client.
 type Client struct {
 	Name       string
-	Claimed    bool // capabilities.experimental.agentLsp is there
+	Claimed    bool // has capabilities.experimental.agentLsp
 	Claims     wire.ClientCapability
 	Features   workspace.ClientFeatures
 	UTF8       bool
@@ -19,15 +19,15 @@ type Client struct {
 	Progress   bool
 	Lenses     bool // workspace/codeLens/refresh
 	Actions    bool // textDocument/codeAction
-	Literals   bool // code actions may be more than commands
+	Literals   bool // supports code action literals, not only commands
 	Contents   bool // workspace/textDocumentContent
 	Documents  bool // window/showDocument
-	Registers  bool // workspace/didChangeConfiguration can be registered
-	Passive    bool // announces nothing that a server may request, so it may show no question
+	Registers  bool // supports dynamic registration of workspace/didChangeConfiguration
+	Passive    bool // announces no server requests, so it may be unable to show questions
 }
 
-// ClientFrom reads the params of initialize field by field, because a client that gets one of them
-// wrong should still be served.
+// ClientFrom decodes the params of initialize field by field, so that a client with one wrong field
+// is still served.
 func ClientFrom(params Object) Client {
 	caps := params.Object("capabilities")
 	edit := caps.Object("workspace").Object("workspaceEdit")
@@ -73,7 +73,7 @@ func ClientFrom(params Object) Client {
 	return c
 }
 
-// isEglot recognises eglot, which until 1.9 gives no name. Its requests block Emacs, and it sends
+// isEglot recognises eglot, which sends no name before 1.9. Its requests block Emacs, and it sends
 // didChange only when Emacs is idle again.
 func isEglot(name string, caps Object) bool {
 	if name == "" {
@@ -96,7 +96,7 @@ func claimsFrom(o Object) wire.ClientCapability {
 	}
 }
 
-// foldersFrom prefers workspaceFolders over rootUri over rootPath, as LSP says.
+// foldersFrom prefers workspaceFolders over rootUri over rootPath, as LSP specifies.
 func foldersFrom(params Object) []string {
 	var folders []string
 	for _, f := range params.Objects("workspaceFolders") {

@@ -1,6 +1,6 @@
-// Package conn holds what every part of the LSP front end needs of its connection: the link with
-// the client and what the client can do (Link, Client), the order of requests (Queue), and the
-// registry of requests without an answer (Requests).
+// Package conn contains what all parts of the LSP front end need from their connection: the link
+// with the client and the client's capabilities (Link, Client), the order of requests (Queue), and
+// the registry of unanswered requests (Requests).
 //
-// It knows no session and no method of agent/*: it reads, orders and sends.
+// It does not know sessions or methods of agent/*: it reads, orders and sends.
 package conn

@@ -17,7 +17,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 )
 
-// askTimeout bounds requests that the client answers without its user.
+// askTimeout bounds requests that the client answers without asking the user.
 const askTimeout = 10 * time.Second
 
 // Link is the connection with one client. Its methods may be called from any goroutine.
@@ -27,11 +27,11 @@ type Link struct {
 	Stream *jsonrpc.Stream
 	// Queue orders the requests whose order matters.
 	Queue Queue
-	// Requests are the client's requests that have no answer yet.
+	// Requests are the client's unanswered requests.
 	Requests Requests
-	// Client is set by initialize, before anything else reads it.
+	// Client is set by initialize before anything else reads it.
 	Client Client
-	// Attached says that the client gets agent/* notifications.
+	// Attached reports whether the client receives agent/* notifications.
 	Attached atomic.Bool
 
 	codec  jsonrpc.Codec
@@ -41,7 +41,7 @@ type Link struct {
 	wg     sync.WaitGroup // goroutines of the connection
 }
 
-// Open returns a connection that reads nothing before Serve. The end of ctx does not end it.
+// Open returns a connection that does not read before Serve. It does not end with ctx.
 func Open(
 	ctx context.Context,
 	in io.Reader,
@@ -57,16 +57,16 @@ func Open(
 	return l
 }
 
-// Serve begins to read. handle is called on the reading side.
+// Serve starts to read. handle runs on the reading goroutine.
 func (l *Link) Serve(handle jsonrpc2.Handler) { l.conn.Go(l.ctx, handle) }
 
-// Read returns a channel that is closed when nothing more is read.
+// Read returns a channel that is closed when nothing more will be read.
 func (l *Link) Read() <-chan struct{} { return l.conn.Done() }
 
 // Context returns a context that ends when the connection does.
 func (l *Link) Context() context.Context { return l.ctx }
 
-// End ends the context of the connection and of its requests.
+// End cancels the context of the connection and of its requests.
 func (l *Link) End(cause error) { l.cancel(cause) }
 
 // Ended returns a channel that is closed when every goroutine of the connection has ended.
@@ -79,7 +79,7 @@ func (l *Link) Ended() <-chan struct{} {
 	return ended
 }
 
-// Go runs f in a goroutine that the connection waits for. f must end when Context does.
+// Go runs f in a goroutine for which the connection waits. f must end when Context does.
 func (l *Link) Go(task string, f func()) {
 	l.wg.Add(1)
 	go func() {
@@ -101,11 +101,11 @@ func (l *Link) Go(task string, f func()) {
 	}()
 }
 
-// Plain says that the client knows nothing of agent/*, not even by having used it.
+// Plain reports whether the client has neither claimed agent/* nor used it.
 func (l *Link) Plain() bool { return !l.Client.Claimed && !l.Attached.Load() }
 
-// Call sends a request and reads its answer into result. It returns when the client has answered
-// or ctx has ended, and sends $/cancelRequest in the second case.
+// Call sends a request and decodes the response into result. It returns when the client has
+// answered or ctx has ended. In the second case it sends $/cancelRequest.
 func (l *Link) Call(ctx context.Context, method string, params, result any) error {
 	ctx, done := context.WithCancel(ctx)
 	defer done()
@@ -117,12 +117,12 @@ func (l *Link) Call(ctx context.Context, method string, params, result any) erro
 	return err
 }
 
-// Ask is Call for a request that no user answers: it has a time limit of its own.
+// Ask is Call for a request that the client answers without asking the user. It has a time limit.
 func (l *Link) Ask(ctx context.Context, method string, params, result any) error {
 	return l.AskWithin(ctx, 0, method, params, result)
 }
 
-// AskWithin is Ask for a client that first waits for up to extra.
+// AskWithin is Ask for a client that waits for up to extra before it answers.
 func (l *Link) AskWithin(
 	ctx context.Context,
 	extra time.Duration,
@@ -141,20 +141,20 @@ func (l *Link) Notify(method string, params any) {
 		l.Logger.Error("a notification could not be encoded", "method", method, "error", err)
 		return
 	}
-	_ = l.Out.Put(Frame(method, body)) // fails only when the connection has ended
+	_ = l.Out.Put(Frame(method, body)) // fails only if the connection has ended
 }
 
-// Message shows the user a line outside of any session.
+// Message shows a line of text to the user outside of any session.
 func (l *Link) Message(kind int, text string) {
 	l.Notify(MethodShowMessage, map[string]any{"type": kind, "message": text})
 }
 
-// Log writes a line into the client's log.
+// Log writes a line to the client's log.
 func (l *Link) Log(kind int, text string) {
 	l.Notify(MethodLogMessage, map[string]any{"type": kind, "message": text})
 }
 
-// MessageType is the type of a message for a notice's level.
+// MessageType returns the message type for a notice's level.
 func MessageType(level string) int {
 	switch level {
 	case "error":
@@ -165,13 +165,13 @@ func MessageType(level string) int {
 	return MessageInfo
 }
 
-// MethodMissing reports whether an error says that the client does not know the request.
+// MethodMissing reports whether an error means that the client does not know the method.
 func MethodMissing(err error) bool {
 	var e *jsonrpc2.Error
 	return errors.As(err, &e) && e.Code == jsonrpc2.MethodNotFound
 }
 
-// Frame is the text of a notification with params that are encoded.
+// Frame returns the text of a notification with encoded params.
 func Frame(method string, params []byte) []byte {
 	b := make([]byte, 0, len(params)+len(method)+48)
 	b = append(b, `{"jsonrpc":"2.0","method":"`...)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// nudges are the pauses after an answer before a client is sent a message that says nothing.
+// nudges are the pauses after a response before an empty message is sent to the client.
 var nudges = []time.Duration{
 	200 * time.Millisecond,
 	400 * time.Millisecond,
@@ -13,9 +13,9 @@ var nudges = []time.Duration{
 	3 * time.Second,
 }
 
-// Nudger sends a client messages that say nothing, some time after each answer. Emacs's
-// jsonrpc (until 1.0.17) leaves unread what it read along with an answer, until something
-// more comes: without this a question could stay unseen.
+// Nudger sends a client empty messages some time after each response. Emacs's jsonrpc (before
+// 1.0.17) does not process what it read together with a response until more input arrives. Without
+// a nudge, a question could stay unseen.
 type Nudger struct {
 	link *Link
 
@@ -27,7 +27,7 @@ type Nudger struct {
 // NewNudger returns a nudger for a client.
 func NewNudger(link *Link) *Nudger { return &Nudger{link: link} }
 
-// Answered begins the pauses anew. It never blocks.
+// Answered restarts the pauses. It never blocks.
 func (n *Nudger) Answered() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -7,13 +7,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 )
 
-// lenient are the rules by which a client's JSON is read.
+// lenient are the options for decoding a client's JSON.
 var lenient = jsonrpc.Lenient
 
-// Object reads a JSON object whose fields may have any type: what does not fit counts as absent.
+// Object is a JSON object whose fields may have any type. A field of the wrong type counts as
+// absent.
 type Object map[string]jsontext.Value
 
-// ObjectFrom reads an object. It returns nil for any other value.
+// ObjectFrom decodes an object. It returns nil for any other value.
 func ObjectFrom(data []byte) Object {
 	var o Object
 	if jsonv2.Unmarshal(data, &o, lenient) != nil {
@@ -22,16 +23,16 @@ func ObjectFrom(data []byte) Object {
 	return o
 }
 
-// Object returns a field that is an object, else nil.
+// Object returns a field that is an object, otherwise nil.
 func (o Object) Object(name string) Object { return ObjectFrom(o[name]) }
 
-// Has says whether a field is there and is neither null nor false.
+// Has reports whether a field exists and is neither null nor false.
 func (o Object) Has(name string) bool {
 	v, ok := o[name]
 	return ok && v.Kind() != 'n' && v.Kind() != 'f'
 }
 
-// String returns a field that is a string, else "".
+// String returns a field that is a string, otherwise "".
 func (o Object) String(name string) string {
 	var s string
 	if jsonv2.Unmarshal(o[name], &s, lenient) != nil {
@@ -40,10 +41,10 @@ func (o Object) String(name string) string {
 	return s
 }
 
-// Bool says whether a field is true.
+// Bool reports whether a field is true.
 func (o Object) Bool(name string) bool { return o[name].Kind() == 't' }
 
-// Int reads a number. It accepts a number also as a string.
+// Int returns a number, which may be encoded as a string.
 func (o Object) Int(name string) int {
 	var n int
 	if jsonv2.Unmarshal(
@@ -73,8 +74,7 @@ func (o Object) Strings(name string) []string {
 	return out
 }
 
-// Object returns a field that is an object, else nil.
-// Objects returns the objects of a field that is a list.
+// Objects returns the objects in a field that is a list.
 func (o Object) Objects(name string) []Object {
 	var values []jsontext.Value
 	if jsonv2.Unmarshal(o[name], &values, lenient) != nil {

@@ -2,12 +2,12 @@ package conn
 
 import "sync"
 
-// Queue runs requests one after another in the order of their tickets. Tickets are taken
-// on the reading side, so the order is the wire's. A request in the queue may do quick
-// I/O but never waits for a turn or for the client. The zero value is ready.
+// Queue runs requests one after another in the order of their tickets. Tickets are taken by the
+// reading goroutine, so they follow the order on the wire. A queued request may do fast I/O but
+// never waits for a turn or for the client. The zero value is ready to use.
 type Queue struct {
 	mu   sync.Mutex
-	tail chan struct{} // closed when the last Ticket is done
+	tail chan struct{} // closed when the last ticket is done
 	busy int
 }
 
@@ -15,10 +15,10 @@ type Queue struct {
 type Ticket struct {
 	queue *Queue
 	prev  <-chan struct{}
-	done  chan struct{} // nil: waits for those before it and lets those after it pass
+	done  chan struct{} // nil: waits for earlier tickets but does not delay later ones
 }
 
-// Take returns a ticket. The caller must enter and then leave.
+// Take returns a ticket. The caller must call Enter and then Leave.
 func (q *Queue) Take() Ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -28,7 +28,7 @@ func (q *Queue) Take() Ticket {
 	return t
 }
 
-// After returns a ticket that waits for all tickets taken before it and delays none.
+// After returns a ticket that waits for all earlier tickets and delays none.
 func (q *Queue) After() Ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -42,14 +42,14 @@ func (q *Queue) Idle() bool {
 	return q.busy == 0
 }
 
-// Enter waits for the tickets before it. It ignores cancellation because they are quick.
+// Enter waits for the earlier tickets. It ignores cancellation because those never block.
 func (t Ticket) Enter() {
 	if t.prev != nil {
 		<-t.prev
 	}
 }
 
-// Leave lets the next one in.
+// Leave lets the next ticket enter.
 func (t Ticket) Leave() {
 	if t.done == nil {
 		return

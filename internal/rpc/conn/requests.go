@@ -9,21 +9,21 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 )
 
-// Request is a request of the client that has not been answered.
+// Request is a client's request that has not been answered.
 type Request struct {
-	// Answered is called once the answer is queued, and starts what waited for that.
+	// Answered is called once the response is queued. It starts what waited for that.
 	Answered func()
-	// Cancel ends the context of the request.
+	// Cancel cancels the context of the request.
 	Cancel context.CancelCauseFunc
 }
 
-// Requests is the registry of the requests that have not been answered, by id. A client may use an
-// id twice; then they are answered in order.
+// Requests is the registry of unanswered requests, by ID. If a client uses an ID twice, the
+// requests are answered in order.
 type Requests struct {
 	mu      sync.Mutex
 	byID    map[jsonrpc2.ID][]*Request
-	letting int           // have been answered, and let go what waited for that
-	drained chan struct{} // closed when none is left; nil unless somebody waits
+	letting int           // answered requests whose Answered is running
+	drained chan struct{} // closed when no request is left; nil unless Wait was called
 }
 
 // Add registers a request.
@@ -36,7 +36,7 @@ func (q *Requests) Add(id jsonrpc2.ID, r *Request) {
 	q.byID[id] = append(q.byID[id], r)
 }
 
-// Cancel ends the context of the requests with this id.
+// Cancel cancels the contexts of the requests with this ID.
 func (q *Requests) Cancel(id jsonrpc2.ID, cause error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -45,8 +45,8 @@ func (q *Requests) Cancel(id jsonrpc2.ID, cause error) {
 	}
 }
 
-// Sent takes note of a body that was queued, and runs what waited for it. It reports whether
-// the body answers something.
+// Sent processes a body that was queued and runs what waited for it. It reports whether the body
+// contains a response.
 func (q *Requests) Sent(body []byte) (answers bool) {
 	for _, id := range jsonrpc.AnsweredIDs(body) {
 		answers = q.settle(id) || answers
@@ -54,7 +54,7 @@ func (q *Requests) Sent(body []byte) (answers bool) {
 	return answers
 }
 
-// settle ends the first request with this id and lets go what waited for its answer. It says
+// settle ends the first request with this ID and releases what waited for its response. It reports
 // whether there was one.
 func (q *Requests) settle(id jsonrpc2.ID) bool {
 	r := q.take(id)
@@ -66,8 +66,8 @@ func (q *Requests) settle(id jsonrpc2.ID) bool {
 	return true
 }
 
-// take removes the first request with this id, nil if there is none. It is settle's alone: done
-// must follow.
+// take removes the first request with this ID, or returns nil. Only settle may call it, and must
+// then call done.
 func (q *Requests) take(id jsonrpc2.ID) *Request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -84,7 +84,7 @@ func (q *Requests) take(id jsonrpc2.ID) *Request {
 	return rs[0]
 }
 
-// done ends what take began.
+// done completes what take began.
 func (q *Requests) done() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -95,12 +95,12 @@ func (q *Requests) done() {
 	}
 }
 
-// none says that every request is answered and nothing waits for that any more. The caller holds
+// none reports that every request is answered and nothing waits for a response. The caller holds
 // mu.
 func (q *Requests) none() bool { return len(q.byID) == 0 && q.letting == 0 }
 
-// Wait returns a channel that is closed when every request is answered, and what waited for the
-// answers has been told.
+// Wait returns a channel that is closed when every request is answered and what waited for the
+// responses has been sent.
 func (q *Requests) Wait() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()

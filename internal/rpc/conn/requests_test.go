@@ -6,8 +6,8 @@ import (
 	"go.lsp.dev/jsonrpc2"
 )
 
-// Requests are done with when what waited for their answers has been told: who waits for them, as
-// the end of the connection does, would else cut it off.
+// Wait also covers what waited for the responses. Otherwise the end of the connection, which uses
+// Wait, would cut it off.
 func TestWaitingForRequestsIsWaitingForWhatTheirAnswersLetGo(t *testing.T) {
 	var all Requests
 	held, told := make(chan struct{}), make(chan struct{})
@@ -32,7 +32,7 @@ func TestWaitingForRequestsIsWaitingForWhatTheirAnswersLetGo(t *testing.T) {
 	<-all.Wait()
 }
 
-// A request that is settled leaves nothing to wait for, whichever way its answer went.
+// A settled request leaves nothing to wait for, however it was answered.
 func TestSettledRequestsAreNotWaitedFor(t *testing.T) {
 	var all Requests
 	id := jsonrpc2.NewStringID("local 1")

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// This file holds the code actions, which are of use to every editor.
+// This file contains the code actions, which work in every editor.
 
 type codeAction struct {
 	Title       string            `json:"title"`
@@ -20,7 +20,7 @@ type codeAction struct {
 	Command     Command           `json:"command"`
 }
 
-// templates are offered on a selection.
+// templates are the actions that are offered for a selection.
 var templates = []struct{ title, text string }{
 	{"Agent: explain this", "Explain this code."},
 	{"Agent: refactor this", "Refactor this code without changing what it does."},
@@ -34,7 +34,7 @@ func (s *Features) CodeActions(_ context.Context, p *DocumentParams) ([]any, err
 	return s.offered(wanted(s.actionsAt(p), p.Context.Only)), nil
 }
 
-// offered writes actions as commands for a client that knows no others.
+// offered converts actions to plain commands if the client does not support code action literals.
 func (s *Features) offered(actions []codeAction) []any {
 	out := make([]any, 0, len(actions))
 	for _, a := range actions {
@@ -88,8 +88,8 @@ func (s *Features) actionsAt(p *DocumentParams) []codeAction {
 	return append(actions, s.sourceActions()...)
 }
 
-// sourceActions do what has no place in a document, for editors whose users cannot call a
-// command by its name, or that do not show questions.
+// sourceActions returns actions that do not belong to a position, for editors whose users cannot
+// run a command by name, or that do not show questions.
 func (s *Features) sourceActions() (out []codeAction) {
 	add := func(title, command string, args map[string]any) {
 		c := Command{Title: title, Command: command, Arguments: []any{}}
@@ -126,7 +126,7 @@ func (s *Features) sourceActions() (out []codeAction) {
 	return out
 }
 
-// fixes are the quick fixes of the diagnostics that are not ours.
+// fixes returns quick fixes for the diagnostics that agent-lsp did not publish.
 func fixes(p *DocumentParams) (out []codeAction) {
 	for _, raw := range p.Context.Diagnostics {
 		var d wire.Diagnostic
@@ -167,7 +167,7 @@ func short(text string) string {
 	return line
 }
 
-// wanted keeps the actions of the kinds that were asked for; a kind includes those below it.
+// wanted keeps the actions of the requested kinds. A kind includes its sub-kinds.
 func wanted(actions []codeAction, only []string) (out []codeAction) {
 	if len(only) == 0 {
 		return actions

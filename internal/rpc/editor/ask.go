@@ -15,27 +15,28 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// asking is a question that a person has not answered.
+// asking is a question that the user has not answered.
 type asking struct {
 	id        string
 	sessionID string
-	method    string // "": the client knows none; agent.answer answers
+	method    string // "": the client has no method for questions; agent.answer answers
 	params    any
 	reply     chan answer // buffered; the first answer counts
-	// the requests that are out; one is added only while the question is pending
+	// the open requests; one is added only while the question is pending
 	sent   sync.WaitGroup
 	ctx    context.Context
-	text   string   // of a window/showMessageRequest
-	titles []string // of its buttons
+	text   string   // the text of a window/showMessageRequest
+	titles []string // the titles of its buttons
 }
 
-// answer is what came back.
+// answer is the client's response.
 type answer struct {
 	raw json.RawMessage
 	err error
 }
 
-// askQuestion puts a question of a tool or a server. One of no session belongs to the current one.
+// askQuestion asks a question of a tool or a server. A question without a session belongs to the
+// current one.
 func (p *Peer) askQuestion(o *host.Open) {
 	id := o.SessionID
 	if id == "" {
@@ -60,14 +61,15 @@ func (p *Peer) askQuestion(o *host.Open) {
 	}
 }
 
-// failed reports the error of a client that is still there.
+// failed reports the error of a client that is still connected.
 func (p *Peer) failed(o *host.Open, err error) {
 	if p.link.Context().Err() == nil {
 		o.Fail(err)
 	}
 }
 
-// question asks by agent/ask, else by a message, as everything does that belongs to no session.
+// question asks with agent/ask or, if the client does not support it or the question belongs to no
+// session, with a message.
 func (p *Peer) question(ctx context.Context, q wire.AskParams) (wire.AskResult, error) {
 	if !p.link.Client.Claims.Ask || q.SessionID == "" {
 		return p.askByMessage(ctx, q)
@@ -85,7 +87,7 @@ func (p *Peer) question(ctx context.Context, q wire.AskParams) (wire.AskResult, 
 	return answerFrom(raw), nil
 }
 
-// answerFrom also accepts a list of labels, which a client may send for multi.
+// answerFrom also accepts a list of labels, which a client may send for a multiple-choice question.
 func answerFrom(raw json.RawMessage) wire.AskResult {
 	o := conn.ObjectFrom(raw)
 	text := o.String("answer")
@@ -106,8 +108,8 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:maxReply], "")
 }
 
-// ask sends a question and waits for the first answer to it, which may come to a
-// repetition (askAgain). When it returns, the client has been told that no answer is needed.
+// ask sends a question and waits for the first answer, which may also come to a repetition
+// (askAgain). When ask returns, the client has been notified that no answer is needed.
 func (p *Peer) ask(ctx context.Context, a *asking) (json.RawMessage, error) {
 	ctx, done := context.WithCancel(ctx)
 	defer a.sent.Wait() // queueing $/cancelRequest never blocks
@@ -123,7 +125,7 @@ func (p *Peer) ask(ctx context.Context, a *asking) (json.RawMessage, error) {
 	}
 	p.mu.Unlock()
 	defer p.drop(a.id)
-	// The code actions that answer exist by now.
+	// Now the code actions that can answer the question exist.
 	if a.method == "" ||
 		a.method == conn.MethodAskMessage && p.link.Client.Passive && p.link.Client.Actions {
 		p.link.Message(conn.MessageWarning, "Agent asks: "+a.text+"\nAnswer by a code action.")
@@ -136,8 +138,8 @@ func (p *Peer) ask(ctx context.Context, a *asking) (json.RawMessage, error) {
 	}
 }
 
-// told returns a channel that is closed when the client has been told of all that came before a
-// question in its session, the answer of the request that began it first.
+// told returns a channel that is closed when the client has received everything that precedes a
+// question in its session, including the response to the request that began it.
 func (p *Peer) told(sessionID string) <-chan struct{} {
 	if h := p.api.Host(); h != nil {
 		return h.Settled(sessionID)
@@ -145,8 +147,9 @@ func (p *Peer) told(sessionID string) <-chan struct{} {
 	return nil
 }
 
-// send asks in a goroutine of its own, which ends with the question. after, where it is not nil,
-// comes before. queued is closed when the request is on its way, or will not be. Caller holds mu.
+// send asks in a new goroutine, which ends with the question. If after is not nil, it waits for
+// after first. queued is closed when the request is queued or will not be sent. The caller holds
+// mu.
 func (p *Peer) send(a *asking, after <-chan struct{}) (queued <-chan struct{}) {
 	a.sent.Add(1)
 	done := make(chan struct{})
@@ -168,21 +171,21 @@ func (p *Peer) send(a *asking, after <-chan struct{}) (queued <-chan struct{}) {
 		}
 		select {
 		case a.reply <- answer{raw, err}:
-		default: // answered already
+		default: // already answered
 		}
 	})
 	return done
 }
 
-// moot says that a question no longer needs an answer.
+// moot reports that a question no longer needs an answer.
 func (p *Peer) moot(sessionID, requestID string) {
 	if h := p.api.Host(); h != nil {
 		h.CloseQuestion(sessionID, requestID)
 	}
 }
 
-// AskAgain repeats the session's open questions for a client that has loaded it again: they precede
-// the answer of the load.
+// AskAgain repeats the session's open questions for a client that has loaded it again. The
+// questions precede the response to the load.
 func (p *Peer) AskAgain(sessionID string) {
 	for _, queued := range p.sendAgain(sessionID) {
 		<-queued // queueing never blocks
@@ -201,7 +204,7 @@ func (p *Peer) sendAgain(sessionID string) (queued []<-chan struct{}) {
 	return queued
 }
 
-// messageRequest asks by window/showMessageRequest and returns the chosen title, "" for none.
+// messageRequest asks with window/showMessageRequest. It returns the chosen title, or "" for none.
 func (p *Peer) messageRequest(
 	ctx context.Context,
 	id, sessionID, text string,
@@ -230,7 +233,7 @@ func (p *Peer) messageRequest(
 
 func (p *Peer) askByMessage(ctx context.Context, q wire.AskParams) (wire.AskResult, error) {
 	if len(q.Options) == 0 {
-		// A message has buttons and no field: a free question cannot be asked this way.
+		// A message has buttons but no text field, so it cannot ask a free-text question.
 		return wire.AskResult{Declined: true}, host.ErrUnsupported
 	}
 	text := q.Question
@@ -248,7 +251,7 @@ func (p *Peer) askByMessage(ctx context.Context, q wire.AskParams) (wire.AskResu
 	return wire.AskResult{Answer: title}, nil
 }
 
-// messages are the questions of window/showMessageRequest that nobody has answered, oldest first.
+// messages returns the unanswered questions of window/showMessageRequest, oldest first.
 func (p *Peer) messages() (out []*asking) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -260,8 +263,8 @@ func (p *Peer) messages() (out []*asking) {
 	return out
 }
 
-// answerMessage answers such a question otherwise than by its reply: the named one, else the
-// oldest.
+// answerMessage answers such a question by a command instead of its response: the named question,
+// or else the oldest.
 func (p *Peer) answerMessage(id, title string) error {
 	for _, a := range p.messages() {
 		if id != "" && id != a.id {
@@ -272,7 +275,7 @@ func (p *Peer) answerMessage(id, title string) error {
 		}
 		select {
 		case a.reply <- answer{raw: agentapi.Encode(map[string]any{"title": title})}:
-		default: // answered already
+		default: // already answered
 		}
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// commandArgs are the arguments of a command: one object, all of whose fields may be missing.
+// commandArgs are the arguments of a command: one object whose fields are all optional.
 type commandArgs struct {
 	Text         string `json:"text"`
 	TextDocument struct {
@@ -25,15 +25,15 @@ type commandArgs struct {
 	RequestID  string      `json:"requestId"`
 }
 
-// CommandNames are the commands of workspace/executeCommand.
+// CommandNames lists the commands of workspace/executeCommand.
 var CommandNames = []string{
 	"agent.prompt", "agent.steer", "agent.abort", "agent.continue", "agent.accept", "agent.reject",
 	"agent.acceptAll", "agent.rejectAll", "agent.undoLast", "agent.newSession",
 	"agent.showTranscript", "agent.showDiff", "agent.answer",
 }
 
-// ExecuteCommand serves clients that know nothing of agent/*. All commands work on the
-// current session; agent.prompt answers on acceptance, the others when they are done.
+// ExecuteCommand serves clients that do not support agent/*. All commands use the current session.
+// agent.prompt answers when the prompt is accepted, the others when they are done.
 func (s *Features) ExecuteCommand(ctx context.Context, raw []byte) (any, error) {
 	if s.link.Client.Features.IdleChanges {
 		return s.untilApplied(
@@ -44,8 +44,9 @@ func (s *Features) ExecuteCommand(ctx context.Context, raw []byte) (any, error) 
 	return s.runCommand(ctx, raw)
 }
 
-// untilApplied answers, with null, as soon as the editor says that it has made an edit: one that
-// waits for the answer before it tells what it changed would wait for us, and we for it.
+// untilApplied answers, with null, as soon as the editor reports that it has applied an edit. Some
+// editors send the change only after they have received the answer, so waiting for the change would
+// be a deadlock.
 func (s *Features) untilApplied(
 	ctx context.Context,
 	run func(context.Context) (any, error),
@@ -57,7 +58,8 @@ func (s *Features) untilApplied(
 	applied, forget := s.peer.applied()
 	defer forget()
 	ended := make(chan outcome, 1)
-	// Neither the end of the request nor what its answer releases is the command's any more.
+	// From here on, the command no longer depends on the end of the request or on what the response
+	// releases.
 	alone := agentapi.Detached(ctx)
 	alone, cancel := context.WithCancel(alone)
 	stop := context.AfterFunc(s.link.Context(), cancel)
@@ -151,7 +153,7 @@ func (s *Features) sessionCommand(
 
 func textPrompt(text string) wire.Prompt { return wire.Prompt{{Type: "text", Text: text}} }
 
-// promptCommand prompts about the named document, else about the one touched last.
+// promptCommand sends a prompt about the named document, or else about the one used last.
 func (s *Features) promptCommand(ctx context.Context, args commandArgs) (any, error) {
 	uri, span := s.meant(args)
 	if strings.TrimSpace(args.Text) == "" {
@@ -170,7 +172,7 @@ func (s *Features) promptCommand(ctx context.Context, args commandArgs) (any, er
 	return agentapi.Turns{API: s.api}.Prompt(ctx, p)
 }
 
-// steerCommand steers with the text, else with the selected one.
+// steerCommand steers with the given text, or else with the selected text.
 func (s *Features) steerCommand(ctx context.Context, id string, args commandArgs) (any, error) {
 	if strings.TrimSpace(args.Text) == "" {
 		var err error
@@ -187,8 +189,8 @@ func (s *Features) steerCommand(ctx context.Context, id string, args commandArgs
 	)
 }
 
-// meant is the document and range that a command is about: those that it names, else those
-// where the user was seen last. The range is nil where none is known.
+// meant returns the document and range that a command is about: the ones it names, or else those
+// where the user was last seen. The range is nil if none is known.
 func (s *Features) meant(args commandArgs) (uri string, span *workspace.Range) {
 	if args.Range != nil {
 		r := workspaceRangeOf(args.Range)
@@ -203,7 +205,7 @@ func (s *Features) meant(args commandArgs) (uri string, span *workspace.Range) {
 	return uri, span
 }
 
-// lastDocument is the open document where the user was seen last, "" if none is open.
+// lastDocument returns the open document where the user was last seen, or "" if none is open.
 func (s *Features) lastDocument() string {
 	if uri := s.place.document(); uri != "" {
 		if _, _, open := s.core.Workspace.TextAt(uri, &workspace.Range{}); open {
@@ -227,7 +229,7 @@ func wireRangeOf(r *workspace.Range) *wire.Range {
 	return &wire.Range{Start: wire.Position(r.Start), End: wire.Position(r.End)}
 }
 
-// continueCommand runs a turn to its end. Cancelling the request aborts it.
+// continueCommand runs a turn to its end. Cancelling the request aborts the turn.
 func (s *Features) continueCommand(ctx context.Context, id string) (any, error) {
 	r, err := agentapi.Turns{API: s.api}.Continue(ctx, &wire.SessionParams{SessionID: id})
 	if err != nil {
@@ -243,13 +245,13 @@ func (s *Features) continueCommand(ctx context.Context, id string) (any, error) 
 		if l := s.api.Loaded(id); l != nil {
 			_, _ = l.Engine.Abort(
 				agent.AbortRequest{TurnID: r.TurnID},
-			) // it may have ended meanwhile
+			) // the turn may already have ended
 		}
 	}
 	return turn, err
 }
 
-// decideAll decides every pending hunk of the named proposal, else of the current session.
+// decideAll decides every pending hunk of the named proposal, or else of the current session.
 func (s *Features) decideAll(
 	ctx context.Context,
 	action workspace.Action,
@@ -276,11 +278,11 @@ func (s *Features) decideAll(
 	return out, nil
 }
 
-// errNoHunk says that there is nothing to decide.
+// errNoHunk reports that there is nothing to decide.
 var errNoHunk = agentapi.Fail(wire.CodeUnknownProposal, "no hunk is waiting for a decision")
 
-// decideHunk decides the named hunk, else the first pending one at the selection, in the last
-// document, or of the session.
+// decideHunk decides the named hunk, or else the first pending one at the selection, in the last
+// document, or in the session.
 func (s *Features) decideHunk(
 	ctx context.Context,
 	action workspace.Action,
@@ -300,7 +302,7 @@ func (s *Features) decideHunk(
 	return s.decide(ctx, proposal, hunk, action, args.Comment)
 }
 
-// firstWithin is the first hunk that touches a range, else the first of all.
+// firstWithin returns the first hunk that touches a range, or else the first of all.
 func firstWithin(hunks []hunkAt, span *workspace.Range) (proposalID, hunkID string) {
 	for _, h := range hunks {
 		if span != nil && overlap(h.span, *span) {
@@ -338,7 +340,8 @@ func (s *Features) decide(
 	})
 }
 
-// undoLast takes back the session's newest changes that a checkpoint covers and that still stand.
+// undoLast reverts the session's latest changes that are covered by a checkpoint and not yet
+// reverted.
 func (s *Features) undoLast(ctx context.Context, id string) (any, error) {
 	checkpoint := s.undoable(id)
 	if checkpoint == "" {
@@ -355,8 +358,8 @@ func (s *Features) undoLast(ctx context.Context, id string) (any, error) {
 	)
 }
 
-// undoable is the newest checkpoint that can be taken back, "" if there is none. One without files
-// only names what commands changed.
+// undoable returns the latest checkpoint that can be reverted, or "" if there is none. A checkpoint
+// without files only lists what commands have changed.
 func (s *Features) undoable(id string) string {
 	for _, c := range s.core.Workspace.Checkpoints(id) {
 		if !c.Undone && !c.Restore && len(c.Files) > 0 {

@@ -13,25 +13,25 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// aiComment is a comment that speaks to the agent: its text begins or ends with AI! (do it) or
-// AI? (answer it).
+// aiComment is a comment addressed to the agent: its text begins or ends with AI! (do it) or AI?
+// (answer it).
 type aiComment struct {
 	line     uint32
 	text     string
 	question bool
 }
 
-// A comment's text: what follows a comment sign, or a whole line of prose.
+// The text of a comment: what follows a comment marker, or a whole line of prose.
 var commentText = lazyregexp.New(
 	`(?:^|\s)(?://+|#+|--+|;+|%+|/?\*+|<!--|"|')\s*(\S.*)$|^\s*((?i:AI[!?]).*)$`,
 )
 
 var aiMark = lazyregexp.New(`^(?i:AI([!?]))(?:[\s:]|$)|(?:^|\s)(?i:AI([!?]))$`)
 
-// maxComments bounds the comments of one document that count.
+// maxComments limits how many comments of one document are used.
 const maxComments = 50
 
-// aiComments finds the comments of a text that speak to the agent.
+// aiComments returns the comments in a text that are addressed to the agent.
 func aiComments(text string) (out []aiComment) {
 	if !strings.Contains(text, "!") && !strings.Contains(text, "?") {
 		return nil
@@ -74,7 +74,7 @@ func (c aiComment) span() workspace.Range {
 	}
 }
 
-// within keeps the comments on the lines of a range.
+// within returns the comments on the lines of a range.
 func within(comments []aiComment, span workspace.Range) (out []aiComment) {
 	for _, c := range comments {
 		if c.line >= span.Start.Line && c.line <= span.End.Line {
@@ -84,7 +84,7 @@ func within(comments []aiComment, span workspace.Range) (out []aiComment) {
 	return out
 }
 
-// commentPrompt is what the model is told of comments.
+// commentPrompt returns the prompt for a list of comments.
 func commentPrompt(comments []aiComment) string {
 	var do, answer []string
 	for _, c := range comments {
@@ -117,7 +117,8 @@ func commentPrompt(comments []aiComment) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// commentActions offers the comments in a range, and all of the document where it has more.
+// commentActions offers actions for the comments in a range, and for the whole document if it
+// contains more.
 func (s *Features) commentActions(p *DocumentParams) (out []codeAction) {
 	text, _, ok := s.core.Workspace.TextAt(p.TextDocument.URI, nil)
 	if !ok {
@@ -157,13 +158,13 @@ func (s *Features) commentActions(p *DocumentParams) (out []codeAction) {
 	return out
 }
 
-// saved keeps the comments that a save has prompted with already, by document.
+// saved records, by document, the comments for which a save has already sent a prompt.
 type saved struct {
 	mu   sync.Mutex
 	told map[string]map[string]bool
 }
 
-// fresh returns the comments that are new since the last save, and remembers all.
+// fresh returns the comments that are new since the last save, and records all.
 func (t *saved) fresh(uri string, comments []aiComment) (out []aiComment) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -178,8 +179,8 @@ func (t *saved) fresh(uri string, comments []aiComment) (out []aiComment) {
 	return out
 }
 
-// savedComments prompts with the comments of a saved document where the settings want that.
-// It returns at once.
+// savedComments sends a prompt for the comments of a saved document if the settings require that.
+// It returns immediately.
 func (s *Features) savedComments(uri string) {
 	text, _, ok := s.core.Workspace.TextAt(uri, nil)
 	if !ok || s.commentsOn() != "save" {
@@ -204,7 +205,7 @@ func (s *Features) savedComments(uri string) {
 	})
 }
 
-// commentsOn is the setting aiComments in force.
+// commentsOn returns the effective value of the setting aiComments.
 func (s *Features) commentsOn() string {
 	if l := s.api.Loaded(s.api.Current()); l != nil {
 		return l.Config().AIComments
@@ -216,8 +217,8 @@ func (s *Features) commentsOn() string {
 	return config.AIComments
 }
 
-// impliedPrompt is what agent.prompt means without a text: the AI comments of the range or of
-// the document, else the selected text.
+// impliedPrompt returns the prompt of an agent.prompt command without a text: the AI comments of
+// the range or of the document, or else the selected text.
 func (s *Features) impliedPrompt(
 	ctx context.Context,
 	uri string,

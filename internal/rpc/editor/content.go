@@ -18,15 +18,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// Transcripts and both sides of a diff are documents of these schemes where the client has
-// workspace/textDocumentContent, else files in the state directory.
+// The schemes of transcripts and of both sides of a diff. These are documents with such a URI if
+// the client supports workspace/textDocumentContent, otherwise files in the state directory.
 const (
 	schemeSession  = "agent-session"
 	schemeBase     = "agent-base"
 	schemeProposed = "agent-proposed"
 )
 
-// ContentSchemes are the schemes of the documents of ours.
+// ContentSchemes lists the schemes of agent-lsp's own documents.
 var ContentSchemes = []string{schemeSession, schemeBase, schemeProposed}
 
 // ContentParams are the params of workspace/textDocumentContent.
@@ -34,13 +34,13 @@ type ContentParams struct {
 	URI string `json:"uri"`
 }
 
-// ContentResult is its result.
+// ContentResult is the result of workspace/textDocumentContent.
 type ContentResult struct {
 	Text string `json:"text"`
 }
 
-// contentURI names a document: agent-session:/ID.md, agent-proposed:/ID.diff, or
-// agent-base:/ID/N/NAME and agent-proposed:/ID/N/NAME for the N-th file of a proposal.
+// contentURI returns the URI of a document: agent-session:/ID.md, agent-proposed:/ID.diff, or
+// agent-base:/ID/N/NAME and agent-proposed:/ID/N/NAME for file N of a proposal.
 func contentURI(scheme string, parts ...string) string {
 	return (&url.URL{Scheme: scheme, OmitHost: true, Path: "/" + strings.Join(parts, "/")}).String()
 }
@@ -54,7 +54,7 @@ func (s *Features) Content(_ context.Context, p *ContentParams) (ContentResult, 
 	return ContentResult{text}, err
 }
 
-// content is the text of a document of ours.
+// content returns the text of one of agent-lsp's own documents.
 func (s *Features) content(uri string) (string, error) {
 	u, err := url.Parse(uri)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Features) content(uri string) (string, error) {
 	return "", agentapi.Invalid("uri", "%q is not a document of agent-lsp", uri)
 }
 
-// side is one side of the n-th file of a proposal.
+// side returns one diff side of file n of a proposal.
 func (s *Features) side(proposalID, n string, proposed bool) (string, error) {
 	p, _, err := s.core.Workspace.Get(proposalID)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Features) side(proposalID, n string, proposed bool) (string, error) {
 	}
 	before, after, err := s.core.Workspace.Sides(proposalID, p.Files[i].URI)
 	switch {
-	case err != nil: // it was decided meanwhile, and the editor still shows it
+	case err != nil: // it has been decided, and the editor still shows it
 		return fmt.Sprintf("(%v)\n", err), nil
 	case proposed:
 		return string(after), nil
@@ -95,22 +95,22 @@ func (s *Features) side(proposalID, n string, proposed bool) (string, error) {
 	return string(before), nil
 }
 
-// shown is what a command that shows a text answers.
+// shown is the result of a command that shows a text.
 type shown struct {
 	URI   string      `json:"uri"`
 	Shown bool        `json:"shown"`
 	Files []shownFile `json:"files,omitzero"` // of a diff
 }
 
-// shownFile names both sides of a file of a diff, for editors that can compare documents.
+// shownFile names both sides of a file's diff, for editors that can compare documents.
 type shownFile struct {
 	URI      string `json:"uri"`
 	Base     string `json:"base"`
 	Proposed string `json:"proposed"`
 }
 
-// show asks the editor to show a document of ours. The answer names it, so that a client
-// which cannot show it can open it.
+// show asks the editor to show one of agent-lsp's own documents. The result names the document, so
+// that a client that cannot show it can open it.
 func (s *Features) show(ctx context.Context, uri string) (shown, error) {
 	at, err := s.reachable(uri)
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *Features) show(ctx context.Context, uri string) (shown, error) {
 	return out, nil
 }
 
-// readable is a URI as a person reads it.
+// readable converts a URI to the form shown to the user.
 func readable(uri string) string {
 	if u, err := url.Parse(uri); err == nil && u.Scheme == "file" {
 		return filepath.FromSlash(u.Path)
@@ -140,8 +140,8 @@ func readable(uri string) string {
 	return uri
 }
 
-// reachable returns a document's own URI where the client can ask for its text, else that of
-// a file which holds it.
+// reachable returns a document's own URI if the client can request its text, otherwise the URI of a
+// file with the text.
 func (s *Features) reachable(uri string) (string, error) {
 	if s.link.Client.Contents {
 		return uri, nil
@@ -152,7 +152,7 @@ func (s *Features) reachable(uri string) (string, error) {
 // writeView writes a document into the state directory.
 func (s *Features) writeView(uri string) (string, error) {
 	if s.core.ViewDir == "" {
-		return "", errors.New("this agent-lsp was built without a place for views")
+		return "", errors.New("this agent-lsp was built without a folder for views")
 	}
 	text, err := s.content(uri)
 	if err != nil {
@@ -168,7 +168,8 @@ func (s *Features) writeView(uri string) (string, error) {
 	return agentapi.PathToURI(name), nil
 }
 
-// viewName is the file name of a document of ours; it ends as the document's does.
+// viewName returns the file name of one of agent-lsp's own documents, with the document's
+// extension.
 func viewName(uri string) string {
 	u, err := url.Parse(uri)
 	if err != nil {
@@ -196,7 +197,7 @@ func (s *Features) showTranscript(ctx context.Context, id string) (any, error) {
 	return s.show(ctx, contentURI(schemeSession, id+".md"))
 }
 
-// showDiff opens the diff of the named proposal, else of the first pending one.
+// showDiff opens the diff of the named proposal, or else of the first pending one.
 func (s *Features) showDiff(ctx context.Context, args commandArgs) (any, error) {
 	id := args.ProposalID
 	if id == "" {
@@ -224,8 +225,8 @@ func (s *Features) showDiff(ctx context.Context, args commandArgs) (any, error) 
 	return out, err
 }
 
-// openDiff has the editor's plugin open its own view, where there is one, else shows the unified
-// diff.
+// openDiff makes the editor's plugin open its own diff view, if it has one, or else shows the
+// unified diff.
 func (s *Features) openDiff(ctx context.Context, p workspace.Proposal) (shown, error) {
 	if len(p.Files) > 0 {
 		opened, err := s.peer.showDiff(
@@ -239,8 +240,8 @@ func (s *Features) openDiff(ctx context.Context, p workspace.Proposal) (shown, e
 	return s.show(ctx, contentURI(schemeProposed, p.ID+".diff"))
 }
 
-// views keeps what the editor shows of ours up to date. What changed is told by one goroutine
-// that lives while there is something.
+// views keeps agent-lsp's documents in the editor up to date. One goroutine reports the changes; it
+// ends when there is nothing left to report.
 type views struct {
 	s *Features
 
@@ -250,7 +251,7 @@ type views struct {
 	running bool
 }
 
-// maxViews bounds the documents that are kept up to date.
+// maxViews limits how many documents are kept up to date.
 const maxViews = 100
 
 func (v *views) showing(uri string) {

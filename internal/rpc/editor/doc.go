@@ -1,7 +1,7 @@
-// Package editor is what an editor gets beyond agent/*.
+// Package editor implements what an editor gets in addition to agent/*.
 //
-// Peer is the client as the engine, the workspace and the policy see it: it asks the editor to
-// apply edits, and the user to answer questions, by agent/* or by plain messages. Features answers
-// the requests of LSP that have to do with the agent: code lenses, code actions, commands,
-// documents of our own, progress and hints. Both talk to one client, over its conn.Link.
+// Peer represents the client for the engine, the workspace and the policy: it asks the editor to
+// apply edits, and the user to answer questions, with agent/* requests or plain messages. Features
+// answers the LSP requests that concern the agent: code lenses, code actions, commands, agent-lsp's
+// own documents, progress and hints. Both serve one client, over its conn.Link.
 package editor

@@ -10,9 +10,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// Features answers LSP's requests about the agent for one client. Its methods may be called from
-// any goroutine once Join has returned; those named Did... are called in the order of the wire and
-// do not block.
+// Features answers LSP requests about the agent for one client. Its methods may be called from any
+// goroutine once Join has returned. The methods named Did... are called in the order of the
+// notifications on the wire and do not block.
 type Features struct {
 	link  *conn.Link
 	api   *agentapi.API
@@ -27,8 +27,8 @@ type Features struct {
 	saved    saved
 }
 
-// New returns the features of a client. abort answers agent/abort, which the command agent.abort is
-// a short form of.
+// New returns the features of a client. abort implements agent/abort; the command agent.abort is
+// its short form.
 func New(
 	link *conn.Link,
 	api *agentapi.API,
@@ -43,8 +43,8 @@ func New(
 	return s
 }
 
-// Join gives the features what they answer from, before any of their other methods is called. The
-// returned functions end what the host does for them.
+// Join sets the core that the features use. It is called before their other methods. The returned
+// functions stop what the host does for the features.
 func (s *Features) Join(core *agentapi.Core) (detach []func()) {
 	s.core = core
 	detach = append(detach, core.Host.Questions().Attach(s.peer))
@@ -62,25 +62,25 @@ func (s *Features) Join(core *agentapi.Core) (detach []func()) {
 	return detach
 }
 
-// DidOpen takes note of a document that the user has opened.
+// DidOpen records that the user has opened a document.
 func (s *Features) DidOpen(uri string) {
 	s.place.touched(uri)
 	s.hints.mark(true, uri) // it may have hunks from before
 }
 
-// DidChange takes note of a document that has changed. Its hints may have moved.
+// DidChange records that a document has changed. Its hints may have moved.
 func (s *Features) DidChange(uri string) {
 	s.place.touched(uri)
 	s.hints.mark(false, uri)
 }
 
-// DidSave prompts with the AI comments of a document where the settings want that.
+// DidSave sends a prompt for the AI comments of a document if the settings require that.
 func (s *Features) DidSave(uri string) { s.savedComments(uri) }
 
 // DidClose forgets a document.
 func (s *Features) DidClose(uri string) { s.place.closed(uri) }
 
-// DidRename takes the hints of a document away that has another name now.
+// DidRename removes the hints of a document that has been renamed.
 func (s *Features) DidRename(uri string) { s.hints.mark(false, uri) }
 
 var _ host.Editor = (*Peer)(nil)

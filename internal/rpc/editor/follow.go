@@ -8,16 +8,16 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// follower has an editor that claims agent/editor/reveal show the places that tools look at, where
-// the session's settings ask for that. An editor that is slow is shown the newest place only.
+// follower makes an editor that claims agent/editor/reveal show the locations that tools use, if
+// the session's settings ask for that. A slow editor is only shown the latest location.
 type follower struct {
 	s *Features
 
 	mu    sync.Mutex
-	item  string // what was looked at last, and where
+	item  string // the last item and location shown
 	last  wire.Location
-	next  *followed // nil: none waits
-	shows bool      // the goroutine that asks runs
+	next  *followed // nil: nothing is waiting
+	shows bool      // the goroutine that asks the editor is running
 }
 
 type followed struct {
@@ -25,11 +25,11 @@ type followed struct {
 	params    wire.EditorRevealParams
 }
 
-// watch is told of every event when it is delivered. It never blocks.
+// watch is called with every event when it is delivered. It never blocks.
 func (f *follower) watch(sessionID string, e agent.Event) {
 	it := itemOf(e)
 	if it == nil || it.Call == nil || len(it.Call.Locations) == 0 ||
-		it.ParentID != "" { // sub-agents work beside each other
+		it.ParentID != "" { // sub-agents run concurrently
 		return
 	}
 	at := agentapi.ItemTo(*it).Locations[0]
@@ -46,7 +46,7 @@ func (f *follower) watch(sessionID string, e agent.Event) {
 	}
 }
 
-// itemOf is the item that an event is about, or nil.
+// itemOf returns the item of an event, or nil.
 func itemOf(e agent.Event) *agent.Item {
 	switch e := e.(type) {
 	case agent.ItemStarted:
@@ -59,7 +59,7 @@ func itemOf(e agent.Event) *agent.Item {
 	return nil
 }
 
-// show asks the editor for one place after the other, until none waits.
+// show asks the editor to show one location after another until none is waiting.
 func (f *follower) show() {
 	for p := f.take(); p != nil; p = f.take() {
 		if l := f.s.api.Loaded(p.sessionID); l == nil || !l.Config().Follow {

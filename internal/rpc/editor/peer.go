@@ -17,25 +17,25 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// maxReply bounds what is read of a reply's text.
+// maxReply limits how much of a reply's text is read.
 const maxReply = 64 << 10
 
-// Peer is the client as the other parts see it. Its methods may be called from any
-// goroutine; those that ask return when the client has answered or ctx has ended, and leave
-// the client a $/cancelRequest then. Nothing of it blocks reading.
+// Peer represents the client for the other components. Its methods may be called from any
+// goroutine. Methods that ask return when the client has answered or ctx has ended; in the second
+// case they send the client a $/cancelRequest. No method blocks reading.
 type Peer struct {
 	link *conn.Link
 	api  *agentapi.API
 
 	mu      sync.Mutex
-	pending map[string]*asking // questions for a person, by request id
+	pending map[string]*asking // questions for the user, by request ID
 	order   []string
-	waiting map[chan struct{}]bool // closed at the next reply to workspace/applyEdit
+	waiting map[chan struct{}]bool // closed at the next response to workspace/applyEdit
 }
 
 var _ host.Editor = (*Peer)(nil)
 
-// NewPeer returns the client of a connection.
+// NewPeer returns the peer of a connection.
 func NewPeer(link *conn.Link, api *agentapi.API) *Peer {
 	return &Peer{
 		link: link, api: api,
@@ -43,7 +43,7 @@ func NewPeer(link *conn.Link, api *agentapi.API) *Peer {
 	}
 }
 
-// Features says what the client's workspace/applyEdit can do.
+// Features returns what the client's workspace/applyEdit supports.
 func (p *Peer) Features() workspace.ClientFeatures { return p.link.Client.Features }
 
 // ApplyEdit asks the editor to change its buffers.
@@ -65,8 +65,8 @@ func (p *Peer) ApplyEdit(
 	return workspace.ApplyReply{Applied: reply.Applied, FailureReason: reply.FailureReason}, nil
 }
 
-// applied returns a channel that is closed when the editor answers its next edit; forget gives
-// it up.
+// applied returns a channel that is closed when the editor answers its next edit. forget releases
+// the channel.
 func (p *Peer) applied() (done <-chan struct{}, forget func()) {
 	ch := make(chan struct{})
 	p.mu.Lock()
@@ -88,7 +88,7 @@ func (p *Peer) tellApplied() {
 	clear(p.waiting)
 }
 
-// editTo writes an edit as documentChanges, or as changes for a client that has only these.
+// editTo encodes an edit as documentChanges, or as changes for a client that supports only those.
 func editTo(e workspace.WorkspaceEdit, f workspace.ClientFeatures) map[string]any {
 	if !f.DocumentChanges && len(e.Files) == 0 {
 		changes := map[string]any{}
@@ -193,7 +193,7 @@ func (p *Peer) Save(ctx context.Context, uris []string) (failed []string, offere
 	return result.Failed, true, err
 }
 
-// reveal shows a place without taking the focus.
+// reveal shows a location without taking the focus.
 func (p *Peer) reveal(ctx context.Context, params wire.EditorRevealParams) (bool, error) {
 	if !p.link.Client.Claims.Editor.Reveal {
 		return false, host.ErrUnsupported
@@ -234,15 +234,15 @@ func (p *Peer) Open(ctx context.Context, uri string) error {
 // Notice implements host.Editor.
 func (p *Peer) Notice(level, text string) {
 	if l := p.api.Loaded(p.api.Current()); l != nil {
-		// A notice may come from within an event of the session; the engine must not be called
-		// then.
+		// A notice may be sent from an event handler of the session, which must not call the
+		// engine.
 		p.link.Go("showing a notice", func() { l.Engine.Notice(level, text) })
 		return
 	}
 	p.link.Message(conn.MessageType(level), text)
 }
 
-// drop removes a question from those that wait.
+// drop removes a pending question.
 func (p *Peer) drop(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,10 +11,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// This file shows pending hunks to editors that know nothing of agent/*: as code lenses and as
-// Hint diagnostics.
+// This file shows pending hunks in editors that do not support agent/*, as code lenses and as Hint
+// diagnostics.
 
-// DocumentParams names a document and, of a code action, what is asked about it.
+// DocumentParams names a document. For code actions it also contains the range and the context.
 type DocumentParams struct {
 	TextDocument struct {
 		URI string `json:"uri"`
@@ -34,7 +34,7 @@ type hunkAt struct {
 	old, new           string
 }
 
-// pendingHunks are the pending hunks of a document, in the order of their proposals.
+// pendingHunks returns the pending hunks of a document, in the order of their proposals.
 func (s *Features) pendingHunks(uri string) []hunkAt {
 	var out []hunkAt
 	for _, p := range s.core.Workspace.PendingAt(uri) {
@@ -53,7 +53,7 @@ func (s *Features) pendingHunks(uri string) []hunkAt {
 type Command struct {
 	Title     string `json:"title"`
 	Command   string `json:"command"`
-	Arguments []any  `json:"arguments"` // always there: Vim's ALE needs it
+	Arguments []any  `json:"arguments"` // always present: Vim's ALE needs it
 }
 
 func (h hunkAt) command(title, name string) Command {
@@ -88,7 +88,7 @@ func (s *Features) CodeLenses(_ context.Context, p *DocumentParams) ([]CodeLens,
 	return lenses, nil
 }
 
-// stat counts the lines of a hunk.
+// stat returns the added and removed lines of a hunk.
 func (h hunkAt) stat() string { return fmt.Sprintf("+%d -%d", lines(h.new), lines(h.old)) }
 
 func lines(text string) int {
@@ -109,18 +109,18 @@ func before(a, b workspace.Position) bool {
 	return a.Line < b.Line || a.Line == b.Line && a.Character < b.Character
 }
 
-// diagnosticSource marks our own diagnostics.
+// diagnosticSource marks the diagnostics of agent-lsp.
 const diagnosticSource = "agent-lsp"
 
-// hints publishes pending hunks as Hint diagnostics, so that an editor's "next diagnostic"
-// walks them. What changed is published by one goroutine that lives while there is something.
+// hints publishes pending hunks as Hint diagnostics, so that an editor's "next diagnostic" command
+// visits them. One goroutine publishes the changes; it ends when there is nothing left to publish.
 type hints struct {
 	s *Features
 
 	mu      sync.Mutex
 	enabled bool
-	refresh bool            // the client re-asks for lenses when told
-	shown   map[string]bool // documents that have hints
+	refresh bool            // the client requests lenses again when asked to
+	shown   map[string]bool // documents with hints
 	dirty   map[string]bool
 	running bool
 }
@@ -134,7 +134,8 @@ func (h *hints) proposalChanged(p workspace.Proposal) {
 	h.mark(true, uris...)
 }
 
-// mark marks documents: always, or if they have hints, which may have moved.
+// mark marks documents as changed. Unless always is set, it marks only documents with hints, which
+// may have moved.
 func (h *hints) mark(always bool, uris ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -172,7 +173,7 @@ func (h *hints) publish() {
 				conn.MethodRefreshLenses,
 				nil,
 				nil,
-			) // a client that cannot keeps its lenses
+			) // other clients keep their lenses
 		}
 	}
 }

@@ -15,12 +15,13 @@ import (
 
 var _ host.Asker = (*Peer)(nil)
 
-// Separately says that the client shows each permission by itself.
+// Separately reports whether the client shows each permission on its own.
 func (p *Peer) Separately() bool { return p.link.Client.Claims.Permission }
 
-// Ask shows questions to the user: a permission by agent/requestPermission where the client claims
-// that, else all of them, which are of one moment, folded into one window/showMessageRequest.
-// A reply that is null, of the wrong shape or names no option is a refusal.
+// Ask shows questions to the user. If the client claims agent/requestPermission, it is used for
+// each permission. Otherwise all questions, which were asked together, are combined in one
+// window/showMessageRequest. A reply that is null, has the wrong type or names no option is a
+// refusal.
 func (p *Peer) Ask(questions []*host.Open) {
 	if questions[0].Question != nil {
 		p.askQuestion(questions[0])
@@ -41,7 +42,7 @@ func (p *Peer) Ask(questions []*host.Open) {
 	wg.Wait()
 }
 
-// askOne sends one agent/requestPermission. It reports whether the client knows it.
+// askOne sends one agent/requestPermission. It reports whether the client supports the request.
 func (p *Peer) askOne(o *host.Open) (known bool) {
 	q := o.Permission
 	raw, err := p.ask(o.Context(), &asking{
@@ -59,7 +60,7 @@ func (p *Peer) askOne(o *host.Open) (known bool) {
 	return true
 }
 
-// replyFrom reads an answer; whatever names no option is a refusal.
+// replyFrom decodes an answer. An answer that names no option is a refusal.
 func replyFrom(raw []byte, options []policy.Option) policy.Reply {
 	o := conn.ObjectFrom(raw)
 	id := o.String("optionId")
@@ -71,8 +72,8 @@ func replyFrom(raw []byte, options []policy.Option) policy.Reply {
 	return policy.Reply{Cancelled: true, Feedback: clip(o.String("feedback"))}
 }
 
-// askFolded asks about all questions by one message, and about each by its own where the user wants
-// that.
+// askFolded asks about all questions with one message or, if the user chooses so, with one message
+// each.
 func (p *Peer) askFolded(questions []*host.Open) {
 	ctx, done := untilAllEnd(questions)
 	defer done()
@@ -84,7 +85,7 @@ func (p *Peer) askFolded(questions []*host.Open) {
 		case err != nil:
 			p.failed(o, err)
 		case title == eachTitle && len(questions) > 1:
-			if o.Context().Err() == nil { // the answer to another may have settled it
+			if o.Context().Err() == nil { // the answer to another question may have resolved it
 				p.askFolded([]*host.Open{o})
 			}
 		default:
@@ -93,7 +94,7 @@ func (p *Peer) askFolded(questions []*host.Open) {
 	}
 }
 
-// untilAllEnd returns a context that ends when no question needs an answer.
+// untilAllEnd returns a context that ends when no question needs an answer any longer.
 func untilAllEnd(questions []*host.Open) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var left atomic.Int64
@@ -116,8 +117,8 @@ func permissionsOf(questions []*host.Open) []policy.Question {
 	return out
 }
 
-// foldedMessage says what is asked. One question offers its own options; of several only
-// the kinds that all have are offered, each for all of them.
+// foldedMessage returns the text and the buttons. A single question offers its own options. Several
+// questions offer only the kinds of options that all of them have, each for all of them.
 func foldedMessage(questions []policy.Question) (text string, titles []string) {
 	var texts []string
 	for _, q := range questions {
@@ -134,10 +135,10 @@ func foldedMessage(questions []policy.Question) (text string, titles []string) {
 	return strings.Join(texts, "\n\n"), titles
 }
 
-// eachTitle is the button of a folded message by which each question is asked by itself.
+// eachTitle is the button of a combined message for asking each question separately.
 const eachTitle = "Allow one by one"
 
-// permissionText is the whole question. Its title has the exact command.
+// permissionText returns the whole question. Its title contains the exact command.
 func permissionText(q policy.Question) string {
 	lines := []string{q.Title}
 	if q.Subject.Command == "" {
@@ -155,8 +156,8 @@ func permissionText(q policy.Question) string {
 	return strings.Join(lines, "\n")
 }
 
-// inAll reports whether every question has an option of the same kind, which leads to the same
-// side of the sandbox.
+// inAll reports whether every question has an option of the same kind that runs the command on the
+// same side of the sandbox.
 func inAll(questions []policy.Question, want policy.Option) bool {
 	for _, q := range questions {
 		found := false
@@ -170,7 +171,7 @@ func inAll(questions []policy.Question, want policy.Option) bool {
 	return true
 }
 
-// optionTitle is what stands on the button; it begins with Allow or Reject.
+// optionTitle returns the text of the button. It begins with Allow or Reject.
 func optionTitle(o policy.Option, several bool) string {
 	all := ""
 	if several {
@@ -192,7 +193,7 @@ func optionTitle(o policy.Option, several bool) string {
 	return "Reject" + all
 }
 
-// chosen finds the option of the pressed button; no button is a refusal.
+// chosen returns the option of the pressed button. No button is a refusal.
 func chosen(options []policy.Option, title string) policy.Reply {
 	for _, o := range options {
 		if title != "" && (optionTitle(o, false) == title || optionTitle(o, true) == title) {

@@ -6,24 +6,24 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// place is where the user was seen last: the document and range of the last code action
-// request or command. LSP tells of no cursor, so it is what commands without arguments mean.
+// place is where the user was last seen: the document and range of the last code action request or
+// command. LSP does not report the cursor, so commands without arguments use this place.
 type place struct {
 	mu    sync.Mutex
 	uri   string
 	span  workspace.Range
-	known bool // span is
+	known bool // whether span is known
 }
 
-// seen takes note of a range.
+// seen records a range.
 func (p *place) seen(uri string, span workspace.Range) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.uri, p.span, p.known = uri, span, true
 }
 
-// touched takes note of a document that was opened or changed. Its range is kept: typing at
-// the cursor leaves it about there.
+// touched records a document that was opened or changed. It keeps the range, because typing does
+// not move the cursor far.
 func (p *place) touched(uri string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,7 +41,7 @@ func (p *place) closed(uri string) {
 	}
 }
 
-// at returns the range of a document, nil where none is known.
+// at returns the last range in a document, or nil if none is known.
 func (p *place) at(uri string) *workspace.Range {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,7 +52,7 @@ func (p *place) at(uri string) *workspace.Range {
 	return &span
 }
 
-// document returns the last document, "" where none is known.
+// document returns the last document, or "" if none is known.
 func (p *place) document() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,10 +9,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
 )
 
-// This file is what a client gets that knows nothing of agent/*, beside progress, hints,
-// lenses and code actions: notices, and the end of a turn.
+// This file implements what a client that does not support agent/* gets in addition to progress,
+// hints, lenses and code actions: notices, and the end of a turn.
 
-// watchPlain is told of every event when it is delivered. It never blocks.
+// watchPlain is called with every event when it is delivered. It never blocks.
 func (s *Features) watchPlain(sessionID string, e agent.Event) {
 	s.progress.watch(sessionID, e)
 	switch e := e.(type) {
@@ -25,7 +25,8 @@ func (s *Features) watchPlain(sessionID string, e agent.Event) {
 	}
 }
 
-// tellEnd shows how a turn ended: one message a turn. An abort was the user's own.
+// tellEnd shows how a turn ended, with one message per turn. It shows nothing for an abort, because
+// the user asked for it.
 func (s *Features) tellEnd(t *agent.Turn, answer string) {
 	switch {
 	case !s.link.Plain() || t.Status == agent.TurnStatusAborted:
@@ -40,11 +41,11 @@ func (s *Features) tellEnd(t *agent.Turn, answer string) {
 }
 
 const (
-	// maxToast bounds the characters of a message that an editor may show in one line.
+	// maxToast limits the characters of a message that an editor may show on one line.
 	maxToast = 120
 )
 
-// firstLine is the beginning of a text, of at most so many characters.
+// firstLine returns the beginning of a text, at most atMost characters long.
 func firstLine(text string, atMost int) string {
 	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if r := []rune(line); len(r) > atMost {
@@ -56,7 +57,7 @@ func firstLine(text string, atMost int) string {
 	return line
 }
 
-// answerCommand answers an open question of window/showMessageRequest by a command, for editors
+// answerCommand answers an open question of window/showMessageRequest with a command, for editors
 // that do not show such questions.
 func (s *Features) answerCommand(_ context.Context, args commandArgs) (any, error) {
 	return nil, s.peer.answerMessage(args.RequestID, args.Text)

@@ -8,11 +8,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
 )
 
-// progressBacklog is how many reports may wait for the client; more are dropped.
+// progressBacklog is how many reports may wait for the client. Further ones are dropped.
 const progressBacklog = 32
 
-// progress shows a running turn to a client that knows nothing of agent/*: one $/progress
-// with a cancel button per turn.
+// progress shows running turns to a client that does not support agent/*: one $/progress with a
+// cancel button per turn.
 type progress struct {
 	s *Features
 
@@ -20,16 +20,16 @@ type progress struct {
 	turns map[string]*turnProgress // by token
 }
 
-// waitsForYou begins the report of an edit that waits for its user.
+// waitsForYou begins the report of an edit that waits for the user.
 const waitsForYou = "waits for your decision: "
 
 type turnProgress struct {
 	sessionID, turnID, token string
 	reports                  chan string
-	last                     string // the last answer's beginning
+	last                     string // the beginning of the last answer
 }
 
-// watch is told of every event when it is delivered. It never blocks.
+// watch is called with every event when it is delivered. It never blocks.
 func (p *progress) watch(sessionID string, e agent.Event) {
 	switch e := e.(type) {
 	case agent.TurnStarted:
@@ -75,7 +75,7 @@ func (p *progress) report(turnID string, it agent.Item) {
 	if t := p.turns[tokenOf(turnID)]; t != nil {
 		select {
 		case t.reports <- label:
-		default: // the client is slow; a later report says more
+		default: // the client is slow; a later report contains more
 		}
 	}
 }
@@ -99,7 +99,7 @@ func (p *progress) end(turn *agent.Turn) {
 	}
 }
 
-// show runs for as long as the turn does.
+// show runs as long as the turn.
 func (p *progress) show(t *turnProgress) {
 	if !p.s.link.Client.Progress {
 		p.log(t)
@@ -112,7 +112,7 @@ func (p *progress) show(t *turnProgress) {
 		nil,
 	)
 	if err != nil {
-		return // the client wants none; its reports are dropped
+		return // the client refused the progress; its reports are dropped
 	}
 	tell := func(value map[string]any) {
 		p.s.link.Notify(conn.MethodProgress, map[string]any{"token": t.token, "value": value})
@@ -142,8 +142,8 @@ func (p *progress) show(t *turnProgress) {
 	tell(end)
 }
 
-// log writes the reports into the log of a client that shows no progress; what waits for the
-// user is a message.
+// log writes the reports to the log of a client that shows no progress. If the turn waits for the
+// user, it shows a message.
 func (p *progress) log(t *turnProgress) {
 	for {
 		select {
@@ -162,7 +162,7 @@ func (p *progress) log(t *turnProgress) {
 	}
 }
 
-// cancel is the button: it aborts the turn.
+// cancel handles the cancel button: it aborts the turn.
 func (p *progress) cancel(token string) {
 	p.mu.Lock()
 	t := p.turns[token]
@@ -171,7 +171,8 @@ func (p *progress) cancel(token string) {
 		return
 	}
 	if l := p.s.api.Loaded(t.sessionID); l != nil {
-		_, _ = l.Engine.Abort(agent.AbortRequest{TurnID: t.turnID}) // it may have ended meanwhile
+		// the turn may already have ended
+		_, _ = l.Engine.Abort(agent.AbortRequest{TurnID: t.turnID})
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"sort"
 )
 
-// workspaceEdit is the part of LSP's WorkspaceEdit that an editor understands.
+// workspaceEdit is the part of LSP's WorkspaceEdit that the fake editor supports.
 type workspaceEdit struct {
 	Changes         map[string][]TextEdit `json:"changes"`
 	DocumentChanges []documentChange      `json:"documentChanges"`
@@ -26,7 +26,7 @@ type documentChange struct {
 	Edits []TextEdit `json:"edits"`
 }
 
-// applyReaction carries out a workspace/applyEdit as Behave says. It is called under the lock.
+// applyReaction applies a workspace/applyEdit as Behave specifies. The caller holds the lock.
 func (e *Editor) applyReaction(m *Message) func() {
 	var p struct {
 		Edit workspaceEdit `json:"edit"`
@@ -43,7 +43,8 @@ func (e *Editor) applyReaction(m *Message) func() {
 		return func() { yes(); _ = e.apply(p.Edit) }
 	case "refuse":
 		return func() {
-			_ = e.Reply(m, json.RawMessage(`{"applied":false,"failureReason":"the user's settings forbid it"}`))
+			_ = e.Reply(m, json.RawMessage(
+				`{"applied":false,"failureReason":"the user's settings forbid it"}`))
 		}
 	case "other":
 		return func() { _ = e.apply(withExtraSpace(p.Edit, e)); yes() }
@@ -78,8 +79,8 @@ func (e *Editor) applyAndAnswer(m *Message, edit workspaceEdit) {
 	_ = e.Reply(m, json.RawMessage(`{"applied":true}`))
 }
 
-// apply changes buffers and files. A document with a version that is not the buffer's is refused
-// before anything changes, as LSP asks.
+// apply changes buffers and files. If a document's version is not the buffer's, the edit is refused
+// before anything changes, as LSP requires.
 func (e *Editor) apply(edit workspaceEdit) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -127,8 +128,8 @@ func (e *Editor) applyOne(d documentChange) error {
 	return e.editDocument(d.TextDocument.URI, d.Edits)
 }
 
-// editDocument changes an open buffer; a document that is not open is opened hidden and left
-// unsaved, as real editors do, so that a test sees that the daemon should not have asked.
+// editDocument changes an open buffer. It opens a closed document hidden and leaves it unsaved, as
+// real editors do, so that a test sees that the daemon should not have asked.
 func (e *Editor) editDocument(uri string, edits []TextEdit) error {
 	b := e.buffers[uri]
 	if b == nil {
@@ -151,7 +152,7 @@ func (e *Editor) editDocument(uri string, edits []TextEdit) error {
 		*b = before
 		return err
 	}
-	// From the end, so that each change's range holds in the text after those before it.
+	// Start from the end, so that each change leaves the ranges of the remaining ones valid.
 	order := append([]TextEdit(nil), edits...)
 	sort.SliceStable(order, func(i, j int) bool {
 		return after(order[i].Range.Start,
@@ -168,7 +169,7 @@ func after(a, b Position) bool {
 	return a.Line > b.Line || a.Line == b.Line && a.Character > b.Character
 }
 
-// withExtraSpace is the edit with one more space at the end of each document.
+// withExtraSpace returns the edit with an additional space at the end of each document.
 func withExtraSpace(edit workspaceEdit, e *Editor) workspaceEdit {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// Position and Range are LSP positions; Character counts in the negotiated encoding.
+// Position and Range are LSP positions. Character counts in the negotiated encoding.
 type Position struct {
 	Line      int `json:"line"`
 	Character int `json:"character"`
 }
 
-// Range is half open.
+// Range is half-open.
 type Range struct {
 	Start Position `json:"start"`
 	End   Position `json:"end"`
@@ -25,8 +25,8 @@ type TextEdit struct {
 	NewText string `json:"newText"`
 }
 
-// Buffer is a document of the fake editor. Its arithmetic is naive on purpose: it walks
-// the text from the start for every position.
+// Buffer is a document of the fake editor. Its arithmetic is deliberately naive: it walks the text
+// from the start for every position.
 type Buffer struct {
 	URI      string
 	Language string
@@ -35,7 +35,8 @@ type Buffer struct {
 	UTF8     bool // positions count bytes, not UTF-16 units
 }
 
-// Offset turns a position into a byte offset; past the end of a line it is the line's end.
+// Offset converts a position to a byte offset. A position past the end of a line means the end of
+// the line.
 func (b *Buffer) Offset(p Position) (int, error) {
 	line, off := 0, 0
 	for line < p.Line {
@@ -68,7 +69,7 @@ func (b *Buffer) Offset(p Position) (int, error) {
 	return off, nil
 }
 
-// PositionAt turns a byte offset into a position.
+// PositionAt converts a byte offset to a position.
 func (b *Buffer) PositionAt(off int) Position {
 	var p Position
 	for i := 0; i < off; {
@@ -90,7 +91,7 @@ func (b *Buffer) PositionAt(off int) Position {
 	return p
 }
 
-// Apply makes all edits at once, against the text as it stands, as LSP defines it.
+// Apply applies all edits at the same time, against the current text, as LSP specifies.
 func (b *Buffer) Apply(edits []TextEdit) error {
 	type span struct{ start, end, order int }
 	spans := make([]span, len(edits))

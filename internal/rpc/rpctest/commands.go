@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// commands are the lines of a script: a name and the rest of the line.
+// commands lists the commands of a script. Each line is a name and its arguments.
 var commands map[string]func(r *runner, rest string) error
 
 func init() {
@@ -50,8 +50,8 @@ func (r *runner) uri(name string) string {
 	return URIOf(filepath.Join(r.ws, filepath.FromSlash(name)))
 }
 
-// open FILE [section] opens a file in the editor with its text on disk, or with the text of a
-// want/ section (so the buffer is unsaved from the start).
+// open FILE [section] opens a file in the editor with its text on disk, or with the text of a want/
+// section, so that the buffer is unsaved from the start.
 func cmdOpen(r *runner, rest string) error {
 	f := strings.Fields(rest)
 	uri := r.uri(f[0])
@@ -117,7 +117,7 @@ func cmdRemove(r *runner, rest string) error {
 	return os.RemoveAll(filepath.Join(r.ws, filepath.FromSlash(rest)))
 }
 
-// text is a quoted string or the name of a want/ section.
+// text returns the value of a quoted string or the content of a want/ section.
 func (r *runner) text(s string) ([]byte, error) {
 	if strings.HasPrefix(s, `"`) {
 		u, err := strconv.Unquote(s)
@@ -158,7 +158,7 @@ func (r *runner) say(method, rest string) error {
 
 func (r *runner) keepIDs() error {
 	if r.answer.Error != nil {
-		return nil // for `error` to look at
+		return nil // for `error` to check
 	}
 	var ids struct{ SessionID, TurnID, MessageID string }
 	if err := json.Unmarshal(r.answer.Result, &ids); err != nil {
@@ -201,7 +201,7 @@ func cmdWait(r *runner, rest string) error {
 	return cmdAnswer(r, rest)
 }
 
-// done [STATUS] expects the end of a turn, completed unless another status is named.
+// done [STATUS] expects the end of a turn with that status, by default completed.
 func cmdDone(r *runner, rest string) error {
 	if rest == "" {
 		rest = "completed"
@@ -209,7 +209,7 @@ func cmdDone(r *runner, rest string) error {
 	return cmdExpect(r, fmt.Sprintf(`agent/turn/completed {"turn":{"status":%q}}`, rest))
 }
 
-// request METHOD [params] sends a request and waits for its answer; answer and error look at it.
+// request METHOD [params] sends a request and waits for its response; answer and error check it.
 func cmdRequest(r *runner, rest string) error {
 	method, params, err := methodAnd(rest)
 	if err != nil {
@@ -221,7 +221,7 @@ func cmdRequest(r *runner, rest string) error {
 	return r.keepNew(method)
 }
 
-// keepNew keeps the ids of requests that make sessions.
+// keepNew records the IDs from requests that create sessions.
 func (r *runner) keepNew(method string) error {
 	switch method {
 	case "agent/session/new", "agent/session/fork", "agent/session/import", "agent/continue":
@@ -230,7 +230,7 @@ func (r *runner) keepNew(method string) error {
 	return nil
 }
 
-// send METHOD [params] sends a request without waiting; its answer is expected by `answered`.
+// send METHOD [params] sends a request without waiting. `answered` expects its response.
 func cmdSend(r *runner, rest string) error {
 	method, params, err := methodAnd(rest)
 	if err != nil {
@@ -250,7 +250,7 @@ func cmdNotify(r *runner, rest string) error {
 	return r.ed.Notify(method, params)
 }
 
-// Raw "bytes" writes bytes to the daemon as they are.
+// raw "bytes" writes bytes to the daemon unchanged.
 func cmdRaw(r *runner, rest string) error {
 	text, err := strconv.Unquote(rest)
 	if err != nil {
@@ -287,7 +287,7 @@ func cmdReplyError(r *runner, rest string) error {
 	return r.ed.replyError(r.last, n, text)
 }
 
-// auto METHOD JSON answers every such request from now on; once METHOD JSON the next one.
+// auto METHOD JSON answers every such request from now on. once METHOD JSON answers the next one.
 func cmdAuto(r *runner, rest string) error {
 	method, body, _ := strings.Cut(rest, " ")
 	r.ed.Auto(method, json.RawMessage(body))
@@ -308,7 +308,7 @@ func cmdSet(r *runner, rest string) error {
 	return nil
 }
 
-// restart ends the daemon as an editor does and starts another with the same home.
+// restart ends the daemon as an editor does and starts another one with the same home.
 func cmdRestart(r *runner, _ string) error {
 	buffers := r.ed.buffers
 	r.past = append(r.past, Story(r.ed.Log(0), r.ws))
@@ -320,7 +320,7 @@ func cmdRestart(r *runner, _ string) error {
 	return r.reopen(buffers)
 }
 
-// kill kills the daemon at once and starts another.
+// kill kills the daemon immediately and starts another one.
 func cmdKill(r *runner, _ string) error {
 	if r.daemon.Kill == nil {
 		return errors.New("this daemon cannot be killed")
@@ -346,7 +346,7 @@ func (r *runner) reopen(buffers map[string]*Buffer) error {
 	return nil
 }
 
-// hangup [CODE] closes the daemon's stdin and wants it to end.
+// hangup [CODE] closes the daemon's stdin and expects it to exit.
 func cmdHangup(r *runner, rest string) error {
 	if err := r.ed.CloseStdin(); err != nil {
 		return err

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestEveryCommandIsDocumented holds the table of the scripts' README against the commands there
-// are.
+// TestEveryCommandIsDocumented compares the table in the scripts' README with the existing
+// commands.
 func TestEveryCommandIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../../testdata/session/README.md")
 	if err != nil {

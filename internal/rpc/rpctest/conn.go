@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// Message is one JSON-RPC message as it stood on the wire.
+// Message is one JSON-RPC message as it was sent.
 type Message struct {
 	ID     json.RawMessage `json:"id,omitempty"`
 	Method string          `json:"method,omitempty"`
@@ -19,7 +19,7 @@ type Message struct {
 	Error  *RPCError       `json:"error,omitempty"`
 }
 
-// RPCError is the error of an answer.
+// RPCError is the error of a response.
 type RPCError struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
@@ -28,10 +28,10 @@ type RPCError struct {
 
 func (e *RPCError) Error() string { return fmt.Sprintf("%d %s", e.Code, e.Message) }
 
-// isAnswer says whether m answers a request of ours.
+// isAnswer reports whether m answers one of the editor's requests.
 func (m *Message) isAnswer() bool { return m.Method == "" }
 
-// isRequest says whether the server waits for an answer to m.
+// isRequest reports whether the server waits for a response to m.
 func (m *Message) isRequest() bool {
 	return m.Method != "" && len(m.ID) > 0 &&
 		string(m.ID) != "null"
@@ -45,8 +45,8 @@ func (m *Message) String() string {
 	return string(b)
 }
 
-// conn writes and reads Content-Length frames. Writing never waits for a reader: the
-// server may be slow, and a test must not hang because of it.
+// conn writes and reads Content-Length frames. Writing never waits for a reader, because the server
+// may be slow and a test must not hang.
 type conn struct {
 	w  io.Writer
 	mu sync.Mutex

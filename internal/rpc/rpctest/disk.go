@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 )
 
-// ballast is the file that fills a daemon's disk.
+// ballast is the name of the file that fills a daemon's disk.
 const ballast = "ballast"
 
-// fill leaves no byte on the daemon's own disk.
+// fill leaves no free byte on the daemon's own disk.
 func cmdFill(r *runner, _ string) error {
 	if r.daemon.Disk == nil {
 		return errors.New("this daemon has no disk of its own: name one in the section env")
@@ -32,7 +32,7 @@ func cmdFill(r *runner, _ string) error {
 	return nil
 }
 
-// readonly lets the next daemon find a folder of the run read-only; without one, none.
+// readonly makes a folder of the run read-only for the next daemon. Without an argument, none is.
 func cmdReadOnly(r *runner, rest string) error {
 	if r.readOnly = ""; rest != "" {
 		r.readOnly = filepath.Join(r.dir, filepath.FromSlash(rest))
@@ -40,7 +40,7 @@ func cmdReadOnly(r *runner, rest string) error {
 	return nil
 }
 
-// room takes away what fill has put there.
+// room removes what fill has written.
 func cmdRoom(r *runner, _ string) error {
 	return os.Remove(filepath.Join(r.daemon.Disk(), ballast))
 }

@@ -1,8 +1,8 @@
-// Package rpctest plays an editor for tests: a JSON-RPC client with its own framing,
-// a fake editor with its own buffers and its own offset arithmetic, and the runner of
-// session scripts (testdata/session/*.txtar).
+// Package rpctest simulates an editor for tests: a JSON-RPC client with its own framing, a fake
+// editor with its own buffers and offset arithmetic, and the runner of session scripts
+// (testdata/session/*.txtar).
 //
-// It shares no code with the daemon on purpose: what it gets wrong and what the daemon
-// gets wrong must not cancel out. Start at Script; the commands of a script are listed
-// at commands in commands.go and in testdata/session/README.md.
+// It deliberately shares no code with the daemon, so that an error in both cannot go unnoticed.
+// Start at Script. The commands of a script are listed at commands in commands.go and in
+// testdata/session/README.md.
 package rpctest

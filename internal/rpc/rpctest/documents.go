@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// Buffer returns a copy of an open document's buffer, nil when it is not open.
+// Buffer returns a copy of an open document's buffer, or nil if the document is not open.
 func (e *Editor) Buffer(uri string) *Buffer {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -18,7 +18,7 @@ func (e *Editor) Buffer(uri string) *Buffer {
 	return nil
 }
 
-// Open opens a document with the given text and tells the daemon.
+// Open opens a document with the given text and notifies the daemon.
 func (e *Editor) Open(uri, language, text string) error {
 	e.mu.Lock()
 	e.buffers[uri] = &Buffer{URI: uri, Language: language, Version: 1, Text: text, UTF8: e.utf8}
@@ -27,7 +27,7 @@ func (e *Editor) Open(uri, language, text string) error {
 		"uri": uri, "languageId": language, "version": 1, "text": text}})
 }
 
-// Edit changes a document as its user would and tells the daemon.
+// Edit changes a document as the user would and notifies the daemon.
 func (e *Editor) Edit(uri string, edits ...TextEdit) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -47,14 +47,15 @@ func (e *Editor) Edit(uri string, edits ...TextEdit) error {
 	return nil
 }
 
-// didChange tells the daemon of a change. It runs under the lock, so that versions leave in order.
+// didChange notifies the daemon of a change. The caller holds the lock, so that versions are sent
+// in order.
 func (e *Editor) didChange(b *Buffer, changes []any) error {
 	return e.Notify("textDocument/didChange", map[string]any{
 		"textDocument":   map[string]any{"uri": b.URI, "version": b.Version},
 		"contentChanges": changes})
 }
 
-// Save writes a document to disk and tells the daemon.
+// Save writes a document to disk and notifies the daemon.
 func (e *Editor) Save(uri string) error {
 	b := e.Buffer(uri)
 	if b == nil {

@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// Patience bounds every wait of the fake editor. It is an upper bound for a machine under load,
-// never a time that a passing test takes; AGENT_LSP_TEST_PATIENCE shortens it for whoever writes a
-// script.
+// Patience bounds every wait of the fake editor. It is an upper bound for a busy machine, not a
+// time that a passing test takes. AGENT_LSP_TEST_PATIENCE shortens it for script authors.
 var Patience = patience()
 
 func patience() time.Duration {
@@ -25,8 +24,8 @@ func patience() time.Duration {
 	return 5 * time.Minute
 }
 
-// Editor is a fake editor over one connection to a daemon. Its methods are safe for
-// concurrent use; what the daemon sends is logged in order and never dropped.
+// Editor is a fake editor with one connection to a daemon. It is safe for concurrent use.
+// Everything the daemon sends is logged in order and never dropped.
 type Editor struct {
 	conn conn
 	in   io.Closer
@@ -35,9 +34,9 @@ type Editor struct {
 	changed   *sync.Cond
 	log       []*Message
 	answers   map[string]*Message
-	calls     map[string]string // open requests of ours: id -> method
+	calls     map[string]string // the editor's open requests: ID -> method
 	pending   map[string]*Message
-	ended     error // why reading ended
+	ended     error // the read error
 	nextID    int
 	nextProbe int
 
@@ -51,12 +50,12 @@ type Editor struct {
 	grease   bool
 }
 
-// activity is what the daemon is known to be doing. It is guarded by the editor's lock.
+// activity is what the daemon is known to be doing. The editor's lock guards it.
 type activity struct {
-	turns  map[string]bool   // turns that were begun and not yet completed
+	turns  map[string]bool   // turns that have started and not completed
 	queued bool              // the last session/updated showed a queue
-	status map[string]string // of sessions, by id
-	// items that are at work: neither ended nor waiting for the client
+	status map[string]string // of sessions, by ID
+	// items that are running: neither completed nor waiting for the client
 	working map[string]bool
 	probes  map[string]chan struct{} // probes that were sent and not yet answered
 }
@@ -102,7 +101,7 @@ func (e *Editor) finish(err error) {
 	e.changed.Broadcast()
 }
 
-// take files a message, and answers it where an answer is known.
+// take processes a message, and answers it if an answer is known.
 func (e *Editor) take(m *Message) {
 	e.mu.Lock()
 	if e.probed(m) {
@@ -130,7 +129,7 @@ func (e *Editor) take(m *Message) {
 	}
 }
 
-// follow keeps count of the turns that run.
+// follow tracks the running turns.
 func (e *Editor) follow(m *Message) {
 	var p struct {
 		TurnID string            `json:"turnId"`
@@ -155,7 +154,7 @@ func (e *Editor) follow(m *Message) {
 	}
 }
 
-// quiet says whether nothing is under way that could still send a turn's messages.
+// quiet reports whether nothing is running that could still send a turn's messages.
 func (e *Editor) quiet() bool {
 	for _, running := range e.activity.turns {
 		if running {
@@ -174,7 +173,7 @@ func (e *Editor) cancelled(m *Message) {
 	}
 }
 
-// reaction returns what to do about a server request, nil to leave it to the test.
+// reaction returns how to react to a server request, or nil to leave it to the test.
 func (e *Editor) reaction(m *Message) func() {
 	if q := e.once[m.Method]; len(q) > 0 {
 		e.once[m.Method] = q[1:]
@@ -206,18 +205,18 @@ func configurationAnswer(m *Message) json.RawMessage {
 	return b
 }
 
-// Behave sets how workspace/applyEdit is treated: "" as it should be, "skip" (says applied, does
-// nothing), "late" (answers first, changes afterwards), "refuse" (applied:false), "other" (applies
-// with an extra space at the end of the document), "silent" (never answers, never applies), "deaf"
-// (applies, never answers), "null" (applies and replies null), "first" (applies only the first
-// document), "hold" (keeps the request until Release).
+// Behave sets the reaction to workspace/applyEdit: "" (correct), "skip" (claims to have applied but
+// does nothing), "late" (answers first, changes afterwards), "refuse" (applied:false), "other"
+// (applies with an extra space at the end of the document), "silent" (never answers, never
+// applies), "deaf" (applies, never answers), "null" (applies and replies null), "first" (applies
+// only the first document), "hold" (keeps the request until Release).
 func (e *Editor) Behave(how string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.behave = how
 }
 
-// Release carries out what "hold" kept back.
+// Release applies the requests that "hold" kept.
 func (e *Editor) Release() {
 	e.mu.Lock()
 	held := e.held
@@ -228,14 +227,14 @@ func (e *Editor) Release() {
 	}
 }
 
-// Auto answers every server request of that method with result; Once only the next one.
+// Auto answers every server request of that method with result. Once answers only the next one.
 func (e *Editor) Auto(method string, result json.RawMessage) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.auto[method] = result
 }
 
-// Once answers the next server request of that method, one that already waits included.
+// Once answers the next server request of that method, or one that is already waiting.
 func (e *Editor) Once(method string, result json.RawMessage) {
 	e.mu.Lock()
 	for _, m := range e.log {
@@ -249,7 +248,7 @@ func (e *Editor) Once(method string, result json.RawMessage) {
 	e.mu.Unlock()
 }
 
-// Reply answers a server request; answering twice is allowed, as a bad client would.
+// Reply answers a server request. It may be called twice, to simulate a faulty client.
 func (e *Editor) Reply(m *Message, result json.RawMessage) error {
 	e.mu.Lock()
 	delete(e.pending, string(m.ID))
@@ -283,10 +282,10 @@ func (e *Editor) Notify(method string, params any) error {
 		"params": e.greased(params)})
 }
 
-// Raw writes bytes as they are.
+// Raw writes bytes unchanged.
 func (e *Editor) Raw(b []byte) error { return e.conn.writeRaw(b) }
 
-// greased adds a field that no server knows, so that each run proves that those are ignored.
+// greased adds an unknown field, so that each run tests that unknown fields are ignored.
 func (e *Editor) greased(params any) any {
 	if !e.grease || params == nil {
 		return params
@@ -301,7 +300,8 @@ func (e *Editor) greased(params any) any {
 	return json.RawMessage(append([]byte(`{"xGrease":{"a":[null]},`), b[1:]...))
 }
 
-// sendGrease sends what no server knows: a notification, and a request that wants -32601.
+// sendGrease sends messages that no server knows: a notification, and a request that must be
+// answered with -32601.
 func (e *Editor) sendGrease() error {
 	if err := e.Notify("$/grease", map[string]any{"a": 1}); err != nil {
 		return err
@@ -317,7 +317,7 @@ func (e *Editor) sendGrease() error {
 	return nil
 }
 
-// behaving says how workspace/applyEdit is treated.
+// behaving returns the reaction to workspace/applyEdit.
 func (e *Editor) behaving() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -334,7 +334,7 @@ func (e *Editor) Answer(id string) (*Message, error) {
 	return m, nil
 }
 
-// Call sends a request and waits for its result, decoded into result where that is not nil.
+// Call sends a request and waits for its result, which it decodes into result unless that is nil.
 func (e *Editor) Call(method string, params, result any) error {
 	id, err := e.Send(method, params)
 	if err != nil {
@@ -353,9 +353,9 @@ func (e *Editor) Call(method string, params, result any) error {
 	return json.Unmarshal(m.Result, result)
 }
 
-// Next waits for the first message of that method from log index from on that fits the pattern,
-// and returns it with the index after it. It fails at once when the message can no longer come:
-// the daemon went away, or a message of a turn is wanted and no turn runs.
+// Next waits for the first message of that method from log index from on that matches the pattern.
+// It returns the message and the index after it. It fails as soon as the message can no longer
+// come: the daemon has ended, or the message belongs to a turn and no turn is running.
 func (e *Editor) Next(from int, method, pattern string, patient bool) (*Message, int, error) {
 	var found *Message
 	at, last := from, ""
@@ -388,7 +388,7 @@ func (e *Editor) Next(from int, method, pattern string, patient bool) (*Message,
 	return found, at, nil
 }
 
-// ofTurn says whether only a running turn sends messages of that method.
+// ofTurn reports whether only a running turn sends messages of that method.
 func ofTurn(method string) bool {
 	for _, p := range []string{"agent/item/", "agent/turn/", "agent/delta",
 		"agent/requestPermission", "agent/ask", "agent/retry"} {
@@ -406,7 +406,7 @@ func (e *Editor) Log(from int) []*Message {
 	return append([]*Message(nil), e.log[min(from, len(e.log)):]...)
 }
 
-// transcript shows the log from index from on, a line a message, cut where it is long.
+// transcript returns the log from index from on, one line per message, with long lines shortened.
 func (e *Editor) transcript(from int) string {
 	var b strings.Builder
 	for _, m := range e.Log(from) {
@@ -419,7 +419,7 @@ func (e *Editor) transcript(from int) string {
 	return b.String()
 }
 
-// Unanswered returns the server requests that nobody answered.
+// Unanswered returns the server requests that the editor has not answered.
 func (e *Editor) Unanswered() []*Message {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -430,14 +430,14 @@ func (e *Editor) Unanswered() []*Message {
 	return out
 }
 
-// withdrawn waits until the daemon has taken back what nobody answered, and returns what it leaves
-// open.
+// withdrawn waits until the daemon has withdrawn the unanswered requests. It returns those that
+// remain open.
 func (e *Editor) withdrawn() []*Message {
 	_ = e.wait(func() bool { return len(e.pending) == 0 }, nil)
 	return e.Unanswered()
 }
 
-// wait blocks until done, called under the lock, holds.
+// wait blocks until done returns true. It calls done with the lock held.
 func (e *Editor) wait(done func() bool, hopeless func() string) error {
 	expired := false
 	var watch vigil
@@ -470,5 +470,5 @@ func (e *Editor) Ended() error {
 	return e.wait(func() bool { return e.ended != nil }, nil)
 }
 
-// CloseStdin ends the daemon's input, as an editor that dies does.
+// CloseStdin closes the daemon's input, as when an editor dies.
 func (e *Editor) CloseStdin() error { return e.in.Close() }

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// answer [pattern] compares the result of the last request, waiting for it after send.
+// answer [pattern] compares the result of the last request. After send, it waits for the response.
 func cmdAnswer(r *runner, rest string) error {
 	if err := r.await(); err != nil {
 		return err
@@ -25,7 +25,7 @@ func cmdAnswer(r *runner, rest string) error {
 	return nil
 }
 
-// error CODE [regexp] wants the last request to have failed.
+// error CODE [regexp] expects that the last request has failed.
 func cmdError(r *runner, rest string) error {
 	if err := r.await(); err != nil {
 		return err
@@ -54,12 +54,12 @@ func (r *runner) await() error {
 	return err
 }
 
-// expect METHOD [pattern] waits for a message after those already expected; others are passed over.
-// It fails at once when the message can no longer come.
+// expect METHOD [pattern] waits for a message after those already expected and skips others. It
+// fails as soon as the message can no longer come.
 func cmdExpect(r *runner, rest string) error { return r.expect(rest, false) }
 
-// also METHOD [pattern] waits for a message that may stand anywhere since the last mark, for what
-// has no place in the order of the others.
+// also METHOD [pattern] waits for a message anywhere after the last mark, for messages whose order
+// is not fixed.
 func cmdAlso(r *runner, rest string) error {
 	method, pattern, _ := strings.Cut(rest, " ")
 	from, _ := strconv.Atoi(r.vars["mark"])
@@ -70,7 +70,7 @@ func cmdAlso(r *runner, rest string) error {
 	return err
 }
 
-// await METHOD [pattern] is expect for what comes without a turn, such as the end of a job.
+// await METHOD [pattern] is expect for messages that come without a turn, such as the end of a job.
 func cmdAwait(r *runner, rest string) error { return r.expect(rest, true) }
 
 func (r *runner) expect(rest string, patient bool) error {
@@ -83,7 +83,7 @@ func (r *runner) expect(rest string, patient bool) error {
 	return nil
 }
 
-// never METHOD [pattern] fails if such a message came since the last mark (or the start).
+// never METHOD [pattern] fails if such a message has come since the last mark or the start.
 func cmdNever(r *runner, rest string) error {
 	method, pattern, _ := strings.Cut(rest, " ")
 	from, _ := strconv.Atoi(r.vars["mark"])
@@ -95,14 +95,14 @@ func cmdNever(r *runner, rest string) error {
 	return nil
 }
 
-// mark makes `never` look only at what comes from here on, and `expect` pass over what came before.
+// mark makes `never` check only messages from here on, and makes `expect` skip earlier ones.
 func cmdMark(r *runner, _ string) error {
 	r.cursor = len(r.ed.Log(0))
 	r.vars["mark"] = strconv.Itoa(r.cursor)
 	return nil
 }
 
-// capture NAME PATH keeps a value of the last expected message or answer: capture hunk
+// capture NAME PATH stores a value of the last expected message or response: capture hunk
 // proposal.files.0.hunks.1.hunkId
 func cmdCapture(r *runner, rest string) error {
 	name, path, _ := strings.Cut(rest, " ")
@@ -140,7 +140,7 @@ func cmdCapture(r *runner, rest string) error {
 	return nil
 }
 
-// cmp FILE SECTION|"text" compares a file on disk; cmpbuf the editor's buffer.
+// cmp FILE SECTION|"text" compares a file on disk. cmpbuf compares the editor's buffer.
 func cmdCmp(r *runner, rest string) error {
 	file, what, _ := strings.Cut(rest, " ")
 	got, err := os.ReadFile(filepath.Join(r.ws, filepath.FromSlash(file)))
@@ -177,7 +177,7 @@ func cmdAbsent(r *runner, rest string) error {
 	return nil
 }
 
-// grep FILE regexp looks into a file below the run's folder (home/…, ws/…).
+// grep FILE regexp searches a file below the run's folder (home/…, ws/…).
 func cmdGrep(r *runner, rest string) error {
 	file, re, _ := strings.Cut(rest, " ")
 	data, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(file)))

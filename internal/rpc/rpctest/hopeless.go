@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// A wait that cannot succeed must fail soon and name its line, not after Patience. Whether the
-// daemon has anything left to send is found by probes: requests that it answers in between. Their
-// number, not the time that passed, decides, so that a loaded machine gets more time.
+// A wait that cannot succeed must fail soon and name its line, not only after Patience. Probes find
+// out whether the daemon has anything left to send: requests that it answers in between. Their
+// number decides and not the elapsed time, so that a busy machine gets more time.
 const (
 	probeCount = 40
 	probePause = 100 * time.Millisecond
-	// settle is how long a wait is hopeless before it fails where the daemon answers no probe.
+	// settle is after how long a hopeless wait fails if the daemon answers no probe.
 	settle = 30 * time.Second
 )
 
 // vigil is the state of one wait. The editor's lock guards it.
 type vigil struct {
 	since   time.Time // when the wait became hopeless
-	settled bool      // nothing came while the probes were answered
+	settled bool      // no message came while the probes were answered
 }
 
-// given returns why the wait is hopeless, once nothing came for long enough. It is called under
-// the lock.
+// given returns why the wait is hopeless, once no message has come for long enough. The caller
+// holds the lock.
 func (e *Editor) given(hopeless func() string, v *vigil) string {
 	if hopeless == nil {
 		return ""
@@ -47,7 +47,7 @@ func (e *Editor) given(hopeless func() string, v *vigil) string {
 	return ""
 }
 
-// probe settles a vigil after probeCount answers without another message in between.
+// probe settles a vigil after probeCount responses without another message in between.
 func (e *Editor) probe(v *vigil, since time.Time, received int) {
 	for n := 0; n < probeCount; n++ {
 		if !e.ask() {
@@ -70,8 +70,7 @@ func (e *Editor) probe(v *vigil, since time.Time, received int) {
 	e.changed.Broadcast()
 }
 
-// ask sends a request that no server knows and waits for its answer. It reports whether there was
-// one.
+// ask sends a request that no server knows and waits for its response. It reports whether one came.
 func (e *Editor) ask() bool {
 	answered := make(chan struct{})
 	e.mu.Lock()
@@ -93,7 +92,7 @@ func (e *Editor) ask() bool {
 	}
 }
 
-// probed takes the answer to a probe, which belongs to no script. It is called under the lock.
+// probed processes the response to a probe, which belongs to no script. The caller holds the lock.
 func (e *Editor) probed(m *Message) bool {
 	answered, ok := e.activity.probes[string(m.ID)]
 	if !ok || !m.isAnswer() {
@@ -104,7 +103,7 @@ func (e *Editor) probed(m *Message) bool {
 	return true
 }
 
-// followItem keeps account of what the sessions and their items do. It is called under the lock.
+// followItem tracks the state of the sessions and their items. The caller holds the lock.
 func (e *Editor) followItem(m *Message) {
 	var p struct {
 		SessionID string `json:"sessionId"`
@@ -128,8 +127,8 @@ func (e *Editor) followItem(m *Message) {
 	}
 }
 
-// stalled reports whether the daemon waits for the client: a session does, none is at work, and no
-// request of the client is open. It is called under the lock.
+// stalled reports whether the daemon waits for the client: a session does, none is running, and no
+// request of the client is open. The caller holds the lock.
 func (e *Editor) stalled() bool {
 	awaiting := false
 	for _, s := range e.activity.status {

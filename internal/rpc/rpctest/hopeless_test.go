@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// scripted is a daemon that sends the given messages and then answers requests only.
+// scripted returns an editor for a daemon that sends the given messages and then only answers
+// requests.
 func scripted(t *testing.T, messages ...string) *Editor {
 	t.Helper()
 	outR, outW := io.Pipe()
@@ -41,8 +42,8 @@ func scripted(t *testing.T, messages ...string) *Editor {
 	return NewEditor(outR, inW)
 }
 
-// A message that can no longer come ends the wait long before Patience, whether no turn runs or
-// the turn waits for the client.
+// A wait for a message that can no longer come ends long before Patience, whether no turn is
+// running or the turn waits for the client.
 func TestNextFailsSoon(t *testing.T) {
 	awaiting := []string{
 		`{"method":"agent/turn/started","params":{"sessionId":"s","turnId":"t"}}`,

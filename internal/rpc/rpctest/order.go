@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// CheckOrder returns what a daemon's messages, in the order of their arrival, do against the rules
-// of protocol 1.3: numbers without gaps, nothing of an item before its start or after its end,
-// nothing of a turn after its end, deltas that make up the text, answers before what they cause.
-// last holds each session's last number from an earlier connection, negative where that was killed
-// (then numbers go on with a gap), and is brought up to date.
+// CheckOrder returns the violations of the rules of protocol 1.3 in a daemon's messages, which are
+// in the order of their arrival: numbers have no gaps, nothing of an item comes before its start or
+// after its end, nothing of a turn comes after its end, deltas add up to the text, and responses
+// precede what they cause. last maps each session to its last number on an earlier connection. The
+// number is negative if the daemon was killed, after which numbers continue with a gap. CheckOrder
+// updates last.
 func CheckOrder(log []*Message, last map[string]int64) []string {
 	c := &orderCheck{last: last, items: map[string]*itemState{}, ended: map[string]bool{},
 		begun: map[string]bool{}, answered: map[string]bool{}, proposals: map[string]string{}}
@@ -30,8 +31,8 @@ type itemState struct {
 type orderCheck struct {
 	last  map[string]int64
 	items map[string]*itemState
-	begun map[string]bool // turns that were started
-	// turns that an answer named; the same prompt again may name one again
+	begun map[string]bool // turns that have started
+	// turns named in a response; repeating a prompt may name a turn again
 	answered  map[string]bool
 	ended     map[string]bool
 	proposals map[string]string // open, closed
@@ -85,7 +86,7 @@ func (c *orderCheck) take(m *Message) {
 	}
 }
 
-// answer checks that an answer that names a turn precedes what the turn sends.
+// answer checks that a response that names a turn precedes the turn's messages.
 func (c *orderCheck) answer(m *Message) {
 	var res struct{ TurnID, Disposition, Outcome string }
 	if len(m.Result) == 0 || json.Unmarshal(m.Result, &res) != nil {

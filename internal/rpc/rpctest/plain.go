@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The commands of scripts about clients that know only LSP: what their users do by a palette,
-// a menu of code actions or a lens.
+// Script commands for clients that know only LSP: what their users do with a palette, a menu of
+// code actions or a lens.
 func init() {
 	commands["command"] = cmdCommand
 	commands["action"] = cmdAction
@@ -17,7 +17,7 @@ func init() {
 	commands["at"] = cmdAt
 }
 
-// command NAME [argument] sends workspace/executeCommand and waits for its answer.
+// command NAME [argument] sends workspace/executeCommand and waits for its response.
 func cmdCommand(r *runner, rest string) error {
 	name, arg, _ := strings.Cut(rest, " ")
 	params := map[string]any{"command": name}
@@ -36,14 +36,14 @@ func cmdCommand(r *runner, rest string) error {
 	return nil
 }
 
-// lspCommand is a command, alone or in a code action or a lens.
+// lspCommand is a command, either on its own or in a code action or lens.
 type lspCommand struct {
 	Title     string            `json:"title"`
 	Command   json.RawMessage   `json:"command"`
 	Arguments []json.RawMessage `json:"arguments"`
 }
 
-// inner returns what is to be executed: the command itself, or the one inside.
+// inner returns the command to execute: the command itself, or the one inside.
 func (c lspCommand) inner() (lspCommand, string) {
 	var name string
 	if json.Unmarshal(c.Command, &name) == nil {
@@ -70,7 +70,7 @@ func (r *runner) execute(c lspCommand) error {
 	return nil
 }
 
-// at FILE L:C-L:C asks for the code actions there, as editors do when the cursor moves.
+// at FILE L:C-L:C requests the code actions at a range, as editors do when the cursor moves.
 func cmdAt(r *runner, rest string) error {
 	_, err := r.actionsAt(rest)
 	return err
@@ -98,7 +98,7 @@ func (r *runner) titled(method string, params any) ([]lspCommand, error) {
 	return out, json.Unmarshal(r.answer.Result, &out)
 }
 
-// action "REGEXP" FILE L:C-L:C takes the code action with that title.
+// action "REGEXP" FILE L:C-L:C runs the code action with a matching title.
 func cmdAction(r *runner, rest string) error {
 	title, rest, err := quotedFirst(rest)
 	if err != nil {
@@ -111,7 +111,7 @@ func cmdAction(r *runner, rest string) error {
 	return r.choose(title, actions)
 }
 
-// lens "REGEXP" FILE N takes the N-th (from 0) code lens with that title.
+// lens "REGEXP" FILE N runs the N-th (from 0) code lens with a matching title.
 func cmdLens(r *runner, rest string) error {
 	title, rest, err := quotedFirst(rest)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Program is the program itself, built as somebody who installs it does. It lies below bin/ of the
-// checkout, in a folder of the package that is tested, so that a second run need not link it again.
+// Program returns the path of the program, built as for a user. The binary is in a folder of the
+// tested package below bin/ of the checkout, so that a second run need not link it again.
 func Program(t testing.TB) string {
 	t.Helper()
 	bin, err := program()
@@ -42,7 +42,7 @@ var program = sync.OnceValues(func() (string, error) {
 	return bin, nil
 })
 
-// checkout is the folder with go.mod that holds a folder.
+// checkout returns the folder with go.mod that contains dir.
 func checkout(dir string) (string, error) {
 	for up := dir; ; up = filepath.Dir(up) {
 		if _, err := os.Stat(filepath.Join(up, "go.mod")); err == nil {

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Start starts a daemon for a script. It gets the arguments and the whole environment, and
-// returns the daemon's ends of stdin and stdout, a function that waits for its exit code, and
-// one that kills it at once (nil where it cannot be killed alone).
+// Start starts a daemon for a script with the given arguments and the complete environment. It
+// returns the daemon's ends of stdin and stdout, a function that waits for its exit code, and one
+// that kills it immediately. The last one is nil if the daemon cannot be killed separately.
 type Start func(t testing.TB, args, env []string) Daemon
 
 // Daemon is a started daemon.
@@ -24,9 +24,10 @@ type Daemon struct {
 	Stdout io.Reader
 	Wait   func() int
 	Kill   func()
-	// Disk is where a daemon's disk of its own is seen from here; nil: it has none.
+	// Disk returns the folder where the daemon's own disk is visible to the test. nil: it has no
+	// disk of its own.
 	Disk func() string
-	// Log returns what it wrote to stderr so far.
+	// Log returns what the daemon has written to stderr so far.
 	Log func() string
 }
 
@@ -68,8 +69,8 @@ const (
 	wantPrefix        = "want/" // compared by cmp and cmpbuf, not part of the workspace
 )
 
-// modelWindow is the window, in tokens, that the scripted model of every script enforces unless the
-// script names another.
+// modelWindow is the context window, in tokens, that the scripted model enforces unless the script
+// sets another.
 const modelWindow = 128000
 
 func (s *Script) special(name string) bool {
@@ -81,14 +82,14 @@ func (s *Script) special(name string) bool {
 	return strings.HasPrefix(name, wantPrefix)
 }
 
-// NeedsKill says whether the script kills its daemon, which only a process can suffer.
+// NeedsKill reports whether the script kills its daemon, which must then be a separate process.
 func (s *Script) NeedsKill() bool { return s.uses("kill") }
 
-// NeedsDisk says whether the script does something to its daemon's disk, which only a process with
-// one of its own can suffer.
+// NeedsDisk reports whether the script changes its daemon's disk. The daemon must then be a process
+// with its own disk.
 func (s *Script) NeedsDisk() bool { return s.uses("fill") || s.uses("readonly") }
 
-// uses says whether the script has a command.
+// uses reports whether the script has a command.
 func (s *Script) uses(command string) bool {
 	text, _ := s.section(sectionScript)
 	for _, line := range strings.Split(string(text), "\n") {
@@ -99,7 +100,7 @@ func (s *Script) uses(command string) bool {
 	return false
 }
 
-// Run plays the script against a daemon that start starts. update rewrites its expectations.
+// Run plays the script against a daemon started by start. update rewrites its expectations.
 func (s *Script) Run(t *testing.T, start Start, update bool) {
 	t.Helper()
 	r := &runner{t: t, script: s, start: start, dir: t.TempDir(), vars: map[string]string{},
@@ -136,11 +137,11 @@ type runner struct {
 	start    Start
 	dir      string
 	ws       string
-	readOnly string // the folder that the next daemon cannot write, "": none
+	readOnly string // the folder that the next daemon cannot write, or ""
 	vars     map[string]string
 
 	seat
-	away *seat // the one that other goes to
+	away *seat // the seat that is not in use
 }
 
 func (r *runner) prepare() {
@@ -164,7 +165,7 @@ func (r *runner) prepare() {
 	r.vars["wspath"] = filepath.ToSlash(r.ws)
 	r.vars["home"] = filepath.ToSlash(filepath.Join(r.dir, "home"))
 	if model, ok := r.script.section(sectionModel); ok {
-		// a line of the script's own comes after it
+		// A line in the script itself overrides this one.
 		window := fmt.Sprintf("{\"window\":%d}\n", modelWindow)
 		r.writeFile(filepath.Join(r.dir, sectionModel), []byte(window+r.expand(string(model))))
 	}
@@ -183,7 +184,8 @@ func (r *runner) writeFile(path string, data []byte) {
 	}
 }
 
-// environment is all that the daemon sees: no key, no home of the user's.
+// environment returns the daemon's complete environment. It contains no key and not the user's
+// home.
 func (r *runner) environment() []string {
 	home := filepath.Join(r.dir, "home")
 	env := []string{
@@ -223,11 +225,12 @@ func (r *runner) launch() {
 	}
 }
 
-// DefaultCapabilities is what the fake editor offers unless client.json says otherwise.
+// DefaultCapabilities are the fake editor's capabilities unless client.json overrides them.
 const DefaultCapabilities = `{
   "general": {"positionEncodings": ["utf-16"]},
   "workspace": {"applyEdit": true, "workspaceFolders": true,
-    "workspaceEdit": {"documentChanges": true, "resourceOperations": ["create", "rename", "delete"]}},
+    "workspaceEdit": {"documentChanges": true, "resourceOperations": ["create", "rename", ` +
+	`"delete"]}},
   "textDocument": {"synchronization": {"didSave": true}},
   "window": {"workDoneProgress": false, "showDocument": {"support": false}},
   "experimental": {"agentLsp": {"version": 1, "permission": true, "ask": true}}
@@ -272,7 +275,7 @@ func (r *runner) initialize() error {
 	return r.ed.sendGrease()
 }
 
-// initializeSection lays the params of the script's own initialize over ours; null takes one away.
+// initializeSection merges the params of the script's own initialize. null removes a field.
 func (r *runner) initializeSection(params map[string]any) error {
 	text, ok := r.script.section(sectionInitialize)
 	if !ok {
@@ -291,7 +294,8 @@ func (r *runner) initializeSection(params map[string]any) error {
 	return nil
 }
 
-// finish checks what holds for every run: no unanswered request, a clean end, the transcript.
+// finish checks what must be true for every run: no unanswered request, a clean exit, the
+// transcript.
 func (r *runner) finish(update bool) {
 	r.checkTranscript(r.finishSeats(), update)
 }
@@ -307,7 +311,7 @@ func (r *runner) finishSeat() {
 	r.checkOrder()
 }
 
-// checkOrder holds what a daemon has sent against the rules of the protocol.
+// checkOrder checks what a daemon has sent against the rules of the protocol.
 func (r *runner) checkOrder() {
 	for _, fault := range CheckOrder(r.ed.Log(0), r.seqs) {
 		r.t.Errorf("%s: %s", r.script.Path, fault)
@@ -325,7 +329,7 @@ func (r *runner) shutdown() {
 	r.gone()
 }
 
-// gone waits until all that the daemon had sent was read.
+// gone waits until everything that the daemon has sent was read.
 func (r *runner) gone() {
 	r.dead = true
 	if err := r.ed.Ended(); err != nil {
@@ -366,7 +370,7 @@ func (r *runner) checkTranscript(stories []string, update bool) {
 	}
 }
 
-// expand replaces $name by variables; $$ is a dollar.
+// expand replaces $name with variables. $$ is a dollar sign.
 func (r *runner) expand(s string) string {
 	return os.Expand(s, func(name string) string {
 		if name == "$" {

@@ -1,20 +1,20 @@
 package rpctest
 
-// seat is an editor with its daemon. A script has one, and with the command other a second one at
-// the same home.
+// seat is an editor with its daemon. A script has one seat. The command other adds a second one
+// with the same home.
 type seat struct {
 	daemon Daemon
 	ed     *Editor
 	cursor int              // log index up to which expectations were met
-	last   *Message         // the message that the last expectation matched
-	answer *Message         // the answer to the last request
-	sent   string           // id of the last request
+	last   *Message         // the message that matched the last expectation
+	answer *Message         // the response to the last request
+	sent   string           // ID of the last request
 	past   []string         // transcripts of daemons that were restarted
 	seqs   map[string]int64 // each session's last number, over all daemons of the seat
 	dead   bool
 }
 
-// cmdOther goes on at the other seat; the first time it starts that one's daemon.
+// cmdOther switches to the other seat. The first time, it starts the other daemon.
 func cmdOther(r *runner, _ string) error {
 	away := r.seat
 	if r.away != nil {
@@ -26,7 +26,7 @@ func cmdOther(r *runner, _ string) error {
 	return nil
 }
 
-// finishSeats ends both seats' daemons and returns the story of each.
+// finishSeats ends both daemons and returns the story of each.
 func (r *runner) finishSeats() (stories []string) {
 	r.finishSeat()
 	stories = append(r.past, Story(r.ed.Log(0), r.ws))

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Story tells a log as its reader would: turns, items as completed, proposals, requests, retries.
-// It leaves out ids, times and deltas, so that two runs of one script tell the same story.
+// Story summarizes a log: turns, completed items, proposals, requests and retries. It omits IDs,
+// times and deltas, so that two runs of one script have the same story.
 func Story(log []*Message, ws string) string {
 	var b strings.Builder
 	for _, m := range log {

@@ -1,3 +1,3 @@
-// Package schema prints the wire as others can use it: JSON Schema, TypeScript and Lua types, made
-// from the Go structs of internal/rpc/wire and their comments. Start at Load.
+// Package schema prints the wire types for other programs: as JSON Schema, TypeScript and Lua
+// types, generated from the Go structs of internal/rpc/wire and their comments. Start at Load.
 package schema

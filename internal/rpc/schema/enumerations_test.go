@@ -18,7 +18,7 @@ var (
 	enumName = regexp.MustCompile("`([^`]+)`")
 )
 
-// The enumerations of the wire are those of the protocol page, with the same values in the same
+// The enumerations of the wire match those on the protocol page, with the same values in the same
 // order. Those of Config are on the configuration page.
 func TestEnumerationsAreDocumented(t *testing.T) {
 	documented, typed := documentedEnums(t), typedEnums(load(t))
@@ -42,7 +42,7 @@ func TestEnumerationsAreDocumented(t *testing.T) {
 	}
 }
 
-// documentedEnums reads the table below "Enumerations", by Type.field.
+// documentedEnums parses the table below "Enumerations". The keys are Type.field.
 func documentedEnums(t *testing.T) map[string]string {
 	t.Helper()
 	page, err := os.ReadFile(protocolPage)
@@ -67,7 +67,8 @@ func documentedEnums(t *testing.T) map[string]string {
 	return out
 }
 
-// typedEnums reads the enumerations of all types that a message can have, by Type.field.
+// typedEnums returns the enumerations of all types that a message can have. The keys are
+// Type.field.
 func typedEnums(s *Schema) map[string]string {
 	config := map[string]bool{}
 	s.reach("Config", config)
@@ -82,7 +83,7 @@ func typedEnums(s *Schema) map[string]string {
 	return out
 }
 
-// reach collects the types that a type is made of.
+// reach collects the types of which a type consists.
 func (s *Schema) reach(name string, seen map[string]bool) {
 	st := s.types[name]
 	if st == nil || seen[name] {

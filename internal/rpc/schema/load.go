@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// Schema is the wire's types in the order of their source.
+// Schema contains the wire's types in the order of their source.
 type Schema struct {
 	types map[string]*structure
 	order []string
@@ -32,7 +32,7 @@ type field struct {
 	enum      []string
 }
 
-// Load reads the types from the source that the binary carries.
+// Load parses the types from the source embedded in the binary.
 func Load() (*Schema, error) {
 	entries, err := wire.Source.ReadDir(".")
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Schema) addFile(file *ast.File) {
 func fieldsOf(st *ast.StructType) []field {
 	var out []field
 	for _, f := range st.Fields.List {
-		if len(f.Names) == 0 { // embedded: its fields are flattened by allFields
+		if len(f.Names) == 0 { // embedded: allFields flattens its fields
 			out = append(out, field{typ: f.Type})
 			continue
 		}
@@ -113,7 +113,7 @@ func fieldsOf(st *ast.StructType) []field {
 	return out
 }
 
-// allFields returns a structure's fields with those of embedded structures in their place.
+// allFields returns a structure's fields, with the fields of embedded structures inserted.
 func (s *Schema) allFields(st *structure) []field {
 	var out []field
 	for _, f := range st.fields {
@@ -126,7 +126,7 @@ func (s *Schema) allFields(st *structure) []field {
 	return out
 }
 
-// check makes sure that the tables name what there is, and all of it.
+// check verifies that the tables contain all existing types and nothing else.
 func (s *Schema) check() error {
 	for _, table := range []struct {
 		rows []method

@@ -2,13 +2,13 @@ package schema
 
 import "github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 
-// method ties a method to the types of its params and result. result is "" for a notification,
-// and any where LSP itself defines it.
+// method relates a method to the types of its params and result. result is "" for a notification,
+// and any if LSP itself defines it.
 type method struct {
 	name, params, result string
 }
 
-// anyResult is a result that LSP defines.
+// anyResult is the type of a result that LSP defines.
 const anyResult = "any"
 
 var requests = []method{

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// dialect spells types in one language.
+// dialect prints types in one language.
 type dialect struct {
 	basic  map[string]string
 	array  func(elem string) string
@@ -38,7 +38,7 @@ func wrapUnion(e string) string {
 	return e
 }
 
-// spell returns a type's name in the dialect; named tells how a structure is called there.
+// spell returns a type's name in the dialect. named returns the name of a structure.
 func (d dialect) spell(t ast.Expr, named func(string) string) string {
 	switch x := t.(type) {
 	case *ast.StarExpr:
@@ -71,7 +71,7 @@ func (d dialect) spell(t ast.Expr, named func(string) string) string {
 	return d.basic["any"]
 }
 
-// enumeration spells a field's values as a union, in an array if the field is one.
+// enumeration returns a field's values as a union, in an array if the field is one.
 func (d dialect) enumeration(f field, or string) string {
 	union := `"` + strings.Join(f.enum, or) + `"`
 	if _, array := f.typ.(*ast.ArrayType); array {
@@ -102,7 +102,7 @@ func (s *Schema) TypeScript() string {
 		name, doc string
 		rows      []method
 	}{{"Requests", "What a client may call.", requests},
-		{"Notifications", "What the server tells.", notifications},
+		{"Notifications", "What the server sends.", notifications},
 		{"ServerRequests", "What the server may ask.", serverRequests}} {
 		fmt.Fprintf(&b, "\n/** %s */\nexport interface %s {\n", t.doc, t.name)
 		for _, m := range t.rows {
@@ -159,7 +159,7 @@ func (s *Schema) Lua() string {
 	return b.String()
 }
 
-// JSON returns a JSON Schema (2020-12) of all types, with the methods beside them.
+// JSON returns a JSON Schema (2020-12) of all types and the methods.
 func (s *Schema) JSON() ([]byte, error) {
 	defs := map[string]any{}
 	for name, st := range s.types {

@@ -21,7 +21,7 @@ func load(t *testing.T) *Schema {
 	return s
 }
 
-// What Go encodes must fit the schema that clients are given.
+// What Go encodes must be valid under the schema that clients receive.
 func TestEncodedMessagesFitTheSchema(t *testing.T) {
 	raw, err := load(t).JSON()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package textedit makes the text edits of workspace/applyEdit for the clients within this program,
-// which hold texts as strings and always agree on UTF-8 positions: the ACP face, `run` and `demo`.
+// Package textedit applies the text edits of workspace/applyEdit for the in-process clients, which
+// hold texts as strings and always use UTF-8 positions: the ACP front end, `run` and `demo`.
 package textedit
 
 import (
@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Edit is LSP's TextEdit in UTF-8 positions.
+// Edit is LSP's TextEdit with UTF-8 positions.
 type Edit struct {
 	Range struct {
 		Start, End struct{ Line, Character int }
@@ -17,8 +17,9 @@ type Edit struct {
 	NewText string
 }
 
-// Change is the edits of one document; Version is the one that they were made for, nil for any.
-// With the kind "create" it is a new file instead, whose text is the next change of the same URI.
+// Change contains the edits of one document. Version is the version for which they were made, nil
+// for any. A change of the kind "create" creates a file, whose text is the next change of the same
+// URI.
 type Change struct {
 	Kind, URI    string
 	TextDocument struct {
@@ -28,10 +29,10 @@ type Change struct {
 	Edits []Edit
 }
 
-// Stale is the failureReason for a document that cannot be edited any more.
+// Stale is the failureReason for a document that can no longer be edited.
 const Stale = "the document is closed or has changed"
 
-// Changes reads the parameters of workspace/applyEdit.
+// Changes decodes the parameters of workspace/applyEdit.
 func Changes(params json.RawMessage) ([]Change, error) {
 	var p struct {
 		Edit struct{ DocumentChanges []Change }
@@ -40,7 +41,7 @@ func Changes(params json.RawMessage) ([]Change, error) {
 	return p.Edit.DocumentChanges, err
 }
 
-// Applied is the result of workspace/applyEdit: that all was done, or the reason why not.
+// Applied returns the result of workspace/applyEdit: success, or the reason for the failure.
 func Applied(failure string) map[string]any {
 	if failure == "" {
 		return map[string]any{"applied": true}
@@ -48,7 +49,7 @@ func Applied(failure string) map[string]any {
 	return map[string]any{"applied": false, "failureReason": failure}
 }
 
-// Apply makes all edits against the text as it stands.
+// Apply applies all edits to text.
 func Apply(text string, edits []Edit) (string, error) {
 	starts := []int{0}
 	for i := range len(text) {

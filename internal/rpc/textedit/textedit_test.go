@@ -9,7 +9,8 @@ func TestApply(t *testing.T) {
 	changes, err := Changes(json.RawMessage(`{"edit":{"documentChanges":[{"textDocument":{"uri":"file:///a","version":7},"edits":[
 		{"range":{"start":{"line":2,"character":0},"end":{"line":3,"character":0}},"newText":"C\n"},
 		{"range":{"start":{"line":0,"character":2},"end":{"line":0,"character":3}},"newText":""},
-		{"range":{"start":{"line":9,"character":0},"end":{"line":9,"character":0}},"newText":"end"}]}]}}`))
+		{"range":{"start":{"line":9,"character":0},"end":{"line":9,"character":0}},` +
+		`"newText":"end"}]}]}}`))
 	if err != nil || len(changes) != 1 || changes[0].TextDocument.URI != "file:///a" ||
 		*changes[0].TextDocument.Version != 7 {
 		t.Fatalf("%+v, %v", changes, err)

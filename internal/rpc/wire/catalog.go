@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// ModelsParams asks for the models. Test is a model reference: that model gets a request of one
-// word.
+// ModelsParams asks for the models. If Test is a model reference, that model is sent a one-word
+// request.
 type ModelsParams struct {
-	Provider string `json:"provider,omitzero"` // only its models, and its error if it lists none
+	// list only its models, and report its error if that fails
+	Provider string `json:"provider,omitzero"`
 	Test     string `json:"test,omitzero"`
 }
 
-// ModelsResult lists the models of all providers that can be used.
+// ModelsResult lists the models of all usable providers.
 type ModelsResult struct {
 	Models []Model    `json:"models"`
 	Test   *ModelTest `json:"test,omitzero"`
@@ -21,14 +22,14 @@ type ModelsResult struct {
 // ModelTest is the result of a test request.
 type ModelTest struct {
 	OK        bool   `json:"ok"`
-	LatencyMs int    `json:"latencyMs,omitzero"` // until the whole reply was there
+	LatencyMs int    `json:"latencyMs,omitzero"` // until the whole reply had arrived
 	Error     string `json:"error,omitzero"`     // a sentence
 }
 
-// Model is one model; absent facts are unknown.
+// Model is one model. Absent properties are unknown.
 type Model struct {
 	ID            string     `json:"id"`       // usable as a model reference
-	Provider      string     `json:"provider"` // its name, or the host
+	Provider      string     `json:"provider"` // its name, or else the host
 	Name          string     `json:"name,omitzero"`
 	ContextWindow int        `json:"contextWindow,omitzero"` // tokens
 	MaxOutput     int        `json:"maxOutput,omitzero"`     // tokens
@@ -36,7 +37,7 @@ type Model struct {
 	Tools         *bool      `json:"tools,omitzero"`
 	Thinking      []string   `json:"thinking,omitzero"` // levels
 	Cost          *ModelCost `json:"cost,omitzero"`
-	Source        string     `json:"source" enum:"server,catalog,settings"` // of the figures
+	Source        string     `json:"source" enum:"server,catalog,settings"` // of the numbers
 }
 
 // ModelCost is the price of a model in US dollars per million tokens.
@@ -47,7 +48,7 @@ type ModelCost struct {
 	CacheWrite float64 `json:"cacheWrite,omitzero"`
 }
 
-// ToolsListResult lists the tools that the model has.
+// ToolsListResult lists the tools that are available to the model.
 type ToolsListResult struct {
 	Tools []Tool `json:"tools"`
 }
@@ -68,7 +69,7 @@ type CommandListResult struct {
 	Commands []SlashCommand `json:"commands"`
 }
 
-// SlashCommand is a template that a prompt may begin with, as /name.
+// SlashCommand is a template that a prompt can start with, as /name.
 type SlashCommand struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitzero"`
@@ -76,7 +77,7 @@ type SlashCommand struct {
 	Source      string `json:"source,omitzero"`
 }
 
-// StatusResult tells how the daemon stands.
+// StatusResult describes the state of the daemon.
 type StatusResult struct {
 	Version  string          `json:"version"`
 	PID      int             `json:"pid"`
@@ -86,17 +87,17 @@ type StatusResult struct {
 	Usage    Usage           `json:"usage"`
 }
 
-// ProviderStatus tells which provider is in use; never a key.
+// ProviderStatus describes the provider in use. It never contains a key.
 type ProviderStatus struct {
 	Configured bool   `json:"configured"`
 	BaseURL    string `json:"baseUrl,omitzero"`
 	Model      string `json:"model,omitzero"`
-	// what named it: settings, environment, detected, script
+	// where it was configured: settings, environment, detected, script
 	Source string `json:"source,omitzero"`
 	Hint   string `json:"hint,omitzero"`
 }
 
-// SessionStatus is a loaded session in short.
+// SessionStatus is a summary of a loaded session.
 type SessionStatus struct {
 	SessionID string `json:"sessionId"`
 	Title     string `json:"title"`
@@ -104,7 +105,7 @@ type SessionStatus struct {
 	TurnID    string `json:"turnId,omitzero"`
 }
 
-// FilesSearchParams finds files by a part of their path.
+// FilesSearchParams searches for files by a part of their path.
 type FilesSearchParams struct {
 	Query string `json:"query"`
 	Limit int    `json:"limit,omitzero"`
@@ -115,7 +116,7 @@ type FilesSearchResult struct {
 	Files []FileMatch `json:"files"`
 }
 
-// FileMatch is one found file.
+// FileMatch is one matching file.
 type FileMatch struct {
 	URI   string  `json:"uri"`
 	Score float64 `json:"score"`

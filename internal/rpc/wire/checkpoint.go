@@ -7,7 +7,7 @@ type CheckpointListResult struct {
 	Checkpoints []Checkpoint `json:"checkpoints"`
 }
 
-// Checkpoint is a state of files that can be restored.
+// Checkpoint is a file state that can be restored.
 type Checkpoint struct {
 	CheckpointID string    `json:"checkpointId"`
 	TurnID       string    `json:"turnId"`
@@ -22,18 +22,18 @@ type CheckpointParams struct {
 	CheckpointID string `json:"checkpointId"`
 }
 
-// CheckpointDiffResult is what changed since.
+// CheckpointDiffResult contains the changes since the checkpoint.
 type CheckpointDiffResult struct {
 	Diff string `json:"diff"`
 }
 
-// CheckpointRestoreParams goes back; Scope is files (default), conversation or both.
+// CheckpointRestoreParams restores a checkpoint. Scope is files (default), conversation or both.
 type CheckpointRestoreParams struct {
 	CheckpointID string `json:"checkpointId"`
 	Scope        string `json:"scope,omitzero" enum:"files,conversation,both"`
 }
 
-// CheckpointRestoreResult says what was changed, and how to undo it.
+// CheckpointRestoreResult reports what was changed and how to undo it.
 type CheckpointRestoreResult struct {
 	Changes          []RestoreChange   `json:"changes"`
 	Conflicts        []RestoreConflict `json:"conflicts"`
@@ -46,7 +46,7 @@ type RestoreChange struct {
 	Op  string `json:"op" enum:"modify,create,delete,rename"`
 }
 
-// RestoreConflict is one file that a restore left alone.
+// RestoreConflict is one file that a restore did not change.
 type RestoreConflict struct {
 	URI    string `json:"uri"`
 	Reason string `json:"reason"`

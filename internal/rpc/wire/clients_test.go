@@ -7,8 +7,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/schema"
 )
 
-// TestClientTypes holds the clients' types to the structs of this package: make generate writes
-// them anew.
+// TestClientTypes compares the clients' types with the structs of this package. `make generate`
+// writes them.
 func TestClientTypes(t *testing.T) {
 	s, err := schema.Load()
 	if err != nil {

@@ -10,7 +10,7 @@ const (
 	CodeNotInitialized   = -32002
 	CodeRequestCancelled = -32800
 	CodeContentModified  = -32801
-	CodeRequestFailed    = -32803 // of a client, to agent/editor/open: it refuses the file
+	CodeRequestFailed    = -32803 // returned by a client for agent/editor/open: it refuses the file
 )
 
 // Error codes of agent/*.
@@ -23,17 +23,17 @@ const (
 	CodeProviderNotConfigured = 1006 // data: HintData
 	CodeUnknownCheckpoint     = 1007
 	CodeOverloaded            = 1008 // queue full; retry
-	CodeLocked                = 1009 // another daemon writes this session
+	CodeLocked                = 1009 // another daemon is writing this session
 	CodePaused                = 1010
 	CodeNotFound              = 1011 // memory, grant, job, queued message
 )
 
-// StaleProposalData is the data of CodeStaleProposal: the proposal as it stands.
+// StaleProposalData is the data of CodeStaleProposal: the current proposal.
 type StaleProposalData struct {
 	Proposal *Proposal `json:"proposal"`
 }
 
-// HintData is the data of CodeProviderNotConfigured: what to set.
+// HintData is the data of CodeProviderNotConfigured: what to configure.
 type HintData struct {
 	Hint string `json:"hint"`
 }

@@ -13,14 +13,14 @@ type Position struct {
 	Character uint32 `json:"character"`
 }
 
-// Range is a span of a document; End is exclusive.
+// Range is a span of a document. End is exclusive.
 type Range struct {
 	Start Position `json:"start"`
 	End   Position `json:"end"`
 }
 
-// ContentBlock is a piece of a prompt or of a message. Type is text, image, file or
-// resource and says which other fields are set. Data is base64.
+// ContentBlock is a piece of a prompt or of a message. Type is text, image, file or resource and
+// determines which other fields are set. Data is base64.
 type ContentBlock struct {
 	Type     string `json:"type" enum:"text,image,file,resource"`
 	Text     string `json:"text,omitzero"`
@@ -32,7 +32,7 @@ type ContentBlock struct {
 	Range    *Range `json:"range,omitzero"`
 }
 
-// Prompt is what a user says: on the wire a string or an array of blocks.
+// Prompt is the user's input: on the wire a string or an array of blocks.
 type Prompt []ContentBlock
 
 // UnmarshalJSON accepts both forms.
@@ -60,7 +60,7 @@ func (p *Prompt) UnmarshalJSON(data []byte) error {
 	return fmt.Errorf("a prompt is a string or an array of content blocks")
 }
 
-// MarshalJSON gives a plain text back as the string that it was.
+// MarshalJSON encodes plain text as a string.
 func (p Prompt) MarshalJSON() ([]byte, error) {
 	if len(p) == 1 && reflect.DeepEqual(p[0], ContentBlock{Type: "text", Text: p[0].Text}) {
 		return json.Marshal(p[0].Text)
@@ -68,7 +68,7 @@ func (p Prompt) MarshalJSON() ([]byte, error) {
 	return json.Marshal(append([]ContentBlock{}, p...))
 }
 
-// PromptContext is what the user sees while prompting.
+// PromptContext is what the user sees at the time of the prompt.
 type PromptContext struct {
 	URI         string       `json:"uri,omitzero"`
 	Selection   *Range       `json:"selection,omitzero"`
@@ -84,7 +84,7 @@ type Diagnostic struct {
 	Message  string          `json:"message"`
 }
 
-// Location is a place in a file.
+// Location is a location in a file.
 type Location struct {
 	URI   string `json:"uri"`
 	Range *Range `json:"range,omitzero"`

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestProtocolIsDocumented checks that the protocol pages name every method and field of this
-// package. The settings (config.go) have a page of their own.
+// TestProtocolIsDocumented checks that the protocol pages contain every method and field of this
+// package. The settings (config.go) have their own page.
 func TestProtocolIsDocumented(t *testing.T) {
 	words := map[string]bool{}
 	for _, page := range protocolPages(t) {
@@ -47,7 +47,7 @@ func TestProtocolIsDocumented(t *testing.T) {
 	}
 }
 
-// protocolPages returns the text of each page in docs/reference/protocol, by its file name.
+// protocolPages returns the text of each page in docs/reference/protocol, by file name.
 func protocolPages(t *testing.T) map[string]string {
 	t.Helper()
 	folder := filepath.Join("..", "..", "..", "docs", "reference", "protocol")

@@ -1,21 +1,21 @@
 package wire
 
-// EditorQueryParams asks the editor's own language servers.
+// EditorQueryParams is a query to the editor's language servers.
 type EditorQueryParams struct {
 	Operation string    `json:"operation" enum:"diagnostics,definition,references,implementation,hover,documentSymbol,workspaceSymbol,incomingCalls,outgoingCalls"`
 	URI       string    `json:"uri,omitzero"`
 	Position  *Position `json:"position,omitzero"`
 	Query     string    `json:"query,omitzero"`
-	// Settle asks to wait with diagnostics. The answer may then say whether that was in vain:
-	// "settled" beside the URIs, or, for one URI, {items, settled}.
+	// Settle asks to wait for diagnostics. The response may then report whether they arrived:
+	// "settled" next to the URIs or, for one URI, {items, settled}.
 	Settle *EditorSettle `json:"settle,omitzero"`
 }
 
-// EditorSettle names documents of whose present text the editor's language servers shall have
-// spoken.
+// EditorSettle names the documents to wait for: the editor's language servers must have published
+// diagnostics for their current text.
 type EditorSettle struct {
 	URIs      []string `json:"uris"`
-	TimeoutMs int      `json:"timeoutMs"` // at the latest the answer comes; 0: at once
+	TimeoutMs int      `json:"timeoutMs"` // the longest time to wait; 0: do not wait
 }
 
 // EditorSaveParams asks the editor to save documents.
@@ -23,19 +23,19 @@ type EditorSaveParams struct {
 	URIs []string `json:"uris"`
 }
 
-// EditorSaveResult says which were saved.
+// EditorSaveResult reports which documents were saved.
 type EditorSaveResult struct {
 	Saved  []string `json:"saved"`
 	Failed []string `json:"failed"`
 }
 
-// EditorRevealParams shows a place without taking the focus.
+// EditorRevealParams shows a location without taking the focus.
 type EditorRevealParams struct {
 	URI   string `json:"uri"`
 	Range *Range `json:"range,omitzero"`
 }
 
-// EditorRevealResult says whether it is shown.
+// EditorRevealResult reports whether the location is visible.
 type EditorRevealResult struct {
 	Shown bool `json:"shown"`
 }
@@ -46,18 +46,18 @@ type EditorShowDiffParams struct {
 	URI        string `json:"uri"`
 }
 
-// EditorShowDiffResult says whether it is open.
+// EditorShowDiffResult reports whether the diff is open.
 type EditorShowDiffResult struct {
 	Opened bool `json:"opened"`
 }
 
-// EditorOpenParams asks a client that cannot tell of changes by itself to bring its document
-// of a file up to date, by didOpen or didChange before its answer.
+// EditorOpenParams asks a client that cannot report changes on its own to update its document for a
+// file. The client sends didOpen or didChange before its response.
 type EditorOpenParams struct {
 	URI string `json:"uri"`
 }
 
-// EditorOpenResult says whether the document is open now.
+// EditorOpenResult reports whether the document is now open.
 type EditorOpenResult struct {
 	Opened bool `json:"opened"`
 }

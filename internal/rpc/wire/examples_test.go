@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// exchange has the types of one method. A nil result is that of a notification.
+// exchange contains the types of one method. A notification has a nil result.
 type exchange struct{ params, result any }
 
-// exchanges are the methods of agent/*, with what the protocol pages show of each.
+// exchanges lists the methods of agent/* with the types of the examples on the protocol pages.
 var exchanges = map[string]exchange{
 	MethodSessionNew:       {&SessionNewParams{}, &SessionNewResult{}},
 	MethodSessionList:      {&SessionListParams{}, &SessionListResult{}},
@@ -80,7 +80,7 @@ var exchanges = map[string]exchange{
 	MethodEditorOpen:        {&EditorOpenParams{}, &EditorOpenResult{}},
 }
 
-// Each method has a numbered heading on a protocol page and, below it, an example whose fields all
+// Each method has a numbered heading on a protocol page, followed by an example in which all fields
 // exist.
 func TestProtocolExamples(t *testing.T) {
 	shown := map[string]bool{}
@@ -135,7 +135,7 @@ func checkExample(t *testing.T, page, text string) string {
 	return message.Method
 }
 
-// strictly decodes JSON into a type that must have every field.
+// strictly decodes JSON into a type. Unknown fields are errors.
 func strictly(t *testing.T, page string, raw json.RawMessage, into any) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(string(raw)))
@@ -145,7 +145,7 @@ func strictly(t *testing.T, page string, raw json.RawMessage, into any) {
 	}
 }
 
-// The numbers of the headings continue, so that a comment can cite them.
+// The numbers of the headings are consecutive, so that comments can refer to them.
 func TestProtocolNumbers(t *testing.T) {
 	numbered := regexp.MustCompile(`(?m)^#+ (\d+)\.(\d*)`)
 	for name, page := range protocolPages(t) {

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/messages.txt")
 
-// messages are all that goes over the wire as a whole.
+// messages lists all types that are sent as whole messages.
 var messages = []any{
 	ServerCapability{}, ClientCapability{}, StaleProposalData{}, HintData{},
 	SessionNewParams{}, SessionNewResult{}, SessionListParams{}, SessionListResult{},
@@ -47,8 +47,8 @@ var messages = []any{
 	ProposalCreated{}, ProposalChanged{}, RequestResolved{},
 }
 
-// TestGoldenMessages shows each message empty and full as it stands on the wire, and reads
-// the full one back, with unknown fields mixed in.
+// TestGoldenMessages encodes each message with empty and with full fields, and decodes the full one
+// with unknown fields added.
 func TestGoldenMessages(t *testing.T) {
 	var got bytes.Buffer
 	for _, m := range messages {
@@ -108,7 +108,7 @@ var (
 	rawType  = reflect.TypeFor[json.RawMessage]()
 )
 
-// fill gives every field a value that is not zero.
+// fill sets every field to a value that is not zero.
 func fill(v reflect.Value, depth int) {
 	switch {
 	case v.Type() == timeType:

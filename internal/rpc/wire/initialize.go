@@ -3,7 +3,7 @@ package wire
 // Version is the version of agent/*.
 const Version = 1
 
-// ServerCapability is capabilities.experimental.agentLsp of the initialize result.
+// ServerCapability is capabilities.experimental.agentLsp in the result of initialize.
 type ServerCapability struct {
 	Version        int            `json:"version"`
 	Methods        []string       `json:"methods"`
@@ -13,8 +13,8 @@ type ServerCapability struct {
 	Limits         map[string]int `json:"limits"`
 }
 
-// ClientCapability is capabilities.experimental.agentLsp of the initialize params. The
-// booleans choose how the server asks, not whether; absent is false.
+// ClientCapability is capabilities.experimental.agentLsp in the params of initialize. The booleans
+// determine how the server asks, not whether. Absent means false.
 type ClientCapability struct {
 	Version    int              `json:"version,omitzero"`
 	Permission bool             `json:"permission,omitzero"`
@@ -22,7 +22,7 @@ type ClientCapability struct {
 	Editor     EditorCapability `json:"editor,omitzero"`
 }
 
-// EditorCapability says which agent/editor/* requests the client answers.
+// EditorCapability lists the agent/editor/* requests that the client answers.
 type EditorCapability struct {
 	Query    bool `json:"query,omitzero"`
 	Save     bool `json:"save,omitzero"`

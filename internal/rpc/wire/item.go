@@ -14,21 +14,21 @@ type Item struct {
 	ParentItemID string    `json:"parentItemId,omitzero"`
 	CreatedAt    time.Time `json:"createdAt"`
 
-	// Messages, reasoning and notices. Always sent with them, empty or not.
+	// Text is always set for messages, reasoning and notices, even if it is empty.
 	Text    *string        `json:"text,omitzero"`
-	Content []ContentBlock `json:"content,omitzero"` // also images of a tool's result
+	Content []ContentBlock `json:"content,omitzero"` // also images in a tool result
 	// Source is set for userMessage.
 	Source string `json:"source,omitzero" enum:"prompt,steer,followUp,job"`
-	// Status is always set for toolCall. A message has retracted or aborted, or none.
+	// Status is always set for toolCall. For a message it is retracted, aborted or absent.
 	Status string `json:"status,omitzero" enum:"pending,awaitingPermission,awaitingReview,running,completed,failed,denied,skipped,cancelled,retracted,aborted"`
 	// Level is set for notice.
 	Level string `json:"level,omitzero" enum:"info,warning,error"`
-	// Pinned is set for a userMessage that stays in the model's view, whatever is reduced.
+	// Pinned is set for a userMessage that stays in the model's context, whatever is reduced.
 	Pinned bool `json:"pinned,omitzero"`
 
 	Entries []PlanEntry `json:"entries,omitzero"` // plan
 
-	// Tool calls. Result is the text that the model gets, Details is for the screen.
+	// For tool calls. Result is the text that the model gets. Details are for display.
 	CallID     string          `json:"callId,omitzero"`
 	Name       string          `json:"name,omitzero"`
 	Label      string          `json:"label,omitzero"`

@@ -2,7 +2,7 @@ package wire
 
 import "time"
 
-// MemorySaveParams keeps something across sessions.
+// MemorySaveParams stores an entry across sessions.
 type MemorySaveParams struct {
 	Key     string   `json:"key"`
 	Content string   `json:"content"`
@@ -21,7 +21,7 @@ type MemoryGetResult struct {
 	Memory MemoryEntry `json:"memory"`
 }
 
-// MemorySearchParams finds memories.
+// MemorySearchParams searches the memories.
 type MemorySearchParams struct {
 	Query       string   `json:"query"`
 	TopK        int      `json:"topK,omitzero"`
@@ -29,12 +29,12 @@ type MemorySearchParams struct {
 	Scope       string   `json:"scope,omitzero" enum:"workspace,user"`
 }
 
-// MemorySearchResult lists what was found, best first.
+// MemorySearchResult lists the matches, best first.
 type MemorySearchResult struct {
 	Memories []MemoryEntry `json:"memories"`
 }
 
-// MemoryEntry is something kept across sessions.
+// MemoryEntry is an entry that is kept across sessions.
 type MemoryEntry struct {
 	Key       string    `json:"key"`
 	Content   string    `json:"content"`

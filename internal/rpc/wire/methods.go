@@ -96,7 +96,7 @@ var Requests = []string{
 	MethodModels, MethodToolsList, MethodCommandList, MethodStatus, MethodFilesSearch,
 }
 
-// Notifications lists what the server tells by itself.
+// Notifications lists the notifications that the server sends.
 var Notifications = []string{
 	MethodSessionUpdated, MethodTurnStarted, MethodTurnCompleted,
 	MethodItemStarted, MethodItemUpdated, MethodItemCompleted, MethodDelta, MethodRetry,
@@ -104,7 +104,7 @@ var Notifications = []string{
 	MethodProposalCreated, MethodProposalUpdated, MethodProposalClosed, MethodRequestResolved,
 }
 
-// ServerRequests lists what the server may ask a client that claims it.
+// ServerRequests lists the requests that the server may send to a client that claims them.
 var ServerRequests = []string{
 	MethodRequestPermission, MethodAsk, MethodEditorQuery, MethodEditorSave, MethodEditorReveal,
 	MethodEditorShowDiff, MethodEditorOpen,

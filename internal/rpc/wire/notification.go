@@ -2,15 +2,15 @@ package wire
 
 import "encoding/json"
 
-// Stamp is what every notification about a session carries. Replay marks one that is
-// told again by agent/session/load.
+// Stamp is part of every notification about a session. Replay marks notifications that
+// agent/session/load repeats.
 type Stamp struct {
 	SessionID string `json:"sessionId"`
 	Seq       int64  `json:"seq"`
 	Replay    bool   `json:"replay,omitzero"`
 }
 
-// SessionUpdated tells what changed of a session beside its turns; absent fields did not.
+// SessionUpdated reports changes of a session other than its turns. Absent fields have not changed.
 type SessionUpdated struct {
 	Stamp
 	Status        string          `json:"status" enum:"idle,running,awaiting,paused"`
@@ -23,21 +23,21 @@ type SessionUpdated struct {
 	Pinned        []string        `json:"pinned,omitzero"` // itemIds; absent: none
 }
 
-// TurnStarted opens a turn with the messages that it begins with.
+// TurnStarted reports the start of a turn and the messages with which it begins.
 type TurnStarted struct {
 	Stamp
 	TurnID     string   `json:"turnId"`
 	MessageIDs []string `json:"messageIds"`
 }
 
-// TurnCompleted closes a turn; nothing of the turn follows it.
+// TurnCompleted reports the end of a turn. No other notification of the turn follows.
 type TurnCompleted struct {
 	Stamp
 	TurnID string `json:"turnId"`
 	Turn   Turn   `json:"turn"`
 }
 
-// ItemEvent is item/started, item/updated and item/completed.
+// ItemEvent contains the params of item/started, item/updated and item/completed.
 type ItemEvent struct {
 	Stamp
 	TurnID string `json:"turnId"`
@@ -53,7 +53,7 @@ type Delta struct {
 	Text   string `json:"text"`
 }
 
-// RetryScheduled tells that a model call failed and is tried again after DelayMs.
+// RetryScheduled reports that a model call has failed and will be retried after DelayMs.
 type RetryScheduled struct {
 	Stamp
 	TurnID     string     `json:"turnId"`
@@ -63,13 +63,13 @@ type RetryScheduled struct {
 	Error      RetryError `json:"error"`
 }
 
-// RetryError is why a model call is tried again.
+// RetryError is the reason for retrying a model call.
 type RetryError struct {
 	Kind    string `json:"kind" enum:"auth,rate_limit,quota,overloaded,context_overflow,content_filter,client,transient,blank,stream_idle,truncated,script"`
 	Message string `json:"message"`
 }
 
-// Compaction tells that the context was reduced.
+// Compaction reports that the context was reduced.
 type Compaction struct {
 	Stamp
 	TurnID         string `json:"turnId,omitzero"`
@@ -80,20 +80,20 @@ type Compaction struct {
 	MessagesAfter  int    `json:"messagesAfter"`
 }
 
-// ProposalCreated shows a new proposal with its unified diff.
+// ProposalCreated reports a new proposal with its unified diff.
 type ProposalCreated struct {
 	Stamp
 	Proposal Proposal `json:"proposal"`
 	Diff     string   `json:"diff"`
 }
 
-// ProposalChanged is proposal/updated and proposal/closed.
+// ProposalChanged contains the params of proposal/updated and proposal/closed.
 type ProposalChanged struct {
 	Stamp
 	Proposal Proposal `json:"proposal"`
 }
 
-// RequestResolved tells that a permission or question became moot.
+// RequestResolved reports that a permission or question no longer needs an answer.
 type RequestResolved struct {
 	Stamp
 	RequestID string `json:"requestId"`

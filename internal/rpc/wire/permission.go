@@ -9,13 +9,13 @@ type RequestPermissionParams struct {
 	Title     string  `json:"title"`
 	Reason    string  `json:"reason"`
 	Subject   Subject `json:"subject"`
-	// of a command: where it runs if it is allowed
+	// for a command: where it runs if it is allowed
 	Sandbox string             `json:"sandbox,omitzero" enum:"inside,outside,none"`
 	Preview string             `json:"preview,omitzero"`
 	Options []PermissionOption `json:"options"`
 }
 
-// Subject is what a permission is about.
+// Subject is what a permission concerns.
 type Subject struct {
 	Kind    string   `json:"kind" enum:"command,edit,read,mcp,network,trust"`
 	Command string   `json:"command,omitzero"`
@@ -31,7 +31,7 @@ type PermissionOption struct {
 	Pattern  string `json:"pattern,omitzero"`
 }
 
-// RequestPermissionResult is the user's choice. Anything that names no option is a refusal.
+// RequestPermissionResult is the user's choice. A result that names no option is a refusal.
 type RequestPermissionResult struct {
 	OptionID  string `json:"optionId,omitzero"`
 	Feedback  string `json:"feedback,omitzero"`
@@ -47,7 +47,7 @@ type AskParams struct {
 	Multi     bool        `json:"multi,omitzero"`
 }
 
-// AskOption is one answer on offer.
+// AskOption is one of the offered answers.
 type AskOption struct {
 	Label       string `json:"label"`
 	Description string `json:"description,omitzero"`
@@ -59,12 +59,12 @@ type AskResult struct {
 	Declined bool   `json:"declined,omitzero"`
 }
 
-// PermissionListResult lists what the user has allowed for longer than once.
+// PermissionListResult lists the permissions that the user has given for longer than once.
 type PermissionListResult struct {
 	Grants []Grant `json:"grants"`
 }
 
-// Grant is a standing permission.
+// Grant is a permanent permission.
 type Grant struct {
 	GrantID string `json:"grantId"`
 	Pattern string `json:"pattern"`

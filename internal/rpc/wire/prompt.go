@@ -1,20 +1,20 @@
 package wire
 
-// PromptParams starts a turn, or queues a follow-up. Without SessionID the connection's current
-// session is meant. The same ClientMessageID again gets the same answer and runs nothing twice.
+// PromptParams starts a turn or queues a follow-up. Without SessionID, the connection's current
+// session is used. Repeating a ClientMessageID returns the same result and runs nothing twice.
 type PromptParams struct {
 	SessionID       string         `json:"sessionId,omitzero"`
 	Prompt          Prompt         `json:"prompt"`
 	Context         *PromptContext `json:"context,omitzero"`
 	Delivery        string         `json:"delivery,omitzero" enum:"auto,queue"`
 	ClientMessageID string         `json:"clientMessageId,omitzero"`
-	// stays in the model's view, whatever is reduced
+	// stays in the model's context, whatever is reduced
 	Pin     bool         `json:"pin,omitzero"`
 	Options *TurnOptions `json:"options,omitzero"`
 }
 
-// TurnOptions apply to every model call of the turn that a message starts. They
-// override settings, which do not change.
+// TurnOptions apply to every model call of the turn that a message starts. They override the
+// settings, which do not change.
 type TurnOptions struct {
 	Model       string   `json:"model,omitzero"` // a model reference
 	Thinking    string   `json:"thinking,omitzero" enum:"off,minimal,low,medium,high,xhigh"`
@@ -23,7 +23,7 @@ type TurnOptions struct {
 	TopP        *float64 `json:"topP,omitzero"`        // more than 0, at most 1
 }
 
-// PromptResult is the answer on acceptance.
+// PromptResult is returned when the prompt is accepted.
 type PromptResult struct {
 	SessionID   string `json:"sessionId"`
 	MessageID   string `json:"messageId"`
@@ -31,29 +31,30 @@ type PromptResult struct {
 	Disposition string `json:"disposition" enum:"started,queued"`
 }
 
-// SteerParams speaks into a running turn. ItemID steers a sub-agent by its tool call.
+// SteerParams adds a message to a running turn. With ItemID, it steers the sub-agent of that tool
+// call.
 type SteerParams struct {
 	SessionID      string `json:"sessionId"`
 	Prompt         Prompt `json:"prompt"`
 	ExpectedTurnID string `json:"expectedTurnId,omitzero"`
 	IfIdle         string `json:"ifIdle,omitzero" enum:"startTurn,queue,error"`
 	Persist        *bool  `json:"persist,omitzero"` // absent: true
-	// system only with persist false
+	// system requires persist false
 	Role   string `json:"role,omitzero" enum:"user,system"`
 	ItemID string `json:"itemId,omitzero"`
-	// stays in the model's view, whatever is reduced
+	// stays in the model's context, whatever is reduced
 	Pin     bool         `json:"pin,omitzero"`
 	Options *TurnOptions `json:"options,omitzero"` // only if the message starts a turn
 }
 
-// SteerResult says what became of a steer.
+// SteerResult reports what happened to a steering message.
 type SteerResult struct {
 	Outcome   string `json:"outcome" enum:"injected,startedTurn,queued"`
 	MessageID string `json:"messageId"`
 	TurnID    string `json:"turnId,omitzero"`
 }
 
-// AbortParams ends the running turn, or with ItemID one sub-agent.
+// AbortParams aborts the running turn or, with ItemID, one sub-agent.
 type AbortParams struct {
 	SessionID string `json:"sessionId"`
 	TurnID    string `json:"turnId,omitzero"`
@@ -61,35 +62,35 @@ type AbortParams struct {
 	Silent    bool   `json:"silent,omitzero"`
 }
 
-// AbortResult says whether there was something to abort.
+// AbortResult reports whether there was something to abort.
 type AbortResult struct {
 	State string `json:"state" enum:"aborting,idle"`
 }
 
-// TurnResult names a turn that was started.
+// TurnResult names the turn that was started.
 type TurnResult struct {
 	TurnID string `json:"turnId"`
 }
 
-// QueueParams names a session and, to remove, a queued message.
+// QueueParams names a session and, for removal, a queued message.
 type QueueParams struct {
 	SessionID string `json:"sessionId"`
 	MessageID string `json:"messageId,omitzero"`
 }
 
-// QueueResult is the queue as it stands.
+// QueueResult is the current queue.
 type QueueResult struct {
 	Queue []QueueEntry `json:"queue"`
 }
 
-// QueueEntry is a message that waits to be delivered.
+// QueueEntry is a message that is waiting to be delivered.
 type QueueEntry struct {
 	MessageID string `json:"messageId"`
 	Delivery  string `json:"delivery" enum:"steer,followUp"`
 	Prompt    Prompt `json:"prompt"`
 }
 
-// TurnWaitParams waits for a turn, or for the turn that a message begins or joins.
+// TurnWaitParams waits for a turn, or for the turn that a message starts or joins.
 type TurnWaitParams struct {
 	SessionID string `json:"sessionId"`
 	TurnID    string `json:"turnId,omitzero"`
@@ -97,13 +98,13 @@ type TurnWaitParams struct {
 	TimeoutMs int    `json:"timeoutMs,omitzero"`
 }
 
-// CompactParams reduces the context now.
+// CompactParams compacts the context now.
 type CompactParams struct {
 	SessionID    string `json:"sessionId"`
 	Instructions string `json:"instructions,omitzero"`
 }
 
-// CompactResult says what it brought.
+// CompactResult reports the result of a compaction.
 type CompactResult struct {
 	TokensBefore int    `json:"tokensBefore"`
 	TokensAfter  int    `json:"tokensAfter"`

@@ -20,7 +20,8 @@ type Stat struct {
 	Removed int `json:"removed"`
 }
 
-// ProposalFile is what a proposal does to one file. Version is null for a file that is not open.
+// ProposalFile contains the changes of a proposal to one file. Version is null for a file that is
+// not open.
 type ProposalFile struct {
 	Op     string `json:"op" enum:"modify,create,delete,rename"`
 	URI    string `json:"uri"`
@@ -32,14 +33,14 @@ type ProposalFile struct {
 	Hunks     []Hunk   `json:"hunks"`
 }
 
-// FileBase is the text that the hunks were made against.
+// FileBase is the text for which the hunks were made.
 type FileBase struct {
 	SHA256 string `json:"sha256"`
 	EOL    string `json:"eol"`
 	BOM    bool   `json:"bom"`
 }
 
-// Hunk is one decidable change. Range covers NewText when placed, else OldText.
+// Hunk is one decidable change. Range covers NewText if it is applied, otherwise OldText.
 type Hunk struct {
 	HunkID    string `json:"hunkId"`
 	Range     Range  `json:"range"`
@@ -66,13 +67,14 @@ type ProposalParams struct {
 	ProposalID string `json:"proposalId"`
 }
 
-// ProposalGetResult is a proposal with its unified diff, three lines of context.
+// ProposalGetResult is a proposal with its unified diff, which has three lines of context.
 type ProposalGetResult struct {
 	Proposal Proposal `json:"proposal"`
 	Diff     string   `json:"diff"`
 }
 
-// ProposalResolveParams decides hunks. Revision, where set, must be the proposal's own.
+// ProposalResolveParams decides hunks. If Revision is set, it must be the proposal's current
+// revision.
 type ProposalResolveParams struct {
 	ProposalID string     `json:"proposalId"`
 	Revision   *int       `json:"revision,omitzero"`
@@ -80,7 +82,7 @@ type ProposalResolveParams struct {
 	Comment    string     `json:"comment,omitzero"`
 }
 
-// Decision decides one hunk, or with "*" every pending hunk that is not named.
+// Decision decides one hunk or, with "*", every pending hunk that is not listed.
 type Decision struct {
 	HunkID  string  `json:"hunkId"`
 	Action  string  `json:"action" enum:"accept,reject"`
@@ -88,20 +90,20 @@ type Decision struct {
 	Comment string  `json:"comment,omitzero"`
 }
 
-// ProposalResolveResult says what became of the decisions, after the apply was verified.
+// ProposalResolveResult reports the outcome of the decisions, after the edit was verified.
 type ProposalResolveResult struct {
 	Proposal  Proposal       `json:"proposal"`
 	Applied   []AppliedFile  `json:"applied"`
 	Conflicts []HunkConflict `json:"conflicts"`
 }
 
-// AppliedFile is a file as it stands after a decision.
+// AppliedFile is the state of a file after a decision.
 type AppliedFile struct {
 	URI    string `json:"uri"`
 	SHA256 string `json:"sha256"`
 }
 
-// HunkConflict is a decision that could not be carried out.
+// HunkConflict is a decision that could not be applied.
 type HunkConflict struct {
 	HunkID string `json:"hunkId"`
 	Reason string `json:"reason"`

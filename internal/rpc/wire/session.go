@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// SessionNewParams begins a session. Cwd is a URI or an absolute path inside a root;
-// Messages begin its history. Config is a partial Config, merged over the settings.
+// SessionNewParams creates a session. Cwd is a URI or an absolute path inside a root. Messages is
+// the initial history. Config is a partial Config that is merged over the settings.
 type SessionNewParams struct {
 	Cwd      string          `json:"cwd,omitzero"`
 	Title    string          `json:"title,omitzero"`
@@ -15,20 +15,20 @@ type SessionNewParams struct {
 	Messages []SeedMessage   `json:"messages,omitzero"`
 }
 
-// SeedMessage is a message of a history that a client brings along.
+// SeedMessage is a message of a history that the client provides.
 type SeedMessage struct {
 	Role    string `json:"role" enum:"user,assistant,system"`
 	Content Prompt `json:"content"`
 }
 
-// SessionNewResult names the new session; Config is the one in effect.
+// SessionNewResult names the new session. Config is the effective configuration.
 type SessionNewResult struct {
 	SessionID string          `json:"sessionId"`
 	Config    json.RawMessage `json:"config"`
 }
 
-// SessionListParams asks for stored sessions, newest updatedAt first. Query matches
-// titles and messages.
+// SessionListParams lists stored sessions, most recently updated first. Query searches titles and
+// messages.
 type SessionListParams struct {
 	Cursor   string `json:"cursor,omitzero"`
 	Limit    int    `json:"limit,omitzero"`
@@ -36,7 +36,7 @@ type SessionListParams struct {
 	Archived bool   `json:"archived,omitzero"`
 }
 
-// SessionListResult is one page; NextCursor is absent on the last.
+// SessionListResult is one page. NextCursor is absent on the last page.
 type SessionListResult struct {
 	Sessions   []Session `json:"sessions"`
 	NextCursor string    `json:"nextCursor,omitzero"`
@@ -58,26 +58,27 @@ type Session struct {
 	Config        json.RawMessage `json:"config"`
 	Archived      bool            `json:"archived,omitzero"`
 	Origin        string          `json:"origin,omitzero"` // "run": made by agent-lsp run
-	// itemIds; told of a session that is loaded
+	// item IDs; only sent for a loaded session
 	Pinned []string `json:"pinned,omitzero"`
 }
 
-// SessionLoadParams attaches to a stored session. With Replay its past is told again
-// from SinceSeq on, before the answer.
+// SessionLoadParams attaches to a stored session. With Replay, its past is sent again before the
+// response, starting after SinceSeq.
 type SessionLoadParams struct {
 	SessionID string `json:"sessionId"`
 	SinceSeq  int64  `json:"sinceSeq,omitzero"`
 	Replay    bool   `json:"replay,omitzero"`
 }
 
-// SessionLoadResult holds the session and the last seq given; live goes on after it.
+// SessionLoadResult contains the session and the last seq used. Live notifications continue after
+// it.
 type SessionLoadResult struct {
 	Session Session `json:"session"`
 	LastSeq int64   `json:"lastSeq"`
 }
 
 // SessionUpdateParams changes a session's title, archives it, or pins and unpins user messages by
-// their itemId.
+// item ID.
 type SessionUpdateParams struct {
 	SessionID string   `json:"sessionId"`
 	Title     *string  `json:"title,omitzero"`
@@ -91,13 +92,13 @@ type SessionUpdateResult struct {
 	Session Session `json:"session"`
 }
 
-// SessionConfigureParams merges Config over the session's own.
+// SessionConfigureParams merges Config over the session's own configuration.
 type SessionConfigureParams struct {
 	SessionID string          `json:"sessionId"`
 	Config    json.RawMessage `json:"config"`
 }
 
-// SessionConfigureResult is the Config in effect.
+// SessionConfigureResult is the effective configuration.
 type SessionConfigureResult struct {
 	Config json.RawMessage `json:"config"`
 }
@@ -113,12 +114,12 @@ type SessionParams struct {
 	SessionID string `json:"sessionId"`
 }
 
-// SessionResult names a session that came to be.
+// SessionResult names a session that was created.
 type SessionResult struct {
 	SessionID string `json:"sessionId"`
 }
 
-// SessionExportParams asks for a session as json (importable) or markdown.
+// SessionExportParams exports a session as json (can be imported) or markdown.
 type SessionExportParams struct {
 	SessionID string `json:"sessionId"`
 	Format    string `json:"format,omitzero" enum:"json,markdown"`
@@ -129,7 +130,7 @@ type SessionExportResult struct {
 	Content string `json:"content"`
 }
 
-// SessionImportParams holds what an export in format json gave.
+// SessionImportParams contains an export in the format json.
 type SessionImportParams struct {
 	Content string `json:"content"`
 }

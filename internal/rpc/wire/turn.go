@@ -13,14 +13,14 @@ type Turn struct {
 	Error      *TurnError `json:"error,omitzero"`
 }
 
-// TurnError is why a turn failed.
+// TurnError is the reason why a turn failed.
 type TurnError struct {
 	Kind      string `json:"kind" enum:"auth,rate_limit,quota,overloaded,context_overflow,content_filter,client,transient,blank,stream_idle,truncated,script"`
 	Message   string `json:"message"`
 	Retryable bool   `json:"retryable"`
 }
 
-// Usage counts tokens, and money where a price is known.
+// Usage counts tokens and, if the price is known, cost.
 type Usage struct {
 	Input         int     `json:"input"`
 	Output        int     `json:"output"`
@@ -33,8 +33,8 @@ type Usage struct {
 	Costs         *Costs  `json:"costs,omitzero"`
 }
 
-// Costs are the parts of a cost, which they add up to. Input is the cost of input that was neither
-// read from nor written to a cache.
+// Costs are the parts of a cost and add up to it. Input is the cost of input that was neither read
+// from nor written to a cache.
 type Costs struct {
 	Input      float64 `json:"input"`
 	Output     float64 `json:"output"`

@@ -5,13 +5,14 @@ import (
 	"testing"
 )
 
-// A plain text comes back as a string, all else as blocks.
+// Plain text is encoded as a string, everything else as blocks.
 func TestPromptAcceptsBothForms(t *testing.T) {
 	for in, want := range map[string]string{
 		`"hi"`:                         `"hi"`,
 		`[{"type":"text","text":"a"}]`: `"a"`,
-		`[{"type":"text","text":"a"},{"type":"text","text":"b"}]`: `[{"type":"text","text":"a"},{"type":"text","text":"b"}]`,
-		`[{"type":"resource","uri":"file:///a"}]`:                 `[{"type":"resource","uri":"file:///a"}]`,
+		`[{"type":"text","text":"a"},{"type":"text","text":"b"}]`: `[{"type":"text","text":"a"},` +
+			`{"type":"text","text":"b"}]`,
+		`[{"type":"resource","uri":"file:///a"}]`: `[{"type":"resource","uri":"file:///a"}]`,
 		`null`: `[]`,
 	} {
 		var p Prompt
