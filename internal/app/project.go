@@ -18,7 +18,9 @@ import (
 func (d *daemon) openProject() *project.Project {
 	return project.New(project.Options{
 		Root: d.folders.root, UserDir: filepath.Dir(UserFile(d.processes.env)),
-		Secret: policy.Secret,
+		Secret: func(path string) bool {
+			return policy.SecretIn([]string{d.folders.root}, path)
+		},
 	})
 }
 
