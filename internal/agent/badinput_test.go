@@ -16,7 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 )
 
-// last returns the tool results of the history, joined.
+// results returns the tool results of the history, joined.
 func (r *rig) results() string {
 	var b strings.Builder
 	for _, m := range r.s.Messages() {
@@ -27,14 +27,15 @@ func (r *rig) results() string {
 	return b.String()
 }
 
-// The calls that a model should not make: each gets a result that says what was wrong,
-// and the turn goes on.
+// Calls that a model should not make: each gets a result that explains what was wrong, and the turn
+// continues.
 func TestBadCalls(t *testing.T) {
-	props := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"n":{"type":"integer"}},"required":["path"],"additionalProperties":false}`)
+	props := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},` +
+		`"n":{"type":"integer"}},"required":["path"],"additionalProperties":false}`)
 	for _, tc := range []struct {
 		name  string
 		calls []message.ToolCall
-		want  string // of the results, "…" stands for anything
+		want  string // of the results; "…" matches anything
 	}{
 		{"duplicate ids", []message.ToolCall{call("x", "echo", `{"path":"a"}`),
 			call("x", "echo", `{"path":"b"}`)}, "x: a\ncall_…: b\n"},
@@ -66,7 +67,7 @@ func TestBadCalls(t *testing.T) {
 					return &tool.Result{Text: a.Path}, err
 				}
 				r := newRig(t, script(step{calls: tc.calls}, step{text: "ok"}), nil, echo)
-				r.env.Repair = repair.Options{} // the engine alone
+				r.env.Repair = repair.Options{} // without repairs
 				defer r.close()
 				if turn := r.run("go"); turn.EndReason != EndStop {
 					t.Errorf("turn %+v", turn)
@@ -79,7 +80,7 @@ func TestBadCalls(t *testing.T) {
 	}
 }
 
-// like compares, with … in want standing for anything.
+// like compares texts; "…" in want matches anything.
 func like(got, want string) bool {
 	parts := strings.Split(want, "…")
 	for i, p := range parts {
@@ -143,7 +144,7 @@ func TestInvalidUTF8InDeltas(t *testing.T) {
 	})
 }
 
-// checkDeltas verifies that the deltas of each item are exactly its completed text.
+// checkDeltas verifies that the deltas of each item add up to its completed text.
 func checkDeltas(t *testing.T, events []Event) {
 	t.Helper()
 	texts := map[string]string{}
@@ -162,7 +163,7 @@ func checkDeltas(t *testing.T, events []Event) {
 	}
 }
 
-// Results for calls never made, in what a store hands back: they are not sent.
+// Results in a stored history for calls that were never made are not sent.
 func TestOrphanResultsInRestoredHistory(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		orphan := message.NewText(message.RoleTool, "never asked")
@@ -261,7 +262,7 @@ func TestToolTimeoutAndAbandonment(t *testing.T) {
 	})
 }
 
-// timedTool has a time limit of its own.
+// timedTool has its own time limit.
 type timedTool struct {
 	tool.Tool
 	limit time.Duration
@@ -273,8 +274,8 @@ func (t timedTool) Spec() tool.Spec {
 	return s
 }
 
-// Of a tool's own limit and the general one the smaller counts; waiting for a person counts for
-// neither, nor for the duration that is shown.
+// The smaller of a tool's own limit and the general limit applies. Time spent waiting for the user
+// counts neither against the limit nor in the duration that is shown.
 func TestSmallerTimeLimitCounts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		hang := func(name string, limit time.Duration) tool.Tool {
@@ -350,7 +351,7 @@ func TestPanicInModelFailsTheTurn(t *testing.T) {
 	})
 }
 
-// badHook panics, hangs or errs where it is told to.
+// badHook panics, hangs or fails on request.
 type badHook struct {
 	how string
 	at  string

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// endless is a model that answers at once, with a tool call until n calls were made.
+// endless is a model that answers immediately, with a tool call until left calls were made.
 type endless struct{ left int }
 
 func (e *endless) Info() ModelInfo { return ModelInfo{ContextWindow: 1 << 30} }
@@ -29,13 +29,14 @@ func (e *endless) Generate(_ context.Context, _ *Request, on func(Delta)) (*Repl
 	return &Reply{Message: m}, nil
 }
 
-// The loop's own cost of a round (model call, tool call) with an instant model and tool:
-// under 100 µs at 10 messages, under twice that at 1,000.
+// The loop's own cost of a round (model call, tool call) with an instant model and tool must be
+// under 100 µs at 10 messages, and less than twice that at 1,000.
 func BenchmarkRound(b *testing.B) {
 	for _, n := range []int{10, 1000} {
 		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
 			look := fake("look", tool.ReadOnly, nil)
-			look.spec.Schema = json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)
+			look.spec.Schema = json.RawMessage(`{"type":"object","properties":{"path":{` +
+				`"type":"string"}},"required":["path"]}`)
 			reg, err := tool.NewRegistry(look)
 			if err != nil {
 				b.Fatal(err)
@@ -48,7 +49,7 @@ func BenchmarkRound(b *testing.B) {
 				}
 				old = append(old, message.NewText(role, "some text of the past"))
 			}
-			const rounds = 50 // per session, so that n stays what it says
+			const rounds = 50 // per session, so that n keeps its meaning
 			for done := 0; done < b.N; done += rounds {
 				b.StopTimer()
 				env := Step{Models: []Model{&endless{left: rounds}}, Tools: reg,

@@ -7,18 +7,18 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// board tells waiters which turn a message went to and how a turn ended. It learns of an
-// end only after the sink has, and is locked after every other lock.
+// board tells waiters to which turn a message went and how a turn ended. It learns of an end only
+// after the sink. Its lock is acquired after all other locks.
 type board struct {
 	mu      sync.Mutex
 	closed  bool
-	live    map[string]bool // turns that have started and whose end is not out yet
-	running string          // the newest of them
+	live    map[string]bool // turns that have started and whose end has not been reported
+	running string          // the most recent of them
 	last    string
 	ended   map[string]Turn
 	order   []string          // ended turns, oldest first
-	turnOf  map[string]string // message id to turn id; "" while it is queued
-	changed chan struct{}     // closed and replaced at each change
+	turnOf  map[string]string // message ID to turn ID; "" while the message is queued
+	changed chan struct{}     // closed and replaced on each change
 }
 
 func newBoard() *board {
@@ -69,7 +69,7 @@ func (b *board) delivered(messageID, turnID string) {
 	b.update(func() { b.turnOf[messageID] = turnID })
 }
 
-// undelivered takes delivered back: the message's turn has ended without it.
+// undelivered reverts delivered: the message's turn has ended without it.
 func (b *board) undelivered(messageID string) { b.delivered(messageID, "") }
 
 func (b *board) removed(messageID string) { b.update(func() { delete(b.turnOf, messageID) }) }
@@ -85,9 +85,9 @@ func (b *board) end(t Turn) {
 	})
 }
 
-// wait returns the turn once it has ended. Without ids it is the running turn, else the last. The
-// turn of a message is looked up at each change: a steer that its turn did not get to goes to
-// another one.
+// wait returns the turn once it has ended. Without IDs it waits for the running turn, or else
+// returns the last one. A message's turn is looked up on each change, because a steer that its turn
+// did not process moves to another turn.
 func (b *board) wait(ctx context.Context, turnID, messageID string) (Turn, error) {
 	for {
 		t, id, changed, err := b.look(turnID, messageID)
@@ -105,7 +105,8 @@ func (b *board) wait(ctx context.Context, turnID, messageID string) (Turn, error
 	}
 }
 
-// look finds the turn that is meant: ended, or its id ("" while the message is queued).
+// look finds the requested turn. It returns the ended turn or the turn's ID, which is "" while the
+// message is queued.
 func (b *board) look(turnID, messageID string) (t Turn, id string, changed chan struct{},
 	err error) {
 	b.mu.Lock()

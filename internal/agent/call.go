@@ -13,9 +13,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/panics"
 )
 
-// callRun is one tool call on its way from the model's wish to a result. The stages:
-// prepare (find the tool, check the arguments), then, in the call's own goroutine, breaker,
-// hooks, permission, locks, run, cap, hooks.
+// callRun is one tool call, from the model's request to the result. The stages are: prepare (find
+// the tool, check the arguments), then, in the call's own goroutine, breaker, hooks, permission,
+// locks, run, cap, hooks.
 type callRun struct {
 	s     *Session
 	t     *turn
@@ -23,20 +23,20 @@ type callRun struct {
 	call  *message.ToolCall
 	reg   *tool.Entry // nil: no such tool
 	args  json.RawMessage
-	early *tool.Result // known without running
+	early *tool.Result // a result that is known without running the tool
 
-	prepared *tool.Prepared // nil: early is set
+	prepared *tool.Prepared // nil if early is set
 
-	index    int // among the calls of its message
+	index    int // position among the calls of its message
 	slot     *toolcall.Slot
 	question question
 	report   *report
-	unlock   func()        // releases the locks; nil before it has them
-	expire   chan struct{} // closed when the tool has outstayed its timeout and the grace
+	unlock   func()        // releases the locks; nil until they are acquired
+	expire   chan struct{} // closed when the tool has exceeded its timeout and the grace period
 }
 
-// execute runs the stages in a goroutine of their own and waits: for a result, or until
-// the call has outstayed its timeout or the turn's end by the grace. Then it is abandoned.
+// execute runs the stages in a new goroutine. It waits for a result, or until the call has exceeded
+// its timeout or the end of the turn by the grace period. The call is then abandoned.
 func (c *callRun) execute() {
 	done := make(chan struct{})
 	c.s.wg.Go(func() {
@@ -60,7 +60,8 @@ func (c *callRun) execute() {
 	c.abandon()
 }
 
-// awaitGrace waits for done for as long as a tool may take to end, and reports whether it came.
+// awaitGrace waits for done for as long as a tool may take to end. It reports whether done was
+// closed.
 func awaitGrace(done chan struct{}) bool {
 	grace := time.NewTimer(toolcall.Grace)
 	defer grace.Stop()
@@ -92,7 +93,7 @@ func (c *callRun) abandon() {
 	)
 }
 
-// stages takes the call through everything that may stop it before it runs, and runs it.
+// stages runs everything that may stop the call before it runs, and then the call itself.
 func (c *callRun) stages() (*tool.Result, ItemStatus) {
 	done, err := c.s.tools.Allow(c.reg.Spec.Name)
 	if err != nil {
@@ -141,7 +142,8 @@ func (c *callRun) newRun() *tool.Call {
 	}
 }
 
-// runLocked runs the tool under its resources' locks, and caps and offers its result.
+// runLocked runs the tool while holding its resources' locks, limits its result and passes it to
+// the hooks.
 func (c *callRun) runLocked(call *tool.Call) *tool.Result {
 	c.slot.AwaitEarlier(c.t.ctx)
 	release, err := c.s.locks.Acquire(c.t.ctx, c.prepared.Locks)
@@ -164,8 +166,8 @@ func (c *callRun) runLocked(call *tool.Call) *tool.Result {
 	return c.offer(call, r)
 }
 
-// recordStart stores that the tool runs from now on. Before one that may have an effect the reply
-// that asked for it is on the disk; of one that only reads, a power cut hides nothing.
+// recordStart records that the tool is now running. If the tool may have an effect, the reply that
+// asked for it is first synced to disk. For a tool that only reads, this is not necessary.
 func (c *callRun) recordStart() error {
 	data, err := json.Marshal(map[string]string{"callId": c.call.ID, "itemId": c.report.item.ID})
 	if err != nil {
@@ -192,7 +194,7 @@ func (c *callRun) spill() func(text string) (path string, err error) {
 	}
 }
 
-// offer lets the hooks after the tool replace the result.
+// offer lets the ToolEnd hooks replace the result.
 func (c *callRun) offer(call *tool.Call, r *tool.Result) *tool.Result {
 	for h := range hooksOf[ToolEndHook](c.s) {
 		var out *tool.Result
@@ -201,7 +203,7 @@ func (c *callRun) offer(call *tool.Call, r *tool.Result) *tool.Result {
 			out, err = h.As.AfterTool(ctx, &own, &shown)
 			return err
 		})
-		if err != nil { // an abandoned hook may still write out
+		if err != nil { // an abandoned hook may still write to out
 			c.s.tolerate(c.t, err)
 			continue
 		}
@@ -221,8 +223,8 @@ func (c *callRun) finish(r *tool.Result, status ItemStatus) {
 	c.report.complete(r, status)
 }
 
-// endsTurn reports whether the turn ends with this call's result, as the result or the settings
-// say.
+// endsTurn reports whether the turn ends with this call's result, according to the result or the
+// settings.
 func (c *callRun) endsTurn() bool {
 	return c.report.outcome().EndTurn ||
 		c.reg != nil && c.step.EndsTurn != nil && c.step.EndsTurn(c.reg.Spec.Name)
@@ -255,8 +257,8 @@ func (c *callRun) update(u tool.Update) {
 	})
 }
 
-// wait is Call.Wait. It releases the call's locks: another session must be able to use the same
-// files while the user thinks.
+// wait implements Call.Wait. It releases the call's locks, so that another session can use the same
+// files while the user is thinking.
 func (c *callRun) wait(ctx context.Context) (context.Context, context.CancelFunc) {
 	if c.unlock != nil {
 		c.unlock()

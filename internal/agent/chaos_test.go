@@ -24,11 +24,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// chaosRuns is how many random runs a campaign makes at least, however slow the machine is.
+// chaosRuns is the minimum number of random runs in a campaign, however slow the machine is.
 const chaosRuns = 1000
 
-// chaosBudget is how long the random runs take at least: AGENT_LSP_CHAOS, a duration, which also
-// asks for chaosRuns; without it a short look.
+// chaosBudget returns the minimum duration and number of the random runs. AGENT_LSP_CHAOS sets the
+// duration and asks for chaosRuns runs. Without it only a few are made.
 func chaosBudget(t *testing.T) (time.Duration, int) {
 	s := os.Getenv("AGENT_LSP_CHAOS")
 	if s == "" {
@@ -41,9 +41,9 @@ func chaosBudget(t *testing.T) (time.Duration, int) {
 	return d, chaosRuns
 }
 
-// Invariants 1, 2, 6, 7 and 8 under random models, tools, people, hooks and stores:
-// pairing holds after every event and record, no tool starts before its message is stored,
-// the event grammar holds, nothing queued is lost, every turn ends, nothing is left running.
+// Invariants 1, 2, 6, 7 and 8 with random models, tools, users, hooks and stores: pairing is valid
+// after every event and record, no tool starts before its message is stored, the event grammar is
+// followed, nothing queued is lost, every turn ends, and nothing is left running.
 // AGENT_LSP_CHAOS_SEED replays one run.
 func TestChaos(t *testing.T) {
 	if s := os.Getenv("AGENT_LSP_CHAOS_SEED"); s != "" {
@@ -68,8 +68,8 @@ func TestChaos(t *testing.T) {
 	t.Logf("%d random runs in %v, every invariant held: %t", runs, budget, !t.Failed())
 }
 
-// chaos is one random run. Its choices come from one source; the order in which
-// goroutines draw from it may differ between replays, the kinds of trouble do not.
+// chaos is one random run. Its choices come from one source. The order in which goroutines use the
+// source may differ between replays; the kinds of trouble do not.
 type chaos struct {
 	t     *testing.T
 	s     *Session
@@ -78,8 +78,8 @@ type chaos struct {
 	mu  sync.Mutex
 	rnd *rand.Rand
 
-	small    bool            // whether the window is
-	accepted map[string]bool // message ids that must end in the history
+	small    bool            // whether the window is small
+	accepted map[string]bool // IDs of messages that must be in the final history
 }
 
 func newChaos(t *testing.T, seed uint64) *chaos {
@@ -134,7 +134,7 @@ func (c *chaos) n(n int) int {
 	return c.rnd.IntN(n)
 }
 
-// nap sleeps for up to d of the bubble's time, as long as ctx lives.
+// nap sleeps for up to d of the bubble's time, or until ctx ends.
 func (c *chaos) nap(ctx context.Context, d time.Duration) {
 	_ = pause.For(ctx, time.Duration(c.n(int(d))))
 }
@@ -159,7 +159,7 @@ func (c *chaos) Generate(ctx context.Context, req *Request, on func(Delta)) (*Re
 		c.nap(ctx, time.Hour)
 		return nil, &retry.Error{Kind: retry.StreamIdle, Message: "silence"}
 	case 2:
-		time.Sleep(5 * time.Second) // deaf
+		time.Sleep(5 * time.Second) // ignores ctx
 	case 3, 4:
 		kinds := []retry.Kind{retry.Transient, retry.Auth, retry.RateLimit, retry.ContextOverflow,
 			retry.Truncated}
@@ -240,7 +240,7 @@ func (c *chaos) tools() []tool.Tool {
 	}
 }
 
-// play lets a restless person use the session, then sees that everything comes to its end.
+// play lets a restless user use the session, then checks that everything ends.
 func (c *chaos) play() {
 	for range 5 + c.n(20) {
 		c.act()
@@ -299,7 +299,7 @@ func (c *chaos) act() {
 	}
 }
 
-// pin pins or unpins a message, whatever it is.
+// pin pins or unpins a random message.
 func (c *chaos) pin() {
 	msgs := c.s.Messages()
 	if len(msgs) == 0 {
@@ -319,8 +319,8 @@ func (c *chaos) expect(id string, err error) {
 	}
 }
 
-// steered expects a steer in the history unless it was a one-shot, which is known by its
-// absence from queue and history both.
+// steered expects a steer in the history unless it was a one-shot steer, which is in neither the
+// queue nor the history.
 func (c *chaos) steered(out SteerOutcome) {
 	for _, q := range c.s.Queue() {
 		if q.MessageID == out.MessageID {

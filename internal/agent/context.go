@@ -15,52 +15,57 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/pause"
 )
 
-// ContextConfig says how the history is kept within a model's window. Zero means the default.
+// ContextConfig configures how the history is kept within a model's window. Zero values mean the
+// defaults.
 type ContextConfig struct {
-	Window   int      // tokens; 0: as the model says. Unknown: nothing is done before a provider refuses
-	Reserve  int      // tokens kept free for the reply; at most a quarter of the window
+	Window   int      // tokens; 0: the model's window, and if that is unknown, no limit
+	Reserve  int      // tokens kept free for the reply, at most a quarter of the window
 	Trigger  float64  // share of the window at which the history is reduced
-	Target   float64  // share of the window at which a reduction aims
-	Recent   int      // tokens of the newest messages that summaries and dropping leave alone
-	Reducers []string // names of reducers, or one strategy; none: adaptive
+	Target   float64  // share of the window that a reduction aims at
+	Recent   int      // tokens of the latest messages that are neither summarized nor dropped
+	Reducers []string // names of reducers, or one strategy; empty: adaptive
 	Summary  Model    // writes summaries; nil: the session's first model
 }
 
-// Numbers of the context.
+// Constants of the context reduction.
 const (
 	DefaultTrigger = 0.85
-	// TargetShare of the window is what a reduction aims at, so that the next one is far off.
+	// TargetShare is the share of the window that a reduction aims at, so that the next one is far
+	// off.
 	TargetShare = 0.60
-	// RecoveryShare of what was refused is what a forced reduction aims at.
+	// RecoveryShare is the share of the refused size that a forced reduction aims at.
 	RecoveryShare = 0.70
-	// ReserveShare of the window is kept for the reply, within the two bounds below.
+	// ReserveShare is the share of the window that is kept for the reply, within the two bounds
+	// below.
 	ReserveShare = 0.13
 	MinReserve   = 4096
 	MaxReserve   = 16384
-	// FreeFloor is how many tokens a run with tools has free, where the window is large enough.
+	// FreeFloor is how many tokens are kept free in a run with tools, if the window is large
+	// enough.
 	FreeFloor = 12000
 	// MaxRefusals is how often one call is reduced and sent again before the turn fails.
 	MaxRefusals = 6
-	// MaxFruitless reductions in a row, or failed summaries, open the breaker.
+	// MaxFruitless is how many unsuccessful reductions, or failed summaries, in a row open the
+	// breaker.
 	MaxFruitless = 3
-	// minLearned is how many tokens of messages a call must have had for its refusal to teach the
-	// window: what is shorter was not refused for its length, whatever the provider says, and would
-	// leave no room for any message.
+	// minLearned is how many tokens of messages a call must have for its refusal to limit the
+	// window. A shorter call was not refused for its length, whatever the provider reports, and
+	// such a limit would leave no room for any message.
 	minLearned = 1000
-	// recentShare of the target is what Compact leaves as it is.
+	// recentShare is the fraction of the target that Compact does not change: one recentShare-th.
 	recentShare = 4
-	// minProgress is the share of tokens that a reduction must gain to count.
+	// minProgress is the share of tokens that a reduction must save to count.
 	minProgress = 0.05
 )
 
-// budget is the numbers of one model's window.
+// budget contains the sizes derived from one model's window.
 type budget struct {
 	window, limit, trigger, target int
-	learned                        bool // from a refusal: whether a call fits is for the provider to say
+	learned                        bool // from a refusal: the provider decides whether a call fits
 }
 
-// budget makes the numbers of the window: as configured or as the model says, but no larger than a
-// provider's refusal taught (learned, 0: nothing).
+// budget derives the sizes from the window, which is configured or reported by the model, but not
+// larger than learned from a provider's refusal (learned, 0: nothing).
 func (c ContextConfig) budget(m Model, learned int) budget {
 	w := c.Window
 	if w == 0 {
@@ -107,8 +112,7 @@ func (s *Session) fit(t *turn) error {
 	return s.reduce(t.ctx, t, t.step, b, "")
 }
 
-// fitForced reduces the history after a provider refused it for the n-th time, whatever the
-// estimate said.
+// fitForced reduces the history after the n-th refusal by a provider, whatever the estimate is.
 func (s *Session) fitForced(t *turn, refused *retry.Error, n int) error {
 	s.mu.Lock()
 	used := s.learnWindow(t.step, refused, n)
@@ -139,9 +143,9 @@ func tooLargeAlone(overhead, window int) error {
 	return overflow(fmt.Sprintf("the system prompt and the tools alone need about %d tokens of the window's %d", overhead, window))
 }
 
-// learnWindow takes a refusal as the window's size: the size that the provider names, else what was
-// refused, else half of it where a reduction did not help. It returns the tokens of the refused
-// call. Caller holds mu.
+// learnWindow takes the size of the window from a refusal: the size that the provider reports, or
+// else the size of the refused call, or else half of it if a reduction did not help. It returns the
+// tokens of the refused call. The caller holds mu.
 func (s *Session) learnWindow(step *Step, refused *retry.Error, n int) (used int) {
 	m, meter := step.Models[0], &s.conv.view.meter
 	if refused.Window > 0 {
@@ -169,7 +173,7 @@ func overflow(text string) error {
 		Hint: "shorten the last message, compact the session, start a new one, or use a model with a larger window"}
 }
 
-// overhead estimates what is sent beside the messages.
+// overhead estimates the tokens that are sent in addition to the messages.
 func (st *Step) overhead(active map[string]bool) int {
 	n := 0
 	for _, b := range st.System {
@@ -181,8 +185,8 @@ func (st *Step) overhead(active map[string]bool) int {
 	return n
 }
 
-// reduce runs the ladder and commits what it gained. No other goroutine adds to the
-// history meanwhile: the turn's own does, or Compact keeps turns from starting.
+// reduce runs the reducers and commits the result. No other goroutine adds to the history
+// meanwhile: either the turn's own goroutine is reducing, or Compact keeps turns from starting.
 func (s *Session) reduce(ctx context.Context, t *turn, step *Step, b budget, instructions string) error {
 	more, skip, err := s.beforeCompact(ctx, t, b, instructions)
 	if skip || err != nil {
@@ -203,13 +207,13 @@ func (s *Session) reduce(ctx context.Context, t *turn, step *Step, b budget, ins
 		Pins: pinned,
 	}
 	if in.Limit <= 0 && b.learned {
-		in.Limit = 1 // as far as it goes
+		in.Limit = 1 // reduce as far as possible
 	}
 	if in.Limit <= 0 {
 		return tooLargeAlone(meter.Overhead(), b.window)
 	}
 	floor := in.Limit / 8
-	if t == nil { // the user asked: a summary of all but the last words, however much room there is
+	if t == nil { // the user asked for it: summarize everything but the end, even if there is room
 		floor = min(floor, history.Total(msgs)/4)
 		in.Recent = max(1, max(in.Target, floor)/recentShare)
 		ladder = summaryFirst(ladder)
@@ -253,7 +257,7 @@ func summaryFirst(ladder []history.Reducer) []history.Reducer {
 
 func perRatio(tokens int, m history.Meter) int { return int(float64(tokens) / m.Ratio()) }
 
-// commitReduction makes a reduction the view's beginning from now on, if it gained enough.
+// commitReduction makes a reduction the new beginning of the view, if it saved enough.
 func (s *Session) commitReduction(t *turn, res history.Result, before int) (ev Compacted, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -278,7 +282,7 @@ func (s *Session) commitReduction(t *turn, res history.Result, before int) (ev C
 	return ev, true
 }
 
-// replaceViewLocked commits what the model sees of the history so far from now on.
+// replaceViewLocked commits new messages as the model's view of the history so far.
 func (s *Session) replaceViewLocked(msgs []*message.Message, strategy string) {
 	c := &Commit{Through: s.conv.messages[len(s.conv.messages)-1].ID, Replacement: msgs, Strategy: strategy}
 	s.journal.add(Record{Type: RecordCompaction, Commit: s.referring(c), Sync: true})
@@ -286,7 +290,7 @@ func (s *Session) replaceViewLocked(msgs []*message.Message, strategy string) {
 	s.conv.view.meter.Reset(s.conv.view.msgs)
 }
 
-// referring returns a commit in which messages of the log are told by their id alone.
+// referring returns a commit in which messages of the log are represented only by their IDs.
 func (s *Session) referring(c *Commit) *Commit {
 	logged := make(map[*message.Message]bool, len(c.Replacement))
 	for _, m := range c.Replacement {
@@ -306,7 +310,7 @@ func (s *Session) referring(c *Commit) *Commit {
 	return out
 }
 
-// summarizer asks the model for a summary, outside the turn's own calls.
+// summarizer asks the model for a summary, outside of the turn's own calls.
 func (s *Session) summarizer(t *turn, step *Step) history.Summarizer {
 	return func(ctx context.Context, r history.SummaryRequest) (string, error) {
 		text, err := s.askSummary(ctx, t, step, r)
@@ -351,7 +355,7 @@ func (s *Session) askSummary(ctx context.Context, t *turn, step *Step, r history
 	}
 }
 
-// spend accounts for a call beside the turn's own.
+// spend accounts for a call that is not one of the turn's own.
 func (s *Session) spend(t *turn, m *message.Message) {
 	if m.Usage == nil {
 		return
@@ -364,7 +368,7 @@ func (s *Session) spend(t *turn, m *message.Message) {
 	s.usage = s.usage.Add(*m.Usage)
 }
 
-// countedLocked tells the meter what the provider counted for the reply m.
+// countedLocked passes the provider's token counts for the reply m to the meter.
 func (s *Session) countedLocked(m *message.Message) {
 	estimate := 0
 	if n := len(s.conv.view.msgs); n > 0 && s.conv.view.msgs[n-1] == m {
@@ -373,15 +377,15 @@ func (s *Session) countedLocked(m *message.Message) {
 	s.conv.view.meter.Counted(m.Usage.Input, m.Usage.Output, estimate)
 }
 
-// Compaction is what Compact did.
+// Compaction is the result of Compact.
 type Compaction struct {
 	TokensBefore, TokensAfter int
 	Strategy                  string
 }
 
-// Compact reduces the context now, by a model's summary where the ladder has one;
-// instructions say what the user wants of it. The session must be idle; prompts that
-// come meanwhile are queued and start when it is done.
+// Compact reduces the context now, with a model's summary if the strategy includes one.
+// instructions are the user's instructions for the summary. The session must be idle. Prompts that
+// arrive in the meantime are queued and start when Compact is done.
 func (s *Session) Compact(ctx context.Context, instructions string) (Compaction, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -19,10 +19,10 @@ import (
 )
 
 // strict is a provider that enforces its window, strict pairing and a user message at the
-// beginning, and counts as it likes (times factor). Its summaries are short.
+// beginning, and whose token counts are off by a factor. Its summaries are short.
 type strict struct {
 	window  int
-	told    int // the window that Info tells; 0: unknown
+	told    int // the window that Info reports; 0: unknown
 	factor  float64
 	reply   func(n int) step
 	n       int
@@ -90,7 +90,7 @@ func strictRig(t *testing.T, m *strict, opts func(*Options), tools ...tool.Tool)
 	return r
 }
 
-// bigTool returns size bytes.
+// bigTool returns a tool with a result of size bytes.
 func bigTool(size int) *funcTool {
 	return fake("big", tool.ReadOnly, func(context.Context, *tool.Call) (*tool.Result, error) {
 		return &tool.Result{Text: strings.Repeat("line of text...\n", size/16)}, nil
@@ -106,8 +106,8 @@ func bigCalls(turns int) func(n int) step {
 	}
 }
 
-// Issue 10: a long session stays within the window, by estimate, without a refusal; each
-// compaction is committed once; what the store gives back makes the same view.
+// Issue 10: a long session stays within the window, by estimate, without a refusal. Each compaction
+// is committed once. The stored session gives the same view.
 func TestLongSessionFits(t *testing.T) {
 	for _, list := range [][]string{nil, {history.StrategySlidingWindow}, {"importance"},
 		{history.StrategyHybrid}} {
@@ -157,8 +157,8 @@ func TestLongSessionFits(t *testing.T) {
 	}
 }
 
-// Issue 10 Overflow: the estimate is too low, the provider refuses; one forced reduction,
-// one retry, and the estimate has learned.
+// Issue 10, overflow: the estimate is too low and the provider refuses. There is one forced
+// reduction and one retry, and the estimate has learned.
 func TestOverflowRecovery(t *testing.T) {
 	for _, told := range []int{0, 30000} {
 		bubble(t, func(t *testing.T) {
@@ -178,12 +178,12 @@ func TestOverflowRecovery(t *testing.T) {
 	}
 }
 
-// A window that is configured far too large: the true one is learned from the error, or found by
+// If the configured window is far too large, the true one is learned from the error or found by
 // halving.
 func TestWindowFarTooLarge(t *testing.T) {
 	for _, c := range []struct {
 		names         bool
-		first, others int // refusals of the first long call, of the twelve turns
+		first, others int // refusals of the first long call, and of the twelve turns
 	}{{true, 1, 2}, {false, MaxRefusals, 3 * MaxRefusals}} {
 		bubble(t, func(t *testing.T) {
 			m := newStrict(4096)
@@ -267,7 +267,7 @@ func TestSummaryThatFailsInASession(t *testing.T) {
 				m,
 				nil,
 				bigTool(1500),
-			) // too small to be masked: the summary's turn comes
+			) // too small to be masked, so the turn is summarized
 			defer r.close()
 			for i := range 8 {
 				if turn := r.run(fmt.Sprint("turn ", i)); turn.Status != TurnStatusCompleted {
@@ -281,7 +281,7 @@ func TestSummaryThatFailsInASession(t *testing.T) {
 	}
 }
 
-// agent/compact: with instructions, when idle; prompts meanwhile wait.
+// agent/compact works when idle, with instructions. Prompts wait in the meantime.
 func TestCompact(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newStrict(100000)
@@ -340,8 +340,8 @@ func TestCompactWithNothingToDo(t *testing.T) {
 	})
 }
 
-// Issue 10: 100,000 messages over 200 turns end under 100 MiB with every invariant held.
-// A twentieth of it runs always, all of it with AGENT_LSP_SOAK=1 (make soak).
+// Issue 10: 100,000 messages over 200 turns end below 100 MiB with every invariant intact. A
+// twentieth of it always runs; AGENT_LSP_SOAK=1 (make soak) runs all of it.
 func TestSoak(t *testing.T) {
 	turns, rounds := 20, 125
 	if on, _ := strconv.ParseBool(os.Getenv("AGENT_LSP_SOAK")); on {
@@ -449,7 +449,7 @@ func passageOf(phrase string) string {
 	return manyLines()[at-recallContext/3 : at-recallContext/3+recallContext]
 }
 
-// Issue 10: what a summary lost can be looked up, and the passage shows what was asked for.
+// Issue 10: what a summary has lost can be looked up, and the passage shows what was asked for.
 func TestRecall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := strictRig(t, newStrict(100000), nil)
@@ -479,7 +479,7 @@ func TestRecall(t *testing.T) {
 	})
 }
 
-// 100 sessions that stream at once: fair, and under 1 MiB each.
+// 100 sessions that stream at the same time are served fairly and use less than 1 MiB each.
 func TestHundredSessionsAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const sessions, pieces = 100, 200
@@ -513,7 +513,7 @@ func TestHundredSessionsAtOnce(t *testing.T) {
 			r.prompt("go")
 			rigs, got = append(rigs, r), append(got, &streamed)
 		}
-		synctest.Wait() // each has streamed all it has, none waits for another
+		synctest.Wait() // each has streamed everything without waiting for another
 		for _, n := range got {
 			if *n != pieces*7 {
 				t.Fatalf("%d bytes streamed", *n)

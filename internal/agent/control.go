@@ -16,23 +16,23 @@ import (
 // Prompt is a message that starts a turn or waits for one.
 type Prompt struct {
 	Content         []message.Block
-	Source          message.Source // "": prompt, or followUp where it is queued
+	Source          message.Source // "": prompt, or followUp if it is queued
 	Delivery        Delivery       // "": DeliverAuto
-	ClientMessageID string         // the same again gets the same answer
+	ClientMessageID string         // repeating it returns the same result
 	Author          string         // "": user
-	Pin             bool           // stays in the model's view, whatever is reduced
-	Options         *TurnOptions   // of the turn that it starts, nil: the settings
+	Pin             bool           // stays in the model's context, whatever is reduced
+	Options         *TurnOptions   // of the turn that it starts; nil: the settings
 	Meta            map[string]json.RawMessage
 }
 
-// Accepted is what became of a prompt.
+// Accepted reports what happened to a prompt.
 type Accepted struct {
 	MessageID   string
 	TurnID      string // "" while it is queued
 	Disposition Disposition
 }
 
-// Disposition says what became of a prompt.
+// Disposition describes what happened to a prompt.
 type Disposition string
 
 // The dispositions.
@@ -46,15 +46,15 @@ type SteerRequest struct {
 	Content        []message.Block
 	ExpectedTurnID string
 	IfIdle         IfIdle // "": IdleStartTurn
-	// sent with the next model call, never stored; skips nothing and ends no wait
+	// sent with the next model call and never stored; skips no tool and ends no wait
 	OneShot bool
 	Role    message.Role
 	Author  string
-	Pin     bool         // stays in the model's view, whatever is reduced; not with OneShot
+	Pin     bool         // stays in the model's context, whatever is reduced; not with OneShot
 	Options *TurnOptions // of the turn that it starts; ignored if it starts none
 }
 
-// IfIdle says what a steer does where no turn runs.
+// IfIdle determines what a steer does if no turn is running.
 type IfIdle string
 
 // The choices.
@@ -64,7 +64,7 @@ const (
 	IdleError     IfIdle = "error"
 )
 
-// SteerOutcome is what became of a steer.
+// SteerOutcome reports what happened to a steer.
 type SteerOutcome struct {
 	Outcome   string // injected, startedTurn, queued
 	MessageID string
@@ -80,12 +80,12 @@ const (
 
 // AbortRequest names what to abort.
 type AbortRequest struct {
-	TurnID string // "": whatever runs
+	TurnID string // "": whatever is running
 	Silent bool   // no marker in the history
-	Ending bool   // the process ends: what waits for a decision waits on
+	Ending bool   // the process ends: pending decisions are kept
 }
 
-// The answers of Abort.
+// The results of Abort.
 const (
 	AbortAborting = "aborting"
 	AbortIdle     = "idle"
@@ -108,8 +108,8 @@ func (s *Session) Prompt(p Prompt) (Accepted, error) {
 	return acc, nil
 }
 
-// keep returns when what was accepted is on the disk. e is what waits in a queue, nil where a turn
-// started, which reports a store that fails by itself.
+// keep returns when what was accepted is synced to disk. e is the queued entry. It is nil if a turn
+// started, because the turn itself reports a store error.
 func (s *Session) keep(e *entry) error {
 	stored := s.journal.flush()
 	err := stored
@@ -125,7 +125,7 @@ func (s *Session) keep(e *entry) error {
 	return nil
 }
 
-// acceptLocked returns the queued entry where the prompt was queued.
+// acceptLocked returns the queued entry if the prompt was queued.
 func (s *Session) acceptLocked(p Prompt) (Accepted, *entry, error) {
 	if s.state.closed() {
 		return Accepted{}, nil, ErrClosed
@@ -185,7 +185,7 @@ func (s *Session) userMessage(content []message.Block, author string) *message.M
 	return m
 }
 
-// pin marks a message that no reduction of the context may take away or shorten.
+// pin marks a message that no reduction of the context may remove or shorten.
 func pin(m *message.Message, on bool) {
 	if on {
 		m.Meta = maps.Clone(m.Meta)
@@ -209,8 +209,8 @@ func stampClient(m *message.Message, id string, d Disposition) {
 	m.Meta = meta
 }
 
-// Steer delivers a message to the running turn, after the running tool or at the next
-// boundary; see protocol 3.2 for the rules.
+// Steer delivers a message to the running turn, after the running tool or at the next boundary. See
+// protocol 3.2 for the rules.
 func (s *Session) Steer(r SteerRequest) (SteerOutcome, error) {
 	if len(r.Content) == 0 {
 		return SteerOutcome{}, ErrEmptyPrompt
@@ -265,7 +265,7 @@ func (s *Session) steerLocked(r SteerRequest) (SteerOutcome, *entry, error) {
 	return SteerOutcome{Outcome: SteerStartedTurn, MessageID: m.ID, TurnID: turnID}, nil, nil
 }
 
-// oneShotLocked keeps a message for the next model call alone.
+// oneShotLocked keeps a message for the next model call only.
 func (s *Session) oneShotLocked(r SteerRequest, m *message.Message) (SteerOutcome, *entry, error) {
 	if r.Role == message.RoleSystem {
 		m.Role = message.RoleSystem
@@ -289,7 +289,7 @@ func (s *Session) oneShotLocked(r SteerRequest, m *message.Message) (SteerOutcom
 	return out, nil, nil
 }
 
-// injectLocked queues a steer for the running turn and ends every wait for a person.
+// injectLocked queues a steer for the running turn and ends every wait for the user.
 func (s *Session) injectLocked(e *entry) {
 	s.inbox.steers = append(s.inbox.steers, e)
 	s.board.delivered(e.msg.ID, s.turn.id)
@@ -299,9 +299,9 @@ func (s *Session) injectLocked(e *entry) {
 	s.queueChangedLocked()
 }
 
-// Notify hands the session a message that nobody typed, such as a job's end: it is
-// delivered at the next boundary, or starts a turn where none runs and wake is set.
-// The session owns m; its ID and Time are set where they are not.
+// Notify adds a message that the user did not type, such as the end of a job. It is delivered at
+// the next boundary, or starts a turn if none is running and wake is set. The session takes
+// ownership of m. Its ID and Time are set if they are empty.
 func (s *Session) Notify(m *message.Message, wake bool) {
 	s.mu.Lock()
 	if s.state.closed() {
@@ -323,7 +323,7 @@ func (s *Session) Notify(m *message.Message, wake bool) {
 		s.recordQueueLocked()
 	}
 	s.mu.Unlock()
-	_ = s.journal.flush() // what is not stored stays pending and is reported by the next turn
+	_ = s.journal.flush() // what is not stored stays pending; the next turn reports the error
 }
 
 func (s *Session) stamp(m *message.Message) {
@@ -338,7 +338,7 @@ func (s *Session) stamp(m *message.Message) {
 	}
 }
 
-// Abort ends the running turn. It never waits; call it as often as you like.
+// Abort aborts the running turn. It never waits and may be called any number of times.
 func (s *Session) Abort(r AbortRequest) (state string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -369,13 +369,13 @@ func (s *Session) abortLocked(silent bool, cause error) {
 	s.turn.cancel(cause)
 }
 
-// Continue runs on from the history, or starts the first queued message.
+// Continue continues from the history, or starts the first queued message.
 func (s *Session) Continue() (turnID string, err error) {
 	s.mu.Lock()
 	turnID, err = s.continueLocked()
 	s.mu.Unlock()
 	if err == nil {
-		_ = s.journal.flush() // the turn reports it
+		_ = s.journal.flush() // the turn reports an error
 	}
 	return turnID, err
 }
@@ -399,14 +399,14 @@ func (s *Session) continueLocked() (string, error) {
 	return s.launchLocked(), nil
 }
 
-// answeredLocked reports whether the history ends with a whole answer.
+// answeredLocked reports whether the history ends with a complete reply.
 func (s *Session) answeredLocked() bool {
 	tail := s.tailLocked()
 	return tail == nil ||
 		tail.Role == message.RoleAssistant && (tail.Stop == message.StopEnd || tail.Stop == "")
 }
 
-// tailLocked is the last message that the model sees.
+// tailLocked returns the last message that the model sees.
 func (s *Session) tailLocked() *message.Message {
 	for _, m := range slices.Backward(s.conv.view.msgs) {
 		if forModel(m) {
@@ -419,8 +419,8 @@ func (s *Session) tailLocked() *message.Message {
 // Pause keeps turns from starting and stops the running one at its next boundary.
 func (s *Session) Pause() error { return s.setPaused(runPause) }
 
-// Resume ends a pause. What the pause held back, a turn that it stopped or messages that
-// came meanwhile, goes on by itself; a Continue right after answers with that turn.
+// Resume ends a pause. What the pause held back, a stopped turn or messages that arrived in the
+// meantime, then continues automatically. A Continue that follows immediately returns that turn.
 func (s *Session) Resume() error { return s.setPaused(runResume) }
 
 func (s *Session) setPaused(e runEvent) error {
@@ -441,12 +441,12 @@ func (s *Session) setPaused(e runEvent) error {
 	return nil
 }
 
-// resumedLocked reports whether a pause is over and what it held back can start. It still waits
-// where the session was busy when the pause ended.
+// resumedLocked reports whether a pause is over and what it held back can start. If the session was
+// busy when the pause ended, it still waits.
 func (s *Session) resumedLocked() bool { return s.state == runIdle && s.heldLocked() }
 
-// heldLocked reports whether a pause holds anything back. A message that is taken out is not held
-// any more.
+// heldLocked reports whether a pause holds anything back. A message that was removed from the queue
+// no longer counts.
 func (s *Session) heldLocked() bool {
 	return s.pause.held ||
 		slices.ContainsFunc(
@@ -455,7 +455,7 @@ func (s *Session) heldLocked() bool {
 		)
 }
 
-// unholdLocked forgets what was held back: it has begun, or a new pause begins.
+// unholdLocked forgets what was held back, because it has begun or a new pause begins.
 func (s *Session) unholdLocked() {
 	s.pause.held = false
 	for _, e := range slices.Concat(s.inbox.queue, s.inbox.notes) {
@@ -476,9 +476,9 @@ func (s *Session) goOnLocked() {
 	}
 }
 
-// Wait returns a turn once it has ended: the one named, the one that the message went to,
-// or without either the running one, else the last. When ctx ends first, the turn's
-// Status is running and the error is ctx's cause.
+// Wait returns a turn once it has ended: the named turn, the turn to which the message went, or
+// without either the running turn or else the last one. If ctx ends first, the turn's Status is
+// running and the error is ctx's cause.
 func (s *Session) Wait(ctx context.Context, turnID, messageID string) (Turn, error) {
 	return s.board.wait(ctx, turnID, messageID)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// gateTool is a tool that says when it starts and waits to be let go.
+// gateTool returns a tool that reports its start and waits for a signal.
 func gateTool(name string) (t *funcTool, started chan string, goOn chan bool) {
 	started, goOn = make(chan string), make(chan bool)
 	return fake(name, tool.Mutates, func(ctx context.Context, c *tool.Call) (*tool.Result, error) {
@@ -34,7 +34,7 @@ func steps(n int) []step {
 	return s
 }
 
-// Follow-up: consumed when the turn would stop; each starts a turn of its own.
+// Follow-ups are consumed when the turn would stop. Each starts its own turn.
 func TestFollowUpsStartTurnsOfTheirOwn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
@@ -58,8 +58,8 @@ func TestFollowUpsStartTurnsOfTheirOwn(t *testing.T) {
 	})
 }
 
-// Protocol 3.1: the same clientMessageId gets the same answer and runs nothing twice,
-// also after a restart.
+// Protocol 3.1: the same clientMessageId returns the same result and runs nothing twice, even after
+// a restart.
 func TestClientMessageID(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := script(step{text: "A"}, step{block: true})
@@ -89,7 +89,7 @@ func TestClientMessageID(t *testing.T) {
 	})
 }
 
-// WaitForIdle: by turn, by message, the running one, with a timeout.
+// Wait works by turn, by message, for the running turn, and with a timeout.
 func TestWait(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(step{block: true}, step{text: "B"}), nil)
@@ -115,8 +115,7 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// Who waits for a steer that its turn did not get to waits for the turn that takes it from the
-// queue.
+// A wait for a steer that its turn did not process waits for the turn that takes it from the queue.
 func TestWaitForASteerThatIsQueued(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, _ := gateTool("gate")
@@ -159,7 +158,7 @@ func TestWaitForASteerThatIsQueued(t *testing.T) {
 	})
 }
 
-// A job's end is told at the next boundary, or wakes an idle session.
+// The end of a job is delivered at the next boundary, or wakes an idle session.
 func TestNotify(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
@@ -186,7 +185,8 @@ func TestNotify(t *testing.T) {
 	})
 }
 
-// What a sub-agent shows below a call is closed with the call, also when it was left behind.
+// Items that a sub-agent shows below a call are closed with the call, even if the call was
+// abandoned.
 func TestNestedItemsCloseWithTheirCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		release := make(chan bool)

@@ -29,7 +29,7 @@ func readDoc(t *testing.T, name string) string {
 	return strings.ReplaceAll(string(b), "\r\n", "\n")
 }
 
-// counting is strict, and keeps the size of every call but the summaries'.
+// counting is strict and records the size of every call except summaries.
 type counting struct {
 	*strict
 	sizes []int
@@ -75,7 +75,7 @@ func TestContextExample(t *testing.T) {
 	checkDoc(t, "reference/context.md", "<!-- measured by", "<!-- end -->", b.String())
 }
 
-// checkDoc compares a generated part of a page, or writes it where UPDATE_DOCS is set.
+// checkDoc compares a generated part of a page, or writes it if UPDATE_DOCS is set.
 func checkDoc(t *testing.T, name, from, to, want string) {
 	t.Helper()
 	page := readDoc(t, name)
@@ -94,7 +94,7 @@ func checkDoc(t *testing.T, name, from, to, want string) {
 	}
 }
 
-// The defaults that docs/contribute/engine.md names are those of the code.
+// The defaults listed in docs/contribute/engine.md match the code.
 func TestDocumentedDefaults(t *testing.T) {
 	want := ""
 	for _, d := range []struct {
@@ -147,8 +147,8 @@ func TestDocumentedDefaults(t *testing.T) {
 		"| what | number |\n|---|---|\n"+want)
 }
 
-// Each constant of these packages that is a number stands in a table, or here with the reason why
-// it does not.
+// Each numeric constant of these packages is listed in a table, or here with the reason why it is
+// not.
 func TestEveryNumberIsDocumented(t *testing.T) {
 	untold := map[string]string{
 		"tokensRune": "part of the estimate", "minRatio": "bounds of the estimate's correction",
@@ -160,7 +160,8 @@ func TestEveryNumberIsDocumented(t *testing.T) {
 		"minWindow": "what a number in an error can be",
 		"maxWindow": "what a number in an error can be",
 	}
-	number := regexp.MustCompile(`(?m)^(?:const |\t)([a-zA-Z]\w*) *= *([-0-9.][-0-9.e_<< ]*|[\d* ]*time\.\w+|\d+ \* time\.\w+)(?:\s|//|$)`)
+	number := regexp.MustCompile(`(?m)^(?:const |\t)([a-zA-Z]\w*) *= *([-0-9.][-0-9.e_<< ]*|[` +
+		`\d* ]*time\.\w+|\d+ \* time\.\w+)(?:\s|//|$)`)
 	for dir, tests := range map[string]string{".": "docs_test.go", "repair": "repair/numbers.go",
 		"history": "history/numbers.go context.go docs_test.go", "retry": "docs_test.go"} {
 		named := ""
@@ -193,7 +194,7 @@ func TestEveryNumberIsDocumented(t *testing.T) {
 	}
 }
 
-// The numbers of the context that docs/reference/context.md names are those of the code.
+// The context sizes listed in docs/reference/context.md match the code.
 func TestDocumentedContextNumbers(t *testing.T) {
 	want := ""
 	for _, d := range []struct {
@@ -219,8 +220,8 @@ func TestDocumentedContextNumbers(t *testing.T) {
 		"| number | value |\n|---|---|\n"+want)
 }
 
-// Each row of docs/reference/features.md names tests and session scripts that exist, and says how a
-// user reaches it.
+// Each row of docs/reference/features.md names existing tests and session scripts, and how a user
+// reaches the feature.
 func TestDocumentedTestsExist(t *testing.T) {
 	have := declaredTests(t)
 	named := regexp.MustCompile("`((?:Test|Benchmark|Fuzz)\\w+|[a-z]+/[a-z-]+)`")
@@ -248,7 +249,7 @@ func TestDocumentedTestsExist(t *testing.T) {
 	}
 }
 
-// declaredTests are the names of all tests of the repository's Go code, and of the session scripts.
+// declaredTests returns the names of all Go tests and session scripts of the repository.
 func declaredTests(t *testing.T) map[string]bool {
 	t.Helper()
 	have := map[string]bool{}

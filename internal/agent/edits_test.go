@@ -14,12 +14,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// editTool changes the file that its argument names, and waits until the user decides unless it is
-// applied without a question.
+// editTool changes the file that its argument names. It waits until the user decides, unless the
+// edit is applied without asking.
 type editTool struct {
 	apply   bool
 	mu      sync.Mutex
-	waiting map[string]chan string // the decision, by call
+	waiting map[string]chan string // decisions, by call
 	running int
 	most    int
 	order   []string
@@ -90,7 +90,7 @@ func edit(id, path string) message.ToolCall {
 	return call(id, "edit", fmt.Sprintf(`{"path":%q}`, path))
 }
 
-// editRig is a session whose model makes these calls in one reply.
+// editRig returns a session whose model makes these calls in one reply.
 func editRig(t *testing.T, e *editTool, opts func(*Options), calls ...message.ToolCall) *rig {
 	e.waiting = map[string]chan string{}
 	m := script(step{calls: calls}, step{text: "ok"}, step{text: "ok"})
@@ -99,8 +99,8 @@ func editRig(t *testing.T, e *editTool, opts func(*Options), calls ...message.To
 	return r
 }
 
-// Consecutive edits of different files wait together, edits of one file follow each other, and any
-// other call starts when they have ended.
+// Consecutive edits of different files wait together. Edits of one file run one after another, and
+// any other call starts when they have ended.
 func TestEditsWaitTogether(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		e := &editTool{}
@@ -127,7 +127,7 @@ func TestEditsWaitTogether(t *testing.T) {
 	})
 }
 
-// Edits that wait for nobody run one after the other.
+// Edits that do not wait for the user run one after another.
 func TestEditsWithoutAQuestionRunInOrder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		e := &editTool{apply: true}
@@ -139,7 +139,7 @@ func TestEditsWithoutAQuestionRunInOrder(t *testing.T) {
 	})
 }
 
-// A call whose arguments are invalid gets its result and does not part the edits around it.
+// A call with invalid arguments gets its result and does not separate the edits around it.
 func TestInvalidCallBetweenEdits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		e := &editTool{}
@@ -156,7 +156,7 @@ func TestInvalidCallBetweenEdits(t *testing.T) {
 	})
 }
 
-// An abort, a pause and a steer end all edits that wait; those behind them do not begin.
+// An abort, a pause and a steer end all waiting edits. Later edits do not begin.
 func TestEditsThatWaitEndTogether(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(s *Session) error
@@ -193,7 +193,7 @@ func TestEditsThatWaitEndTogether(t *testing.T) {
 	}
 }
 
-// toA makes every edit one of file a.
+// toA changes every edit to file a.
 type toA struct{}
 
 func (toA) HookName() string { return "toA" }
@@ -202,7 +202,7 @@ func (toA) BeforeTool(context.Context, *tool.Call, tool.Spec) (ToolOutcome, erro
 	return ToolOutcome{Args: json.RawMessage(`{"path":"a"}`)}, nil
 }
 
-// The file that counts is that of the arguments that a hook has replaced.
+// If a hook has replaced the arguments, the file in the new arguments counts.
 func TestEditsOfAFileThatAHookNames(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		e := &editTool{}

@@ -2,8 +2,8 @@ package agent
 
 import "sync"
 
-// emitter hands a session's events to its sink, one at a time and in order. It may be called
-// under the session's lock; it never blocks and never calls back into the session.
+// emitter passes a session's events to its sink, one at a time and in order. It may be called while
+// the session's lock is held. It never blocks and never calls back into the session.
 type emitter struct {
 	id   string
 	sink Sink

@@ -12,62 +12,64 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/keylock"
 )
 
-// Options make a session. Only ID is required.
+// Options configure a session. Only ID is required.
 type Options struct {
 	ID     string
 	Cwd    string // absolute
-	Parent string // the session whose tool call this one works for; "": a user's
+	Parent string // the session whose tool call created this one; "": created by a user
 
 	Sink     Sink              // nil: events are dropped
-	Store    Store             // nil: nothing is kept
+	Store    Store             // nil: nothing is stored
 	Approver toolcall.Approver // nil: everything is allowed
 
 	// Environment provides what each step of a turn uses. nil: every turn fails with ErrNoProvider.
 	Environment Environment
-	// Spill keeps text that is too long for the model and returns the path under which a
-	// tool can read it. nil: what does not fit is lost.
+	// Spill stores text that is too long for the model and returns a path under which a tool can
+	// read it. nil: such text is lost.
 	Spill func(name, text string) (path string, err error)
-	// Bug is told of a broken invariant. nil: ignored.
+	// Bug is called when an invariant is broken. It may be nil.
 	Bug func(format string, args ...any)
 
-	// QueueLimit is how many messages may wait; 0: DefaultQueueLimit. SetQueueLimit changes it.
+	// QueueLimit is how many messages may be queued; 0: DefaultQueueLimit. SetQueueLimit changes
+	// it.
 	QueueLimit int
 
 	Locks    *keylock.Locks // shared by sessions with the same files; nil: its own
-	Starts   *Starts        // shared by the sessions of a process; nil: no limit
+	Starts   *Starts        // shared by all sessions of the process; nil: no limit
 	Restored Restored
-	NewID    func(prefix string) string // nil: random
-	// takes secrets out of what is made of a prompt, its title; nil: nothing
+	NewID    func(prefix string) string // nil: random IDs
+	// removes secrets from the title that is derived from a prompt; nil: nothing is removed
 	Redact func(text string) string
 }
 
-// Restored is what a store knows of a session.
+// Restored is a session's stored state.
 type Restored struct {
 	Messages  []*message.Message
 	Commits   []*Commit
-	Pins      []PinChange // in the order in which they were made
+	Pins      []PinChange // in chronological order
 	Queue     []QueueEntry
 	Title     string
 	Usage     message.Usage
 	Turns     []Turn
 	Activated []string        // deferred tools that were loaded
 	Paused    bool            //
-	Started   map[string]bool // call ids of toolStart records
-	// ResultFor gives the result text of a call that the restart cut off; "" or nil: the engine's.
+	Started   map[string]bool // IDs of calls that have started
+	// ResultFor returns the result text of a call that the restart interrupted. "" or nil: the
+	// engine's text.
 	ResultFor func(call *message.ToolCall) string
 }
 
-// Environment is the engine's only source of what lies outside it: models, tools, settings and
-// hooks. An implementation serves one session.
+// Environment is the engine's only source of models, tools, settings and hooks. An implementation
+// serves one session.
 type Environment interface {
 	// Next returns what the next step of a turn uses. The engine calls it before each model call,
-	// from the turn's goroutine, and once for a compaction that the user requests. Next may block,
-	// for example on a question to the user, until ctx ends. An error ends the turn; ErrNoProvider
-	// says that no model can be called.
+	// on the turn's goroutine, and once for a compaction that the user requests. Next may block,
+	// for example on a question to the user, until ctx ends. An error ends the turn. ErrNoProvider
+	// reports that no model can be called.
 	Next(ctx context.Context, turn TurnInfo) (Step, error)
 }
 
-// EnvironmentFunc is a function as an Environment.
+// EnvironmentFunc is a function that implements Environment.
 type EnvironmentFunc func(ctx context.Context, turn TurnInfo) (Step, error)
 
 // Next calls f.
@@ -76,24 +78,24 @@ func (f EnvironmentFunc) Next(ctx context.Context,
 	return f(ctx, turn)
 }
 
-// TurnInfo says for which step Next is called.
+// TurnInfo describes the step for which Next is called.
 type TurnInfo struct {
-	TurnID string // "" for a compaction that the user requests: nothing is delivered to the model
-	Begins bool   // the turn's first step: no hook of the turn was called yet
-	// Options are what the message that started the turn asks for, nil: nothing.
+	TurnID string // "" for a compaction that the user requests, which delivers nothing to the model
+	Begins bool   // the turn's first step: none of its hooks has been called
+	// Options are the options of the message that started the turn; nil: none.
 	Options *TurnOptions
 }
 
-// Step is what one step of a turn uses: a model call and the tool calls of its reply. The engine
-// never changes it; a later step may have different values.
+// Step contains what one step of a turn uses: a model call and the tool calls of its reply. The
+// engine never changes it. A later step may have different values.
 type Step struct {
-	// Messages are added to the history before the model call. They are hidden from the user as a
-	// rule.
+	// Messages are added to the history before the model call. They are usually hidden from the
+	// user.
 	Messages []*message.Message
 	// Hooks are called, in order, until the next step replaces them.
 	Hooks []Hook
 
-	Models     []Model // the first, then its fallbacks
+	Models     []Model // the first one and its fallbacks
 	Tools      *tool.Registry
 	System     []SystemBlock
 	Sampling   Sampling
@@ -105,27 +107,29 @@ type Step struct {
 	Retry        retry.Policy // the zero value: retry.Default
 	SteeringMode QueueMode
 	FollowUpMode QueueMode
-	MaxParallel  int           // read-only calls that run together; 0: MaxParallelCalls
+	MaxParallel  int           // read-only calls that run concurrently; 0: MaxParallelCalls
 	ToolTimeout  time.Duration // 0: toolcall.DefaultTimeout; negative: none
-	// EndsTurn names the tools whose results, errors aside, end the turn; nil: none.
+	// EndsTurn reports whether a tool's results, unless they are errors, end the turn; nil: none
+	// do.
 	EndsTurn  func(tool string) bool
 	MaxResult int // 0: toolcall.DefaultMaxResult; negative: none
 
-	Repair  repair.Options // what is mended and judged of replies; the zero value: nothing
-	Context ContextConfig  // how the history is kept within the model's window
+	Repair  repair.Options // which repairs and checks apply to replies; the zero value: none
+	Context ContextConfig  // how to keep the history within the model's window
 }
 
-// Limits bound a turn. Zero means the default, negative means none.
+// Limits bound a turn. Zero means the default, negative means no limit.
 type Limits struct {
 	MaxModelCalls int
 	Tokens        int     // of all model calls of the turn; 0: none
 	Cost          float64 // of all model calls of the turn; 0: none
 }
 
-// QueueMode says how many queued messages are delivered at once.
+// QueueMode determines how many queued messages are delivered together.
 type QueueMode string
 
-// The modes. Steers default to all, follow-ups to one at a time: each starts a turn of its own.
+// The modes. The default for steers is all. The default for follow-ups is one at a time, so that
+// each starts its own turn.
 const (
 	QueueAll        QueueMode = "all"
 	QueueOneAtATime QueueMode = "oneAtATime"

@@ -2,15 +2,15 @@ package agent
 
 import "errors"
 
-// Errors of a session's control methods. rpc turns them into wire codes.
+// Errors of a session's control methods. Package agentapi converts them to wire codes.
 var (
-	// ErrTurnMismatch: the turn that was named is not the one that runs.
+	// ErrTurnMismatch: the named turn is not the running one.
 	ErrTurnMismatch = errors.New("that turn is not running")
-	// ErrNotIdle: a turn is running; wait for its end or abort it.
+	// ErrNotIdle: a turn is running; wait until it ends or abort it.
 	ErrNotIdle = errors.New("a turn is running: wait for its end or abort it")
 	// ErrPaused: the session is paused; resume it first.
 	ErrPaused = errors.New("the session is paused: resume it first")
-	// ErrOverloaded: the queue is full; try again when it is shorter.
+	// ErrOverloaded: the queue is full; try again later.
 	ErrOverloaded = errors.New("the session's queue is full: try again later")
 	// ErrNotFound: no such message, turn or queue entry.
 	ErrNotFound = errors.New("no such message or turn in this session")
@@ -20,17 +20,17 @@ var (
 	ErrNothingToDo = errors.New("nothing to continue: the last turn is answered and nothing is queued")
 	// ErrEmptyPrompt: a message without content.
 	ErrEmptyPrompt = errors.New("the prompt is empty")
-	// ErrNotPinnable: what was named to be pinned or unpinned is no message that could be.
+	// ErrNotPinnable: the named message cannot be pinned or unpinned.
 	ErrNotPinnable = errors.New("only a user message of this session's history can be pinned or unpinned")
 	// ErrClosed: the session was closed.
 	ErrClosed = errors.New("the session is closed")
-	// ErrAborted is the cause of the context of a turn that was aborted.
+	// ErrAborted is the cause of the context of an aborted turn.
 	ErrAborted = errors.New("aborted by the user")
 )
 
 // closing is the cause of the context of a turn that ends because the session is closed.
 type closing struct{ error }
 
-// Restarts lets packages that do not know this one tell the end of the daemon from the user's
-// abort: what waits for a decision may wait on.
+// Restarts lets other packages distinguish the end of the daemon from an abort by the user: at the
+// end of the daemon, pending decisions are kept.
 func (closing) Restarts() bool { return true }

@@ -8,19 +8,19 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Sink takes a session's events, in order, from one goroutine at a time. Emit must
-// not block and must not call back into the session.
+// Sink receives a session's events, in order, from one goroutine at a time. Emit must not block and
+// must not call back into the session.
 type Sink interface {
 	Emit(sessionID string, e Event)
 }
 
-// SinkFunc makes a Sink of a function.
+// SinkFunc is a function that implements Sink.
 type SinkFunc func(sessionID string, e Event)
 
 // Emit calls f.
 func (f SinkFunc) Emit(sessionID string, e Event) { f(sessionID, e) }
 
-// Event is the closed set of what a session tells. Order within a turn:
+// Event is the closed set of events of a session. The order within a turn is:
 //
 //	TurnStarted
 //	  ItemStarted (ItemUpdated | Delta)* ItemCompleted     items interleave
@@ -31,24 +31,24 @@ type Event = tool.SessionEvent
 
 // The events.
 type (
-	// TurnStarted opens a turn; MessageIDs are the messages that it begins with.
+	// TurnStarted reports the start of a turn. MessageIDs are the messages with which it begins.
 	TurnStarted struct {
 		TurnID     string
 		MessageIDs []string
 	}
-	// TurnCompleted closes a turn.
+	// TurnCompleted reports the end of a turn.
 	TurnCompleted struct{ Turn Turn }
-	// ItemStarted, ItemUpdated and ItemCompleted carry a copy of the item as it stands.
+	// ItemStarted, ItemUpdated and ItemCompleted contain a copy of the item's current state.
 	ItemStarted struct {
 		TurnID string
 		Item   Item
 	}
-	// ItemUpdated tells of a change of status, label, proposal or plan.
+	// ItemUpdated reports a change of status, label, proposal or plan.
 	ItemUpdated struct {
 		TurnID string
 		Item   Item
 	}
-	// ItemCompleted is the item's final form.
+	// ItemCompleted reports the item's final state.
 	ItemCompleted struct {
 		TurnID string
 		Item   Item
@@ -60,7 +60,7 @@ type (
 		Kind   DeltaKind
 		Text   string
 	}
-	// Retrying tells that a model call failed and is tried again after Delay.
+	// Retrying reports that a model call has failed and will be retried after Delay.
 	Retrying struct {
 		TurnID     string
 		Attempt    int
@@ -69,14 +69,14 @@ type (
 		Kind       string
 		Message    string
 	}
-	// Compacted tells that the context was reduced.
+	// Compacted reports that the context was reduced.
 	Compacted struct {
 		TurnID                        string
 		Strategy                      string
 		TokensBefore, TokensAfter     int
 		MessagesBefore, MessagesAfter int
 	}
-	// StateChanged tells what changed of the session beside its turns.
+	// StateChanged reports changes of the session other than its turns.
 	StateChanged struct{ State State }
 )
 
@@ -114,11 +114,11 @@ type Status string
 const (
 	SessionIdle     Status = "idle"
 	SessionRunning  Status = "running"
-	SessionAwaiting Status = "awaiting" // a call waits for a person
+	SessionAwaiting Status = "awaiting" // a call waits for the user
 	SessionPaused   Status = "paused"
 )
 
-// State is a snapshot of a session beside its items.
+// State is a snapshot of a session without its items.
 type State struct {
 	Status        Status
 	TurnID        string // of the running turn
@@ -128,7 +128,7 @@ type State struct {
 	ContextWindow int
 	Queue         []QueueEntry
 	Messages      int
-	Pinned        []string // ids of the pinned messages, oldest first
+	Pinned        []string // IDs of the pinned messages, oldest first
 }
 
 // QueueEntry is a message that waits to be delivered.
@@ -140,17 +140,17 @@ type QueueEntry struct {
 
 	Hidden bool `json:"hidden,omitempty"`
 	Wake   bool `json:"wake,omitempty"` // a note that may start a turn
-	// came while the session was paused: a resume starts it
+	// arrived while the session was paused; a resume starts it
 	Held   bool                       `json:"held,omitempty"`
 	Author string                     `json:"author,omitempty"`
 	Meta   map[string]json.RawMessage `json:"meta,omitempty"`
 }
 
-// Delivery says how a message is delivered.
+// Delivery determines how a message is delivered.
 type Delivery string
 
-// The deliveries. A prompt asks for auto or queue; a queue entry is a steer, a follow-up
-// or a note (which Queue does not show).
+// The deliveries. A prompt uses auto or queue. A queue entry is a steer, a follow-up or a note
+// (which Queue does not show).
 const (
 	DeliverAuto     Delivery = "auto"
 	DeliverQueue    Delivery = "queue"
@@ -180,7 +180,7 @@ const (
 	TurnStatusFailed    = "failed"
 )
 
-// EndReason says why a turn ended.
+// EndReason is the reason why a turn ended.
 type EndReason string
 
 // The end reasons.
@@ -194,30 +194,30 @@ const (
 	EndContentFilter EndReason = "content_filter"
 )
 
-// TurnError is why a turn failed; Kind is a retry.Kind.
+// TurnError is the reason why a turn failed. Kind is a retry.Kind.
 type TurnError struct {
 	Kind      string `json:"kind"`
 	Message   string `json:"message"`
 	Retryable bool   `json:"retryable"`
 }
 
-// Store keeps a session. Append returns when the records are handed to the system in order: a crash
-// of the process loses none of them. The engine calls it before it acts on what the records say.
-// Safe for concurrent use.
+// Store stores a session. Append returns when the records have been handed to the operating system
+// in order, so that a crash of the process loses none of them. The engine calls it before it acts
+// on what the records report. A Store is safe for concurrent use.
 type Store interface {
 	Append(records ...Record) error
 }
 
-// SyncStore is a Store that brings records with Sync set to the disk beside what runs, where a
-// crash of the machine loses none of them. Sync returns when all that were appended before are
-// there. The engine calls it before a tool runs that may have an effect, and before it answers who
-// gave it something to do.
+// SyncStore is a Store that syncs records with Sync set to disk in the background, so that a crash
+// of the machine loses none of them. Sync returns when all previously appended records are synced.
+// The engine calls it before it runs a tool that may have an effect, and before it accepts a
+// message.
 type SyncStore interface {
 	Store
 	Sync() error
 }
 
-// Record is one line of a session's log. Exactly one pointer or Data is set, as Type says.
+// Record is one line of a session's log. Exactly one pointer or Data is set, depending on Type.
 type Record struct {
 	Type    RecordType       `json:"type"`
 	Message *message.Message `json:"message,omitempty"`
@@ -238,19 +238,19 @@ type RecordType string
 // clientMessage, branch …) belong to rpc and the store.
 const (
 	RecordMessage   RecordType = "message"
-	RecordQueue     RecordType = "queue" // the whole queue as it stands now
+	RecordQueue     RecordType = "queue" // the whole current queue
 	RecordTurnStart RecordType = "turnStart"
 	RecordTurnEnd   RecordType = "turnEnd"
-	// Data: {"callId":…,"itemId":…}; a call without a result after this was running
+	// Data: {"callId":…,"itemId":…}; a call that has no result after this record was running
 	RecordToolStart  RecordType = "toolStart"
 	RecordCompaction RecordType = "compaction"
 	RecordPin        RecordType = "pin"
 )
 
-// Commit is a committed compaction: from now on the model sees Replacement instead of
-// the messages up to and including Through. The messages themselves stay in the log.
+// Commit is a committed compaction: from now on the model sees Replacement instead of the messages
+// up to and including Through. The messages themselves stay in the log.
 type Commit struct {
-	Through     string             `json:"through"` // message id
+	Through     string             `json:"through"` // message ID
 	Replacement []*message.Message `json:"replacement"`
 	Strategy    string             `json:"strategy"`
 }

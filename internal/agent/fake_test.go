@@ -20,16 +20,16 @@ import (
 // step is one reply of a scripted model.
 type step struct {
 	text, reasoning string
-	chunks          []string // streamed instead of text in one piece
+	chunks          []string // streamed instead of the text in one piece
 	calls           []message.ToolCall
 	stop            message.StopReason
 	err             error
 	usage           message.Usage
-	block           bool // waits for the context's end
+	block           bool // wait until the context ends
 	do              func(ctx context.Context, req *Request, on func(Delta)) (*Reply, error)
 }
 
-// scripted is a Model that plays steps and keeps the requests.
+// scripted is a Model that plays steps and records the requests.
 type scripted struct {
 	mu    sync.Mutex
 	steps []step
@@ -110,10 +110,10 @@ func call(id, name, args string) message.ToolCall {
 	return message.ToolCall{ID: id, Name: name, Args: json.RawMessage(args)}
 }
 
-// funcTool is a Tool made of a function.
+// funcTool is a Tool implemented by a function.
 type funcTool struct {
 	spec tool.Spec
-	says tool.Prepared // but Run
+	says tool.Prepared // except Run
 	run  func(ctx context.Context, c *tool.Call) (*tool.Result, error)
 }
 
@@ -128,7 +128,7 @@ func (f *funcTool) Prepare(context.Context, *tool.Call) (*tool.Prepared, error) 
 	return &p, nil
 }
 
-// asked lets the tool ask about its calls.
+// asked makes the tool ask for permission for its calls.
 func (f *funcTool) asked() *funcTool {
 	return f.saying(tool.Prepared{Subject: &tool.Subject{Kind: tool.SubjectCommand}})
 }
@@ -142,7 +142,7 @@ func runTool(ctx context.Context, t tool.Tool, c *tool.Call) (*tool.Result, erro
 	return p.Run(ctx, c)
 }
 
-// saying lets the tool say of its calls what p holds.
+// saying makes the tool return p for its calls, except Run.
 func (f *funcTool) saying(p tool.Prepared) *funcTool {
 	f.says = p
 	return f
@@ -154,7 +154,7 @@ func fake(name string, effect tool.Effect,
 		Schema: json.RawMessage(`{"type":"object"}`)}, run: run}
 }
 
-// log is a Sink and a Store that remembers everything.
+// log is a Sink and a Store that records everything.
 type log struct {
 	mu      sync.Mutex
 	events  []Event
@@ -191,7 +191,7 @@ func (l *log) all() []Event {
 	return append([]Event(nil), l.events...)
 }
 
-// lines prints the events, one word or two each; StateChanged only with its status.
+// lines prints the events, in one or two words each. For StateChanged it prints only the status.
 func (l *log) lines() string {
 	var b strings.Builder
 	for _, e := range l.all() {
@@ -251,7 +251,7 @@ func withHooks(o *Options, hooks ...Hook) {
 	})
 }
 
-// rig is a session with everything around it that a test needs.
+// rig is a session with everything that a test needs.
 type rig struct {
 	t     *testing.T
 	s     *Session
@@ -260,7 +260,7 @@ type rig struct {
 	env   Step
 }
 
-// newRig makes a session over a scripted model and tools. Change rig.env before the first prompt.
+// newRig creates a session with a scripted model and tools. Change rig.env before the first prompt.
 func newRig(t *testing.T, m *scripted, opts func(*Options), tools ...tool.Tool) *rig {
 	t.Helper()
 	reg, err := tool.NewRegistry(tools...)
@@ -289,7 +289,7 @@ func newRig(t *testing.T, m *scripted, opts func(*Options), tools ...tool.Tool) 
 		opts(&o)
 	}
 	if o.Restored.Messages != nil {
-		n = 1000 // an id names one thing, also across a restart
+		n = 1000 // IDs must be unique, even over a restart
 	}
 	r.s = NewSession(o)
 	return r
@@ -329,7 +329,7 @@ func (r *rig) wait(turnID string) Turn {
 	return turn
 }
 
-// waitFor waits for the turn that a message goes to.
+// waitFor waits for the turn to which a message goes.
 func (r *rig) waitFor(messageID string) {
 	r.t.Helper()
 	if _, err := r.s.Wait(r.t.Context(), "", messageID); err != nil {
@@ -337,7 +337,7 @@ func (r *rig) waitFor(messageID string) {
 	}
 }
 
-// run prompts and waits.
+// run sends a prompt and waits for its turn.
 func (r *rig) run(s string) Turn {
 	r.t.Helper()
 	return r.wait(r.prompt(s).TurnID)

@@ -7,8 +7,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
 )
 
-// The fallback answers immediately for a provider that is skipped. The user gets one notice in a
-// turn, however many model calls the turn has, and another one in the next turn.
+// The fallback answers immediately for a provider that is skipped. The user gets one notice per
+// turn, however many model calls the turn has.
 func TestSkippedProviderIsToldOnceInATurn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		skipped := &retry.Error{Kind: retry.Overloaded, Message: "skipped", Err: retry.ErrSkipped}

@@ -10,26 +10,27 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/panics"
 )
 
-// foresight is a question about a call that is asked before the call's turn, together with those of
-// the calls before it: what one message asks is of one moment.
+// foresight is a question about a call that is asked before the call's turn, together with the
+// questions about earlier calls of the same message.
 type foresight struct {
-	about  *tool.Prepared // what was asked about
+	about  *tool.Prepared // the call that the question is about
 	cancel context.CancelCauseFunc
-	done   chan struct{}  // closed when answered or given up
-	answer *tool.Decision // the user's answer, once done is closed; nil: the user was not asked
+	done   chan struct{} // closed when the question is answered or given up
+	// the user's answer, valid once done is closed; nil: the user was not asked
+	answer *tool.Decision
 }
 
-// question is what the user is asked about a call.
+// question is the state of asking the user about a call.
 type question struct {
-	ahead    *foresight // nil: nothing is asked before the call's turn
+	ahead    *foresight // nil: the user is not asked before the call's turn
 	begun    atomic.Bool
-	asked    atomic.Bool // the user was
-	faltered bool        // set at the call's turn: a call before it did not go well
+	asked    atomic.Bool // the user was asked
+	faltered bool        // set at the call's turn: an earlier call went wrong
 	refused  bool        // the call was not allowed
 }
 
-// foreseeable says whether the question about the call is known before the calls ahead of it have
-// run. A hook may decide, or change the arguments, only then.
+// foreseeable reports whether the question about the call is known before the earlier calls have
+// run. It is not if a hook could decide or change the arguments.
 func (c *callRun) foreseeable() bool {
 	if c.prepared == nil || c.prepared.Subject == nil {
 		return false
@@ -42,7 +43,7 @@ func (c *callRun) foreseeable() bool {
 	return true
 }
 
-// foreseen says whether the user can be asked now about call i, whose turn comes later.
+// foreseen reports whether the user can already be asked about call i, which runs later.
 func (b *batch) foreseen(i int) bool {
 	_, ok := b.s.opts.Approver.(toolcall.Foreseer)
 	c := b.calls[i]
@@ -76,7 +77,7 @@ func (c *callRun) askAhead(ctx context.Context) {
 	w := &wait{cancel: a.cancel}
 	defer c.s.endWait(c.t, w)
 	req := c.request(w)
-	// After a panic nobody was asked: Approve decides, and shows it.
+	// After a panic the user was not asked: Approve decides and shows it.
 	_ = panics.Catch(
 		func() error {
 			a.answer = c.s.opts.Approver.(toolcall.Foreseer).Foresee(ctx,
@@ -89,8 +90,8 @@ func (c *callRun) askAhead(ctx context.Context) {
 	}
 }
 
-// answered is what a person has said ahead about this very call, which it waits for. It is void,
-// and again says why, where what was to come before the call did not go as the person could expect.
+// answered waits for the user's answer to the advance question about this call. The answer is void
+// if earlier calls did not run as the user could expect; again then gives the reason.
 func (c *callRun) answered() (d *tool.Decision, again string) {
 	a := c.question.ahead
 	if a == nil {
@@ -110,12 +111,12 @@ func (c *callRun) answered() (d *tool.Decision, again string) {
 	return a.answer, ""
 }
 
-// falters says whether a call before this one, of the same message, changed less than it was to,
-// and a person who was asked ahead could not know that.
+// falters reports whether an earlier call of the same message changed less than it should have,
+// which a user who was asked in advance could not know.
 func (b *batch) falters(i int) bool {
 	for _, c := range b.calls[:i] {
 		r := c.report.outcome()
-		if r == nil { // it still runs, next to this one
+		if r == nil { // it is still running concurrently
 			continue
 		}
 		failed := r.IsError || r.Denied || r.Missed

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Deltas cut anywhere: the pieces put together are the whole, made valid.
+// Deltas may be cut anywhere: the pieces add up to the whole text, made valid.
 func FuzzWholeRunes(f *testing.F) {
 	f.Add("a\xe4\xb8\xadb", 2)
 	f.Add("\xff\xf0\x9f", 1)

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 )
 
-// gate asks hooks and approver. A result means that the tool does not run.
+// gate asks the hooks and the approver. If it returns a result, the tool does not run.
 func (c *callRun) gate(call *tool.Call) *tool.Result {
 	if r := c.askHooks(call); r != nil {
 		return r
@@ -46,8 +46,8 @@ func (c *callRun) askHooks(call *tool.Call) *tool.Result {
 	return nil
 }
 
-// rewrite replaces the arguments for this run; the history keeps what the model sent. The result
-// says what is wrong with them.
+// rewrite replaces the arguments for this run. The history keeps what the model sent. The result
+// reports what is wrong with the arguments.
 func (c *callRun) rewrite(call *tool.Call, args json.RawMessage) *tool.Result {
 	if problem := c.read(args); problem != nil {
 		return problem
@@ -57,7 +57,7 @@ func (c *callRun) rewrite(call *tool.Call, args json.RawMessage) *tool.Result {
 	return nil
 }
 
-// stopped is the result of a call that an error kept from running.
+// stopped returns the result of a call that an error kept from running.
 func (c *callRun) stopped(err error, denied bool) *tool.Result {
 	if c.t.ctx.Err() != nil {
 		return &tool.Result{Text: toolcall.CancelledText, IsError: true}
@@ -85,7 +85,7 @@ func (c *callRun) askApprover(call *tool.Call) *tool.Result {
 	return nil
 }
 
-// request is what the approver is asked about the call; w is how a steer ends the asking.
+// request returns the approval request for the call. A steer ends the wait w.
 func (c *callRun) request(w *wait) tool.ApprovalRequest {
 	return tool.ApprovalRequest{
 		SessionID: c.s.opts.ID, TurnID: c.t.id, ItemID: c.report.item.ID, CallID: c.call.ID,

@@ -11,33 +11,33 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/panics"
 )
 
-// Hook is a value that implements one or more of the hook interfaces below. Hooks are
-// called in order, from the turn's goroutines, and must end when ctx ends. A hook that
-// errs, panics or hangs fails closed where it may veto (BeforeRun, BeforeModel,
-// BeforeTool, BeforePrompt) and is passed over, with a notice, where it may not. SessionOf
-// says in which session it is called. The hooks of a session's life are in lifecycle.go.
+// Hook is a value that implements one or more of the hook interfaces below. Hooks are called in
+// order, from the turn's goroutines, and must return when ctx ends. If a hook fails, panics or
+// hangs, it counts as a veto if it may veto (BeforeRun, BeforeModel, BeforeTool, BeforePrompt);
+// otherwise it is skipped with a notice. SessionOf returns the session for which a hook is called.
+// The hooks of a session's life are in lifecycle.go.
 type Hook interface{ HookName() string }
 
 // The hook interfaces.
 type (
-	// RunHook sees a turn begin; an error ends it before the first model call.
+	// RunHook is called when a turn begins. An error ends the turn before the first model call.
 	RunHook interface {
 		BeforeRun(ctx context.Context, turnID string) error
 	}
-	// RunEndHook sees a turn end. It cannot change anything.
+	// RunEndHook is called when a turn ends. It cannot change anything.
 	RunEndHook interface {
 		AfterRun(ctx context.Context, turn Turn) error
 	}
-	// ModelHook may rewrite what is sent; the request and its slices are its own, the
-	// messages are not (Clone one to change it). An error ends the turn.
+	// ModelHook may change what is sent. It owns the request and its slices but not the messages:
+	// Clone a message to change it. An error ends the turn.
 	ModelHook interface {
 		BeforeModel(ctx context.Context, req *Request) error
 	}
-	// ModelEndHook sees a copy of a reply before it becomes history.
+	// ModelEndHook receives a copy of a reply before it becomes part of the history.
 	ModelEndHook interface {
 		AfterModel(ctx context.Context, req *Request, reply *Reply) error
 	}
-	// ToolHook may rewrite a call's arguments or answer in the tool's place. An error
+	// ToolHook may change a call's arguments or return a result instead of the tool. An error
 	// denies the call with its text.
 	ToolHook interface {
 		BeforeTool(ctx context.Context, call *tool.Call, spec tool.Spec) (ToolOutcome, error)
@@ -46,25 +46,25 @@ type (
 	ToolEndHook interface {
 		AfterTool(ctx context.Context, call *tool.Call, result *tool.Result) (*tool.Result, error)
 	}
-	// FinalHook may veto the end of a turn: a reason that is not empty goes to the model
-	// as a hidden message, and the turn goes on.
+	// FinalHook may veto the end of a turn: a non-empty reason is sent to the model as a hidden
+	// message, and the turn continues.
 	FinalHook interface {
 		BeforeStop(ctx context.Context, turn Turn, answer string) (veto string, err error)
 	}
-	// MatchHook says which tools a ToolHook is about; without it a hook is about all.
+	// MatchHook limits a ToolHook to some tools. Without it, a hook is called for all tools.
 	MatchHook interface{ Concerns(tool string) bool }
-	// TimeoutHook bounds the hook's calls itself; 0 means DefaultHookTimeout.
+	// TimeoutHook sets the time limit of the hook's calls; 0 means DefaultHookTimeout.
 	TimeoutHook interface{ HookTimeout() time.Duration }
 )
 
-// ToolOutcome is what a ToolHook decided. The zero value changes nothing.
+// ToolOutcome is the decision of a ToolHook. The zero value changes nothing.
 type ToolOutcome struct {
-	Args   json.RawMessage // replaces the arguments where set; validated again
-	Result *tool.Result    // answers in the tool's place where set
+	Args   json.RawMessage // if set, replaces the arguments, which are validated again
+	Result *tool.Result    // if set, used instead of running the tool
 }
 
-// guard calls f within the hook's bound and returns its error, a panic as an error, or
-// why it was abandoned. A hook that hangs is left behind; Close waits for it.
+// guard calls f within the hook's time limit. It returns the error of f, a panic as an error, or
+// the reason why the hook was abandoned. A hook that hangs is left running; Close waits for it.
 func (s *Session) guard(ctx context.Context, h Hook, f func(ctx context.Context) error) error {
 	bound := DefaultHookTimeout
 	if t, ok := h.(TimeoutHook); ok && t.HookTimeout() > 0 {
@@ -92,7 +92,7 @@ func (s *Session) guard(ctx context.Context, h Hook, f func(ctx context.Context)
 	return nil
 }
 
-// lateAnswer prefers an answer that came together with the context's end.
+// lateAnswer prefers an answer that arrived together with the end of the context.
 func lateAnswer(done chan error, ctx context.Context) error {
 	select {
 	case err := <-done:
@@ -108,7 +108,7 @@ type hookAs[H any] struct {
 	As H
 }
 
-// hooksOf yields the hooks of the last step that implement H. The caller does not hold the
+// hooksOf yields the hooks of the last step that implement H. The caller must not hold the
 // session's lock.
 func hooksOf[H any](s *Session) iter.Seq[hookAs[H]] {
 	s.mu.Lock()

@@ -14,8 +14,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/pause"
 )
 
-// infer makes one model call: builds the request, tries models and attempts, and returns
-// the reply with the items that it streamed into. No tool runs meanwhile.
+// infer makes one model call: it builds the request, tries models and attempts, and returns the
+// reply with the items into which it was streamed. No tool runs during the call.
 func (s *Session) infer(t *turn) (*Reply, *stream, error) {
 	t.phase = PhaseInference
 	oneShots := s.takeOneShots()
@@ -58,8 +58,8 @@ func (s *Session) inferWith(t *turn, oneShots []*message.Message) (*Reply, *stre
 	return reply, st, nil
 }
 
-// callReduced answers a provider's refusal of the context: the history is reduced and sent again,
-// until it is accepted or nothing more can be taken away.
+// callReduced handles a provider's refusal of the context: it reduces the history and sends it
+// again, until it is accepted or cannot be reduced further.
 func (s *Session) callReduced(
 	t *turn,
 	oneShots []*message.Message,
@@ -81,7 +81,7 @@ func (s *Session) callReduced(
 	}
 }
 
-// tolerate shows the user what went wrong in a hook that cannot veto.
+// tolerate shows the user the error of a hook that cannot veto.
 func (s *Session) tolerate(t *turn, err error) {
 	if err != nil && t.ctx.Err() == nil {
 		s.Notice("warning", err.Error())
@@ -96,15 +96,14 @@ func (s *Session) takeOneShots() []*message.Message {
 	return taken
 }
 
-// putBack keeps one-shot steers for the next call where this one failed.
+// putBack keeps one-shot steers for the next call if this one has failed.
 func (s *Session) putBack(oneShots []*message.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.conv.oneShots = append(oneShots, s.conv.oneShots...)
 }
 
-// request builds what is sent: the view of the history, as the model gets it, and what belongs to
-// this call only.
+// request builds what is sent: the model's view of the history, and what belongs only to this call.
 func (s *Session) request(t *turn, oneShots []*message.Message) (*Request, error) {
 	s.mu.Lock()
 	msgs, mended := s.conv.view.sendable()
@@ -133,7 +132,7 @@ func (s *Session) request(t *turn, oneShots []*message.Message) (*Request, error
 	return s.rewritten(t, req)
 }
 
-// rewritten asks the hooks before the model call.
+// rewritten calls the hooks before the model call.
 func (s *Session) rewritten(t *turn, req *Request) (*Request, error) {
 	hooks := slices.Collect(hooksOf[ModelHook](s))
 	if len(hooks) == 0 {
@@ -177,7 +176,7 @@ func (s *Session) callModels(t *turn, req *Request) (*Reply, *stream, error) {
 	return nil, nil, last
 }
 
-// tellFallback notifies the user why another model answers. It reports a skipped provider once in a
+// tellFallback notifies the user why another model answers. It reports a skipped provider once per
 // turn, not for each model call.
 func (s *Session) tellFallback(t *turn, why error, to string) {
 	text := fmt.Sprintf("%v; trying %s", why, to)
@@ -190,7 +189,7 @@ func (s *Session) tellFallback(t *turn, why error, to string) {
 	s.Notice("warning", text)
 }
 
-// callModel makes attempts until one succeeds or another would be of no use.
+// callModel makes attempts until one succeeds or another would be pointless.
 func (s *Session) callModel(t *turn, m Model, req *Request) (*Reply, *stream, error) {
 	policy := t.step.retryPolicy()
 	for attempt := 1; ; attempt++ {
@@ -229,22 +228,23 @@ func (s *Session) callModel(t *turn, m Model, req *Request) (*Reply, *stream, er
 	}
 }
 
-// attempt makes one call whose deltas become items. What the model says is shown once the prompt
-// that it answers is on the disk, as far as that goes: seldom a wait, since it was on its way there
-// before the model was asked.
+// attempt makes one call whose deltas become items. The output is shown once the prompt is synced
+// to disk, if that is possible. This seldom waits, because the sync began before the model was
+// called.
 func (s *Session) attempt(t *turn, m Model, req *Request, st *stream) (*Reply, error) {
 	waited := false
 	return s.generate(t.ctx, m, req, func(d Delta) {
 		if !waited {
 			waited = true
-			_ = s.journal.sync() // told to who prompted
-			defer t.started()    // once the first word is on its way
+			_ = s.journal.sync() // the client that sent the prompt is notified of an error
+			defer t.started()    // once the first output arrives
 		}
 		st.on(d)
 	})
 }
 
-// generate makes one call. A model that does not end with its context is left behind.
+// generate makes one call. If the model does not return after its context has ended, it is
+// abandoned.
 func (s *Session) generate(
 	ctx context.Context,
 	m Model,

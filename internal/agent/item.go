@@ -8,29 +8,29 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Item is one thing of a turn that a client shows (protocol 9.5).
+// Item is one part of a turn that a client shows (protocol 9.5).
 type Item struct {
 	ID        string
 	Type      ItemType
-	ParentID  string // the sub-agent call that it belongs to
+	ParentID  string // the call of the sub-agent to which it belongs
 	CreatedAt time.Time
 
 	// userMessage, assistantMessage, reasoning, notice
 	Text    string
-	Content []message.Block // what a user message holds beside text
+	Content []message.Block // the content of a user message other than text
 	Source  message.Source
-	Status  ItemStatus // also retracted and aborted, of messages
-	Pinned  bool       // userMessage: no reduction of the context takes it away
+	Status  ItemStatus // for messages also retracted and aborted
+	Pinned  bool       // userMessage: no reduction of the context removes it
 	Level   string     // notice: info, warning, error
 
 	Plan []tool.PlanEntry // plan
 	Call *CallItem        // toolCall
 
-	// MessageID is the message of the history that the item shows, "" where there is none.
+	// MessageID is the message of the history that the item shows, or "".
 	MessageID string
 }
 
-// CallItem is the part of an item that only tool calls have.
+// CallItem contains the fields that only tool calls have.
 type CallItem struct {
 	CallID     string
 	Name       string
@@ -45,7 +45,7 @@ type CallItem struct {
 	Locations  []tool.Location
 }
 
-// ItemType names what an item is.
+// ItemType is the type of an item.
 type ItemType string
 
 // The item types.
@@ -58,10 +58,10 @@ const (
 	ItemNotice    ItemType = "notice"
 )
 
-// ItemStatus is where an item stands.
+// ItemStatus is the status of an item.
 type ItemStatus string
 
-// The statuses: of tool calls, and below of messages.
+// The statuses of tool calls and, below, of messages.
 const (
 	StatusPending            ItemStatus = "pending"
 	StatusAwaitingPermission            = ItemStatus(tool.StatusAwaitingPermission)

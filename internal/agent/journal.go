@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// journal puts a session's records into its store in the order in which they were
-// added. Adding never blocks; flushing does, and holds no lock that a control method needs.
+// journal writes a session's records to its store in the order in which they were added. Adding
+// never blocks. Flushing does, without holding a lock that a control method needs.
 type journal struct {
 	store Store
 
 	mu      sync.Mutex // guards pending
 	pending []Record
 
-	writing sync.Mutex // held while the store writes; taken before mu
+	writing sync.Mutex // held while the store writes; acquired before mu
 }
 
 func (j *journal) add(recs ...Record) {
@@ -32,8 +32,8 @@ func (j *journal) add(recs ...Record) {
 	}
 }
 
-// flush returns when every record added before the call is stored. Records that the
-// store refused stay, ahead of later ones.
+// flush returns when every record that was added before the call is stored. Records that the store
+// refused stay in the queue, ahead of later ones.
 func (j *journal) flush() error {
 	if j.store == nil {
 		return nil
@@ -56,7 +56,7 @@ func (j *journal) flush() error {
 	return nil
 }
 
-// sync is flush, and returns when what must be on the disk is there.
+// sync is flush, but also waits until what must be on disk is synced.
 func (j *journal) sync() error {
 	if err := j.flush(); err != nil {
 		return err

@@ -9,27 +9,28 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// SessionInfo is what a hook may know of the session that it is called for.
+// SessionInfo is what a hook can find out about the session for which it is called.
 type SessionInfo struct {
 	ID       string
 	Cwd      string
-	Parent   string // the session whose tool call this one works for: it is a sub-agent's
-	Restored bool   // it was stored before
+	Parent   string // the session whose tool call created this one, if it is a sub-agent's
+	Restored bool   // it was loaded from the store
 }
 
 // The hooks of a session's life; see Hook.
 type (
-	// SessionHook sees a session's first turn since it was made or loaded begin. What it
-	// returns is told the model, not the user. It cannot veto.
+	// SessionHook is called when a session's first turn since it was created or loaded begins. What
+	// it returns is sent to the model but not shown to the user. It cannot veto.
 	SessionHook interface {
 		SessionStarts(ctx context.Context, in SessionInfo) (tell string, err error)
 	}
-	// SessionEndHook sees a session close that had a turn; it has sessionEndTime.
+	// SessionEndHook is called when a session that had a turn is closed. It has sessionEndTime.
 	SessionEndHook interface {
 		SessionEnds(ctx context.Context, in SessionInfo) error
 	}
-	// PromptHook sees each message of a person's, before the model does. What it returns is told
-	// the model beside it; an error keeps the message from the model for good and ends the turn.
+	// PromptHook is called with each message from the user before the model sees it. What it
+	// returns is sent to the model with the message. An error permanently withholds the message
+	// from the model and ends the turn.
 	PromptHook interface {
 		BeforePrompt(
 			ctx context.Context,
@@ -37,31 +38,31 @@ type (
 			m *message.Message,
 		) (tell string, err error)
 	}
-	// CompactHook sees that the context is about to be reduced and may say what a summary should
-	// keep. An error keeps the reduction from happening where the context still fits without.
+	// CompactHook is called before the context is reduced and may return what a summary should
+	// keep. An error prevents the reduction if the context still fits without it.
 	CompactHook interface {
 		BeforeCompact(ctx context.Context, c CompactInfo) (instructions string, err error)
 	}
-	// CompactEndHook sees what a reduction did.
+	// CompactEndHook receives the result of a reduction.
 	CompactEndHook interface {
 		AfterCompact(ctx context.Context, c Compacted) error
 	}
 )
 
-// CompactInfo is a reduction that is about to happen.
+// CompactInfo describes a reduction that is about to happen.
 type CompactInfo struct {
-	TurnID string // "": the user asked for it
+	TurnID string // "": requested by the user
 	Tokens int
 	Window int  // 0: unknown
-	Must   bool // the next call would not fit without
+	Must   bool // the next call would not fit without it
 }
 
-// sessionEndTime bounds all hooks at a session's end: a daemon that ends must end soon.
+// sessionEndTime bounds all hooks at the end of a session, so that a daemon can exit quickly.
 const sessionEndTime = time.Second
 
 type sessionKey struct{}
 
-// SessionOf says for which session a hook is called.
+// SessionOf returns the session for which a hook is called.
 func SessionOf(ctx context.Context) SessionInfo {
 	in, _ := ctx.Value(sessionKey{}).(SessionInfo)
 	return in
@@ -76,7 +77,7 @@ func (s *Session) info() SessionInfo {
 	}
 }
 
-// sessionStarts asks the hooks of the session's start, once.
+// sessionStarts calls the hooks of the session's start, once.
 func (s *Session) sessionStarts(t *turn) {
 	s.mu.Lock()
 	first := !s.hooks.started
@@ -97,7 +98,7 @@ func (s *Session) sessionStarts(t *turn) {
 	}
 }
 
-// ask is guard for a hook that answers. What an abandoned hook answers later is nobody's.
+// ask is guard for a hook that returns a value. The value of an abandoned hook is discarded.
 func ask[T any](
 	s *Session,
 	ctx context.Context,
@@ -117,7 +118,7 @@ func ask[T any](
 	return <-answer, nil
 }
 
-// tell gives the model a message of a hook's, which the user is not shown.
+// tell adds a hook's message for the model, which is not shown to the user.
 func (s *Session) tell(t *turn, text string) {
 	if text == "" {
 		return
@@ -128,7 +129,7 @@ func (s *Session) tell(t *turn, text string) {
 	s.commitUserLocked(m)
 }
 
-// sessionEnds asks the hooks of the session's end, if those of its start were.
+// sessionEnds calls the hooks of the session's end if those of its start were called.
 func (s *Session) sessionEnds(ctx context.Context) {
 	s.mu.Lock()
 	due := s.hooks.started
@@ -151,7 +152,7 @@ func (s *Session) sessionEnds(ctx context.Context) {
 	}
 }
 
-// beforePrompts shows the hooks what people said since they last looked.
+// beforePrompts passes the user's new messages to the hooks.
 func (s *Session) beforePrompts(t *turn) error {
 	s.mu.Lock()
 	fresh := t.fresh
@@ -164,7 +165,8 @@ func (s *Session) beforePrompts(t *turn) error {
 			continue
 		case t.ctx.Err() != nil && (errors.Is(err, context.Cause(t.ctx)) ||
 			errors.Is(err, context.Canceled)):
-			s.unseen(t, fresh[i:]) // an abort is no refusal: the next turn's hooks look at it
+			// an abort is not a refusal: the hooks of the next turn see the message
+			s.unseen(t, fresh[i:])
 		default:
 			s.withhold(m)
 			s.unseen(t, fresh[i+1:])
@@ -193,17 +195,17 @@ func (s *Session) beforePrompt(t *turn, m *message.Message) error {
 	return nil
 }
 
-// unseen gives back what the hooks have not looked at.
+// unseen puts back the messages that the hooks have not seen.
 func (s *Session) unseen(t *turn, msgs []*message.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.fresh = slices.Concat(msgs, t.fresh)
 }
 
-// withheld is the strategy of the commit that keeps a message from the model.
+// withheld is the strategy of the commit that withholds a message from the model.
 const withheld = "withheld"
 
-// withhold keeps a stored message out of what the model sees, for good.
+// withhold permanently removes a stored message from the model's view.
 func (s *Session) withhold(m *message.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,7 +217,7 @@ func (s *Session) withhold(m *message.Message) {
 	s.withholdPinLocked(m)
 }
 
-// beforeCompact asks the hooks before a reduction: for more instructions, or not to do it.
+// beforeCompact calls the hooks before a reduction. They may add instructions or prevent it.
 func (s *Session) beforeCompact(
 	ctx context.Context,
 	t *turn,

@@ -14,12 +14,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// lifeHook is every hook of a session's life; it logs, tells and refuses.
+// lifeHook implements every hook of a session's life. It logs calls, returns messages and refuses.
 type lifeHook struct {
 	mu     sync.Mutex
 	seen   []string
-	refuse string // words that a prompt must not hold
-	deny   error  // of compactions
+	refuse string // words that a prompt must not contain
+	deny   error  // the error for compactions
 }
 
 func (h *lifeHook) HookName() string { return "life" }
@@ -65,7 +65,7 @@ func (h *lifeHook) AfterCompact(_ context.Context, c Compacted) error {
 	return nil
 }
 
-// Lifecycle hook set: a session's start and end, and its prompts and steers, each once.
+// The hooks of a session's start and end, and of its prompts and steers, are called once each.
 func TestLifecycleHooks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &lifeHook{}
@@ -97,7 +97,7 @@ user "Seen: two"`)
 	})
 }
 
-// A session without a turn has no end either.
+// A session without a turn has no end hook call.
 func TestNoEndWithoutAStart(t *testing.T) {
 	h := &lifeHook{}
 	r := newRig(t, script(), func(o *Options) { withHooks(o, h) })
@@ -105,8 +105,8 @@ func TestNoEndWithoutAStart(t *testing.T) {
 	eq(t, "calls", h.log(), "")
 }
 
-// A prompt that a hook refuses ends the turn and never reaches the model, after a restart neither;
-// the session goes on.
+// A prompt that a hook refuses ends the turn and never reaches the model, even after a restart. The
+// session continues.
 func TestRefusedPromptIsWithheld(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &lifeHook{refuse: "secret"}
@@ -134,8 +134,8 @@ func TestRefusedPromptIsWithheld(t *testing.T) {
 	})
 }
 
-// Hooks around a compaction: more instructions, a refusal where there is still room, none where
-// there is not.
+// Hooks around a compaction can add instructions, and can refuse it if there is still room, but not
+// if there is none.
 func TestCompactionHooks(t *testing.T) {
 	play := func(t *testing.T, deny error) (*lifeHook, *strict, *rig) {
 		h := &lifeHook{deny: deny}
@@ -177,7 +177,7 @@ func TestCompactionHooks(t *testing.T) {
 	})
 }
 
-// What a hook says goes into the summary's prompt beside the user's own instructions.
+// A hook's text is added to the prompt of the summary, together with the user's instructions.
 func TestCompactionInstructions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		asked := ""
@@ -201,7 +201,8 @@ func TestCompactionInstructions(t *testing.T) {
 	})
 }
 
-// Stop after tool: by the result, by the settings; not by an error, and not past a veto or a steer.
+// A tool can end the turn: by its result or by the settings, but not with an error, and not against
+// a veto or a steer.
 func TestStopAfterTool(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -259,7 +260,8 @@ func TestStopAfterTool(t *testing.T) {
 	})
 }
 
-// Issue 10: what a person pins stays, word by word, whatever is reduced, and survives a restart.
+// Issue 10: messages that the user pins stay word for word, whatever is reduced, and survive a
+// restart.
 func TestPinnedMessagesStay(t *testing.T) {
 	const rule = "Never touch the generated files."
 	for _, strategy := range []string{history.StrategyAdaptive, history.StrategySlidingWindow,
@@ -304,7 +306,7 @@ func TestPinnedMessagesStay(t *testing.T) {
 	}
 }
 
-// sentHook looks at the messages of each request.
+// sentHook receives the messages of each request.
 type sentHook func([]*message.Message)
 
 func (sentHook) HookName() string { return "sent" }
@@ -314,7 +316,7 @@ func (f sentHook) BeforeModel(_ context.Context, req *Request) error {
 	return nil
 }
 
-// slowHook looks at a prompt until its turn ends, the first time.
+// slowHook looks at the first prompt until its turn ends.
 type slowHook struct {
 	lifeHook
 	entered chan struct{}
@@ -335,8 +337,8 @@ func (h *slowHook) BeforePrompt(ctx context.Context, turn string,
 	return h.lifeHook.BeforePrompt(ctx, turn, m)
 }
 
-// An abort while a hook looks at a prompt is no refusal: the prompt stays, and the next turn's
-// hooks look at it first.
+// An abort while a hook looks at a prompt is not a refusal: the prompt stays, and the next turn's
+// hooks see it first.
 func TestAbortWhileAHookLooksAtThePrompt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &slowHook{entered: make(chan struct{})}

@@ -9,7 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Model, tools, model until there are no calls. The order of events.
+// The loop alternates between model and tools until there are no calls. The events have the right
+// order.
 func TestLoopModelToolsModel(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := script(
@@ -53,7 +54,7 @@ assistant "It works."`)
 	})
 }
 
-// A steer overtakes the calls that have not started.
+// A steer skips the calls that have not started.
 func TestSteerSkipsWhatHasNotStarted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		started, goOn := make(chan bool), make(chan bool)

@@ -8,35 +8,35 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Model answers requests. One value may serve many sessions at once.
+// Model answers requests. One value may serve many sessions concurrently.
 //
-// Generate sends one request and returns when the reply is whole. Each piece that
-// arrives is given to on, in order, from the calling goroutine; on must not block.
-// The error is a *retry.Error, or the context's when ctx ended. Generate does one
-// attempt: retries, fallbacks and repairs that need a second call are the engine's.
-// A Generate whose ctx has ended returns at once.
+// Generate sends one request and returns when the reply is complete. It passes each piece that
+// arrives to on, in order, from the calling goroutine; on must not block. The error is a
+// *retry.Error, or the context's error if ctx has ended. Generate makes one attempt: retries,
+// fallbacks and repairs that need a second call are left to the engine. Generate returns
+// immediately if ctx has ended.
 type Model interface {
 	Generate(ctx context.Context, req *Request, on func(Delta)) (*Reply, error)
 	Info() ModelInfo
 }
 
-// ModelInfo says what a model can do. Zero means unknown.
+// ModelInfo describes a model's abilities. Zero values mean unknown.
 type ModelInfo struct {
 	ID            string
 	Name          string // as the provider shows it
-	Provider      string // host or name, for the screen
+	Provider      string // host or name, for display
 	ContextWindow int    // tokens
-	MaxOutput     int    // tokens; 0 if it is not known
+	MaxOutput     int    // tokens; 0: unknown
 	Vision        *bool
 	Tools         *bool
-	Thinking      []string       // levels that the model accepts; nil if they are not known
-	Price         *message.Costs // as the provider lists it, in US dollars per million tokens
-	Reported      bool           // the provider said some of this itself
+	Thinking      []string       // levels that the model accepts; nil: unknown
+	Price         *message.Costs // the provider's list price in US dollars per million tokens
+	Reported      bool           // the provider itself reported some of this
 }
 
 // Request is one model call. The model must not change it or keep it.
 type Request struct {
-	Model      string // overrides the model's own id where set
+	Model      string // if set, overrides the model's own ID
 	System     []SystemBlock
 	Messages   []*message.Message
 	Tools      []ToolSpec
@@ -44,18 +44,19 @@ type Request struct {
 	Sampling   Sampling
 	Thinking   Thinking
 	CacheKey   string // stable per session
-	// Knows reports whether the session has a tool, also one that is not loaded; nil: only Tools.
+	// Knows reports whether the session has a tool, including tools that are not loaded; nil: only
+	// Tools.
 	Knows func(tool string) bool
 }
 
-// SystemBlock is a piece of the system prompt; Cache marks the end of a prefix worth caching.
+// SystemBlock is a piece of the system prompt. Cache marks the end of a prefix worth caching.
 type SystemBlock struct {
 	Text  string
 	Cache bool
 }
 
-// Sampling parameters; what is absent or zero means the provider's default and is not sent. A
-// temperature of 0 is a choice: it is sent.
+// Sampling parameters. An absent or zero parameter means the provider's default and is not sent,
+// but a temperature of 0 that is set is sent.
 type Sampling struct {
 	MaxTokens         int      `json:"maxTokens,omitempty"`
 	Temperature       *float64 `json:"temperature,omitempty"`
@@ -66,13 +67,13 @@ type Sampling struct {
 	RepetitionPenalty float64  `json:"repetitionPenalty,omitempty"`
 }
 
-// Thinking sets how much the model thinks: "" leaves it to the provider, "off" asks for none.
+// Thinking sets how much the model thinks: "" leaves it to the provider, "off" disables it.
 type Thinking struct {
 	Level  string // "", off, minimal, low, medium, high, xhigh
-	Budget int    // tokens for that level, 0 = the provider's
+	Budget int    // tokens for that level; 0: the provider's default
 }
 
-// DeltaKind says what a delta adds to.
+// DeltaKind is the kind of content to which a delta adds.
 type DeltaKind string
 
 // The kinds of deltas, as on the wire.
@@ -83,7 +84,7 @@ const (
 	DeltaToolOutput DeltaKind = "toolOutput"
 )
 
-// Delta is a piece of a reply while it streams. Text ends at a rune border.
+// Delta is a piece of a streaming reply. Text ends at a rune boundary.
 type Delta struct {
 	Kind   DeltaKind
 	Text   string
@@ -92,25 +93,25 @@ type Delta struct {
 	Name   string // toolInput: once known
 }
 
-// Reply is a whole reply. Message is new and the caller's; its ID, Time and TurnID are
-// the caller's to set. Finish is the provider's own word for its end.
+// Reply is a complete reply. Message is new and belongs to the caller, who sets its ID, Time and
+// TurnID. Finish is the provider's own finish reason.
 type Reply struct {
 	Message *message.Message
 	Finish  string
-	Notices []string // what the user should know, such as stripped images
-	Lasting []string // those of Notices that are shown once in a session
+	Notices []string // what the user should know, such as omitted images
+	Lasting []string // those of Notices that are shown once per session
 }
 
-// ToolSpec is what a model is told of a tool.
+// ToolSpec is the description of a tool for a model.
 type ToolSpec struct {
 	Name        string
 	Description string
 	Schema      json.RawMessage
 	Strict      bool
-	Deferred    bool // was loaded on demand: it stands behind those that are always sent
+	Deferred    bool // loaded on demand: sent after the tools that are always sent
 }
 
-// toolSpecs returns what a model gets of the tools.
+// toolSpecs returns the descriptions of the tools for a model.
 func toolSpecs(active []*tool.Entry) []ToolSpec {
 	specs := make([]ToolSpec, 0, len(active))
 	for _, e := range active {

@@ -16,7 +16,8 @@ import (
 
 func failed(k retry.Kind) error { return &retry.Error{Kind: k, Message: string(k)} }
 
-// Rows 1.3 Retract on retry and 1.9 Retry: text that was shown is retracted, tools never run again.
+// Rows 1.3 Retract on retry and 1.9 Retry: text that was shown is retracted, and tools never run
+// again.
 func TestRetryRetractsWhatWasShown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		runs := 0
@@ -58,8 +59,8 @@ func TestRetryRetractsWhatWasShown(t *testing.T) {
 	})
 }
 
-// A reply that was stopped for its length keeps what was shown, is not asked for again, and the
-// session goes on.
+// A reply that was stopped because of its length keeps what was shown and is not requested again.
+// The session continues.
 func TestTooLongReplyKeepsWhatArrived(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		long := strings.Repeat("on and on ", 2*maxPartial/10)
@@ -92,7 +93,7 @@ func TestTooLongReplyKeepsWhatArrived(t *testing.T) {
 	})
 }
 
-// Error kinds & failover: the next model answers where the first cannot.
+// Error kinds & failover: the next model answers if the first one cannot.
 func TestFallbackModel(t *testing.T) {
 	for kind, want := range map[retry.Kind]string{retry.Overloaded: TurnStatusCompleted,
 		retry.Client: TurnStatusFailed} {
@@ -170,7 +171,7 @@ func TestEndReasons(t *testing.T) {
 	}
 }
 
-// Length cut: calls that are whole run, the one that was cut does not.
+// Length cut: complete calls run, the call that was cut off does not.
 func TestLengthCutKeepsWholeCalls(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := script(step{do: func(_ context.Context, _ *Request, on func(Delta)) (*Reply, error) {
@@ -188,7 +189,7 @@ func TestLengthCutKeepsWholeCalls(t *testing.T) {
 	})
 }
 
-// Rows 1.11 Swap model, Key resolver: everything is read anew before each call.
+// Rows 1.11 Swap model, Key resolver: everything is read again before each call.
 func TestEnvIsReadAnew(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		one := script(step{calls: []message.ToolCall{call("c", "swap", "")}})
@@ -211,7 +212,7 @@ func TestEnvIsReadAnew(t *testing.T) {
 	})
 }
 
-// An environment without a provider fails the turn with a word.
+// An environment without a provider fails the turn with a message.
 func TestNoProvider(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(), nil)
@@ -225,7 +226,7 @@ func TestNoProvider(t *testing.T) {
 	})
 }
 
-// App-level custom messages: they stay in the history and out of the model's.
+// App-level custom messages stay in the history and are not sent to the model.
 func TestAppMessagesStayOut(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		app := message.NewText(message.RoleUser, "for the screen")
@@ -244,8 +245,8 @@ func TestAppMessagesStayOut(t *testing.T) {
 	})
 }
 
-// Fallback parser: a call written as text runs; what is shown is what stays, its text never is.
-// ANSI strip: neither are escapes.
+// Fallback parser: a call written as text runs. What is shown is what stays, and the text of a call
+// is never shown. ANSI strip: neither are escape sequences.
 func TestCallsWrittenAsText(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		say := func(pieces ...string) step {
@@ -281,7 +282,8 @@ func TestCallsWrittenAsText(t *testing.T) {
 	})
 }
 
-// Streamed arguments: the call's item starts while they arrive and is the one that runs.
+// Streamed arguments: the call's item starts while they arrive and becomes the item of the running
+// call.
 func TestToolInputStreams(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := script(step{do: func(_ context.Context, _ *Request, on func(Delta)) (*Reply, error) {
@@ -342,7 +344,7 @@ func TestNoToolBeforeItsMessageIsStored(t *testing.T) {
 	})
 }
 
-// Issue 9: a tool's result is stored before the model is called with it.
+// Issue 9: a tool's result is stored before it is sent to the model.
 func TestResultIsStoredBeforeTheNextCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var r *rig

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Protocol 3.4: continue starts the first queued message, or runs on.
+// Protocol 3.4: continue starts the first queued message, or continues the turn.
 func TestContinue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(step{block: true}, step{text: "A"}, step{text: "B"}), nil)
@@ -35,7 +35,8 @@ func TestContinue(t *testing.T) {
 	})
 }
 
-// abortAndContinue aborts the turn where it waits, and sees the one that continues to its end.
+// abortAndContinue aborts the turn while it waits, and waits for the end of the turn that continues
+// it.
 func abortAndContinue(t *testing.T, r *rig, turnID string) {
 	t.Helper()
 	synctest.Wait()
@@ -68,7 +69,7 @@ func TestContinueRunsOnFromTheHistory(t *testing.T) {
 	})
 }
 
-// Run on after an abort: the model is asked to, and what asked it is not stored.
+// After an abort, the model is asked to continue, and this request is not stored.
 func TestContinueAfterAnAbort(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := script(step{text: "half", block: true}, step{text: "rest"})
@@ -87,7 +88,7 @@ func TestContinueAfterAnAbort(t *testing.T) {
 	})
 }
 
-// Pause/Resume: a paused session refuses to start and stops at the next boundary.
+// Pause/Resume: a paused session refuses to start a turn and stops at the next boundary.
 func TestPauseAndResume(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
@@ -115,7 +116,7 @@ func TestPauseAndResume(t *testing.T) {
 		if err := r.s.Resume(); err != nil {
 			t.Fatal(err)
 		}
-		id, err := r.s.Continue() // names the turn that the resume started
+		id, err := r.s.Continue() // returns the turn that the resume started
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +131,7 @@ func TestPauseAndResume(t *testing.T) {
 	})
 }
 
-// storedBy is what a store would give back if the process ended now.
+// storedBy returns what a store would restore if the process ended now.
 func storedBy(l *log) (r Restored) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,8 +152,8 @@ func storedBy(l *log) (r Restored) {
 	return r
 }
 
-// A pause outlives a restart, and so does what it held back: resumed, the session goes on with it.
-// What was parked before the pause stays parked.
+// A pause survives a restart, and so does what it held back: when the session is resumed, it
+// continues with that. Messages that were waiting before the pause stay queued.
 func TestPauseSurvivesARestart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(), nil)
@@ -183,7 +184,7 @@ func TestPauseSurvivesARestart(t *testing.T) {
 	})
 }
 
-// A turn that a pause stopped goes on after a restart too.
+// A turn that a pause stopped also continues after a restart.
 func TestPausedTurnSurvivesARestart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
@@ -205,12 +206,12 @@ func TestPausedTurnSurvivesARestart(t *testing.T) {
 	})
 }
 
-// Nothing queued is lost by a restart, and nothing is delivered twice.
+// A restart loses no queued message and delivers none twice.
 func TestQueueSurvivesARestart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(step{block: true}), nil)
 		r.prompt("go")
-		synctest.Wait() // the model is being asked
+		synctest.Wait() // the model is being called
 		r.prompt("later")
 		_, _ = r.s.Steer(SteerRequest{Content: text("steer")})
 		r.s.Notify(message.NewText(message.RoleUser, "note"), true)
@@ -230,8 +231,8 @@ func TestQueueSurvivesARestart(t *testing.T) {
 	})
 }
 
-// Resume goes on with messages that came while an idle session was paused, and with
-// nothing that had been waiting before.
+// Resume continues with messages that arrived while an idle session was paused, and with nothing
+// that was waiting before.
 func TestResumeStartsWhatThePauseHeldBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(steps(5)...), nil)
@@ -252,8 +253,8 @@ func TestResumeStartsWhatThePauseHeldBack(t *testing.T) {
 	})
 }
 
-// A turn that ends by itself while the session is paused, or a reduction of the context, would have
-// been followed by the queue: the resume goes on with that, also after a restart.
+// A turn that ends normally while the session is paused, or a reduction of the context, would have
+// been followed by the queue: the resume continues with the queue, even after a restart.
 func TestResumeGoesOnBehindAPausedEnd(t *testing.T) {
 	for _, compacts := range []bool{false, true} {
 		for _, restarts := range []bool{false, true} {
@@ -314,8 +315,8 @@ func (g compactGate) BeforeCompact(context.Context, CompactInfo) (string, error)
 	return "", nil
 }
 
-// A resume that comes while the session is busy, with a reduction of the context or with the paused
-// turn's very end, goes on with that turn all the same.
+// If a resume arrives while the session is busy, with a reduction of the context or with the end of
+// the paused turn, the session still continues that turn.
 func TestResumeIsNotLostWhereTheSessionIsBusy(t *testing.T) {
 	for _, compacts := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {
@@ -370,8 +371,8 @@ func (h *heldStore) Append(recs ...Record) error {
 	return h.log.Append(recs...)
 }
 
-// What the pause held back and the user took out again is not there to go on with: a turn that was
-// aborted before stays so.
+// If the user removes a message that the pause held back, it is not there to continue with. A turn
+// that was aborted before the pause stays aborted.
 func TestResumeForgetsWhatWasTakenOut(t *testing.T) {
 	for _, clears := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {

@@ -10,18 +10,19 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// PinChange names messages that are pinned from now on, or not any more. It wins over what
-// the messages themselves bear, a later one over an earlier one.
+// PinChange lists messages that are pinned or unpinned from now on. It takes precedence over the
+// marks in the messages, and a later PinChange over an earlier one.
 type PinChange struct {
 	Pin   []string `json:"pin,omitempty"`
 	Unpin []string `json:"unpin,omitempty"`
-	// a hook keeps them from the model: they can never be pinned
+	// withheld from the model by a hook; can never be pinned
 	Withheld []string `json:"withheld,omitempty"`
 }
 
-// pins is what no reduction of the context may take away. Guarded by the session's lock.
+// pins tracks the messages that no reduction of the context may remove. The session's lock guards
+// it.
 type pins struct {
-	changed  map[string]bool // by id: what a PinChange said
+	changed  map[string]bool // the effect of PinChanges, by ID
 	withheld map[string]bool
 	list     []string // the pinned messages of the history, oldest first; never changed in place
 }
@@ -49,7 +50,7 @@ func (p *pins) has(m *message.Message) bool {
 	return history.BornPinned(m)
 }
 
-// add lists a message that became history.
+// add lists a message that became part of the history.
 func (p *pins) add(m *message.Message) {
 	if p.has(m) {
 		p.list = append(slices.Clip(p.list), m.ID)
@@ -63,8 +64,8 @@ func (p *pins) recount(all []*message.Message) {
 	}
 }
 
-// SetPins pins messages of the user's, or gives them back to the reductions of the context. One
-// that a reduction took out already is in the model's view again. It returns once the change is
+// SetPins pins user messages, or unpins them, so that they can be reduced again. A pinned message
+// that a reduction has removed returns to the model's view. SetPins returns once the change is
 // stored.
 func (s *Session) SetPins(pin, unpin []string) error {
 	c := PinChange{Pin: pin, Unpin: unpin}
@@ -116,7 +117,7 @@ func (s *Session) checkPinsLocked(c PinChange) error {
 	return nil
 }
 
-// restorePins takes over what was stored.
+// restorePins applies the stored changes.
 func (s *Session) restorePins(changes []PinChange) {
 	for _, c := range changes {
 		s.conv.pins.apply(c)
@@ -125,7 +126,7 @@ func (s *Session) restorePins(changes []PinChange) {
 	s.showPinnedLocked()
 }
 
-// withholdPinLocked makes sure that a message which a hook keeps from the model is never pinned.
+// withholdPinLocked ensures that a message which a hook withholds from the model is never pinned.
 func (s *Session) withholdPinLocked(m *message.Message) {
 	c := PinChange{Withheld: []string{m.ID}}
 	s.journal.add(Record{Type: RecordPin, Pin: &c})
@@ -133,8 +134,8 @@ func (s *Session) withholdPinLocked(m *message.Message) {
 	s.conv.pins.recount(s.conv.messages)
 }
 
-// showPinnedLocked puts into the view what was pinned after a reduction had taken it out. No
-// commit is needed: whoever restores the session does the same.
+// showPinnedLocked returns messages to the view that were pinned after a reduction had removed
+// them. A commit is not necessary, because restoring the session does the same.
 func (s *Session) showPinnedLocked() {
 	if msgs := s.withPinnedLocked(s.conv.view.msgs); !slices.Equal(msgs, s.conv.view.msgs) {
 		s.conv.view.msgs, s.conv.view.paired = msgs, 0
@@ -142,8 +143,8 @@ func (s *Session) showPinnedLocked() {
 	}
 }
 
-// withPinnedLocked returns msgs, a view, with every message that the user pinned, whole and where
-// it stood in the history. Those that were born pinned are never missing.
+// withPinnedLocked returns msgs, a view, with every message that the user pinned, complete and in
+// its original position. Messages that were sent pinned are never missing.
 func (s *Session) withPinnedLocked(msgs []*message.Message) []*message.Message {
 	if !slices.Contains(slices.Collect(maps.Values(s.conv.pins.changed)), true) {
 		return msgs

@@ -14,7 +14,7 @@ import (
 
 const pinnedRule = "Never touch the generated files."
 
-// pinRig is a session whose window is full after a few turns; sent is what the last call was sent.
+// pinRig is a session whose window is full after a few turns. sent contains the last request.
 type pinRig struct {
 	*rig
 	model *strict
@@ -25,7 +25,7 @@ func newPinRig(t *testing.T, reducers []string, opts func(*Options)) *pinRig {
 	p := &pinRig{model: newStrict(20000)}
 	p.model.reply = bigCalls(6)
 	p.rig = strictRig(t, p.model, func(o *Options) {
-		o.NewID = nil // unique, over restarts too
+		o.NewID = nil // unique IDs, even over restarts
 		if opts != nil {
 			opts(o)
 		}
@@ -41,7 +41,7 @@ func (p *pinRig) turns(n int) {
 	}
 }
 
-// seesRule checks whether the last call had the rule, word by word.
+// seesRule checks whether the last call contained the rule word for word.
 func (p *pinRig) seesRule(want bool) {
 	p.t.Helper()
 	if got := strings.Count(p.sent, fmt.Sprintf("user %q\n", pinnedRule)); got > 1 ||
@@ -50,8 +50,7 @@ func (p *pinRig) seesRule(want bool) {
 	}
 }
 
-// Issue 10: what was pinned can be unpinned, and what was said long ago pinned; each outlives a
-// restart.
+// Issue 10: pinned messages can be unpinned and old messages can be pinned. Both survive a restart.
 func TestPinAndUnpin(t *testing.T) {
 	for _, reducers := range [][]string{{history.StrategySlidingWindow},
 		{history.Summary, history.DropTurns}} {
@@ -66,7 +65,7 @@ func TestPinAndUnpin(t *testing.T) {
 				t.Fatal(err)
 			}
 			one.turns(1)
-			one.seesRule(true) // though a reduction had taken it away
+			one.seesRule(true) // even though a reduction had removed it
 			one.turns(10)
 			one.seesRule(true)
 			stored := storedBy(one.log)
@@ -100,7 +99,7 @@ func TestPinAndUnpin(t *testing.T) {
 	}
 }
 
-// A message that was sent pinned is pinned no more once that was said.
+// A message that was sent pinned can be unpinned.
 func TestUnpinWhatWasSentPinned(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newPinRig(t, []string{history.StrategySlidingWindow}, nil)
@@ -117,7 +116,7 @@ func TestUnpinWhatWasSentPinned(t *testing.T) {
 	})
 }
 
-// A pin that comes in the middle of a reduction holds for that reduction already.
+// A pin in the middle of a reduction already applies to that reduction.
 func TestPinInTheMiddleOfAReduction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newPinRig(t, []string{history.Summary}, nil)
@@ -138,7 +137,7 @@ func TestPinInTheMiddleOfAReduction(t *testing.T) {
 	})
 }
 
-// What cannot be pinned is told, and changes nothing.
+// An attempt to pin what cannot be pinned returns an error and changes nothing.
 func TestPinErrors(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &lifeHook{refuse: "secret"}
@@ -181,7 +180,7 @@ func TestPinErrors(t *testing.T) {
 	})
 }
 
-// A message is told with what holds for it when it is told.
+// An item is reported with the pin state at the time of the report.
 func TestPinnedItems(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(steps(2)...), nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 )
 
-// newCall prepares a call; it runs nothing.
+// newCall prepares a call without running anything.
 func (s *Session) newCall(t *turn, call *message.ToolCall, index int, st *stream) *callRun {
 	c := &callRun{
 		s: s, t: t, step: t.step, call: call, index: index, args: call.Args,
@@ -52,7 +52,7 @@ func (c *callRun) name() string {
 	return c.call.Name
 }
 
-// prepare finds the tool and puts the arguments right, or decides the result.
+// prepare finds the tool and corrects the arguments, or determines the result.
 func (c *callRun) prepare() {
 	if c.reg == nil {
 		c.early = toolcall.Unknown(c.call.Name, c.step.Tools.Names())
@@ -67,8 +67,8 @@ func (c *callRun) prepare() {
 	}
 }
 
-// read checks arguments against the schema and lets the tool read them. The result says what is
-// wrong with them.
+// read checks the arguments against the schema and lets the tool decode them. The result reports
+// what is wrong with them.
 func (c *callRun) read(raw json.RawMessage) *tool.Result {
 	call := &tool.Call{
 		ID: c.call.ID, SessionID: c.s.opts.ID, TurnID: c.t.id, Name: c.name(), Args: raw,
@@ -83,7 +83,7 @@ func (c *callRun) read(raw json.RawMessage) *tool.Result {
 	return nil
 }
 
-// counted reports a failure to the tool's breaker that happened before it was asked.
+// counted reports a failure that happened before the breaker was asked to the tool's breaker.
 func (c *callRun) counted(r *tool.Result) *tool.Result {
 	if done, err := c.s.tools.Allow(c.reg.Spec.Name); err == nil {
 		done(toolcall.ErrFailed)
@@ -91,7 +91,7 @@ func (c *callRun) counted(r *tool.Result) *tool.Result {
 	return r
 }
 
-// label is what the call is shown as.
+// label returns the text that describes the call to the user.
 func (c *callRun) label() string {
 	switch {
 	case c.prepared != nil:
@@ -109,7 +109,7 @@ func (c *callRun) locations() []tool.Location {
 	return c.prepared.Locations
 }
 
-// effect is what the call can do, as far as is known.
+// effect returns what the call can do, as far as it is known.
 func (c *callRun) effect() tool.Effect {
 	if c.prepared == nil {
 		return tool.Dangerous

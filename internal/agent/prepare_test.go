@@ -11,7 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// readingTool counts how often its arguments are read, and runs what it read.
+// readingTool counts how often its arguments are decoded, and runs what it decoded.
 type readingTool struct {
 	spec  tool.Spec
 	reads int
@@ -50,7 +50,7 @@ func (h replacing) BeforeTool(context.Context, *tool.Call, tool.Spec) (ToolOutco
 	return ToolOutcome{Args: json.RawMessage(h.args)}, nil
 }
 
-// What the user is asked about is what runs, also where a hook replaced the arguments.
+// The user is asked about exactly what runs, even if a hook replaced the arguments.
 func TestPrepare(t *testing.T) {
 	for _, tc := range []struct {
 		name, args  string

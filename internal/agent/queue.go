@@ -6,7 +6,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Queue returns the messages that wait, steers first.
+// Queue returns the waiting messages, steers first.
 func (s *Session) Queue() []QueueEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,7 +31,7 @@ func (e *entry) export() QueueEntry {
 	}
 }
 
-// SetQueueLimit changes how many messages may wait from now on; 0 means DefaultQueueLimit.
+// SetQueueLimit changes how many messages may wait from now on. 0 means DefaultQueueLimit.
 func (s *Session) SetQueueLimit(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,7 +45,7 @@ func (s *Session) queueLimitLocked() int {
 	return DefaultQueueLimit
 }
 
-// Unqueue takes a waiting message out. ErrNotFound: it was delivered, or never there.
+// Unqueue removes a waiting message. ErrNotFound reports that it was delivered or never queued.
 func (s *Session) Unqueue(messageID string) ([]QueueEntry, error) {
 	s.mu.Lock()
 	ok := s.dropLocked(messageID)
@@ -57,7 +57,7 @@ func (s *Session) Unqueue(messageID string) ([]QueueEntry, error) {
 	return q, s.journal.sync()
 }
 
-// ClearQueue takes every waiting message out.
+// ClearQueue removes every waiting message.
 func (s *Session) ClearQueue() error {
 	s.mu.Lock()
 	for _, e := range slices.Concat(s.inbox.steers, s.inbox.queue) {
@@ -84,7 +84,7 @@ func (s *Session) dropLocked(messageID string) bool {
 	return true
 }
 
-// takeBack removes an entry that could not be stored, if it still waits.
+// takeBack removes an entry that could not be stored, if it is still waiting.
 func (s *Session) takeBack(e *entry) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,8 @@ func (s *Session) queueChangedLocked() {
 	s.changedLocked()
 }
 
-// recordQueueLocked stores the whole queue as it stands: steers and notes would be lost otherwise.
+// recordQueueLocked stores the whole current queue, because steers and notes would otherwise be
+// lost.
 func (s *Session) recordQueueLocked() {
 	if s.opts.Store == nil {
 		return
@@ -119,9 +120,9 @@ func (s *Session) recordQueueLocked() {
 	s.journal.add(Record{Type: RecordQueue, Queue: q, Sync: true})
 }
 
-// takeLocked takes the first entry of a queue, or all of them. The caller commits the
-// messages before it lets go of the lock, and records the queue after them: a crash in
-// between shows a message twice rather than never.
+// takeLocked takes the first entry of a queue, or all of them. Before it releases the lock, the
+// caller commits the messages and then records the queue. A crash in between delivers a message
+// twice rather than never.
 func (s *Session) takeLocked(q *[]*entry, mode QueueMode) []*entry {
 	n := len(*q)
 	if mode == QueueOneAtATime && n > 1 {
@@ -132,7 +133,7 @@ func (s *Session) takeLocked(q *[]*entry, mode QueueMode) []*entry {
 	return taken
 }
 
-// deliverLocked makes waiting messages history of the running turn, with their items.
+// deliverLocked adds waiting messages to the history of the running turn, with their items.
 func (s *Session) deliverLocked(entries []*entry) {
 	if len(entries) == 0 {
 		return
@@ -144,7 +145,7 @@ func (s *Session) deliverLocked(entries []*entry) {
 	s.changedLocked()
 }
 
-// commitUserLocked makes m history of the running turn and shows it, unless it is hidden.
+// commitUserLocked adds m to the history of the running turn and shows it unless it is hidden.
 func (s *Session) commitUserLocked(m *message.Message) {
 	m.TurnID = s.turn.id
 	s.stamp(m)

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Queue modes: all and one at a time, of steers and follow-ups.
+// Queue modes: all and one at a time, for steers and follow-ups.
 func TestQueueModes(t *testing.T) {
 	for _, tc := range []struct {
 		steer, follow QueueMode
@@ -45,7 +45,7 @@ func TestQueueModes(t *testing.T) {
 	}
 }
 
-// An abort that comes while a turn's end is being stored starts nothing either.
+// An abort that arrives while a turn's end is being stored starts nothing either.
 func TestAbortWhileTheEndIsStored(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		begun, goOn := make(chan bool), make(chan bool)
@@ -109,7 +109,7 @@ func TestAbortKeepsTheQueue(t *testing.T) {
 				r.s.State().Status != SessionIdle {
 				t.Fatalf("queue %+v", q)
 			}
-			r.run("new") // a new prompt runs before the queue, which then goes on
+			r.run("new") // a new prompt runs before the queue, which then continues
 			r.waitFor(later.MessageID)
 			var got []string
 			for _, m := range r.s.Messages() {
@@ -122,7 +122,7 @@ func TestAbortKeepsTheQueue(t *testing.T) {
 	}
 }
 
-// Queue: list, remove, clear, and its bound.
+// The queue can be listed and cleared, messages can be removed, and its size is bounded.
 func TestQueueListRemoveClearBound(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(step{block: true}), nil)
@@ -151,7 +151,8 @@ func TestQueueListRemoveClearBound(t *testing.T) {
 	})
 }
 
-// A process that ended between a message's delivery and the queue's record: once is enough.
+// If the process ends after a message was delivered and before the queue was recorded, the message
+// is not delivered again.
 func TestDeliveredMessageIsNotQueuedAgain(t *testing.T) {
 	m := message.NewText(message.RoleUser, "once")
 	m.ID = "m1"

@@ -13,19 +13,19 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 )
 
-// Numbers of the recall tool.
+// Limits of the recall tool.
 const (
-	recallLimit   = 8    // passages by default
-	recallMax     = 30   // passages at most
+	recallLimit   = 8    // default number of passages
+	recallMax     = 30   // maximum number of passages
 	recallContext = 700  // bytes of a passage
-	recallWhole   = 8000 // bytes of a message that is asked for by number
+	recallWhole   = 8000 // bytes of a message that is requested by number
 )
 
-// recallName is the tool that a model looks up with what a reduction took out of its view. It
-// is loaded by the first reduction, also where it is deferred.
+// recallName is the tool with which a model looks up what a reduction has removed from its view.
+// The first reduction loads it, even if it is deferred.
 const recallName = "recall"
 
-// recallNote tells the model of it, where something was left out.
+// recallNote tells the model about recall where something was omitted.
 const recallNote = "[What was left out is not lost: the tool recall finds it in this session's own history.]"
 
 type recallArgs struct {
@@ -37,10 +37,11 @@ type recallArgs struct {
 const recallSchema = `{"type":"object","properties":{` +
 	`"query":{"type":"string","description":"words that the passage holds, in any order and case"},` +
 	`"number":{"type":"integer","description":"show the message of this number whole"},` +
-	`"limit":{"type":"integer","description":"how many passages, 8 by default"}},"additionalProperties":false}`
+	`"limit":{"type":"integer","description":"how many passages, 8 by default"}},` +
+	`"additionalProperties":false}`
 
-// RecallTool returns the tool recall: what a summary lost can be looked up again in the stored
-// history of the session that calls it, which a compaction leaves whole.
+// RecallTool returns the tool recall. It searches the stored history of the calling session, which
+// compaction does not change, for what a summary has lost.
 func RecallTool() tool.Tool { return recallTool{} }
 
 type recallTool struct{}
@@ -64,7 +65,7 @@ func (recallTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, e
 	}}, nil
 }
 
-// recall carries a call out.
+// recall runs a call.
 func (a recallArgs) recall(call *tool.Call) (*tool.Result, error) {
 	if call.History == nil {
 		return nil, fmt.Errorf("this session keeps no history")
@@ -87,8 +88,9 @@ func (a recallArgs) recall(call *tool.Call) (*tool.Result, error) {
 		"Nothing in this conversation holds all of these words.")}, nil
 }
 
-// FindInHistory shows the passages of a session's messages that hold all words of the query, the
-// newest first, each with the message's number, and at most limit of them; "": there is none.
+// FindInHistory returns the passages of a session's messages that contain all words of the query,
+// newest first, at most limit of them, each with the message's number. It returns "" if there is
+// none.
 func FindInHistory(msgs []*message.Message, query string, limit int) string {
 	words := strings.Fields(strings.ToLower(query))
 	var b strings.Builder
@@ -106,7 +108,7 @@ func FindInHistory(msgs []*message.Message, query string, limit int) string {
 	return strings.TrimSpace(b.String())
 }
 
-// asksRecall reports whether a message is a search of its own, or a search's result.
+// asksRecall reports whether a message is a search itself or the result of a search.
 func asksRecall(m *message.Message) bool {
 	if m.Role == message.RoleTool {
 		return m.Name == recallName
@@ -115,8 +117,9 @@ func asksRecall(m *message.Message) bool {
 		func(c *message.ToolCall) bool { return c.Name == recallName })
 }
 
-// matchAll returns the best place to show of a text that holds all words, -1 where one is missing:
-// where they stand together as they were asked for, else where the rarest stands.
+// matchAll returns the best position to show in a text that contains all words: where they occur
+// together as in the query, otherwise where the rarest one occurs. It returns -1 if a word is
+// missing.
 func matchAll(text string, words []string) int {
 	lower := strings.ToLower(text)
 	at, rarest := -1, 0
@@ -132,10 +135,10 @@ func matchAll(text string, words []string) int {
 	if phrase := strings.Index(lower, strings.Join(words, " ")); phrase >= 0 {
 		at = phrase
 	}
-	return min(at, len(text)) // lower case may be longer
+	return min(at, len(text)) // the lower-case text may be longer
 }
 
-// passage is the part of a text around a place.
+// passage returns the part of a text around a position.
 func passage(text string, at int) string {
 	from := max(0, at-recallContext/3)
 	to := min(len(text), from+recallContext)

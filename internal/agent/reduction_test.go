@@ -22,14 +22,14 @@ func (h *reductions) BeforeCompact(context.Context, CompactInfo) (string, error)
 	return "", nil
 }
 
-// Issue 10: a reduction that gains nothing is not committed, and after three of them no more are
-// tried as long as the call fits; a summary that fails three times is asked for no more.
+// Issue 10: a reduction that saves nothing is not committed. After three of them no more are tried
+// as long as the call fits. A summary that fails three times is not requested again.
 func TestFruitlessReductionsStop(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &reductions{}
 		r := strictRig(t, newStrict(20000), func(o *Options) { withHooks(o, h) })
 		defer r.close()
-		// there is nothing that it could take
+		// there is nothing that it could remove
 		r.env.Context = ContextConfig{Trigger: 0.1, Reducers: []string{history.Dedupe}}
 		r.run(strings.Repeat("word ", 2000))
 		for i := range 10 {
@@ -65,8 +65,8 @@ func TestFailedSummariesStop(t *testing.T) {
 	})
 }
 
-// Issue 10: between two reductions each call begins with what the one before was sent, so that
-// providers' caches hit.
+// Issue 10: between two reductions each call begins with the messages of the previous one, so that
+// the providers' caches are used.
 func TestPrefixIsStable(t *testing.T) {
 	for _, reducers := range [][]string{nil, {history.StrategySlidingWindow},
 		{history.StrategyHybrid}} {
@@ -96,7 +96,7 @@ func TestPrefixIsStable(t *testing.T) {
 	}
 }
 
-// Issue 10: system prompt and tool schemas count before anything was sent.
+// Issue 10: the system prompt and the tool schemas count before the first call.
 func TestSystemAndToolsCount(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		used := func(system string, tools ...tool.Tool) int {

@@ -11,7 +11,7 @@ import (
 )
 
 // report is what clients see of a call: its item, the items of a sub-agent below it, and, once, its
-// result. It reports nothing after the result. Its methods are safe for concurrent use.
+// result. Nothing is reported after the result. report is safe for concurrent use.
 type report struct {
 	em     *emitter
 	turnID string
@@ -20,11 +20,11 @@ type report struct {
 	item     Item
 	shown    bool
 	children []Item          // open items of a sub-agent below this call
-	clock    *toolcall.Clock // of the tool itself; nil before it began
+	clock    *toolcall.Clock // of the tool itself; nil before it has begun
 	result   *tool.Result    // set once
 }
 
-// tell emits an event with a copy of the item; the caller holds mu or owns the call.
+// tell emits an event with a copy of the item. The caller holds mu or owns the call.
 func (r *report) tell(ev func(Item) Event) {
 	if r.shown {
 		r.em.emit(ev(copyItem(r.item)))
@@ -60,14 +60,14 @@ func (r *report) complete(res *tool.Result, status ItemStatus) {
 	r.tell(func(it Item) Event { return ItemCompleted{TurnID: r.turnID, Item: it} })
 }
 
-// outcome returns the result, nil while there is none.
+// outcome returns the result, or nil if there is none yet.
 func (r *report) outcome() *tool.Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.result
 }
 
-// change edits the item and tells of it, unless the call is over.
+// change edits the item and reports the change, unless the call has ended.
 func (r *report) change(f func(*Item)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,8 +93,8 @@ func (r *report) output(text string) {
 	}
 }
 
-// nested passes a sub-agent's item on as one of this turn, below this call. What comes after the
-// call's result is dropped: nothing of a turn may follow its end.
+// nested passes on a sub-agent's item as an item of this turn, below this call. What comes after
+// the call's result is dropped, because nothing of a turn may follow its end.
 func (r *report) nested(e Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,7 +118,7 @@ func (r *report) nested(e Event) {
 	}
 }
 
-// childDelta keeps the text of an open item below this call, for closeChildren.
+// childDelta records the text of an open item below this call, for closeChildren.
 func (r *report) childDelta(e ItemDelta) {
 	for i := range r.children {
 		if r.children[i].ID == e.ItemID && (e.Kind == DeltaText || e.Kind == DeltaReasoning) {
@@ -127,8 +127,8 @@ func (r *report) childDelta(e ItemDelta) {
 	}
 }
 
-// closeChildren completes the items that a sub-agent left open when its call was over.
-// The caller holds mu.
+// closeChildren completes the items that a sub-agent left open when its call ended. The caller
+// holds mu.
 func (r *report) closeChildren() {
 	for _, it := range r.children {
 		it = copyItem(it)
@@ -140,8 +140,8 @@ func (r *report) closeChildren() {
 	r.children = nil
 }
 
-// below puts an item under this call; one that already lies under a call of the sub-agent stays
-// there.
+// below makes an item a child of this call, unless it is already a child of one of the sub-agent's
+// calls.
 func (r *report) below(it Item) Item {
 	if it.ParentID == "" {
 		it.ParentID = r.item.ID

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// resultMessage makes a tool's result the message that answers a call.
+// resultMessage converts a tool's result to the message that answers a call.
 func resultMessage(s *Session, t *turn, c *message.ToolCall, r *tool.Result) *message.Message {
 	m := &message.Message{
 		ID: s.opts.NewID(
@@ -24,8 +24,8 @@ func resultMessage(s *Session, t *turn, c *message.ToolCall, r *tool.Result) *me
 	return m
 }
 
-// activateKey is the key of message.Message.Meta under which a result keeps the deferred
-// tools that it loaded, so that they are loaded again after a restart.
+// activateKey is the key in message.Message.Meta for the deferred tools that a result loaded, so
+// that they are loaded again after a restart.
 const activateKey = "activate"
 
 func setMeta(m *message.Message, key string, v any, set bool) {

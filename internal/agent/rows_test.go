@@ -18,7 +18,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 )
 
-// Roles and event-log history: each message says who spoke, in which execution, and when.
+// Roles and event-log history: each message records its author, its turn and its time.
 func TestRolesAndAuthors(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "x", "")}},
@@ -37,7 +37,8 @@ func TestRolesAndAuthors(t *testing.T) {
 	})
 }
 
-// Unknown finish reason: taken for incomplete, asked to go on three times, then the answer stands.
+// Unknown finish reason: the reply counts as incomplete, the model is asked to continue three
+// times, then the reply is accepted.
 func TestUnknownFinishReason(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		odd := step{text: "part ", stop: message.StopUnknown}
@@ -58,7 +59,7 @@ func TestUnknownFinishReason(t *testing.T) {
 	})
 }
 
-// Issue 3, Events: everything serialises, and nothing is lost on the way.
+// Issue 3, Events: every event can be serialized without loss.
 func TestEventsSerialise(t *testing.T) {
 	it := Item{ID: "i", Type: ItemToolCall, CreatedAt: time.Unix(1, 0).UTC(),
 		Call: &CallItem{CallID: "c", Args: json.RawMessage(`{"a":1}`),
@@ -90,23 +91,24 @@ func TestEventsSerialise(t *testing.T) {
 	}
 }
 
-// A turn is told by the wire's names where it is stored or logged; logs of before are read too.
+// A turn uses the wire's names when it is stored or logged. Older logs can be read too.
 func TestTurnJSON(t *testing.T) {
 	b, err := json.Marshal(Turn{TurnID: "t", Status: TurnStatusCompleted, EndReason: EndStop,
 		ModelCalls: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	eq(t, "turn", string(b), `{"turnId":"t","status":"completed","endReason":"stop","modelCalls":2,"toolCalls":0,"toolErrors":0,"usage":{"input":0,"output":0,"total":0}}`)
+	eq(t, "turn", string(b), `{"turnId":"t","status":"completed","endReason":"stop",`+
+		`"modelCalls":2,"toolCalls":0,"toolErrors":0,"usage":{"input":0,"output":0,"total":0}}`)
 	var old Turn
 	if err := json.Unmarshal([]byte(`{"TurnID":"t","Status":"completed","EndReason":"stop","ModelCalls":2}`), &old); err != nil || old.ModelCalls != 2 || old.TurnID != "t" {
 		t.Errorf("%+v %v", old, err)
 	}
 }
 
-// Issue 3, Numbers: a hundred sessions that stream at once are served alike. Each model speaks
-// every 10 ms; whatever a session says comes out at that moment, and none is ahead of another by
-// more than the one piece.
+// Issue 3, Numbers: a hundred concurrently streaming sessions are served equally. Each model sends
+// a piece every 10 ms. Every piece is delivered at that time, and no session is ahead of another by
+// more than one piece.
 func TestStreamsAreFair(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const sessions, pieces = 100, 50
@@ -146,7 +148,7 @@ func TestStreamsAreFair(t *testing.T) {
 	})
 }
 
-// fairness is a Sink that holds each session's pieces against the clock.
+// fairness is a Sink that compares each session's pieces with the clock.
 type fairness struct {
 	t     *testing.T
 	start time.Time
@@ -166,7 +168,7 @@ func (f *fairness) Emit(id string, e Event) {
 	f.late = max(f.late, time.Since(f.start)-time.Duration(f.said[id])*10*time.Millisecond)
 }
 
-// Bad input of issue 10: a summary that lies about files is put right by the program.
+// Bad input of issue 10: if a summary is wrong about files, the program corrects it.
 func TestSummaryThatLies(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newStrict(20000)
@@ -200,8 +202,8 @@ func TestSummaryThatLies(t *testing.T) {
 	})
 }
 
-// Retry-aware tools: a read-only call is tried again after a temporary error, with pauses that
-// grow; a permanent error, a call that changes something and an abort end it.
+// Retry-aware tools: a read-only call is retried after a temporary error, with increasing pauses. A
+// permanent error, a call that changes something, and an abort end the retries.
 func TestRetryAwareTools(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

@@ -8,8 +8,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 )
 
-// batch is the calls of one assistant message. Results become history in call order, each
-// as soon as those before it are there.
+// batch contains the calls of one assistant message. Results become part of the history in call
+// order, each as soon as the earlier ones have.
 type batch struct {
 	s     *Session
 	t     *turn
@@ -19,7 +19,7 @@ type batch struct {
 	committed int
 }
 
-// runTools runs the calls of m; when it returns, each has its result in the history.
+// runTools runs the calls of m. When it returns, the history contains a result for each.
 func (s *Session) runTools(t *turn, m *message.Message, st *stream) {
 	t.phase = PhaseToolExecution
 	b := &batch{s: s, t: t}
@@ -39,12 +39,12 @@ func (s *Session) runTools(t *turn, m *message.Message, st *stream) {
 		}
 	}
 	if err := s.journal.flush(); err != nil {
-		s.bug("after tools: %v", err) // the boundary that follows reports it
+		s.bug("after tools: %v", err) // the following boundary reports it
 	}
 }
 
-// execute runs the calls, and asks ahead about those that have to wait. The returned function waits
-// for the end of what was asked ahead, once each call has its result.
+// execute runs the calls and asks in advance about those that must wait. The returned function
+// waits for the end of the advance questions, once each call has its result.
 func (b *batch) execute() (asked func()) {
 	calls := make([]toolcall.Scheduled, len(b.calls))
 	for i, c := range b.calls {
@@ -60,7 +60,7 @@ func (b *batch) execute() (asked func()) {
 	return asked
 }
 
-// scheduled is a call as its schedule sees it.
+// scheduled adapts a call to its schedule.
 type scheduled struct {
 	b *batch
 	c *callRun
@@ -85,7 +85,7 @@ func (s *scheduled) Class() toolcall.Class {
 	return toolcall.Alone
 }
 
-// run runs call i, or gives it the result that it has without running.
+// run runs call i, or uses the result that it has without running.
 func (b *batch) run(i int) {
 	c := b.calls[i]
 	c.slot.AwaitEarlier(b.t.ctx)
@@ -104,7 +104,7 @@ func (b *batch) run(i int) {
 	b.commitReady()
 }
 
-// commitReady makes the leading finished results history.
+// commitReady adds the leading finished results to the history.
 func (b *batch) commitReady() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -122,7 +122,7 @@ func (b *batch) commitReady() {
 	}
 }
 
-// parallel is how many calls run together.
+// parallel returns how many calls run concurrently.
 func (b *batch) parallel() int {
 	if n := b.t.step.MaxParallel; n > 0 {
 		return n

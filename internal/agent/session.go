@@ -19,13 +19,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 )
 
-// Session is one conversation: its history, its queue, and at most one running turn.
-// Its methods may be called from any goroutine; none but Wait, Compact and Close waits
-// for a turn, a tool, a provider or the sink.
+// Session is one conversation: its history, its queue, and at most one running turn. Its methods
+// may be called from any goroutine. Only Wait, Compact and Close wait for a turn, a tool, a
+// provider or the sink.
 //
-// Lock order: mu, then the emitter's. Events are emitted under mu where they tell of a
-// transition, so that their order is the order of the transitions. Nothing that can hang
-// is called under mu.
+// Lock order: mu, then the emitter's lock. Events that report a transition are emitted under mu, so
+// that their order is the order of the transitions. Nothing that can block is called under mu.
 type Session struct {
 	opts    Options
 	em      *emitter
@@ -50,52 +49,51 @@ type Session struct {
 	compaction compactions
 }
 
-// conversation is what the model is sent of, and what clients see of the session's past. Guarded by
-// the session's lock.
+// conversation is the source of what the model receives and of what clients see of the session's
+// past. The session's lock guards it.
 type conversation struct {
 	messages []*message.Message
 	view     view
 	pins     pins
 	callIDs  map[string]bool
 	oneShots []*message.Message
-	active   map[string]bool // deferred tools that were loaded, lower case
+	active   map[string]bool // deferred tools that were loaded, in lower case
 	title    string
 }
 
-// inbox is what waits to become a part of the conversation. Guarded by the session's lock.
+// inbox contains what waits to become part of the conversation. The session's lock guards it.
 type inbox struct {
 	steers  []*entry            // to be delivered in the running turn
 	queue   []*entry            // each starts a turn, or joins one
 	notes   []*entry            // to be delivered at the next boundary
-	unseen  []*message.Message  // that no hook has seen when the last turn ended
+	unseen  []*message.Message  // messages that no hook had seen when the last turn ended
 	limit   int                 // how many messages may wait; 0: DefaultQueueLimit
 	clients map[string]Accepted // by ClientMessageID
 }
 
-// pausing is what a pause stopped, and what goes on after it. Guarded by the session's lock.
+// pausing records what a pause stopped and what continues after it. The session's lock guards it.
 type pausing struct {
-	// the pause held a turn back: Resume goes on, as with entries that are held
+	// the pause held back a turn: Resume continues it, as with held entries
 	held    bool
-	resumed *turn        // the turn that Resume started, until Continue asked for it
-	unsaid  *TurnOptions // of the next turn, if it begins without a message
+	resumed *turn        // the turn that Resume started, until Continue has returned it
+	unsaid  *TurnOptions // options of the next turn, if it begins without a message
 }
 
-// hookState is which hooks there are, and which of the session's were asked. Guarded by the
-// session's lock.
+// hookState records the current hooks, and which hooks of the session's life were called. The
+// session's lock guards it.
 type hookState struct {
-	list     []Hook // of the last step
-	started  bool   // those of the session's start were asked
-	restored bool   // the session was stored before
+	list     []Hook // from the last step
+	started  bool   // the hooks of the session's start were called
+	restored bool   // the session was loaded from the store
 }
 
-// compactions is what the engine knows of its reductions of the conversation. Guarded by the
-// session's lock.
+// compactions records the reductions of the conversation. The session's lock guards it.
 type compactions struct {
-	cancel    context.CancelCauseFunc // ends the Compact that runs; nil: none does
-	commits   int                     // since the session was made
+	cancel    context.CancelCauseFunc // cancels the running Compact; nil: none is running
+	commits   int                     // since the session was created
 	strategy  string                  // of the last one
-	fruitless int                     // in a row that gained nothing
-	unsummed  int                     // summaries in a row that failed
+	fruitless int                     // number of consecutive reductions that saved nothing
+	unsummed  int                     // number of consecutive failed summaries
 }
 
 // entry is a message that waits to be delivered.
@@ -103,11 +101,11 @@ type entry struct {
 	msg      *message.Message
 	delivery Delivery
 	wake     bool
-	held     bool // came while the session was paused: a resume starts it
+	held     bool // arrived while the session was paused; a resume starts it
 }
 
-// NewSession returns an idle session (paused, if it was stored so). It owns no goroutine
-// until a turn starts; Close it all the same.
+// NewSession returns an idle session, or a paused one if it was stored paused. It has no goroutine
+// until a turn starts, but must be closed nevertheless.
 func NewSession(opts Options) *Session {
 	if opts.NewID == nil {
 		opts.NewID = randomID
@@ -158,7 +156,7 @@ func (s *Session) statusLocked() Status {
 	return runShown[s.state]
 }
 
-// changedLocked tells the sink of the state as it is now.
+// changedLocked reports the current state to the sink.
 func (s *Session) changedLocked() { s.em.emit(StateChanged{State: s.stateLocked()}) }
 
 // Messages returns the stored history. While a turn runs, its last calls may have no result yet.
@@ -168,7 +166,7 @@ func (s *Session) Messages() []*message.Message {
 	return slices.Clip(s.conv.messages)
 }
 
-// SetTitle names the session.
+// SetTitle sets the session's title.
 func (s *Session) SetTitle(title string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,8 +174,8 @@ func (s *Session) SetTitle(title string) {
 	s.changedLocked()
 }
 
-// UpdateTitle names the session with what title returns. The lock of the session is held meanwhile,
-// so that a title which another caller sets at the same time is not replaced by an older one.
+// UpdateTitle sets the title to what title returns. The session's lock is held during the call, so
+// that an older title does not replace one that another caller sets at the same time.
 func (s *Session) UpdateTitle(title func() string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +183,7 @@ func (s *Session) UpdateTitle(title func() string) {
 	s.changedLocked()
 }
 
-// Notice shows the user a line; level is info, warning or error.
+// Notice shows a line of text to the user. level is info, warning or error.
 func (s *Session) Notice(level, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,8 +206,8 @@ func (s *Session) noticeLocked(level, text string) {
 	s.em.emit(ItemCompleted{TurnID: turnID, Item: it})
 }
 
-// Close aborts what runs, refuses everything from now on, and returns when every
-// goroutine of the session has ended, or with ctx's error.
+// Close aborts what is running, refuses all later calls, and returns when every goroutine of the
+// session has ended, or with ctx's error.
 func (s *Session) Close(ctx context.Context) error {
 	s.mu.Lock()
 	if s.turn != nil {
@@ -236,7 +234,7 @@ func (s *Session) Close(ctx context.Context) error {
 	}
 }
 
-// commitLocked makes a message history: from here on it is never changed.
+// commitLocked adds a message to the history. From then on it is never changed.
 func (s *Session) commitLocked(m *message.Message, sync bool) {
 	s.conv.messages = append(s.conv.messages, m)
 	s.conv.view.append(m)
@@ -250,7 +248,7 @@ func (s *Session) bug(format string, args ...any) {
 	}
 }
 
-// restore takes over what was stored. Calls that a restart cut off get their results now.
+// restore applies the stored state. Calls that a restart interrupted now get their results.
 func (s *Session) restore(r Restored) {
 	missing := func(m *message.Message, c *message.ToolCall) *message.Message {
 		res := message.NewText(message.RoleTool, interruptedText(r, c))
@@ -287,8 +285,8 @@ func (s *Session) restore(r Restored) {
 	}
 }
 
-// interrupted reports whether the last turn stopped with something left to answer, as one does that
-// a pause stopped.
+// interrupted reports whether the last turn stopped with something left to answer, as a turn does
+// that a pause stops.
 func (s *Session) interrupted(turns []Turn) bool {
 	if len(turns) == 0 || s.answeredLocked() {
 		return false
@@ -316,7 +314,7 @@ func (s *Session) restoreEntry(q QueueEntry) {
 	}
 	e := &entry{msg: m, delivery: q.Delivery, wake: q.Wake, held: q.Held}
 	if slices.ContainsFunc(s.conv.messages, func(h *message.Message) bool { return h.ID == m.ID }) {
-		return // delivered just before the process ended
+		return // it was delivered just before the process ended
 	}
 	s.rememberClient(m, "")
 	s.board.queued(m.ID)
@@ -327,7 +325,7 @@ func (s *Session) restoreEntry(q QueueEntry) {
 	s.inbox.queue = append(s.inbox.queue, e)
 }
 
-// clientKey is the key of message.Message.Meta under which a prompt's client id is stored.
+// clientKey is the key in message.Message.Meta for a prompt's client ID.
 const clientKey = "client"
 
 type clientMeta struct {
@@ -347,7 +345,7 @@ func (s *Session) rememberClient(m *message.Message, turnID string) {
 	s.inbox.clients[c.ID] = Accepted{MessageID: m.ID, TurnID: turnID, Disposition: c.Disposition}
 }
 
-// titleOf makes a title of the first line of a prompt.
+// titleOf derives a title from the first line of a prompt.
 func (s *Session) titleOf(m *message.Message) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(m.ShownText()), "\n")
 	if s.opts.Redact != nil {

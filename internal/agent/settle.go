@@ -34,7 +34,7 @@ func (s *Session) showNotices(reply *Reply) {
 	}
 }
 
-// settle makes a reply history, runs its tools, and says whether the turn is over.
+// settle makes a reply history, runs its tools, and reports whether the turn is over.
 func (s *Session) settle(t *turn, reply *Reply, st *stream) (outcome, bool) {
 	m := s.adopt(t, reply, st)
 	s.showNotices(reply)
@@ -151,7 +151,7 @@ func (s *Session) commitReply(t *turn, m *message.Message, st *stream, calls boo
 	return err
 }
 
-// mustLast says whether a reply must be brought to the disk, not only to the system, before its
+// mustLast reports whether a reply must be brought to the disk, not only to the system, before its
 // calls run: where one may have an effect. See recordStart, which waits for it.
 func (t *turn) mustLast(m *message.Message) bool {
 	for _, c := range m.ToolCalls() {

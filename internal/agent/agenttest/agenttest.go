@@ -1,4 +1,4 @@
-// Package agenttest helps to test tools outside of a session.
+// Package agenttest helps to test tools without a session.
 package agenttest
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Run prepares a call of a tool and carries it out; the error is that of either.
+// Run prepares and runs a call of a tool. It returns the error of either step.
 func Run(ctx context.Context, tool tool.Tool, call *tool.Call) (*tool.Result, error) {
 	p, err := tool.Prepare(ctx, call)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// cutArgs returns m with the long strings in its calls' arguments cut, nil where there are none.
+// cutArgs returns m with the long strings in its calls' arguments cut, or nil if there are none.
 func cutArgs(m *message.Message) *message.Message {
 	long := false
 	for _, c := range m.ToolCalls() {

@@ -8,19 +8,19 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Thresholds of the last resort.
+// Thresholds of the emergency reducer.
 const (
-	emergencyResult = 1500 // runes of a result, cut to the two below
+	emergencyResult = 1500 // a longer result is cut to the two sizes below, in runes
 	emergencyHead   = 750
 	emergencyTail   = 500
-	emergencyOld    = 1200 // runes of an older message, cut to the two below
+	emergencyOld    = 1200 // a longer old message is cut to the two sizes below, in runes
 	emergencyOHead  = 600
 	emergencyOTail  = 400
-	smallestResult  = 200 // runes to which results may shrink in the end
+	smallestResult  = 200 // runes to which results may finally shrink
 )
 
-// emergency cuts everything that is long, newest last, and drops the oldest units, until
-// the limit is met. Only the last user message and pinned ones stay whole.
+// emergency cuts everything that is long, newest last, and drops the oldest units until the limit
+// is met. Only the last user message and pinned messages stay whole.
 type emergency struct{}
 
 func (emergency) Name() string { return Emergency }
@@ -53,7 +53,7 @@ func cutResults(in *Input, e *edit, longer, head, tail int) {
 	}
 }
 
-// cutOld cuts the older messages' text, reasoning, images and arguments.
+// cutOld cuts the text, reasoning, images and arguments of older messages.
 func cutOld(in *Input, e *edit) {
 	for _, u := range in.units(e.msgs) {
 		if u.keep {
@@ -78,7 +78,7 @@ func cutOld(in *Input, e *edit) {
 	}
 }
 
-// dropOldest drops the oldest units that may go.
+// dropOldest drops the oldest units that may be dropped.
 func dropOldest(in *Input) []*message.Message {
 	us := in.units(in.Messages)
 	drop := make([]bool, len(us))

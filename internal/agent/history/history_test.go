@@ -14,7 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// maker makes messages with ids.
+// maker makes messages with IDs.
 type maker struct{ n int }
 
 func (k *maker) msg(role message.Role, text string) *message.Message {
@@ -24,7 +24,7 @@ func (k *maker) msg(role message.Role, text string) *message.Message {
 	return m
 }
 
-// round adds an assistant message with calls and their results, each of size bytes.
+// round adds an assistant message with calls, and their results of size bytes each.
 func (k *maker) round(text string, metas []resultMeta, size int) []*message.Message {
 	a := k.msg(message.RoleAssistant, text)
 	out := []*message.Message{a}
@@ -45,7 +45,7 @@ func (k *maker) round(text string, metas []resultMeta, size int) []*message.Mess
 
 func file(key, sha string) resultMeta { return resultMeta{Kind: "file", Key: key, SHA256: sha} }
 
-// talk is n turns, each a prompt, a round of reads and an answer.
+// talk returns n turns, each consisting of a prompt, a round of reads and an answer.
 func talk(k *maker, n, size int) []*message.Message {
 	var msgs []*message.Message
 	for i := range n {
@@ -85,12 +85,13 @@ func all(msgs []*message.Message) string {
 	return b.String()
 }
 
-// Each reducer alone: what it does, that it stops at the target, and that the input stays.
+// Each reducer alone: what it does, that it stops at the target, and that it does not change its
+// input.
 func TestReducers(t *testing.T) {
 	for _, tc := range []struct {
 		name string
-		want []string // texts that the result has
-		not  []string // and has not
+		want []string // texts that the result contains
+		not  []string // texts that the result does not contain
 	}{
 		{Dedupe, []string{"[Earlier file read: /same; a later result shows it]"},
 			[]string{"Earlier file read: /f1;"}},
@@ -142,7 +143,7 @@ func TestReducers(t *testing.T) {
 	}
 }
 
-// Strategies: each is a list of reducers that meets the target.
+// Each strategy is a list of reducers that meets the target.
 func TestStrategies(t *testing.T) {
 	for name := range Strategies {
 		msgs := talk(&maker{}, 40, 6000)
@@ -166,7 +167,7 @@ func TestStrategies(t *testing.T) {
 	}
 }
 
-// A summary is updated, not made anew, and lists the files that the tools named.
+// A summary is updated, not rewritten, and lists the files that the tools named.
 func TestSummaryIsUpdated(t *testing.T) {
 	k := &maker{}
 	msgs := talk(k, 10, 4800)
@@ -198,7 +199,7 @@ func TestSummaryIsUpdated(t *testing.T) {
 	}
 }
 
-// Split turns: one huge turn is summarised too, the user's words stay.
+// Split turns: a single huge turn is summarized too, and the user's words stay.
 func TestSplitTurn(t *testing.T) {
 	k := &maker{}
 	msgs := []*message.Message{k.msg(message.RoleUser, "the one request")}
@@ -213,7 +214,7 @@ func TestSplitTurn(t *testing.T) {
 	}
 }
 
-// A summary call that fails, overflows or returns nothing: the next reducers do it.
+// If a summary call fails, overflows or returns nothing, the next reducers take over.
 func TestSummaryThatFails(t *testing.T) {
 	for name, f := range map[string]Summarizer{
 		"fails": func(context.Context, SummaryRequest) (string, error) {
@@ -260,8 +261,9 @@ func TestSummaryRetriesWithLess(t *testing.T) {
 	}
 }
 
-// For any history and limit the result fits or the error says so; pairs, pinned messages and
-// the last user message stay; nothing is changed in place; a second pass changes nothing.
+// For any history and limit, the result fits or the error reports that it does not. Pairs, pinned
+// messages and the last user message stay. Nothing is changed in place, and a second pass changes
+// nothing.
 func TestAnyHistoryFitsOrSaysSo(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	rnd := rand.New(rand.NewPCG(seed, 2))
@@ -324,7 +326,7 @@ func TestAnyHistoryFitsOrSaysSo(t *testing.T) {
 	}
 }
 
-// lastUser checks that the user's last words stand unchanged.
+// lastUser checks that the user's last message is unchanged.
 func lastUser(t *testing.T, msgs, out []*message.Message) {
 	t.Helper()
 	for _, m := range slices.Backward(msgs) {
@@ -377,7 +379,7 @@ func randomHistory(rnd *rand.Rand) []*message.Message {
 	return msgs
 }
 
-// Pair mends whatever a store or a transformer hands over.
+// Pair repairs whatever history a store or a transformer returns.
 func TestPair(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	for range 300 {
@@ -398,7 +400,7 @@ func TestPair(t *testing.T) {
 	}
 }
 
-// Token estimate: images, CJK, arguments, and the calibration by real counts.
+// The token estimate covers images, CJK and arguments, and is calibrated by real counts.
 func TestTokens(t *testing.T) {
 	for s, want := range map[string]int{"": 0, "abcd": 1, "abcde": 2, "中文字": 3, "ééé": 2,
 		strings.Repeat("x", 4000): 1000} {
@@ -427,7 +429,7 @@ func TestMeter(t *testing.T) {
 		t.Error("first estimate", got)
 	}
 	reply := add(message.RoleAssistant, 100)
-	c.Counted(4000, 100, Tokens(reply)) // the provider counts twice as much
+	c.Counted(4000, 100, Tokens(reply)) // the provider counts twice as many
 	if got := c.Used(); got != 4100 {
 		t.Error("after the count", got)
 	}

@@ -11,49 +11,49 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Reducer makes a history smaller. It returns in.Messages itself where it has nothing to
-// do, stops as soon as the target is met, changes no message (it works on clones), never
-// parts a call from its result, and leaves alone what units marks as kept, except that
-// emergency may shorten it.
+// Reducer makes a history smaller. It returns in.Messages itself if there is nothing to do, stops
+// as soon as the target is met, never changes a message (it works on clones), never separates a
+// call from its result, and does not touch what units marks as kept, except that emergency may
+// shorten it.
 type Reducer interface {
 	Name() string
 	Reduce(ctx context.Context, in *Input) ([]*message.Message, error)
 }
 
-// Input is what a reducer works on.
+// Input is the input of a reducer.
 type Input struct {
 	Messages []*message.Message
-	Target   int // tokens that the messages should take, by Tokens
-	Limit    int // tokens that they may take at most; 0: Target
-	Recent   int // tokens of recent past that summaries leave alone; 0: a share of the target
+	Target   int // tokens that the messages should use, according to Tokens
+	Limit    int // tokens that they may use at most; 0: Target
+	Recent   int // tokens of recent messages that summaries do not touch; 0: a share of the target
 
-	// Pins says by id what is pinned or not any more, whatever the message itself bears.
+	// Pins maps message IDs to whether they are pinned now. It overrides the mark in the message.
 	Pins map[string]bool
 
 	Summarize    Summarizer // nil: no summary by a model
-	Instructions string     // for the summary, from the user
-	Lookup       string     // told the model where something was left out: how it can be looked up
+	Instructions string     // the user's instructions for the summary
+	Lookup       string     // tells the model how to look up what was omitted
 	Spill        func(name, text string) (path string, err error)
 	NewID        func(prefix string) string
 	Now          time.Time
 }
 
-// Result is a history that was reduced.
+// Result is a reduced history.
 type Result struct {
 	Messages      []*message.Message
-	Strategy      string // the reducers that had an effect, joined by "+"; none
-	Before, After int    // tokens, by Tokens
+	Strategy      string // the reducers that had an effect, joined by "+"; or none
+	Before, After int    // tokens, according to Tokens
 	Problems      []error
 }
 
-// OverflowError: whatever is done, the messages do not fit.
+// OverflowError: the messages do not fit, whatever is done.
 type OverflowError struct{ Need, Limit int }
 
 func (e *OverflowError) Error() string {
 	return fmt.Sprintf("the conversation needs about %d tokens and %d fit, also after every reduction: shorten the last message or use a model with a larger window", e.Need, e.Limit)
 }
 
-// The names of the reducers and of the lists of them.
+// The names of the reducers and of the strategies.
 const (
 	Dedupe        = "dedupe"
 	Mask          = "mask"
@@ -68,11 +68,11 @@ const (
 	StrategySlidingWindow = "sliding_window"
 	StrategyHybrid        = "hybrid"
 	StrategyAdaptive      = "adaptive"
-	strategyImportance    = "importance" // as a list of its own: a strategy's name
+	strategyImportance    = "importance" // if it is the only name, a strategy
 )
 
-// Strategies are the named lists of reducers, cheapest first. The name importance stands
-// for the list where it is the only one named, else for the reducer.
+// Strategies are the named lists of reducers, cheapest first. The name importance stands for the
+// strategy if it is the only name, otherwise for the reducer.
 var Strategies = map[string][]string{
 	StrategyNone:          {},
 	StrategySlidingWindow: {DropTurns, Emergency},
@@ -87,8 +87,8 @@ var reducers = map[string]Reducer{
 	Importance: importance{}, DropTurns: dropTurns{}, Emergency: emergency{},
 }
 
-// Ladder returns the reducers of the given names, in the order of their cost; a strategy's
-// name alone stands for its list, no name at all for adaptive.
+// Ladder returns the reducers with the given names, in the order of their cost. A single strategy
+// name stands for its list, and no name means adaptive.
 func Ladder(names ...string) ([]Reducer, error) {
 	if len(names) == 0 {
 		names = []string{StrategyAdaptive}
@@ -113,9 +113,9 @@ var byCost = []string{Dedupe, Mask, Truncate, TurnSummaries, Summary, Importance
 
 func cost(r Reducer) int { return slices.Index(byCost, r.Name()) }
 
-// Fit lets the ladder's reducers work until the target is met. A reducer that fails or
-// breaks a rule is passed over and named in Problems. The error is an *OverflowError
-// where the limit is not met in the end; the result is valid all the same.
+// Fit runs the reducers until the target is met. A reducer that fails or breaks a rule is skipped
+// and listed in Problems. The error is an *OverflowError if even the limit is not met; the result
+// is valid nevertheless.
 func Fit(ctx context.Context, in Input, ladder []Reducer) (Result, error) {
 	if in.Limit == 0 {
 		in.Limit = in.Target
@@ -154,7 +154,7 @@ func Fit(ctx context.Context, in Input, ladder []Reducer) (Result, error) {
 
 var errBroken = errors.New("it broke the pairing of calls and results, or lost what must stay")
 
-// apply runs one reducer and checks the rules that hold for all.
+// apply runs one reducer and checks the rules that apply to all of them.
 func apply(ctx context.Context, r Reducer, in *Input) (out []*message.Message, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -168,7 +168,7 @@ func apply(ctx context.Context, r Reducer, in *Input) (out []*message.Message, e
 	return out, err
 }
 
-// keepsAll reports whether out still has every message that must stay.
+// keepsAll reports whether out still contains every message that must stay.
 func (in *Input) keepsAll(out []*message.Message) bool {
 	have := make(map[string]bool, len(out))
 	for _, m := range out {

@@ -1,13 +1,13 @@
 package history
 
-// Number is one of the reducers' thresholds.
+// Number is a threshold of a reducer.
 type Number struct {
 	What  string
 	Value float64
 }
 
-// Numbers lists the thresholds of estimate and reducers, for docs/reference/context.md, in the
-// order of the ladder.
+// Numbers lists the thresholds of the estimate and of the reducers for docs/reference/context.md,
+// in the order in which the reducers run.
 func Numbers() []Number {
 	return []Number{
 		{"estimate: bytes of a token of plain text", bytesPerToken},

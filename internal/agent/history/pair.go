@@ -1,23 +1,22 @@
-// Package history makes what a model is sent of what was stored: it keeps calls and
-// results paired, counts tokens, and reduces a history that does not fit. It never
-// changes a message and never touches the stored history; it knows no provider and does
-// no input or output. Start at Pair and Fit.
+// Package history converts the stored history to what a model receives: it keeps calls and results
+// paired, counts tokens, and reduces a history that does not fit. It never changes a message or the
+// stored history. It does not depend on a provider and does no I/O. Start at Pair and Fit.
 package history
 
 import "github.com/agent-lsp/agent-lsp/internal/agent/message"
 
-// MissingResult is the text of the result that Pair makes up for a call without one.
+// MissingResult is the text of the result that Pair adds for a call without one.
 const MissingResult = "No result was recorded for this call."
 
-// Paired reports whether every tool call of msgs has exactly one result right after it,
-// in call order, and no result is without its call.
+// Paired reports whether every tool call in msgs is followed immediately by exactly one result, in
+// call order, and no result lacks its call.
 func Paired(msgs []*message.Message) bool {
 	n, open := PairedPrefix(msgs)
 	return n == len(msgs) && !open
 }
 
-// PairedPrefix returns how many leading messages are paired, and whether the last of
-// them is followed by the end of msgs with calls still unanswered: a turn that runs.
+// PairedPrefix returns how many leading messages are paired. open reports that msgs ends with calls
+// of the following message still unanswered, because a turn is running.
 func PairedPrefix(msgs []*message.Message) (n int, open bool) {
 	for i := 0; i < len(msgs); {
 		m := msgs[i]
@@ -41,9 +40,9 @@ func PairedPrefix(msgs []*message.Message) (n int, open bool) {
 	return len(msgs), false
 }
 
-// Pair returns msgs itself if it is paired, else a new slice that is: results are put
-// behind their calls in call order, results without a call are dropped, and missing ones
-// are made up by missing (nil: MissingResult).
+// Pair returns msgs itself if it is paired, otherwise a new slice that is: results are moved behind
+// their calls in call order, results without a call are dropped, and missing results are created by
+// missing (nil: MissingResult).
 func Pair(msgs []*message.Message,
 	missing func(m *message.Message, c *message.ToolCall) *message.Message) []*message.Message {
 	if Paired(msgs) {
@@ -75,8 +74,8 @@ func Pair(msgs []*message.Message,
 	return out
 }
 
-// resultsAfter collects the results that belong to the calls of msgs[i]: the first of
-// each id before the next message that makes a call of the same id.
+// resultsAfter collects the results for the calls of msgs[i]: the first one with each ID before the
+// next message that makes a call with the same ID.
 func resultsAfter(msgs []*message.Message, i int) map[string]*message.Message {
 	want := map[string]bool{}
 	for _, c := range msgs[i].ToolCalls() {
@@ -98,7 +97,7 @@ func resultsAfter(msgs []*message.Message, i int) map[string]*message.Message {
 	return found
 }
 
-// Missing makes up the result of call c of message m.
+// Missing creates the result for call c of message m.
 func Missing(m *message.Message, c *message.ToolCall) *message.Message {
 	r := message.NewText(message.RoleTool, MissingResult)
 	r.ID, r.CallID, r.Name, r.IsError = m.ID+"/"+c.ID, c.ID, c.Name, true

@@ -9,8 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Whatever order reducers are named in, the cheapest runs first, and one that is not named does not
-// run.
+// Reducers run in the order of their cost, however they are listed. A reducer that is not listed
+// does not run.
 func TestCheapestFirst(t *testing.T) {
 	ladder, err := Ladder(Emergency, Summary, Dedupe, Mask)
 	if err != nil {
@@ -33,8 +33,8 @@ func TestCheapestFirst(t *testing.T) {
 	}
 }
 
-// What repeats is told by what tools say of their results, whatever they are called: ten outputs of
-// a command stay, five versions of a file, and one of each content.
+// Repetitions are recognized by the metadata that tools give to their results, whatever the tools'
+// names: ten outputs of a command stay, five versions of a file, and one result of each content.
 func TestDedupeByMetadata(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -73,7 +73,7 @@ func TestDedupeByMetadata(t *testing.T) {
 	}
 }
 
-// A result that is cut says in which file the whole stands; one that stands in a file already is
+// A result that is cut names the file with the whole text. If a file already has the text, it is
 // not written again.
 func TestTruncateNamesTheFile(t *testing.T) {
 	k := &maker{}
@@ -104,8 +104,8 @@ func TestTruncateNamesTheFile(t *testing.T) {
 	}
 }
 
-// Only a turn that ended with an answer becomes a line; one that was aborted, failed or still runs
-// stays.
+// Only a turn that ended with an answer is summarized in a line. A turn that was aborted, failed or
+// is still running stays.
 func TestOnlyCleanTurnsBecomeALine(t *testing.T) {
 	for stop, clean := range map[message.StopReason]bool{
 		message.StopEnd: true, message.StopAborted: false, message.StopError: false,
@@ -114,7 +114,7 @@ func TestOnlyCleanTurnsBecomeALine(t *testing.T) {
 		k := &maker{}
 		msgs := talk(k, 1, 4800)
 		last := msgs[len(msgs)-1]
-		if last.Stop = stop; stop == message.StopToolUse { // it ends with the result of a call
+		if last.Stop = stop; stop == message.StopToolUse { // ends with a tool result
 			msgs = msgs[:len(msgs)-1]
 		}
 		msgs = append(msgs, talk(k, 3, 4800)...)
@@ -126,8 +126,8 @@ func TestOnlyCleanTurnsBecomeALine(t *testing.T) {
 	}
 }
 
-// What a summary is to hold, and in how much detail, is asked of the model; what the user wants of
-// it too.
+// The model is asked for the contents and the level of detail of a summary, and for what the user
+// requests.
 func TestSummaryForm(t *testing.T) {
 	var asked SummaryRequest
 	in := Input{Messages: talk(&maker{}, 20, 4800), Target: 5000, Instructions: "keep the numbers",

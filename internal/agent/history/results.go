@@ -12,19 +12,19 @@ import (
 
 // Thresholds of the reducers of tool results.
 const (
-	keepReads    = 5    // distinct reads of one file that stay
-	keepOutputs  = 10   // distinct outputs of one command that stay
-	maskBytes    = 3000 // a consumed result beyond this is masked
+	keepReads    = 5    // distinct reads of one file that are kept
+	keepOutputs  = 10   // distinct outputs of one command that are kept
+	maskBytes    = 3000 // a consumed result beyond this size is masked
 	maskKeep     = 5    // the newest results are never masked
-	trimRunes    = 4000 // a result beyond this is cut
+	trimRunes    = 4000 // a result beyond this size is cut
 	trimHead     = 1200
 	trimTail     = 800
 	trimKeep     = 4    // the newest results are not cut
-	argBytes     = 2000 // a call's old argument string beyond this is cut
-	markerTokens = 24   // what a marker takes: less is not worth replacing
+	argBytes     = 2000 // a string argument of an old call beyond this size is cut
+	markerTokens = 24   // size of a marker: smaller texts are not worth replacing
 )
 
-// edit is the bookkeeping of a reducer that replaces single messages, oldest first.
+// edit tracks a reducer that replaces single messages, oldest first.
 type edit struct {
 	msgs   []*message.Message
 	total  int
@@ -38,7 +38,7 @@ func newEdit(in *Input) *edit {
 
 func (e *edit) done() bool { return e.total <= e.target }
 
-// replace puts a smaller message in place of message i.
+// replace replaces message i with a smaller one.
 func (e *edit) replace(i int, m *message.Message) {
 	saved := Tokens(e.msgs[i]) - Tokens(m)
 	if saved <= 0 {
@@ -62,7 +62,7 @@ func resultsOf(msgs []*message.Message) []int {
 	return is
 }
 
-// dedupe replaces results that a later one repeats or supersedes, told by the tools' own
+// dedupe replaces results that a later result repeats or supersedes, according to the tools' own
 // metadata: the same content, or an older version of what was read or run many times.
 type dedupe struct{}
 
@@ -108,7 +108,7 @@ func (dedupe) Reduce(_ context.Context, in *Input) ([]*message.Message, error) {
 	return e.msgs, nil
 }
 
-// mask replaces large results that the model has answered to by a line that names them.
+// mask replaces large results to which the model has responded with a line that names them.
 type mask struct{}
 
 func (mask) Name() string { return Mask }
@@ -145,8 +145,8 @@ func lastAssistant(msgs []*message.Message) int {
 	return -1
 }
 
-// truncate cuts large results and large arguments of old calls to head and tail; the
-// whole goes into a file where there is one to write to.
+// truncate cuts large results, and large arguments of old calls, to head and tail. The whole text
+// is written to a file if possible.
 type truncate struct{}
 
 func (truncate) Name() string { return Truncate }

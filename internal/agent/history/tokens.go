@@ -7,7 +7,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// What the estimate counts, in tokens. A provider's own counts calibrate it (Meter).
+// The weights of the estimate, in tokens. The provider's own counts calibrate it (Meter).
 const (
 	bytesPerToken  = 4    // of ASCII text
 	tokensMessage  = 4    // for a message's frame
@@ -40,7 +40,7 @@ func Text(s string) int {
 	return int(t)
 }
 
-// Tokens estimates the tokens of a message; the estimate is kept with it.
+// Tokens estimates the tokens of a message. The message caches the estimate.
 func Tokens(m *message.Message) int { return m.Measured(count) }
 
 func count(m *message.Message) int {
@@ -64,7 +64,7 @@ func count(m *message.Message) int {
 	return n
 }
 
-// Total estimates the tokens of messages.
+// Total estimates the tokens of several messages.
 func Total(msgs []*message.Message) int {
 	n := 0
 	for _, m := range msgs {
@@ -73,25 +73,25 @@ func Total(msgs []*message.Message) int {
 	return n
 }
 
-// Meter keeps account of the context: what a provider counted for the last call, and the
-// estimate of what came after, put right by how far the estimate was off before. The zero
-// value is ready. Not safe for concurrent use.
+// Meter tracks the size of the context: the provider's count for the last call, plus the estimate
+// for what came afterwards, corrected by the estimate's previous error. The zero value is ready to
+// use. It is not safe for concurrent use.
 type Meter struct {
-	overhead  int     // estimate of system prompt and tools
-	estimate  int     // of all messages
-	counted   int     // tokens after the last call, by the provider; 0: unknown
-	atCounted int     // the estimate then
-	ratio     float64 // provider's count / estimate; 0: unknown
+	overhead  int     // estimate for system prompt and tools
+	estimate  int     // estimate for all messages
+	counted   int     // the provider's count after the last call; 0: unknown
+	atCounted int     // the estimate at that time
+	ratio     float64 // the provider's count / the estimate; 0: unknown
 }
 
-// The bounds of the calibration: what lies beyond is a provider that miscounts.
+// Limits of the calibration. A provider beyond them miscounts.
 const (
 	minRatio      = 0.5
 	maxRatio      = 3.0
-	minCalibrated = 500 // estimates below say nothing about the ratio
+	minCalibrated = 500 // smaller estimates do not affect the ratio
 )
 
-// Add counts a message that was appended.
+// Add counts an appended message.
 func (c *Meter) Add(m *message.Message) { c.estimate += Tokens(m) }
 
 // Reset counts a history that was replaced.
@@ -99,11 +99,11 @@ func (c *Meter) Reset(msgs []*message.Message) {
 	c.estimate, c.counted, c.atCounted = Total(msgs), 0, 0
 }
 
-// SetOverhead sets the estimate of what is sent beside the messages.
+// SetOverhead sets the estimate for what is sent in addition to the messages.
 func (c *Meter) SetOverhead(tokens int) { c.overhead = tokens }
 
-// Counted takes a provider's count for a call whose reply was just added: input tokens
-// (cached ones included) and output tokens.
+// Counted records the provider's count for a call whose reply was just added: input tokens
+// (including cached ones) and output tokens.
 func (c *Meter) Counted(input, output, replyEstimate int) {
 	if input <= 0 {
 		return
@@ -114,8 +114,8 @@ func (c *Meter) Counted(input, output, replyEstimate int) {
 	c.counted, c.atCounted = input+output, c.estimate
 }
 
-// Refused takes it that a provider refused a call as longer than its window. A call that is far too
-// short for that shows that the window is smaller, not that the estimate is wrong.
+// Refused records that a provider refused a call as longer than its window. If the call is far too
+// short for that, the window is smaller than assumed and the estimate is not wrong.
 func (c *Meter) Refused(window int) {
 	est := c.overhead + c.estimate
 	if window <= 0 || est <= 0 || c.Used() > window || float64(window) > maxRatio*float64(est) {
@@ -125,7 +125,7 @@ func (c *Meter) Refused(window int) {
 	c.counted = 0
 }
 
-// Ratio is what an estimate is to be multiplied with.
+// Ratio returns the factor by which estimates must be multiplied.
 func (c *Meter) Ratio() float64 {
 	if c.ratio == 0 {
 		return 1
@@ -133,7 +133,7 @@ func (c *Meter) Ratio() float64 {
 	return c.ratio
 }
 
-// Used is the number of tokens that the next call would send.
+// Used returns the number of tokens that the next call would send.
 func (c *Meter) Used() int {
 	if c.counted > 0 {
 		return c.counted + max(0, int(float64(c.estimate-c.atCounted)*c.Ratio()))
@@ -141,10 +141,10 @@ func (c *Meter) Used() int {
 	return int(float64(c.overhead+c.estimate) * c.Ratio())
 }
 
-// Overhead is the calibrated estimate of what is sent beside the messages.
+// Overhead returns the calibrated estimate for what is sent in addition to the messages.
 func (c *Meter) Overhead() int { return int(float64(c.overhead) * c.Ratio()) }
 
-// resultMeta is what a tool tells of its result, as the engine stores it.
+// resultMeta is a tool's metadata about its result, as the engine stores it.
 type resultMeta struct {
 	Kind    string `json:"kind"`
 	Key     string `json:"key"`

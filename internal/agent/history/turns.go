@@ -14,18 +14,18 @@ import (
 
 // Thresholds of the reducers of whole turns.
 const (
-	// of the target: a third of the target is recent past, within the bounds below
+	// one recentShare-th of the target counts as recent, within the bounds below
 	recentShare    = 3
 	recentMin      = 2000
 	recentMax      = 20000
 	summaryAsked   = 300 // runes of the request in a turn's summary
 	summaryAnswer  = 250 // runes of the answer
-	summaryFiles   = 3   // files named before they are only counted
+	summaryFiles   = 3   // files that are named; more are only counted
 	importanceHead = 3   // units at the beginning that importance keeps
 	importanceTail = 24  // messages at the end that importance keeps
 )
 
-// recentBudget is how many tokens of recent past stay untouched.
+// recentBudget returns how many tokens of recent messages stay untouched.
 func (in *Input) recentBudget() int {
 	if in.Recent > 0 {
 		return in.Recent
@@ -33,8 +33,8 @@ func (in *Input) recentBudget() int {
 	return min(max(in.Target/recentShare, min(recentMin, in.Target/2)), recentMax)
 }
 
-// turnSummaries replaces old turns that ended cleanly by a line or two, made by rule from
-// what they hold; oldest first.
+// turnSummaries replaces old turns that ended cleanly with a line or two, derived by rules from
+// their contents, oldest first.
 type turnSummaries struct{}
 
 func (turnSummaries) Name() string { return TurnSummaries }
@@ -65,7 +65,7 @@ func (turnSummaries) Reduce(_ context.Context, in *Input) ([]*message.Message, e
 	return withSummaries(in, us, drop, gone), nil
 }
 
-// withSummaries rebuilds the messages; summaries of neighbouring turns become one message.
+// withSummaries rebuilds the messages. Summaries of adjacent turns become one message.
 func withSummaries(in *Input, us []unit, drop []bool, gone map[int]string) []*message.Message {
 	var out []*message.Message
 	var lines []string
@@ -89,7 +89,7 @@ func withSummaries(in *Input, us []unit, drop []bool, gone map[int]string) []*me
 	return out
 }
 
-// summarizeTurn says what happened in a turn; "" if it did not end cleanly.
+// summarizeTurn describes what happened in a turn. It returns "" if the turn did not end cleanly.
 func summarizeTurn(msgs []*message.Message, us []unit) (text string, tokens int) {
 	all := msgs[us[0].from:us[len(us)-1].to]
 	last := all[len(all)-1]
@@ -139,8 +139,8 @@ func toolsUsed(msgs []*message.Message) string {
 	return strings.Join(names, ", ")
 }
 
-// filesOf lists what was read, and not changed, and what was changed, by the tools' own
-// metadata and the summaries that msgs holds.
+// filesOf returns which files were read but not changed, and which were changed, according to the
+// tools' metadata and the summaries in msgs.
 func filesOf(msgs []*message.Message) (read, changed []string) {
 	r, c := map[string]bool{}, map[string]bool{}
 	for _, m := range msgs {
@@ -192,8 +192,8 @@ func errorsIn(msgs []*message.Message) (n int) {
 	return n
 }
 
-// dropTurns drops the oldest turns, then the oldest units of the turn that runs; a note
-// says that something is missing.
+// dropTurns drops the oldest turns, then the oldest units of the running turn. A note reports that
+// something is missing.
 type dropTurns struct{}
 
 func (dropTurns) Name() string { return DropTurns }
@@ -220,7 +220,8 @@ func (dropTurns) Reduce(_ context.Context, in *Input) ([]*message.Message, error
 
 const droppedNote = "[%d earlier messages of this conversation were left out to save space.]"
 
-// dropUnits rebuilds the messages without the dropped units, with a note where the first stood.
+// dropUnits rebuilds the messages without the dropped units, with a note in the position of the
+// first one.
 func dropUnits(in *Input, us []unit, drop []bool) []*message.Message {
 	n, first := 0, -1
 	for i, u := range us {
@@ -245,8 +246,8 @@ func dropUnits(in *Input, us []unit, drop []bool) []*message.Message {
 	return out
 }
 
-// importance drops the units that matter least: old results, then old talk; what failed
-// and what the user said stay longer.
+// importance drops the units that matter least: old results, then old talk. Failures and the user's
+// messages stay longer.
 type importance struct{}
 
 func (importance) Name() string { return Importance }
@@ -274,7 +275,8 @@ func (importance) Reduce(_ context.Context, in *Input) ([]*message.Message, erro
 	return dropUnits(in, us, drop), nil
 }
 
-// score says how much a unit matters, from 0 to 1; old units of one score go first.
+// score rates how much a unit matters, from 0 to 1. Of units with the same score, old ones are
+// dropped first.
 func score(msgs []*message.Message, u unit) float64 {
 	s := 0.5
 	switch m := msgs[u.from]; {
@@ -288,5 +290,5 @@ func score(msgs []*message.Message, u unit) float64 {
 			s = 0.8
 		}
 	}
-	return s + 0.1*float64(u.from)/float64(len(msgs)) // younger ones a little more
+	return s + 0.1*float64(u.from)/float64(len(msgs)) // newer units score a little more
 }

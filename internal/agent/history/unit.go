@@ -6,21 +6,21 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// PinnedKey is the key of message.Message.Meta that keeps a message in the model's view:
-// what the user said must hold for the whole session.
+// PinnedKey is the key in message.Message.Meta of messages that stay in the model's context,
+// because what the user wrote must apply for the whole session.
 const PinnedKey = "pinned"
 
-// unit is what a reducer keeps or drops as a whole: an assistant message with the
-// results of its calls, or one message of another kind.
+// unit is what a reducer keeps or drops as a whole: an assistant message with the results of its
+// calls, or one other message.
 type unit struct {
 	from, to int
-	user     bool // a visible user message: a turn begins here
+	user     bool // a visible user message, which begins a turn
 	pinned   bool
-	keep     bool // may not be dropped or shortened
+	keep     bool // must not be dropped or shortened
 	tokens   int
 }
 
-// units splits msgs. What must always be kept is marked: pinned messages, system
+// units splits msgs into units. It marks what must always be kept: pinned messages, system
 // messages, the last visible user message, and the last unit.
 func (in *Input) units(msgs []*message.Message) []unit {
 	var us []unit
@@ -47,7 +47,7 @@ func (in *Input) units(msgs []*message.Message) []unit {
 	return us
 }
 
-// isPrompt reports whether a person's words begin a turn here.
+// isPrompt reports whether a message from the user begins a turn here.
 func isPrompt(m *message.Message) bool {
 	return m.Role == message.RoleUser && !m.Hidden && m.App == ""
 }
@@ -65,8 +65,8 @@ func BornPinned(m *message.Message) bool {
 	return ok
 }
 
-// recentFrom returns the first unit of the recent past: whole units from the end, as many
-// as budget tokens hold, at least one.
+// recentFrom returns the first recent unit: as many whole units from the end as fit into budget
+// tokens, at least one.
 func recentFrom(us []unit, budget int) int {
 	i := len(us)
 	for i > 0 && (i == len(us) || budget >= us[i-1].tokens) {
@@ -76,7 +76,7 @@ func recentFrom(us []unit, budget int) int {
 	return i
 }
 
-// turn is a range of units from a visible user message to before the next.
+// turnRange is a range of units from a visible user message up to the next one.
 type turnRange struct{ from, to int }
 
 func turnsOf(us []unit) []turnRange {
@@ -90,7 +90,7 @@ func turnsOf(us []unit) []turnRange {
 	return ts
 }
 
-// rebuild returns the messages of the units for which keep holds.
+// rebuild returns the messages of the units for which keep returns true.
 func rebuild(msgs []*message.Message, us []unit, keep func(i int) bool) []*message.Message {
 	out := make([]*message.Message, 0, len(msgs))
 	for i, u := range us {
@@ -101,7 +101,7 @@ func rebuild(msgs []*message.Message, us []unit, keep func(i int) bool) []*messa
 	return out
 }
 
-// hidden makes a message for the model that no person wrote.
+// hidden returns a message for the model that the user did not write.
 func (in *Input) hidden(text string) *message.Message {
 	if in.Lookup != "" {
 		text += "\n" + in.Lookup
@@ -112,7 +112,7 @@ func (in *Input) hidden(text string) *message.Message {
 	return m
 }
 
-// withText returns a copy of m whose text is replaced; other content but calls and text is dropped.
+// withText returns a copy of m with another text. It keeps only text and calls.
 func withText(m *message.Message, text string) *message.Message {
 	c := m.Clone()
 	c.Content = slices.DeleteFunc(c.Content,

@@ -152,7 +152,7 @@ func TestSearchRanks(t *testing.T) {
 	check(t, s, Query{Text: "running test"}, "tests style") // stems; then any of the words
 	check(t, s, Query{Text: "日本語"}, "unicode")
 	check(t, s, Query{Text: "unicode works"}, "unicode")
-	// words, no syntax
+	// words, not query syntax
 	check(t, s, Query{Text: `"; DROP TABLE memories; -- NEAR( *`, TopK: 1}, "style")
 	check(t, s, Query{Text: "100%"}, "")
 	check(t, s, Query{Text: "tests", Tags: []string{"STYLE"}}, "style")
@@ -179,7 +179,7 @@ func TestDuplicates(t *testing.T) {
 	if err := s.Delete(t.Context(), "a", ""); err != nil {
 		t.Fatal(err)
 	}
-	check(t, s, Query{Text: "tabs"}, "b") // goes on under the other name
+	check(t, s, Query{Text: "tabs"}, "b") // continues under the other name
 	save(t, s, Memory{Key: "b", Content: "Use spaces."})
 	check(t, s, Query{Text: "tabs"}, "")
 	if saved := save(t, s, Memory{Content: "No key was given here at all"}); saved.Key == "" ||
@@ -395,8 +395,8 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// The sketches lose nothing that a search would show: the best of many vectors, of which most lie
-// on one side of nought and many are near each other, are those of an exact comparison.
+// Sketches lose nothing that a search would show: the best matches are those of an exact comparison,
+// even if most vectors are on one side of zero and many are close to each other.
 func TestSketchesFindTheBest(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const dims, topics = 384, 40
@@ -523,8 +523,8 @@ func TestDot(t *testing.T) {
 	}
 }
 
-// TestOverwrittenKeyKeepsItsOtherName: two keys said the same; when one says something else, the
-// other goes on as it was.
+// TestOverwrittenKeyKeepsItsOtherName: if two keys have the same content and one is overwritten, the
+// other keeps the content.
 func TestOverwrittenKeyKeepsItsOtherName(t *testing.T) {
 	s := newStore(t, nil)
 	save(t, s, Memory{Key: "build", Content: "use make"})
@@ -579,9 +579,8 @@ func TestSavedAtOnce(t *testing.T) {
 	}
 }
 
-// TestTwinThatChanges: between the moment when a memory was found to mean the same and the moment
-// when it gets the other name, somebody else makes it say something else, or deletes it. What was
-// to be saved is saved.
+// TestTwinThatChanges: a memory with the same meaning is found, but another caller overwrites or
+// deletes it before the alias is added. The new memory is saved nevertheless.
 func TestTwinThatChanges(t *testing.T) {
 	for name, change := range map[string]func(*Store) error{
 		"overwritten": func(s *Store) error {

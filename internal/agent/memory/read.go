@@ -35,7 +35,8 @@ func scanID(row scanner) (m Memory, id int64, err error) {
 	return m, id, nil
 }
 
-// Get returns a memory by its key. Without a scope the workspace's goes before the user's.
+// Get returns a memory by its key. Without a scope, a memory of the workspace takes precedence over
+// one of the user.
 func (s *Store) Get(ctx context.Context, key, scope string) (Memory, error) {
 	owners, err := s.owners(scope)
 	if err != nil {
@@ -59,7 +60,8 @@ func (s *Store) Get(ctx context.Context, key, scope string) (Memory, error) {
 	return Memory{}, fmt.Errorf("reading memory %s: %w", key, ErrNotFound)
 }
 
-// owners returns whose memories a scope means: without one, the workspace's and the user's.
+// owners returns the owners of the memories in a scope. Without a scope, these are the workspace
+// and the user.
 func (s *Store) owners(scope string) ([]string, error) {
 	owner, err := s.owner(scope)
 	if err != nil {

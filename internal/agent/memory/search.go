@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// DefaultTopK is the number of results of a query that names none.
+	// DefaultTopK is the number of results if the query does not set one.
 	DefaultTopK = 5
 	// MaxTopK bounds the results of one query.
 	MaxTopK = 100
@@ -19,21 +19,21 @@ const (
 	maxTerms = 16
 	// fusion damps the weight of a rank when two rankings are merged (reciprocal rank fusion).
 	fusion = 60
-	// maxCommon is how many memories may hold a word that is searched by beside rarer ones: a
-	// word in more of them says too little to be worth its time.
+	// maxCommon is how many memories may contain a word that is searched together with rarer words.
+	// A more common word is not worth the time.
 	maxCommon = 250
 )
 
-// Query asks for memories.
+// Query is a search for memories.
 type Query struct {
-	Text  string   // words; "" : the newest
+	Text  string   // words; "": the newest memories
 	TopK  int      // 0: DefaultTopK
 	Tags  []string // any of them; empty: all
-	Scope string   // "" : the workspace's and the user's
+	Scope string   // "": the workspace and the user
 }
 
-// Search returns the memories that fit best, best first: full text, merged with meaning where
-// an embedding function is given.
+// Search returns the memories that match best, best first: a full-text search, merged with a search
+// by meaning if there is an embedding function.
 func (s *Store) Search(ctx context.Context, q Query) ([]Memory, error) {
 	owners, err := s.owners(q.Scope)
 	if err != nil {
@@ -71,14 +71,14 @@ func (s *Store) search(ctx context.Context, db *sql.DB, q Query, f filter) ([]Me
 	return byIDs(ctx, db, ids, scores)
 }
 
-// order sorts matches: by words, keys before tags before content, or the newest first where
-// ranking would take too long.
+// The sort orders: by words, with keys before tags before content, or the newest first if ranking
+// would take too long.
 const (
 	byWords  = "bm25(texts, 3.0, 1.0, 2.0), m.updated DESC"
 	byNewest = "texts.rowid DESC"
 )
 
-// filter is what every memory of an answer must be.
+// filter is a condition for every memory in a result.
 type filter struct {
 	owners []string
 	tags   []string
@@ -102,8 +102,8 @@ func filterOf(owners, tags []string) filter {
 	return f
 }
 
-// termsOf returns the words of a query, as the full-text index takes words: a run of a script
-// without spaces is a phrase of its characters.
+// termsOf returns the words of a query as the full-text index splits them. Text in a script without
+// spaces becomes a phrase of its characters.
 func termsOf(text string) []string {
 	var terms []string
 	for _, w := range strings.FieldsFunc(strings.ToLower(text),
@@ -120,7 +120,7 @@ func termsOf(text string) []string {
 	return terms
 }
 
-// splitScripts parts a word where a script without spaces begins or ends.
+// splitScripts splits a word where a script without spaces begins or ends.
 func splitScripts(word string) []string {
 	var parts []string
 	from, was := 0, false
@@ -134,13 +134,13 @@ func splitScripts(word string) []string {
 	return append(parts, segmented(word[from:]))
 }
 
-// spaceless says whether a rune is of a script that puts no spaces between words.
+// spaceless reports whether a rune belongs to a script without spaces between words.
 func spaceless(r rune) bool {
 	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana,
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// segmented puts spaces around each rune of such a script, so that the index takes it for a word.
+// segmented puts spaces around each rune of such a script, so that the index treats it as a word.
 func segmented(text string) string {
 	if !strings.ContainsFunc(text, spaceless) {
 		return text
@@ -158,8 +158,8 @@ func segmented(text string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// textRank returns ids by full text, best first: memories with all words (the very common ones
-// aside), then, where those are too few, with any, then with words that begin so.
+// textRank returns IDs from the full-text index, best first: memories with all words (except very
+// common ones), then, if those are too few, with any of them, then with words that begin like them.
 func textRank(ctx context.Context, db *sql.DB, terms []string, q Query, f filter) ([]int64, error) {
 	if len(terms) == 0 {
 		return nil, nil
@@ -177,7 +177,7 @@ func textRank(ctx context.Context, db *sql.DB, terms []string, q Query, f filter
 		return ids, err
 	}
 	var more []int64
-	if len(terms) > 1 { // of a single word, all and any are the same
+	if len(terms) > 1 { // for a single word, all and any are the same
 		more, err = match(ctx, db, quoted(terms, " OR ", ""), order, q.TopK, f)
 	}
 	if err == nil && len(ids)+len(more) == 0 {
@@ -199,7 +199,7 @@ func quoted(terms []string, sep, suffix string) string {
 	return strings.Join(out, sep)
 }
 
-// tellingTerms leaves out the words that no memory holds, and those that very many do.
+// tellingTerms omits the words that no memory or very many memories contain.
 func tellingTerms(ctx context.Context, db *sql.DB, terms []string) ([]string, error) {
 	var telling []string
 	for _, t := range terms {
@@ -224,8 +224,8 @@ func match(ctx context.Context, db *sql.DB, expression, order string, topK int,
 		" ORDER BY "+order+" LIMIT ?", append(args, topK)...)
 }
 
-// merge puts rankings together: what stands high in either stands high. The scores are such
-// that the first of every ranking has 1.
+// merge combines rankings: what is ranked high in either is ranked high in the result. The scores
+// are scaled so that the first of every ranking has 1.
 func merge(topK int, rankings ...[]int64) ([]int64, []float64) {
 	score := map[int64]float64{}
 	used := 0

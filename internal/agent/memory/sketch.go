@@ -2,27 +2,27 @@ package memory
 
 import "math/bits"
 
-// A sketch is one bit for each number of a vector: whether it is above the average of all
-// memories there. Sketches that differ in few bits are of vectors that point the same way, and two
-// are compared some fifty times faster than the vectors. So a search compares sketches first and
-// only the likeliest vectors exactly.
+// A sketch has one bit for each number of a vector: whether the number is above the average of all
+// memories. If two sketches differ in few bits, their vectors point in a similar direction.
+// Comparing sketches is about fifty times faster than comparing vectors, so a search compares
+// sketches first and then only the likeliest vectors exactly.
 
 const (
-	// sketchFrom is how many memories there must be before sketches are worth it.
+	// sketchFrom is the number of memories from which sketches are worthwhile.
 	sketchFrom = 2048
-	// candidates is how many vectors are compared exactly: the answer is exact unless one of the
+	// candidates is how many vectors are compared exactly. The result is exact unless one of the
 	// best few is not among the likeliest 768.
 	candidates = 768
 )
 
-// sketches are those of one state of the vectors; the zero value has none.
+// sketches are the sketches of one state of the vectors. The zero value contains no sketches.
 type sketches struct {
-	mean  []float64 // of each number, as stored
-	words int       // of one sketch
+	mean  []float64 // average of each number, as stored
+	words int       // length of one sketch
 	bits  []uint64  // all sketches, one after another
 }
 
-// sketch makes the sketches of vectors of one length; of others there are none.
+// sketch computes the sketches of vectors of one length. For other vectors there are none.
 func sketch(all []vector) sketches {
 	if len(all) < sketchFrom || len(all[0].packed) < 5 {
 		return sketches{}
@@ -61,7 +61,7 @@ func (s *sketches) appendTo(out []uint64, packed []byte) []uint64 {
 	return out
 }
 
-// likeliest returns the places of the vectors that are worth an exact comparison; nil is all.
+// likeliest returns the indices of the vectors that are worth an exact comparison; nil means all.
 func (s *sketches) likeliest(packed []byte, n int) []int {
 	if s.words == 0 || len(packed) != len(s.mean)+4 {
 		return nil

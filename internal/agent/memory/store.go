@@ -31,9 +31,9 @@ const (
 	MaxTags = 32
 	// MaxTag bounds one tag in bytes.
 	MaxTag = 100
-	// busyMs is how long another daemon's write is waited for.
+	// busyMs is how long to wait for another daemon's write.
 	busyMs = 3000
-	// retryDelay is the pause before a database that another daemon is making is tried again.
+	// retryDelay is the pause before retrying a database that another daemon is creating.
 	retryDelay = 25 * time.Millisecond
 )
 
@@ -43,10 +43,10 @@ const (
 	User      = "user"
 )
 
-// ErrNotFound says that there is no memory of that key (wire code 1011).
+// ErrNotFound reports that there is no memory with that key (wire code 1011).
 var ErrNotFound = errors.New("there is no such memory")
 
-// Memory is one thing remembered.
+// Memory is one stored entry.
 type Memory struct {
 	Key       string
 	Content   string
@@ -55,33 +55,33 @@ type Memory struct {
 	Author    string // user, agent, or a sub-agent's name
 	CreatedAt time.Time
 	UpdatedAt time.Time
-	Score     float64 // of a search: higher is better, 1 at most
+	Score     float64 // of a search result: higher is better, at most 1
 }
 
-// Saved says what became of a memory that was saved.
+// Saved is the result of saving a memory.
 type Saved struct {
-	Key       string // under which it is found
-	Duplicate string // the key of the memory that said the same; "" if it is new
+	Key       string // the key under which it is found
+	Duplicate string // the key of an existing memory with the same content; "" if it is new
 }
 
-// Embed turns texts into vectors, one for each.
+// Embed converts texts to vectors, one for each text.
 type Embed func(ctx context.Context, texts []string) ([][]float32, error)
 
 // Options of a Store.
 type Options struct {
-	Path string // the database file; its folder is made when it is needed
-	Root string // workspace root: memories of scope workspace belong to it
-	// Embedder is asked before each use, since settings change, for what turns texts into vectors
-	// and the name of its model: vectors of another model are not compared. nil, or a nil embed:
-	// full text only.
+	Path string // the database file; its folder is created when needed
+	Root string // workspace root, to which memories of scope workspace belong
+	// Embedder is called before each use, because the settings may change. It returns the function
+	// that converts texts to vectors, and the name of its model, because vectors of different
+	// models are not compared. If Embedder or the function is nil, only full-text search is used.
 	Embedder func() (model string, embed Embed)
-	Redact   func([]byte) []byte // removes secrets before anything is stored; nil: nothing
-	Log      *slog.Logger        // nil: nowhere
+	Redact   func([]byte) []byte // removes secrets before anything is stored; nil: removes nothing
+	Log      *slog.Logger        // nil: no log
 
-	now func() time.Time // a test's clock; nil: time.Now
+	now func() time.Time // the clock in tests; nil: time.Now
 }
 
-// Store keeps memories. Safe for concurrent use.
+// Store stores memories. It is safe for concurrent use.
 type Store struct {
 	opts Options
 
@@ -89,12 +89,12 @@ type Store struct {
 	db     *sql.DB
 	closed bool
 
-	saving sync.Mutex // from the search for a memory that means the same to what follows from it
+	saving sync.Mutex // held from the search for a similar memory until the result is stored
 
 	vectors vectorCache
 }
 
-// Open returns a store. Nothing is opened until it is used.
+// Open returns a store. The database is opened on first use.
 func Open(opts Options) *Store { return &Store{opts: opts} }
 
 func (s *Store) now() time.Time {
@@ -121,7 +121,7 @@ CREATE TABLE IF NOT EXISTS tags (id INTEGER NOT NULL, tag TEXT NOT NULL, PRIMARY
 CREATE VIRTUAL TABLE IF NOT EXISTS texts USING fts5 (key, content, tags, tokenize = 'porter unicode61 remove_diacritics 2');
 PRAGMA user_version = 1;`
 
-// open returns the database, opened on first use. One that is damaged is moved aside.
+// open returns the database, which it opens on first use. A damaged database is moved aside.
 func (s *Store) open(ctx context.Context) (*sql.DB, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +151,8 @@ func (s *Store) open(ctx context.Context) (*sql.DB, error) {
 	return db, nil
 }
 
-// patiently connects; SQLite does not wait by itself while another daemon makes the database.
+// patiently connects with retries, because SQLite does not wait while another daemon creates the
+// database.
 func (s *Store) patiently(ctx context.Context) (*sql.DB, error) {
 	for waited := time.Duration(0); ; waited += retryDelay {
 		db, err := s.connect(ctx)
@@ -171,8 +172,8 @@ func (s *Store) connect(ctx context.Context) (*sql.DB, error) {
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path // a drive letter
 	}
-	// A transaction takes the write lock at its start: one that reads first and then finds
-	// another daemon's write under it could not be continued.
+	// A transaction acquires the write lock at its start. A transaction that reads first could not
+	// continue after a write by another daemon.
 	pragmas := url.Values{"_txlock": {"immediate"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", busyMs), "journal_mode(WAL)", "synchronous(NORMAL)", "cache_size(-1000)"}}
 	u := url.URL{Scheme: "file", Path: path, RawQuery: pragmas.Encode()}
 	db, err := sql.Open("sqlite", u.String())
@@ -188,7 +189,7 @@ func (s *Store) connect(ctx context.Context) (*sql.DB, error) {
 	return db, nil
 }
 
-// prepare makes the tables; a database of a newer version is left alone.
+// prepare creates the tables. It does not change a database of a newer version.
 func prepare(ctx context.Context, db *sql.DB) error {
 	var version int
 	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
@@ -209,7 +210,7 @@ func damaged(err error) bool {
 	return strings.Contains(text, "not a database") || strings.Contains(text, "malformed")
 }
 
-// Close closes the database, if it was opened.
+// Close closes the database if it was opened.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,7 +223,7 @@ func (s *Store) Close() error {
 	return err
 }
 
-// owner is whose memories a scope means.
+// owner returns the owner of the memories in a scope.
 func (s *Store) owner(scope string) (string, error) {
 	switch scope {
 	case "", Workspace:
@@ -240,8 +241,9 @@ func scopeOf(owner string) string {
 	return Workspace
 }
 
-// Save keeps a memory. An existing key is overwritten. What another memory of the same scope says
-// already is not kept twice: its key becomes another name of that one. Without a key one is made.
+// Save saves a memory. An existing key is overwritten. If another memory of the same scope has the
+// same content, it is not stored twice: the key becomes an alias of that memory. If the key is
+// empty, Save creates one.
 func (s *Store) Save(ctx context.Context, m Memory) (Saved, error) {
 	owner, err := s.owner(m.Scope)
 	if err == nil {
@@ -260,8 +262,7 @@ func (s *Store) Save(ctx context.Context, m Memory) (Saved, error) {
 	return s.store(ctx, db, owner, m, vector, s.twin(ctx, db, owner, m.Key, vector))
 }
 
-// store keeps a memory that was cleaned; twin is one that means the same by what was known a moment
-// ago.
+// store saves a cleaned memory. twin is a memory that had the same meaning a moment ago.
 func (s *Store) store(ctx context.Context, db *sql.DB, owner string, m Memory, vector embedding, twin int64) (Saved, error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -278,7 +279,7 @@ func (s *Store) store(ctx context.Context, db *sql.DB, owner string, m Memory, v
 	return saved, nil
 }
 
-// clean checks a memory and takes secrets out of it.
+// clean checks a memory and removes secrets from it.
 func (s *Store) clean(m *Memory) error {
 	m.Content = strings.TrimSpace(strings.ToValidUTF8(m.Content, "\uFFFD"))
 	if s.opts.Redact != nil {
@@ -318,7 +319,7 @@ func cleanTags(tags []string) []string {
 	return out
 }
 
-// keyOf makes a key of the first words of a content.
+// keyOf derives a key from the first words of a content.
 func keyOf(content string) string {
 	words := strings.FieldsFunc(strings.ToLower(content), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	key := strings.Join(words[:min(len(words), 5)], "-")
@@ -329,7 +330,8 @@ func keyOf(content string) string {
 	return key + "-" + same(content)[:6]
 }
 
-// same is equal for contents that differ in case, white space and punctuation at their ends only.
+// same returns equal strings for contents that differ only in case, white space and punctuation at
+// their ends.
 func same(content string) string {
 	words := strings.Fields(strings.ToLower(content))
 	text := strings.TrimFunc(strings.Join(words, " "), func(r rune) bool { return unicode.IsPunct(r) || unicode.IsSpace(r) })
@@ -374,8 +376,8 @@ func (s *Store) save(ctx context.Context, tx *sql.Tx, owner string, m Memory, e 
 	return Saved{Key: m.Key}, index(ctx, tx, id, m)
 }
 
-// leaveToAlias leaves what a key said to its other name, where it has one and is about to say
-// something else: who saved that under the other name did not change it.
+// leaveToAlias moves a key's content to its alias, if it has one and is about to be overwritten.
+// The content was also saved under the alias and must not change there.
 func leaveToAlias(ctx context.Context, tx *sql.Tx, owner, key, print string) error {
 	var shared bool
 	err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM memories m JOIN aliases a ON a.id = m.id
@@ -386,7 +388,7 @@ func leaveToAlias(ctx context.Context, tx *sql.Tx, owner, key, print string) err
 	return removeKey(ctx, tx, owner, key)
 }
 
-// index puts a memory into the full-text and the tag tables.
+// index adds a memory to the full-text and the tag tables.
 func index(ctx context.Context, tx *sql.Tx, id int64, m Memory) error {
 	_, err := tx.ExecContext(ctx, "DELETE FROM texts WHERE rowid = ?", id)
 	if err == nil {
@@ -404,7 +406,7 @@ func index(ctx context.Context, tx *sql.Tx, id int64, m Memory) error {
 	return err
 }
 
-// alias makes the key another name of a memory that says the same, and adds the tags to it.
+// alias makes the key an alias of a memory with the same content and adds the tags to that memory.
 func (s *Store) alias(ctx context.Context, tx *sql.Tx, owner string, m Memory, twin int64) (Saved, error) {
 	old, err := scan(tx.QueryRowContext(ctx, selectMemory+" WHERE m.id = ?", twin))
 	if err != nil {
@@ -433,7 +435,7 @@ func (s *Store) alias(ctx context.Context, tx *sql.Tx, owner string, m Memory, t
 	return Saved{Key: m.Key, Duplicate: duplicate}, index(ctx, tx, twin, old)
 }
 
-// Delete removes a key. A memory that has another name as well goes on under that.
+// Delete removes a key. A memory with an alias continues to exist under the alias.
 func (s *Store) Delete(ctx context.Context, key, scope string) error {
 	owners, err := s.owners(scope)
 	if err != nil {
@@ -464,7 +466,7 @@ func (s *Store) Delete(ctx context.Context, key, scope string) error {
 	return fmt.Errorf("deleting memory %s: %w", key, ErrNotFound)
 }
 
-// removeKey takes away an alias, or a memory; one that has an alias is named after it.
+// removeKey removes an alias or a memory. A memory with an alias is renamed to the alias.
 func removeKey(ctx context.Context, tx *sql.Tx, owner, key string) error {
 	res, err := tx.ExecContext(ctx, "DELETE FROM aliases WHERE owner = ? AND key = ?", owner, key)
 	if err != nil {

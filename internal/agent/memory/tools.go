@@ -18,11 +18,11 @@ var rememberText string
 //go:embed recall.md
 var recallText string
 
-// maxShown bounds one of several memories in a result for the model, in bytes.
+// maxShown bounds each of several memories in a result for the model, in bytes.
 const maxShown = 4000
 
-// Tools returns the tools remember and recall over a store. recall also finds passages of the
-// calling session's own history, which a compaction leaves whole.
+// Tools returns the tools remember and recall for a store. recall also finds passages in the
+// calling session's own history, which compaction does not change.
 func Tools(s *Store) []tool.Tool { return []tool.Tool{&rememberTool{s}, &recallTool{s}} }
 
 type rememberTool struct{ store *Store }
@@ -32,7 +32,8 @@ func (t *rememberTool) Spec() tool.Spec {
 		Name: "remember", Aliases: []string{"save_memory", "memory_save"}, Label: "Remember",
 		Description: strings.TrimSpace(rememberText),
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
-			`"content":{"type":"string","description":"What to remember, in one or a few full sentences."},` +
+			`"content":{"type":"string","description":"What to remember, in one or a few full ` +
+			`sentences."},` +
 			`"key":{"type":"string","description":"Short name. The same key again replaces the memory."},` +
 			`"tags":{"type":"array","items":{"type":"string"}},` +
 			`"scope":{"type":"string","enum":["workspace","user"],"description":"workspace (default): for this project. user: for all projects."}},` +
@@ -80,9 +81,11 @@ func (t *recallTool) Spec() tool.Spec {
 		Description: strings.TrimSpace(recallText),
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
 			`"query":{"type":"string","description":"Words to look for. Empty: the newest."},` +
-			`"key":{"type":"string","description":"Exact key of one memory, instead of a query."},` +
+			`"key":{"type":"string","description":"Exact key of one memory, ` +
+			`instead of a query."},` +
 			`"where":{"type":"string","enum":["memory","session"],"description":"memory, or this session's own earlier messages. Absent: memory, and the session where memory has nothing."},` +
-			`"tags":{"type":"array","items":{"type":"string"},"description":"Only memories with one of these tags."},` +
+			`"tags":{"type":"array","items":{"type":"string"},` +
+			`"description":"Only memories with one of these tags."},` +
 			`"limit":{"type":"integer","minimum":1,"maximum":100}}}`),
 		ParamAliases: map[string]string{"text": "query", "name": "key", "topK": "limit"},
 		Effect:       tool.ReadOnly, Source: "builtin", Deferred: true,
@@ -142,7 +145,7 @@ func (t *recallTool) recall(ctx context.Context, call *tool.Call,
 	return &tool.Result{Text: strings.Join(lines, "\n")}, nil
 }
 
-// fromSession finds passages of the calling session's history.
+// fromSession returns passages from the calling session's history.
 func fromSession(call *tool.Call, a recallArgs) (*tool.Result, error) {
 	if call.History == nil {
 		return nil, errors.New("this session's history cannot be searched")
@@ -160,7 +163,7 @@ func fromSession(call *tool.Call, a recallArgs) (*tool.Result, error) {
 	return &tool.Result{Text: found}, nil
 }
 
-// Line shows a memory to the model, its content cut at limit bytes.
+// Line formats a memory for the model, with its content cut at limit bytes.
 func Line(m Memory, limit int) string {
 	content := m.Content
 	if len(content) > limit {

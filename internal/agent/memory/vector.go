@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// embedTimeout bounds one call of the embedding function: memory works without it.
+	// embedTimeout bounds one call of the embedding function. Memory works without it.
 	embedTimeout = 5 * time.Second
-	// twinCosine is the likeness from which two memories say the same.
+	// twinCosine is the similarity from which two memories have the same meaning.
 	twinCosine = 0.97
-	// leastCosine is the likeness below which a memory has nothing to do with a query.
+	// leastCosine is the similarity below which a memory is unrelated to a query.
 	leastCosine = 0.25
 )
 
-// embedding is a packed vector and what made it; packed is nil where there is none.
+// embedding is a packed vector and its model. packed is nil if there is no vector.
 type embedding struct {
 	model  string
 	packed []byte
@@ -49,8 +49,8 @@ func (s *Store) embed(ctx context.Context, text string) embedding {
 	return embedding{model, pack(vectors[0])}
 }
 
-// pack makes a unit vector of eight bits a number, with its scale in front: a quarter of the
-// size, and exact enough to rank by.
+// pack stores a unit vector with eight bits per number, preceded by its scale. That is a quarter of
+// the size and precise enough for ranking.
 func pack(v []float32) []byte {
 	var norm, most float64
 	for _, x := range v {
@@ -69,7 +69,7 @@ func pack(v []float32) []byte {
 	return out
 }
 
-// cosine is the likeness of two packed vectors, 0 where they cannot be compared.
+// cosine returns the similarity of two packed vectors, or 0 if they cannot be compared.
 func cosine(a, b []byte) float64 {
 	if len(a) != len(b) || len(a) < 5 {
 		return 0
@@ -79,8 +79,8 @@ func cosine(a, b []byte) float64 {
 	return float64(sum) * scale(a) * scale(b)
 }
 
-// dot is the sum of the products of two vectors of signed bytes: 127 * 127 * 100,000 dimensions
-// fit. Eight at a time take half the time of one at a time.
+// dot returns the dot product of two vectors of signed bytes: 127 * 127 * 100,000 dimensions fit.
+// Processing eight at a time takes half the time of one at a time.
 func dot(x, y []byte) int32 {
 	var a, b int32
 	for len(x) >= 8 && len(y) >= 8 {
@@ -97,12 +97,12 @@ func dot(x, y []byte) int32 {
 	return a + b
 }
 
-// vectorCache holds the vectors of one state of the database.
+// vectorCache caches the vectors of one state of the database.
 type vectorCache struct {
 	mu      sync.Mutex
 	model   string
 	version int64 // PRAGMA data_version: changes by other connections
-	changes int64 // total_changes: changes by this one
+	changes int64 // total_changes: changes by this connection
 	valid   bool
 	all     []vector
 	sketch  sketches
@@ -121,7 +121,7 @@ func (c *vectorCache) forget() {
 	c.valid, c.all, c.sketch = false, nil, sketches{}
 }
 
-// loadVectors returns all vectors of a model, and their sketches.
+// loadVectors returns all vectors of a model and their sketches.
 func (s *Store) loadVectors(ctx context.Context, db *sql.DB,
 	model string) ([]vector, sketches, error) {
 	c := &s.vectors
@@ -155,7 +155,7 @@ func (s *Store) loadVectors(ctx context.Context, db *sql.DB,
 	return all, c.sketch, rows.Err()
 }
 
-// twin returns the memory of an owner that means the same under another key, 0 where there is none.
+// twin returns the memory of an owner that has the same meaning under another key, or 0.
 func (s *Store) twin(ctx context.Context, db *sql.DB, owner, key string, e embedding) int64 {
 	if e.packed == nil {
 		return 0
@@ -173,8 +173,8 @@ func (s *Store) twin(ctx context.Context, db *sql.DB, owner, key string, e embed
 	return 0
 }
 
-// stillTwin is a memory that meant the same a moment ago, 0 where it does no longer: somebody else
-// may have changed or deleted it, and its number be another's by now.
+// stillTwin returns a memory that had the same meaning a moment ago, or 0 if this is no longer the
+// case: another daemon may have changed or deleted it, and its number may have been reused.
 func stillTwin(ctx context.Context, tx *sql.Tx, twin int64, owner, key string,
 	e embedding) (int64, error) {
 	var packed []byte
@@ -187,7 +187,7 @@ func stillTwin(ctx context.Context, tx *sql.Tx, twin int64, owner, key string,
 	return twin, err
 }
 
-// meaningRank returns ids by likeness, best first; none where there are no embeddings.
+// meaningRank returns IDs by similarity, best first. It returns none if there are no embeddings.
 func (s *Store) meaningRank(ctx context.Context, db *sql.DB, q Query, f filter) []int64 {
 	asked := s.embed(ctx, q.Text)
 	packed := asked.packed
@@ -209,7 +209,7 @@ func (s *Store) meaningRank(ctx context.Context, db *sql.DB, q Query, f filter) 
 			(allowed == nil || allowed[v.id])
 	}
 	near, compared := nearest(all, sketched.likeliest(packed, candidates), packed, wanted)
-	if compared < candidates/4 { // the filter leaves few: all of those are worth it
+	if compared < candidates/4 { // few vectors pass the filter, so compare all of them
 		near, _ = nearest(all, nil, packed, wanted)
 	}
 	slices.SortFunc(near, func(a, b likeness) int { return cmp.Compare(b.cos, a.cos) })
@@ -220,14 +220,14 @@ func (s *Store) meaningRank(ctx context.Context, db *sql.DB, q Query, f filter) 
 	return ids
 }
 
-// likeness is how near a memory is to a query.
+// likeness is the similarity of a memory and a query.
 type likeness struct {
 	id  int64
 	cos float64
 }
 
-// nearest compares the wanted ones of the vectors at some places (nil: of all) with a query, and
-// says how many it compared.
+// nearest compares vectors with a query: those at the given places (nil: all) that wanted accepts.
+// It also returns how many it compared.
 func nearest(all []vector, places []int, packed []byte, wanted func(*vector) bool) (near []likeness,
 	compared int) {
 	compare := func(v *vector) {
@@ -251,7 +251,7 @@ func nearest(all []vector, places []int, packed []byte, wanted func(*vector) boo
 	return near, compared
 }
 
-// tagged returns the memories that have one of the filter's tags; nil where it has none.
+// tagged returns the memories that have one of the filter's tags, or nil if the filter has no tags.
 func (f filter) tagged(ctx context.Context, db *sql.DB) (map[int64]bool, error) {
 	if len(f.tags) == 0 {
 		return nil, nil

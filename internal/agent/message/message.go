@@ -1,9 +1,9 @@
-// Package message holds the data that the agent's history is made of: messages,
-// their content blocks, tool calls and usage. It has no behaviour beyond copying
-// and reading; it knows nothing of a provider, an editor or a file.
+// Package message defines the data of the agent's history: messages, their content blocks, tool
+// calls and usage. Its only behaviour is copying and reading. It does not depend on a provider, an
+// editor or a file.
 //
-// A committed *Message is immutable and may be shared between goroutines; whoever
-// wants a changed one makes a Clone first. Start at Message.
+// A committed *Message is immutable and may be shared between goroutines. To change one, make a
+// Clone first. Start at Message.
 package message
 
 import (
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Role says who speaks.
+// Role is the author's role in the conversation.
 type Role string
 
 // The roles of the history.
@@ -25,21 +25,21 @@ const (
 	RoleTool      Role = "tool" // the result of one tool call
 )
 
-// Source says how a user message came in.
+// Source is the origin of a user message.
 type Source string
 
-// The sources that the wire knows, and those that never leave the engine.
+// The sources on the wire, and those that never leave the engine.
 const (
 	SourcePrompt   Source = "prompt"
 	SourceSteer    Source = "steer"
 	SourceFollowUp Source = "followUp"
 	SourceJob      Source = "job"
-	SourceNudge    Source = "nudge"   // a reminder by the engine, hidden
-	SourceSummary  Source = "summary" // a compaction's result, hidden
-	SourceOutcome  Source = "outcome" // what became of earlier proposals, hidden
+	SourceNudge    Source = "nudge"   // a hidden reminder from the engine
+	SourceSummary  Source = "summary" // the hidden result of a compaction
+	SourceOutcome  Source = "outcome" // hidden: the outcome of earlier proposals
 )
 
-// BlockType names the kind of a content block.
+// BlockType is the kind of a content block.
 type BlockType string
 
 // The kinds of content blocks.
@@ -66,7 +66,7 @@ type Position struct {
 	Character uint32 `json:"character"`
 }
 
-// Block is one piece of content. Which fields are set follows from Type.
+// Block is one piece of content. Type determines which fields are set.
 type Block struct {
 	Type     BlockType `json:"type"`
 	Text     string    `json:"text,omitempty"`     // text, reasoning, refusal, resource
@@ -77,24 +77,24 @@ type Block struct {
 	URI      string    `json:"uri,omitempty"`      // resource
 	Range    *Range    `json:"range,omitempty"`    // resource
 	Call     *ToolCall `json:"call,omitempty"`     // toolCall
-	// ID and Opaque carry what a provider wants back unchanged with its reasoning
-	// (item id, signature, encrypted content).
+	// ID and Opaque contain what a provider requires back unchanged with its reasoning (item ID,
+	// signature, encrypted content).
 	ID     string          `json:"id,omitempty"`
 	Opaque json.RawMessage `json:"opaque,omitempty"`
 }
 
-// ToolCall is a model's wish to run a tool.
+// ToolCall is a model's request to run a tool.
 type ToolCall struct {
 	ID   string `json:"id"` // unique in the session after repair
 	Name string `json:"name"`
-	// Args is always a valid JSON object; Raw and Problem keep what the model sent
-	// where it was not one, so that the result can tell the model what was wrong.
+	// Args is always a valid JSON object. If the model sent something else, Raw and Problem contain
+	// what it sent and what was wrong, so that the result can tell the model.
 	Args    json.RawMessage `json:"args"`
 	Raw     string          `json:"raw,omitempty"`
 	Problem string          `json:"problem,omitempty"`
 }
 
-// Usage counts tokens, and money where a price is known. The zero value counts nothing.
+// Usage counts tokens and, if a price is known, cost. The zero value counts nothing.
 type Usage struct {
 	Input         int     `json:"input"`
 	Output        int     `json:"output"`
@@ -107,7 +107,7 @@ type Usage struct {
 	Costs         Costs   `json:"costs,omitzero"`
 }
 
-// Costs are the parts of a cost. They add up to Usage.Cost; zero where no price is known.
+// Costs are the parts of a cost. They add up to Usage.Cost. They are zero if no price is known.
 type Costs struct {
 	Input      float64 `json:"input"` // for input that was neither read from nor written to a cache
 	Output     float64 `json:"output"`
@@ -121,7 +121,7 @@ func (c Costs) Add(d Costs) Costs {
 		d.CacheWrite}
 }
 
-// Total is what the parts add up to.
+// Total returns the sum of the parts.
 func (c Costs) Total() float64 { return c.Input + c.Output + c.CacheRead + c.CacheWrite }
 
 // Add returns the sum of both.
@@ -135,10 +135,10 @@ func (u Usage) Add(v Usage) Usage {
 	}
 }
 
-// StopReason says why an assistant message ended.
+// StopReason is the reason why an assistant message ended.
 type StopReason string
 
-// The reasons, in the engine's own terms; a provider's are mapped onto them.
+// The reasons in the engine's own terms, to which a provider's reasons are mapped.
 const (
 	StopEnd           StopReason = "stop"
 	StopToolUse       StopReason = "toolUse"
@@ -155,46 +155,46 @@ type Message struct {
 	Role    Role    `json:"role"`
 	Content []Block `json:"content,omitempty"`
 
-	// Of a tool result.
+	// For a tool result.
 	CallID  string          `json:"callId,omitempty"`
 	Name    string          `json:"name,omitempty"` // tool name
 	IsError bool            `json:"isError,omitempty"`
-	Details json.RawMessage `json:"details,omitempty"` // for the screen only
+	Details json.RawMessage `json:"details,omitempty"` // for display only
 
-	// Of an assistant message.
+	// For an assistant message.
 	Stop       StopReason `json:"stop,omitempty"`
 	AbortPhase string     `json:"abortPhase,omitempty"` // inference, tool_execution
 	Usage      *Usage     `json:"usage,omitempty"`
 	Model      string     `json:"model,omitempty"`
 
-	// Bookkeeping.
+	// Metadata.
 	Time   time.Time `json:"time"`
-	TurnID string    `json:"turnId,omitempty"` // the execution that it belongs to
+	TurnID string    `json:"turnId,omitempty"` // the turn to which it belongs
 	// user, agent, tools, or a sub-agent's name
 	Author string `json:"author,omitempty"`
 	Source Source `json:"source,omitempty"`
-	Hidden bool   `json:"hidden,omitempty"` // sent to the model, not shown
-	// kind of an app-level message; never sent to the model
+	Hidden bool   `json:"hidden,omitempty"` // sent to the model but not shown
+	// kind of an app-level message, which is never sent to the model
 	App  string                     `json:"app,omitempty"`
 	Meta map[string]json.RawMessage `json:"meta,omitempty"`
 
 	derived derived
 }
 
-// derived is what is computed of a message at most once.
+// derived caches values that are computed at most once per message.
 type derived struct {
 	mu       sync.Mutex
-	encoded  []encoding   // one for each format asked for, seldom more than one
-	measured atomic.Int64 // one more than the measure; 0: not measured
+	encoded  []encoding   // one for each requested format, seldom more than one
+	measured atomic.Int64 // the measure plus one; 0: not measured
 }
 
-// encoding is a message as one format has it.
+// encoding is a message in one format.
 type encoding struct {
 	key   string
 	bytes []byte
 }
 
-// TextContent returns the message's visible text: its text and refusal blocks, put together.
+// TextContent returns the message's visible text: its joined text and refusal blocks.
 func (m *Message) TextContent() string {
 	var b strings.Builder
 	for i := range m.Content {
@@ -205,11 +205,11 @@ func (m *Message) TextContent() string {
 	return b.String()
 }
 
-// ShownText returns a user's message as people see it: TextContent, but with a blank line between
-// blocks that would run together, for they were sent as several.
+// ShownText returns a user's message as it is shown: like TextContent, but with a blank line
+// between blocks that were sent separately and would otherwise run together.
 func (m *Message) ShownText() string {
 	var b strings.Builder
-	ended := true // what follows begins a line
+	ended := true // the next text begins a line
 	for i := range m.Content {
 		t := &m.Content[i]
 		if t.Type != Text && t.Type != Refusal || t.Text == "" {
@@ -263,9 +263,10 @@ func (m *Message) Clone() *Message {
 	return c
 }
 
-// Encoded returns the message's encoding under key, made by encode on first use and
-// kept with the message, so that a history is not encoded again for each model call.
-// A key names the format and everything that changes it. Safe for concurrent use.
+// Encoded returns the message's encoding under key. encode creates it at the first use, and the
+// message caches it, so that a history is not encoded again for each model call. A key must
+// identify the format and everything on which the encoding depends. Encoded is safe for concurrent
+// use.
 func (m *Message) Encoded(key string, encode func(*Message) ([]byte, error)) ([]byte, error) {
 	m.derived.mu.Lock()
 	defer m.derived.mu.Unlock()
@@ -282,8 +283,8 @@ func (m *Message) Encoded(key string, encode func(*Message) ([]byte, error)) ([]
 	return b, nil
 }
 
-// Measured returns the message's size in tokens, estimated by measure on first use and
-// kept with the message. There is one measure for all. Safe for concurrent use.
+// Measured returns the message's size in tokens. measure estimates it at the first use, and the
+// message caches it. All callers must use the same measure. Measured is safe for concurrent use.
 func (m *Message) Measured(measure func(*Message) int) int {
 	if n := m.derived.measured.Load(); n > 0 {
 		return int(n - 1)
@@ -293,7 +294,7 @@ func (m *Message) Measured(measure func(*Message) int) int {
 	return n
 }
 
-// NewText returns a message of one text block; ID and Time are the caller's to set.
+// NewText returns a message with one text block. The caller sets ID and Time.
 func NewText(role Role, text string) *Message {
 	return &Message{Role: role, Content: []Block{{Type: Text, Text: text}}}
 }

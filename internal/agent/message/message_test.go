@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Clone: a copy shares nothing that can be changed, and has no encoding of its original.
+// A copy shares nothing that can be changed and does not contain the cached encodings.
 func TestClone(t *testing.T) {
 	m := NewText(RoleAssistant, "text")
 	m.Content = append(m.Content, Block{Type: ToolUse,
@@ -28,7 +28,7 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// Blocks that were sent as several are shown as several, however their lines end; nothing else
+// Blocks that were sent separately are shown separately, however their lines end. Nothing else
 // changes.
 func TestShownText(t *testing.T) {
 	for _, tc := range []struct {

@@ -2,15 +2,16 @@ package repair
 
 import "strings"
 
-// StripANSI removes terminal escape sequences: CSI, OSC, DCS and the other string
-// sequences, charset choices and single escapes.
+// StripANSI removes terminal escape sequences: CSI, OSC, DCS and the other string sequences,
+// charset selections and single escapes.
 func StripANSI(s string) string {
-	if strings.IndexByte(s, 0x1b) < 0 && !strings.Contains(s, "\u009b") { // much faster than ContainsAny
+	if strings.IndexByte(s, 0x1b) < 0 &&
+		!strings.Contains(s, "\u009b") { // much faster than ContainsAny
 		return s
 	}
 	var b strings.Builder
 	b.Grow(len(s))
-	open := 0 // up to here no string sequence ends, as is known
+	open := 0 // no string sequence is known to end before this offset
 	for i := 0; i < len(s); {
 		switch {
 		case s[i] == 0x1b:
@@ -32,11 +33,12 @@ func StripANSI(s string) string {
 // stringStarts follow ESC at the start of OSC, DCS, SOS, PM and APC.
 const stringStarts = "]PX^_"
 
-// charsetStarts follow ESC at the start of a charset choice and the like: one more byte comes.
+// charsetStarts follow ESC at the start of a charset selection or another sequence with one more
+// byte.
 const charsetStarts = "()*+-./#% "
 
-// escapeLen returns the length of the sequence at the start of s, which begins with ESC; no
-// string sequence ends before clear.
+// escapeLen returns the length of the sequence at the start of s, which begins with ESC. No string
+// sequence ends before clear.
 func escapeLen(s string, clear int) int {
 	if len(s) < 2 {
 		return len(s)
@@ -54,11 +56,11 @@ func escapeLen(s string, clear int) int {
 	return 1
 }
 
-// maxParams bounds the parameters of a control sequence, which else could swallow an answer of
-// digits.
+// maxParams bounds the parameters of a control sequence, which could otherwise swallow a reply
+// consisting of digits.
 const maxParams = 256
 
-// csiLen is the length of a control sequence's parameters and final byte.
+// csiLen returns the length of a control sequence's parameters and final byte.
 func csiLen(s string) int {
 	i := 0
 	for i < len(s) && i < maxParams && 0x20 <= s[i] && s[i] <= 0x3f {
@@ -70,11 +72,11 @@ func csiLen(s string) int {
 	return i
 }
 
-// maxString bounds a string sequence: one that never ends must not swallow the answer.
+// maxString bounds a string sequence, so that one that never ends cannot swallow the reply.
 const maxString = 4096
 
-// stringLen is the length of a string sequence up to BEL or ST; 0 where neither comes. It
-// looks from clear on.
+// stringLen returns the length of a string sequence up to BEL or ST, or 0 if neither follows. It
+// searches from clear on.
 func stringLen(s string, clear int) int {
 	for i := clear; i < len(s) && i < maxString; i++ {
 		if s[i] == 0x07 {
@@ -87,11 +89,11 @@ func stringLen(s string, clear int) int {
 	return 0
 }
 
-// ANSIStream strips escape sequences from a text that comes in pieces, which may cut a
-// sequence anywhere. The zero value is ready.
+// ANSIStream strips escape sequences from a text that arrives in pieces. A sequence may be cut
+// anywhere. The zero value is ready to use.
 type ANSIStream struct{ held string }
 
-// Add takes a piece and returns what can be shown of it.
+// Add adds a piece and returns what can be shown of it.
 func (a *ANSIStream) Add(piece string) string {
 	s := a.held + piece
 	a.held = ""
@@ -108,7 +110,7 @@ func (a *ANSIStream) End() string {
 	return StripANSI(s)
 }
 
-// unfinishedAt returns where the sequence begins that s ends within, else its length.
+// unfinishedAt returns where an unfinished sequence at the end of s begins, or the length of s.
 func unfinishedAt(s string) int {
 	for i := 0; i < len(s); {
 		n := strings.IndexAny(s[i:], "\x1b\u009b")
@@ -128,7 +130,7 @@ func unfinishedAt(s string) int {
 	return len(s)
 }
 
-// cutIntroducer is the first byte of U+009B at the end of s.
+// cutIntroducer returns the first byte of U+009B if s ends with it.
 func cutIntroducer(s string) string {
 	if strings.HasSuffix(s, "\u009b"[:1]) {
 		return "\u009b"[:1]
@@ -136,7 +138,7 @@ func cutIntroducer(s string) string {
 	return ""
 }
 
-// unfinishedEscape says whether the sequence at the start of s may go on behind its end.
+// unfinishedEscape reports whether the sequence at the start of s may continue after the end of s.
 func unfinishedEscape(s string) bool {
 	if rest, ok := strings.CutPrefix(s, "\u009b"); ok {
 		return unfinishedCSI(rest)
@@ -147,7 +149,7 @@ func unfinishedEscape(s string) bool {
 	switch c := s[1]; {
 	case c == '[':
 		return unfinishedCSI(s[2:])
-	case strings.IndexByte(stringStarts, c) >= 0: // its last byte may be the \ of the ST
+	case strings.IndexByte(stringStarts, c) >= 0: // its last byte may be the \ of an ST
 		return len(s) < 2+maxString+1 && stringLen(s[2:], 0) == 0
 	case strings.IndexByte(charsetStarts, c) >= 0:
 		return len(s) < 3

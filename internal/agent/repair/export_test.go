@@ -2,7 +2,7 @@ package repair
 
 import "encoding/json"
 
-// JSON is the repair of a value alone, as the calls of tools get it.
+// JSON repairs a value as it is done for tool calls.
 func JSON(raw string) (json.RawMessage, bool) {
 	f := fix(raw)
 	return f.value, f.ok

@@ -7,22 +7,22 @@ import (
 	"unicode/utf8"
 )
 
-// fixed is the outcome of a repair.
+// fixed is the result of a repair.
 type fixed struct {
 	value     json.RawMessage
 	ok        bool
 	cut       bool // closers were missing
-	cutString bool // the text ended within a string: its rest is lost
+	cutString bool // the text ended in a string, whose rest is lost
 }
 
-// maxDepth bounds nesting, as the parser recurses.
+// maxDepth bounds nesting, because the parser is recursive.
 const maxDepth = 500
 
-// fix makes a valid JSON value of what a model meant as one: code fences, comments, single
-// or typographic quotes, unquoted keys, Python's words, trailing and missing commas, bare
-// pairs without braces, raw control characters and wrong escapes in strings, missing
-// closers, the same document twice. What stands inside a string is never changed in
-// meaning. Valid JSON is returned as it is. Not ok: it cannot be told what was meant.
+// fix converts what a model meant as JSON to valid JSON. It handles code fences, comments, single
+// or typographic quotes, unquoted keys, Python's words, trailing and missing commas, pairs without
+// braces, raw control characters and wrong escapes in strings, missing closing brackets, and the
+// same document twice. It never changes the meaning of a string. Valid JSON is returned unchanged.
+// ok is false if the meaning cannot be determined.
 func fix(raw string) fixed {
 	if json.Valid([]byte(raw)) {
 		return fixed{value: json.RawMessage(raw), ok: true}
@@ -35,7 +35,8 @@ func fix(raw string) fixed {
 	return fixed{value: p.out, ok: true, cut: p.cut, cutString: p.cutString}
 }
 
-// fixArgs repairs arguments: nothing is the empty object, and an object may come within a string.
+// fixArgs repairs arguments. An empty text means the empty object, and an object may be encoded as
+// a string.
 func fixArgs(raw string) fixed {
 	if strings.TrimSpace(raw) == "" {
 		return fixed{value: json.RawMessage("{}"), ok: true}
@@ -60,7 +61,7 @@ func fixArgs(raw string) fixed {
 	return f
 }
 
-// unwrap removes what stands around a document: byte order mark, fences, special tokens.
+// unwrap removes what surrounds a document: byte order mark, fences, special tokens.
 func unwrap(s string) string {
 	s = strings.TrimSpace(strings.TrimPrefix(s, "\uFEFF"))
 	for strings.HasPrefix(s, "<|") {
@@ -80,7 +81,7 @@ func unwrap(s string) string {
 	return s
 }
 
-// parser reads nearly-JSON and writes JSON.
+// parser reads malformed JSON and writes JSON.
 type parser struct {
 	s         string
 	i         int
@@ -108,7 +109,7 @@ func (p *parser) document() bool {
 	return p.rest()
 }
 
-// barePairs says whether the text begins with a key and a colon.
+// barePairs reports whether the text begins with a key and a colon.
 func (p *parser) barePairs() bool {
 	t := &parser{s: p.s, i: p.i}
 	if !t.key() {
@@ -118,7 +119,8 @@ func (p *parser) barePairs() bool {
 	return t.i < len(t.s) && t.s[t.i] == ':' && !strings.HasPrefix(t.s[t.i:], "://")
 }
 
-// rest says whether what follows the document is harmless: superfluous closers, or the same again.
+// rest reports whether what follows the document is harmless: superfluous closing brackets, or the
+// same document again.
 func (p *parser) rest() bool {
 	tail := strings.TrimSpace(p.s[p.i:])
 	tail = strings.TrimSpace(strings.TrimLeft(tail, "}];,` \t\r\n"))
@@ -186,7 +188,7 @@ func (p *parser) value() bool {
 	return p.bare()
 }
 
-// members reads an object's members and its closer; top: there are no braces.
+// members parses an object's members and the closing brace. top means that there are no braces.
 func (p *parser) members(top bool) bool {
 	p.out = append(p.out, '{')
 	for n := 0; ; n++ {
@@ -200,7 +202,7 @@ func (p *parser) members(top bool) bool {
 			p.i++
 			p.out = append(p.out, '}')
 			return !top || p.rest()
-		case c == ']': // a closer of something around
+		case c == ']': // a closing bracket of an enclosing value
 			p.out = append(p.out, '}')
 			return !top
 		}
@@ -247,7 +249,7 @@ func (p *parser) member() bool {
 	return p.value()
 }
 
-// key reads a key, quoted or not.
+// key parses a key, quoted or not.
 func (p *parser) key() bool {
 	if open := p.quote(); open != "" {
 		return p.str(open, true)
@@ -290,10 +292,10 @@ func (p *parser) elements() bool {
 	}
 }
 
-// closers maps an opening quote to its closing one.
+// closers maps an opening quote to its closing quote.
 var closers = map[string]string{`"`: `"`, "'": "'", "`": "`", "“": "”", "‘": "’", "”": "”"}
 
-// quote returns the quote that stands here, or "".
+// quote returns the quote at the current position, or "".
 func (p *parser) quote() string {
 	switch p.peek() {
 	case '"', '\'', '`':
@@ -306,7 +308,7 @@ func (p *parser) quote() string {
 	return ""
 }
 
-// str reads a string.
+// str parses a string.
 func (p *parser) str(open string, key bool) bool {
 	closing := closers[open]
 	p.i += len(open)
@@ -334,8 +336,8 @@ func (p *parser) str(open string, key bool) bool {
 	return true
 }
 
-// closes says whether a quote before i ends its string: what follows must be able to.
-// A quote that ends none is part of the text.
+// closes reports whether a quote before i ends its string, which depends on what follows. A quote
+// that does not end the string is part of the text.
 func (p *parser) closes(i int, key bool) bool {
 	newline := false
 	for i < len(p.s) && (p.s[i] == ' ' || p.s[i] == '\t' || p.s[i] == '\n' || p.s[i] == '\r') {
@@ -351,12 +353,12 @@ func (p *parser) closes(i int, key bool) bool {
 	case ',', '}', ']':
 		return !key
 	case '"', '\'', '/':
-		return newline && !key // a comma was forgotten at the line's end, or a comment follows
+		return newline && !key // a missing comma at the end of the line, or a comment follows
 	}
 	return false
 }
 
-// escape reads an escape sequence; what is none stands for itself.
+// escape parses an escape sequence. An invalid one stands for itself.
 func (p *parser) escape() {
 	if p.i+1 >= len(p.s) {
 		p.i++
@@ -384,7 +386,7 @@ func (p *parser) escape() {
 		p.out = append(p.out, c)
 	case '\n':
 		p.out = append(p.out, `\n`...)
-	default: // such as \d of a regular expression
+	default: // for example \d in a regular expression
 		p.out = append(p.out, `\\`...)
 		p.i++
 		return
@@ -409,7 +411,7 @@ var words = map[string]string{
 	"Infinity": "null",
 }
 
-// bare reads what has no quotes: a number, a word, or a text without them.
+// bare parses a text without quotes: a number, a word, or other text.
 func (p *parser) bare() bool {
 	start := p.i
 	for p.i < len(p.s) && !strings.ContainsRune(",}]{[\n\"", rune(p.s[p.i])) {

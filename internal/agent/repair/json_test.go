@@ -63,7 +63,7 @@ func sameJSON(a, b string) bool {
 		reflect.DeepEqual(x, y)
 }
 
-// worst are texts on which a careless scanner takes quadratic time.
+// worst returns texts for which a careless scanner takes quadratic time.
 func worst(size int) map[string]string {
 	rep := func(s string) string { return strings.Repeat(s, size/len(s)) }
 	return map[string]string{
@@ -96,8 +96,8 @@ func worst(size int) map[string]string {
 	}
 }
 
-// TestLinear holds the time for 1 MB (a tenth of it in the inner loop) to what linear work takes even on a machine under
-// load.
+// TestLinear checks that 1 MB (a tenth of it in the inner loop) takes no longer than linear work
+// takes even on a busy machine.
 func TestLinear(t *testing.T) {
 	for name, run := range map[string]func(string){
 		"ParseCalls": func(s string) { repair.ParseCalls(s, []string{"read", "write"}) },
@@ -122,7 +122,8 @@ func BenchmarkJSON1MB(b *testing.B) {
 	var s strings.Builder
 	s.WriteString("{'items': [")
 	for s.Len() < 1<<20 {
-		s.WriteString(`{'path': 'src/main.go', line: 12, "text": "it's a \"quoted\" line\n", ok: True,}, `)
+		s.WriteString(`{'path': 'src/main.go', line: 12, "text": "it's a \"quoted\" line\n", ` +
+			`ok: True,}, `)
 	}
 	s.WriteString("]")
 	b.SetBytes(int64(s.Len()))

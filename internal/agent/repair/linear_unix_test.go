@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// processorTime is what this process has used of the processors: the time that others take does not
+// processorTime returns the processor time used by this process, so that other processes do not
 // count.
 func processorTime(t *testing.T) time.Duration {
 	var u syscall.Rusage
@@ -22,9 +22,9 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TestMegabyte holds 1 MB of each hostile text to some milliseconds of processor time. Issue 4 asks
-// for 50; the bound here leaves room for slow machines; under the race detector times mean nothing.
-// The best of up to three runs counts.
+// TestMegabyte allows some milliseconds of processor time for 1 MB of each hostile text. Issue 4
+// asks for 50; this limit leaves room for slow machines. Under the race detector times mean
+// nothing. The best of up to three runs counts.
 func TestMegabyte(t *testing.T) {
 	const wanted, bound = 50 * time.Millisecond, 500 * time.Millisecond
 	parts := map[string]func(string){

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// loose finds the calls that have no form of their own: JSON in code blocks, bare JSON,
-// `name: X` with its arguments below, and `toolname {…}`.
+// loose finds calls without an explicit form: JSON in code blocks, bare JSON, `name: X` followed by
+// arguments, and `toolname {…}`.
 func (s *scanner) loose() {
 	for i := range s.fences {
 		if s.full() {
@@ -25,7 +25,7 @@ func (s *scanner) loose() {
 	s.lines()
 }
 
-// bare finds JSON outside code blocks that begins a line, or a word in it.
+// bare finds JSON outside code blocks at the beginning of a line or after a word.
 func (s *scanner) bare() {
 	for at := 0; at < len(s.text) && !s.full(); {
 		i := strings.IndexAny(s.text[at:], "{[")
@@ -50,7 +50,7 @@ func (s *scanner) bare() {
 	}
 }
 
-// mayBegin says whether JSON that is a call may begin at i.
+// mayBegin reports whether JSON that is a call may begin at i.
 func (s *scanner) mayBegin(i int) bool {
 	if i > 0 && strings.IndexByte(" \t\n:}]>", s.text[i-1]) < 0 && !isWord(s.text[i-1]) {
 		return false
@@ -60,8 +60,8 @@ func (s *scanner) mayBegin(i int) bool {
 		isWord(rest[0]))
 }
 
-// jsonAt takes the JSON at text[start:end] for a call, or for the arguments of the tool that is
-// named before it.
+// jsonAt tries the JSON at text[start:end] as a call, or as the arguments of a tool named before
+// it.
 func (s *scanner) jsonAt(start, end int) {
 	raw := s.text[start:end]
 	if namesCall(raw) {
@@ -84,13 +84,13 @@ func (s *scanner) jsonAt(start, end int) {
 	s.add(low, end, true, []parsed{withArgs(name, raw)})
 }
 
-// The bounds of a call written as lines.
+// Limits of a call written as lines.
 const (
 	maxArgsDistance = 10  // lines from the name to the arguments
 	maxNameLine     = 200 // bytes
 )
 
-// lines finds `name: X` lines with an arguments line below.
+// lines finds `name: X` lines followed by an arguments line.
 func (s *scanner) lines() {
 	for at := 0; at < len(s.text) && !s.full(); {
 		end := lineEnd(s.text, at)
@@ -108,7 +108,7 @@ func lineEnd(text string, i int) int {
 	return len(text)
 }
 
-// lineName returns the tool that a line such as `**tool:** read` names, or "".
+// lineName returns the tool named by a line such as `**tool:** read`, or "".
 func lineName(line string) string {
 	key, value, ok := strings.Cut(line, ":")
 	if !ok {
@@ -124,7 +124,8 @@ func lineName(line string) string {
 	return value
 }
 
-// lineKey says whether a line that begins with the word and a colon names a tool.
+// lineKey reports whether a word followed by a colon at the beginning of a line announces a tool's
+// name.
 func lineKey(word string) bool {
 	switch word {
 	case "name", "tool", "function", "tool_name", "function_name":
@@ -133,7 +134,7 @@ func lineKey(word string) bool {
 	return false
 }
 
-// line takes a line that names a tool, if arguments stand below it.
+// line processes a line that names a tool, if arguments follow below.
 func (s *scanner) line(at, end int) {
 	name := lineName(s.text[at:end])
 	if name == "" {
@@ -148,7 +149,7 @@ func (s *scanner) line(at, end int) {
 	}
 }
 
-// argsBelow finds the arguments within the lines after i.
+// argsBelow finds the arguments in the lines after i.
 func (s *scanner) argsBelow(i int) (start, end int, ok bool) {
 	for range maxArgsDistance {
 		nl := strings.IndexByte(s.text[i:], '\n')
@@ -164,7 +165,7 @@ func (s *scanner) argsBelow(i int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// argsKey returns the length of a line's beginning such as `**arguments:** `, 0 where it is another line.
+// argsKey returns the length of a prefix such as `**arguments:** `, or 0 if the line has none.
 func argsKey(line string) int {
 	colon := strings.IndexByte(line, ':')
 	if colon < 0 {
@@ -177,7 +178,7 @@ func argsKey(line string) int {
 	return 0
 }
 
-// argsValue is the object, or the quoted object, at i or on the next line.
+// argsValue returns the object, or the quoted object, at i or on the next line.
 func (s *scanner) argsValue(i int) (start, end int, ok bool) {
 	start = len(s.text) - len(strings.TrimLeft(s.text[i:], " \t\r\n`"))
 	if start >= len(s.text) {
@@ -193,9 +194,9 @@ func (s *scanner) argsValue(i int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// matching returns the length of the bracketed text at the start of s, 0 where it is not
-// closed. It takes what it looks at from the budget, so that a text of openings alone does
-// not take quadratic time.
+// matching returns the length of the bracketed text at the start of s, or 0 if it is not closed. It
+// deducts what it scans from budget, so that a text consisting of opening brackets does not take
+// quadratic time.
 func matching(s string, budget *int) int {
 	depth, quote := 0, byte(0)
 	for i := 0; i < len(s) && *budget > 0; i++ {
@@ -220,20 +221,20 @@ func matching(s string, budget *int) int {
 	return 0
 }
 
-// namesCall says whether a JSON text has a word without which it is no call.
+// namesCall reports whether a JSON text contains a word that every call contains.
 func namesCall(text string) bool {
 	return strings.Contains(text, "name") || strings.Contains(text, "function") ||
 		strings.Contains(text, "tool")
 }
 
-// callsIn reads the calls of a JSON text in any of the usual shapes. In an explicit form
-// (tagged) arguments may be missing.
+// callsIn parses the calls in a JSON text, in any of the usual shapes. In an explicit form (tagged)
+// arguments may be missing.
 func callsIn(text string, tagged bool) []parsed {
 	if !namesCall(text) {
 		return nil
 	}
 	f := fix(text)
-	if !f.ok && tagged { // several documents, one a line
+	if !f.ok && tagged { // several documents, one per line
 		return eachDocument(text)
 	}
 	if !f.ok || f.cutString && !tagged {
@@ -250,7 +251,7 @@ func callsIn(text string, tagged bool) []parsed {
 	return calls
 }
 
-// eachDocument reads several JSON documents behind one another.
+// eachDocument parses several consecutive JSON documents.
 func eachDocument(text string) []parsed {
 	var list []parsed
 	budget := scanBudget(text)
@@ -272,10 +273,10 @@ func eachDocument(text string) []parsed {
 	return list
 }
 
-// maxShapeDepth bounds how deep calls may be wrapped.
+// maxShapeDepth bounds how deeply calls may be nested.
 const maxShapeDepth = 4
 
-// shaped reads a call or a list of calls.
+// shaped parses a call or a list of calls.
 func shaped(v json.RawMessage, tagged bool, depth int) []parsed {
 	if depth > maxShapeDepth {
 		return nil
@@ -303,7 +304,7 @@ func shaped(v json.RawMessage, tagged bool, depth int) []parsed {
 	return one(o, tagged)
 }
 
-// one reads a single call.
+// one parses a single call.
 func one(o map[string]json.RawMessage, tagged bool) []parsed {
 	var name string
 	for _, key := range []string{"name", "function", "tool", "tool_name", "function_name"} {
@@ -328,7 +329,7 @@ func one(o map[string]json.RawMessage, tagged bool) []parsed {
 	return []parsed{{name: name, args: json.RawMessage("{}")}}
 }
 
-// withArgs makes a call of a name and the text of its arguments.
+// withArgs returns a call with a name and the text of its arguments.
 func withArgs(name, raw string) parsed {
 	f := fixArgs(raw)
 	if f.ok && !f.cutString {

@@ -10,20 +10,20 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// Report says what Normalize did.
+// Report describes what Normalize did.
 type Report struct {
-	Repaired int // calls whose arguments, name or id were mended
-	Dropped  int // copies of another call: the same id, name and arguments
-	Stripped int // calls that the end of the output cut off
-	FromText int // calls that were found in the text
+	Repaired int // calls whose arguments, name or ID were repaired
+	Dropped  int // copies of another call: the same ID, name and arguments
+	Stripped int // calls that were cut off at the end of the output
+	FromText int // calls found in the text
 }
 
-// Normalize mends an assistant message's tool calls: ids are unique and of the form that
-// every provider takes, names are those of known tools where only case, prefix or stray
-// tokens differ, arguments are JSON objects. Arguments beyond repair stay as Raw with a
-// Problem, so that the call's result can tell the model. Calls that the output limit cut
-// off are removed. Where the parser is on and there is no structured call, calls are looked
-// for in the text. msg itself is not changed; it is returned as it is if nothing had to be.
+// Normalize repairs the tool calls of an assistant message. IDs become unique and get a form that
+// every provider accepts. Names become those of known tools if only case, prefix or stray tokens
+// differ. Arguments become JSON objects; arguments beyond repair are kept in Raw with a Problem, so
+// that the call's result can tell the model. Calls that were cut off by the output limit are
+// removed. If the parser is on and there is no structured call, calls are searched in the text.
+// Normalize does not change msg; it returns msg itself if no change is necessary.
 func Normalize(msg *message.Message, known []string, o Options) (*message.Message, Report) {
 	n := &normalizer{o: o, known: known, seen: map[string]string{}}
 	out := msg.Clone()
@@ -45,7 +45,7 @@ func Normalize(msg *message.Message, known []string, o Options) (*message.Messag
 type normalizer struct {
 	o       Options
 	known   []string
-	seen    map[string]string // id to name and arguments
+	seen    map[string]string // ID to name and arguments
 	report  Report
 	changed bool
 }
@@ -60,7 +60,7 @@ func (n *normalizer) strip(m *message.Message) {
 	}
 }
 
-// parse moves the calls in the text blocks behind them as structured calls.
+// parse replaces calls in the text blocks with structured calls that follow the blocks.
 func (n *normalizer) parse(m *message.Message) {
 	var content []message.Block
 	for _, b := range m.Content {
@@ -116,12 +116,13 @@ func lastCall(m *message.Message) *message.ToolCall {
 	return calls[len(calls)-1]
 }
 
-// keep mends a call and says whether it stays; cutOff: it is the last one of an answer that
-// the output limit ended.
+// keep repairs a call and reports whether it is kept. cutOff means that it is the last call of a
+// reply that ended at the output limit.
 func (n *normalizer) keep(c *message.ToolCall, cutOff bool) bool {
 	was := *c
 	c.Name = n.name(c.Name)
-	if cutOff && (c.Raw != "" || c.Name == "" || len(c.Args) <= 2) { // whole arguments can only be told from none
+	if cutOff && (c.Raw != "" || c.Name == "" ||
+		len(c.Args) <= 2) { // complete arguments cannot be distinguished from none
 		n.report.Stripped++
 		return false
 	}
@@ -140,7 +141,7 @@ func (n *normalizer) keep(c *message.ToolCall, cutOff bool) bool {
 	return true
 }
 
-// mendArgs makes an object of what the model sent, or says what is wrong with it.
+// mendArgs converts what the model sent to an object, or records what is wrong with it.
 func mendArgs(c *message.ToolCall) {
 	raw := c.Raw
 	if raw == "" {
@@ -159,7 +160,7 @@ func mendArgs(c *message.ToolCall) {
 	c.Args, c.Raw = json.RawMessage("{}"), raw
 }
 
-// syntaxProblem says where the JSON is wrong, in the parser's words.
+// syntaxProblem returns the parser's message about where the JSON is wrong.
 func syntaxProblem(raw string) string {
 	var o map[string]json.RawMessage
 	err := json.Unmarshal([]byte(raw), &o)
@@ -179,7 +180,7 @@ var (
 	usableID     = lazyregexp.New(`^[a-zA-Z0-9_-]{1,64}$`)
 )
 
-// name cleans a name of the tokens and prefixes that some models add to it.
+// name removes the tokens and prefixes that some models add to a name.
 func (n *normalizer) name(name string) string {
 	clean := strings.Trim(specialToken().ReplaceAllString(name, ""), " \t\r\n\"'`")
 	if found := knownName(clean, n.known); found != "" {
@@ -197,7 +198,7 @@ func (n *normalizer) name(name string) string {
 	return clean
 }
 
-// knownName returns the known name that name is but for its case, or "".
+// knownName returns the known name that equals name except for case, or "".
 func knownName(name string, known []string) string {
 	if slices.Contains(known, name) {
 		return name
@@ -210,7 +211,7 @@ func knownName(name string, known []string) string {
 	return ""
 }
 
-// id gives the call a usable id that nothing else has; false: the call is a copy.
+// id gives the call a valid unique ID. It returns false if the call is a copy.
 func (n *normalizer) id(c *message.ToolCall) bool {
 	what := c.Name + "\x00" + string(c.Args) + "\x00" + c.Raw
 	if before, ok := n.seen[c.ID]; ok && c.ID != "" && before == what {
@@ -224,7 +225,7 @@ func (n *normalizer) id(c *message.ToolCall) bool {
 	return true
 }
 
-// idTries bounds the search for a free id when NewID keeps giving taken ones.
+// idTries limits the search for a free ID if NewID keeps returning used ones.
 const idTries = 100
 
 func (n *normalizer) freshID() string {
@@ -246,7 +247,8 @@ func (n *normalizer) newID() string {
 	return randomID()
 }
 
-// randomID is nine letters and digits: the one form that every provider takes (Mistral takes no other).
+// randomID returns nine letters and digits, the only form that every provider accepts (Mistral
+// accepts no other).
 func randomID() string {
 	const set = "abcdefghijklmnopqrstuvwxyz0123456789"
 	b := make([]byte, 9)

@@ -104,7 +104,7 @@ func TestNormalizerLeavesTheOriginal(t *testing.T) {
 	}
 }
 
-// TestLengthCutOffStripsTheUnfinishedCall covers issue 4.3: unfinished calls are stripped.
+// TestLengthCutOffStripsTheUnfinishedCall covers issue 4.3: unfinished calls are removed.
 func TestLengthCutOffStripsTheUnfinishedCall(t *testing.T) {
 	m := assistant(message.StopLength,
 		message.ToolCall{ID: "a", Name: "read", Args: json.RawMessage(`{"x":1}`)},

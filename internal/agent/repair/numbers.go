@@ -1,12 +1,12 @@
 package repair
 
-// Number is one of the thresholds and bounds of this package.
+// Number is a threshold or limit of this package.
 type Number struct {
 	What  string
 	Value float64
 }
 
-// Numbers lists them for docs/contribute/engine.md.
+// Numbers lists the thresholds and limits for docs/contribute/engine.md.
 func Numbers() []Number {
 	return []Number{
 		{"words below which an answer after tools may be a planning note", tentativeWords},

@@ -8,12 +8,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// ParseCalls finds tool calls that a model wrote as text, in the forms that models were
-// trained on (see tagForms and loose.go), and returns them with the text without them. Only
-// calls of known tools count; without a list every name does that stands in an explicit
-// form. Examples are not calls: what stands in inline code, in a quotation, in a code block
-// of another language, after words such as "for example", and bare JSON that prose follows.
-// The prose keeps its white space. Time is linear in the text.
+// ParseCalls finds tool calls that a model wrote as text, in the forms that models were trained on
+// (see tagForms and loose.go). It returns them and the text without them. Only calls of known tools
+// count; if known is empty, every name in an explicit form counts. Examples are not calls: inline
+// code, quotations, code blocks in another language, text after words such as "for example", and
+// bare JSON followed by prose. The prose keeps its white space. The time is linear in the length of
+// the text.
 func ParseCalls(text string, known []string) ([]*message.ToolCall, string) {
 	return parseCalls(text, known, randomID)
 }
@@ -46,7 +46,7 @@ func parseCalls(text string, known []string, newID func() string) ([]*message.To
 	return calls, cut(text, found)
 }
 
-// markers are what a text with calls must have, one at least.
+// markers lists strings of which a text with calls contains at least one.
 var markers = []string{"{", "<function", "<tool", "<invoke", "[TOOL_CALLS]", "<|python_tag|>",
 	"<|tool_call", "<｜tool", "name:", "tool:", "function:"}
 
@@ -59,16 +59,16 @@ func mayHoldCalls(text string) bool {
 	return false
 }
 
-// budgetFactor bounds the work of matching brackets to a multiple of the text.
+// budgetFactor limits the work of matching brackets to a multiple of the text's length.
 const budgetFactor = 4
 
 func scanBudget(text string) int { return budgetFactor*len(text) + 1<<12 }
 
-// found is a stretch of the text that holds calls.
+// found is a part of the text that contains calls.
 type found struct {
 	start, end int
 	calls      []parsed
-	// weak: nothing but its shape says that it is a call; it counts only at the text's end.
+	// weak: only its shape suggests a call, so it counts only at the end of the text
 	weak bool
 }
 
@@ -79,24 +79,24 @@ type parsed struct {
 	problem string
 }
 
-// scanner looks for calls in one text.
+// scanner searches one text for calls.
 type scanner struct {
 	text   string
 	known  []string
 	fences []fence
 	found  []found
 	budget int
-	tries  int            // left, see try
-	seen   map[string]int // the next place of a tag, see next
+	tries  int            // remaining tries, see try
+	seen   map[string]int // the next position of a tag, see next
 }
 
-// fence is a code block: text[start:end] with its fences, text[bodyStart:bodyEnd] without.
+// fence is a code block: text[start:end] with its fences, text[bodyStart:bodyEnd] without them.
 type fence struct {
 	start, bodyStart, bodyEnd, end int
 	label                          string
 }
 
-// findFences finds the code blocks. One that is not closed ends with the text.
+// findFences finds the code blocks. An unclosed block ends at the end of the text.
 func findFences(text string) []fence {
 	var list []fence
 	for at := 0; ; {
@@ -120,7 +120,7 @@ func findFences(text string) []fence {
 	}
 }
 
-// nextFence finds the next ``` at a line's beginning (indented or not).
+// nextFence finds the next ``` at the beginning of a line, indented or not.
 func nextFence(text string, from int) int {
 	for from < len(text) {
 		i := strings.Index(text[from:], "```")
@@ -136,7 +136,7 @@ func nextFence(text string, from int) int {
 	return -1
 }
 
-// maxLineBack bounds how far a line's beginning is looked for.
+// maxLineBack limits how far back the beginning of a line is searched.
 const maxLineBack = 512
 
 func lineStart(text string, i int) int {
@@ -158,11 +158,11 @@ func (s *scanner) inFence(i int) *fence {
 	return nil
 }
 
-// callLabels are the labels of code blocks in which calls may stand.
+// callLabels are the labels of code blocks that may contain calls.
 var callLabels = []string{"", "json", "tool_call", "tool_calls", "tool_code", "tool", "xml",
 	"function_call", "jsonc", "json5"}
 
-// isExample says whether what stands at text[start:end] is shown and not meant.
+// isExample reports whether text[start:end] is shown as an example and not meant as a call.
 func (s *scanner) isExample(start, end int) bool {
 	before := s.text[lineStart(s.text, start):start]
 	if strings.Count(before, "`")%2 == 1 && !strings.Contains(before, "```") {
@@ -181,7 +181,7 @@ func (s *scanner) isExample(start, end int) bool {
 	return speaksOfExample(s.introduction(start))
 }
 
-// introduction is the line before text[start], or the line's own beginning.
+// introduction returns the line before text[start], or the beginning of its own line.
 func (s *scanner) introduction(start int) string {
 	low := lineStart(s.text, start)
 	if strings.TrimSpace(s.text[low:start]) != "" {
@@ -206,19 +206,19 @@ func speaksOfExample(line string) bool {
 	return false
 }
 
-// maxFound bounds the calls of one answer: no model means more.
+// maxFound limits the calls in one reply. No model means more.
 const maxFound = 256
 
-// maxTries bounds how many pieces of one answer are read as calls, in each of the ways: what
-// costs most is then spent on few of the many openings of a text that means no calls.
+// maxTries limits how many pieces of one reply are tried as calls, for each of the forms, so that
+// the most expensive work is not repeated for the many opening brackets of a text without calls.
 const maxTries = 2048
 
 func (s *scanner) full() bool { return len(s.found) >= maxFound || s.tries <= 0 }
 
-// try counts the reading of one piece.
+// try counts one attempt to parse a piece.
 func (s *scanner) try() { s.tries-- }
 
-// add keeps a stretch with calls of known tools.
+// add records a part of the text with calls of known tools.
 func (s *scanner) add(start, end int, weak bool, calls []parsed) {
 	var kept []parsed
 	for _, c := range calls {
@@ -239,7 +239,7 @@ func (s *scanner) add(start, end int, weak bool, calls []parsed) {
 	s.found = append(s.found, found{start, end, kept, weak})
 }
 
-// tool returns the real name of a tool, or "" where it is none.
+// tool returns the real name of a tool, or "" if there is no such tool.
 func (s *scanner) tool(name string, weak bool) string {
 	n := normalizer{known: s.known}
 	name = n.name(name)
@@ -254,8 +254,8 @@ func (s *scanner) tool(name string, weak bool) string {
 	return name
 }
 
-// accepted returns the stretches that count, in order and without overlap. A weak one
-// counts only if nothing but calls and white space follows.
+// accepted returns the valid parts, in order and without overlap. A weak part is valid only if
+// nothing but calls and white space follows.
 func (s *scanner) accepted() []found {
 	slices.SortStableFunc(s.found, func(a, b found) int {
 		if a.start != b.start {
@@ -266,7 +266,8 @@ func (s *scanner) accepted() []found {
 	var list []found
 	for _, f := range s.found {
 		if n := len(list); n > 0 && f.start < list[n-1].end {
-			if f.end <= list[n-1].end && f.start == list[n-1].start && f.weak { // several calls of one code block
+			if f.end <= list[n-1].end && f.start == list[n-1].start &&
+				f.weak { // several calls in one code block
 				list[n-1].calls = append(list[n-1].calls, f.calls...)
 			}
 			continue
@@ -284,7 +285,7 @@ func (s *scanner) accepted() []found {
 	return list
 }
 
-// isFiller says whether a text says nothing: white space, closing tags and special tokens.
+// isFiller reports whether a text has no content: white space, closing tags and special tokens.
 func isFiller(text string) bool {
 	text = strings.TrimSpace(text)
 	for len(text) > 0 {
@@ -300,7 +301,7 @@ func isFiller(text string) bool {
 	return true
 }
 
-// cut removes the stretches. Where one stood on lines of its own, one blank line remains at most.
+// cut removes the parts. A removed part that was on separate lines leaves at most one blank line.
 func cut(text string, list []found) string {
 	var b strings.Builder
 	at := 0
@@ -316,7 +317,7 @@ func cut(text string, list []found) string {
 	return strings.TrimRight(b.String(), " \t\r\n")
 }
 
-// join appends the next piece of prose behind a call that was cut out.
+// join appends the next piece of prose after a call that was cut out.
 func join(b *strings.Builder, piece string) {
 	if b.Len() == 0 {
 		b.WriteString(piece)

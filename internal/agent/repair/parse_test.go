@@ -10,7 +10,7 @@ import (
 
 var tools = []string{"read", "bash", "write_file"}
 
-// show writes what was found as "name{args} …|text".
+// show formats what was found as "name{args} …|text".
 func show(text string, known []string) string {
 	calls, cleaned := repair.ParseCalls(text, known)
 	var b strings.Builder
@@ -52,10 +52,12 @@ func TestFallbackParser(t *testing.T) {
 		{"5 quoted arguments", "tool: read\n\nargs: \"{\\\"path\\\": \\\"a\\\"}\"", readA},
 		{"6 bare", "Now: \n{\"name\":\"read\",\"arguments\":\"{\\\"path\\\":\\\"a\\\"}\"}", readA +
 			"Now:"},
-		{"6 tool_calls", `{"tool_calls":[{"type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}}]}`, readA},
+		{"6 tool_calls", `{"tool_calls":[{"type":"function","function":{"name":"read",` +
+			`"arguments":"{\"path\":\"a\"}"}}]}`, readA},
 		{"6 function_call", `{"function_call":{"name":"read","arguments":{"path":"a"}}}`, readA},
 		{"6 tool_use object", `{"tool_use":{"name":"read","input":{"path":"a"}}}`, readA},
-		{"6 list", `[{"name":"read","arguments":{"path":"a"}},{"name":"read","arguments":{"path":"b"}}]`, `read{"path":"a"} read{"path":"b"} |`},
+		{"6 list", `[{"name":"read","arguments":{"path":"a"}},{"name":"read","arguments":{` +
+			`"path":"b"}}]`, `read{"path":"a"} read{"path":"b"} |`},
 		{"7 toolname {json}", "read {path: \"a\"}", readA},
 		{"7 call:", "call: read {\"path\": \"a\",}", readA},
 		{"tool_call", "I will.\n\n<tool_call>\n{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}}\n</tool_call>", readA + "I will."},
@@ -72,10 +74,12 @@ func TestFallbackParser(t *testing.T) {
 		{"python call", `<|python_tag|>read.call(path="a")`, readA},
 		{"Kimi", `<|tool_calls_section_begin|><|tool_call_begin|>functions.read:0<|tool_call_argument_begin|>{"path":"a"}<|tool_call_end|><|tool_calls_section_end|>`, readA},
 		{"DeepSeek", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>read\n```json\n{\"path\":\"a\"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>", readA},
-		{"same call twice", `<tool>{"name":"read","input":{"path":"a"}}</tool><tool>{"name":"read","input":{ "path":"a"}}</tool>`, readA},
+		{"same call twice", `<tool>{"name":"read","input":{"path":"a"}}</tool><tool>{` +
+			`"name":"read","input":{ "path":"a"}}</tool>`, readA},
 		{"numbers kept", `<tool>{"name":"read","input":{"n":12345678901234567890}}</tool>`,
 			`read{"n":12345678901234567890} |`},
-		{"cut off within a string", `<tool_call>{"name":"bash","arguments":{"command":"rm -rf /tmp/x`, `bash{}! |`},
+		{"cut off within a string", `<tool_call>{"name":"bash","arguments":{"command":"rm -rf ` +
+			`/tmp/x`, `bash{}! |`},
 
 		{"unknown tool", `<tool_call>{"name":"fly","arguments":{}}</tool_call>`,
 			`|<tool_call>{"name":"fly","arguments":{}}</tool_call>`},

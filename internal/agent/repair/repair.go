@@ -1,30 +1,30 @@
-// Package repair mends what models send: tool calls with broken ids, names and arguments
-// (Normalize), calls written as text (ParseCalls), JSON that nearly is JSON (JSON), answers
-// that are none (Validate), terminal escapes (StripANSI). It decides nothing: each part
-// returns what it found, and the engine acts on it. Every part takes linear time and has
-// its switch in Options. Start at Normalize and Validate.
+// Package repair repairs what models send: tool calls with invalid IDs, names and arguments
+// (Normalize), calls written as text (ParseCalls), malformed JSON (JSON), unusable replies
+// (Validate), and terminal escape sequences (StripANSI). It makes no decisions: each function
+// returns what it found, and the engine acts on it. All functions take linear time and can be
+// switched off in Options. Start at Normalize and Validate.
 package repair
 
 import "strings"
 
-// Options switches the parts. The zero value switches all off; see Default.
+// Options switches the repairs on or off. The zero value switches all off; see Default.
 type Options struct {
 	Normalizer bool
-	// FallbackParser looks for calls in the text of messages that have no structured call.
-	// It is meant for models without tool support and where the user turned it on.
+	// FallbackParser searches for calls in the text of messages without structured calls. It is
+	// meant for models without tool support and for users who turn it on.
 	FallbackParser bool
-	StripANSI      bool // remove terminal escapes from the text of answers
+	StripANSI      bool // remove terminal escape sequences from the text of replies
 
-	// The response validator's checks.
+	// The checks of the response validator.
 	Blank, Truncated, Tentative, Repetitive, ReasoningOnly bool
 
-	// NewID makes the id of a call that has none, or one that is taken; nil: random.
+	// NewID returns an ID for a call whose ID is missing or already used; nil: random.
 	NewID func() string
-	// Taken says whether a call id is used earlier in the session; nil: none is.
+	// Taken reports whether a call ID was used earlier in the session; nil: none was.
 	Taken func(id string) bool
 }
 
-// Default is what holds when nothing is set.
+// Default returns the options that apply if nothing is configured.
 func Default() Options {
 	return Options{Normalizer: true, Blank: true, Truncated: true, StripANSI: true}
 }
@@ -38,7 +38,7 @@ const (
 	CheckReasoningOnly = "reasoningOnly"
 )
 
-// WithChecks returns o with exactly the named checks on; an unknown name is ignored.
+// WithChecks returns o with exactly the named checks enabled. Unknown names are ignored.
 func (o Options) WithChecks(names []string) Options {
 	has := func(want string) bool {
 		for _, n := range names {

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Shown says what of a text can be shown while it streams, so that what is shown is the
-// beginning of what Normalize will leave of the text: no escape sequence, and, where calls
-// are looked for in the text, nothing from where one may begin. Make one per block of text.
+// Shown determines what can be shown of a text while it streams, so that what is shown is the
+// beginning of what Normalize leaves of the text: no escape sequences and, if calls are searched in
+// the text, nothing from where one may begin. Use one Shown per block of text.
 type Shown struct {
 	ansi  *ANSIStream
 	lines *callGate
 }
 
-// NewShown returns a Shown for o, known being the names of the tools.
+// NewShown returns a Shown for the options. known are the names of the tools.
 func NewShown(o Options, known []string) *Shown {
 	s := &Shown{}
 	if o.StripANSI {
@@ -25,7 +25,7 @@ func NewShown(o Options, known []string) *Shown {
 	return s
 }
 
-// Add takes a piece and returns what can be shown now.
+// Add adds a piece and returns what can be shown now.
 func (s *Shown) Add(piece string) string {
 	if s.ansi != nil {
 		piece = s.ansi.Add(piece)
@@ -36,7 +36,7 @@ func (s *Shown) Add(piece string) string {
 	return piece
 }
 
-// End returns what is left to be shown of the block, its calls taken out.
+// End returns the rest of the block that can be shown, without its calls.
 func (s *Shown) End() string {
 	rest := ""
 	if s.ansi != nil {
@@ -48,15 +48,15 @@ func (s *Shown) End() string {
 	return rest
 }
 
-// callGate lets lines through until one may belong to a call. A line that is not whole goes
-// as far as it can be no call's beginning.
+// callGate releases lines until one may belong to a call. It releases the beginning of an
+// incomplete line as far as that cannot be the beginning of a call.
 type callGate struct {
 	known []string
-	shown strings.Builder // what was let through
-	held  string          // what was not
-	fence bool            // within a code block that holds no calls
-	shut  bool            // a call may have begun: all the rest waits for the end
-	mid   bool            // the line that held begins with was let through in part
+	shown strings.Builder // released
+	held  string          // not released yet
+	fence bool            // in a code block that contains no calls
+	shut  bool            // a call may have begun: the rest waits for the end
+	mid   bool            // the beginning of the line in held has been released
 }
 
 func (g *callGate) add(piece string) string {
@@ -82,18 +82,18 @@ func (g *callGate) add(piece string) string {
 	return g.pass(free)
 }
 
-// pass lets the first n bytes of what is held through, but for the white space at their end,
-// which goes with a call that follows it.
+// pass releases the first n bytes of held except for white space at their end, which is removed if
+// a call follows it.
 func (g *callGate) pass(n int) string {
 	n = len(strings.TrimRight(g.held[:n], " \t\r\n"))
 	out := g.held[:n]
 	g.held = g.held[n:]
 	g.shown.WriteString(out)
-	g.mid = g.mid || out != "" // its line's end is still held
+	g.mid = g.mid || out != "" // the end of its line is still held
 	return out
 }
 
-// line says whether a whole line, or the rest of one, is free of calls.
+// line reports whether a complete line, or the rest of one, contains no call.
 func (g *callGate) line(line string) bool {
 	text := strings.TrimLeft(line, " \t")
 	if !g.mid && strings.HasPrefix(text, "```") {
@@ -107,10 +107,10 @@ func (g *callGate) line(line string) bool {
 	return g.fence || !strings.ContainsAny(line, callBytes) && !mayHoldCalls(line)
 }
 
-// callBytes begin a call that stands in a line, or an escape from prose.
+// callBytes begin a call in the middle of a line, or an escape from prose.
 const callBytes = "{[<`"
 
-// partial returns how much of an unfinished line can be no call's.
+// partial returns how much of an incomplete line cannot belong to a call.
 func (g *callGate) partial(line string) int {
 	word := strings.TrimLeft(line, " \t-*\n\r")
 	if !g.mid { // its first word decides: a tool, a key such as "name:", a fence
@@ -132,7 +132,7 @@ func (g *callGate) partial(line string) int {
 	return max(strings.LastIndexAny(line, " \t"), 0)
 }
 
-// end returns what follows once the text is whole: what is held, without its calls.
+// end returns what follows once the text is complete: the held text without its calls.
 func (g *callGate) end() string {
 	shown := g.shown.String()
 	_, text := ParseCalls(shown+g.held, g.known)

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
 )
 
-// pieces cuts a text at random rune borders.
+// pieces cuts a text at random rune boundaries.
 func pieces(s string, rnd *rand.Rand) (out []string) {
 	for len(s) > 0 {
 		n := 1 + rnd.IntN(min(len(s), 1+rnd.IntN(40)))
@@ -22,7 +22,7 @@ func pieces(s string, rnd *rand.Rand) (out []string) {
 	return out
 }
 
-// normalized is the text that stays of a reply.
+// normalized returns the text that remains of a reply.
 func normalized(text string, o repair.Options) string {
 	m := message.NewText(message.RoleAssistant, text)
 	m.Stop = message.StopEnd
@@ -30,7 +30,7 @@ func normalized(text string, o repair.Options) string {
 	return out.TextContent()
 }
 
-// checkShown holds what is shown while a text streams against what stays of it.
+// checkShown compares what is shown while a text streams with what remains of it.
 func checkShown(t *testing.T, text string, o repair.Options, rnd *rand.Rand) (early int) {
 	t.Helper()
 	want := normalized(text, o)
@@ -66,7 +66,7 @@ var shownTexts = []string{
 	"tool : read", "Tool: read\nInput: {}",
 }
 
-// What is shown of a reply while it streams is what stays of it, to the byte.
+// What is shown of a reply while it streams is identical to what remains of it.
 func TestShown(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	parse := repair.Default()
@@ -97,7 +97,8 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// A sequence that is cut anywhere, or never ends, is stripped in pieces as it is in one.
+// A sequence that is cut anywhere, or never ends, is stripped in pieces in the same way as in one
+// piece.
 func FuzzANSIStream(f *testing.F) {
 	f.Add("a\x1b[1;31mb\x1b]0;t\x1b\\c\u009b1md\x1bP", uint64(1))
 	f.Add("\x1b["+strings.Repeat("1", 300)+"m\x1b]"+strings.Repeat("x", 4096)+"\x1b\\", uint64(2))

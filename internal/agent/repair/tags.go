@@ -7,15 +7,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// tagForm is one explicit form: an opening, how it ends, and how what is between is read.
+// tagForm is one explicit form: its opening, its end, and how the text in between is parsed.
 type tagForm struct {
 	open  string
-	close []string // the first that comes ends it; none: the next opening or the end of the text
+	close []string // the first of these ends it; empty: the next opening or the end of the text
 	read  func(name, body string) []parsed
-	named bool // the opening goes on with a name up to ">"
+	named bool // the opening continues with a name up to ">"
 }
 
-// tagForms are the explicit forms, longest opening first where two begin alike.
+// tagForms are the explicit forms. If two begin alike, the one with the longer opening comes first.
 var tagForms = []tagForm{
 	{open: "<tool_call>", close: []string{"</tool_call>"}, read: readToolCall}, // Hermes, Qwen, GLM
 	{open: "<tool_use>", close: []string{"</tool_use>"}, read: readToolCall},   // Claude-like
@@ -33,12 +33,12 @@ var tagForms = []tagForm{
 	{open: "<｜tool▁call▁begin｜>", close: []string{"<｜tool▁call▁end｜>"}, read: readDeepSeek},
 }
 
-// wrappers stand around several calls and are cut out with them.
+// wrappers surround several calls and are removed with them.
 var wrappers = []string{"<tool_calls>", "</tool_calls>", "<function_calls>", "</function_calls>",
 	"<|tool_calls_section_begin|>", "<|tool_calls_section_end|>",
 	"<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"}
 
-// tags finds the explicit forms. The first opening wins; nothing is looked for within a call.
+// tags finds the explicit forms. The first opening wins. A call is not searched for other calls.
 func (s *scanner) tags() {
 	s.seen = map[string]int{}
 	at := 0
@@ -66,7 +66,7 @@ func formAt(text string) *tagForm {
 	return nil
 }
 
-// tag reads the form that opens at start and returns where to go on.
+// tag parses the form that opens at start and returns where to continue.
 func (s *scanner) tag(f *tagForm, start int) int {
 	bodyStart := start + len(f.open)
 	name := ""
@@ -84,7 +84,7 @@ func (s *scanner) tag(f *tagForm, start int) int {
 	if len(calls) == 0 {
 		return bodyStart
 	}
-	if len(f.close) == 0 || end == bodyEnd { // without a closer the prose behind the JSON is prose
+	if len(f.close) == 0 || end == bodyEnd { // without a closing tag, text after the JSON is prose
 		bodyEnd = bodyStart + usedBy(s.text[bodyStart:bodyEnd])
 		end = bodyEnd
 	}
@@ -93,10 +93,10 @@ func (s *scanner) tag(f *tagForm, start int) int {
 	return end
 }
 
-// maxName bounds a name within a tag.
+// maxName limits a name in a tag.
 const maxName = 256
 
-// closing finds where a form's body and the form itself end: at its closer, at the next
+// closing finds the end of a form's body and of the form itself: at its closing tag, at the next
 // opening of the same form, or at the end of the text.
 func (s *scanner) closing(f *tagForm, from int) (bodyEnd, end int) {
 	bodyEnd = s.next(f.open, from)
@@ -116,8 +116,9 @@ func (s *scanner) closing(f *tagForm, from int) (bodyEnd, end int) {
 	return bodyEnd, end
 }
 
-// next finds a word from a place on, the text's length where there is none. What was found
-// is remembered: a text of openings that share a far closer is not searched again for each.
+// next returns the next position of a word, or the length of the text if there is none. It
+// remembers the result, so that a text of openings with a common distant closing tag is not
+// searched again for each.
 func (s *scanner) next(word string, from int) int {
 	if at, ok := s.seen[word]; ok && at >= from {
 		return at
@@ -130,7 +131,7 @@ func (s *scanner) next(word string, from int) int {
 	return at
 }
 
-// widen takes wrappers and the closer of an outer tag that stand directly around.
+// widen includes wrappers and the closing tag of an outer tag directly around a part.
 func (s *scanner) widen(start, end int) (int, int) {
 	for again := true; again; {
 		again = false
@@ -151,7 +152,7 @@ func (s *scanner) widen(start, end int) (int, int) {
 	return start, end
 }
 
-// usedBy returns how much of a text its leading JSON takes, all of it where there is none.
+// usedBy returns the length of the leading JSON in a text, or of the whole text if there is none.
 func usedBy(body string) int {
 	i := strings.IndexAny(body, "{[(")
 	if i < 0 {
@@ -172,10 +173,10 @@ func usedBy(body string) int {
 
 var parameterTag = lazyregexp.New(`<(?:parameter|param|arg)(?:=|\s+name=)["']?([^>"']+)["']?\s*>`)
 
-// maxParameters bounds the parameters of one call.
+// maxParameters limits the parameters of one call.
 const maxParameters = 256
 
-// readNamed reads the body of a form that names its tool: parameters in tags, or JSON.
+// readNamed parses the body of a form that names its tool: parameters in tags, or JSON.
 func readNamed(name, body string) []parsed {
 	if name == "" {
 		return nil
@@ -190,7 +191,7 @@ func readNamed(name, body string) []parsed {
 	return []parsed{withArgs(name, body)}
 }
 
-// taggedParameters reads <parameter=KEY>VALUE</parameter> and its relatives.
+// taggedParameters parses <parameter=KEY>VALUE</parameter> and similar tags.
 func taggedParameters(body string) (json.RawMessage, bool) {
 	at := parameterTag().FindAllStringSubmatchIndex(body, maxParameters)
 	if len(at) == 0 {
@@ -218,8 +219,8 @@ func taggedParameters(body string) (json.RawMessage, bool) {
 	return append(out, '}'), true
 }
 
-// tagValue is a parameter's value: one JSON scalar, list or object on one line stays what it
-// is; all else, and everything of several lines (a file's content), is a string.
+// tagValue converts a parameter's value: a JSON scalar, list or object on one line keeps its type.
+// Everything else, including text of several lines (a file's content), is a string.
 func tagValue(value string) json.RawMessage {
 	trimmed := strings.TrimSpace(value)
 	if trimmed != "" && !strings.ContainsAny(trimmed, "\n") && trimmed[0] != '"' &&
@@ -230,7 +231,7 @@ func tagValue(value string) json.RawMessage {
 	return appendQuoted(nil, value)
 }
 
-// readToolCall reads a body that holds JSON, or the forms that Qwen coder and GLM put there.
+// readToolCall parses a body with JSON, or with the forms that Qwen coder and GLM use there.
 func readToolCall(_, body string) []parsed {
 	trimmed := strings.TrimSpace(body)
 	for _, open := range []string{"<function=", "<invoke name="} {
@@ -247,7 +248,8 @@ func readToolCall(_, body string) []parsed {
 	return callsIn(trimmed, true)
 }
 
-// readGLM reads <arg_key>KEY</arg_key><arg_value>VALUE</arg_value> pairs; the last may be open.
+// readGLM parses pairs of <arg_key>KEY</arg_key><arg_value>VALUE</arg_value>. The last one may be
+// unclosed.
 func readGLM(name, body string) []parsed {
 	out := []byte{'{'}
 	for range maxParameters {
@@ -267,7 +269,7 @@ func readGLM(name, body string) []parsed {
 	return []parsed{{name: name, args: append(out, '}')}}
 }
 
-// readMistral reads [TOOL_CALLS][{…}] and [TOOL_CALLS]name[ARGS]{…}.
+// readMistral parses [TOOL_CALLS][{…}] and [TOOL_CALLS]name[ARGS]{…}.
 func readMistral(_, body string) []parsed {
 	body = strings.TrimSpace(body)
 	if strings.HasPrefix(body, "[") || strings.HasPrefix(body, "{") {
@@ -285,7 +287,7 @@ func readMistral(_, body string) []parsed {
 var pythonCall = lazyregexp.New(`^([\w.]+)\((.*)\)$`)
 var pythonArgument = lazyregexp.New(`(\w+)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^,]+)`)
 
-// readPython reads what follows <|python_tag|>: JSON calls, or name.call(key="value").
+// readPython parses what follows <|python_tag|>: JSON calls, or name.call(key="value").
 func readPython(_, body string) []parsed {
 	body = strings.TrimSpace(body)
 	if calls := callsIn(body[:usedBy(body)], true); len(calls) > 0 {
@@ -309,7 +311,7 @@ func readPython(_, body string) []parsed {
 	return []parsed{{name: strings.TrimSuffix(m[1], ".call"), args: append(out, '}')}}
 }
 
-// readKimi reads functions.NAME:0<|tool_call_argument_begin|>{…}.
+// readKimi parses functions.NAME:0<|tool_call_argument_begin|>{…}.
 func readKimi(_, body string) []parsed {
 	name, args, ok := strings.Cut(body, "<|tool_call_argument_begin|>")
 	if !ok {

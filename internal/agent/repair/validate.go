@@ -8,10 +8,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Verdict is the validator's word on an answer without tool calls.
+// Verdict is the validator's verdict on a reply without tool calls.
 type Verdict string
 
-// The verdicts; all but Accept are also the names of their checks.
+// The verdicts. All except Accept are also the names of their checks.
 const (
 	Accept        Verdict = ""
 	Blank         Verdict = CheckBlank
@@ -21,36 +21,36 @@ const (
 	ReasoningOnly Verdict = CheckReasoningOnly
 )
 
-// How often an answer is sent back, by check, before it is taken as it is (a blank one: before it
-// is an error).
+// How often a reply is sent back, by check, before it is accepted (a blank reply: before it is an
+// error).
 const (
 	MaxBlankNudges     = 1
 	MaxReasoningNudges = 1
 	MaxTentativeNudges = 1
-	MaxContinuations   = 3 // shared with answers that the output limit cut off
+	MaxContinuations   = 3 // shared with replies that were cut off by the output limit
 )
 
-// What the validator looks for.
+// The thresholds of the validator.
 const (
 	tentativeWords   = 40 // a planning note is shorter
-	repetitiveWords  = 10 // of both answers, for the comparison by overlap
-	repetitiveShare  = .8 // of the shorter answer's words
+	repetitiveWords  = 10 // of both replies, for the comparison by overlap
+	repetitiveShare  = .8 // of the shorter reply's words
 	reasoningRunes   = 5
-	reasoningVisible = 2 // visible words of an answer that is all reasoning
+	reasoningVisible = 2 // visible words of a reply that consists of reasoning
 )
 
-// Budget counts what was sent back within a turn. The zero value is full. Call Reset when
-// valid tool calls were executed.
+// Budget counts what was sent back in a turn. The zero value is full. Call Reset when valid tool
+// calls were executed.
 type Budget struct {
 	Continuations                int
 	blank, reasoning, repetitive int
 	tentative                    int
 }
 
-// Reset fills the budget again.
+// Reset refills the budget.
 func (b *Budget) Reset() { *b = Budget{} }
 
-// Continue takes one continuation of an answer that was cut off; false: none is left.
+// Continue uses one continuation for a reply that was cut off. It returns false if none is left.
 func (b *Budget) Continue() bool {
 	if b.Continuations >= MaxContinuations {
 		return false
@@ -59,14 +59,14 @@ func (b *Budget) Continue() bool {
 	return true
 }
 
-// Answer is what Validate judges.
+// Answer is the input of Validate.
 type Answer struct {
 	Message    *message.Message
-	AfterTools bool   // it follows tool results directly
-	Previous   string // the text of the turn's assistant message before it, or ""
+	AfterTools bool   // it directly follows tool results
+	Previous   string // the text of the previous assistant message in the turn, or ""
 }
 
-// Nudge texts: sent once as a hidden user message, never stored.
+// Nudge texts: each is sent once as a hidden user message and never stored.
 const (
 	NudgeBlank      = "Your previous response was empty. Provide a complete response."
 	NudgeRepetitive = "Your previous response repeats an earlier one. Say what is new, or give your final answer."
@@ -77,9 +77,9 @@ const (
 	NudgeFilter     = "The provider's content filter stopped your previous response. Give it again in other words."
 )
 
-// Validate judges an answer that the provider ended normally and that has no tool calls. A
-// verdict with a nudge: send the answer back with it, once. A verdict without one: the
-// budget for it is spent and the answer is an error (only Blank). Everything else is Accept.
+// Validate checks a reply that ended normally and has no tool calls. If it returns a nudge, send
+// the reply back with it, once. A verdict other than Accept without a nudge means that the budget
+// is used up and the reply is an error (only Blank).
 func Validate(a Answer, b *Budget, o Options) (Verdict, string) {
 	if len(a.Message.ToolCalls()) > 0 {
 		return Accept, ""
@@ -125,14 +125,14 @@ func reasoningText(m *message.Message) string {
 	return strings.TrimSpace(s.String())
 }
 
-// isBlank says whether a text shows nothing.
+// isBlank reports whether a text has no visible content.
 func isBlank(text string) bool {
 	return strings.IndexFunc(text,
 		func(r rune) bool { return !unicode.IsSpace(r) && unicode.IsPrint(r) }) < 0
 }
 
-// LooksTruncated says whether a text ends as if it went on: an open code fence, dots, a comma or a
-// dash.
+// LooksTruncated reports whether a text seems to stop in the middle: with an open code fence, dots,
+// a comma or a dash.
 func LooksTruncated(text string) bool {
 	text = strings.TrimRightFunc(text, unicode.IsSpace)
 	if text == "" {
@@ -146,8 +146,8 @@ func LooksTruncated(text string) bool {
 		!strings.HasSuffix(text, "---")
 }
 
-// repeats says whether an answer is an earlier one again: equal but for case and spacing,
-// or, where both are long enough, mostly of the same words. A short answer given twice is none.
+// repeats reports whether a reply repeats an earlier one: equal except for case and spacing or, if
+// both are long enough, mostly of the same words. A short reply given twice does not count.
 func repeats(text, previous string) bool {
 	a, b := strings.Fields(strings.ToLower(text)), strings.Fields(strings.ToLower(previous))
 	if len(a) == 0 || len(b) == 0 {
@@ -185,7 +185,7 @@ var planning = []string{
 	"alright, let", "sure, let me", "great, let me", "looking at ", "checking ", "going to ",
 }
 
-// isTentative says whether a text only says what comes next.
+// isTentative reports whether a text only announces what comes next.
 func isTentative(text string) bool {
 	if text == "" || len(strings.Fields(text)) >= tentativeWords || strings.Contains(text, "```") ||
 		strings.HasSuffix(text, "?") {

@@ -13,14 +13,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// maxMessage bounds how much of a provider's own words an error repeats.
+// maxMessage bounds how much of a provider's text an error repeats.
 const maxMessage = 600
 
-// Classify makes the typed error of a failed model call from what is known of it: the
-// HTTP status (0: no answer came), its headers, its body (or a stream's error event) and
-// the transport's error. An error that is typed already is returned as it is. The order
-// is: type, the body's machine-readable code, the text where it says more than the
-// status, the status, the text alone; what nothing explains is Transient.
+// Classify converts a failed model call to a typed error from what is known about it: the HTTP
+// status (0: no response), its headers, its body (or a stream's error event) and the transport's
+// error. An error that is already typed is returned unchanged. Classify uses, in this order, the
+// type, the body's machine-readable code, the text if it is more specific than the status, the
+// status, and the text alone. An error that none of them explains is Transient.
 func Classify(status int, header map[string][]string, body []byte, err error) *Error {
 	if e := As(err); e != nil {
 		return e
@@ -31,14 +31,14 @@ func Classify(status int, header map[string][]string, body []byte, err error) *E
 		text = err.Error()
 	}
 	if n, err := strconv.Atoi(d.Code); err == nil && status == 0 && n >= 400 && n < 600 {
-		status = n // an error event: its status can only stand in its code
+		status = n // in an error event, only the code can contain the status
 	}
 	e := &Error{Status: status, RetryAfter: retryAfter(header, d), Err: err,
 		Message: shown(Redact(text))}
 	e.Kind = e.classify(d, strings.ToLower(text+" "+d.Code+" "+d.Type), err)
 	if e.Kind == ContextOverflow {
 		if e.Window = windowIn(text); e.Window == 0 {
-			e.Window = windowIn(string(body)) // some servers name it beside the message
+			e.Window = windowIn(string(body)) // some servers report it outside the message
 		}
 	}
 	e.Hint = Hint(e.Kind)
@@ -61,7 +61,7 @@ func (e *Error) classify(d detail, text string, err error) Kind {
 	return kindOfText(text)
 }
 
-// kindOfCode reads the code or type of an error body: words that providers promise to keep.
+// kindOfCode classifies the code or type of an error body: words that providers guarantee to keep.
 func kindOfCode(d detail) (Kind, bool) {
 	for _, word := range []string{d.Code, d.Type} {
 		switch strings.ToLower(word) {
@@ -89,7 +89,7 @@ func kindOfCode(d detail) (Kind, bool) {
 	return "", false
 }
 
-// kindOfStatus reads the status; the text decides only where one status has several meanings.
+// kindOfStatus classifies the status. The text decides only if a status has several meanings.
 func kindOfStatus(status int, text string, mayRetry bool) (Kind, bool) {
 	switch {
 	case status < 300:
@@ -127,7 +127,7 @@ func kindOfStatus(status int, text string, mayRetry bool) (Kind, bool) {
 
 func kindOfServerError(text string) Kind {
 	switch {
-	case isOverflow(text): // llama-server and Ollama answer 500 for it
+	case isOverflow(text): // llama-server and Ollama return 500 for it
 		return ContextOverflow
 	case has(text, overloadWords):
 		return Overloaded
@@ -199,10 +199,11 @@ var (
 			"tool call result does not follow", "tool_use_ids",
 			"must be followed by tool messages"}, "400 404 405 409 410 413 414 415 422 431"},
 	}
-	codeInText = lazyregexp.New(`(?:^|status(?: code)?:? |http(?:/[\d.]+)? |error:? |code:? |\()(\d{3})\b`)
+	codeInText = lazyregexp.New(`(?:^|status(?: code)?:? |http(?:/[\d.]+)? |error:? |code:? |\()` +
+		`(\d{3})\b`)
 )
 
-// kindOfText is the last resort: an error of unknown make.
+// kindOfText is the last resort for an error of unknown origin.
 func kindOfText(text string) Kind {
 	if isOverflow(text) {
 		return ContextOverflow
@@ -219,7 +220,7 @@ func kindOfText(text string) Kind {
 	return Transient
 }
 
-// isOverflow tells an overflow of the context from a limit on the output that was set too high.
+// isOverflow distinguishes an overflow of the context from an output limit that was set too high.
 func isOverflow(text string) bool {
 	if strings.Contains(text, "max_tokens") &&
 		(strings.Contains(text, "completion tokens") ||
@@ -242,7 +243,7 @@ func has(text string, words []string) bool {
 	return false
 }
 
-// detail is what an error body says, in whichever of the usual shapes.
+// detail is the content of an error body in any of the usual shapes.
 type detail struct {
 	Message, Code, Type string
 	Retry               time.Duration
@@ -296,7 +297,8 @@ func parseBody(body []byte) detail {
 		d.Message = first(word(obj["detail"]), word(obj["msg"]), word(obj["error_description"]),
 			string(obj["detail"]))
 	}
-	if raw := upstream(obj["metadata"]); raw != "" { // OpenRouter: what the provider behind it said
+	// OpenRouter: the error of the provider behind it
+	if raw := upstream(obj["metadata"]); raw != "" {
 		d.Message += ": " + raw
 	}
 	return d
@@ -310,7 +312,7 @@ func upstream(metadata json.RawMessage) string {
 	return word(m["raw"])
 }
 
-// word reads a JSON string or number, or a list of strings, as text.
+// word converts a JSON string or number, or a list of strings, to text.
 func word(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -338,7 +340,7 @@ func first(words ...string) string {
 
 var tag = lazyregexp.New(`(?s)<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>`)
 
-// plainText is what a body that is no JSON says, without its markup.
+// plainText returns the text of a body that is not JSON, without its markup.
 func plainText(body []byte) string {
 	s := string(body[:min(len(body), 8<<10)])
 	if strings.HasPrefix(s, "<") {
@@ -347,7 +349,7 @@ func plainText(body []byte) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// retryAfter reads how long the provider asks to wait: its headers, then its words.
+// retryAfter returns how long the provider asks to wait, according to its headers or its text.
 func retryAfter(header map[string][]string, d detail) time.Duration {
 	for _, name := range []string{"Retry-After-Ms", "X-Ms-Retry-After-Ms"} {
 		if ms := seconds(get(header, name)); ms > 0 {
@@ -369,7 +371,7 @@ func retryAfter(header map[string][]string, d detail) time.Duration {
 	return d.Retry
 }
 
-// windowReset reads when the last of Anthropic's exhausted limits is filled again.
+// windowReset returns when the last of Anthropic's exhausted limits is refilled.
 func windowReset(header map[string][]string) (wait time.Duration) {
 	for _, limit := range []string{"Requests", "Tokens", "Input-Tokens", "Output-Tokens"} {
 		if get(header, "Anthropic-Ratelimit-"+limit+"-Remaining") != "0" {
@@ -392,7 +394,7 @@ func get(header map[string][]string, name string) string {
 	return ""
 }
 
-// maxSeconds keeps a silly number from overflowing a duration.
+// maxSeconds keeps a nonsensical number from overflowing a duration.
 const maxSeconds = 86400
 
 func seconds(s string) time.Duration {
@@ -403,15 +405,16 @@ func seconds(s string) time.Duration {
 	return time.Duration(min(f, maxSeconds*1000) * float64(time.Second))
 }
 
-var secret = lazyregexp.New(`(?i)\b(?:sk|pk|gsk|xai|key|AIza|ghp|hf)[-_][A-Za-z0-9_\-*.]{8,}|AIza[A-Za-z0-9_\-]{20,}|bearer\s+[A-Za-z0-9_\-.=+/]{8,}`)
+var secret = lazyregexp.New(`(?i)\b(?:sk|pk|gsk|xai|key|AIza|ghp|hf)[-_][A-Za-z0-9_\-*.]{8,}|` +
+	`AIza[A-Za-z0-9_\-]{20,}|bearer\s+[A-Za-z0-9_\-.=+/]{8,}`)
 
-// Redact replaces what looks like a key in a text that will be shown.
+// Redact replaces text that looks like a key in a text that will be shown.
 func Redact(s string) string { return secret().ReplaceAllString(s, "[redacted]") }
 
-// shown is an error's text as clients get it.
+// shown returns an error's text as clients receive it.
 func shown(s string) string { return clip.Bytes(strings.ToValidUTF8(s, "\uFFFD"), maxMessage) }
 
-// DefaultMessage is the message of an answer with a status (0: unknown) and no words of its own.
+// DefaultMessage returns the message for a response with a status (0: unknown) but without a text.
 func DefaultMessage(status int) string {
 	if status == 0 {
 		return "the model's provider failed without a word"

@@ -1,6 +1,5 @@
-// Package retry tells the kinds of a model call's errors apart and says when to try
-// again and after how long. It makes no call and keeps no clock: its callers do.
-// Start at Error and Policy.
+// Package retry classifies the errors of model calls and decides whether and when to retry. It
+// makes no calls and does not wait: its callers do. Start at Error and Policy.
 package retry
 
 import (
@@ -8,7 +7,7 @@ import (
 	"time"
 )
 
-// Kind is the class of a failed model call, as the wire names it (protocol 9.3).
+// Kind is the class of a failed model call, as on the wire (protocol 9.3).
 type Kind string
 
 // The kinds.
@@ -27,13 +26,13 @@ const (
 	Script          Kind = "script"
 )
 
-// Error is a typed failure of a model call. Message says what was wrong and what to do,
-// for the user; it never holds a secret.
+// Error is a typed failure of a model call. Message tells the user what was wrong and what to do.
+// It never contains a secret.
 type Error struct {
 	Kind       Kind
-	Status     int           // HTTP status, 0 where there was none
-	RetryAfter time.Duration // what the provider asked for, 0 where it did not
-	// of a ContextOverflow: the model's window in tokens, if the provider names it
+	Status     int           // HTTP status, 0 if there was no response
+	RetryAfter time.Duration // what the provider asked for, or 0
+	// for ContextOverflow: the model's window in tokens, if the provider reports it
 	Window  int
 	Message string
 	Hint    string // what the user can do
@@ -49,15 +48,15 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// ErrReplyTooLong is the cause of an Error of a reply that passed a limit on its size. What arrived
-// of the reply before is worth keeping, and the same request would pass the limit again.
+// ErrReplyTooLong is the cause of an Error for a reply that exceeded a size limit. The part that
+// arrived is worth keeping. Repeating the request would exceed the limit again.
 var ErrReplyTooLong = errors.New("longer than allowed")
 
-// ErrSkipped is the cause of an Error of a call that was not made because its provider keeps
+// ErrSkipped is the cause of an Error for a call that was not made because its provider keeps
 // failing or cannot be used. The call is not retried; a fallback may answer.
 var ErrSkipped = errors.New("the provider is skipped")
 
-// As returns the typed error within err, or nil.
+// As returns the typed error in err's chain, or nil.
 func As(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {

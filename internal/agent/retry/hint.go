@@ -1,6 +1,6 @@
 package retry
 
-// Hint says what the user can do about an error of the kind; "" where there is nothing to say.
+// Hint returns what the user can do about an error of the kind, or "".
 func Hint(k Kind) string { return hints[k] }
 
 var hints = map[Kind]string{

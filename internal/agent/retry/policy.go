@@ -14,25 +14,27 @@ const (
 	DefaultJitter       = 0.2
 )
 
-// Policy says how often and after how long a failed call is tried again. It is a plain
-// value; fill it from Default.
+// Policy determines how often and when a failed call is retried. It is a plain value; start from
+// Default.
 type Policy struct {
-	MaxRetries   int           // tries after the first; 0 or less: none
+	MaxRetries   int           // attempts after the first; 0 or less: none
 	InitialDelay time.Duration // before the first retry, doubled for each further one
-	MaxDelay     time.Duration // bounds the delay, a provider's wish included; 0: DefaultMaxDelay
-	// Jitter j spreads a delay d over [d, d(1+j)]; 1 and more over [0, d].
+	// bounds the delay, including the provider's wish; 0: DefaultMaxDelay
+	MaxDelay time.Duration
+	// Jitter j spreads a delay d over [d, d(1+j)]. Values of 1 and above spread it over [0, d].
 	Jitter float64
-	// Rand gives numbers in [0, 1); nil: a random source.
+	// Rand returns numbers in [0, 1); nil: a random source.
 	Rand func() float64
 }
 
-// Default returns the policy that holds when nothing is set.
+// Default returns the policy that applies if nothing is configured.
 func Default() Policy {
 	return Policy{MaxRetries: DefaultMaxRetries, InitialDelay: DefaultInitialDelay,
 		MaxDelay: DefaultMaxDelay, Jitter: DefaultJitter}
 }
 
-// Next says whether retry number attempt (from 1) is made after err, and after which delay.
+// Next reports whether to make retry number attempt (starting at 1) after err, and after which
+// delay.
 func (p Policy) Next(attempt int, err error) (time.Duration, bool) {
 	e := As(err)
 	if attempt > p.MaxRetries || e == nil || !Retryable(e.Kind) || errors.Is(e, ErrSkipped) {
@@ -41,8 +43,8 @@ func (p Policy) Next(attempt int, err error) (time.Duration, bool) {
 	return p.Delay(attempt, err), true
 }
 
-// Delay returns how long to wait before retry number attempt (from 1). What the provider
-// asked for wins over the backoff, never over MaxDelay.
+// Delay returns how long to wait before retry number attempt (starting at 1). The provider's wish
+// takes precedence over the backoff, but not over MaxDelay.
 func (p Policy) Delay(attempt int, err error) time.Duration {
 	limit := p.MaxDelay
 	if limit <= 0 {
@@ -76,7 +78,7 @@ func (p Policy) spread(d time.Duration) time.Duration {
 	return d + time.Duration(random()*p.Jitter*float64(d))
 }
 
-// Retryable says whether the same call may be sent again as it is.
+// Retryable reports whether the same call may be sent again unchanged.
 func Retryable(k Kind) bool {
 	switch k {
 	case RateLimit, Overloaded, Transient, StreamIdle, Truncated:
@@ -85,7 +87,8 @@ func Retryable(k Kind) bool {
 	return false
 }
 
-// FallbackEligible says whether another provider or model may heal an error of the kind.
+// FallbackEligible reports whether another provider or model may succeed after an error of this
+// kind.
 func FallbackEligible(k Kind) bool {
 	switch k {
 	case RateLimit, Quota, Overloaded, Transient, StreamIdle, Truncated:

@@ -7,18 +7,18 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// The sizes that a window can have, in tokens; another number in an error is something else.
+// The plausible sizes of a window, in tokens. Another number in an error is something else.
 const (
 	minWindow = 256
 	maxWindow = 100_000_000
 )
 
-// windowWords find the size of the window in an error, the surest first. The number of tokens that
-// were sent, which most providers name too, must never be taken for it.
+// windowWords find the size of the window in an error, the most reliable pattern first. They must
+// never match the number of tokens that were sent, which most providers report too.
 var windowWords = []lazyregexp.Regexp{
 	lazyregexp.New(
 		`(?i)"n_ctx"\s*:\s*(\d+)`,
-	), // llama.cpp, beside the message
+	), // llama.cpp, outside the message
 	lazyregexp.New(
 		`(?i)\d\s*(?:tokens?)?\s*>\s*(\d[\d,]*)`,
 	), // "210000 tokens > 200000 maximum"
@@ -33,8 +33,7 @@ var windowWords = []lazyregexp.Regexp{
 	), // "exceeds the limit of 128000"
 }
 
-// windowIn is the size of the model's window that an error about an overflow names, 0 if it names
-// none.
+// windowIn returns the size of the model's window that an overflow error reports, or 0.
 func windowIn(text string) int {
 	for _, find := range windowWords {
 		m := find().FindStringSubmatch(text)

@@ -16,7 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// crashDir makes the test binary play the daemon that is killed.
+// crashDir makes the test binary run the daemon that is killed.
 const crashDir = "AGENT_LSP_TEST_CRASH_DIR"
 
 func TestMain(m *testing.M) {
@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(testspeed.Run(m))
 }
 
-// daemon goes on with the session in dir, turn after turn, until it is killed. Each call leaves
-// a line in the file effects, as a command leaves its effects.
+// daemon continues the session in dir, turn after turn, until it is killed. Each call adds a line
+// to the file effects, in place of a command's effects.
 func daemon(dir string) error {
 	l := Open(dir)
 	in, err := l.Load("s1")
@@ -59,7 +59,7 @@ func daemon(dir string) error {
 	}
 }
 
-// crashTurn plays one turn as the engine does.
+// crashTurn performs one turn like the engine.
 func crashTurn(s *Session, n int, effects *os.File) error {
 	id, now := fmt.Sprint(n), time.Now()
 	turn := &agent.Turn{TurnID: "t" + id}
@@ -102,8 +102,9 @@ func crashTurn(s *Session, n int, effects *os.File) error {
 	return s.Append(agent.Record{Type: agent.RecordTurnEnd, Turn: turn, Time: now})
 }
 
-// The daemon is killed at random points, again and again on the same session: it always loads,
-// pairs, goes on; no call runs twice; what ran is never called "had no effect"; numbers rise.
+// The daemon is killed repeatedly at random points while it runs the same session. The session
+// always loads, is paired and can be continued. No call runs twice, an executed call is never
+// reported as "had no effect", and numbers increase.
 func TestKilledAtRandom(t *testing.T) {
 	runs := 100
 	if testing.Short() {
@@ -125,8 +126,7 @@ func TestKilledAtRandom(t *testing.T) {
 // killsEach is how often the daemon of one session is killed.
 const killsEach = 10
 
-// killAgain kills the daemon of one session again and again; it returns how many calls that
-// interrupted.
+// killAgain repeatedly kills the daemon of one session. It returns how many calls were interrupted.
 func killAgain(t *testing.T, random *rand.Rand, when string) (interrupted int) {
 	dir := t.TempDir()
 	l := Open(dir)
@@ -161,7 +161,7 @@ func killDaemon(t *testing.T, dir string, after time.Duration) {
 		cmd.Wait()
 		t.Fatalf("the daemon did not come up: %v: %s", err, stderr.String())
 	}
-	time.Sleep(after) // the point of the kill is meant to be random
+	time.Sleep(after) // kill at a random point
 	must(t, cmd.Process.Kill())
 	cmd.Wait()
 	if stderr.Len() > 0 {
@@ -179,7 +179,7 @@ func checkCrashHistory(t *testing.T, in *Loaded, dir, when string) {
 		ran[call]++
 	}
 	results := map[string]string{}
-	want := 0 // the place in u, a, r, b that comes next
+	want := 0 // the expected position in u, a, r, b
 	for _, m := range in.Messages {
 		at := strings.Index("uarb", m.ID[:1])
 		if strings.HasPrefix(m.ID, "interrupted-") {

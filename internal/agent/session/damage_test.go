@@ -19,7 +19,7 @@ func wantErr(t *testing.T, err, want error) {
 	}
 }
 
-// stored returns the bytes of a story's log.
+// stored returns the bytes of the log that story writes.
 func stored(t testing.TB) []byte {
 	t.Helper()
 	l := newLibrary(t)
@@ -31,7 +31,7 @@ func stored(t testing.TB) []byte {
 	return data
 }
 
-// put makes a file anew: cutting an old one short makes some file systems wait for the disk.
+// put creates a new file. Truncating an existing one makes some file systems wait for the disk.
 func put(t testing.TB, path string, data []byte) {
 	t.Helper()
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -40,14 +40,14 @@ func put(t testing.TB, path string, data []byte) {
 	must(t, os.WriteFile(path, data, 0o600))
 }
 
-// place makes a library that holds one log.
+// place creates a library with one log.
 func place(t testing.TB, data []byte) *Library {
 	l := newLibrary(t)
 	put(t, l.logPath("s1"), data)
 	return l
 }
 
-// A log cut at any byte loads or says why not, and can be written on.
+// A log that is cut at any byte either loads or reports why not, and can be appended to.
 func TestCutAtEachByte(t *testing.T) {
 	data := stored(t)
 	l := newLibrary(t)
@@ -68,7 +68,7 @@ func TestCutAtEachByte(t *testing.T) {
 		}
 		if n%32 != 0 && data[n-1] != '\n' && (n == len(data) || data[n] != '\n') {
 			must(t, in.Session.Close())
-			continue // writing on is tried at every line's end and at some bytes between
+			continue // appending is only tried at the end of each line and at some other bytes
 		}
 		must(t, in.Session.Append(messageRecord(msg("u9", message.RoleUser, "on"))))
 		must(t, in.Session.Close())
@@ -98,7 +98,7 @@ func TestDamagedMiddle(t *testing.T) {
 	}
 }
 
-// checkPaired asserts that every call has one result right after it, in order.
+// checkPaired checks that every call is followed immediately by one result, in order.
 func checkPaired(t testing.TB, ms []*message.Message) {
 	t.Helper()
 	for i := 0; i < len(ms); i++ {
@@ -114,7 +114,8 @@ func checkPaired(t testing.TB, ms []*message.Message) {
 }
 
 func TestNewerVersion(t *testing.T) {
-	l := place(t, []byte(`{"type":"session","data":{"version":99,"id":"s1","createdAt":"2026-03-01T12:00:00Z"}}`+"\n"))
+	l := place(t, []byte(`{"type":"session","data":{"version":99,"id":"s1",`+
+		`"createdAt":"2026-03-01T12:00:00Z"}}`+"\n"))
 	_, err := l.Load("s1")
 	wantErr(t, err, ErrNewer)
 }
@@ -124,7 +125,8 @@ func TestMigration(t *testing.T) {
 		return []byte(strings.Replace(string(line), `"kind":`, `"type":`, 1)), nil
 	}
 	defer delete(migrations, 0)
-	l := place(t, []byte(`{"type":"session","data":{"version":0,"id":"s1","createdAt":"2026-03-01T12:00:00Z"}}
+	l := place(t, []byte(`{"type":"session","data":{"version":0,"id":"s1",`+
+		`"createdAt":"2026-03-01T12:00:00Z"}}
 {"kind":"message","message":{"id":"u1","role":"user","content":[{"type":"text","text":"old"}]}}
 `))
 	wantOutline(t, load(t, l, "s1"), "u:old")
@@ -166,7 +168,7 @@ func TestReadOnlyFolder(t *testing.T) {
 		t.Errorf("list: %v, %v", list, err)
 	}
 	if os.Geteuid() == 0 {
-		return // to root nothing is read-only
+		return // nothing is read-only for root
 	}
 	wantErr(t, in.Session.SetTitle("x"), os.ErrPermission)
 	if _, err := l.Create(Meta{}); !errors.Is(err, os.ErrPermission) {
@@ -174,7 +176,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	}
 }
 
-// The folder is a file: a clear error from everything, no panic.
+// If the folder is a file, every method returns a clear error and none panics.
 func TestFolderIsAFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "f")
 	must(t, os.WriteFile(dir, nil, 0o600))
@@ -212,11 +214,11 @@ func TestSecretsAreNotStored(t *testing.T) {
 	}
 }
 
-// Whatever the order of results in the log: each stands behind its call, once.
+// Whatever the order of results in the log, each result follows its call, once.
 func TestPairing(t *testing.T) {
 	for log, want := range map[string]string{
 		"u a:1 r:1":           "u: a: t:r2",
-		"u r:1 a:1 r:1":       "u: a: t:r3", // one that came before its call is none
+		"u r:1 a:1 r:1":       "u: a: t:r3", // a result before its call does not count
 		"u a:1,2 r:2 r:1":     "u: a: t:r3 t:r2",
 		"u a:1 r:1 u a:1 r:1": "u: a: t:r2 u: a: t:r5",
 		"u a:1 u r:1":         "u: a: t:r3 u:",
@@ -246,10 +248,10 @@ func TestPairing(t *testing.T) {
 	}
 }
 
-// Records of kinds that this version does not know stay in the file, byte by byte, whatever is done
-// with the session.
+// Records of unknown kinds stay in the file, byte for byte, whatever is done with the session.
 func TestUnknownRecordsStay(t *testing.T) {
-	const future = `{"type":"fromTheFuture","data":{"keep":"me","n":1e400},"beside":[1,{"two":null}],"time":"2030-01-01T00:00:00Z"}` + "\n"
+	const future = `{"type":"fromTheFuture","data":{"keep":"me","n":1e400},` +
+		`"beside":[1,{"two":null}],"time":"2030-01-01T00:00:00Z"}` + "\n"
 	lines := strings.SplitAfter(string(stored(t)), "\n")
 	middle := len(lines) / 2
 	l := place(t, []byte(strings.Join(lines[:middle], "")+future+strings.Join(lines[middle:], "")+
@@ -271,8 +273,8 @@ func TestUnknownRecordsStay(t *testing.T) {
 	}
 }
 
-// A log of a gigabyte that is no longer loaded says why and what to do; it costs the other sessions
-// nothing.
+// A log of a gigabyte, which is too large to load, reports why and what to do. Other sessions are
+// not affected.
 func TestAGigabyte(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
@@ -292,14 +294,15 @@ func TestAGigabyte(t *testing.T) {
 	}
 }
 
-// While the library's folder cannot be written, new sessions are made in the spare one, and are
-// listed, forked and found as all others; their place is told. What is stored is read.
+// While the library's folder cannot be written, new sessions are created in the spare folder. They
+// are listed, forked and found like all others, and their location is reported. Stored sessions can
+// be read.
 func TestSpareFolder(t *testing.T) {
 	l := newLibrary(t)
 	old := create(t, l)
 	story(t, old)
 	must(t, old.Close())
-	none := filepath.Join(l.dir, "a-file", "sessions") // not to be made by root either
+	none := filepath.Join(l.dir, "a-file", "sessions") // not even root can create it
 	put(t, filepath.Dir(none), nil)
 	broken := OpenWith(none, Options{now: clock(), Spare: t.TempDir()})
 	t.Cleanup(func() { broken.Close() })
@@ -313,7 +316,7 @@ func TestSpareFolder(t *testing.T) {
 	wantOutline(t, load(t, broken, s.ID()), storyOutline)
 	fork, err := broken.Fork(s.ID(), "", false)
 	must(t, err)
-	broken.dir = l.dir // what can be read is listed beside them
+	broken.dir = l.dir // what can be read is listed with them
 	list, _, err := broken.List(Query{Text: "fix"})
 	if err != nil || len(list) != 3 {
 		t.Errorf("list: %v, %v", list, err)

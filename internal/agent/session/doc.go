@@ -1,11 +1,11 @@
-// Package session keeps sessions on disk: one append-only JSON Lines log per session, in a
-// folder per workspace, with a small index beside each log so that a list reads no log.
+// Package session stores sessions on disk: one append-only JSON Lines log per session, in a folder
+// per workspace, with a small index next to each log, so that listing sessions reads no log.
 //
-// A log's first line is its header; every other line is one agent.Record. Lines are only ever
-// added (a torn last one is cut away before the next is written), so a crash at any moment
-// loses at most what was being written. What a crash left open is closed by Load: a call
-// without result gets one that says "interrupted", and the next write stores it.
+// A log's first line is its header. Every other line is one agent.Record. Lines are only ever
+// appended (an incomplete last line is removed before the next one is written), so a crash at any
+// time loses at most what was being written. Load closes what a crash left open: a call without a
+// result gets one that reports "interrupted", which the next write stores.
 //
-// The package knows no wire type and runs nothing. Start at Library; Session is the
-// agent.Store that the engine writes to, load.go reads a log back.
+// The package knows no wire types and runs nothing. Start at Library. Session is the agent.Store to
+// which the engine writes; load.go reads a log back.
 package session

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Sync returns when what Append took with Sync set is on the disk, or why that cannot be: it is
-// tried again by each call.
+// Sync returns when the records that Append received with Sync set are on disk, or the reason why
+// they are not. Each call tries again.
 func (s *Session) Sync() error {
 	if err := s.durable.wait(); err != nil {
 		return fmt.Errorf("saving session %s: %w", s.id, err)
@@ -16,29 +16,29 @@ func (s *Session) Sync() error {
 	return nil
 }
 
-// durable brings to the disk what was written, beside the writing and beside whoever waits for
-// neither. The zero value has nothing to do. Safe for concurrent use.
+// durable syncs written data to disk in the background, without delaying writes. The zero value has
+// nothing to do. It is safe for concurrent use.
 type durable struct {
-	sync func(*os.File) error // nil: the file's own; for tests of a disk that fails
+	sync func(*os.File) error // nil: the file's own; for tests with a failing disk
 
 	mu     sync.Mutex
-	change *sync.Cond // made with the first request; tells of running and done
+	change *sync.Cond // created with the first request; signals changes of busy and done
 	file   *os.File
-	spans  []span // what is not known to be on the disk, oldest first
-	wanted uint64 // how many spans there were
-	done   uint64 // how many of them are on the disk
-	busy   bool   // somebody is at it
-	failed bool   // the last time
+	spans  []span // data that may not be on disk, oldest first
+	wanted uint64 // number of spans requested
+	done   uint64 // number of spans on disk
+	busy   bool   // a goroutine is syncing
+	failed bool   // the last sync failed
 }
 
-// span is a piece of the file. What a failed sync leaves of it nobody knows (the system may take it
-// for clean), so it is kept to be written again.
+// span is a piece of the file. After a failed sync it is unknown what is on disk (the system may
+// consider the data clean), so the span is kept in order to be written again.
 type span struct {
 	at   int64
 	data []byte
 }
 
-// request asks for data, written to file at an offset. It does not wait.
+// request asks to sync data, which was written to file at an offset. It does not wait.
 func (d *durable) request(file *os.File, at int64, data []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -54,8 +54,7 @@ func (d *durable) request(file *os.File, at int64, data []byte) {
 	}
 }
 
-// work syncs until everything is on the disk or the disk fails; what is left then is tried again by
-// wait.
+// work syncs until everything is on disk or the disk fails. wait tries the rest again.
 func (d *durable) work() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -65,8 +64,7 @@ func (d *durable) work() {
 	d.change.Broadcast()
 }
 
-// wait returns when all that was asked for before is on the disk, or why it cannot be brought
-// there.
+// wait returns when everything requested earlier is on disk, or the reason why it is not.
 func (d *durable) wait() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -86,8 +84,8 @@ func (d *durable) wait() error {
 	return nil
 }
 
-// tryLocked syncs once, without the lock while it does, and where that failed before writes anew
-// first.
+// tryLocked syncs once and releases the lock meanwhile. If the previous sync failed, it first
+// writes the data again.
 func (d *durable) tryLocked() error {
 	file, spans, again := d.file, d.spans, d.failed
 	d.mu.Unlock()
@@ -114,7 +112,7 @@ func (d *durable) bring(file *os.File, spans []span, again bool) error {
 	return file.Sync()
 }
 
-// idle waits until nobody is at the file; what is not on the disk then is left to the system.
+// idle waits until no goroutine uses the file. What is not on disk then is left to the system.
 func (d *durable) idle() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

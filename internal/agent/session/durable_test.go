@@ -16,8 +16,8 @@ func lasting(id string) agent.Record {
 		Message: msg(id, message.RoleUser, "text of "+id), Sync: true}
 }
 
-// A write does not wait for the disk, Sync does, and one pass of the disk serves what came
-// meanwhile.
+// A write does not wait for the disk, Sync does, and one sync covers everything written in the
+// meantime.
 func TestSyncIsBesideTheWriting(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
@@ -46,8 +46,8 @@ func TestSyncIsBesideTheWriting(t *testing.T) {
 	must(t, s.Close())
 }
 
-// What a failed sync may have lost is written again, by each who asks for it; what a reader finds
-// is whole.
+// What a failed sync may have lost is written again by each caller that asks for it, and a reader
+// finds complete data.
 func TestSyncFailsAndIsTriedAgain(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
@@ -60,7 +60,7 @@ func TestSyncFailsAndIsTriedAgain(t *testing.T) {
 		}
 		info, err := f.Stat()
 		must(t, err)
-		_, err = f.WriteAt(make([]byte, 20), info.Size()-20) // the pages are gone
+		_, err = f.WriteAt(make([]byte, 20), info.Size()-20) // simulate lost pages
 		must(t, err)
 		return broken
 	}
@@ -80,7 +80,7 @@ func TestSyncFailsAndIsTriedAgain(t *testing.T) {
 	}
 }
 
-// Many write and wait at once, and the session is closed among them.
+// Many goroutines write and wait concurrently, and one of them closes the session.
 func TestSyncByMany(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)

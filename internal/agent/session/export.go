@@ -14,7 +14,7 @@ import (
 // exportFormat marks an exported session.
 const exportFormat = "agent-lsp-session"
 
-// exported is a session as one JSON document.
+// exported is a session as a JSON document.
 type exported struct {
 	Format    string             `json:"format"`
 	Version   int                `json:"version"`
@@ -29,8 +29,8 @@ type exported struct {
 	Pins      []agent.PinChange  `json:"pins,omitempty"`
 }
 
-// Export returns a session as text, without secrets: format "json", which Import reads, or
-// "markdown" for people.
+// Export returns a session as text, without secrets. The format "json" can be read by Import,
+// "markdown" is for reading.
 func (l *Library) Export(id, format string) (string, error) {
 	if format != "json" && format != "markdown" {
 		return "", fmt.Errorf("exporting session %s: the format is %q, it can be json or markdown",
@@ -72,7 +72,7 @@ func (l *Library) Export(id, format string) (string, error) {
 	return pretty.String(), nil
 }
 
-// markdown writes what a reader of the session saw.
+// markdown formats what a user of the session saw.
 func markdown(in *Loaded) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n", strings.ReplaceAll(in.Entry.Title, "\n", " "))
@@ -119,7 +119,7 @@ func writeMessage(b *strings.Builder, m *message.Message) {
 	}
 }
 
-// fenced puts a text in a fence that nothing in it can close.
+// fenced puts a text in a fence that nothing in the text can close.
 func fenced(text, language string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {

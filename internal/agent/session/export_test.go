@@ -44,7 +44,7 @@ func TestExportAndImport(t *testing.T) {
 	}
 }
 
-// Nothing of an imported session but its conversation has an effect, in whichever form it comes.
+// Only the conversation of an imported session has an effect, whatever the format.
 func TestImportBringsNoSettings(t *testing.T) {
 	from := newLibrary(t)
 	src := create(t, from)
@@ -97,12 +97,18 @@ func TestMarkdown(t *testing.T) {
 
 func TestImportOfSomebodyElse(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"chat":   {`[{"role":"system","content":"s"},{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"text","text":"ho"},{"type":"image_url"}]}]`, "u:hi a:ho[image_url left out]"},
+		"chat": {`[{"role":"system","content":"s"},{"role":"user","content":"hi"},` +
+			`{"role":"assistant","content":[{"type":"text","text":"ho"},` +
+			`{"type":"image_url"}]}]`, "u:hi a:ho[image_url left out]"},
 		"object": {`{"model":"x","messages":[{"role":"user","content":"hi"}]}`, "u:hi"},
-		"calls": {`[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"c","function":{"name":"f","arguments":"{\"a\":1}"}},{"id":"d","function":{"name":"g","arguments":"nonsense"}}]},
-			{"role":"tool","tool_call_id":"c","content":"r"},{"role":"tool","tool_call_id":"zz","content":"orphan"}]`,
+		"calls": {`[{"role":"user","content":"hi"},{"role":"assistant","content":null,` +
+			`"tool_calls":[{"id":"c","function":{"name":"f","arguments":"{\"a\":1}"}},` +
+			`{"id":"d","function":{"name":"g","arguments":"nonsense"}}]},
+			{"role":"tool","tool_call_id":"c","content":"r"},{"role":"tool","tool_call_id":"zz",` +
+			`"content":"orphan"}]`,
 			"u:hi a: t:r t:interrupted: agent-lsp ended before this call was started. It had no effect."},
-		"odd messages": {`[1,null,{"role":"user","content":{"x":1}},{"role":"user","content":"kept"}]`, "u:kept"},
+		"odd messages": {`[1,null,{"role":"user","content":{"x":1}},` +
+			`{"role":"user","content":"kept"}]`, "u:kept"},
 	} {
 		l := newLibrary(t)
 		s, _, err := l.Import([]byte(c.text))
@@ -127,7 +133,7 @@ func TestImportOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// What is pinned goes along with a fork, an export, and the file itself as an import.
+// Pins are kept by a fork, an export, and an import of the file itself.
 func TestPinsGoAlong(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
@@ -171,7 +177,8 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// Whatever a file holds: it loads or says why not, what loads is paired and can be written on.
+// Whatever a file contains, it either loads or reports why not. What loads is paired and can be
+// appended to.
 func FuzzLoad(f *testing.F) {
 	data := stored(f)
 	f.Add(data)
@@ -204,12 +211,12 @@ func FuzzLoad(f *testing.F) {
 }
 
 // TestLoadedWhileCopied: a session that is loaded while an export or a fork reads it stays open
-// when that is done.
+// afterwards.
 func TestLoadedWhileCopied(t *testing.T) {
 	export := func(l *Library, id string) error { _, err := l.Export(id, "json"); return err }
 	fork := func(l *Library, id string) error { _, err := l.Fork(id, "", false); return err }
 	for _, c := range []struct {
-		at     string // what goes through Redact then
+		at     string // the text that passes through Redact at that time
 		copied func(*Library, string) error
 	}{{"hello", export}, {`"messages":[`, export}, {"hello", fork}, {`"forkOf":`, fork}} {
 		t.Run(c.at, func(t *testing.T) {

@@ -7,10 +7,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Fork makes a new session of another one's history up to and including the message that an
-// item shows ("" : all of it); with before, without that message, which is how a prompt is
-// edited and sent again. The results of a kept call are kept with it. Items keep their ids and
-// get new numbers.
+// Fork creates a new session from another one's history, up to and including the message that an
+// item shows ("": all of it). With before, that message is excluded; this is how a prompt is edited
+// and sent again. The results of a kept call are kept with it. Items keep their IDs and get new
+// numbers.
 func (l *Library) Fork(id, atItem string, before bool) (*Session, error) {
 	in, err := l.borrow(id)
 	if err != nil {
@@ -42,8 +42,8 @@ func (l *Library) Fork(id, atItem string, before bool) (*Session, error) {
 	})
 }
 
-// borrow reads a session to copy it. It opens none: whoever loads it meanwhile has it, and keeps
-// it, for himself.
+// borrow reads a session in order to copy it. It does not open it, so a concurrent Load opens the
+// session and keeps it.
 func (l *Library) borrow(id string) (*Loaded, error) {
 	if s := l.opened(id); s != nil {
 		return s.reload()
@@ -51,8 +51,8 @@ func (l *Library) borrow(id string) (*Loaded, error) {
 	return l.stored(id)
 }
 
-// placesOf returns for each item the message that it belongs to: the one it shows, else that of
-// the item before it; -1 at the start.
+// placesOf returns for each item the index of its message: the one that it shows, or else that of
+// the previous item; -1 at the start.
 func placesOf(items []Item, ms []*message.Message) []int {
 	index := make(map[string]int, len(ms))
 	for i, m := range ms {
@@ -68,8 +68,8 @@ func placesOf(items []Item, ms []*message.Message) []int {
 	return places
 }
 
-// cutAt returns how many messages a history up to message i has: never half of a reply with
-// its results.
+// cutAt returns how many messages a history up to message i contains. It never separates a reply
+// from its results.
 func cutAt(ms []*message.Message, i int, before bool) int {
 	if before {
 		for i > 0 && ms[i].Role == message.RoleTool {
@@ -92,7 +92,7 @@ func keep(items []Item, places []int, cut int) []Item {
 	return kept
 }
 
-// content is what a session is made of when it is written as a whole.
+// content is the content of a session that is written as a whole.
 type content struct {
 	config   []byte
 	messages []*message.Message
@@ -101,7 +101,7 @@ type content struct {
 	pins     []agent.PinChange
 }
 
-// write makes a session of a content. Items are renumbered from 1.
+// write creates a session with a content. Items are renumbered from 1.
 func (l *Library) write(meta Meta, c content) (*Session, error) {
 	s, err := l.Create(meta)
 	if err != nil {
@@ -131,7 +131,7 @@ func (l *Library) write(meta Meta, c content) (*Session, error) {
 		d, _ := storeItem(it, known)
 		r, err := newRecord(RecordItem, it.Item.CreatedAt, d)
 		if err != nil {
-			continue // an item is only for the screen
+			continue // an item is only for display
 		}
 		records = append(records, r)
 	}
@@ -144,7 +144,7 @@ func (l *Library) write(meta Meta, c content) (*Session, error) {
 	return s, nil
 }
 
-// all finds any of a history's messages.
+// all finds any message of a history.
 type all map[string]*message.Message
 
 func (a all) add(m *message.Message) {

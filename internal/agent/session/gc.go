@@ -7,22 +7,20 @@ import (
 	"time"
 )
 
-// Retention says which sessions go. Zero is no limit.
+// Retention determines which sessions are deleted. Zero means no limit.
 type Retention struct {
 	MaxAge   time.Duration // since the last change
 	MaxBytes int64         // of all sessions of the library
-	Keep     []string      // ids that stay, also when they are closed before it is their turn
+	Keep     []string      // IDs of sessions that stay, even if they are closed meanwhile
 }
 
-// EmptyAge is how long a session stays in which nothing was said.
+// EmptyAge is how long a session without messages is kept.
 const EmptyAge = 24 * time.Hour
 
-// makingTime is how long a log may lack its header: whoever creates it has not come to write it
-// yet.
+// makingTime is how long a log may lack its header, because its creator has not yet written it.
 const makingTime = time.Minute
 
-// beingMade reports whether somebody, here or in another process, is about to write the log's first
-// line.
+// beingMade reports whether this or another process is about to write the log's first line.
 func (l *Library) beingMade(e Entry) bool {
 	if !e.CreatedAt.IsZero() {
 		return false
@@ -32,9 +30,9 @@ func (l *Library) beingMade(e Entry) bool {
 }
 
 // GC deletes sessions that are older than the retention allows, or empty and older than EmptyAge,
-// then the oldest until the rest fits. Sessions that are to be kept, are open here or written by
-// another process stay. It returns the ids of those deleted; errors of single sessions do not stop
-// it.
+// and then the oldest ones until the rest fits. It keeps sessions that are listed in Keep, open
+// here, or being written by another process. It returns the IDs of the deleted sessions. An error
+// in one session does not stop it.
 func (l *Library) GC(r Retention) ([]string, error) {
 	all, err := l.entries()
 	if err != nil {

@@ -10,16 +10,16 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// MaxImport bounds what Import reads, in bytes.
+// MaxImport limits the input of Import, in bytes.
 const MaxImport = 64 << 20
 
-// ErrForeign says that a text is no session in a form that Import knows.
+// ErrForeign reports that a text is not a session in a format that Import supports.
 var ErrForeign = errors.New("not a session: expected the JSON of an export, a session's .jsonl file, or a list of chat messages {role, content} as model APIs take them")
 
-// Import makes a session of a text: an export, a session's file, or a list of chat messages of
-// another program. Only the conversation and its title are taken over: neither the working
-// directory nor settings, which include rules and instructions. Unpaired calls get results. The
-// problems say what was left out.
+// Import creates a session from a text: an export, a session's file, or a list of chat messages
+// from another program. It imports only the conversation and its title, but not the working
+// directory or settings, which include rules and instructions. Unpaired calls get results. The
+// problems report what was omitted.
 func (l *Library) Import(text []byte) (*Session, []Problem, error) {
 	if len(text) > MaxImport {
 		return nil, nil, fmt.Errorf("importing a session: it has %d bytes, at most %d are read",
@@ -68,7 +68,7 @@ func (l *Library) parseImport(text []byte) (Meta, content, []Problem, error) {
 	return Meta{}, content{messages: messages}, problems, err
 }
 
-// parseLog reads a session's own file.
+// parseLog parses a session's own file.
 func (l *Library) parseLog(text []byte) (Meta, content, []Problem, error) {
 	r := l.newReader("import", int64(len(text)))
 	if err := r.lines(text); err != nil {
@@ -86,8 +86,8 @@ func (l *Library) parseLog(text []byte) (Meta, content, []Problem, error) {
 	return r.log.entry.Meta, c, r.out.Problems, nil
 }
 
-// valid returns the messages that a history can hold, with ids that differ and calls whose
-// arguments are objects.
+// valid returns the messages that a history may contain, with unique IDs and with objects as the
+// arguments of calls.
 func (r *reader) valid(ms []*message.Message) []*message.Message {
 	seen := map[string]bool{}
 	var out []*message.Message
@@ -116,7 +116,7 @@ func (r *reader) valid(ms []*message.Message) []*message.Message {
 	return out
 }
 
-// chatMessage is a message as model APIs take it.
+// chatMessage is a message in the format of model APIs.
 type chatMessage struct {
 	Role      string          `json:"role"`
 	Content   json.RawMessage `json:"content"`
@@ -131,7 +131,7 @@ type chatMessage struct {
 	Name       string `json:"name"`
 }
 
-// chatMessages reads a list of chat messages, bare or under "messages".
+// chatMessages parses a list of chat messages, either at the top level or under "messages".
 func chatMessages(text []byte) ([]*message.Message, []Problem, error) {
 	var list []json.RawMessage
 	if decode(text, &list) != nil {
@@ -190,7 +190,7 @@ func (c *chatMessage) message() (*message.Message, error) {
 	return m, nil
 }
 
-// textOf reads a content: a string, null, or parts of which the texts count.
+// textOf returns the text of a content: a string, null, or parts, of which the texts count.
 func textOf(raw json.RawMessage) (string, error) {
 	var text string
 	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {

@@ -13,12 +13,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 )
 
-// maxLine bounds one line of a log; a longer one counts as damaged.
+// maxLine bounds one line of a log. A longer line counts as damaged.
 const maxLine = 64 << 20
 
-// indexIfDue writes the index beside the log when what a list shows was changed by hand, and soon
-// after when a turn has ended or much was written since: nobody who waits for the turn's end waits
-// for it.
+// indexIfDue writes the index immediately if the user changed what a list shows. If a turn has
+// ended or much was written since, it writes the index soon afterwards, so that the end of a turn
+// is not delayed.
 func (s *Session) indexIfDue(records []agent.Record) {
 	soon := s.size-s.index.size > indexEvery
 	for i := range records {
@@ -36,8 +36,8 @@ func (s *Session) indexIfDue(records []agent.Record) {
 	}
 }
 
-// indexLater writes the index as it then is, unless the session was closed, and perhaps deleted,
-// before.
+// indexLater writes the current index in the background, unless the session is closed before, and
+// perhaps deleted.
 func (s *Session) indexLater() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,8 +47,8 @@ func (s *Session) indexLater() {
 	}
 }
 
-// writeIndex stores the list entry. It is only a shortcut: an error is no loss, because a
-// reader makes up for what the index lacks.
+// writeIndex stores the list entry. The index is only an optimization, so errors are ignored: a
+// reader adds what the index lacks.
 func (s *Session) writeIndex() {
 	e := s.log.entry
 	e.Bytes = s.size
@@ -57,8 +57,8 @@ func (s *Session) writeIndex() {
 	}
 }
 
-// writeIndex writes the entry in place, behind a checksum: replacing a file by renaming makes
-// some file systems wait for the disk, and a torn index is only made again.
+// writeIndex overwrites the entry, preceded by a checksum. Replacing a file by renaming makes some
+// file systems wait for the disk, and a damaged index is simply rebuilt.
 func (l *Library) writeIndex(e Entry) error {
 	b, err := marshal(e)
 	if err != nil {
@@ -77,10 +77,10 @@ func (l *Library) writeIndex(e Entry) error {
 	return errors.Join(err, f.Close())
 }
 
-// maxIndex bounds the index of one session in bytes.
+// maxIndex limits the index of one session in bytes.
 const maxIndex = 64 << 10
 
-// readIndex returns the stored list entry if it fits a log of size bytes.
+// readIndex returns the stored list entry if it is valid for a log of size bytes.
 func (l *Library) readIndex(id string, size int64) (Entry, bool) {
 	var e Entry
 	b, err := os.ReadFile(l.indexPath(id))
@@ -96,8 +96,8 @@ func (l *Library) readIndex(id string, size int64) (Entry, bool) {
 	return e, true
 }
 
-// entryFromDisk returns the list entry of a log of size bytes: the index, and what was written
-// after it. A missing or wrong index is made again.
+// entryFromDisk returns the list entry for a log of size bytes: the index, updated with what was
+// written after it. A missing or invalid index is rebuilt.
 func (l *Library) entryFromDisk(id string, size int64) (Entry, error) {
 	e, ok := l.readIndex(id, size)
 	if ok && e.Bytes == size {
@@ -108,7 +108,7 @@ func (l *Library) entryFromDisk(id string, size int64) (Entry, error) {
 		state.entry = e
 	}
 	upTo := size
-	if l.tooLarge(size) { // nobody can open it: what it begins with tells enough
+	if l.tooLarge(size) { // it cannot be opened, so its first line is enough
 		upTo = e.Bytes + maxIndex
 	}
 	read, err := l.scanLog(&state, e.Bytes, upTo)
@@ -124,10 +124,11 @@ func (l *Library) entryFromDisk(id string, size int64) (Entry, error) {
 	return state.entry, nil
 }
 
-// tooLarge reports whether a log of size bytes is longer than what is ever read.
+// tooLarge reports whether a log of size bytes is too long to be read.
 func (l *Library) tooLarge(size int64) bool { return size > l.maxBytes()+maxLine }
 
-// scanLog applies the log's lines between two offsets and returns up to where lines are whole.
+// scanLog applies the log's lines between two offsets. It returns the offset after the last
+// complete line.
 func (l *Library) scanLog(state *logState, from, to int64) (int64, error) {
 	f, err := os.Open(l.logPath(state.entry.ID))
 	if err != nil {
@@ -155,7 +156,7 @@ func (l *Library) scanLog(state *logState, from, to int64) (int64, error) {
 	}
 }
 
-// readLine returns the next whole line; of one that is too long only the length.
+// readLine returns the next complete line, or only the length of a line that is too long.
 func readLine(r *bufio.Reader) (line []byte, n int, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
@@ -172,7 +173,7 @@ func readLine(r *bufio.Reader) (line []byte, n int, err error) {
 	}
 }
 
-// headerOf reads only the first line of a log.
+// headerOf parses only the first line of a log.
 func headerOf(line []byte) (Meta, bool) {
 	var rec struct {
 		Type agent.RecordType `json:"type"`

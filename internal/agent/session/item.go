@@ -11,8 +11,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// storedItem is an item on disk. Text that a message holds (of a tool call: its result and its
-// arguments) is not stored again: Ref and ArgsRef say where it stands.
+// storedItem is an item on disk. Text that is part of a message (for a tool call, its result and
+// its arguments) is not stored again: Ref and ArgsRef refer to it.
 type storedItem struct {
 	ID        string           `json:"id"`
 	Type      agent.ItemType   `json:"type"`
@@ -34,7 +34,7 @@ type storedCall struct {
 	Name       string          `json:"name"`
 	Label      string          `json:"label,omitempty"`
 	Args       json.RawMessage `json:"args,omitempty"`
-	ArgsRef    string          `json:"argsRef,omitempty"` // the message that holds the call
+	ArgsRef    string          `json:"argsRef,omitempty"` // the message that contains the call
 	Result     string          `json:"result,omitempty"`
 	Content    []message.Block `json:"content,omitempty"`
 	Details    json.RawMessage `json:"details,omitempty"`
@@ -44,7 +44,7 @@ type storedCall struct {
 	Locations  []tool.Location `json:"locations,omitempty"`
 }
 
-// textRef is a stretch of a message's text: all of it where Len is 0.
+// textRef is a part of a message's text. If Len is 0, it is the whole text.
 type textRef struct {
 	ID  string `json:"id"`
 	Off int    `json:"off,omitempty"`
@@ -57,14 +57,14 @@ type itemData struct {
 	Item   storedItem `json:"item"`
 }
 
-// messages finds messages by id and results by call.
+// messages finds messages by ID and results by call.
 type messages interface {
 	byID(id string) *message.Message
 	byCall(callID string) *message.Message
 }
 
-// storeItem prepares an item for the log. found is false if a message that it shows is not
-// stored yet, so that its text would be stored twice.
+// storeItem prepares an item for the log. found is false if a message that the item shows is not
+// stored yet, in which case its text would be stored twice.
 func storeItem(it Item, in messages) (d itemData, found bool) {
 	i := it.Item
 	s := storedItem{
@@ -86,7 +86,7 @@ func storeItem(it Item, in messages) (d itemData, found bool) {
 	return itemData{Seq: it.Seq, TurnID: it.TurnID, Item: s}, found
 }
 
-// refer takes out the item's text if m holds it.
+// refer replaces the item's text with a reference if m contains it.
 func (s *storedItem) refer(m *message.Message, text string) bool {
 	if m == nil {
 		return false
@@ -102,7 +102,7 @@ func (s *storedItem) refer(m *message.Message, text string) bool {
 	return true
 }
 
-// referCall takes out a call's result and arguments where messages hold them.
+// referCall replaces a call's result and arguments with references if messages contain them.
 func (s *storedItem) referCall(in messages) bool {
 	c := s.Call
 	if m := in.byID(s.MessageID); m != nil {
@@ -128,7 +128,7 @@ func callOf(m *message.Message, id string) *message.ToolCall {
 	return nil
 }
 
-// item turns a stored item back, with the text that stands in messages.
+// item converts a stored item back, with the text from the messages.
 func (d itemData) item(in messages) Item {
 	s := d.Item
 	text := s.Text
@@ -160,8 +160,8 @@ func (d itemData) item(in messages) Item {
 	return Item{Seq: d.Seq, TurnID: d.TurnID, Item: it}
 }
 
-// text returns the stretch; a message that became shorter (a secret was taken out) gives what is
-// left.
+// text returns the referenced text. If the message became shorter because a secret was removed, it
+// returns what is left.
 func (r *textRef) text(typ agent.ItemType, m *message.Message) string {
 	if m == nil {
 		return ""
@@ -174,7 +174,7 @@ func (r *textRef) text(typ agent.ItemType, m *message.Message) string {
 	return strings.ToValidUTF8(full[from:min(from+r.Len, len(full))], "")
 }
 
-// shownText is the text that an item of a type shows of m.
+// shownText returns the text of m that an item of the type shows.
 func shownText(typ agent.ItemType, m *message.Message) string {
 	if typ == agent.ItemUser {
 		return m.ShownText()
@@ -191,10 +191,10 @@ func shownText(typ agent.ItemType, m *message.Message) string {
 	return b.String()
 }
 
-// recentMessages is how many messages are kept to recognise the text of items.
+// recentMessages is how many messages are kept in memory to recognize the text of items.
 const recentMessages = 128
 
-// recent is the last messages of a session.
+// recent contains the last messages of a session.
 type recent []*message.Message
 
 func (r *recent) add(m *message.Message) {

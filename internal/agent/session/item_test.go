@@ -10,7 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// replyWithRuns is a reply whose text was shown as two items around reasoning, with a call.
+// replyWithRuns returns a reply whose text was shown as two items, before and after reasoning, and
+// a call.
 func replyWithRuns() (*message.Message, []agent.Item) {
 	m := msg("a1", message.RoleAssistant, "first words, ")
 	m.Content = append(m.Content, message.Block{Type: message.Reasoning, Text: "thinking hard"},
@@ -46,7 +47,7 @@ func wantTexts(t *testing.T, when string, s *Session, want ...string) {
 	}
 }
 
-// Items are completed before their messages are stored; each text stands once in the log.
+// If items are completed before their messages are stored, each text is still stored only once.
 func TestItemsBeforeTheirMessages(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
@@ -76,7 +77,7 @@ func TestItemsBeforeTheirMessages(t *testing.T) {
 	}
 }
 
-// Items whose message never comes are stored by the end of the turn, or of the session.
+// Items whose message never arrives are stored by the end of the turn or of the session.
 func TestItemsWithoutMessages(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
@@ -93,7 +94,7 @@ func TestItemsWithoutMessages(t *testing.T) {
 	wantTexts(t, "after a restart", load(t, l, s.ID()).Session, "never mind", "never mind")
 }
 
-// A failed write loses no item.
+// A failed write does not lose an item.
 func TestItemsOfAFailedWrite(t *testing.T) {
 	l := OpenWith(t.TempDir(), Options{now: clock(), maxBytes: 3000})
 	defer l.Close()

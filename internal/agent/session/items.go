@@ -12,8 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Items returns the completed items of the history whose number is above since, in order of
-// their numbers, read from the log: a loaded session holds none of them in memory.
+// Items returns the completed items of the history whose number is above since, in the order of
+// their numbers. It reads them from the log, because a loaded session does not keep them in memory.
 func (s *Session) Items(since uint64) ([]Item, error) {
 	refs, pending, in := s.itemRefs(since)
 	f, err := os.Open(s.lib.logPath(s.id))
@@ -39,7 +39,7 @@ func (s *Session) Items(since uint64) ([]Item, error) {
 	return items, nil
 }
 
-// itemRefs returns where the wanted items stand, and those that are not stored yet.
+// itemRefs returns the positions of the requested items, and the items that are not stored yet.
 func (s *Session) itemRefs(since uint64) (refs []itemRef, pending []itemData, in *itemReader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,8 +64,8 @@ func (s *Session) itemRefs(since uint64) (refs []itemRef, pending []itemData, in
 	return refs, pending, in
 }
 
-// itemReader reads items from a log, and the messages that they show; neighbours often show
-// the same.
+// itemReader reads items, and the messages that they show, from a log. Adjacent items often show
+// the same message.
 type itemReader struct {
 	file  io.ReaderAt
 	nodes []node
@@ -75,7 +75,7 @@ type itemReader struct {
 	last  *message.Message
 }
 
-// item reads an item; ok is false where it is not of the form that this version writes.
+// item reads an item. ok is false if it does not have the format that this version writes.
 func (r *itemReader) item(ref itemRef) (it Item, ok bool, err error) {
 	raw, err := r.raw(ref.off, ref.n)
 	if err != nil {
@@ -89,7 +89,7 @@ func (r *itemReader) item(ref itemRef) (it Item, ok bool, err error) {
 	return d.item(r), true, nil
 }
 
-// byID reads a message; nil where it is not stored or cannot be read any more.
+// byID reads a message. It returns nil if the message is not stored or can no longer be read.
 func (r *itemReader) byID(id string) *message.Message {
 	if r.last != nil && r.last.ID == id {
 		return r.last
@@ -114,7 +114,7 @@ func (r *itemReader) byID(id string) *message.Message {
 
 func (r *itemReader) byCall(callID string) *message.Message { return r.extra.byCall(callID) }
 
-// raw returns the bytes of a record; they are the reader's until the next call.
+// raw returns the bytes of a record. They are valid until the next call.
 func (r *itemReader) raw(off int64, n int32) ([]byte, error) {
 	r.buf = slices.Grow(r.buf[:0], int(n))[:n]
 	_, err := r.file.ReadAt(r.buf, off)

@@ -25,34 +25,34 @@ const (
 	indexSuffix = ".index"
 )
 
-// validID keeps ids from being paths.
+// validID ensures that IDs are not paths.
 var validID = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
-// Options of a Library. The zero value works.
+// Options configure a Library. The zero value is valid.
 type Options struct {
 	// Redact removes secrets from each line before it is written. nil: nothing is removed.
 	Redact func([]byte) []byte
 	// Cwd is the working directory of imported sessions.
 	Cwd string
-	// PendingProposal names the proposal of a call's item that outlived the process, "" where there
-	// is none. nil: none did.
+	// PendingProposal returns the proposal of a call's item that has survived the process, or "".
+	// nil: there are no such proposals.
 	PendingProposal func(sessionID, itemID string) string
-	// Spare is the folder for new sessions while the library's own cannot be written; "": there is
+	// Spare is the folder for new sessions while the library's own folder cannot be written. "":
 	// none.
 	Spare string
-	// Log gets what could not be done and does not matter much. nil: nowhere.
+	// Log receives minor errors. nil: no log.
 	Log *slog.Logger
 
-	// For tests: the clock, nil for time.Now, and the bound of one log, 0 for MaxBytes.
+	// For tests: the clock, nil for time.Now, and the size limit of a log, 0 for MaxBytes.
 	now      func() time.Time
 	maxBytes int64
 }
 
-// ErrUnknownItem says that a session has no such completed item.
+// ErrUnknownItem reports that a session has no such completed item.
 var ErrUnknownItem = errors.New("there is no such completed item")
 
-// Library is the folder of one workspace's sessions. Safe for concurrent use; several
-// processes may use one folder.
+// Library is the folder with the sessions of one workspace. It is safe for concurrent use, and
+// several processes may use one folder.
 type Library struct {
 	dir  string
 	opts Options
@@ -60,18 +60,18 @@ type Library struct {
 	mu    sync.Mutex
 	open  map[string]*Session
 	cache map[string]cached
-	spare map[string]error // by id: sessions in the spare folder, and why they are there
+	spare map[string]error // sessions in the spare folder, by ID, and why they are there
 }
 
-// cached is a list entry with the state of the log that it was read from.
+// cached is a list entry with the state of the log from which it was read.
 type cached struct {
 	size  int64
 	mtime time.Time
 	entry Entry
 }
 
-// Dir returns the folder of a workspace's sessions in the state directory: a readable name and
-// a hash of the root, so that folders of the same name do not meet.
+// Dir returns the folder for a workspace's sessions in the state directory. Its name consists of a
+// readable name and a hash of the root, so that folders of the same name are kept apart.
 func Dir(stateDir, root string) string {
 	root = filepath.Clean(root)
 	sum := sha256.Sum256([]byte(root))
@@ -86,7 +86,8 @@ func Dir(stateDir, root string) string {
 		fmt.Sprintf("%.40s-%s", name, hex.EncodeToString(sum[:6])))
 }
 
-// Open returns the library in dir with default options. Nothing is read or made until it is used.
+// Open returns the library in dir with default options. Nothing is read or created before it is
+// used.
 func Open(dir string) *Library { return OpenWith(dir, Options{}) }
 
 // OpenWith returns the library in dir.
@@ -119,7 +120,7 @@ func (l *Library) redact(b []byte) []byte {
 	return l.opts.Redact(b)
 }
 
-// title makes a title of a prompt, without secrets.
+// title derives a title from a prompt, without secrets.
 func (l *Library) title(prompt string) string {
 	return string(l.redact([]byte(titleOf(prompt))))
 }
@@ -130,7 +131,7 @@ func (l *Library) warn(doing string, err error) {
 	}
 }
 
-// NewID returns a fresh session id; later ones sort after earlier ones.
+// NewID returns a new session ID. Later IDs sort after earlier ones.
 func NewID(now time.Time) string {
 	var b [12]byte
 	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMicro())<<8)
@@ -138,7 +139,7 @@ func NewID(now time.Time) string {
 	return strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))
 }
 
-// Create makes a new session. Where meta has no id or time, they are made.
+// Create creates a session. If meta has no ID or time, Create sets them.
 func (l *Library) Create(meta Meta) (*Session, error) {
 	if meta.CreatedAt.IsZero() {
 		meta.CreatedAt = l.now()
@@ -157,7 +158,7 @@ func (l *Library) Create(meta Meta) (*Session, error) {
 	}
 	s := &Session{lib: l, id: meta.ID, file: f, log: newLogState(meta.ID)}
 	s.publish()
-	l.keep(s) // before it is listed: what is open here is never collected
+	l.keep(s) // before it is listed: GC never deletes sessions that are open here
 	header, err := newRecord(RecordHeader, meta.CreatedAt, meta)
 	if err == nil {
 		err = s.Append(header)
@@ -185,7 +186,7 @@ func (l *Library) forget(s *Session) {
 	}
 }
 
-// InUse returns the ids of the sessions that are open here, in no order.
+// InUse returns the IDs of the sessions that are open here, in no particular order.
 func (l *Library) InUse() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,7 +199,8 @@ func (l *Library) opened(id string) *Session {
 	return l.open[id]
 }
 
-// Delete removes a session for good. One that another process writes is ErrLocked.
+// Delete permanently removes a session. It returns ErrLocked if another process is writing the
+// session.
 func (l *Library) Delete(id string) error {
 	if !validID().MatchString(id) {
 		return fmt.Errorf("deleting session %q: %w", id, ErrUnknown)
@@ -217,7 +219,7 @@ func (l *Library) Delete(id string) error {
 	return nil
 }
 
-// remove deletes the files under the writer's lock.
+// remove deletes the files while holding the writer's lock.
 func (s *Session) remove() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,7 +237,7 @@ func (s *Session) remove() error {
 	s.writer.Store(false)
 	s.lib.forget(s)
 	s.durable.idle()
-	s.file.Close() // Windows removes no open file
+	s.file.Close() // Windows cannot remove an open file
 	if err := os.Remove(s.lib.logPath(s.id)); err != nil {
 		return fmt.Errorf("deleting session %s: %w", s.id, err)
 	}

@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// DefaultLimit is the length of a list that names none.
+// DefaultLimit is the length of a list if the query sets none.
 const DefaultLimit = 50
 
-// Query chooses sessions. The zero value is the newest ones that are not archived.
+// Query selects sessions. The zero value selects the newest ones that are not archived.
 type Query struct {
-	Text     string // in titles and messages, without regard to case
-	Archived bool   // the archived ones instead of the others
+	Text     string // searched in titles and messages, ignoring case
+	Archived bool   // only archived sessions instead of the others
 	Cursor   string // from an earlier page
 	Limit    int    // 0: DefaultLimit; negative: all
 }
 
-// List returns sessions, newest UpdatedAt first, and a cursor where there are more. Those in which
-// nothing was said are left out unless they are open here. It reads no log unless one is newer
-// than its index or a text is searched for.
+// List returns sessions, most recently updated first, and a cursor if there are more. Sessions
+// without messages are omitted unless they are open here. List reads a log only if it is newer than
+// its index or a text is searched.
 func (l *Library) List(q Query) ([]Entry, string, error) {
 	all, err := l.entries()
 	if err != nil {
@@ -54,7 +54,7 @@ func (l *Library) List(q Query) ([]Entry, string, error) {
 	return page, "", nil
 }
 
-// Entry returns what a list shows of one session.
+// Entry returns the list entry of one session.
 func (l *Library) Entry(id string) (Entry, error) {
 	if s := l.opened(id); s != nil {
 		return s.Entry(), nil
@@ -72,7 +72,7 @@ func (l *Library) Entry(id string) (Entry, error) {
 	return l.entryOf(id, info)
 }
 
-// entries returns the list entries of all sessions that can be read, in no order.
+// entries returns the list entries of all readable sessions, in no particular order.
 func (l *Library) entries() ([]Entry, error) {
 	files, err := os.ReadDir(l.dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -86,7 +86,7 @@ func (l *Library) entries() ([]Entry, error) {
 		}
 		info, err := f.Info()
 		if err != nil {
-			continue // deleted meanwhile
+			continue // deleted in the meantime
 		}
 		e, err := l.entryOf(id, info)
 		if err != nil {
@@ -98,7 +98,7 @@ func (l *Library) entries() ([]Entry, error) {
 	return all, nil
 }
 
-// entryOf returns the entry of a log, from memory where the log has not changed since.
+// entryOf returns the entry of a log, from memory if the log has not changed.
 func (l *Library) entryOf(id string, info os.FileInfo) (Entry, error) {
 	if s := l.opened(id); s != nil {
 		if s.Locked() {
@@ -132,7 +132,7 @@ func cursorOf(e Entry) string {
 	return strconv.FormatInt(e.UpdatedAt.UnixNano(), 36) + "." + e.ID
 }
 
-// after returns the entries behind the one that a cursor names.
+// after returns the entries after the one that a cursor refers to.
 func after(all []Entry, cursor string) ([]Entry, error) {
 	if cursor == "" {
 		return all, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// titled makes a closed session of one prompt.
+// titled creates a closed session with one prompt.
 func titled(t *testing.T, l *Library, prompt string) string {
 	t.Helper()
 	s := create(t, l)
@@ -23,7 +23,7 @@ func titled(t *testing.T, l *Library, prompt string) string {
 	return s.ID()
 }
 
-// titles lists and returns the titles found.
+// titles lists sessions and returns their titles.
 func titles(t *testing.T, l *Library, q Query) (string, string) {
 	t.Helper()
 	list, next, err := l.List(q)
@@ -42,7 +42,7 @@ func wantTitles(t *testing.T, l *Library, q Query, want string) {
 	}
 }
 
-// change does something to a closed session.
+// change applies do to a closed session.
 func change(t *testing.T, l *Library, id string, do func(*Session) error) {
 	t.Helper()
 	s := load(t, l, id).Session
@@ -78,7 +78,7 @@ func TestListNewestFirst(t *testing.T) {
 	}
 }
 
-// An index that is missing, old, damaged or of another session is made up for.
+// A missing, old or damaged index, or one of another session, is replaced.
 func TestStaleIndex(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
@@ -140,8 +140,8 @@ func TestTitle(t *testing.T) {
 	}
 }
 
-// TestGCLeavesBeginning collects while sessions are created: one whose header is not written yet,
-// here or in another process, is new and not old.
+// TestGCLeavesBeginning runs GC while sessions are created. A session whose header is not yet
+// written, here or in another process, counts as new and not as old.
 func TestGCLeavesBeginning(t *testing.T) {
 	dir := t.TempDir()
 	l := OpenWith(dir, Options{})
@@ -253,7 +253,7 @@ func TestFork(t *testing.T) {
 	wantOutline(t, load(t, l, s.ID()), storyOutline)
 }
 
-// writeIndexAs writes an entry's index to another session's place.
+// writeIndexAs writes an entry's index in the place of another session's index.
 func (l *Library) writeIndexAs(path string, e Entry) error {
 	if err := l.writeIndex(e); err != nil {
 		return err
@@ -271,7 +271,7 @@ func tear(path string) error {
 		0o600)
 }
 
-// A session that is being made is not taken for an old and empty one, whoever makes it.
+// A session that is being created, by any process, does not count as old and empty.
 func TestGCLeavesWhatIsBeingMade(t *testing.T) {
 	l := Open(t.TempDir())
 	made, old := filepath.Join(l.dir, "made"+logSuffix), filepath.Join(l.dir, "abandoned"+logSuffix)
@@ -293,7 +293,7 @@ func TestGCLeavesWhatIsBeingMade(t *testing.T) {
 	}
 }
 
-// A workspace's sessions lie in a folder of its own, by its whole path.
+// A workspace has its own folder for sessions, which depends on its whole path.
 func TestFolderOfAWorkspace(t *testing.T) {
 	seen := map[string]string{}
 	for _, root := range []string{"/home/a/work", "/home/b/work", "/home/a/work/sub", "/",

@@ -13,37 +13,37 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/clip"
 )
 
-// ErrNewer says that a newer agent-lsp wrote the session.
+// ErrNewer reports that a newer agent-lsp wrote the session.
 var ErrNewer = errors.New("a newer agent-lsp wrote this session: update agent-lsp to open it")
 
-// migrations[v] turns a line of format v into one of format v+1, the header included. Format 1 is
-// the first, so that there is none yet.
+// migrations[v] converts a line of format v to format v+1, including the header. Format 1 is the
+// first, so there are no migrations yet.
 var migrations = map[int]func(line []byte) ([]byte, error){}
 
-// Loaded is a session read back. Its messages are shared with nobody else.
+// Loaded is a session that was read from disk. Its messages are not shared.
 type Loaded struct {
 	Session *Session
 	Entry   Entry
-	// Messages is the history, whole and paired: after each assistant message stand the results
-	// of its calls, in call order.
+	// Messages is the complete and paired history: each assistant message is followed by the
+	// results of its calls, in call order.
 	Messages    []*message.Message
 	Commits     []*agent.Commit
 	Pins        []agent.PinChange
 	Queue       []agent.QueueEntry
 	Config      json.RawMessage
-	Turns       []agent.Turn  // the last MaxTurns that ended, the one that a crash ended included
-	Interrupted []Interrupted // calls that a crash left without a result
+	Turns       []agent.Turn  // the last MaxTurns ended turns, including one that a crash ended
+	Interrupted []Interrupted // calls without a result because of a crash
 	Paused      bool
 	LastSeq     uint64
 	Problems    []Problem
-	// InterruptedTurn is the turn that a crash ended: continuing it can be offered. "" if none.
+	// InterruptedTurn is the turn that a crash ended, or "". The client may offer to continue it.
 	InterruptedTurn string
 }
 
 // MaxTurns is how many ended turns a load remembers at least.
 const MaxTurns = 256
 
-// Restored is what the engine goes on from.
+// Restored returns the state from which the engine continues.
 func (l *Loaded) Restored() agent.Restored {
 	return agent.Restored{
 		Messages: l.Messages, Commits: l.Commits, Pins: l.Pins, Queue: l.Queue,
@@ -52,16 +52,16 @@ func (l *Loaded) Restored() agent.Restored {
 	}
 }
 
-// Interrupted is a call that a crash left without a result, and the result that it got instead.
+// Interrupted is a call that a crash left without a result, with the result that was added instead.
 type Interrupted struct {
 	Call       *message.ToolCall
 	TurnID     string
-	Started    bool // it ran: it may have had effects
+	Started    bool // it was running and may have had effects
 	ProposalID string
 	Result     *message.Message
 }
 
-// Problem is something in the log that could not be read, in words for the user.
+// Problem describes, for the user, a part of the log that could not be read.
 type Problem struct {
 	Line   int
 	Offset int64
@@ -72,8 +72,9 @@ func (p Problem) String() string {
 	return fmt.Sprintf("line %d (byte %d): %s", p.Line, p.Offset, p.Text)
 }
 
-// Load reads a session and opens it. Nothing is written by it: a session that another process
-// writes can be read. Loading one that is open here gives the same Session; it must be idle.
+// Load reads a session and opens it. It does not write, so that it can read a session that another
+// process is writing. Loading a session that is open here returns the same Session, which must be
+// idle.
 func (l *Library) Load(id string) (*Loaded, error) {
 	if s := l.opened(id); s != nil {
 		return s.reload()
@@ -85,7 +86,7 @@ func (l *Library) Load(id string) (*Loaded, error) {
 	return in, err
 }
 
-// stored reads a session that is not open here. The Session is the caller's own.
+// stored reads a session that is not open here. The caller owns the Session.
 func (l *Library) stored(id string) (*Loaded, error) {
 	r, err := l.read(id)
 	if err != nil {
@@ -102,7 +103,7 @@ func (l *Library) stored(id string) (*Loaded, error) {
 	return r.out, nil
 }
 
-// reload reads an open session's log again without touching what the session knows.
+// reload reads an open session's log again without changing the Session.
 func (s *Session) reload() (*Loaded, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +113,7 @@ func (s *Session) reload() (*Loaded, error) {
 	}
 	if s.locked || r.seen == s.seen {
 		r.out.LastSeq = max(r.out.LastSeq, s.seq.Load())
-	} else { // another process wrote meanwhile: take over what it left
+	} else { // another process has written in the meantime: use what it wrote
 		s.log, s.size, s.seen, s.newline, s.repairs = r.log, r.size, r.seen, r.newline, r.repairs
 		s.seq.Store(max(r.out.LastSeq, s.seq.Load()))
 		s.reserved.Store(r.log.entry.LastSeq)
@@ -123,7 +124,7 @@ func (s *Session) reload() (*Loaded, error) {
 	return r.out, nil
 }
 
-// reader collects a log's records.
+// reader collects the records of a log.
 type reader struct {
 	lib      *Library
 	out      *Loaded
@@ -138,7 +139,7 @@ type reader struct {
 	repairs  []agent.Record
 }
 
-// read reads a log whole.
+// read reads a whole log.
 func (l *Library) read(id string) (*reader, error) {
 	data, err := l.readLog(id)
 	if err != nil {
@@ -181,7 +182,7 @@ func (l *Library) readLog(id string) ([]byte, error) {
 	return data, nil
 }
 
-// lines reads each line. Only a log of which nothing can be known is an error.
+// lines processes each line. It returns an error only if nothing can be read from the log.
 func (r *reader) lines(data []byte) error {
 	for n, off := 1, 0; off < len(data); n++ {
 		line, whole := data[off:], false
@@ -220,7 +221,7 @@ func (r *reader) problem(n int, off int64, text string) {
 	r.out.Problems = append(r.out.Problems, Problem{Line: n, Offset: off, Text: text})
 }
 
-// line reads one line and reports whether it could be read.
+// line processes one line and reports whether it could be read.
 func (r *reader) line(line []byte, n int, off int64) (bool, error) {
 	if n == 1 {
 		if meta, ok := headerOf(line); ok {
@@ -261,7 +262,7 @@ func (r *reader) damaged(n int, off int64, text string) bool {
 	return false
 }
 
-// record takes in one record.
+// record processes one record.
 func (r *reader) record(rec *agent.Record, off int64, n int) {
 	if rec.Message != nil {
 		r.intern(rec.Message)
@@ -310,7 +311,7 @@ func (r *reader) turn(t *agent.Turn) {
 	r.out.Turns = append(r.out.Turns, *t)
 }
 
-// intern makes messages share the strings that most of them have in common.
+// intern makes messages share their common strings.
 func (r *reader) intern(m *message.Message) {
 	for _, s := range []*string{(*string)(&m.Role), &m.Model, &m.TurnID, &m.Author,
 		(*string)(&m.Source), (*string)(&m.Stop), &m.Name} {
@@ -336,7 +337,7 @@ func (r *reader) shared(s string) string {
 	return s
 }
 
-// finish makes the history of what was read, and closes what a crash left open.
+// finish builds the history from what was read, and closes what a crash left open.
 func (r *reader) finish(data []byte) {
 	path := r.log.path()
 	history := make([]*message.Message, len(path))
@@ -363,7 +364,7 @@ func (r *reader) finish(data []byte) {
 	r.closeTurn()
 }
 
-// brief cuts a decoder's error to what a user can use.
+// brief shortens a decoder's error to what is useful to the user.
 func brief(err error) string {
 	s := err.Error()
 	s = strings.TrimPrefix(s, "jsontext: ")

@@ -8,9 +8,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/filelock"
 )
 
-// Lock takes the writer's lock, if it is not held yet, without storing anything: ErrLocked says
-// that another process has it, ErrChanged that one had it since the session was loaded. Once held
-// it never waits.
+// Lock acquires the writer's lock, unless it is already held, without storing anything. ErrLocked
+// reports that another process holds it, ErrChanged that one has held it since the session was
+// loaded. Once the lock is held, Lock never waits.
 func (s *Session) Lock() error {
 	if s.writer.Load() {
 		return nil
@@ -20,7 +20,7 @@ func (s *Session) Lock() error {
 	return s.lock()
 }
 
-// Stale says whether another process has written since the session was loaded.
+// Stale reports whether another process has written since the session was loaded.
 func (s *Session) Stale() bool {
 	if s.writer.Load() {
 		return false
@@ -32,14 +32,14 @@ func (s *Session) Stale() bool {
 	return err == nil && info.Size() != seen
 }
 
-// Locked says whether this process holds the writer's lock.
+// Locked reports whether this process holds the writer's lock.
 func (s *Session) Locked() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.locked
 }
 
-// WrittenElsewhere says whether another process holds the writer's lock.
+// WrittenElsewhere reports whether another process holds the writer's lock.
 func (s *Session) WrittenElsewhere() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,8 +53,8 @@ func (s *Session) WrittenElsewhere() bool {
 	return errors.Is(err, ErrLocked)
 }
 
-// lock takes the writer's lock and cuts away a torn last line. Another writer since the
-// session was read makes what is in memory wrong: ErrChanged.
+// lock acquires the writer's lock and removes an incomplete last line. If another process has
+// written since the session was read, the state in memory is wrong and lock returns ErrChanged.
 func (s *Session) lock() error {
 	if s.closed {
 		return ErrClosed
@@ -83,7 +83,7 @@ func (s *Session) lock() error {
 	return nil
 }
 
-// lockFile takes the writer's lock without waiting; it goes with the file that is closed.
+// lockFile acquires the writer's lock without waiting. Closing the file releases it.
 func lockFile(f *os.File) error {
 	if taken, err := filelock.Try(f); taken || err != nil {
 		return err

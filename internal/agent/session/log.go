@@ -13,10 +13,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// MaxTitle bounds a title made from the first prompt, in runes.
+// MaxTitle bounds a title derived from the first prompt, in runes.
 const MaxTitle = 80
 
-// Entry is what a list shows of a session.
+// Entry is a session's entry in a list.
 type Entry struct {
 	Meta
 	UpdatedAt time.Time     `json:"updatedAt"`
@@ -24,35 +24,34 @@ type Entry struct {
 	Messages  int           `json:"messages"`
 	Usage     message.Usage `json:"usage"`
 	LastSeq   uint64        `json:"lastSeq"`
-	// began and did not end: running, or interrupted by a crash
+	// began and did not end: it is running or a crash interrupted it
 	OpenTurn string `json:"openTurn,omitempty"`
-	Bytes    int64  `json:"bytes"`             // of the log that the entry stands for
-	Titled   bool   `json:"titled,omitempty"`  // the title was given, not made
+	Bytes    int64  `json:"bytes"`             // of the log that the entry describes
+	Titled   bool   `json:"titled,omitempty"`  // the title was set, not derived
 	Damaged  int    `json:"damaged,omitempty"` // lines that could not be read
 	Paused   bool   `json:"paused,omitempty"`
 
-	// Config is the session's own configuration; one of more than maxEntryConfig bytes is left out.
+	// Config is the session's own configuration. It is omitted if it exceeds maxEntryConfig bytes.
 	Config json.RawMessage `json:"config,omitempty"`
 }
 
-// maxEntryConfig bounds the configuration that a list entry bears.
+// maxEntryConfig bounds the configuration in a list entry.
 const maxEntryConfig = 16 << 10
 
-// Empty says that nothing was said in the session yet: it was made, and perhaps configured, no
-// more.
+// Empty reports that the session has no messages. It may have been configured.
 func (e *Entry) Empty() bool {
 	return e.Messages == 0 && e.Title == "" && e.ForkOf == "" && e.Damaged == 0
 }
 
-// node is one stored message: its place in the log and the message that it came after.
+// node is one stored message: its position in the log and the message that it follows.
 type node struct {
 	id     string
 	off    int64
 	n      int32
-	parent int32 // -1: the first
+	parent int32 // -1: none, it is the first
 }
 
-// itemRef is where a completed item stands; node is the message that it belongs to.
+// itemRef is the position of a completed item. node is the message to which it belongs.
 type itemRef struct {
 	off  int64
 	seq  uint64
@@ -60,13 +59,13 @@ type itemRef struct {
 	node int32
 }
 
-// logState is what is known of a log without holding what is in it; it grows by about 60 bytes
-// a message. Reading and writing keep it the same way.
+// logState describes a log without its contents. It grows by about 60 bytes per message. Reading
+// and writing update it in the same way.
 type logState struct {
 	entry Entry
 	nodes []node
 	items []itemRef
-	head  int32 // the node that the next message comes after, -1 at the start
+	head  int32 // the node that the next message follows, -1 at the start
 	index map[string]int32
 }
 
@@ -74,7 +73,7 @@ func newLogState(id string) logState {
 	return logState{entry: Entry{Meta: Meta{ID: id}}, head: -1}
 }
 
-// find returns the node of a message, -1 where there is none.
+// find returns the node of a message, or -1.
 func (l *logState) find(id string) int32 {
 	if id == "" {
 		return -1
@@ -91,7 +90,7 @@ func (l *logState) find(id string) int32 {
 	return -1
 }
 
-// apply takes in a record that stands at off with n bytes.
+// apply processes a record of n bytes at offset off.
 func (l *logState) apply(r *agent.Record, off int64, n int, title func(string) string) {
 	e := &l.entry
 	if r.Time.After(e.UpdatedAt) && r.Type != RecordSeq {
@@ -152,7 +151,7 @@ func (l *logState) addHeader(data json.RawMessage) {
 	id := l.entry.ID
 	l.entry.Meta = m
 	if id != "" {
-		l.entry.ID = id // a copied file is the session that its name says
+		l.entry.ID = id // the name of a copied file is its session ID
 	}
 	l.entry.Titled = m.Title != ""
 	if l.entry.UpdatedAt.Before(m.CreatedAt) {
@@ -209,8 +208,8 @@ func (l *logState) path() []int32 {
 	return p
 }
 
-// visible returns the items of the history up to head, in order: those of other branches are
-// left out.
+// visible returns the items of the history up to head, in order, without the items of other
+// branches.
 func (l *logState) visible() []itemRef {
 	on := make([]bool, len(l.nodes))
 	for _, i := range l.path() {
@@ -225,7 +224,7 @@ func (l *logState) visible() []itemRef {
 	return refs
 }
 
-// turnID reads the turn of a turnStart record, whichever way it was stored.
+// turnID returns the turn of a turnStart record in any of the stored formats.
 func turnID(r *agent.Record) string {
 	if r.Turn != nil {
 		return r.Turn.TurnID
@@ -237,9 +236,9 @@ func turnID(r *agent.Record) string {
 	return "unknown"
 }
 
-// titleOf makes a title of a prompt: one line, bounded.
+// titleOf derives a title from a prompt: one line of limited length.
 func titleOf(prompt string) string {
-	const enough = 4 * MaxTitle * 4 // bytes that hold MaxTitle runes with plenty of space between
+	const enough = 4 * MaxTitle * 4 // bytes for MaxTitle runes with plenty of spaces in between
 	if len(prompt) > enough {
 		prompt = strings.ToValidUTF8(prompt[:enough], "")
 	}
@@ -250,7 +249,7 @@ func titleOf(prompt string) string {
 	return strings.TrimSpace(string(runes[:MaxTitle-1])) + "…"
 }
 
-// lenient reads what other versions and other hands wrote.
+// lenient are the options for reading what other versions or programs wrote.
 var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true),
 	jsontext.AllowInvalidUTF8(true))
 

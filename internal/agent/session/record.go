@@ -9,14 +9,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 )
 
-// Version is the format that this package writes. It reads every older one.
+// Version is the format that this package writes. It can read all older formats.
 const Version = 1
 
-// The record types of the store, beside those of the engine (agent.RecordMessage …).
+// The record types of the store, in addition to those of the engine (agent.RecordMessage …).
 const (
 	RecordHeader  agent.RecordType = "session"
 	RecordItem    agent.RecordType = "item"
-	RecordConfig  agent.RecordType = "config" // Data: the session's own Config, whole
+	RecordConfig  agent.RecordType = "config" // Data: the session's own complete Config
 	RecordTitle   agent.RecordType = "title"
 	RecordArchive agent.RecordType = "archive"
 	RecordSeq     agent.RecordType = "seq"
@@ -24,26 +24,26 @@ const (
 	RecordPaused  agent.RecordType = "paused"
 )
 
-// Meta is what a session begins with.
+// Meta describes a new session.
 type Meta struct {
 	Version   int       `json:"version"`
 	ID        string    `json:"id"`
 	Cwd       string    `json:"cwd,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`
-	ForkOf    string    `json:"forkOf,omitempty"` // the session that it was forked from
+	ForkOf    string    `json:"forkOf,omitempty"` // the session from which it was forked
 	Title     string    `json:"title,omitempty"`
-	Origin    string    `json:"origin,omitempty"` // what made it, "" for a user in an editor
+	Origin    string    `json:"origin,omitempty"` // what created it, "" for a user in an editor
 }
 
-// Item is a completed item with its place in the session's stream of notifications.
+// Item is a completed item with its number in the session's stream of notifications.
 type Item struct {
 	Seq    uint64
 	TurnID string
 	Item   agent.Item
 }
 
-// Branch says that the history goes on after message Through ("" = from the start); what came
-// after it stays in the log and can be branched back to.
+// Branch reports that the history continues after message Through ("": from the start). Later
+// messages stay in the log, and it is possible to branch back to them.
 type Branch struct {
 	Through  string `json:"through"`
 	Messages int    `json:"messages"` // length of the history up to and including Through
@@ -56,7 +56,7 @@ type (
 	archiveData struct {
 		Archived bool `json:"archived"`
 	}
-	// seqData reserves numbers: none above Reserved was given out when it was written.
+	// seqData reserves numbers: when it was written, no number above Reserved had been used.
 	seqData struct {
 		Reserved uint64 `json:"reserved"`
 	}
@@ -72,7 +72,7 @@ type (
 	}
 )
 
-// newRecord makes a record of one of the store's own types.
+// newRecord returns a record of one of the store's own types.
 func newRecord(typ agent.RecordType, at time.Time, data any) (agent.Record, error) {
 	b, err := marshal(data)
 	if err != nil {
@@ -81,7 +81,7 @@ func newRecord(typ agent.RecordType, at time.Time, data any) (agent.Record, erro
 	return agent.Record{Type: typ, Data: b, Time: at}, nil
 }
 
-// marshal is json.Marshal without escaping <, > and &, which code is full of.
+// marshal is json.Marshal without escaping <, > and &, which are common in code.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	if err := encode(&b, v); err != nil {
@@ -96,8 +96,8 @@ func encode(b *bytes.Buffer, v any) error {
 	return e.Encode(v)
 }
 
-// redacted returns line, which ends in a newline, without secrets. It stays one line of JSON,
-// whatever redact does.
+// redacted returns line, which ends in a newline, without secrets. The result is always one line of
+// JSON, whatever redact does.
 func redacted(line []byte, redact func([]byte) []byte) []byte {
 	if redact == nil {
 		return line
@@ -113,8 +113,8 @@ func redacted(line []byte, redact func([]byte) []byte) []byte {
 	return redactedStrings(line, redact)
 }
 
-// redactedStrings redacts each string of a line by itself, for a redaction that does not
-// respect JSON.
+// redactedStrings redacts each string in a line separately, for a redaction that does not preserve
+// JSON.
 func redactedStrings(line []byte, redact func([]byte) []byte) []byte {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.UseNumber()

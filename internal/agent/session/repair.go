@@ -7,8 +7,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// pair returns the history with the result of every call right after its assistant message, in
-// call order. A missing result is made, one without a call is left out.
+// pair returns the history with the result of every call immediately after its assistant message,
+// in call order. It creates missing results and omits results without a call.
 func (r *reader) pair(history []*message.Message) []*message.Message {
 	results := make(map[string][]int)
 	for i, m := range history {
@@ -40,7 +40,7 @@ func (r *reader) pair(history []*message.Message) []*message.Message {
 	return out
 }
 
-// take returns the place of the first result of a call after index i, -1 where there is none.
+// take returns the index of the first result of a call after index i, or -1.
 func take(results map[string][]int, callID string, i int) int {
 	list := results[callID]
 	for len(list) > 0 && list[0] < i {
@@ -53,8 +53,8 @@ func take(results map[string][]int, callID string, i int) int {
 	return list[0]
 }
 
-// interrupt makes the result of a call that a crash left without one, with the item that shows
-// it, and keeps both to be stored by the next write.
+// interrupt creates the result of a call that a crash left without one, and the item that shows it.
+// The next write stores both.
 func (r *reader) interrupt(m *message.Message, call *message.ToolCall) *message.Message {
 	in := Interrupted{Call: call, TurnID: m.TurnID}
 	start, started := r.started[call.ID]

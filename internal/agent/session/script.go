@@ -27,8 +27,8 @@ type scriptCall struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// ModelScript returns the session's replies as a file for the scripted model, so that what a
-// model did can be played again without it.
+// ModelScript returns the session's replies as a file for the scripted model, so that the session
+// can be replayed without the model.
 func ModelScript(in *Loaded) ([]byte, error) {
 	var b bytes.Buffer
 	for _, m := range in.Messages {
@@ -52,18 +52,18 @@ func ModelScript(in *Loaded) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Recording is what a session script is made of beside the session.
+// Recording contains what a session script needs in addition to the session.
 type Recording struct {
-	// the workspace's folder: paths below it are those of the script's workspace
+	// the workspace's folder; paths below it become paths in the script's workspace
 	Root string
-	// what files held when the session began, by paths relative to Root, with slashes
+	// the initial content of files, by slash-separated paths relative to Root
 	Files  map[string][]byte
 	Config json.RawMessage // the script's settings; nil: none
-	Notes  []string        // for the reader, e.g. which file was left out
+	Notes  []string        // for the reader, for example which file was omitted
 }
 
-// Record returns the session as a session script: a bug report that is a test as soon as it says
-// what should have happened. It holds no secret that the log does not hold.
+// Record returns the session as a session script: a bug report that becomes a test as soon as it
+// states what should have happened. It contains no secret that the log does not contain.
 func Record(in *Loaded, rec Recording) ([]byte, error) {
 	model, err := ModelScript(in)
 	if err != nil {
@@ -89,7 +89,7 @@ func Record(in *Loaded, rec Recording) ([]byte, error) {
 	return txtar.Format(a), nil
 }
 
-// prompts are the lines that say what the user said.
+// prompts returns the script lines with the user's prompts.
 func prompts(in *Loaded) string {
 	var story strings.Builder
 	for i, m := range in.Messages {
@@ -108,8 +108,8 @@ func prompts(in *Loaded) string {
 	return story.String()
 }
 
-// addFiles adds the workspace's files. Those that the format cannot hold to the byte, and those
-// that are named like a section, are written by lines of the script, which are returned.
+// addFiles adds the workspace's files. Files that the format cannot represent exactly, or whose
+// names are names of sections, are written by script lines, which addFiles returns.
 func (r *Recording) addFiles(a *txtar.Archive) (lines string) {
 	names := slices.Sorted(maps.Keys(r.Files))
 	for _, name := range names {
@@ -127,12 +127,12 @@ func (r *Recording) addFiles(a *txtar.Archive) (lines string) {
 	return lines
 }
 
-// sections are the names that mean something else in a script.
+// sections are the names with a special meaning in a script.
 var sections = map[string]bool{"script": true, "model.jsonl": true, "config.json": true,
 	"client.json":      true,
 	"user-config.json": true, "env": true, "args": true, "transcript": true}
 
-// portable writes the workspace's folder as the script's, and dollars as the script wants them.
+// portable replaces the workspace's folder with the script's variable, and escapes dollar signs.
 func (r *Recording) portable(text string) []byte {
 	text = strings.ReplaceAll(text, "$", "$$")
 	if r.Root != "" && r.Root != "/" {
@@ -141,7 +141,7 @@ func (r *Recording) portable(text string) []byte {
 	return []byte(text)
 }
 
-// safe keeps a line of a comment from being a file marker.
+// safe ensures that a comment line is not a file marker.
 func safe(comment string) string {
 	return strings.ReplaceAll(comment, "-- ", "- ")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// matches says whether a session's title or one of its messages holds text.
+// matches reports whether a session's title or one of its messages contains text.
 func (l *Library) matches(e Entry, text string) bool {
 	if containsFold(e.Title, text) {
 		return true
@@ -36,8 +36,8 @@ func (l *Library) matches(e Entry, text string) bool {
 	}
 }
 
-// foldedJSON is text as it stands in a line of JSON, in lower case: what a line must hold before
-// it is worth decoding.
+// foldedJSON returns text as it is encoded in a line of JSON, in lower case. A line that does not
+// contain it need not be decoded.
 func foldedJSON(text string) []byte {
 	b, err := marshal(text)
 	if err != nil {
@@ -46,7 +46,7 @@ func foldedJSON(text string) []byte {
 	return bytes.ToLower(b[1 : len(b)-1])
 }
 
-// messageHolds says whether line is a message that a user sees and that holds text.
+// messageHolds reports whether line is a message that the user sees and that contains text.
 func messageHolds(line []byte, text string) bool {
 	var rec agent.Record
 	if decode(line, &rec) != nil || rec.Type != agent.RecordMessage || rec.Message == nil ||

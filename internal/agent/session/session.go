@@ -15,56 +15,56 @@ import (
 )
 
 const (
-	// MaxBytes bounds one session's log. Beyond it nothing is stored and ErrFull says so.
+	// MaxBytes bounds one session's log. Beyond it nothing is stored and writes return ErrFull.
 	MaxBytes = 512 << 20
-	// seqBlock is how many notification numbers are reserved at once: after a crash the numbers
-	// go on above the reserved ones, so that none is given twice.
+	// seqBlock is how many notification numbers are reserved at a time. After a crash the numbers
+	// continue above the reserved ones, so that none is used twice.
 	seqBlock = 4096
-	// indexEvery is how many bytes of log may be newer than the index beside it.
+	// indexEvery is how many bytes of the log may be newer than the index.
 	indexEvery = 64 << 10
-	// maxHeld is how many items wait for their messages.
+	// maxHeld is how many items may wait for their messages.
 	maxHeld = 512
 )
 
 var (
-	// ErrLocked says that another process writes the session (wire code 1009).
+	// ErrLocked reports that another process is writing the session (wire code 1009).
 	ErrLocked = errors.New(
 		"another agent-lsp writes this session: close it there, fork it or start a new one",
 	)
-	// ErrChanged says that another process has written the session since it was loaded: load it
+	// ErrChanged reports that another process has written the session since it was loaded: load it
 	// again.
 	ErrChanged = errors.New("the session was changed by another agent-lsp since it was loaded")
-	// ErrFull says that the log has reached MaxBytes.
+	// ErrFull reports that the log has reached MaxBytes.
 	ErrFull = errors.New("the session has reached its largest size: start a new one or fork it")
-	// ErrUnknown says that no session of that id is stored (wire code 1002).
+	// ErrUnknown reports that no session with that ID is stored (wire code 1002).
 	ErrUnknown = errors.New("no such session is stored")
-	// ErrClosed says that the session was closed or deleted.
+	// ErrClosed reports that the session was closed or deleted.
 	ErrClosed = errors.New("the session is closed")
 )
 
 var _ agent.SyncStore = (*Session)(nil)
 
-// Session is one stored session, open. It implements agent.SyncStore. Safe for concurrent use.
-// The first write takes the writer's lock, Close gives it back.
+// Session is an open stored session. It implements agent.SyncStore and is safe for concurrent use.
+// The first write acquires the writer's lock, and Close releases it.
 type Session struct {
 	lib *Library
 	id  string
 
-	seq      atomic.Uint64 // the last number given out
+	seq      atomic.Uint64 // the last number used
 	reserved atomic.Uint64
 	entry    atomic.Pointer[Entry]
-	writer   atomic.Bool // locked, for who must not wait for the disk
+	writer   atomic.Bool // the lock is held; for readers that must not wait for the disk
 
 	mu      sync.Mutex
 	file    *os.File
 	log     logState
-	size    int64 // bytes that are whole
+	size    int64 // bytes of complete lines
 	seen    int64 // size of the file when it was read
 	index   indexState
 	newline bool // the last line lacks its newline
 	locked  bool
 	closed  bool
-	repairs []agent.Record // what Load mended and the next write stores
+	repairs []agent.Record // what Load added; the next write stores it
 	recent  recent
 	buf     bytes.Buffer
 	durable durable
@@ -72,13 +72,13 @@ type Session struct {
 	held heldItems
 }
 
-// indexState is about the index next to the log. It is guarded by the session's lock.
+// indexState tracks the index next to the log. The session's lock guards it.
 type indexState struct {
 	size    int64 // bytes of the log that the index covers
-	writing bool  // indexLater is under way
+	writing bool  // indexLater is pending
 }
 
-// heldItems are completed items, to be stored along with the messages that they show.
+// heldItems are completed items that will be stored together with the messages that they show.
 type heldItems struct {
 	mu    sync.Mutex
 	items []Item
@@ -87,22 +87,22 @@ type heldItems struct {
 // ID returns the session's id.
 func (s *Session) ID() string { return s.id }
 
-// Entry returns what a list shows of the session now. It never waits for the disk.
+// Entry returns the current list entry of the session. It never waits for the disk.
 func (s *Session) Entry() Entry {
 	e := *s.entry.Load()
 	e.LastSeq = s.seq.Load()
 	return e
 }
 
-// Append stores records in order with one write. On an error nothing of them counts as stored.
-// Those with Sync set are on their way to the disk when it returns.
+// Append stores records in order with one write. If it fails, none of them counts as stored. When
+// it returns, the sync of records with Sync set has begun.
 func (s *Session) Append(records ...agent.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.append(records)
 }
 
-// Flush stores what AddItem took and no Append has stored yet.
+// Flush stores the items from AddItem that no Append has stored yet.
 func (s *Session) Flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +139,8 @@ func (s *Session) append(records []agent.Record) error {
 	return nil
 }
 
-// withSeq reserves numbers along with other records, so that giving one out seldom writes.
+// withSeq reserves numbers together with other records, so that using a number seldom needs a
+// write.
 func (s *Session) withSeq(records []agent.Record) []agent.Record {
 	seq := s.seq.Load()
 	if seq == 0 || seq+seqBlock/2 <= s.reserved.Load() {
@@ -181,8 +182,7 @@ func (s *Session) encode(records []agent.Record) (ends []int, wantSync bool, err
 	return ends, wantSync, nil
 }
 
-// write puts s.buf at the end of what is whole; what a failed write left is overwritten by the
-// next.
+// write appends s.buf to the complete lines. It overwrites what a failed write left.
 func (s *Session) write() error {
 	if s.size+int64(s.buf.Len()) > s.lib.maxBytes() {
 		return fmt.Errorf("saving session %s: %w", s.id, ErrFull)
@@ -194,7 +194,7 @@ func (s *Session) write() error {
 	return nil
 }
 
-// take updates what is known of the log by records that are written now.
+// take updates the log state with records that have just been written.
 func (s *Session) take(records []agent.Record, ends []int) {
 	start := 0
 	if s.newline {
@@ -226,8 +226,8 @@ func (s *Session) publish() {
 	s.entry.Store(&e)
 }
 
-// NextSeq returns the number of the next notification: 1, 2, 3 … over the session's whole life.
-// It is cheap; about once in a few thousand calls without Append between it writes.
+// NextSeq returns the number of the next notification: 1, 2, 3 … over the session's whole life. It
+// is cheap: without Append in between, it writes about once in a few thousand calls.
 func (s *Session) NextSeq() uint64 {
 	n := s.seq.Add(1)
 	if n > s.reserved.Load() {
@@ -236,8 +236,8 @@ func (s *Session) NextSeq() uint64 {
 	return n
 }
 
-// reserve writes a new mark. Where that fails (a full disk, another writer), numbers are still
-// given out, and the next block tries again.
+// reserve reserves another block of numbers. If writing fails (a full disk, another writer),
+// numbers are still used, and the next block tries again.
 func (s *Session) reserve(n uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,17 +249,17 @@ func (s *Session) reserve(n uint64) {
 	}
 }
 
-// AddItem takes a completed item. It never waits for the disk: the item is stored by the Append
-// that stores what it shows, and by the end of its turn at the latest. Text that a message
-// holds is not stored again. The item must not be changed afterwards.
+// AddItem adds a completed item. It never waits for the disk: the Append that stores the item's
+// message also stores the item, at the latest at the end of its turn. Text that a message contains
+// is not stored again. The item must not be changed afterwards.
 func (s *Session) AddItem(it Item) {
 	s.held.mu.Lock()
 	defer s.held.mu.Unlock()
 	s.held.items = append(s.held.items, it)
 }
 
-// withItems adds the waiting items that can be stored now, each behind the message that it
-// shows. It returns those that go on waiting.
+// withItems adds the waiting items that can now be stored, each after the message that it shows. It
+// returns those that continue to wait.
 func (s *Session) withItems(
 	records []agent.Record,
 	wait []Item,
@@ -310,7 +310,7 @@ func (s *Session) waiting() []Item {
 	return slices.Clone(s.held.items)
 }
 
-// flushItems stores every waiting item as it is.
+// flushItems stores all waiting items with their texts.
 func (s *Session) flushItems() error {
 	with, _ := s.ripe(nil, s.waiting(), s.recent, true)
 	n := len(with)
@@ -327,14 +327,14 @@ func (s *Session) flushItems() error {
 	return nil
 }
 
-// release forgets the items that are stored now; wait are those that go on waiting.
+// release removes the items that are now stored. wait are those that continue to wait.
 func (s *Session) release(before int, wait []Item) {
 	s.held.mu.Lock()
 	defer s.held.mu.Unlock()
 	s.held.items = append(wait, s.held.items[before:]...)
 }
 
-// SetConfig stores the session's own configuration, whole.
+// SetConfig stores the session's own complete configuration.
 func (s *Session) SetConfig(config json.RawMessage) error {
 	return s.Append(agent.Record{Type: RecordConfig, Data: config, Time: s.lib.now()})
 }
@@ -342,7 +342,7 @@ func (s *Session) SetConfig(config json.RawMessage) error {
 // SetTitle renames the session.
 func (s *Session) SetTitle(title string) error { return s.store(RecordTitle, titleData{title}) }
 
-// SuggestTitle names the session unless the user has named it. It reports whether it did.
+// SuggestTitle sets the title unless the user has set one. It reports whether it did.
 func (s *Session) SuggestTitle(title string) (bool, error) {
 	r, err := newRecord(RecordTitle, s.lib.now(), titleData{title})
 	if err != nil {
@@ -365,8 +365,8 @@ func (s *Session) SetArchived(archived bool) error {
 // SetPaused stores whether the session is paused.
 func (s *Session) SetPaused(paused bool) error { return s.store(RecordPaused, pausedData{paused}) }
 
-// BranchTo makes the history go on after a message ("" from the start). The engine must be
-// given the shortened history by its owner; load the session again for it.
+// BranchTo makes the history continue after a message ("": from the start). The caller must give
+// the engine the shortened history by loading the session again.
 func (s *Session) BranchTo(messageID string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -397,8 +397,8 @@ func (s *Session) store(typ agent.RecordType, data any) error {
 	return s.Append(r)
 }
 
-// Close writes the exact last number and the index, gives the lock back and closes the file.
-// A closed session's Append fails.
+// Close writes the exact last number and the index, releases the lock and closes the file. Append
+// then returns an error.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -414,8 +414,8 @@ func (s *Session) Close() error {
 	s.lib.forget(s)
 	s.durable.idle()
 	if s.file != nil {
-		// Given back by name: a child that is just being started holds the file, and with it the
-		// lock, a moment longer.
+		// Release the lock explicitly: a child process that is being started still has the file
+		// open for a moment, and with it the lock.
 		if s.locked {
 			err = errors.Join(err, filelock.Unlock(s.file))
 		}
@@ -424,14 +424,14 @@ func (s *Session) Close() error {
 	return err
 }
 
-// settle writes what only memory knows.
+// settle writes what is only in memory.
 func (s *Session) settle() error {
 	var err error
 	if len(s.waiting()) > 0 {
 		err = s.flushItems()
 	}
 	if seq := s.seq.Load(); seq > 0 && s.reserved.Load() != seq {
-		s.reserved.Store(seq + seqBlock) // no block besides
+		s.reserved.Store(seq + seqBlock) // reserve no other block
 		var r agent.Record
 		if r, err = newRecord(RecordSeq, s.lib.now(), seqData{Reserved: seq}); err == nil {
 			err = s.append([]agent.Record{r})

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// clock gives times that differ, so that order can be seen.
+// clock returns a clock with strictly increasing times, so that the order is visible.
 func clock() func() time.Time {
 	t := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	return func() time.Time { t = t.Add(time.Second); return t }
@@ -50,7 +50,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// msg makes a message; calls are ids of tool calls.
+// msg creates a message. calls are IDs of tool calls.
 func msg(id string, role message.Role, text string, calls ...string) *message.Message {
 	m := message.NewText(role, text)
 	m.ID, m.TurnID, m.Time = id, "t1", time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -77,7 +77,7 @@ func toolStart(call string) agent.Record {
 		Data: json.RawMessage(`{"callId":"` + call + `"}`)}
 }
 
-// outline is a history in one line: role and text of each message.
+// outline formats a history in one line: role and text of each message.
 func outline(ms []*message.Message) string {
 	var b strings.Builder
 	for _, m := range ms {
@@ -93,7 +93,7 @@ func wantOutline(t *testing.T, in *Loaded, want string) {
 	}
 }
 
-// story writes a short session with one of everything.
+// story writes a short session that contains every kind of record.
 func story(t testing.TB, s *Session) {
 	t.Helper()
 	must(t, s.SetConfig(json.RawMessage(`{"model":"m1"}`)))
@@ -209,7 +209,7 @@ func TestCrashInTool(t *testing.T) {
 	}
 	check(in)
 	must(t, in.Session.SetTitle("mine")) // a write stores the results
-	pending = false                      // decided later: the result stays as it was
+	pending = false                      // decided later: the result stays unchanged
 	check(in)
 	must(t, in.Session.Close())
 	again := load(t, other, s.ID())
@@ -220,7 +220,7 @@ func TestCrashInTool(t *testing.T) {
 	must(t, other.Close())
 }
 
-// crash lets go of a session as the death of the process does.
+// crash releases a session in the same way as the death of the process.
 func crash(s *Session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -247,8 +247,8 @@ func TestCrashAfterPrompt(t *testing.T) {
 	}
 }
 
-// TestCrashWithPendingProposal asks who keeps the proposals about those that nobody told the
-// session of.
+// TestCrashWithPendingProposal asks the proposals' owner about proposals whose outcome was not
+// reported to the session.
 func TestCrashWithPendingProposal(t *testing.T) {
 	l := OpenWith(t.TempDir(), Options{now: clock(),
 		PendingProposal: func(_, item string) string {
@@ -295,7 +295,7 @@ func TestBranch(t *testing.T) {
 	if e := s.Entry(); e.Messages != 2 {
 		t.Errorf("%d messages", e.Messages)
 	}
-	must(t, s.BranchTo("a2")) // and back: nothing is lost
+	must(t, s.BranchTo("a2")) // branch back: nothing is lost
 	wantOutline(t, load(t, l, s.ID()), storyOutline)
 	if err := s.BranchTo("nope"); err == nil {
 		t.Error("branched to a message that is not there")

@@ -8,9 +8,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// showLost makes the items of messages that have none, so that a replay shows all of the history:
-// those of a turn that a crash left open, where the crash came before they were stored, and all
-// of a session that came from elsewhere as messages alone.
+// showLost creates items for messages that have none, so that a replay shows the whole history: the
+// items of a turn that a crash left open before they were stored, and all items of a session that
+// was imported as messages only.
 func (r *reader) showLost(history []*message.Message, data []byte) {
 	every, open := len(r.log.items) == 0, r.log.entry.OpenTurn
 	if !every && open == "" {
@@ -43,7 +43,7 @@ func shownBy(history []*message.Message) (items []Item) {
 	return items
 }
 
-// resultsOf finds the results by their calls.
+// resultsOf returns the results by their calls.
 func resultsOf(history []*message.Message) map[string]*message.Message {
 	results := map[string]*message.Message{}
 	for _, m := range history {
@@ -54,7 +54,7 @@ func resultsOf(history []*message.Message) map[string]*message.Message {
 	return results
 }
 
-// addLost keeps an item to be stored by the next write.
+// addLost adds an item, which the next write stores.
 func (r *reader) addLost(it agent.Item, m *message.Message, results map[string]*message.Message) {
 	in := recent{m}
 	if it.Call != nil {
@@ -67,7 +67,7 @@ func (r *reader) addLost(it agent.Item, m *message.Message, results map[string]*
 	}
 }
 
-// shownIn returns the keys of the items of a turn that are stored.
+// shownIn returns the keys of the stored items of a turn.
 func (r *reader) shownIn(turn string, data []byte) map[string]bool {
 	shown := map[string]bool{}
 	for _, ref := range r.log.items {
@@ -94,7 +94,7 @@ func itemKey(it agent.Item) string {
 	return string(it.Type) + " " + it.MessageID
 }
 
-// itemsOf are the items that show a message: its text, its reasoning, and the calls that have a
+// itemsOf returns the items that show a message: its text, its reasoning, and the calls with a
 // result.
 func itemsOf(m *message.Message, results map[string]*message.Message) (items []agent.Item) {
 	text := func(typ agent.ItemType, id string) {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// dirOf returns the folder of a session's files.
+// dirOf returns the folder with a session's files.
 func (l *Library) dirOf(id string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -16,8 +16,8 @@ func (l *Library) dirOf(id string) string {
 	return l.dir
 }
 
-// newLog makes a session's empty file: in the library's folder, or in the spare one where that
-// cannot be written.
+// newLog creates a session's empty file in the library's folder or, if that cannot be written, in
+// the spare folder.
 func (l *Library) newLog(id string) (*os.File, error) {
 	f, err := newFile(l.dir, id)
 	if err == nil || l.opts.Spare == "" || l.opts.Spare == l.dir || errors.Is(err, os.ErrExist) {
@@ -40,7 +40,7 @@ func newFile(dir, id string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(dir, id+logSuffix), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// spareFiles lists the spare folder where it is in use.
+// spareFiles lists the spare folder if it is in use.
 func (l *Library) spareFiles() []os.DirEntry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,13 +49,13 @@ func (l *Library) spareFiles() []os.DirEntry {
 	}
 	files, err := os.ReadDir(l.opts.Spare)
 	if err != nil {
-		return nil // what is open is there all the same
+		return nil // open sessions are listed anyway
 	}
 	return files
 }
 
-// Elsewhere says in which file the session is stored, and why, where that is not the library's own
-// folder: no later run lists it.
+// Elsewhere returns the file in which the session is stored, and the reason, if it is not in the
+// library's own folder. Such a session is not listed later.
 func (s *Session) Elsewhere() (path string, why error) {
 	s.lib.mu.Lock()
 	why = s.lib.spare[s.id]

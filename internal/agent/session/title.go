@@ -1,4 +1,4 @@
 package session
 
-// ShortTitle makes a title of a text: one line, bounded.
+// ShortTitle derives a title from a text: one line of limited length.
 func ShortTitle(text string) string { return titleOf(text) }

@@ -133,7 +133,8 @@ func TestSubagentParallel(t *testing.T) {
 	b := setup()
 	var nested atomic.Int32
 	call := &tool.Call{ItemID: "i",
-		Args:   json.RawMessage(`{"tasks":[{"task":"1"},{"task":"fail 2"},{"task":"3"},{"task":"4"},{"task":"5"},{"task":"6"},{"task":"7"},{"task":"8"}]}`),
+		Args: json.RawMessage(`{"tasks":[{"task":"1"},{"task":"fail 2"},{"task":"3"},` +
+			`{"task":"4"},{"task":"5"},{"task":"6"},{"task":"7"},{"task":"8"}]}`),
 		Nested: func(agent.Event) { nested.Add(1) }}
 	res, err := agenttest.Run(t.Context(), b.tool, call)
 	if err != nil {
@@ -204,7 +205,8 @@ func TestSubagentAbortEndsTasksThatWait(t *testing.T) {
 		return child(ctx, s)
 	}
 	call := &tool.Call{ItemID: "item1",
-		Args: json.RawMessage(`{"tasks":[{"task":"wait"},{"task":"wait"},{"task":"wait"},{"task":"wait"},{"task":"5"},{"task":"6"}]}`)}
+		Args: json.RawMessage(`{"tasks":[{"task":"wait"},{"task":"wait"},{"task":"wait"},` +
+			`{"task":"wait"},{"task":"5"},{"task":"6"}]}`)}
 	var res *tool.Result
 	synctest.Test(t, func(t *testing.T) {
 		go func() { res, _ = agenttest.Run(t.Context(), b.tool, call) }()

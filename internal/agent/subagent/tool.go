@@ -169,9 +169,12 @@ func (t *Tool) Spec() tool.Spec {
 var schema = json.RawMessage(`{"type":"object","properties":{` +
 	`"agent":{"type":"string","description":"name; default general"},` +
 	`"task":{"type":"string"},` +
-	`"tasks":{"type":"array","items":{"type":"object","properties":{"agent":{"type":"string"},"task":{"type":"string"},"model":{"type":"string"}},"required":["task"]}},` +
-	`"chain":{"type":"array","items":{"type":"object","properties":{"agent":{"type":"string"},"task":{"type":"string"},"model":{"type":"string"}},"required":["task"]}},` +
-	`"background":{"type":"boolean"},"description":{"type":"string","description":"a few words for the screen"},` +
+	`"tasks":{"type":"array","items":{"type":"object","properties":{"agent":{"type":"string"},` +
+	`"task":{"type":"string"},"model":{"type":"string"}},"required":["task"]}},` +
+	`"chain":{"type":"array","items":{"type":"object","properties":{"agent":{"type":"string"},` +
+	`"task":{"type":"string"},"model":{"type":"string"}},"required":["task"]}},` +
+	`"background":{"type":"boolean"},"description":{"type":"string","description":"a few words ` +
+	`for the screen"},` +
 	`"model":{"type":"string"}},"additionalProperties":false}`)
 
 // step is one task for one agent.

@@ -36,7 +36,8 @@ func TestArgumentPipeline(t *testing.T) {
 "mode": must be one of ["fast","slow"], got "odd"
 "nested.x": missing required parameter (number)
 "zz": unknown parameter; known are count, force, mode, nested, path, tags`},
-		{`{"path":"a","tags":"[1,"}`, `"tags": must be array, got string; it looks like JSON inside a string: send the value itself`},
+		{`{"path":"a","tags":"[1,"}`, `"tags": must be array, got string; it looks like JSON ` +
+			`inside a string: send the value itself`},
 		{`[]`, `the arguments must be a JSON object, got array`},
 	} {
 		got, problems := a.prepare(json.RawMessage(tc.in))
@@ -51,7 +52,9 @@ func TestArgumentPipeline(t *testing.T) {
 
 // What the walk does not know, the library checks.
 func TestLibraryHasTheLastWord(t *testing.T) {
-	a := newSchema(Spec{Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","minimum":3},"s":{"$ref":"#/$defs/s"}},"$defs":{"s":{"type":"string","pattern":"^a"}}}`)})
+	a := newSchema(Spec{Schema: json.RawMessage(`{"type":"object","properties":{"n":{` +
+		`"type":"integer","minimum":3},"s":{"$ref":"#/$defs/s"}},` +
+		`"$defs":{"s":{"type":"string","pattern":"^a"}}}`)})
 	for in, ok := range map[string]bool{`{"n":3}`: true, `{"n":2}`: false, `{"s":"abc"}`: true,
 		`{"s":"xyz"}`: false} {
 		if _, problems := a.prepare(json.RawMessage(in)); (problems == nil) != ok {
@@ -67,7 +70,8 @@ func TestLibraryHasTheLastWord(t *testing.T) {
 // Whatever a model sends as arguments: no panic, and what passes is an object that passes again
 // unchanged.
 func FuzzArguments(f *testing.F) {
-	schema := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"n":{"type":"integer","minimum":0},
+	schema := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},` +
+		`"n":{"type":"integer","minimum":0},
 		"deep":{"type":"array","items":{"type":"object","properties":{"x":{"type":["number",
 			"null"]}},"required":["x"]}},
 		"mode":{"enum":["a","b"]}},"required":["path"],"additionalProperties":false}`)

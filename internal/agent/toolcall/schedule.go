@@ -60,7 +60,7 @@ func NewSchedule(calls []Scheduled, parallel int) *Schedule {
 func (s *Schedule) Slot(i int) *Slot { return s.slots[i] }
 
 // Gather gives the calls that start at the same time one moment, before Run. isAsked is called for
-// each call behind the first ones. It says whether the user is asked about the call before its
+// each call behind the first ones. It reports whether the user is asked about the call before its
 // turn, together with the first ones. Of a group longer than parallel, the last calls start when
 // others end, each alone.
 func (s *Schedule) Gather(isAsked func(i int) bool) {

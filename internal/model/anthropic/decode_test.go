@@ -36,7 +36,8 @@ func TestRecordedStreams(t *testing.T) {
 	for name, want := range map[string]string{
 		"weather.sse": `text "I'll get the current weather in San Francisco for you in Fahrenheit." ; toolu_01RaX2WYWRWCbaeFHssmGJXG get_weather{"city": "San Francisco", "units": "fahrenheit"} ; stop toolUse, in 397 out 89 read 0 write 0 thought 0`,
 		"thinking.sse": `reasoning "Let me think...\nFirst, let's try this...\nTherefore, the answer is..." {"anthropic":{"type":"thinking","thinking":"Let me think...\nFirst, let's try this...\nTherefore, the answer is...","signature":"ThinkingSignature"},"sum":"SUM"}; ` +
-			`reasoning "" {"anthropic":{"type":"redacted_thinking","data":"Redacted"},"sum":"SUM"}; text "Done." ; stop stop, in 60 out 40 read 30 write 20 thought 25`,
+			`reasoning "" {"anthropic":{"type":"redacted_thinking","data":"Redacted"},` +
+			`"sum":"SUM"}; text "Done." ; stop stop, in 60 out 40 read 30 write 20 thought 25`,
 	} {
 		m, _ := endpoint(t, modeltest.Stream(fixture(t, name)))
 		var heard [3]strings.Builder
@@ -67,10 +68,12 @@ func TestRecordedStreams(t *testing.T) {
 
 // frame returns a stream with a text and the given end.
 func frame(end string) string {
-	return `data: {"type":"message_start","message":{"usage":{"input_tokens":5,"output_tokens":1}}}` + "\n\n" +
+	return `data: {"type":"message_start","message":{"usage":{"input_tokens":5,` +
+		`"output_tokens":1}}}` + "\n\n" +
 		`data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}` +
 		"\n\n" +
-		`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"half"}}` + "\n\n" + end
+		`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta",` +
+		`"text":"half"}}` + "\n\n" + end
 }
 
 func stopped(reason string) string {
@@ -101,7 +104,9 @@ func TestRefusal(t *testing.T) {
 		t,
 		modeltest.Stream(
 			frame(
-				`data: {"type":"message_delta","delta":{"stop_reason":"refusal","stop_details":{"type":"refusal","category":"cyber","explanation":"This asks for an exploit."}}}`+"\n\n"+`data: {"type":"message_stop"}`+"\n\n",
+				`data: {"type":"message_delta","delta":{"stop_reason":"refusal","stop_details":{`+
+					`"type":"refusal","category":"cyber","explanation":"This asks for an `+
+					`exploit."}}}`+"\n\n"+`data: {"type":"message_stop"}`+"\n\n",
 			),
 		),
 	)
@@ -128,7 +133,8 @@ func TestPause(t *testing.T) {
 	if len(*sent) != 2 ||
 		!strings.Contains(
 			(*sent)[1],
-			`{"role":"assistant","content":[{"id":"srvtoolu_id","input":{"query":"weather"},"name":"web_search","type":"server_tool_use"}]}]}`,
+			`{"role":"assistant","content":[{"id":"srvtoolu_id","input":{"query":"weather"},`+
+				`"name":"web_search","type":"server_tool_use"}]}]}`,
 		) {
 		t.Errorf("sent %q", *sent)
 	}
@@ -152,18 +158,25 @@ func TestPause(t *testing.T) {
 // api is the Messages API for the tests of faults.
 var api = &modeltest.API{
 	New: func(o modelhttp.Options) modeltest.Model { return anthropic.New(o) },
-	Begin: `data: {"type":"message_start","message":{"usage":{"input_tokens":5,"output_tokens":1}}}` + "\n\n" +
+	Begin: `data: {"type":"message_start","message":{"usage":{"input_tokens":5,` +
+		`"output_tokens":1}}}` + "\n\n" +
 		`data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}` +
 		"\n\n",
-	Text: `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hello "}}` + "\n\n",
-	Rest: `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"world"}}` + "\n\n",
+	Text: `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta",` +
+		`"text":"Hello "}}` + "\n\n",
+	Rest: `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta",` +
+		`"text":"world"}}` + "\n\n",
 	End: `data: {"type":"content_block_stop","index":0}` + "\n\n" +
-		`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":9}}` + "\n\n",
+		`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},` +
+		`"usage":{"output_tokens":9}}` + "\n\n",
 	Done: `data: {"type":"message_stop"}` + "\n\n",
-	Call: `data: {"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t","name":"look","input":{}}}` + "\n\n" +
-		`data: {"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"pa"}}` + "\n\n",
-	Whole: `{"type":"message","content":[{"type":"text","text":"Hello world"}],"stop_reason":"end_turn"}`,
-	More:  faults(),
+	Call: `data: {"type":"content_block_start","index":1,"content_block":{"type":"tool_use",` +
+		`"id":"t","name":"look","input":{}}}` + "\n\n" +
+		`data: {"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta",` +
+		`"partial_json":"{\"pa"}}` + "\n\n",
+	Whole: `{"type":"message","content":[{"type":"text","text":"Hello world"}],` +
+		`"stop_reason":"end_turn"}`,
+	More: faults(),
 }
 
 // faults are faults in the shape of the API.
@@ -227,7 +240,8 @@ func faults() []modeltest.Fault {
 			Kind: retry.Truncated},
 		{Name: "JSON that is an error",
 			Serve: modeltest.Answer{Status: 200, Kind: "application/json",
-				Bodies: []string{`{"type":"error","error":{"type":"overloaded_error","message":"x"}}`}}.Serve, Kind: retry.Overloaded},
+				Bodies: []string{`{"type":"error","error":{"type":"overloaded_error",` +
+					`"message":"x"}}`}}.Serve, Kind: retry.Overloaded},
 		{Name: "JSON that is another API's",
 			Serve: modeltest.Answer{Status: 200, Kind: "application/json",
 				Bodies: []string{`{"choices":[]}`}}.Serve, Kind: retry.Truncated},
@@ -257,7 +271,10 @@ func TestWhole(t *testing.T) {
 			Status: 200,
 			Kind:   "application/json",
 			Bodies: []string{
-				`{"type":"message","role":"assistant","content":[{"type":"thinking","thinking":"Hm","signature":"S"},{"type":"text","text":"Yes."},{"type":"tool_use","id":"t1","name":"read","input":{"path":"a"}}],"stop_reason":"tool_use","usage":{"input_tokens":3,"output_tokens":4}}`,
+				`{"type":"message","role":"assistant","content":[{"type":"thinking",` +
+					`"thinking":"Hm","signature":"S"},{"type":"text","text":"Yes."},` +
+					`{"type":"tool_use","id":"t1","name":"read","input":{"path":"a"}}],` +
+					`"stop_reason":"tool_use","usage":{"input_tokens":3,"output_tokens":4}}`,
 			},
 		},
 	)
@@ -267,7 +284,8 @@ func TestWhole(t *testing.T) {
 	}
 	if got := modeltest.Summary(
 		reply,
-	); !strings.HasPrefix(got, `reasoning "Hm" {"anthropic":{"type":"thinking","thinking":"Hm","signature":"S"}`) ||
+	); !strings.HasPrefix(got, `reasoning "Hm" {"anthropic":{"type":"thinking","thinking":"Hm",`+
+		`"signature":"S"}`) ||
 		!strings.HasSuffix(
 			got,
 			`text "Yes." ; t1 read{"path":"a"} ; stop toolUse, in 3 out 4 read 0 write 0 thought 0`,
@@ -289,11 +307,16 @@ func TestAbort(t *testing.T) { modeltest.CheckAbort(t, api) }
 func TestEndless(t *testing.T) {
 	kib := strings.Repeat("0123456789abcdef", 64)
 	for name, c := range map[string]struct{ next, want string }{
-		"text":       {`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"` + kib + `"}}`, "longer than 1 MiB"},
-		"signatures": {`data: {"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"` + kib + `"}}`, "longer than 1 MiB"},
-		"blocks":     {`data: {"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`, "longer than 1 MiB"},
-		"calls":      {`data: {"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t","name":"n","input":{}}}`, "256 tool calls"},
-		"raw blocks": {`data: {"type":"content_block_start","index":1,"content_block":{"type":"new","x":"` + kib + `"}}`, "longer than 1 MiB"},
+		"text": {`data: {"type":"content_block_delta","index":0,"delta":{` +
+			`"type":"text_delta","text":"` + kib + `"}}`, "longer than 1 MiB"},
+		"signatures": {`data: {"type":"content_block_delta","index":0,"delta":{` +
+			`"type":"signature_delta","signature":"` + kib + `"}}`, "longer than 1 MiB"},
+		"blocks": {`data: {"type":"content_block_start","index":1,"content_block":{` +
+			`"type":"text","text":""}}`, "longer than 1 MiB"},
+		"calls": {`data: {"type":"content_block_start","index":1,"content_block":{` +
+			`"type":"tool_use","id":"t","name":"n","input":{}}}`, "256 tool calls"},
+		"raw blocks": {`data: {"type":"content_block_start","index":1,"content_block":{` +
+			`"type":"new","x":"` + kib + `"}}`, "longer than 1 MiB"},
 	} {
 		modeltest.CheckEndless(t, api, name, c.next, c.want)
 	}
@@ -306,7 +329,9 @@ func TestModels(t *testing.T) {
 			Status: 200,
 			Kind:   "application/json",
 			Bodies: []string{
-				`{"data":[{"type":"model","id":"claude-opus-5-5","display_name":"Claude Opus","max_input_tokens":1000000,"max_tokens":128000,"capabilities":{"image_input":{"supported":true}}},{"id":""}],"has_more":false}`,
+				`{"data":[{"type":"model","id":"claude-opus-5-5","display_name":"Claude Opus",` +
+					`"max_input_tokens":1000000,"max_tokens":128000,"capabilities":{` +
+					`"image_input":{"supported":true}}},{"id":""}],"has_more":false}`,
 			},
 		},
 	)

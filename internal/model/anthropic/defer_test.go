@@ -78,12 +78,21 @@ func TestDeferLoading(t *testing.T) {
 	)
 	modeltest.Has(
 		t, "deferred", body, "messages", `[{"role":"user","content":[{"type":"text","text":"hi"}]},
-		{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"tool_search","input":{"query":"x"}}]},
-		{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"tool_reference","tool_name":"one"}]}]},
-		{"role":"assistant","content":[{"type":"tool_use","id":"c2","name":"tool_search","input":{"query":"x"}}]},
-		{"role":"user","content":[{"type":"tool_result","tool_use_id":"c2","content":[{"type":"tool_reference","tool_name":"two"}]},{"type":"text","text":"Result of tool_search: Loaded: one, two","cache_control":{"type":"ephemeral"}}]},
-		{"role":"assistant","content":[{"type":"tool_use","id":"c3","name":"tool_search","input":{"query":"x"}}]},
-		{"role":"user","content":[{"type":"tool_result","tool_use_id":"c3","content":[{"type":"text","text":"No tool matches."}],"cache_control":{"type":"ephemeral"}}]}]`)
+		{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"tool_search",`+
+			`"input":{"query":"x"}}]},
+		{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1",`+
+			`"content":[{"type":"tool_reference","tool_name":"one"}]}]},
+		{"role":"assistant","content":[{"type":"tool_use","id":"c2","name":"tool_search",`+
+			`"input":{"query":"x"}}]},
+		{"role":"user","content":[{"type":"tool_result","tool_use_id":"c2",`+
+			`"content":[{"type":"tool_reference","tool_name":"two"}]},`+
+			`{"type":"text","text":"Result of tool_search: Loaded: one, two","cache_control":{`+
+			`"type":"ephemeral"}}]},
+		{"role":"assistant","content":[{"type":"tool_use","id":"c3","name":"tool_search",`+
+			`"input":{"query":"x"}}]},
+		{"role":"user","content":[{"type":"tool_result","tool_use_id":"c3",`+
+			`"content":[{"type":"text","text":"No tool matches."}],"cache_control":{`+
+			`"type":"ephemeral"}}]}]`)
 	body, _ = send(t, "claude-opus-4-1", req)
 	modeltest.Has(
 		t,

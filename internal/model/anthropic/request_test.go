@@ -187,14 +187,17 @@ func TestRequest(t *testing.T) {
 		"request",
 		body,
 		"system",
-		`[{"type":"text","text":"You are","cache_control":{"type":"ephemeral"}},{"type":"text","text":"today"}]`,
+		`[{"type":"text","text":"You are","cache_control":{"type":"ephemeral"}},`+
+			`{"type":"text","text":"today"}]`,
 	)
 	modeltest.Has(
 		t,
 		"request",
 		body,
 		"tools",
-		`[{"name":"read","description":"reads","input_schema":{"type":"object"}},{"name":"a_b_2e7336dc8eba87ef","input_schema":{"type":"object","properties":{}},"cache_control":{"type":"ephemeral"}}]`,
+		`[{"name":"read","description":"reads","input_schema":{"type":"object"}},`+
+			`{"name":"a_b_2e7336dc8eba87ef","input_schema":{"type":"object","properties":{}},`+
+			`"cache_control":{"type":"ephemeral"}}]`,
 	)
 	id := "call_1_" + "8ca2b2ef0a3d4bbd"
 	got, _ := json.Marshal(body["messages"])
@@ -204,13 +207,22 @@ func TestRequest(t *testing.T) {
 	modeltest.Has(t, "request", body, "messages", `[
 		{"role":"user","content":[{"type":"text","text":"see"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"cG5n"}},{"type":"image","source":{"type":"url","url":"https://x/y.png"}},
 			{"type":"text","text":"[an image was here; its type, image/tiff, cannot be sent]"},{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"cGRm"},"title":"a.pdf"},{"type":"text","text":"a.txt:\n`+"```\\nx\\n```"+`"}]},
-		{"role":"assistant","content":[{"type":"text","text":"first"},{"type":"tool_use","id":"`+id+`","name":"read","input":{"path":"a"}},{"type":"tool_use","id":"c2","name":"read","input":{"path":"a"}},{"type":"tool_use","id":"c3","name":"read","input":{"path":"a"}}]},
-		{"role":"user","content":[{"type":"tool_result","tool_use_id":"`+id+`","content":[{"type":"text","text":"taken"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"cG5n"}}]},
-			{"type":"tool_result","tool_use_id":"c2","content":[{"type":"text","text":"no"}],"is_error":true},{"type":"tool_result","tool_use_id":"c3"},{"type":"text","text":"steer"}]},
+		{"role":"assistant","content":[{"type":"text","text":"first"},`+
+		`{"type":"tool_use","id":"`+id+`","name":"read","input":{"path":"a"}},`+
+		`{"type":"tool_use","id":"c2","name":"read","input":{"path":"a"}},`+
+		`{"type":"tool_use","id":"c3","name":"read","input":{"path":"a"}}]},
+		{"role":"user","content":[{"type":"tool_result","tool_use_id":"`+id+`",`+
+		`"content":[{"type":"text","text":"taken"},`+
+		`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"cG5n"}}]},
+			{"type":"tool_result","tool_use_id":"c2","content":[{"type":"text","text":"no"}],`+
+		`"is_error":true},{"type":"tool_result","tool_use_id":"c3"},`+
+		`{"type":"text","text":"steer"}]},
 		{"role":"assistant","content":[{"type":"text","text":"half"}]},
-		{"role":"user","content":[{"type":"text","text":"Continue.","cache_control":{"type":"ephemeral"}}]},
+		{"role":"user","content":[{"type":"text","text":"Continue.","cache_control":{`+
+		`"type":"ephemeral"}}]},
 		{"role":"assistant","content":[{"type":"text","text":"rest"}]},
-		{"role":"user","content":[{"type":"text","text":"Continue.","cache_control":{"type":"ephemeral"}}]}]`)
+		{"role":"user","content":[{"type":"text","text":"Continue.","cache_control":{`+
+		`"type":"ephemeral"}}]}]`)
 	no := false
 	blind := anthropic.New(
 		modelhttp.Options{Model: "m", Vision: &no, Tools: &no,
@@ -254,8 +266,10 @@ func TestThinkingGoesBack(t *testing.T) {
 		m, server := play(
 			t,
 			modelhttp.Options{Model: "claude-sonnet-4-5", NoStream: !streams},
-			`{"reasoning":"Hm <a> & \u2028 ☃","toolCalls":[{"name":"read","arguments":{"path":"a"}}],"chunks":5}`,
-			`{"reasoning":"redacted: x","text":"more","toolCalls":[{"name":"read","arguments":{"path":"b"}}]}`,
+			`{"reasoning":"Hm <a> & \u2028 ☃","toolCalls":[{"name":"read","arguments":{`+
+				`"path":"a"}}],"chunks":5}`,
+			`{"reasoning":"redacted: x","text":"more","toolCalls":[{"name":"read","arguments":{`+
+				`"path":"b"}}]}`,
 			`{"text":"one"}`,
 			`{"text":"two"}`,
 			`{"text":"three"}`,

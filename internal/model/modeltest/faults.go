@@ -180,7 +180,8 @@ func statusFaults() []Fault {
 		},
 		{Name: "500 Retry-After", Serve: say(500, `{}`, "Retry-After", "3"), Kind: retry.Transient,
 			Wait: 3 * time.Second},
-		{Name: "529", Serve: say(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), Kind: retry.Overloaded},
+		{Name: "529", Serve: say(529, `{"type":"error","error":{"type":"overloaded_error",`+
+			`"message":"Overloaded"}}`), Kind: retry.Overloaded},
 		{Name: "529 Retry-After", Serve: say(529, failure("busy"), "Retry-After", "2"),
 			Kind: retry.Overloaded, Wait: 2 * time.Second},
 		{Name: "error body that stalls", Serve: stall, Kind: retry.Transient, Stalls: true},

@@ -43,13 +43,19 @@ func searched() *agent.Request {
 }
 
 const (
-	readTool   = `{"type":"function","strict":false,"name":"read","description":"Reads.","parameters":{"type":"object"}}`
-	threeTool  = `{"type":"function","strict":false,"name":"three","description":"Not by a search.","parameters":{"type":"object"}}`
-	ownSearch  = `{"type":"tool_search","execution":"client","description":"Finds tools.","parameters":{"type":"object"}}`
+	readTool = `{"type":"function","strict":false,"name":"read","description":"Reads.",` +
+		`"parameters":{"type":"object"}}`
+	threeTool = `{"type":"function","strict":false,"name":"three","description":"Not by a ` +
+		`search.","parameters":{"type":"object"}}`
+	ownSearch = `{"type":"tool_search","execution":"client","description":"Finds tools.",` +
+		`"parameters":{"type":"object"}}`
 	searchCall = `{"type":"tool_search_call","execution":"client","status":"completed","call_id":"`
-	searchOut  = `{"type":"tool_search_output","execution":"client","status":"completed","call_id":"`
-	oneTool    = `{"type":"function","defer_loading":true,"strict":false,"name":"one","description":"First.","parameters":{"type":"object"}}`
-	twoTool    = `{"type":"function","defer_loading":true,"strict":false,"name":"two","description":"Second.","parameters":{"type":"object"}}`
+	searchOut  = `{"type":"tool_search_output","execution":"client","status":"completed",` +
+		`"call_id":"`
+	oneTool = `{"type":"function","defer_loading":true,"strict":false,"name":"one",` +
+		`"description":"First.","parameters":{"type":"object"}}`
+	twoTool = `{"type":"function","defer_loading":true,"strict":false,"name":"two",` +
+		`"description":"Second.","parameters":{"type":"object"}}`
 )
 
 // TestDeferLoading covers issue 11. If the provider supports defer_loading, a tool that a search
@@ -98,9 +104,15 @@ func TestDeferLoading(t *testing.T) {
 // the provider runs is ignored.
 func TestToolSearchCall(t *testing.T) {
 	reply := answer(t, openai.Options{API: openai.APIResponses}, events(
-		`{"type":"response.output_item.added","output_index":0,"item":{"type":"tool_search_call","id":"t1","call_id":"c1","execution":"client","status":"in_progress","arguments":{}}}`,
-		`{"type":"response.output_item.done","output_index":0,"item":{"type":"tool_search_call","id":"t1","call_id":"c1","execution":"client","status":"completed","arguments":{"query":"x"}}}`,
-		`{"type":"response.output_item.done","output_index":1,"item":{"type":"tool_search_call","id":"t2","call_id":null,"execution":"server","status":"completed","arguments":{"paths":["a"]}}}`,
+		`{"type":"response.output_item.added","output_index":0,"item":{`+
+			`"type":"tool_search_call","id":"t1","call_id":"c1","execution":"client",`+
+			`"status":"in_progress","arguments":{}}}`,
+		`{"type":"response.output_item.done","output_index":0,"item":{"type":"tool_search_call",`+
+			`"id":"t1","call_id":"c1","execution":"client","status":"completed","arguments":{`+
+			`"query":"x"}}}`,
+		`{"type":"response.output_item.done","output_index":1,"item":{"type":"tool_search_call",`+
+			`"id":"t2","call_id":null,"execution":"server","status":"completed","arguments":{`+
+			`"paths":["a"]}}}`,
 		`{"type":"response.completed","response":{"status":"completed"}}`))
 	if got := summary(reply); got != `c1 tool_search{"query":"x"} stop=toolUse` {
 		t.Error(got)

@@ -89,7 +89,8 @@ func checkSnippet(t *testing.T, name string, raw []byte, want string) {
 	}
 	w := &wire{answer: sound}
 	if config.Provider.API == openai.APIResponses {
-		w.answer = events(`{"type":"response.completed","response":{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"x"}]}]}}`)
+		w.answer = events(`{"type":"response.completed","response":{"status":"completed",` +
+			`"output":[{"type":"message","content":[{"type":"output_text","text":"x"}]}]}}`)
 	}
 	if otherAdapter.Match(raw) {
 		return // see TestProviderSettings

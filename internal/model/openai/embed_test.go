@@ -18,7 +18,8 @@ func TestEmbed(t *testing.T) {
 	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL, Model: "m"}})
 	defer m.Close()
 	server.Set(modeltest.Say(200, "application/json",
-		`{"data":[{"index":1,"embedding":[0,2]},{"index":0,"embedding":[1]},{"index":7,"embedding":[9]}]}`))
+		`{"data":[{"index":1,"embedding":[0,2]},{"index":0,"embedding":[1]},`+
+			`{"index":7,"embedding":[9]}]}`))
 	got, err := m.Embed(t.Context(), []string{"a", "b"})
 	if err != nil || len(got) != 2 || !slices.Equal(got[0], []float32{1}) ||
 		!slices.Equal(got[1], []float32{0, 2}) {

@@ -80,10 +80,13 @@ func TestEndlessStream(t *testing.T) {
 				kib + `"}}]}`), "16 MiB"},
 		{"one call's name", "", "", chat(`{"tool_calls":[{"index":0,"function":{"name":"` + kib +
 			`#"}}]}`), "16 MiB"},
-		{"calls", "", "", chat(`{"tool_calls":[{"index":#,"id":"c#","function":{"name":"read","arguments":"{}"}}]}`), "256 tool calls"},
+		{"calls", "", "", chat(`{"tool_calls":[{"index":#,"id":"c#","function":{"name":"read",` +
+			`"arguments":"{}"}}]}`), "256 tool calls"},
 		{"signatures of calls", "", "",
-			chat(`{"tool_calls":[{"index":#,"id":"c#","function":{"name":"read"},"extra_content":"` + bulky + `"}]}`), "16 MiB"},
-		{"reasoning details", "", "", chat(`{"reasoning_details":[{"index":#,"type":"reasoning.encrypted","data":"` + bulky + `"}]}`), "16 MiB"},
+			chat(`{"tool_calls":[{"index":#,"id":"c#","function":{"name":"read"},` +
+				`"extra_content":"` + bulky + `"}]}`), "16 MiB"},
+		{"reasoning details", "", "", chat(`{"reasoning_details":[{"index":#,` +
+			`"type":"reasoning.encrypted","data":"` + bulky + `"}]}`), "16 MiB"},
 		{"one line", "", "data: ", same(kib), "one event"},
 		{"one event of many lines", "", "", same("data: " + kib + "\n"), "one event"},
 		{"one JSON document", "", `{"choices":[{"message":{"content":"`, same(kib), "one event"},
@@ -91,13 +94,17 @@ func TestEndlessStream(t *testing.T) {
 			same(`data: {"type":"response.output_text.delta","output_index":0,"delta":"` + kib +
 				`"}` + "\n\n"), "16 MiB"},
 		{"items of the responses API", openai.APIResponses, "", func(i int) string {
-			return fmt.Sprintf(`data: {"type":"response.output_item.done","output_index":%d,"item":{"type":"reasoning","id":"r%d","encrypted_content":"%s"}}`+"\n\n", i, i, kib)
+			return fmt.Sprintf(`data: {"type":"response.output_item.done","output_index":%d,`+
+				`"item":{"type":"reasoning","id":"r%d","encrypted_content":"%s"}`+
+				`}`+"\n\n", i, i, kib)
 		}, "16 MiB"},
 		{"empty items of the responses API", openai.APIResponses, "", func(i int) string {
-			return fmt.Sprintf(`data: {"type":"response.output_item.added","output_index":%d,"item":{"type":"message","id":"m"}}`+"\n\n", i)
+			return fmt.Sprintf(`data: {"type":"response.output_item.added","output_index":%d,`+
+				`"item":{"type":"message","id":"m"}}`+"\n\n", i)
 		}, "16 MiB"},
 		{"calls of the responses API", openai.APIResponses, "", func(i int) string {
-			return fmt.Sprintf(`data: {"type":"response.output_item.added","output_index":%d,"item":{"type":"function_call","call_id":"c%d","name":"read"}}`+"\n\n", i, i)
+			return fmt.Sprintf(`data: {"type":"response.output_item.added","output_index":%d,`+
+				`"item":{"type":"function_call","call_id":"c%d","name":"read"}}`+"\n\n", i, i)
 		}, "256 tool calls"},
 	} {
 		if !testspeed.Heavy(i) {

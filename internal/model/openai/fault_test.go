@@ -24,19 +24,26 @@ import (
 const (
 	sse      = "text/event-stream"
 	textPart = `data: {"choices":[{"index":0,"delta":{"content":"Hello "}}]}` + "\n\n"
-	lastPart = `data: {"choices":[{"index":0,"delta":{"content":"world"},"finish_reason":"stop"}]}` + "\n\n"
-	callPart = `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"read","arguments":"{\"pa"}}]}}]}` + "\n\n"
-	done     = "data: [DONE]\n\n"
-	sound    = textPart + lastPart + done
-	whole    = `{"choices":[{"index":0,"message":{"role":"assistant","content":"Hello world"},"finish_reason":"stop"}]}`
+	lastPart = `data: {"choices":[{"index":0,"delta":{"content":"world"},` +
+		`"finish_reason":"stop"}]}` + "\n\n"
+	callPart = `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1",` +
+		`"function":{"name":"read","arguments":"{\"pa"}}]}}]}` + "\n\n"
+	done  = "data: [DONE]\n\n"
+	sound = textPart + lastPart + done
+	whole = `{"choices":[{"index":0,"message":{"role":"assistant","content":"Hello world"},` +
+		`"finish_reason":"stop"}]}`
 )
 
 // reorderedCalls is a reply with two calls in which the pieces of the second call arrive first.
 var reorderedCalls = `data: {"choices":[{"index":0,"delta":{"content":"Hello world"}}]}` + "\n\n" +
-	`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"id":"b","function":{"name":"look","arguments":"{\"at\""}}]}}]}` + "\n\n" +
-	`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"look","arguments":"{\"at\""}}]}}]}` + "\n\n" +
-	`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"function":{"arguments":":2}"}}]}}]}` + "\n\n" +
-	`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}}]}` + "\n\n" +
+	`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"id":"b","function":{` +
+	`"name":"look","arguments":"{\"at\""}}]}}]}` + "\n\n" +
+	`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{` +
+	`"name":"look","arguments":"{\"at\""}}]}}]}` + "\n\n" +
+	`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"function":{` +
+	`"arguments":":2}"}}]}}]}` + "\n\n" +
+	`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{` +
+	`"arguments":":1}"}}]}}]}` + "\n\n" +
 	`data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}` + "\n\n" + done
 
 // chatAPI describes the chat API for the fault tests.
@@ -73,7 +80,8 @@ func chatFaults() []modeltest.Fault {
 			Serve: say(`data: {"choices":[],"prompt_filter_results":[]}` + "\n\n" + sound),
 			Text:  text},
 		{Name: "error within a choice",
-			Serve: say(`data: {"choices":[{"delta":{},"error":{"code":502,"message":"upstream"},"finish_reason":"error"}]}` + "\n\n" + done), Kind: retry.Transient},
+			Serve: say(`data: {"choices":[{"delta":{},"error":{"code":502,"message":"upstream"},` +
+				`"finish_reason":"error"}]}` + "\n\n" + done), Kind: retry.Transient},
 		{Name: "Azure filter", Serve: modeltest.Say(400, "application/json",
 			`{"error":{"code":"content_filter","message":"filtered"}}`), Kind: retry.ContentFilter},
 	}
@@ -122,23 +130,31 @@ func TestToolCallFragments(t *testing.T) {
 		parts []string
 		want  string
 	}{
-		{"reordered", []string{`{"index":1,"id":"b","function":{"name":"two","arguments":"{\"b\""}}`, `{"index":0,"id":"a","function":{"name":"one","arguments":"{\"a\""}}`,
+		{"reordered", []string{`{"index":1,"id":"b","function":{"name":"two","arguments":"{` +
+			`\"b\""}}`, `{"index":0,"id":"a","function":{"name":"one","arguments":"{\"a\""}}`,
 			`{"index":1,"function":{"arguments":":2}"}}`,
 			`{"index":0,"function":{"arguments":":1}"}}`}, `a one {"a":1}; b two {"b":2}`},
-		{"all of index 0", []string{`{"index":0,"id":"a","function":{"name":"one","arguments":"{\"a\":1}"}}`, `{"index":0,"id":"b","function":{"name":"two","arguments":"{\"b\":2}"}}`}, `a one {"a":1}; b two {"b":2}`},
+		{"all of index 0", []string{`{"index":0,"id":"a","function":{"name":"one","arguments":"{` +
+			`\"a\":1}"}}`, `{"index":0,"id":"b","function":{"name":"two","arguments":"{\"b\":2}` +
+			`"}}`}, `a one {"a":1}; b two {"b":2}`},
 		{"no index", []string{`{"id":"a","function":{"name":"one","arguments":"{\"a\":"}}`,
 			`{"function":{"arguments":"1}"}}`,
 			`{"id":"b","function":{"name":"two","arguments":"{}"}}`}, `a one {"a":1}; b two {}`},
 		{"no index and no id", []string{`{"function":{"name":"one","arguments":"{\"a\":1}"}}`,
 			`{"function":{"name":"two","arguments":"{}"}}`}, ` one {"a":1};  two {}`},
-		{"string index", []string{`{"index":"0","id":"a","function":{"name":"one","arguments":"{}"}}`}, `a one {}`},
-		{"object arguments", []string{`{"index":0,"id":"a","function":{"name":"one","arguments":{"a":1}}}`}, `a one {"a":1}`},
-		{"name with each fragment", []string{`{"index":0,"id":"a","function":{"name":"one","arguments":"{\"a\":"}}`, `{"index":0,"id":"a","function":{"name":"one","arguments":"1}"}}`}, `a one {"a":1}`},
+		{"string index", []string{`{"index":"0","id":"a","function":{"name":"one","arguments":"{` +
+			`}"}}`}, `a one {}`},
+		{"object arguments", []string{`{"index":0,"id":"a","function":{"name":"one",` +
+			`"arguments":{"a":1}}}`}, `a one {"a":1}`},
+		{"name with each fragment", []string{`{"index":0,"id":"a","function":{"name":"one",` +
+			`"arguments":"{\"a\":"}}`, `{"index":0,"id":"a","function":{"name":"one",` +
+			`"arguments":"1}"}}`}, `a one {"a":1}`},
 		{"name in pieces", []string{`{"index":0,"id":"a","function":{"name":"read"}}`,
 			`{"index":0,"function":{"name":"_file"}}`, `{"index":0,"function":{"arguments":"{}"}}`},
 			`a read_file {}`},
 		{"no arguments", []string{`{"index":0,"id":"a","function":{"name":"one"}}`}, `a one {}`},
-		{"broken arguments", []string{`{"index":0,"id":"a","function":{"name":"one","arguments":"{oops"}}`}, `a one {} raw {oops`},
+		{"broken arguments", []string{`{"index":0,"id":"a","function":{"name":"one",` +
+			`"arguments":"{oops"}}`}, `a one {} raw {oops`},
 	} {
 		var stream strings.Builder
 		for _, p := range c.parts {

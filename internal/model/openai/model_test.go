@@ -38,7 +38,9 @@ func (h *heard) on(d agent.Delta) {
 }
 
 func TestScriptedReplyStreamedAndWhole(t *testing.T) {
-	const line = `{"reasoning":"think ☃","text":"Hello wörld","toolCalls":[{"name":"read","arguments":{"path":"a.go"}},{"name":"read","arguments":{"path":"b.go"}}],"chunks":4,"usage":{"input":10,"output":5,"cached":4}}`
+	const line = `{"reasoning":"think ☃","text":"Hello wörld","toolCalls":[{"name":"read",` +
+		`"arguments":{"path":"a.go"}},{"name":"read","arguments":{"path":"b.go"}}],"chunks":4,` +
+		`"usage":{"input":10,"output":5,"cached":4}}`
 	for _, noStream := range []bool{false, true} {
 		m := play(t, openai.Options{Options: modelhttp.Options{NoStream: noStream}}, line)
 		var h heard
@@ -70,7 +72,8 @@ func TestScriptFailures(t *testing.T) {
 	}{
 		{"mismatch", `{"expect":{"lastUser":"^bye$"},"text":"x"}`, retry.Script},
 		{"run out", ``, retry.Script},
-		{"rate limit", `{"error":{"status":429,"code":"rate_limit_exceeded","message":"slow","retryAfter":7}}`, retry.RateLimit},
+		{"rate limit", `{"error":{"status":429,"code":"rate_limit_exceeded","message":"slow",` +
+			`"retryAfter":7}}`, retry.RateLimit},
 		{"overloaded", `{"error":{"status":529,"message":"busy"}}`, retry.Overloaded},
 		{"in the stream", `{"text":"half","error":{"status":503,"message":"gone"}}`,
 			retry.Overloaded},

@@ -42,7 +42,8 @@ func send(t *testing.T, opts openai.Options, req *agent.Request) (map[string]any
 	t.Helper()
 	w := &wire{answer: sound}
 	if opts.API == openai.APIResponses {
-		w.answer = events(`{"type":"response.completed","response":{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"x"}]}]}}`)
+		w.answer = events(`{"type":"response.completed","response":{"status":"completed",` +
+			`"output":[{"type":"message","content":[{"type":"output_text","text":"x"}]}]}}`)
 	}
 	opts.Transport = w
 	m := openai.New(opts)
@@ -99,7 +100,8 @@ func TestSamplingAndThinking(t *testing.T) {
 		{"Gemini budget", gemini, "gemini-2.5-pro", agent.Sampling{},
 			agent.Thinking{Level: "high", Budget: 5000},
 			map[string]string{"reasoning_effort": "",
-				"extra_body": `{"google":{"thinking_config":{"include_thoughts":true,"thinking_budget":5000}}}`}},
+				"extra_body": `{"google":{"thinking_config":{"include_thoughts":true,` +
+					`"thinking_budget":5000}}}`}},
 		{"Anthropic", anthropic, "claude-sonnet-4-5", agent.Sampling{},
 			agent.Thinking{Level: "medium"},
 			map[string]string{"thinking": `{"type":"enabled","budget_tokens":8192}`,
@@ -188,11 +190,16 @@ func TestChatRequest(t *testing.T) {
 	body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-4.1",
 		ExtraBody: map[string]json.RawMessage{"temperature": json.RawMessage("0"),
 			"user": json.RawMessage(`"u"`)}}}, req)
-	modeltest.Has(t, "chat", body, "messages", `[{"role":"system","content":"You are\n\na tool"},{"role":"user","content":"hi `+"\uFFFD\u2028"+`"},
-		{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}}]},
-		{"role":"tool","tool_call_id":"c1","content":""},{"role":"assistant","content":"half"},{"role":"user","content":"Continue."},{"role":"assistant","content":"rest"}]`)
+	modeltest.Has(t, "chat", body, "messages", `[{"role":"system","content":"You are\n\na tool"}`+
+		`,{"role":"user","content":"hi `+"\uFFFD\u2028"+`"},
+		{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{`+
+		`"name":"read","arguments":"{\"path\":\"a\"}"}}]},
+		{"role":"tool","tool_call_id":"c1","content":""},{"role":"assistant","content":"half"},`+
+		`{"role":"user","content":"Continue."},{"role":"assistant","content":"rest"}]`)
 	modeltest.Has(t, "chat", body, "tools",
-		`[{"type":"function","function":{"name":"read","description":"reads","parameters":{"type":"object"}}},{"type":"function","function":{"name":"later","description":"","parameters":{"type":"object","properties":{}}}}]`)
+		`[{"type":"function","function":{"name":"read","description":"reads","parameters":{`+
+			`"type":"object"}}},{"type":"function","function":{"name":"later","description":"",`+
+			`"parameters":{"type":"object","properties":{}}}}]`)
 	modeltest.Has(t, "chat", body, "tool_choice", `{"type":"function","function":{"name":"read"}}`)
 	modeltest.Has(t, "chat", body, "prompt_cache_key", `"s1"`)
 	modeltest.Has(t, "chat", body, "temperature", `0`)
@@ -202,7 +209,8 @@ func TestChatRequest(t *testing.T) {
 		BaseURL: "https://openrouter.ai/api/v1"}},
 		&agent.Request{System: req.System, Messages: modeltest.User("x").Messages})
 	modeltest.Has(t, "cache marks", body, "messages",
-		`[{"role":"system","content":[{"type":"text","text":"You are","cache_control":{"type":"ephemeral"}},{"type":"text","text":"a tool"}]},{"role":"user","content":"x"}]`)
+		`[{"role":"system","content":[{"type":"text","text":"You are","cache_control":{`+
+			`"type":"ephemeral"}},{"type":"text","text":"a tool"}]},{"role":"user","content":"x"}]`)
 	modeltest.Has(t, "no tools", body, "tools", "")
 	for _, api := range []string{openai.APIChat, openai.APIResponses} {
 		// A tool that tool_search loaded is sent like the others.
@@ -237,9 +245,13 @@ func TestImagesAndFiles(t *testing.T) {
 		&agent.Request{Messages: messages})
 	modeltest.Has(t, "vision", body, "messages", `[{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}},{"type":"image_url","image_url":{"url":"https://x/y.png"}},
 		{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,cGRm"}},{"type":"text","text":"file:///a.go lines 1-1:\n`+"```\\nx\\n```"+`"}]},
-		{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},{"id":"c2","type":"function","function":{"name":"read","arguments":"{}"}}]},
-		{"role":"tool","tool_call_id":"c1","content":"taken"},{"role":"tool","tool_call_id":"c2","content":"y"},
-		{"role":"user","content":[{"type":"text","text":"Images of the result of read:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}]}]`)
+		{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{`+
+		`"name":"read","arguments":"{\"path\":\"a\"}"}},`+
+		`{"id":"c2","type":"function","function":{"name":"read","arguments":"{}"}}]},
+		{"role":"tool","tool_call_id":"c1","content":"taken"},`+
+		`{"role":"tool","tool_call_id":"c2","content":"y"},
+		{"role":"user","content":[{"type":"text","text":"Images of the result of read:"},`+
+		`{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}]}]`)
 	if len(reply.Notices) != 0 {
 		t.Errorf("notices %v", reply.Notices)
 	}
@@ -258,7 +270,8 @@ func TestImagesAndFiles(t *testing.T) {
 
 // TestReasoningReplay: reasoning goes back to the model that produced it, and to no other.
 func TestReasoningReplay(t *testing.T) {
-	item := json.RawMessage(`{"type":"reasoning","id":"rs_1","encrypted_content":"enc","summary":[]}`)
+	item := json.RawMessage(`{"type":"reasoning","id":"rs_1","encrypted_content":"enc",` +
+		`"summary":[]}`)
 	details := json.RawMessage(`{"reasoning_details":[{"type":"reasoning.text","text":"Hm"}]}`)
 	with := func(opaque json.RawMessage, model string) *agent.Request {
 		m := modeltest.Calling("", "c1")
@@ -272,7 +285,8 @@ func TestReasoningReplay(t *testing.T) {
 	body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-5.1"},
 		API: openai.APIResponses}, with(item, "gpt-5.1"))
 	modeltest.Has(t, "responses", body, "input", `[{"role":"user","content":"hi"},`+string(item)+
-		`,{"type":"function_call","call_id":"c1","name":"read","arguments":"{\"path\":\"a\"}"},{"type":"function_call_output","call_id":"c1","output":"x"}]`)
+		`,{"type":"function_call","call_id":"c1","name":"read","arguments":"{\"path\":\"a\"}"},`+
+		`{"type":"function_call_output","call_id":"c1","output":"x"}]`)
 	modeltest.Has(t, "responses", body, "include", `["reasoning.encrypted_content"]`)
 	for _, c := range []struct {
 		name, base, made string
@@ -331,7 +345,9 @@ func TestModelWithoutTools(t *testing.T) {
 }
 
 func TestCost(t *testing.T) {
-	stream := events(`{"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1000000,"completion_tokens":1000000,"prompt_tokens_details":{"cached_tokens":500000}}}`, "[DONE]")
+	stream := events(`{"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}],"usage":{`+
+		`"prompt_tokens":1000000,"completion_tokens":1000000,"prompt_tokens_details":{`+
+		`"cached_tokens":500000}}}`, "[DONE]")
 	for _, c := range []struct {
 		model  string
 		prices map[string]catalog.Price
@@ -443,7 +459,9 @@ func BenchmarkStreamDecode(b *testing.B) {
 	const deltas = 10000
 	var s strings.Builder
 	for range deltas {
-		s.WriteString(`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":" token"},"logprobs":null,"finish_reason":null}]}` + "\n\n")
+		s.WriteString(`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,` +
+			`"model":"m","choices":[{"index":0,"delta":{"content":" token"},` +
+			`"logprobs":null,"finish_reason":null}]}` + "\n\n")
 	}
 	s.WriteString(lastPart + done)
 	m := openai.New(openai.Options{Options: modelhttp.Options{Model: "m",
@@ -463,15 +481,21 @@ func BenchmarkStreamDecode(b *testing.B) {
 // TestReasoningGoesRound: reasoning from the responses API goes back word for word, before the call
 // that it led to, even after the session was stored and loaded.
 func TestReasoningGoesRound(t *testing.T) {
-	const item = `{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"Hm."}],"encrypted_content":"b64=="}`
+	const item = `{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text",` +
+		`"text":"Hm."}],"encrypted_content":"b64=="}`
 	w := &wire{answer: events(
-		`{"type":"response.output_item.added","output_index":0,"item":{"type":"reasoning","id":"rs_1","summary":[]}}`,
+		`{"type":"response.output_item.added","output_index":0,"item":{"type":"reasoning",`+
+			`"id":"rs_1","summary":[]}}`,
 		`{"type":"response.reasoning_summary_text.delta","output_index":0,"delta":"Hm."}`,
 		`{"type":"response.output_item.done","output_index":0,"item":`+item+`}`,
-		`{"type":"response.output_item.added","output_index":1,"item":{"type":"function_call","id":"fc_1","call_id":"c1","name":"read","arguments":""}}`,
-		`{"type":"response.function_call_arguments.delta","output_index":1,"delta":"{\"path\":\"a\"}"}`,
-		`{"type":"response.output_item.done","output_index":1,"item":{"type":"function_call","id":"fc_1","call_id":"c1","name":"read","arguments":"{\"path\":\"a\"}"}}`,
-		`{"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":5,"output_tokens":7,"output_tokens_details":{"reasoning_tokens":3}}}}`)}
+		`{"type":"response.output_item.added","output_index":1,"item":{"type":"function_call",`+
+			`"id":"fc_1","call_id":"c1","name":"read","arguments":""}}`,
+		`{"type":"response.function_call_arguments.delta","output_index":1,`+
+			`"delta":"{\"path\":\"a\"}"}`,
+		`{"type":"response.output_item.done","output_index":1,"item":{"type":"function_call",`+
+			`"id":"fc_1","call_id":"c1","name":"read","arguments":"{\"path\":\"a\"}"}}`,
+		`{"type":"response.completed","response":{"status":"completed","usage":{`+
+			`"input_tokens":5,"output_tokens":7,"output_tokens_details":{"reasoning_tokens":3}}}}`)}
 	m := openai.New(openai.Options{Options: modelhttp.Options{Model: "gpt-5.1", Transport: w},
 		API: openai.APIResponses})
 	defer m.Close()
@@ -496,12 +520,15 @@ func TestReasoningGoesRound(t *testing.T) {
 		API: openai.APIResponses}, &agent.Request{Messages: append(first.Messages, &again,
 		modeltest.Result("c1", "x"))})
 	modeltest.Has(t, "the second call", body, "input", `[{"role":"user","content":"hi"},`+item+
-		`,{"type":"function_call","call_id":"c1","name":"read","arguments":"{\"path\":\"a\"}"},{"type":"function_call_output","call_id":"c1","output":"x"}]`)
+		`,{"type":"function_call","call_id":"c1","name":"read","arguments":"{\"path\":\"a\"}"},`+
+		`{"type":"function_call_output","call_id":"c1","output":"x"}]`)
 	body, _ = send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-5-mini"},
 		API: openai.APIResponses}, &agent.Request{Messages: append(first.Messages, &again,
 		modeltest.Result("c1", "x"))})
 	modeltest.Has(t, "another model", body, "input",
-		`[{"role":"user","content":"hi"},{"type":"function_call","call_id":"c1","name":"read","arguments":"{\"path\":\"a\"}"},{"type":"function_call_output","call_id":"c1","output":"x"}]`)
+		`[{"role":"user","content":"hi"},{"type":"function_call","call_id":"c1","name":"read",`+
+			`"arguments":"{\"path\":\"a\"}"},{"type":"function_call_output","call_id":"c1",`+
+			`"output":"x"}]`)
 }
 
 // TestSystemMessageIsTextOnly: a system message of the chat API can contain only text.

@@ -17,12 +17,17 @@ import (
 const (
 	itemText = "event: response.output_text.delta\n" +
 		`data: {"type":"response.output_text.delta","output_index":0,"delta":"Hello "}` + "\n\n"
-	itemCall = `data: {"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"c1","name":"read","arguments":""}}` + "\n\n" + `data: {"type":"response.function_call_arguments.delta","output_index":0,"delta":"{\"pa"}` + "\n\n"
+	itemCall = `data: {"type":"response.output_item.added","output_index":0,"item":{` +
+		`"type":"function_call","call_id":"c1","name":"read","arguments":""}` +
+		`}` + "\n\n" + `data: {"type":"response.function_call_arguments.delta","output_index":0,` +
+		`"delta":"{\"pa"}` + "\n\n"
 	itemRest = `data: {"type":"response.output_text.delta","output_index":0,"delta":"world"}` +
 		"\n\n"
 	completed = "event: response.completed\n" +
-		`data: {"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":1,"output_tokens":2}}}` + "\n\n"
-	document = `{"object":"response","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"Hello world"}]}]}`
+		`data: {"type":"response.completed","response":{"status":"completed","usage":{` +
+		`"input_tokens":1,"output_tokens":2}}}` + "\n\n"
+	document = `{"object":"response","status":"completed","output":[{"type":"message",` +
+		`"content":[{"type":"output_text","text":"Hello world"}]}]}`
 )
 
 // responsesAPI describes the responses API for the fault tests.

@@ -71,7 +71,8 @@ func FuzzSSE(f *testing.F) {
 
 // FuzzChatEvents: no event crashes the decoder. Deltas are valid UTF-8 and add up to the message.
 func FuzzChatEvents(f *testing.F) {
-	f.Add([]byte(`{"choices":[{"delta":{"content":"a\ud83d","tool_calls":[{"index":1,"function":{"arguments":{}}}]},"finish_reason":"stop"}]}`))
+	f.Add([]byte(`{"choices":[{"delta":{"content":"a\ud83d","tool_calls":[{"index":1,` +
+		`"function":{"arguments":{}}}]},"finish_reason":"stop"}]}`))
 	f.Add([]byte("{\"choices\":[{\"message\":{\"content\":\"\xe2\x82\"}}]}\n{\"choices\":[{\"delta\":{\"content\":[{\"text\":\"x\"}]}}]}"))
 	f.Add([]byte(`{"type":"response.output_text.delta","output_index":3,"delta":"x"}`))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -96,7 +96,9 @@ func TestErrorsNameTheLine(t *testing.T) {
 }
 
 func TestExpect(t *testing.T) {
-	for name, m := range both(t, `{"expect":{"lastUser":"fix.*bug"},"toolCalls":[{"id":"c1","name":"read","arguments":{"path":"a"}}]}`, `{"expect":{"lastTool":"^ok$"},"text":"done"}`) {
+	for name, m := range both(t, `{"expect":{"lastUser":"fix.*bug"},`+
+		`"toolCalls":[{"id":"c1","name":"read","arguments":{"path":"a"}}]}`, `{"expect":{`+
+		`"lastTool":"^ok$"},"text":"done"}`) {
 		if _, err := ask(m, text(message.RoleUser, "hello")); retry.As(err) == nil ||
 			retry.As(err).Kind != retry.Script || !strings.Contains(err.Error(), "line 1") {
 			t.Errorf("%s: a mismatch is %v", name, err)
@@ -119,7 +121,8 @@ func TestExpect(t *testing.T) {
 
 // A script can check everything that was sent, including the system prompt.
 func TestExpectSent(t *testing.T) {
-	for name, m := range both(t, `{"expect":{"sent":"(?s)be kind.*first.*answer.*second"},"text":"a"}`, `{"expect":{"notSent":"first"},"text":"b"}`) {
+	for name, m := range both(t, `{"expect":{"sent":"(?s)be kind.*first.*answer.*second"},`+
+		`"text":"a"}`, `{"expect":{"notSent":"first"},"text":"b"}`) {
 		req := &agent.Request{System: []agent.SystemBlock{{Text: "be kind"}},
 			Messages: []*message.Message{text(message.RoleUser, "first")}}
 		if _, err := m.Generate(t.Context(), req, nil); err == nil ||
@@ -264,12 +267,16 @@ func TestReplies(t *testing.T) {
 		`{"drop":true}`:                                                                    "truncated 0s",
 		`{"text":"half","drop":"rune"}`:                                                    "text half;truncated 0s",
 		`{"text":"ab","repeat":3}`:                                                         "text ababab;stop|text ababab",
-		`{"raw":{"type":"text/html","body":"<html>log in</html>"}}`:                        "client 0s",
-		`{"raw":{"status":502,"type":"text/html","body":"<html>bad gateway</html>"}}`:      "transient 0s",
-		`{"error":{"status":429,"message":"slow","retryAfter":3}}`:                         "rate_limit 3s",
-		`{"error":{"code":"context_length_exceeded","status":400}}`:                        "context_overflow 0s",
-		`{"text":"x","error":{"status":529}}`:                                              "text x;overloaded 0s",
-		`{}`:                                                                               "stop",
+		`{"raw":{"type":"text/html","body":"<html>log in</html>"}` +
+			`}`: "client 0s",
+		`{"raw":{"status":502,"type":"text/html","body":"<html>bad gateway</html>"}` +
+			`}`: "transient 0s",
+		`{"error":{"status":429,"message":"slow","retryAfter":3}` +
+			`}`: "rate_limit 3s",
+		`{"error":{"code":"context_length_exceeded",` +
+			`"status":400}}`: "context_overflow 0s",
+		`{"text":"x","error":{"status":529}}`: "text x;overloaded 0s",
+		`{}`:                                  "stop",
 	} {
 		for name, m := range both(t, line) {
 			if got := said(t, m); got != want {

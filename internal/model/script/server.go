@@ -80,7 +80,8 @@ func (v *Server) Close() error {
 
 func (v *Server) models(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = io.WriteString(w, `{"object":"list","data":[{"id":"script","object":"model","created":0,"owned_by":"agent-lsp"}]}`)
+	_, _ = io.WriteString(w, `{"object":"list","data":[{"id":"script","object":"model",`+
+		`"created":0,"owned_by":"agent-lsp"}]}`)
 }
 
 func (v *Server) geminiModels(w http.ResponseWriter, _ *http.Request) {
@@ -287,7 +288,8 @@ func (p *player) finish() {
 	}
 	p.choice(map[string]any{}, st.finishReason())
 	if len(st.Usage) > 0 {
-		p.send(fmt.Appendf(nil, `{"id":"script","object":"chat.completion.chunk","choices":[],"usage":%s}`, wireUsage(st.Usage, false)))
+		p.send(fmt.Appendf(nil, `{"id":"script","object":"chat.completion.chunk","choices":[],`+
+			`"usage":%s}`, wireUsage(st.Usage, false)))
 	}
 	p.send([]byte("[DONE]"))
 }
