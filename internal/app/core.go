@@ -177,7 +177,9 @@ func (d *daemon) openWorkspace(init agentapi.Init) {
 	cwd, _ := os.Getwd()
 	d.language = &languageServers{
 		editor: d.editor, config: d.settings.config, processes: d.processes,
+		trust: newServerTrust(d.settings.trust, func() *policy.Engine { return d.policy }),
 	}
+	d.language.trust.plan = d.languagePlan
 	d.workspace = workspace.New(workspace.Options{
 		Client: init.Editor, StateDir: d.folders.file("workspace"), WorkingDir: cwd,
 		Home:       Lookup(d.processes.env, "HOME"),

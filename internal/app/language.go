@@ -28,11 +28,13 @@ type languageServers struct {
 	editor    host.Editor
 	config    func() *config.Config
 	processes *processRunner
+	trust     *serverTrust
 }
 
 func (l *languageServers) open(w *workspace.Workspace) {
 	l.hub = langserver.New(langserver.Options{Workspace: w, Runner: l.processes.runner,
-		Query: l.editorQuery, Servers: l.servers, AfterEdit: l.diagnosticsAfterEdit})
+		Query: l.editorQuery, Servers: l.servers, AfterEdit: l.diagnosticsAfterEdit,
+		Allow: l.trust.allow, Sandbox: l.trust.sandbox})
 }
 
 // tools are a session's tools that ask language servers.

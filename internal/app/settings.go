@@ -73,7 +73,7 @@ func (s *settings) askTrust(ctx context.Context, p *policy.Engine, sessionID str
 		return
 	}
 	t.asked = c.digests()
-	trusted, err := p.AskTrust(ctx, c, sessionID, s.root, c.text())
+	trusted, err := p.AskTrust(ctx, c, policy.TrustSettings(sessionID, s.root, c.text()))
 	if err != nil {
 		s.notices.send("warning", err.Error())
 	}

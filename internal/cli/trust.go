@@ -32,7 +32,9 @@ func runTrust(_ context.Context, p *program, args []string) int {
 	case answer == "ask":
 		err = file.Forget(root)
 	case answer == "yes":
-		err = file.Allow(root, p.settings(root).Claims())
+		set := p.settings(root)
+		servers := app.LanguageServerClaims(set.Config(), p.env, root)
+		err = file.Allow(root, append(set.Claims(), servers...))
 	case answer == "no":
 		err = file.Refuse(root)
 	}
@@ -43,6 +45,14 @@ func runTrust(_ context.Context, p *program, args []string) int {
 	words := trustWords(file.Answer(root), set.Untrusted())
 	fmt.Fprintf(p.stdout, "%s: %s\n", visible.Text(root), words)
 	for _, c := range set.Claims() {
+		err = errors.Join(err, c.Write(p.stdout))
+	}
+	for _, c := range app.LanguageServerClaims(set.Config(), p.env, root) {
+		words := "does not start, because you have not trusted the code that it runs"
+		if file.Answer(root).Covers(c) {
+			words = "starts, because you trust the code that it runs"
+		}
+		fmt.Fprintf(p.stdout, "%s: %s\n", visible.Text(c.Layer), words)
 		err = errors.Join(err, c.Write(p.stdout))
 	}
 	if err != nil {

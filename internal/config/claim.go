@@ -21,6 +21,7 @@ type Claim struct {
 	Source   string // the path of the layer's file, if it has one
 	Settings []Claimed
 	Files    []ClaimedFile
+	Runs     bool   // it is about a program that runs the files, not about settings
 	Digest   string // "": the claim cannot be trusted, because it names too many files
 
 	watch []string // names below the root whose change can change the digest
@@ -38,12 +39,32 @@ type ClaimedFile struct {
 	Digest string
 }
 
+// Programs makes claims of programs that run files of a workspace. Safe for concurrent use.
+type Programs struct{ files *fileDigests }
+
+// NewPrograms returns Programs that have read no file yet.
+func NewPrograms() *Programs { return &Programs{newFileDigests()} }
+
+// Claim returns what a program runs of a folder, with the files as they are now. The names are of
+// files, or of folders for their direct files.
+func (p *Programs) Claim(root, layer string, settings []Claimed, names []string) Claim {
+	c := Claim{Layer: layer, Settings: settings, Runs: true}
+	if len(names) <= maxReferences {
+		c.bind(root, set(names...), p.files)
+	}
+	return c
+}
+
 // complete finds the files of a claim and computes its digest.
 func (c *Claim) complete(root string, files *fileDigests) {
-	names, ok := references(root, c.Settings)
-	if !ok {
-		return
+	if names, ok := references(root, c.Settings); ok {
+		c.bind(root, names, files)
 	}
+}
+
+// bind computes the digest of a claim whose values refer to these names.
+func (c *Claim) bind(root string, names map[string]bool, files *fileDigests) {
+	var ok bool
 	c.Files, c.watch, ok = files.of(root, names)
 	if !ok {
 		return
@@ -73,7 +94,11 @@ func (c *Claim) Write(w io.Writer) error {
 		from = c.Source
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s sets:\n", visible.Text(from))
+	verb := "sets"
+	if c.Runs {
+		verb = "runs"
+	}
+	fmt.Fprintf(&b, "%s %s:\n", visible.Text(from), verb)
 	for _, s := range c.Settings {
 		fmt.Fprintf(&b, "  %s = %s\n", visible.Text(s.Path), visible.Text(jsonText(s.Value)))
 	}
@@ -82,7 +107,7 @@ func (c *Claim) Write(w io.Writer) error {
 		fmt.Fprintf(&b, "  with the file %s (%s)\n", visible.Text(f.Name), digest)
 	}
 	if c.Digest == "" {
-		b.WriteString("  These settings name too many files, so they cannot be trusted.\n")
+		b.WriteString("  There are too many files to check, so this cannot be trusted.\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -67,17 +67,39 @@ func set(list ...string) map[string]bool {
 // whether it is certainly a program. It prefers a name too many to a name too few. ok is false if
 // there are too many.
 func references(root string, settings []Claimed) (names map[string]bool, ok bool) {
+	names = namesIn(root, settings)
+	if len(names) > maxReferences {
+		return nil, false
+	}
+	for _, dir := range boundFolders {
+		names[dir] = true
+	}
+	return names, true
+}
+
+func namesIn(root string, settings []Claimed) map[string]bool {
 	f := finder{root: root, names: map[string]bool{}}
 	for _, s := range settings {
 		f.value(s.Value, "")
 	}
-	if len(f.names) > maxReferences {
-		return nil, false
+	return f.names
+}
+
+// FilesNamed returns the names below the root that exist and that values may refer to. A folder
+// without a slash in its name does not count, because it is more likely a word.
+func FilesNamed(root string, values ...any) (names []string) {
+	settings := make([]Claimed, len(values))
+	for i, v := range values {
+		settings[i].Value = v
 	}
-	for _, dir := range boundFolders {
-		f.names[dir] = true
+	for name := range namesIn(root, settings) {
+		if info, err := os.Lstat(filepath.Join(root, filepath.FromSlash(name))); err == nil &&
+			(!info.IsDir() || strings.Contains(name, "/")) {
+			names = append(names, name)
+		}
 	}
-	return f.names, true
+	slices.Sort(names)
+	return names
 }
 
 type finder struct {

@@ -24,6 +24,14 @@ func (a Answer) Covers(c Claim) bool {
 	return !a.Refused && c.Digest != "" && a.Trusted[c.Layer] == c.Digest
 }
 
+// RefusesNow reports whether the user refused exactly what a claim contains.
+func (a Answer) RefusesNow(c Claim) bool {
+	return a.Refused || c.Digest != "" && a.Trusted[c.Layer] == refused+c.Digest
+}
+
+// refused precedes the digest of a claim that the user refused.
+const refused = "refused "
+
 // Given reports whether the user answered at all.
 func (a Answer) Given() bool { return a.Refused || a.Trusted != nil }
 
@@ -69,11 +77,21 @@ func (f *TrustFile) Answer(root string) Answer {
 // Allow remembers that the user trusts a root with these claims. What other layers claimed before
 // stays trusted, because editors send different layers for the same root.
 func (f *TrustFile) Allow(root string, claims []Claim) error {
+	return f.note(root, claims, "")
+}
+
+// RefuseClaims remembers that the user does not trust a root with these claims. Claims with other
+// contents are asked about again.
+func (f *TrustFile) RefuseClaims(root string, claims []Claim) error {
+	return f.note(root, claims, refused)
+}
+
+func (f *TrustFile) note(root string, claims []Claim, prefix string) error {
 	return f.change(root, func(a Answer) Answer {
 		trusted := map[string]string{}
 		maps.Copy(trusted, a.Trusted)
 		for _, c := range claims {
-			trusted[c.Layer] = c.Digest
+			trusted[c.Layer] = prefix + c.Digest
 		}
 		return Answer{Trusted: trusted}
 	})

@@ -402,6 +402,23 @@ func (e *Engine) SandboxPlan(
 	return plan, err
 }
 
+// ServerPlan is the sandbox of a program that the settings name and that outlives commands, such as
+// a language server. It reaches no host. readable are folders that must stay visible in the home.
+// nil means that there is no sandbox.
+func (e *Engine) ServerPlan(s Settings, own Folders, readable []string) (*sandbox.Plan, error) {
+	box := e.opts.Sandbox()
+	if s.Sandbox == sandbox.Off || !box.Available() && s.Sandbox != sandbox.Require {
+		return nil, nil
+	}
+	spec := sandbox.Spec{
+		Tmp: own.Tmp, Layer: own.Layer, Caches: Caches(), Readable: slices.Concat(s.Roots, readable),
+	}
+	if s.profile() != ProfileReadOnly {
+		spec.Writable = slices.Concat(s.Writable, s.Roots)
+	}
+	return box.Plan(spec)
+}
+
 // Describe is the line about the sandbox for doctor and agent/status.
 func (e *Engine) Describe(session string) string {
 	switch s := e.Settings(session); {

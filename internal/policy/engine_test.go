@@ -623,7 +623,7 @@ func TestTrustIsAskedOnce(t *testing.T) {
 		{Reply{OptionID: "allow_always"}, true, 3}, {Reply{OptionID: "reject_always"}, true, 3},
 	} {
 		p.answer = always(step.reply)
-		got, err := e.AskTrust(context.Background(), store, "s", "/w", "hooks")
+		got, err := e.AskTrust(t.Context(), store, TrustSettings("s", "/w", "hooks"))
 		if err != nil || got != step.want || p.shown() != step.shown {
 			t.Errorf("after %+v: %v, %v, %d questions; want %v, %d", step.reply, got, err,
 				p.shown(), step.want, step.shown)

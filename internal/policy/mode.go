@@ -49,33 +49,53 @@ func (e *Engine) ApprovePlan(ctx context.Context, req tool.ApprovalRequest,
 	return d, err
 }
 
-// TrustStore remembers whether the user trusts what the settings of a workspace contain now.
+// TrustStore remembers what the user answered to questions of AskTrust.
 type TrustStore interface {
 	Trusts(root string) (trusted, asked bool)
 	Set(root string, trusted bool) error
 }
 
-// AskTrust says whether the settings in a workspace may loosen what the agent does. what lists them
-// completely. The user is asked once; an answer that did not come is no answer, and is asked for
-// again.
-func (e *Engine) AskTrust(ctx context.Context, store TrustStore, session, root,
-	what string) (bool, error) {
-	if trusted, asked := store.Trusts(root); asked {
+// TrustQuestion asks whether something that no rule can allow may start a program, loosen a setting
+// or get a prompt.
+type TrustQuestion struct {
+	Request       tool.ApprovalRequest // whose session, turn and call it is
+	Subject       tool.Subject
+	Root          string // the name under which the answer is stored
+	What          string // everything that the answer is about
+	Reason        string
+	Allow, Reject string // names of the answers
+}
+
+// TrustSettings is the question whether the settings in a workspace may loosen what the agent does.
+// what lists them completely.
+func TrustSettings(session, root, what string) TrustQuestion {
+	return TrustQuestion{
+		Request: tool.ApprovalRequest{SessionID: session}, Root: root, What: what,
+		Subject: tool.Subject{
+			Kind: tool.SubjectTrust, Title: "Trust the settings of " + root + "?",
+			Paths: []string{root},
+		},
+		Reason: "the workspace's own settings want to change what runs on this machine",
+		Allow:  "Allow: trust this workspace", Reject: "Reject: ignore these settings",
+	}
+}
+
+// AskTrust returns the user's answer. The user is asked once. A question that was not answered is
+// asked again the next time.
+func (e *Engine) AskTrust(ctx context.Context, store TrustStore, q TrustQuestion) (bool, error) {
+	if trusted, asked := store.Trusts(q.Root); asked {
 		return trusted, nil
 	}
-	d, err := e.askPerson(ctx, tool.ApprovalRequest{SessionID: session},
-		tool.Subject{Kind: tool.SubjectTrust, Title: "Trust the settings of " + root + "?",
-			Paths: []string{root}}, what,
-		"the workspace's own settings want to change what runs on this machine",
-		Option{ID: "allow_always", Name: "Allow: trust this workspace", Kind: AllowAlways},
-		Option{ID: "reject_always", Name: "Reject: ignore these settings", Kind: RejectAlways})
+	d, err := e.askPerson(ctx, q.Request, q.Subject, q.What, q.Reason,
+		Option{ID: "allow_always", Name: q.Allow, Kind: AllowAlways},
+		Option{ID: "reject_always", Name: q.Reject, Kind: RejectAlways})
 	if err != nil {
 		return false, err
 	}
 	if d.GrantKey == "" {
 		return false, nil
 	}
-	return d.Allow, store.Set(root, d.Allow)
+	return d.Allow, store.Set(q.Root, d.Allow)
 }
 
 // askPerson puts one question that no rule may answer. GrantKey is the id of the option chosen.

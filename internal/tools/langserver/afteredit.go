@@ -30,7 +30,7 @@ func (h *Hub) AfterEdit(ctx context.Context, paths []string, before Shown) strin
 	defer stop()
 	byServer := map[*server][]string{}
 	for _, p := range paths {
-		if s, err := h.serverFor(p, false); err == nil && s != nil {
+		if s, err := h.serverFor(ctx, p, false); err == nil && s != nil {
 			byServer[s] = append(byServer[s], p)
 		}
 	}

@@ -102,7 +102,7 @@ func (h *Hub) ready(ctx context.Context, f *workspace.File) (*server, error) {
 	if !f.Ref.IsFile() {
 		return nil, fmt.Errorf("no data: %s is no file, and the editor's language servers do not answer for it", f.Ref)
 	}
-	s, err := h.serverFor(f.Ref.Path, true)
+	s, err := h.serverFor(ctx, f.Ref.Path, true)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,8 @@ func (h *Hub) symbols(ctx context.Context, query string) ([]answer, error) {
 	}
 	var out []answer
 	var failed []string
-	for _, s := range h.forRoots() {
+	servers, denied := h.forRoots(ctx)
+	for _, s := range servers {
 		if err = s.started(ctx); err == nil {
 			err = s.sync(ctx)
 		}
@@ -172,6 +173,8 @@ func (h *Hub) symbols(ctx context.Context, query string) ([]answer, error) {
 	switch {
 	case len(out) > 0:
 		return out, nil
+	case denied != nil:
+		return nil, denied
 	case len(failed) > 0:
 		return nil, errors.New(strings.Join(failed, "; "))
 	}

@@ -145,20 +145,27 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// onPath finds a command as the child would be found: in its own environment's PATH.
-func onPath(command string, env []string) bool {
+func onPath(command string, env []string) bool { return Program(command, env) != "" }
+
+// Program finds a command as the child would be found: in its own environment's PATH. It returns ""
+// if there is none.
+func Program(command string, env []string) string {
 	if strings.ContainsAny(command, `/\`) {
-		return exists(command)
+		if exists(command) {
+			return command
+		}
+		return ""
 	}
 	for _, dir := range filepath.SplitList(pathIn(env)) {
 		for _, ext := range executableExtensions() {
-			if fi, err := os.Stat(filepath.Join(dir, command+ext)); err == nil &&
-				fi.Mode().IsRegular() && (runtime.GOOS == "windows" || fi.Mode()&0o111 != 0) {
-				return true
+			file := filepath.Join(dir, command+ext)
+			if fi, err := os.Stat(file); err == nil && fi.Mode().IsRegular() &&
+				(runtime.GOOS == "windows" || fi.Mode()&0o111 != 0) {
+				return file
 			}
 		}
 	}
-	return false
+	return ""
 }
 
 func executableExtensions() []string {

@@ -155,8 +155,11 @@ func (h *Hub) workspaceDiagnostics(ctx context.Context, r *render) (*tool.Result
 	if err != nil && !errors.Is(err, ErrNotOffered) {
 		return nil, err
 	}
-	servers := h.forRoots()
+	servers, denied := h.forRoots(ctx)
 	if len(servers) == 0 {
+		if denied != nil {
+			return nil, denied
+		}
 		if err == nil {
 			return r.result("the editor shows no diagnostics for the workspace (files that it has not opened may have some)."), nil
 		}
@@ -165,6 +168,9 @@ func (h *Hub) workspaceDiagnostics(ctx context.Context, r *render) (*tool.Result
 	var parts []string
 	for _, s := range servers {
 		parts = append(parts, h.allOf(ctx, r, s))
+	}
+	if denied != nil {
+		parts = append(parts, denied.Error())
 	}
 	return r.result("%s", strings.Join(parts, "\n")), nil
 }

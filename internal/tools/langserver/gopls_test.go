@@ -146,7 +146,8 @@ func TestGoplsPull(t *testing.T) {
 	bad := h.lsp("diagnostics", object{"path": "bad.go"})
 	check(t, bad, "bad.go: 1 error, by gopls", "bad.go:3:15: error: undefined: missing",
 		"    func init() { missing() }")
-	if s := h.hub.forRoots()[0]; !pulledOf(s, filepath.Join(h.root, "bad.go")) {
+	servers, _ := h.hub.forRoots(t.Context())
+	if !pulledOf(servers[0], filepath.Join(h.root, "bad.go")) {
 		t.Error("gopls was not asked for them")
 	}
 	check(t, h.edit("bad.go", "package main\n\nfunc init() {}\n"), "!diagnostics")

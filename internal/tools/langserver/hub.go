@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -32,6 +33,11 @@ type Options struct {
 	// Servers lists the servers that may be started, those of the settings first. Called at each
 	// use.
 	Servers func() []Config
+	// Allow returns nil if a server may run, and otherwise why not. It is called before each use,
+	// because the code that a server runs can change. nil: each server may run.
+	Allow func(ctx context.Context, start Start) error
+	// Sandbox returns the sandbox of a server, nil for none. nil: no server has one.
+	Sandbox func(c Config) (*sandbox.Plan, error)
 	// AfterEdit says whether to look after an edit, and how long at most. Called at each edit.
 	AfterEdit func() (on bool, wait time.Duration)
 
@@ -58,6 +64,16 @@ type Settle struct {
 	Timeout time.Duration // 0: it shall not wait
 }
 
+// Start is a server that is about to run, or that runs and is about to be asked.
+type Start struct {
+	Server Config
+	Top    string   // the workspace folder
+	Code   []string // names below Top that the server runs, or that name what it runs
+	// All is false if the workspace folder has too many files to find all of Code.
+	All  bool
+	Call *tool.Call // the call that needs the server; nil: the user cannot be asked now
+}
+
 // Propose shows changes for review, as the edit tools do.
 type Propose func(ctx context.Context, call *tool.Call, title string,
 	changes []workspace.Change) (*tool.Result, error)
@@ -73,6 +89,7 @@ type Hub struct {
 	closed  bool
 	servers map[string]*server // by name and root
 	clock   uint64
+	code    *Finder
 }
 
 // New returns a Hub. Nothing is started yet. Close it.
@@ -98,7 +115,7 @@ func New(opt Options) *Hub {
 	if opt.Servers == nil {
 		opt.Servers = func() []Config { return nil }
 	}
-	h := &Hub{opt: opt, servers: map[string]*server{}}
+	h := &Hub{opt: opt, servers: map[string]*server{}, code: NewFinder()}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	return h
 }
@@ -149,7 +166,7 @@ func (h *Hub) configFor(path string) (Config, error) {
 
 // serverFor is the server for a file, started if need be and if start says so; nil without error
 // where it does not run and may not be started.
-func (h *Hub) serverFor(path string, start bool) (*server, error) {
+func (h *Hub) serverFor(ctx context.Context, path string, start bool) (*server, error) {
 	c, err := h.configFor(path)
 	if err != nil {
 		return nil, err
@@ -161,7 +178,31 @@ func (h *Hub) serverFor(path string, start bool) (*server, error) {
 			path,
 		)
 	}
-	return h.server(c, c.rootFor(path, top), start || c.Asked)
+	root := c.rootFor(path, top)
+	if err := h.allow(ctx, c, root, top); err != nil {
+		return nil, err
+	}
+	return h.server(c, root, start || c.Asked)
+}
+
+// allow returns nil if a server may run. One that may no longer run is ended.
+func (h *Hub) allow(ctx context.Context, c Config, root, top string) error {
+	if h.opt.Allow == nil {
+		return nil
+	}
+	s := Start{Server: c, Top: top, Call: callOf(ctx)}
+	s.Code, s.All = h.code.Code(top, &c)
+	err := h.opt.Allow(ctx, s)
+	if err == nil {
+		return nil
+	}
+	h.mu.Lock()
+	running := h.servers[c.Name+"\x00"+root]
+	h.mu.Unlock()
+	if running != nil {
+		running.cancel()
+	}
+	return fmt.Errorf("no data: %s does not run: %w; use grep and read", c.Name, err)
 }
 
 // topOf is the workspace folder of a path.
@@ -246,19 +287,25 @@ func (h *Hub) running() []*server {
 	return out
 }
 
-// forRoots starts the servers whose root markers lie in the workspace folders, and lists all that
-// run.
-func (h *Hub) forRoots() []*server {
+// forRoots starts the servers whose root markers are in the workspace folders, and returns all that
+// run. The error says which servers may not run.
+func (h *Hub) forRoots(ctx context.Context) ([]*server, error) {
+	var denied error
 	for _, root := range h.opt.Workspace.Roots("") {
 		for _, c := range h.opt.Servers() {
 			marked := slices.ContainsFunc(
 				c.RootMarkers,
 				func(m string) bool { return exists(filepath.Join(root, m)) },
 			)
-			if marked && !c.Disabled && onPath(c.Command, c.Env) {
-				_, _ = h.server(c, root, true)
+			if !marked || c.Disabled || !onPath(c.Command, c.Env) {
+				continue
 			}
+			if err := h.allow(ctx, c, root, root); err != nil {
+				denied = errors.Join(denied, err)
+				continue
+			}
+			_, _ = h.server(c, root, true)
 		}
 	}
-	return h.running()
+	return h.running(), denied
 }

@@ -38,6 +38,7 @@ type server struct {
 	conf   Config
 	root   string
 	starts int
+	boxed  bool // it runs in a sandbox; set before it is initialized
 	cancel context.CancelFunc
 	ready  chan struct{} // closed when it is initialized or has failed
 	c      *conn
@@ -79,9 +80,7 @@ type problems struct {
 
 // run starts the server and serves it until it ends.
 func (s *server) run(ctx context.Context) {
-	proc, err := s.hub.opt.Runner.Start(ctx,
-		shell.Command{Argv: append([]string{s.conf.Command}, s.conf.Args...), Dir: s.root,
-			Env: s.conf.Env})
+	proc, err := s.start(ctx)
 	if err != nil {
 		s.fail(err)
 		return
@@ -103,6 +102,30 @@ func (s *server) run(ctx context.Context) {
 	}
 	begin.Wait()
 	s.fail(err)
+}
+
+// start starts the process, in a sandbox if there is one.
+func (s *server) start(ctx context.Context) (*shell.Process, error) {
+	c := shell.Command{
+		Argv: append([]string{s.conf.Command}, s.conf.Args...), Dir: s.root, Env: s.conf.Env,
+	}
+	if s.hub.opt.Sandbox != nil {
+		var err error
+		if c.Sandbox, err = s.hub.opt.Sandbox(s.conf); err != nil {
+			return nil, err
+		}
+	}
+	s.boxed = c.Sandbox != nil
+	return s.hub.opt.Runner.Start(ctx, c)
+}
+
+// client is the process that the server shall end with. A sandbox has its own process ids: a server
+// that looks for ours there would end at once.
+func (s *server) client() any {
+	if s.boxed {
+		return nil
+	}
+	return os.Getpid()
 }
 
 // fail notes why the server is gone; the first reason counts.
@@ -154,7 +177,7 @@ func (s *server) initialize(ctx context.Context) error {
 	defer stop()
 	root := string(uri.File(s.root))
 	params := map[string]any{
-		"processId": os.Getpid(), "clientInfo": map[string]string{"name": "agent-lsp"},
+		"processId": s.client(), "clientInfo": map[string]string{"name": "agent-lsp"},
 		"rootUri": root, "rootPath": s.root,
 		"workspaceFolders": s.folders(), "capabilities": clientCapabilities,
 	}

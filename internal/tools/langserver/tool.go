@@ -85,7 +85,7 @@ func (t *hubTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, e
 	}
 	p := &tool.Prepared{Label: a.label()}
 	p.Run = func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
-		return t.run(ctx, call, a)
+		return t.run(context.WithValue(ctx, callKey{}, call), call, a)
 	}
 	if t.spec.Effect != tool.ReadOnly {
 		p.Subject = &tool.Subject{Kind: tool.SubjectEdit, Title: p.Label}
@@ -95,6 +95,15 @@ func (t *hubTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, e
 		}
 	}
 	return p, nil
+}
+
+// callKey is the key of the call that a context belongs to.
+type callKey struct{}
+
+// callOf is the call that a context belongs to, nil for none.
+func callOf(ctx context.Context) *tool.Call {
+	call, _ := ctx.Value(callKey{}).(*tool.Call)
+	return call
 }
 
 func (a args) label() string {

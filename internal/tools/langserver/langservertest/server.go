@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,7 +69,8 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 // (initialize is not answered); crashes (at the first text); floods; silent (publishes nothing);
 // loading (says that it indexes); old (publishes for an older version); chatty (prints before its
 // first message); hangs (answers no question); pulls (is asked for diagnostics); both (is asked for
-// them, names no kind as gopls does, and publishes them afterwards).
+// them, names no kind as gopls does, and publishes them afterwards); runs (first runs what real
+// servers run of a workspace).
 type fakeServer struct {
 	mode  string
 	asked bool // for diagnostics
@@ -79,6 +81,9 @@ type fakeServer struct {
 
 func (f *fakeServer) serve() {
 	in := bufio.NewReader(f.in)
+	if f.mode == "runs" {
+		runWorkspace()
+	}
 	if f.mode == "chatty" {
 		fmt.Fprintln(f.out, "Welcome!\nwarning: this is no header")
 	}
@@ -91,6 +96,19 @@ func (f *fakeServer) serve() {
 		_ = json.Unmarshal(body, &m)
 		f.handle(&m)
 		f.out.Flush()
+	}
+}
+
+// runWorkspace runs the code of the working directory that real servers run: the TypeScript
+// library, a build script, and the program that GOFLAGS names.
+func runWorkspace() {
+	tool := strings.TrimPrefix(os.Getenv("GOFLAGS"), "-toolexec=")
+	for _, file := range []string{"node_modules/typescript/lib/tsserver.js", "build.rs", tool} {
+		if text, err := os.ReadFile(file); err == nil {
+			cmd := exec.Command("sh", "-c", string(text))
+			cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+			_ = cmd.Run()
+		}
 	}
 }
 

@@ -1,0 +1,214 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/policy"
+	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
+	"github.com/agent-lsp/agent-lsp/internal/tools/langserver"
+)
+
+// serverTrust decides which language servers may run in a workspace folder: those that run no code
+// of it, and those that the user trusts with the code that is there now.
+type serverTrust struct {
+	file     *config.TrustFile
+	policy   func() *policy.Engine
+	programs *config.Programs
+	turn     chan struct{} // holds the right to ask
+	plan     func(readable []string) (*sandbox.Plan, error)
+}
+
+func newServerTrust(file *config.TrustFile, p func() *policy.Engine) *serverTrust {
+	return &serverTrust{
+		file: file, policy: p, programs: config.NewPrograms(), turn: make(chan struct{}, 1),
+	}
+}
+
+// errCode is why a language server does not run in a workspace that the user does not trust.
+var errCode = errors.New("it would run code of this workspace, which the user has not trusted " +
+	"(the user can allow it with `agent-lsp trust yes`)")
+
+// errTooMuchCode is why a language server cannot be trusted.
+var errTooMuchCode = errors.New("the workspace has too many files to tell " +
+	"which of them it would run")
+
+// allow implements Options.Allow of the hub.
+func (t *serverTrust) allow(ctx context.Context, s langserver.Start) error {
+	c, runs := t.claim(s.Server, s.Top, s.Code)
+	switch {
+	case !s.All || runs && c.Digest == "":
+		return errTooMuchCode
+	case !runs || t.file.Answer(s.Top).Covers(c):
+		return nil
+	case s.Call == nil:
+		return errCode
+	}
+	resume := s.Call.Paused()
+	defer resume()
+	select {
+	case t.turn <- struct{}{}:
+		defer func() { <-t.turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return t.ask(ctx, s, c)
+}
+
+// claim is what a server runs of a workspace folder. runs is false if that is nothing.
+func (t *serverTrust) claim(
+	c langserver.Config,
+	top string,
+	code []string,
+) (claim config.Claim, runs bool) {
+	program := langserver.Program(c.Command, c.Env)
+	if real, err := realProgram(c); err == nil {
+		if rel, err := filepath.Rel(top, real); err == nil && filepath.IsLocal(rel) {
+			code = append(slices.Clip(code), filepath.ToSlash(rel))
+		}
+	}
+	code = append(slices.Clip(code), config.FilesNamed(top, values(c)...)...)
+	claim = t.programs.Claim(top, "language server "+c.Name, []config.Claimed{{
+		Path:  "languageServers." + c.Name,
+		Value: map[string]any{"command": program, "args": anys(c.Args)},
+	}}, code)
+	return claim, claim.Digest == "" || len(claim.Files) > 0
+}
+
+// realProgram is the file of a server's program, with links resolved.
+func realProgram(c langserver.Config) (string, error) {
+	program, err := filepath.Abs(langserver.Program(c.Command, c.Env))
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(program)
+}
+
+// values are everything that is passed to a server and may name a file of the workspace.
+func values(c langserver.Config) []any {
+	out := []any{c.Command, string(c.InitializationOptions), string(c.Settings)}
+	for _, arg := range c.Args {
+		out = append(out, arg)
+	}
+	for _, kv := range c.Env {
+		switch name, value, _ := strings.Cut(kv, "="); name {
+		case "PATH", "Path", "HOME", "USER", "SHELL", "PWD": // they name no file that is run
+		default:
+			out = append(out, value)
+		}
+	}
+	return out
+}
+
+func anys(list []string) []any {
+	out := []any{}
+	for _, s := range list {
+		out = append(out, s)
+	}
+	return out
+}
+
+// ask asks the user, unless another call has done it meanwhile.
+func (t *serverTrust) ask(ctx context.Context, s langserver.Start, c config.Claim) error {
+	waiting := false
+	list := serverClaims{claims{t.file, []config.Claim{c}}}
+	trusted, err := t.policy().AskTrust(ctx, list, policy.TrustQuestion{
+		Request: tool.ApprovalRequest{
+			SessionID: s.Call.SessionID, TurnID: s.Call.TurnID, ItemID: s.Call.ItemID,
+			CallID: s.Call.ID,
+			Waiting: func() {
+				waiting = true
+				s.Call.Report(tool.Update{Status: tool.StatusAwaitingPermission})
+			},
+		},
+		Subject: tool.Subject{
+			Kind: tool.SubjectTrust, Title: "Start the language server " + s.Server.Name + " in " +
+				s.Top + "?", Paths: []string{s.Top},
+		},
+		Root: s.Top, What: list.text(),
+		Reason: "this language server runs code of the workspace",
+		Allow:  "Allow: trust this code", Reject: "Reject: do not start it",
+	})
+	if waiting {
+		s.Call.Report(tool.Update{Status: tool.StatusRunning})
+	}
+	if err == nil && !trusted {
+		err = errCode
+	}
+	return err
+}
+
+// serverClaims are claims of language servers. A refusal is about their contents alone.
+type serverClaims struct{ claims }
+
+// Trusts implements policy.TrustStore.
+func (c serverClaims) Trusts(root string) (trusted, asked bool) {
+	answer := c.file.Answer(root)
+	if slices.ContainsFunc(c.list, answer.RefusesNow) {
+		return false, true
+	}
+	return c.claims.Trusts(root)
+}
+
+// Set implements policy.TrustStore.
+func (c serverClaims) Set(root string, trusted bool) error {
+	if trusted {
+		return c.file.Allow(root, c.list)
+	}
+	return c.file.RefuseClaims(root, c.list)
+}
+
+// sandbox implements Options.Sandbox of the hub. A program in the home stays visible there.
+func (t *serverTrust) sandbox(c langserver.Config) (*sandbox.Plan, error) {
+	real, err := realProgram(c)
+	if err != nil {
+		return nil, err
+	}
+	readable := []string{real}
+	if packages, _, ok := strings.Cut(real, "/node_modules/"); ok {
+		readable = append(readable, packages+"/node_modules")
+	}
+	return t.plan(readable)
+}
+
+// languageFolders names the folders of temporary files and caches that language servers share.
+const languageFolders = "language-servers"
+
+// languagePlan is the sandbox of a language server, by the settings without a session's own.
+func (d *daemon) languagePlan(readable []string) (*sandbox.Plan, error) {
+	tmp, layer, err := d.shared.scratch.Folders(languageFolders)
+	if err != nil {
+		return nil, err
+	}
+	s, _ := policySettings(d.settings.config(), d.rootPaths()) // configurePolicy reports what is wrong
+	return d.policy.ServerPlan(s, policy.Folders{Tmp: tmp, Layer: layer}, readable)
+}
+
+// LanguageServerClaims returns what language servers would run of a workspace folder, for
+// `agent-lsp trust`.
+func LanguageServerClaims(c *config.Config, env []string, top string) (out []config.Claim) {
+	get := func() *config.Config { return c }
+	l := &languageServers{
+		config: get, processes: &processRunner{env: env, root: top, config: get},
+	}
+	t := newServerTrust(nil, nil)
+	finder := langserver.NewFinder()
+	for _, server := range l.servers() {
+		if server.Disabled || langserver.Program(server.Command, server.Env) == "" {
+			continue
+		}
+		code, all := finder.Code(top, &server)
+		if claim, runs := t.claim(server, top, code); runs {
+			if !all {
+				claim.Digest = ""
+			}
+			out = append(out, claim)
+		}
+	}
+	return out
+}

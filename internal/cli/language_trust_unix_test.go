@@ -1,0 +1,92 @@
+//go:build unix
+
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// hostile is a repository with code that language servers run. It leaves the file pwned.
+type hostile struct {
+	name     string
+	file     string // with the code; "": the repository has none
+	settings string // of the language server, after its program
+	env      []string
+}
+
+var hostiles = []hostile{
+	{name: "library", file: "node_modules/typescript/lib/tsserver.js"},
+	{name: "build script", file: "build.rs"},
+	{
+		name: "GOFLAGS", file: "tool", settings: `,"args":["gopls"]`,
+		env: []string{"GOFLAGS=-toolexec=./tool"},
+	},
+}
+
+// TestADiagnosticsQuestionRunsNoCodeOfAnUntrustedWorkspace asks a language server about a file of a
+// hostile repository. Effects are counted: the code of the repository would leave a file. It runs
+// once the user trusts it, and no more when it has changed since.
+func TestADiagnosticsQuestionRunsNoCodeOfAnUntrustedWorkspace(t *testing.T) {
+	for _, h := range hostiles {
+		t.Run(h.name, func(t *testing.T) {
+			home, dir := t.TempDir(), t.TempDir()
+			t.Setenv("HOME", home)
+			t.Chdir(dir)
+			if err := os.MkdirAll(filepath.Dir(h.file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			put(t, h.file, "touch pwned")
+			put(t, "a.fk", "call nothing\n")
+			env := append(languageHome(t, home, h.settings), h.env...)
+			ask := func(when string, runs bool, want string) {
+				t.Helper()
+				put(t, home+"/model.jsonl", fmt.Sprintf(asksDiagnostics, want))
+				out, errs, code := play(t, env, "run", "look")
+				if code != exitOK || !strings.Contains(out, "answered") {
+					t.Errorf("%s: exit code %d\n%s%s", when, code, out, errs)
+				}
+				if _, err := os.Stat("pwned"); (err == nil) != runs {
+					t.Errorf("%s: the code of the repository left its file: %v", when, err == nil)
+				}
+				_ = os.Remove("pwned")
+			}
+			ask("untrusted", false, "not trusted")
+			if out, errs, code := play(t, env, "trust", "yes"); code != exitOK ||
+				!strings.Contains(out, "with the file "+h.file) {
+				t.Errorf("trust: exit code %d\n%s%s", code, out, errs)
+			}
+			ask("trusted", true, "1 error, by fake")
+			put(t, h.file, "touch pwned; touch again")
+			ask("changed", false, "not trusted")
+			if _, err := os.Stat("again"); err == nil {
+				t.Error("the changed code ran")
+			}
+		})
+	}
+}
+
+// asksDiagnostics is a model that asks for diagnostics and expects an answer.
+const asksDiagnostics = `{"toolCalls":[{"name":"tool_search","arguments":{"query":"select:lsp"}}]}
+{"toolCalls":[{"name":"lsp","arguments":{"operation":"diagnostics","path":"a.fk"}}]}
+{"expect":{"lastTool":%q},"text":"answered"}
+`
+
+// languageHome is a home whose settings name a language server for files *.fk.
+func languageHome(t *testing.T, home, settings string) (env []string) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, home+"/config.json", fmt.Sprintf(`{"environment":{"pass":["GOFLAGS"]},
+		"languageServers":{"fake":{"command":%q,"env":{"AGENT_LSP_TEST_LSP":"runs"},
+		"extensions":[".fk"]%s}}}`, exe, settings))
+	return []string{
+		"HOME=" + home, "XDG_STATE_HOME=" + home + "/state", "PATH=" + os.Getenv("PATH"),
+		"AGENT_LSP_CONFIG=" + home + "/config.json", "AGENT_LSP_SCRIPT=" + home + "/model.jsonl",
+	}
+}

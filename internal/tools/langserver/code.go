@@ -1,0 +1,263 @@
+package langserver
+
+import (
+	"bytes"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
+)
+
+// Language servers run code that they find in a workspace: the TypeScript library of its
+// node_modules, build scripts of Rust packages, plugins. The tables below say which files these
+// are. A server that the tables do not know counts as one that runs all of them.
+
+// kind says which servers run a file.
+type kind string
+
+const (
+	forTypeScript kind = "typescript"
+	forRust       kind = "rust"
+	forLua        kind = "lua"
+	forC          kind = "c"
+	forOthers     kind = "others"
+)
+
+// kindsOf are the kinds of files that a server runs, by its program. nil means all kinds.
+// gopls and pyright run programs that they find on PATH only.
+var kindsOf = map[string][]kind{
+	"gopls": {}, "pyright-langserver": {}, "pyright": {},
+	"typescript-language-server": {forTypeScript}, "vtsls": {forTypeScript},
+	"rust-analyzer":       {forRust},
+	"lua-language-server": {forLua},
+	"clangd":              {forC},
+}
+
+// codeFile is a rule for files by their name. A file counts only if its text contains marker.
+type codeFile struct {
+	kind   kind
+	marker string
+}
+
+// codeFiles are the names of files whose text a server runs, or that name what it runs.
+var codeFiles = map[string]codeFile{
+	"Cargo.toml": {kind: forRust}, "Cargo.lock": {kind: forRust}, "build.rs": {kind: forRust},
+	"rust-toolchain": {kind: forRust}, "rust-toolchain.toml": {kind: forRust},
+	".pnp.cjs": {kind: forTypeScript}, ".pnp.js": {kind: forTypeScript},
+	".pnp.loader.mjs": {kind: forTypeScript},
+	".luarc.json":     {forLua, "plugin"}, ".luarc.jsonc": {forLua, "plugin"},
+	".clangd": {forC, "External"},
+}
+
+// otherCode are patterns of what language servers run that the table of servers does not name.
+var otherCode = strings.Fields(`
+	*.cabal *.csproj *.fsproj *.gradle *.gradle.kts *.sbt *.sln *.vbproj .eslintrc* .prettierrc*
+	.solargraph.yml CMakeLists.txt Directory.Build.* Gemfile Makefile Package.swift Rakefile
+	*.config.cjs *.config.cts *.config.js *.config.mjs *.config.mts *.config.ts build.zig cabal.project
+	composer.json deno.json deno.jsonc dune dune-project flake.nix gradlew hie.yaml
+	meson.build mix.exs package.json pom.xml pubspec.yaml pyproject.toml shell.nix stack.yaml`)
+
+// maxWalked bounds the files and folders of a workspace that are looked at.
+const maxWalked = 300_000
+
+// found is a name that a server may run.
+type found struct {
+	name string // relative to the workspace folder, with slashes; of a folder: its direct files
+	kind kind
+}
+
+// Finder finds the code that servers run, and remembers what it found for a moment. Safe for
+// concurrent use.
+type Finder struct {
+	mu   sync.Mutex
+	seen map[string]walk // by folder
+}
+
+type walk struct {
+	found []found
+	all   bool
+	until time.Time
+}
+
+// NewFinder returns a Finder that has looked at nothing yet.
+func NewFinder() *Finder { return &Finder{seen: map[string]walk{}} }
+
+// Code returns the names below a workspace folder that a server runs, or that name what it runs.
+// all is false if the folder has too many files to look at.
+func (f *Finder) Code(top string, c *Config) (names []string, all bool) {
+	kinds, known := kindsOf[strings.TrimSuffix(filepath.Base(c.Command), ".exe")]
+	if known && len(kinds) == 0 {
+		return nil, true
+	}
+	w := f.walked(top)
+	for _, x := range w.found {
+		if !known || slices.Contains(kinds, x.kind) {
+			names = append(names, x.name)
+		}
+	}
+	return names, w.all
+}
+
+// walked looks through a folder. The answer is used for as long as keeps the cost below a twentieth
+// of the time.
+func (f *Finder) walked(top string) walk {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if w, ok := f.seen[top]; ok && time.Now().Before(w.until) {
+		return w
+	}
+	began := time.Now()
+	w := lookThrough(top)
+	w.until = time.Now().Add(20 * time.Since(began))
+	f.seen[top] = w
+	return w
+}
+
+func lookThrough(top string) walk {
+	w, left := walk{all: true}, maxWalked
+	_ = filepath.WalkDir(top, func(p string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // a folder that cannot be read has nothing that a server could run
+		}
+		if left--; left < 0 {
+			w.all = false
+			return fs.SkipAll
+		}
+		rel, err := filepath.Rel(top, p)
+		if err != nil {
+			return nil
+		}
+		return w.look(p, filepath.ToSlash(rel), e)
+	})
+	return w
+}
+
+// look adds what one entry means.
+func (w *walk) look(full, name string, e fs.DirEntry) error {
+	base := e.Name()
+	switch {
+	case base == "node_modules":
+		w.add(forTypeScript, name, e)
+		w.library(full, name, "typescript")
+		return skipped(e)
+	case name == ".git/objects":
+		return fs.SkipDir
+	case base == "sdks" && path.Base(path.Dir(name)) == ".yarn":
+		w.library(full, name, "typescript")
+	case strings.HasPrefix(path.Base(path.Dir(name)), ".cargo") && strings.HasPrefix(base, "config"):
+		w.found = append(w.found, found{name, forRust})
+	case isVenv(name):
+		w.found = append(w.found, found{name, forOthers})
+	case !e.IsDir():
+		w.file(full, name, base)
+	}
+	return nil
+}
+
+func skipped(e fs.DirEntry) error {
+	if e.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+// add adds a folder that is a link. Its target can change, or be outside the workspace.
+func (w *walk) add(k kind, name string, e fs.DirEntry) {
+	if e.Type()&fs.ModeSymlink != 0 {
+		w.found = append(w.found, found{name, k})
+	}
+}
+
+// library adds a package in a folder of packages.
+func (w *walk) library(folder, name, pkg string) {
+	info, err := os.Lstat(filepath.Join(folder, pkg))
+	if err != nil {
+		return
+	}
+	w.add(forTypeScript, path.Join(name, pkg), fs.FileInfoToDirEntry(info))
+	for _, sub := range []string{"package.json", "lib"} {
+		if exists(filepath.Join(folder, pkg, sub)) {
+			w.found = append(w.found, found{path.Join(name, pkg, sub), forTypeScript})
+		}
+	}
+}
+
+func isVenv(name string) bool {
+	switch path.Base(name) {
+	case "python", "python3", "python.exe":
+		return strings.HasSuffix(path.Dir(name), "venv/bin") ||
+			strings.HasSuffix(path.Dir(name), "venv/Scripts")
+	}
+	return false
+}
+
+var buildScript = lazyregexp.New(`(?m)^\s*(?:build|path)\s*=\s*["']([^"'\n]+)["']`)
+
+// file adds a file if a rule names it.
+func (w *walk) file(full, name, base string) {
+	rule, ok := codeFiles[base]
+	if !ok && strings.HasSuffix(base, ".json") &&
+		(strings.HasPrefix(base, "tsconfig") || strings.HasPrefix(base, "jsconfig")) {
+		rule, ok = codeFile{forTypeScript, `"plugins"`}, true
+	}
+	if ok && (rule.marker == "" || mayContain(head(full), rule.marker)) {
+		w.found = append(w.found, found{name, rule.kind})
+	}
+	if base == "Cargo.toml" {
+		w.crate(full, path.Dir(name))
+	}
+	for _, p := range otherCode {
+		if match, _ := path.Match(p, base); match {
+			w.found = append(w.found, found{name, forOthers})
+			break
+		}
+	}
+}
+
+// crate adds the files of a Rust package that run when it is built, if its manifest names any: a
+// build script and the source of a macro.
+func (w *walk) crate(manifest, dir string) {
+	text := head(manifest)
+	for _, m := range buildScript().FindAllSubmatch(text, -1) {
+		script := path.Join(dir, string(m[1]))
+		if strings.HasSuffix(script, ".rs") && filepath.IsLocal(script) {
+			w.found = append(w.found, found{script, forRust})
+		}
+	}
+	if mayContain(text, "proc-macro") || mayContain(text, "proc_macro") {
+		w.found = append(w.found, found{dir + "/src", forRust})
+	}
+}
+
+// maxHead bounds what is read of a file to look for a marker.
+const maxHead = 1 << 20
+
+// head is the text of a file, or its first part.
+func head(file string) []byte {
+	info, err := os.Stat(file)
+	if err != nil || !info.Mode().IsRegular() { // opening a named pipe would block
+		return nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	text, _ := io.ReadAll(io.LimitReader(f, maxHead))
+	return text
+}
+
+// mayContain reports whether a text contains a word. A word can also be written with escapes, and
+// be in the part of a long file that was not read.
+func mayContain(text []byte, word string) bool {
+	return len(text) == maxHead || bytes.Contains(text, []byte(word)) ||
+		bytes.Contains(text, []byte(`\u`)) || bytes.Contains(text, []byte(`\U`)) ||
+		bytes.Contains(text, []byte(`\x`))
+}
