@@ -147,7 +147,7 @@ func (e *sessionEnv) patchFile(ctx context.Context, call *tool.Call, p edit.File
 			return nil, "", "", err
 		}
 	}
-	e.forgive(t.ref)
+	e.resetFailures(t.ref)
 	c, summary, err := e.patchChange(ctx, call, t, p, plan, resolved.of(p.NewPath))
 	if note != "" {
 		summary += "note: " + note + "\n"

@@ -57,7 +57,8 @@ func (e *sessionEnv) bashTool() tool.Tool {
 	})
 }
 
-// bashEffect is what the policy reads in the command; a background job runs beside others.
+// bashEffect is the effect that the policy reads from the command. A background job is always
+// Dangerous, because it runs alongside other tools.
 func (e *sessionEnv) bashEffect(a bashArgs) tool.Effect {
 	if e.Classify == nil || a.Background {
 		return tool.Dangerous
@@ -199,8 +200,8 @@ func (o ShellOptions) duration(seconds float64) (time.Duration, string) {
 	return d, ""
 }
 
-// beforeCommand sees to it that the command meets what the user sees: unsaved documents
-// below its folder are saved, and what is still not on disk is told.
+// beforeCommand makes the files on disk match what the user sees: it saves the unsaved documents
+// below the command's folder. The notes name the documents that are still not on disk.
 func (e *sessionEnv) beforeCommand(ctx context.Context, call *tool.Call,
 	dir string) (notes []string, err error) {
 	var uris []string

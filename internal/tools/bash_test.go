@@ -50,7 +50,8 @@ func TestBash(t *testing.T) {
 	}
 	want(t, h.output.String(), "out\n", "bad\n")
 	var got string
-	for seconds := 0.2; seconds < 60 && !strings.Contains(got, "begun"); seconds *= 4 { // a slow machine needs longer to say anything
+	// a slow machine needs longer to say anything
+	for seconds := 0.2; seconds < 60 && !strings.Contains(got, "begun"); seconds *= 4 {
 		got = h.run("bash", args{"command": "echo begun; sleep 600", "timeout": seconds})
 	}
 	want(t, got, "begun", "ended by the timeout of ")
@@ -203,7 +204,9 @@ func TestSubjects(t *testing.T) {
 }
 
 func TestGrepLeavesSecretsOut(t *testing.T) {
-	h := newHarness(t, func(d *Deps) { d.Secret = func(path string) bool { return strings.HasSuffix(path, ".pem") } })
+	h := newHarness(t, func(d *Deps) {
+		d.Secret = func(path string) bool { return strings.HasSuffix(path, ".pem") }
+	})
 	h.files("a.txt: needle\n", "key.pem: needle secret\n")
 	out := h.run("grep", args{"pattern": "needle"})
 	want(t, out, "a.txt", "1 file with matches left out", "!needle secret", "!key.pem")
@@ -239,7 +242,7 @@ func TestJobs(t *testing.T) {
 	if len(res.Activate) != 1 || res.Activate[0] != "job" {
 		t.Errorf("activates %v", res.Activate)
 	}
-	message := <-h.ended // there is no fifo: it ends by itself
+	message := <-h.ended // there is no fifo, so the job ends on its own
 	want(t, message, "The background job job_", "has failed: ", "begun\n")
 	jobs := h.set.d.Jobs.List("s1")
 	if len(jobs) != 1 || jobs[0].Status != "failed" {
@@ -254,7 +257,8 @@ func TestJobs(t *testing.T) {
 	want(t, h.run("job", args{"action": "dance", "id": jobs[0].ID}), "ERROR: action")
 }
 
-// TestJobChangesFiles: what a job changes is told while it runs and when it ends.
+// TestJobChangesFiles checks that the files that a job changes are reported while it runs and when
+// it ends.
 func TestJobChangesFiles(t *testing.T) {
 	h := newHarness(t)
 	h.files("a.txt: one\n", "b.txt: two\n")
@@ -296,7 +300,7 @@ func TestJobWaitIsBounded(t *testing.T) {
 	want(t, h.run("job", args{"id": h.set.d.Jobs.List("")[0].ID, "wait": 1e300}), " completed: ")
 }
 
-// A session's end ends its jobs and tells nobody; another session's go on.
+// The end of a session ends its jobs without a message. The jobs of other sessions keep running.
 func TestJobsEndWithSession(t *testing.T) {
 	var told []string
 	j := NewJobs(func(b Job, _ string) { told = append(told, b.SessionID) })
@@ -397,9 +401,9 @@ func TestJobOutputIsBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkBashTrue tells how much longer a command takes through the tool than when it is started
-// directly, turn by turn in one run: the medians, and the least of each, which a busy machine
-// changes less.
+// BenchmarkBashTrue reports how much longer a command takes through the tool than when it is
+// started directly. Both run in turn in the same run. It compares the medians and the minimums;
+// load on the machine affects the minimums less.
 func BenchmarkBashTrue(b *testing.B) {
 	h := newHarness(b)
 	// the first one starts the supervisor that waits for the next

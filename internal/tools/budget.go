@@ -125,14 +125,14 @@ func SentBytes(s tool.Spec) int {
 			"parameters": s.Schema}}); err == nil {
 		w.bytes = len(b) + 1
 	}
-	if len(weighed.tools) >= maxWeighed { // servers may go on to bring new names
+	if len(weighed.tools) >= maxWeighed { // servers may keep adding names
 		clear(weighed.tools)
 	}
 	weighed.tools[s.Name] = w
 	return w.bytes
 }
 
-// weighed are the tools whose size is known, by name: each session weighs the same anew.
+// weighed caches the sizes of tools by name, because each session measures the same tools again.
 var weighed = struct {
 	sync.Mutex
 	tools map[string]weight

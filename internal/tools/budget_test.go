@@ -8,14 +8,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// The size of a tool is that of what is sent of it, weighed anew when what stands behind its name
-// changes, and sizes are not kept without bound.
+// The size of a tool is the size of what is sent of it. It is measured again when the tool behind
+// the name changes, and the cache of sizes is bounded.
 func TestToolsAreWeighedOnce(t *testing.T) {
 	spec := tool.Spec{Name: "weighed_tool", Description: "Says \"it\" again.",
 		Schema: json.RawMessage(`{"type":"object"}`)}
 	for _, description := range []string{spec.Description, spec.Description, "Another."} {
 		spec.Description = description
-		sent := fmt.Sprintf(`{"type":"function","function":{"name":%q,"description":%q,"parameters":%s}},`, spec.Name, spec.Description, spec.Schema)
+		sent := fmt.Sprintf(`{"type":"function","function":{"name":%q,"description":%q,`+
+			`"parameters":%s}},`, spec.Name, spec.Description, spec.Schema)
 		if n := SentBytes(spec); n != len(sent) {
 			t.Errorf("%s weighs %d, not %d", sent, n, len(sent))
 		}

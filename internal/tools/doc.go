@@ -1,10 +1,11 @@
-// Package tools holds the built-in tools of the agent: one file per tool, its description
-// for the model in the .md file beside it, its schema made from its argument struct.
+// Package tools contains the built-in tools of the agent. Each tool has a file of its own. Its
+// description for the model is in the .md file next to it, and its schema is generated from its
+// argument struct.
 //
-// A tool reads and changes files only through the workspace, whose roots it never leaves,
-// and runs commands only through the shell package. It never asks for permission: the
-// engine's approver does, before Run. It knows nothing of the client or the wire. Every
-// result that is cut says so and what to do next. Start at New and Set.For.
+// A tool reads and changes files only through the workspace, whose roots it never leaves, and runs
+// commands only through the shell package. It never asks for permission: the engine's approver does
+// so before Run. It does not know the client or the wire. Every truncated result says that it is
+// truncated and what to do next. Start at New and Set.For.
 //
 //house:large one file for each built-in tool; what needs more than a file is in packages below
 package tools

@@ -191,7 +191,7 @@ func (e *sessionEnv) carryOut(ctx context.Context, call *tool.Call, t *target, p
 	if err != nil {
 		return nil, err
 	}
-	e.forgive(t.ref)
+	e.resetFailures(t.ref)
 	summary := plan.Summary(t.file.Text.Data)
 	if note != "" {
 		summary += "note: " + note + "\n"

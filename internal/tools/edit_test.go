@@ -106,7 +106,9 @@ func TestForeignEditFormats(t *testing.T) {
 		{"Roo, escaped marker", "apply_diff",
 			args{"path": "main.go", "diff": "<<<<<<< SEARCH\n:start_line:1\n-------\n\\=======\n=======\n\\-------\n>>>>>>> REPLACE\n"}, []string{"applied 1/1"}, "=======\nx\n", "-------\nx\n"},
 		{"hunks without a header", "apply_diff",
-			args{"path": "main.go", "diff": "@@ -4 +4 @@\n-\tprintln(\"hello\")\n+\tprintln(\"bye\")\n"}, []string{"applied 1/1"}, mainGo, bye},
+			args{"path": "main.go",
+				"diff": "@@ -4 +4 @@\n-\tprintln(\"hello\")\n+\tprintln(\"bye\")\n"},
+			[]string{"applied 1/1"}, mainGo, bye},
 		{"another file in the diff", "apply_diff",
 			args{"path": "main.go", "diff": "--- a/other.go\n+++ b/other.go\n@@ -4 +4 @@\n-\tprintln(\"hello\")\n+\tprintln(\"bye\")\n"}, []string{"ERROR: ", "names the file main.go", "Nothing was changed"}, mainGo, mainGo},
 		{"omitted lines", "write_to_file", args{"path": "main.go",
@@ -363,7 +365,7 @@ func TestEditAsks(t *testing.T) {
 	})
 }
 
-// Edits that are collected build on each other, and a command is told that they are not on disk.
+// Collected edits build on each other, and a command gets a note that they are not on disk.
 func TestEditCollects(t *testing.T) {
 	h := newHarness(t).files("a.go: " + mainGo)
 	h.run("read", args{"path": "a.go"})

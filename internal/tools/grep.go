@@ -148,7 +148,8 @@ func grepMode(mode string) (string, error) {
 	return "", fmt.Errorf("mode %q is not known: use content, files or count", mode)
 }
 
-// compileGrep compiles the pattern; one that is no regular expression is taken as plain text.
+// compileGrep compiles the pattern. A pattern that is not a valid regular expression is searched
+// for as plain text.
 func compileGrep(a grepArgs) (*search.Matcher, string, error) {
 	if a.Pattern == "" {
 		return nil, "", errors.New("the pattern is empty: say what to search for, or use glob to list files")

@@ -40,7 +40,7 @@ type harness struct {
 	mu      sync.Mutex
 	updates []tool.Update
 	output  strings.Builder
-	steer   chan string // ends waits for a person
+	steer   chan string // ends a wait for the user
 }
 
 func newHarness(t testing.TB, with ...func(*Deps)) *harness {
@@ -200,7 +200,8 @@ func shownResult(res *tool.Result, err error) string {
 func (h *harness) result(name string, a args) (*tool.Result, error) {
 	h.t.Helper()
 	tool := h.tool(name)
-	if spec := tool.Spec(); spec.Name != name { // the engine renames the parameters of a tool that is called by another name
+	// the engine renames the parameters of a tool that is called by another name
+	if spec := tool.Spec(); spec.Name != name {
 		renamed := args{}
 		for k, v := range a {
 			if real := spec.ParamAliases[k]; real != "" {

@@ -22,7 +22,7 @@ const (
 	jpegQuality = 85
 )
 
-// sniffImage tells an image that models take by its first bytes.
+// sniffImage recognizes the image formats that models accept by their first bytes.
 func sniffImage(raw []byte) string {
 	switch kind := http.DetectContentType(raw); kind {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":

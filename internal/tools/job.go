@@ -40,7 +40,7 @@ func (e *sessionEnv) jobTool() tool.Tool {
 	})
 }
 
-// startJob runs a command beside the turn; its end comes as a message into the session.
+// startJob runs a command in the background. When the command ends, the session gets a message.
 func (e *sessionEnv) startJob(call *tool.Call, a bashArgs, cmd shell.Command,
 	notes []string) (*tool.Result, error) {
 	if cmd.Timeout = 0; a.Timeout > 0 {
@@ -111,7 +111,7 @@ func (e *sessionEnv) changedByJob(id string) string {
 	return notRestorable(watch.Changed())
 }
 
-// notRestorable tells of files that a command changed.
+// notRestorable returns a note about the files that a command changed.
 func notRestorable(changed []string) string {
 	if len(changed) == 0 {
 		return ""

@@ -23,7 +23,7 @@ const (
 // ErrUnknownJob means that no job has the id.
 var ErrUnknownJob = errors.New("there is no such job")
 
-// Job is a snapshot of what runs beside the turns: a background command or sub-agent.
+// Job is a snapshot of a background job: a command or a sub-agent that runs alongside the turns.
 type Job struct {
 	ID        string    `json:"jobId"`
 	SessionID string    `json:"sessionId"`
@@ -32,17 +32,17 @@ type Job struct {
 	Cwd       string    `json:"cwd,omitempty"`
 	Status    string    `json:"status"` // running, completed, failed, killed
 	End       string    `json:"end,omitempty"`
-	ExitCode  *int      `json:"exitCode,omitempty"` // of a command that has ended by itself
+	ExitCode  *int      `json:"exitCode,omitempty"` // of a command that ended on its own
 	StartedAt time.Time `json:"startedAt"`
 	EndedAt   time.Time `json:"endedAt,omitzero"`
 }
 
-// JobEnd is how a job ended by itself.
+// JobEnd describes how a job ended on its own.
 type JobEnd struct {
 	Failed bool
 	Text   string // "exit code 1"
-	Note   string // what else the model is told
-	Code   *int   // a command's exit code; nil: it has none
+	Note   string // more text for the model
+	Code   *int   // the exit code of a command; nil if there is no exit code
 }
 
 // Jobs holds the jobs of all sessions. They outlive a turn, but not EndSession or Close.
@@ -64,7 +64,7 @@ type job struct {
 	lost   int64  // bytes before out
 	note   string // of its end
 	killed bool
-	silent bool // its session is gone: nobody is told
+	silent bool // its session is gone, so its end is not reported
 }
 
 // NewJobs returns a holder of jobs. onEnd, if set, is called when a job has ended, with a
@@ -223,7 +223,7 @@ func (j *Jobs) Read(jobID string) (Job, string, error) {
 	return b.Job, out, nil
 }
 
-// Kill ends a job; it does not wait for the end. An ended job is no error.
+// Kill ends a job and does not wait for the end. Killing an ended job is not an error.
 func (j *Jobs) Kill(jobID string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -54,7 +54,8 @@ func (e *sessionEnv) ls(
 	return e.listFolder(ctx, call, where.ref, min(max(depth, 1), lsDepth))
 }
 
-// listFolder lists everything in a folder, ignored files too: who lists wants to see.
+// listFolder lists everything in a folder, including ignored files: a listing should show what is
+// there.
 func (e *sessionEnv) listFolder(ctx context.Context, call *tool.Call, ref workspace.Ref,
 	depth int) (*tool.Result, error) {
 	l := &lister{e: e, ctx: ctx, call: call, out: output{limit: lsBytes}}

@@ -309,7 +309,7 @@ func TestWebSearch(t *testing.T) {
 	want(t, h.run("web_search", args{"query": "none"}), "No results for \"none\".")
 	want(t, h.run("web_search", args{"query": "html"}), "ERROR: ", "format=json")
 	want(t, h.run("web_search", args{"query": ""}), "ERROR: the query is empty")
-	opt = WebSearchOptions{Endpoint: srv.URL + "/{query}"} // read anew for each search
+	opt = WebSearchOptions{Endpoint: srv.URL + "/{query}"} // read again for each search
 	want(t, h.run("web_search", args{"query": "a b"}),
 		"ERROR: searching the web: the endpoint answered 403")
 }

@@ -24,7 +24,8 @@ func (t *PresentPlan) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "present_plan", Label: "Plan for approval", Effect: tool.ReadOnly, Source: "builtin",
 		Description: "Present the plan, as Markdown, for the user to approve. Only in plan mode.",
-		Schema:      json.RawMessage(`{"type":"object","properties":{"plan":{"type":"string"}},"required":["plan"],"additionalProperties":false}`),
+		Schema: json.RawMessage(`{"type":"object","properties":{"plan":{"type":"string"}},` +
+			`"required":["plan"],"additionalProperties":false}`),
 	}
 }
 

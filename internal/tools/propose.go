@@ -34,8 +34,8 @@ func promptOf(call *tool.Call) (id string) {
 	return id
 }
 
-// propose turns changes into a proposal, waits for its outcome where the policy says so,
-// and tells the model: what became of it, then where the changes stand.
+// propose turns changes into a proposal and waits for its outcome if the policy says so. The result
+// for the model contains the outcome, then the state of the changes.
 func (e *sessionEnv) propose(ctx context.Context, call *tool.Call, title, summary string,
 	changes []workspace.Change) (*tool.Result, error) {
 	turn := call.TurnID
@@ -85,7 +85,7 @@ func saysUnchanged(do run) run {
 	}
 }
 
-// proposedPlaces are the files of a proposal, each with the place of its first hunk.
+// proposedPlaces are the files of a proposal, each with the position of its first hunk.
 func proposedPlaces(p *workspace.Proposal) (locs []tool.Location) {
 	for _, f := range p.Files {
 		loc := tool.Location{URI: f.URI}
@@ -296,8 +296,8 @@ func around(f *workspace.File, plan *edit.Plan) string {
 	return region(f, max(line, 1), line+countLines(f.Text.Data[first:last]))
 }
 
-// forgive forgets the failures on a file.
-func (e *sessionEnv) forgive(ref workspace.Ref) {
+// resetFailures forgets the failures recorded for a file.
+func (e *sessionEnv) resetFailures(ref workspace.Ref) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.failures, ref.Key)

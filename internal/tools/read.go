@@ -19,7 +19,7 @@ import (
 const (
 	readLines = 2000     // of a file
 	readBytes = 48 << 10 // of a result
-	readFiles = 20       // at once
+	readFiles = 20       // in one call
 	// readWhole is the largest file on disk that is read whole; of larger ones only what is asked
 	// for.
 	readWhole = 1 << 20
@@ -163,7 +163,7 @@ func (e *sessionEnv) readText(ref workspace.Ref, f *workspace.File, a readArgs,
 // saw records that the session knows a file, all of it or a part.
 func (e *sessionEnv) saw(f *workspace.File, whole bool) {
 	e.Workspace.Stamp(e.ID, f, whole)
-	e.forgive(f.Ref)
+	e.resetFailures(f.Ref)
 }
 
 // notText says what is wrong with a file that cannot be read as text, or shows it another way.
@@ -203,7 +203,7 @@ func binaryError(name string, size int) error {
 	return fmt.Errorf("%s is a binary file (%s) and cannot be shown as text. If you need what is in it, use bash with a program that reads it (file, strings, xxd)", name, plural(size, "byte"))
 }
 
-// similar names files beside the one that does not exist.
+// similar names files with similar names next to the one that does not exist.
 func (e *sessionEnv) similar(call *tool.Call, ref workspace.Ref) string {
 	dir, err := e.Workspace.Resolve(call.Cwd, filepath.Dir(ref.Path))
 	if err != nil {

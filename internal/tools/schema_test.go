@@ -25,7 +25,7 @@ func all(t *testing.T) []tool.Tool {
 	}).tools
 }
 
-// Each tool is told to the model exactly as its golden file says.
+// The model gets each tool exactly as its golden file says.
 func TestSchemas(t *testing.T) {
 	for _, tool := range all(t) {
 		spec := tool.Spec()

@@ -16,8 +16,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// Deps is what the tools work with. Workspace is required; a tool whose means are nil is
-// not offered. The functions may be called from several goroutines at once.
+// Deps is what the tools depend on. Workspace is required. A tool whose dependencies are nil is not
+// offered. The functions may be called concurrently.
 type Deps struct {
 	Workspace *workspace.Workspace
 	Runner    *shell.Runner
@@ -28,9 +28,9 @@ type Deps struct {
 	// AskHost asks whether a running call may connect to one more host. The error says why not.
 	// nil: it may not.
 	AskHost func(ctx context.Context, call *tool.Call, host, title string) error
-	// SaveDirty sees to it that documents are saved before a command runs; it returns those that
-	// are still unsaved, or why the command must not run. nil: nothing is saved and the model is
-	// told.
+	// SaveDirty ensures that documents are saved before a command runs. It returns the documents
+	// that are still unsaved, or why the command must not run. If it is nil, nothing is saved, and
+	// the result for the model says so.
 	SaveDirty func(ctx context.Context, call *tool.Call, uris []string) (unsaved []string,
 		err error)
 	// Env is the environment of commands; nil: the daemon's, which then must hold no secret.
@@ -71,7 +71,7 @@ type FetchOptions struct {
 type Session struct {
 	ID string
 	// Owner and OwnerTurn are the session and turn that a sub-agent's proposals and jobs belong to,
-	// its user's; "": ID, and the call's turn.
+	// which are those of the parent. The defaults are ID and the turn of the call.
 	Owner, OwnerTurn string
 	// Policy is the edit policy as it is now; nil: ask.
 	Policy func() workspace.Policy
@@ -82,8 +82,8 @@ type Session struct {
 	Fetch func() FetchOptions
 	// WebSearch says what the web_search tool asks now; as with Fetch.
 	WebSearch func() WebSearchOptions
-	// Catalog lists all tools of the session that are not sent at once, other sources' too;
-	// nil: the built-in ones.
+	// Catalog lists all tools of the session that are not sent with every request, including those
+	// of other sources. If it is nil, the built-in ones count.
 	Catalog func() []tool.Spec
 	// Pending returns a function that waits until there may be more in Catalog; nil, or a nil
 	// function: no more are about to come.
@@ -194,8 +194,8 @@ func (e *sessionEnv) walkOptions(hidden, all bool) search.Options {
 	return search.Options{Hidden: hidden || all, All: all, Global: e.GlobalIgnore}
 }
 
-// shown is how a path is written for the model: relative to the session's folder if it
-// lies below, with slashes.
+// shown is how a path is written for the model: relative to the session's folder if it is below
+// that folder, with slashes.
 func (e *sessionEnv) shown(call *tool.Call, path string) string {
 	cwd, err := e.Workspace.Cwd(call.Cwd)
 	if err != nil || cwd == "" {

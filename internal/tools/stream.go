@@ -47,7 +47,7 @@ func (e *sessionEnv) readStream(ctx context.Context, ref workspace.Ref, a readAr
 	if editable {
 		res.Meta.SHA256 = hex.EncodeToString(hash.Sum(nil))
 		e.Workspace.StampRaw(e.ID, ref, res.Meta.SHA256)
-		e.forgive(ref)
+		e.resetFailures(ref)
 	}
 	res.Locations = []tool.Location{{URI: ref.URI}}
 	return res, nil
@@ -196,7 +196,7 @@ func (s *stream) show() error {
 	}
 }
 
-// count goes on to the end to tell how many lines there are, unless that is far.
+// count reads to the end to count the lines, unless the end is far away.
 func (s *stream) count() error {
 	total := s.line - 1
 	for read := 0; ; read += len(s.buf) {

@@ -43,12 +43,12 @@ func description(name string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// schemas are those that were made, by the type of the arguments: each session makes its tools
-// anew.
+// schemas caches the generated schemas by the type of the arguments, because each session makes its
+// tools again.
 var schemas sync.Map
 
-// schemaOf is the schema of A as short as a model needs it: no null beside a type, and
-// unknown properties allowed, which are ignored.
+// schemaOf is the schema of A as short as a model needs it: a type does not also allow null, and
+// unknown properties are allowed and ignored.
 func schemaOf[A any]() json.RawMessage {
 	if made, ok := schemas.Load(reflect.TypeFor[A]()); ok {
 		return made.(json.RawMessage)
@@ -126,7 +126,7 @@ func text(format string, args ...any) *tool.Result {
 	return &tool.Result{Text: fmt.Sprintf(format, args...)}
 }
 
-// details encodes what a client may show beside the result.
+// details encodes what a client may show in addition to the result.
 func details(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {

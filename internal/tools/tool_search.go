@@ -21,7 +21,7 @@ const maxServerNames = 500
 // maxToolNames is how many names an answer lists that found nothing.
 const maxToolNames = 100
 
-// maxMoreNames is how many names an answer lists of what it found beside what it loads.
+// maxMoreNames is how many names an answer lists in addition to the tools that it loads.
 const maxMoreNames = 25
 
 type toolSearchArgs struct {

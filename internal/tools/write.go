@@ -67,7 +67,7 @@ func (e *sessionEnv) write(ctx context.Context, call *tool.Call, file named,
 	if note != "" {
 		summary += "\n" + note
 	}
-	e.forgive(t.ref)
+	e.resetFailures(t.ref)
 	return e.propose(ctx, call, "Write "+t.name, strings.TrimSpace(summary),
 		[]workspace.Change{t.modify(plan)})
 }

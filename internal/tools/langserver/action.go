@@ -28,8 +28,8 @@ type action struct {
 	raw      json.RawMessage
 }
 
-// codeActions lists what a server offers to do at a place. The contract has no way to ask the
-// editor for that, so a server of the daemon's own is asked always.
+// codeActions lists the code actions that a server offers at a position. The contract has no way to
+// ask the editor for them, so this always asks one of the daemon's own servers.
 func (h *Hub) codeActions(ctx context.Context, call *tool.Call, r *render,
 	a args) (*tool.Result, error) {
 	s, at, list, err := h.actionsAt(ctx, call, r, a)
@@ -62,8 +62,8 @@ func (h *Hub) codeActions(ctx context.Context, call *tool.Call, r *render,
 	return r.result("%s", b.String()), nil
 }
 
-// actionsAt asks the server of a place, after it has spoken about the text: a fix belongs to a
-// diagnostic.
+// actionsAt asks the server for the code actions at a position. It waits for the server's
+// diagnostics of the text first, because a fix belongs to a diagnostic.
 func (h *Hub) actionsAt(ctx context.Context, call *tool.Call, r *render,
 	a args) (*server, place, []action, error) {
 	at, err := h.place(ctx, call, r, a)
@@ -95,8 +95,8 @@ func (h *Hub) actionsAt(ctx context.Context, call *tool.Call, r *render,
 	return s, at, decodeActions(raw), nil
 }
 
-// actionRange is the place, up to the end of its line or of end_line where no column or symbol is
-// named.
+// actionRange is the range of the request: from the position to the end of its line, or of end_line
+// if no column or symbol is given.
 func actionRange(at place, a args, enc workspace.Encoding) (workspace.Range, error) {
 	start := at.position(enc)
 	if a.Column > 0 || a.Symbol != "" || a.Line == 0 {
@@ -277,8 +277,8 @@ func (s *server) editByCommand(ctx context.Context, act *action) (json.RawMessag
 	}
 }
 
-// take makes the next edit that the server wants applied go to a channel with room for it; nil: it
-// is refused.
+// take sends the next edit that the server asks to apply to edits, which needs room for it. If
+// edits is nil, edits are refused.
 func (s *server) take(edits chan json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

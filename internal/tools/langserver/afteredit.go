@@ -117,7 +117,7 @@ func (s *server) counts() map[string]int {
 	return out
 }
 
-// key is a diagnostic without its place, which edits shift.
+// key identifies a diagnostic without its position, which edits shift.
 func (d *diagnostic) key(path string) string {
 	return fmt.Sprintf("%s\x00%d\x00%s\x00%s", path, d.level(), d.Code, d.text())
 }

@@ -59,7 +59,8 @@ func (p place) position(enc workspace.Encoding) workspace.Position {
 	return text.NewLineIndex(p.file.Text.Data).Position(p.file.Text.Data, p.offset, enc)
 }
 
-// ask puts an operation about a place to the editor, else to the server for that file.
+// ask sends an operation about a position to the editor or, failing that, to the server for that
+// file.
 func (h *Hub) ask(ctx context.Context, op string, at place) (answer, error) {
 	pos := at.position(h.opt.Workspace.Encoding())
 	a, err := h.askEditor(ctx, Question{Operation: op, URI: at.file.Ref.URI, Position: &pos})
@@ -121,7 +122,7 @@ func (s *server) encoding() workspace.Encoding {
 	return s.enc
 }
 
-// ask sends the request of an operation about a place.
+// ask sends the request of an operation about a position.
 func (s *server) ask(ctx context.Context, op string, at place) (json.RawMessage, error) {
 	params := s.at(at)
 	switch op {

@@ -12,8 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// BenchmarkThroughEditor is a question that the editor answers at once: what the tool adds to the
-// editor's own time (the contract: under 5 ms), the way over the wire left out.
+// BenchmarkThroughEditor measures a question that the editor answers immediately: the time that the
+// tool adds to the editor's own (the contract: under 5 ms), without the time on the wire.
 func BenchmarkThroughEditor(b *testing.B) {
 	var h *harness
 	o := Options{Query: func(context.Context, Question) (json.RawMessage, error) {
@@ -32,7 +32,7 @@ func BenchmarkThroughEditor(b *testing.B) {
 	}
 }
 
-// BenchmarkAfterEdit is an edit's wait for a server that publishes at once.
+// BenchmarkAfterEdit measures how long an edit waits for a server that publishes immediately.
 func BenchmarkAfterEdit(b *testing.B) {
 	h := newHarness(b, fake(b, "normal"), sample...)
 	h.lsp("diagnostics", object{"path": "a.fk"})

@@ -91,8 +91,8 @@ func sectionOf(settings json.RawMessage, section string) json.RawMessage {
 	return b
 }
 
-// nested reads settings in which a dotted key at the top stands for a nested one, as in an
-// editor's. Further in a key is a name, which may have dots of its own.
+// nested reads settings in which a dotted key at the top level stands for nested sections, as in an
+// editor's settings. Deeper keys are names, which may contain dots.
 func nested(settings json.RawMessage) map[string]any {
 	var flat map[string]any
 	d := json.NewDecoder(bytes.NewReader(settings))
@@ -112,7 +112,7 @@ func nest(tree map[string]any, path []string, value any) {
 		}
 		next, ok := tree[path[0]].(map[string]any)
 		if !ok {
-			return // a value stands where a section would have to
+			return // there is a value where a section would have to be
 		}
 		tree = next
 	}

@@ -49,7 +49,7 @@ type conn struct {
 var codec = jsonrpc.Codec{Encode: json.Marshal, Decode: json.Unmarshal}
 
 // newConn returns a connection that run serves. More than flood messages within floodWindow end it.
-// What is sent before run waits in the outbox.
+// Messages sent before run wait in the outbox.
 func newConn(handle jsonrpc2.Handler, flood int) *conn {
 	frames := &stream{flood: flood, out: make(chan []byte, outbox), done: make(chan struct{})}
 	return &conn{rpc: jsonrpc2.NewConn(frames, jsonrpc2.WithCodec(codec)), frames: frames,

@@ -7,7 +7,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// location is a place in an answer.
+// location is a position in an answer.
 type location struct {
 	uri string
 	at  workspace.Range

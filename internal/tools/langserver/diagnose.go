@@ -30,7 +30,8 @@ const (
 func (h *Hub) diagnostics(ctx context.Context, r *render, f *workspace.File) (*tool.Result, error) {
 	name := r.path(f.Ref.URI)
 	items, a, word, err := h.editorFile(ctx, f.Ref.URI)
-	if err == nil && word == untold && len(items) == 0 { // an editor without a server for the file has none to show either
+	// an editor without a server for the file has nothing to show either
+	if err == nil && word == untold && len(items) == 0 {
 		_, err = h.askEditor(ctx, Question{Operation: opDocumentSymbol, URI: f.Ref.URI})
 		if err != nil && !errors.Is(err, ErrNotOffered) {
 			return r.result("%s: the editor shows no diagnostics, and its language server may not be ready: %v", name, err), nil
@@ -279,7 +280,7 @@ func (s *server) calm(ctx context.Context) {
 	}
 }
 
-// ofFiles writes the diagnostics of many files, hints left out.
+// ofFiles writes the diagnostics of many files, without hints.
 func (r *render) ofFiles(all map[string][]diagnostic, enc workspace.Encoding, from string) string {
 	var uris []string
 	total := 0

@@ -1,7 +1,7 @@
-// Package langserver gives the model the eyes of language servers: one tool that asks them, one
-// that renames through them, and what they say about an edit in that edit's own result.
+// Package langserver gives the model access to language servers: one tool queries them, one renames
+// symbols through them, and the result of an edit contains what they report about it.
 //
-// Who answers is the editor, where it offers that (Options.Query), else a language server that
-// the Hub starts for a root when it is first needed. The package never writes a file: a rename is
-// a proposal like any edit, and a server's own wish to edit is refused. Start at Hub.
+// The editor answers if it offers that (Options.Query). Otherwise a language server does, which the
+// Hub starts for a root when it is first needed. The package never writes a file: a rename is a
+// proposal like any edit, and edits that a server asks for on its own are refused. Start at Hub.
 package langserver

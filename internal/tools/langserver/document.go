@@ -123,7 +123,7 @@ func (s *server) fresh(path string) bool {
 	case p.version != nil && *p.version < d.version:
 		return false
 	}
-	// also with a version: those of a file that was closed and opened again begin anew
+	// also with a version: versions start again when a file is closed and reopened
 	return p.seq > d.since
 }
 
@@ -233,19 +233,21 @@ func (s *server) refresh(ctx context.Context, done map[string]bool) error {
 		}
 		s.mu.Lock()
 		delete(s.open.docs, path)
-		if s.problems.diags[path] != nil { // what it publishes goes on to count, what it answered does not
+		// what it publishes stays valid, what it answered does not
+		if s.problems.diags[path] != nil {
 			delete(s.problems.pulled, path)
 		}
 		s.mu.Unlock()
+		id := map[string]string{"uri": string(uri.File(path))}
 		if err := s.c.notify(protocol.MethodTextDocumentDidClose,
-			map[string]any{"textDocument": map[string]string{"uri": string(uri.File(path))}}); err != nil {
+			map[string]any{"textDocument": id}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// others are the open files beside those; true for those to keep.
+// others returns the open files that are not in done. The value is true for the files to keep open.
 func (s *server) others(done map[string]bool) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,7 +266,7 @@ func (s *server) others(done map[string]bool) map[string]bool {
 	return out
 }
 
-// changedOnDisk tells the server of files that were written, made or removed.
+// changedOnDisk notifies the server of files that were written, created or removed.
 func (s *server) changedOnDisk(paths []string) error {
 	const created, changed, deleted = 1, 2, 3
 	var events []map[string]any
@@ -284,7 +286,7 @@ func (s *server) changedOnDisk(paths []string) error {
 	)
 }
 
-// FilesChanged tells the servers that run of files that a command or somebody else changed. It
+// FilesChanged notifies the running servers of files that a command or another program changed. It
 // never blocks.
 func (h *Hub) FilesChanged(paths []string) {
 	for _, s := range h.running() {

@@ -51,7 +51,7 @@ type drafts struct {
 	ctx  context.Context
 	cwd  string // for the names in messages
 	list []*draft
-	by   map[string]*draft // by the key of where it is by then; nil: nothing is there any more
+	by   map[string]*draft // by the key of its current path; nil: the path no longer exists
 }
 
 // changes turns a server's edit into changes to propose, all or none. The errors are for the model.
@@ -97,7 +97,7 @@ func (d *drafts) step(c *wireChange) error {
 	return fmt.Errorf("the server's edit holds a step %q, which is not known here; do it with the edit tools", c.Kind)
 }
 
-// at is the file at a place as it is by now; nil where there is none.
+// at returns the file at a path with the edits so far; nil if there is no file.
 func (d *drafts) at(uri string) (*draft, workspace.Ref, error) {
 	w := d.s.hub.opt.Workspace
 	ref, err := w.Resolve(d.cwd, uri)

@@ -87,8 +87,8 @@ func TestTextThatCouldNotBeSentIsSentAgain(t *testing.T) {
 	}
 }
 
-// TestReopenedFileIsNotFreshByItsOldVersion: versions begin anew when a file is opened again, and
-// what was published for a high one before says nothing of the new text.
+// Versions start again when a file is reopened, so diagnostics that were published earlier for a
+// higher version say nothing about the new text.
 func TestReopenedFileIsNotFreshByItsOldVersion(t *testing.T) {
 	h := newHarness(t, Options{word: time.Millisecond}, "a.fk: one")
 	s, ctx := h.unstarted(), context.Background()
@@ -118,8 +118,8 @@ func TestReopenedFileIsNotFreshByItsOldVersion(t *testing.T) {
 	}
 }
 
-// TestModifiedContentIsNotAskedForInALoop: a server that goes on to say that its content changed,
-// as some do while they load, is given time between two questions.
+// A server that keeps reporting that its content changed, as some do while they load, gets time
+// between two requests.
 func TestModifiedContentIsNotAskedForInALoop(t *testing.T) {
 	h := newHarness(t, Options{QueryTimeout: 4 * againAfter})
 	s := h.unstarted()
@@ -137,7 +137,8 @@ func TestModifiedContentIsNotAskedForInALoop(t *testing.T) {
 				return
 			}
 			asked++
-			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":{"code":%d,"message":"content modified"}}`, asked, codeContentModified)
+			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":{"code":%d,"message":"content `+
+				`modified"}}`, asked, codeContentModified)
 			fmt.Fprintf(answer, "Content-Length: %d\r\n\r\n%s", len(body), body)
 		}
 	}()

@@ -60,8 +60,8 @@ var goSample = []string{
 	"main.go: package main\n\nimport \"example.com/sample/calc\"\n\nfunc main() { println(twice(2)) }\n\nfunc twice(n int) int { return calc.Add(n, n) }\n",
 }
 
-// TestGopls asks the real server everything, and breaks a caller in another package: the result of
-// that same edit says so, and the edit that mends it says nothing.
+// TestGopls asks the real server everything. It breaks a caller in another package: the result of
+// that edit reports the error, and the edit that fixes it reports nothing.
 func TestGopls(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, realGopls(t), goSample...)
@@ -119,7 +119,7 @@ func TestGoplsRename(t *testing.T) {
 	check(t, h.run("lsp_rename", object{"symbol": "Sum", "new_name": "1x"}), "ERROR: gopls refused")
 }
 
-// TestGoplsAction lets gopls mend an import, and a struct, by a proposal.
+// TestGoplsAction has gopls fix an import and a struct. Both fixes arrive as proposals.
 func TestGoplsAction(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, realGopls(t),
@@ -132,9 +132,9 @@ func TestGoplsAction(t *testing.T) {
 	check(t, string(text), "import \"path/filepath\"")
 }
 
-// TestGoplsPull asks gopls with its setting pullDiagnostics: it answers textDocument/diagnostic,
-// for open files, and publishes all the same, for the others too. What it says both ways is told
-// once.
+// TestGoplsPull runs gopls with its setting pullDiagnostics. gopls then answers
+// textDocument/diagnostic for open files and still publishes diagnostics, also for other files. A
+// diagnostic that arrives both ways is reported once.
 func TestGoplsPull(t *testing.T) {
 	t.Parallel()
 	o := realGopls(t)

@@ -287,8 +287,8 @@ func (h *Hub) running() []*server {
 	return out
 }
 
-// forRoots starts the servers whose root markers are in the workspace folders, and returns all that
-// run. The error says which servers may not run.
+// forRoots starts the servers whose root markers are in the workspace folders, and returns all
+// running servers. The error names the servers that may not run.
 func (h *Hub) forRoots(ctx context.Context) ([]*server, error) {
 	var denied error
 	for _, root := range h.opt.Workspace.Roots("") {

@@ -77,7 +77,8 @@ func (h *harness) write(files ...string) {
 // patience is how long a server that does speak may take under load; no passing test takes it.
 const patience = 2 * time.Minute
 
-// speaks says whether a fake server of a temper says at once what it is waited for.
+// speaks reports whether a fake server of this temper publishes immediately what a client waits
+// for.
 func speaks(temper string) bool {
 	switch temper {
 	case "never", "silent", "loading", "old":
@@ -141,7 +142,7 @@ func (h *harness) propose(ctx context.Context, _ *tool.Call, title string,
 	return &tool.Result{Text: title + ": " + out.Text}, err
 }
 
-// edit writes a file as an edit of the agent's, and returns what the model is told.
+// edit writes a file as an edit of the agent, and returns the result that the model gets.
 func (h *harness) edit(name, text string) string {
 	h.t.Helper()
 	ref, err := h.ws.Resolve(h.root, name)
@@ -316,8 +317,8 @@ func TestPulledDiagnostics(t *testing.T) {
 	check(t, h.lsp("workspaceDiagnostics", nil), "clean: fake reports nothing in the 2 files")
 }
 
-// TestPulledAndPublishedDiagnostics asks a server that publishes the same afterwards: each is told
-// once, and of the text as it is.
+// TestPulledAndPublishedDiagnostics asks a server that also publishes the same diagnostics later.
+// Each diagnostic is reported once, and for the current text.
 func TestPulledAndPublishedDiagnostics(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, fake(t, "both"), sample...)
@@ -414,7 +415,7 @@ func TestRefusalsFromBelow(t *testing.T) {
 		"ERROR: line 9 is past the end: b.fk has", "Nothing was changed.")
 }
 
-// TestEditorAnswers asks an editor first, and a server where the editor has none.
+// TestEditorAnswers asks the editor first, and a server if the editor has no answer.
 func TestEditorAnswers(t *testing.T) {
 	t.Parallel()
 	o := fake(t, "normal")
@@ -427,7 +428,8 @@ func TestEditorAnswers(t *testing.T) {
 		switch {
 		case op == "diagnostics" && u == "" && broken:
 			return json.RawMessage(`{"` + string(uri.File(filepath.Join(h.root, "b.fk"))) +
-				`":[{"range":{"start":{"line":0,"character":5}},"severity":1,"message":"no such one"}]}`), nil
+				`":[{"range":{"start":{"line":0,"character":5}},"severity":1,"message":"no such ` +
+				`one"}]}`), nil
 		case op == "diagnostics":
 			return json.RawMessage(`[]`), nil
 		case op == "documentSymbol":
@@ -453,7 +455,7 @@ func TestEditorAnswers(t *testing.T) {
 	}
 }
 
-// TestEditsBesideEachOther: each of two edits that go on at once is told what it broke.
+// Each of two edits that run at the same time reports the errors that it caused.
 func TestEditsBesideEachOther(t *testing.T) {
 	t.Parallel()
 	var h *harness
@@ -491,7 +493,8 @@ func TestClosed(t *testing.T) {
 	check(t, h.lsp("diagnostics", object{"path": "a.fk"}), "ERROR: the daemon is shutting down")
 }
 
-// What a server published of an older text does not count beside what it answered of the newest.
+// Diagnostics that a server published for an older text are ignored once it has answered for the
+// newest text.
 func TestOutdatedPublicationsDoNotCount(t *testing.T) {
 	said := func(text string) []diagnostic {
 		return []diagnostic{{Severity: 1, Message: json.RawMessage(`"` + text + `"`)}}

@@ -42,8 +42,8 @@ func (h *harness) open(name, language, text string) {
 	}
 }
 
-// told is what diagnostics answers for a file once the server has loaded what it needs.
-func (h *harness) told(path string) (answer string) {
+// loaded is the answer of diagnostics for a file once the server has loaded what it needs.
+func (h *harness) loaded(path string) (answer string) {
 	for deadline := time.Now().Add(2 * patience); time.Now().Before(deadline); {
 		answer = h.lsp("diagnostics", object{"path": path})
 		if !strings.Contains(answer, ": not ready: ") && !strings.Contains(answer, ": no data: ") {
@@ -65,8 +65,8 @@ func TestTypeScriptServer(t *testing.T) {
 		"tsconfig.json: {\"compilerOptions\": {\"strict\": true, \"module\": \"esnext\", \"moduleResolution\": \"bundler\"}}\n",
 		"calc.ts: /** Adds. */\nexport function add(a: number, b: number): number {\n  return a + b;\n}\n\nexport interface Shape { area(): number }\n\nexport class Square implements Shape {\n  area(): number { return 4; }\n}\n",
 		"main.ts: import { add } from \"./calc\";\n\nexport function twice(n: number): number {\n  return add(n, n);\n}\n")
-	check(t, h.told("calc.ts"), "calc.ts: clean: typescript-language-server")
-	check(t, h.told("main.ts"), "main.ts: clean: typescript-language-server")
+	check(t, h.loaded("calc.ts"), "calc.ts: clean: typescript-language-server")
+	check(t, h.loaded("main.ts"), "main.ts: clean: typescript-language-server")
 	check(t, h.lsp("definition", object{"path": "main.ts", "line": 4, "symbol": "add"}),
 		"calc.ts:2:17: export function add")
 	check(t, h.lsp("references", object{"path": "calc.ts", "symbol": "add"}), "calc.ts:2:17",
@@ -95,7 +95,7 @@ func TestTypeScriptServer(t *testing.T) {
 	bound = time.Second // the server says nothing of a file that it made and that is clean
 	movedByTypeScript(t, h)
 	h.open("main.ts", "typescript", "export const x: string = twice(2);\n")
-	check(t, h.told("main.ts"), "Cannot find name 'twice'", "export const x: string = twice(2);")
+	check(t, h.loaded("main.ts"), "Cannot find name 'twice'", "export const x: string = twice(2);")
 	check(t, h.lsp("codeActions", object{"path": "main.ts", "line": 1, "symbol": "twice"}),
 		"Add missing function declaration 'twice' (quickfix)")
 }
@@ -123,8 +123,8 @@ func TestPyright(t *testing.T) {
 		"pyproject.toml: [tool.pyright]\n",
 		"calc.py: def add(a: int, b: int) -> int:\n    \"\"\"Adds.\"\"\"\n    return a + b\n",
 		"main.py: from calc import add\n\n\ndef twice(n: int) -> int:\n    return add(n, n)\n")
-	check(t, h.told("calc.py"), "calc.py: clean: pyright")
-	check(t, h.told("main.py"), "main.py: clean: pyright")
+	check(t, h.loaded("calc.py"), "calc.py: clean: pyright")
+	check(t, h.loaded("main.py"), "main.py: clean: pyright")
 	check(t, h.lsp("definition", object{"path": "main.py", "line": 5, "symbol": "add"}),
 		"calc.py:1:5: def add")
 	check(t, h.lsp("references", object{"path": "calc.py", "symbol": "add"}), "calc.py:1:5",
@@ -146,5 +146,5 @@ func TestPyright(t *testing.T) {
 	text, _ := os.ReadFile(filepath.Join(h.root, "main.py"))
 	check(t, string(text), "from calc import total", "return total(n, n, 0)")
 	h.open("main.py", "python", "missing()\n")
-	check(t, h.told("main.py"), "\"missing\" is not defined", "    missing()")
+	check(t, h.loaded("main.py"), "\"missing\" is not defined", "    missing()")
 }

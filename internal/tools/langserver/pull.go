@@ -48,8 +48,8 @@ func (s *server) pull(ctx context.Context, paths ...string) bool {
 // one that publishes nothing.
 const maxUnheard = 5
 
-// asked is pull, and waits behind it for what a server says by itself that also publishes: of files
-// that are not open, and of those whose text it was asked for.
+// asked is pull. If the server also publishes, it then waits for the publications: for files that
+// are not open and for files whose text was requested.
 func (s *server) asked(ctx context.Context, paths ...string) bool {
 	ok := s.pull(ctx, paths...)
 	if ok && s.mayPublish() {
@@ -104,7 +104,7 @@ func (s *server) pullOne(ctx context.Context, path, identifier string) bool {
 	return err == nil && s.takeReport(path, version, raw)
 }
 
-// report is what a server answers for a document, and beside it for others.
+// report is a server's answer for a document, which may include reports for other documents.
 type report struct {
 	Kind             string
 	Items            []diagnostic
@@ -145,8 +145,9 @@ func (s *server) keep(path string, version *int32, items []diagnostic) {
 		items: items[:min(len(items), maxPerFile)]}
 }
 
-// last is what the server said last of a file: what it was asked for and what it published beside,
-// if that is not of an older text, each diagnostic once; nil if nothing. Caller holds mu.
+// last returns what the server last reported about a file: the answer to a request, and what the
+// server published, unless that is for an older text. Each diagnostic appears once. It returns nil
+// if there is nothing. The caller holds mu.
 func (s *server) last(path string) *published {
 	push, pull := s.problems.diags[path], s.problems.pulled[path]
 	switch {

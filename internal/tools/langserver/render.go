@@ -129,7 +129,7 @@ func (r *render) result(format string, a ...any) *tool.Result {
 	return res
 }
 
-// about writes the answer to an operation about a place.
+// about writes the answer to an operation about a position.
 func (r *render) about(op string, at place, a answer) *tool.Result {
 	enc := r.h.opt.Workspace.Encoding()
 	where, line := r.at(at.file.Ref.URI, at.position(enc), enc)
@@ -236,7 +236,7 @@ func (r *render) symbolLines(list []symbol, enc workspace.Encoding, most int) st
 	return b.String()
 }
 
-// ambiguous tells all that a name may mean.
+// ambiguous lists all the symbols that a name may mean.
 func (r *render) ambiguous(name string, found []symbol, enc workspace.Encoding) error {
 	return errors.New(strings.TrimRight(fmt.Sprintf("%s is not unique: %d symbols have that name. Ask again with path and line of one:\n%s", name, len(found), r.symbolLines(found, enc, 30)), "\n"))
 }

@@ -147,7 +147,7 @@ func (s *server) settle() {
 	s.wake()
 }
 
-// wake tells who waits that something changed. Caller holds mu.
+// wake notifies all waiting goroutines of a change. The caller holds mu.
 func (s *server) wake() {
 	close(s.news)
 	s.news = make(chan struct{})
@@ -213,23 +213,30 @@ func (s *server) folders() []map[string]string {
 	return []map[string]string{{"uri": string(uri.File(s.root)), "name": filepath.Base(s.root)}}
 }
 
-// clientCapabilities are what a server is told: no dynamic registration (pyright then publishes;
-// asked before it has loaded, it never answers). applyEdit is there for the commands of code
-// actions; any other is refused.
+// clientCapabilities are the capabilities that the client announces. There is no dynamic
+// registration, because pyright then publishes; if it is asked before it has loaded, it never
+// answers. applyEdit is announced for the commands of code actions; other edits are refused.
 var clientCapabilities = json.RawMessage(`{
  "general":{"positionEncodings":["utf-8","utf-16"]},
  "window":{"workDoneProgress":true},
- "workspace":{"configuration":true,"workspaceFolders":true,"didChangeWatchedFiles":{"dynamicRegistration":true},
+ "workspace":{"configuration":true,"workspaceFolders":true,
+  "didChangeWatchedFiles":{"dynamicRegistration":true},
   "applyEdit":true,"executeCommand":{},
-  "workspaceEdit":{"documentChanges":true,"resourceOperations":["create","rename","delete"]},"symbol":{}},
+  "workspaceEdit":{"documentChanges":true,"resourceOperations":["create","rename","delete"]},
+  "symbol":{}},
  "textDocument":{"synchronization":{"didSave":true},
   "diagnostic":{"relatedDocumentSupport":true},
   "publishDiagnostics":{"versionSupport":true,"relatedInformation":true},
   "definition":{"linkSupport":true},"implementation":{"linkSupport":true},"references":{},
-  "hover":{"contentFormat":["plaintext","markdown"]},"documentSymbol":{"hierarchicalDocumentSymbolSupport":true},
+  "hover":{"contentFormat":["plaintext","markdown"]},
+  "documentSymbol":{"hierarchicalDocumentSymbolSupport":true},
   "callHierarchy":{},
-  "codeAction":{"codeActionLiteralSupport":{"codeActionKind":{"valueSet":["","quickfix","refactor","refactor.extract","refactor.inline","refactor.rewrite","source","source.organizeImports","source.fixAll"]}},
-   "resolveSupport":{"properties":["edit"]},"dataSupport":true,"isPreferredSupport":true,"disabledSupport":true},"rename":{"prepareSupport":false}}}`)
+  "codeAction":{"codeActionLiteralSupport":{"codeActionKind":{"valueSet":["","quickfix","refactor",
+    "refactor.extract","refactor.inline","refactor.rewrite","source","source.organizeImports",
+    "source.fixAll"]}},
+   "resolveSupport":{"properties":["edit"]},"dataSupport":true,"isPreferredSupport":true,
+   "disabledSupport":true},
+  "rename":{"prepareSupport":false}}}`)
 
 // handle answers the server's requests and takes its notifications. It runs on the connection's
 // reader and keeps none of the request's bytes.
@@ -335,7 +342,8 @@ func (s *server) call(ctx context.Context, method string, params any) (json.RawM
 		var answer *jsonrpc2.Error
 		switch {
 		case errors.As(err, &answer) && askAgain(answer) && pause.For(ctx, againAfter) == nil:
-			// its text changed while it looked, or it works on something that it needs for the answer
+			// its text changed while it looked, or it works on something that it needs for the
+			// answer
 			continue
 		case errors.As(err, &answer):
 			return nil, fmt.Errorf("%s refused: %s", s.conf.Name, answer.Message)

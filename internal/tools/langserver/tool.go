@@ -28,10 +28,16 @@ type args struct {
 
 const (
 	placeSchema = `"path":{"type":"string"},"line":{"type":"integer","minimum":1,"description":"1-based"},"column":{"type":"integer","minimum":1,"description":"1-based, in characters"},"symbol":{"type":"string","description":"a name instead of a position; with path it is looked for there, with line on that line"}`
-	lspSchema   = `{"type":"object","properties":{"operation":{"type":"string","enum":["diagnostics","workspaceDiagnostics","definition","references","implementation","hover","documentSymbol","workspaceSymbol","incomingCalls","outgoingCalls","codeActions"]},` +
-		placeSchema + `,"end_line":{"type":"integer","description":"of codeActions"},"query":{"type":"string","description":"of workspaceSymbol"}},"required":["operation"]}`
+	lspSchema   = `{"type":"object","properties":{"operation":{"type":"string",` +
+		`"enum":["diagnostics","workspaceDiagnostics","definition","references",` +
+		`"implementation","hover","documentSymbol","workspaceSymbol","incomingCalls",` +
+		`"outgoingCalls","codeActions"]},` +
+		placeSchema + `,"end_line":{"type":"integer","description":"of codeActions"},` +
+		`"query":{"type":"string","description":"of workspaceSymbol"}},` +
+		`"required":["operation"]}`
 	actionSchema = `{"type":"object","properties":{` + placeSchema +
-		`,"end_line":{"type":"integer"},"title":{"type":"string","description":"of the action, or a part of it"}},"required":["path","title"]}`
+		`,"end_line":{"type":"integer"},"title":{"type":"string","description":"of the action, ` +
+		`or a part of it"}},"required":["path","title"]}`
 	renameSchema = `{"type":"object","properties":{` + placeSchema +
 		`,"new_name":{"type":"string"}},"required":["new_name"]}`
 )

@@ -16,8 +16,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Of what a server prints, the lines that are JSON objects or lists come through, whole and in
-// order; no other does.
+// The lines of a server's output that are JSON objects or arrays arrive complete and in order. No
+// other lines do.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("Welcome!\n{\"a\":1}\r\n\n  [2]\n{broken\n{\"b\":\"\\n\"}"), uint8(3))
 	f.Add([]byte("{}\n{}\n"), uint8(1))
@@ -76,13 +76,18 @@ func (s scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 
 var allowedName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// Whatever a server says of itself, of its tools and of a call: its tools are such that any model
-// takes them, a call ends, and so does the server.
+// Whatever a server reports about itself, its tools and a call, every model accepts its tools, a
+// call ends, and so does the server.
 func FuzzServer(f *testing.F) {
-	const hello = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"resources":{}},"serverInfo":{"name":"s","version":"1"}}`
-	f.Add(hello, `{"tools":[{"name":"a b","description":"x","inputSchema":{"type":"object"}},{"name":"a_b","inputSchema":{}}]}`,
-		`{"content":[{"type":"text","text":"t"},{"type":"image","data":"AAAA","mimeType":"image/png"},{"type":"resource","resource":{"uri":"x","blob":""}}],"structuredContent":{"a":[1]},"isError":true}`)
-	f.Add(hello, `{"tools":[{"name":"","inputSchema":true,"annotations":{"readOnlyHint":true}}],"nextCursor":"on"}`, `{"content":null}`)
+	const hello = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"resources":{}},` +
+		`"serverInfo":{"name":"s","version":"1"}}`
+	f.Add(hello, `{"tools":[{"name":"a b","description":"x","inputSchema":{"type":"object"}},`+
+		`{"name":"a_b","inputSchema":{}}]}`,
+		`{"content":[{"type":"text","text":"t"},{"type":"image","data":"AAAA",`+
+			`"mimeType":"image/png"},{"type":"resource","resource":{"uri":"x","blob":""}}],`+
+			`"structuredContent":{"a":[1]},"isError":true}`)
+	f.Add(hello, `{"tools":[{"name":"","inputSchema":true,"annotations":{"readOnlyHint":true}}],`+
+		`"nextCursor":"on"}`, `{"content":null}`)
 	f.Add(`{"protocolVersion":""}`, `[]`, `5`)
 	f.Add(hello, `{"tools":[{"name":"`+strings.Repeat("é", 90)+
 		`","title":"\n","inputSchema":{"$ref":"#"}}]}`, `{"content":[{"type":"unknown"}]}`)

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxStarting is how many servers are in their first moments at once: ten that start together
-	// would take every core from whoever works.
+	// maxStarting is how many servers may be starting at the same time. Ten that start together
+	// would take every core from the user's other work.
 	maxStarting = 2
 	// startShare is how long a server that has not answered yet keeps others from starting, so that
 	// one that hangs delays them by that at most.
@@ -17,15 +17,16 @@ const (
 	// startPause is how long servers that are new wait for a prompt that comes with their session,
 	// whose request goes first, and how long that request is left alone for the answer's begin.
 	startPause = 50 * time.Millisecond
-	// pauseLimit bounds a pause that prompts go on beginning anew, as many busy sessions would for
-	// ever.
+	// pauseLimit bounds a pause that prompts keep extending, which many busy sessions would do
+	// forever.
 	pauseLimit = time.Second
-	// holdLimit bounds Hold: what takes longer waits for somebody, and servers may start meanwhile.
+	// holdLimit bounds Hold. A request that takes longer is waiting for the user, and servers may
+	// start meanwhile.
 	holdLimit = 30 * time.Second
 )
 
-// gate says when a server may start: no more than maxStarting at a time, in the order in which they
-// came, and none while it is held. There is no polling: each that waits is told.
+// gate decides when a server may start: at most maxStarting at a time, in the order of their
+// requests, and none while the gate is held. There is no polling: each waiter is notified.
 type gate struct {
 	mu       sync.Mutex
 	holds    int
@@ -113,7 +114,7 @@ func (g *gate) hold(limit time.Duration) (release func()) {
 	return func() { late.Stop(); once() }
 }
 
-// rest begins a pause, or begins it anew up to pauseLimit. The caller holds mu.
+// rest begins a pause, or restarts it up to pauseLimit. The caller holds mu.
 func (g *gate) rest() {
 	switch {
 	case g.pause == nil:

@@ -135,7 +135,7 @@ func TestGatePauses(t *testing.T) {
 		release()
 		time.Sleep(startPause)
 		synctest.Wait()
-		if n := ran.Load(); n != 3 { // who waits takes nobody's place
+		if n := ran.Load(); n != 3 { // a waiting task takes no slot
 			t.Errorf("after the hold %d ran", n)
 		}
 	})
@@ -168,7 +168,7 @@ func (w *world) starting() string {
 	return strings.Join(names, " ")
 }
 
-// What is to run later runs once the hub is let go, and not at all when it is closed.
+// Tasks that are to run later run once the hub is released, and never if the hub is closed.
 func TestHubRunsLaterWhatIsNotUrgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, ran := New(Options{}), make(chan string, 3)
@@ -195,8 +195,8 @@ func TestHubRunsLaterWhatIsNotUrgent(t *testing.T) {
 	})
 }
 
-// No server starts while the hub is held, and all do afterwards, one that hangs being in nobody's
-// way for long.
+// No server starts while the hub is held. All start afterwards, and one that hangs delays the
+// others only briefly.
 func TestHubStartsServersWhenItIsLetGo(t *testing.T) {
 	w := start(t)
 	// those that hang are still starting at the end, however slow the machine is
@@ -208,7 +208,8 @@ func TestHubStartsServersWhenItIsLetGo(t *testing.T) {
 			Env: append(os.Environ(), mcptest.Variable+"="+temper)})
 	}
 	w.hub.Configure(confs)
-	for began := time.Now(); time.Since(began) < 2*startPause; { // each takes as long as a server's start
+	// each takes as long as a server's start
+	for began := time.Now(); time.Since(began) < 2*startPause; {
 		one, err := w.hub.opts.Runner.Start(t.Context(),
 			shell.Command{Argv: []string{os.Args[0]},
 				Env: append(os.Environ(), mcptest.Variable+"=exit")})

@@ -25,7 +25,7 @@ const (
 	stableAfter = time.Minute
 	// maxLine bounds one message of a stdio server.
 	maxLine = 64 << 20
-	// maxDescription bounds what the model is told of one tool.
+	// maxDescription bounds the description of one tool that is sent to the model.
 	maxDescription = 2 << 10
 	// maxTools is how many tools a server may list: one that goes from page to page for ever would
 	// fill the memory.
@@ -52,11 +52,11 @@ type Config struct {
 type Options struct {
 	Runner *shell.Runner
 	Roots  func() []string // URIs of the workspace folders as they are now; see RootsChanged
-	// Elicit asks the user for what a server wants to know; schema is the JSON Schema of the
-	// answer. ctx ends with the call that made the server ask. nil: servers are told that nobody
-	// can be asked.
+	// Elicit asks the user a question on behalf of a server. schema is the JSON Schema of the
+	// answer. ctx ends with the call that made the server ask. If Elicit is nil, servers learn that
+	// the client cannot ask the user.
 	Elicit func(ctx context.Context, q Elicitation) (action string, content map[string]any)
-	// Notice tells the user what went wrong with a server.
+	// Notice notifies the user of a problem with a server.
 	Notice func(level, text string)
 	// Changed is called after the set of tools changed. It must not block.
 	Changed func()
@@ -66,7 +66,7 @@ type Options struct {
 	http *http.Client // for tests; nil: http.DefaultTransport
 }
 
-// Elicitation is a question of a server's.
+// Elicitation is a question that a server asks the user.
 type Elicitation struct {
 	Server    string
 	SessionID string // of the newest call that runs there, "" without one
@@ -126,8 +126,8 @@ func (h *Hub) Later(f func()) {
 	})
 }
 
-// Configure makes the running servers those of configs: new ones start in the background, a few at
-// a time, those that are gone or changed end. It returns at once.
+// Configure makes configs the set of running servers. New servers start in the background, a few at
+// a time. Servers that were removed or changed end. Configure returns immediately.
 func (h *Hub) Configure(configs []Config) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -168,9 +168,10 @@ func (h *Hub) launch(c Config) *server {
 	return s
 }
 
-// Hold keeps servers from starting until startPause after release was called, which may be done
-// more than once, or holdLimit is over: what starts takes time from whoever is in a hurry, such as
-// a prompt on its way to the model. Servers that have begun to start go on.
+// Hold keeps servers from starting until startPause after the call of release, or until holdLimit
+// has passed. release may be called more than once. A starting server takes processor time from
+// urgent work, such as a prompt that is about to be sent to the model. Servers that are already
+// starting continue.
 func (h *Hub) Hold() (release func()) { return h.gate.hold(holdLimit) }
 
 // Tools returns the tools of the servers that are or were ready, in a fixed order: by server, then
@@ -195,9 +196,10 @@ func (h *Hub) sorted() []*server {
 	return out
 }
 
-// Pending returns a function that waits until one more server is ready or has failed, and says
-// whether there may be more tools now; nil if no server is starting that was not started longer
-// than within ago. One that hangs holds up nobody who finds what he looks for elsewhere.
+// Pending returns a function that waits until one more server is ready or has failed, and reports
+// whether there may be more tools now. It returns nil if every server that is still starting was
+// started longer than within ago. A server that hangs does not delay a search whose tools come from
+// elsewhere.
 func (h *Hub) Pending(within time.Duration) (wait func(ctx context.Context) bool) {
 	h.mu.Lock()
 	news := h.news

@@ -12,8 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/pause"
 )
 
-// refresh lists the server's tools anew. What comes after the end of ctx is not taken: the session
-// may be another.
+// refresh lists the server's tools again. A listing that arrives after the end of ctx is discarded,
+// because the session may be another one.
 func (s *server) refresh(ctx context.Context, session *sdk.ClientSession) error {
 	var tools []tool.Tool
 	for t, err := range session.Tools(ctx, nil) {
@@ -53,7 +53,8 @@ func (s *server) listed(ctx context.Context, session *sdk.ClientSession, tools [
 	return nil
 }
 
-// changed lists the tools anew, one listing at a time: an older answer never replaces a newer one.
+// changed lists the tools again, one listing at a time, so that an older answer never replaces a
+// newer one.
 func (s *server) changed(in connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +81,8 @@ func (s *server) relist() (seen int) {
 	ctx, stop := context.WithTimeout(in.ctx, s.hub.opts.listTimeout)
 	defer stop()
 	err := s.refresh(ctx, in.session)
-	if err != nil && ctx.Err() == nil && pause.For(in.ctx, relistWait) == nil { // else the server ended, which is told by itself
+	// else the server ended, which is reported separately
+	if err != nil && ctx.Err() == nil && pause.For(in.ctx, relistWait) == nil {
 		s.hub.opts.Notice("warning", fmt.Sprintf("MCP server %s: %v", s.conf.Name, err))
 	}
 	return seen
@@ -102,7 +104,7 @@ func (s *server) upToDate(seen int) bool {
 // next model call has them.
 const relistWait = time.Second
 
-// relisted waits until the tools are listed anew if they are being.
+// relisted waits for a running listing of the tools.
 func (s *server) relisted(ctx context.Context) {
 	s.mu.Lock()
 	listing := s.relisting.done

@@ -170,7 +170,7 @@ func TestMCPToolListChanged(t *testing.T) {
 	}
 }
 
-// A server that ends while its tools are listed anew is told of once: that it ended.
+// A server that ends while its tools are listed again causes one notice: that it ended.
 func TestMCPEndWhileToolsAreListed(t *testing.T) {
 	t.Parallel()
 	w := start(t, "fickle")
@@ -283,7 +283,7 @@ func TestMCPDocumentedLimits(t *testing.T) {
 	}
 }
 
-// What the settings allow of a running server's tools counts at once, without a restart.
+// A change of the allowed tools of a running server takes effect immediately, without a restart.
 func TestMCPAllowedTools(t *testing.T) {
 	w := start(t, "plain")
 	w.settle(t)

@@ -37,9 +37,8 @@ func begins(name, server string) bool {
 	return strings.HasPrefix(strings.ToLower(name), strings.ToLower(server)+"_")
 }
 
-// rivals are the other servers whose tools' names begin as the server's own may: a_b beside a. All
-// that is known of them is the settings', so that a name does not depend on which server is there
-// first.
+// rivals are the other servers whose tool names may begin like those of this server, such as a_b
+// for a. It uses only the settings, so that a name does not depend on which server starts first.
 func rivals(server string, all []Config) (out []string) {
 	for _, c := range all {
 		if c.Name != server && begins(c.Name+"_", server) {

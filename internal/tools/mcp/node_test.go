@@ -69,7 +69,7 @@ func with(t *testing.T, o Options, confs ...Config) *world {
 	return w
 }
 
-// ask calls a tool and wants its result to hold some texts.
+// ask calls a tool and checks that its result contains these texts.
 func (w *world) ask(t *testing.T, name, args string, want ...string) *tool.Result {
 	t.Helper()
 	res, err := w.call(t, name, args)
@@ -130,7 +130,8 @@ func TestFilesystemServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, list := range [][]string{{dir, other}, {other}} { // a folder is added, another taken away
+	// a folder is added, another taken away
+	for _, list := range [][]string{{dir, other}, {other}} {
 		folders.Store(&list)
 		w.hub.RootsChanged()
 		w.allowed(t, list...)
@@ -195,8 +196,8 @@ func serveHTTP(t *testing.T, script string) (port string) {
 	return ""
 }
 
-// freePort is a port that nobody listens at, and none of those that the system gives to whoever
-// asks for any or connects: until the server listens there, others do both.
+// freePort returns a port that no process listens on. It is outside the range from which the system
+// assigns ports, because other processes use that range until the server listens.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for range 100 {

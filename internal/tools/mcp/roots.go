@@ -7,8 +7,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// roots are the workspace folders that a server's client has, and whether somebody is telling them.
-// Guarded by the server's lock.
+// roots are the workspace folders that a server's client has, and whether a goroutine is sending
+// them. The server's lock guards it.
 type roots struct {
 	client  *sdk.Client // nil: none has connected yet
 	told    []string
@@ -17,8 +17,8 @@ type roots struct {
 	current chan struct{} // closed when they are up to date; nil: they are
 }
 
-// RootsChanged tells each server that the workspace folders are others now. It does not wait; calls
-// that begin after it do.
+// RootsChanged notifies each server that the workspace folders changed. It does not wait. Calls
+// that begin after it wait until the server has the new folders.
 func (h *Hub) RootsChanged() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -31,7 +31,7 @@ func (h *Hub) RootsChanged() {
 	}
 }
 
-// outdateRoots has calls wait until tellRoots, which must follow, has told the roots of now.
+// outdateRoots makes calls wait until tellRoots, which must follow, has sent the current roots.
 func (s *server) outdateRoots() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,8 +64,8 @@ func (s *server) connecting(client *sdk.Client) {
 	s.tellRoots()
 }
 
-// tellRoots brings the client's roots up to date; a server that has connected is notified of a
-// change. Who comes while another is at it leaves the work to that one.
+// tellRoots brings the client's roots up to date and notifies a connected server of a change. If
+// another goroutine is already doing so, tellRoots leaves the work to it.
 func (s *server) tellRoots() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,12 +105,12 @@ func changeRoots(client *sdk.Client, from, to []string) {
 	}
 	for _, uri := range to {
 		if !slices.Contains(from, uri) {
-			//lint:ignore SA1019 servers of today ask for roots; the newest protocol version only deprecates them
+			//lint:ignore SA1019 roots are deprecated, but current servers ask for them
 			client.AddRoots(&sdk.Root{URI: uri})
 		}
 	}
 	if len(gone) > 0 {
-		//lint:ignore SA1019 servers of today ask for roots; the newest protocol version only deprecates them
+		//lint:ignore SA1019 roots are deprecated, but current servers ask for them
 		client.RemoveRoots(gone...)
 	}
 }

@@ -27,7 +27,7 @@ type server struct {
 	hub          *Hub
 	conf         Config
 	cancel       context.CancelFunc
-	ended        <-chan struct{} // closed when it is stopped for good
+	ended        <-chan struct{} // closed when it is stopped permanently
 	settled      chan struct{}   // closed when it was ready or failed for the first time
 	once         sync.Once
 
@@ -54,7 +54,7 @@ type relisting struct {
 	at      connection // where it last did
 }
 
-// connection is a session of the server's; its ctx ends with it.
+// connection is a session with the server. Its ctx ends with the session.
 type connection struct {
 	ctx     context.Context
 	session *sdk.ClientSession
@@ -124,7 +124,7 @@ type hopeless struct{ why string }
 
 func (e *hopeless) Error() string { return e.why }
 
-// failed records why the server is not there and tells the user once per cause.
+// failed records why the server is not available and notifies the user once per cause.
 func (s *server) failed(err error, last bool) {
 	s.mu.Lock()
 	news := s.err == nil || s.err.Error() != err.Error() || last
@@ -210,7 +210,8 @@ func (s *server) explain(ctx context.Context, proc *shell.Process, err error) er
 	if s.unauthorized.Load() {
 		return &hopeless{
 			fmt.Sprintf(
-				`it answers 401 (not authorized): set mcpServers.%s.headers to what it wants, such as {"Authorization": "Bearer ..."}`,
+				`it answers 401 (not authorized): set mcpServers.%s.headers to what it wants, `+
+					`such as {"Authorization": "Bearer ..."}`,
 				s.conf.Name,
 			),
 		}
@@ -419,7 +420,7 @@ func (s *server) lost(session *sdk.ClientSession, err error) {
 	}
 }
 
-// wake tells who waits that session, err or over changed. Caller holds mu.
+// wake notifies all waiting goroutines that session, err or over changed. The caller holds mu.
 func (s *server) wake() {
 	close(s.news)
 	s.news = make(chan struct{})

@@ -98,7 +98,7 @@ func (t *serverTool) call(ctx context.Context, call *tool.Call) (*tool.Result, e
 	return result(res), nil
 }
 
-// result turns a server's result into ours. Structured content stands in for missing text.
+// result converts a server's result to a tool.Result. Structured content replaces missing text.
 func result(res *sdk.CallToolResult) *tool.Result {
 	out := &tool.Result{IsError: res.IsError}
 	var text []string
@@ -180,7 +180,8 @@ func newResources(s *server) *resources {
 		Name: s.toolName("resources"), Label: s.conf.Name + ": resources",
 		Description: "List the resources of the MCP server " + s.conf.Name +
 			", or read one by its uri.",
-		Schema: json.RawMessage(`{"type":"object","properties":{"uri":{"type":"string","description":"read this one; without it all are listed"}}}`),
+		Schema: json.RawMessage(`{"type":"object","properties":{"uri":{"type":"string",` +
+			`"description":"read this one; without it all are listed"}}}`),
 		Effect: tool.ReadOnly, Source: "mcp:" + s.conf.Name, Deferred: true,
 		Timeout: s.timeout(),
 	}}

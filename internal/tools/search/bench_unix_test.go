@@ -19,12 +19,12 @@ func usedTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// goTree is the source tree that the figures are told of.
+// goTree is the source tree that the published figures are measured on.
 func goTree() string { return filepath.Join(build.Default.GOROOT, "src") }
 
-// BenchmarkGrep searches the Go source tree beside ripgrep, turn by turn in one run, where that is
-// installed. It tells the least processor time of each, which others on the machine do not change,
-// and how the two and their times by the clock compare.
+// BenchmarkGrep searches the Go source tree in turn with ripgrep, if that is installed. It reports
+// the minimum processor time of each, which other load on the machine does not change, and the
+// ratio of the two in processor time and in elapsed time.
 func BenchmarkGrep(b *testing.B) {
 	for _, pattern := range []string{"Unmarshal", "func.*Unmarshal", "Errorf|Sprintf",
 		`\w+\s+\w+Error\(`, `[A-Z]{5}[0-9]+`, "(?i)unmarshal", "(?i)err != nil", "notfoundanywhere",
@@ -44,7 +44,7 @@ func BenchmarkGrep(b *testing.B) {
 	}
 }
 
-// BenchmarkWalk lists the files of the Go source tree beside rg --files.
+// BenchmarkWalk lists the files of the Go source tree and compares that with rg --files.
 func BenchmarkWalk(b *testing.B) {
 	besideRipgrep(b, func() {
 		_ = Walk(context.Background(), goTree(), Options{},

@@ -8,7 +8,7 @@ import (
 
 // Limits of the automaton.
 const (
-	maxStates  = 2000    // kept at once, about 1 MiB
+	maxStates  = 2000    // in memory at a time, about 1 MiB
 	maxPlaces  = 1 << 18 // program places in all states kept, 1 MiB
 	maxFlushes = 16      // times that all states are dropped before the automaton gives up
 )

@@ -192,8 +192,8 @@ func (w *word) piece(text, orig []byte, at int) int {
 	return s
 }
 
-// scattered rates letters that stand in order with others between: from the last letter
-// of the first way to find them back to the nearest first.
+// scattered scores letters that occur in order with other letters in between. It searches backwards
+// from the last letter of the first match, so that it finds the closest letters.
 func scattered(text, orig, want []byte) (int, bool) {
 	i := 0
 	end := -1

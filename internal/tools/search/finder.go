@@ -39,10 +39,10 @@ func newFinder(l literal) finder {
 
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 
-// index returns the first place of the literal, -1 if it has none.
+// index returns the offset of the first occurrence of the literal, or -1.
 func (f *finder) index(text []byte) int {
 	n := len(f.text)
-	last := len(text) - n // of a place
+	last := len(text) - n // the last possible offset
 	low, up := -1, -1     // the next of each at or behind at
 	if !f.two {
 		up = len(text)
@@ -86,7 +86,7 @@ func next(text []byte, at int, c byte) int {
 	return len(text)
 }
 
-// after is a place found in the rest of a text from at on.
+// after converts an offset in the rest of a text from at on to an offset in the whole text.
 func after(at, found int) int {
 	if found < 0 {
 		return -1
@@ -106,8 +106,8 @@ const (
 	highs = 0x8080808080808080
 )
 
-// indexFold looks at eight places at once. Setting bit 0x20 makes letters lower-case and mixes up a
-// few others, so each hit is checked.
+// indexFold compares eight positions at a time. Setting bit 0x20 makes letters lower-case and mixes
+// up a few other bytes, so each hit is checked.
 func (f *finder) indexFold(text []byte) int {
 	n := len(f.text)
 	want, want2 := uint64(f.text[f.i]|0x20)*ones, uint64(f.text[f.j]|0x20)*ones
@@ -146,7 +146,7 @@ func (f *finder) equalFold(text []byte) bool {
 // common is the bytes of source text from the most frequent on.
 const common = " etaoinsrlcudpmhgfy_.b(),w\t/v=k\"x:0;1*-q[]2{}z<>j"
 
-// capital is the place of capital letters in common.
+// capital is the rank of capital letters in common.
 const capital = 34
 
 // rarest returns the offsets of the two rarest bytes in order, and that of the rarest.

@@ -13,9 +13,9 @@ import (
 
 // Limits of a search.
 const (
-	chunkSize = 1 << 20 // of a file read at once; a longer line is searched in pieces
+	chunkSize = 1 << 20 // of a file, per read; a longer line is searched in pieces
 	firstRead = 64 << 10
-	batchSize = 64 // files given to a worker at once
+	batchSize = 64 // files that a worker gets at a time
 	maxBatch  = 32 // batches that wait for a worker
 )
 
@@ -59,7 +59,7 @@ type Found struct {
 	Files    []FileMatches
 	Matches  int
 	Searched int  // files whose text was read
-	Binary   int  // files left out because they hold a NUL byte
+	Binary   int  // files skipped because they contain a NUL byte
 	More     bool // the limit ended the search
 }
 
@@ -192,7 +192,7 @@ func (g *grepper) unsavedOnly() {
 			continue
 		}
 		if _, err := os.Lstat(abs); err == nil {
-			continue // left out by the walk on purpose
+			continue // the walk skipped it on purpose
 		}
 		dir, name := path.Split(rel)
 		if g.send(batch{g.nextSeq, strings.TrimSuffix(dir, "/"), []string{name}}) != nil {
@@ -428,7 +428,7 @@ func (c *collector) add(l Line) {
 	c.shown = l.Number
 }
 
-// follow adds the lines after the last match, up to the place where the next one begins.
+// follow adds the lines after the last match, up to the start of the next match.
 func (c *collector) follow(text []byte, at, end, line int) {
 	for ; c.after > 0 && at < end; c.after-- {
 		stop, next := lineEnd(text, at)

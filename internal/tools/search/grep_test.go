@@ -221,7 +221,7 @@ func TestGrepStops(t *testing.T) {
 	}
 }
 
-// The search for one literal finds its first place, whatever the text is full of.
+// The search for a literal finds its first occurrence in every kind of text.
 func TestFinder(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	random := func(alphabet string, n int) string {

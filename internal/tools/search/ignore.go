@@ -96,8 +96,8 @@ func parseRule(line string) (r rule, ok bool) {
 	return r, true
 }
 
-// ignorePattern writes a pattern of an ignore file in doublestar's syntax: braces are no group
-// there, and a ** at the end stands for what is in the folder, not for the folder.
+// ignorePattern converts a pattern of an ignore file to doublestar's syntax. In ignore files,
+// braces are not a group, and a ** at the end matches what is in the folder, not the folder.
 func ignorePattern(line string) string {
 	line = braces.Replace(globs.CloseSets(line))
 	if strings.HasSuffix(line, "/**") {
@@ -150,7 +150,7 @@ type ignores struct {
 	repo            bool // the folder is a repository's root: git rules of parents end here
 }
 
-// inRepo says whether the folder lies in a repository; .gitignore counts only there.
+// inRepo reports whether the folder is in a repository. .gitignore applies only there.
 func (ig *ignores) inRepo() bool {
 	for ; ig != nil; ig = ig.parent {
 		if ig.repo {

@@ -23,7 +23,7 @@ const (
 type Index struct {
 	root  string
 	opt   Options
-	ready chan struct{} // a token: whoever holds it refreshes
+	ready chan struct{} // a token: the goroutine that has it refreshes
 	wg    sync.WaitGroup
 	stop  chan struct{}
 	once  sync.Once
@@ -87,7 +87,8 @@ func (x *Index) snapshot(ctx context.Context) []*node {
 	return x.flat
 }
 
-// refresh looks for changes unless somebody does; the channel is closed when it is done.
+// refresh looks for changes unless another goroutine is doing so. The channel is closed when the
+// refresh is done.
 func (x *Index) refresh() <-chan struct{} {
 	done := make(chan struct{})
 	select {

@@ -24,7 +24,7 @@ const (
 // Pattern says what a line must hold.
 type Pattern struct {
 	Text       string
-	Literal    bool // Text is no regular expression
+	Literal    bool // Text is plain text
 	IgnoreCase bool
 	Word       bool // the match begins and ends at word borders
 }
@@ -39,8 +39,8 @@ type Matcher struct {
 	pure bool      // finding a literal is a match
 }
 
-// literal is text that must stand in the line; fold: in any case, then lower-case ASCII.
-// ascii: that is only true of a text that is all ASCII.
+// literal is text that the line must contain. fold: in any case; text is then lower-case ASCII.
+// ascii: this only applies to a text that is all ASCII.
 type literal struct {
 	text  string
 	fold  bool
@@ -79,7 +79,7 @@ func Compile(p Pattern) (*Matcher, error) {
 	m := &Matcher{re: re, lits: required(tree)}
 	m.pure = len(m.lits) == 1 && tree.Op == syntax.OpLiteral && !m.lits[0].fold &&
 		len(m.lits[0].text) == len(string(tree.Rune)) &&
-		// it may be found in a line's break, which is no part of the line
+		// it may be found in a line break, which does not belong to the line
 		!slices.Contains(tree.Rune, '\r')
 	if m.prog, err = syntax.Compile(tree); err != nil {
 		return nil, err
@@ -115,8 +115,8 @@ func hasNewline(re *syntax.Regexp) bool {
 // maxLits bounds the alternatives that are looked for one by one.
 const maxLits = 8
 
-// required returns literals of which each match holds at least one, the longest that
-// can be told; nil where none can.
+// required returns literals, at least one of which every match contains. It prefers the longest,
+// and returns nil if there are none.
 func required(re *syntax.Regexp) []literal {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -205,8 +205,8 @@ type scanner struct {
 	all   []finder
 	finds []finder // all, or none where they cannot be trusted
 	ascii bool     // finds holds only in ASCII
-	piece int      // bytes of a line that are matched at once
-	at    []int    // per finder: its next hit at or after the place searched last, -1 unknown
+	piece int      // bytes of a line that are matched at a time
+	at    []int    // per finder: its next hit at or after the last searched offset, -1 unknown
 }
 
 func (m *Matcher) scanner() *scanner {

@@ -4,5 +4,5 @@ package search
 
 import "syscall"
 
-// openFolder opens nothing but a folder: opening a pipe would wait for somebody to write to it.
+// openFolder opens only a folder: opening a pipe would wait until another process writes to it.
 const openFolder = syscall.O_DIRECTORY | syscall.O_NONBLOCK

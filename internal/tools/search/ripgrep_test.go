@@ -304,7 +304,7 @@ func isAccepted(used []bool, s oddSearch, at string) bool {
 	return false
 }
 
-// differences are the places that only one side has: "+" ours, "-" ripgrep's.
+// differences are the positions that only one side has: "+" for this package, "-" for ripgrep.
 func differences(ours, theirs []string) (out []string) {
 	for _, at := range ours {
 		if !slices.Contains(theirs, at) {

@@ -17,7 +17,7 @@ import (
 const (
 	maxWorkers    = 4
 	maxAhead      = 2048      // folders read before their turn comes
-	maxDirEntries = 1_000_000 // of one folder; the rest is left out
+	maxDirEntries = 1_000_000 // of one folder; further entries are skipped
 )
 
 // Options say what a walk leaves out. The zero value does as ripgrep does: no hidden
@@ -34,9 +34,9 @@ type Options struct {
 // ErrSkip as a visit's error ends the walk without an error.
 var ErrSkip = errors.New("the rest of the walk is not wanted")
 
-// Walk reads root and the folders below it and gives each folder's files to visit, from
-// the calling goroutine: dir is relative to root, slash-separated, "" for root itself;
-// files are names, sorted. A folder that cannot be read is left out, but for root.
+// Walk reads root and the folders below it, and passes the files of each folder to visit from the
+// calling goroutine. dir is relative to root and slash-separated, "" for root itself; files are
+// sorted names. A folder that cannot be read is skipped, except root.
 func Walk(ctx context.Context, root string, opt Options,
 	visit func(dir string, files []string) error) error {
 	root = strings.TrimSuffix(slashed(root), "/")
@@ -84,7 +84,7 @@ type walker struct {
 type folder struct {
 	rel     string
 	ignores *ignores // of the parent until loaded
-	claimed bool     // by whoever loads it; guarded by walker.mu
+	claimed bool     // by the goroutine that loads it; guarded by walker.mu
 	done    chan struct{}
 	files   []string
 	subs    []*folder
@@ -184,7 +184,7 @@ func (w *walker) load(f *folder) {
 	close(f.done)
 }
 
-// listing is what a folder holds that is not left out.
+// listing is the content of a folder without the skipped entries.
 type listing struct {
 	files, subs []string // names, sorted
 	ignores     *ignores // that apply in the folder
@@ -252,7 +252,7 @@ const (
 	kindLink
 )
 
-// readDir returns a folder's entries sorted by name, with what it could read beside an error.
+// readDir returns a folder's entries sorted by name. With an error it returns what it could read.
 func readDir(path string) ([]entry, error) {
 	dir, err := os.OpenFile(path, os.O_RDONLY|openFolder, 0)
 	if err != nil {

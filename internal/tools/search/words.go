@@ -13,7 +13,8 @@ import (
 
 // otherWord are the characters of words that no general category covers: circled letters and the
 // joiners.
-const otherWord = `\x{24B6}-\x{24E9}\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189}\x{200C}\x{200D}`
+const otherWord = `\x{24B6}-\x{24E9}\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}` +
+	`\x{1F170}-\x{1F189}\x{200C}\x{200D}`
 
 // perlClasses are what stands for \w, \d and \s, without the brackets.
 var perlClasses = map[byte]string{
@@ -129,8 +130,8 @@ func hasBorders(prog *syntax.Prog) bool {
 	return false
 }
 
-// simulate runs the program over a line with all its states at once, with the word borders of
-// Unicode.
+// simulate runs the program over a line with all its states in parallel, with Unicode word
+// boundaries.
 func (d *dfa) simulate(line []byte) bool {
 	at := dfaState{}
 	for {

@@ -55,7 +55,7 @@ func newChild(h *helper, plan *sandbox.Plan) *child {
 		done: make(chan struct{})}
 }
 
-// order checks the command and encodes what its supervisor is told.
+// order checks the command and encodes the order for its supervisor.
 func (r *Runner) order(c *Command, keep bool) ([]byte, error) {
 	argv, err := c.argv()
 	if err != nil {
@@ -99,7 +99,7 @@ func (k *child) over() {
 	close(k.done)
 }
 
-// end tells the supervisor to end everything.
+// end makes the supervisor end every process of the command.
 func (k *child) end() { k.endOnce.Do(func() { k.helper.endFor(k) }) }
 
 // follow waits for the command's end and says how it came. The time that the command waits for the

@@ -49,7 +49,7 @@ type Command struct {
 
 // Result is how a command ended. A non-zero exit is a result, not an error.
 type Result struct {
-	ExitCode  int    // -1 if it was ended by a signal or never ended by itself
+	ExitCode  int    // -1 if a signal ended it or it never ended on its own
 	Signal    string // what ended it, "" if it exited
 	TimedOut  bool
 	Aborted   bool // the context ended

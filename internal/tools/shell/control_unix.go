@@ -38,8 +38,8 @@ func newControl() (orderPipe, *os.File, error) {
 	return socketControl{conn.(*net.UnixConn)}, theirs, nil
 }
 
-// send writes the order, the descriptor with its first bytes. The supervisor reads at once, and if
-// it dies the write fails.
+// send writes the order and passes the descriptor with its first bytes. The supervisor reads
+// immediately, and if it dies the write fails.
 func (s socketControl) send(line []byte, output *os.File) error {
 	var rights []byte
 	if output != nil {

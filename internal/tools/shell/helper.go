@@ -18,7 +18,7 @@ type helper struct {
 	cmd     *exec.Cmd
 	control orderPipe
 	status  *os.File
-	timer   *time.Timer // while it waits: it is let go when nobody needs it
+	timer   *time.Timer // runs while the helper is idle and releases it when it expires
 
 	r *Runner
 	// the command that it serves, nil while it waits; guarded by the Runner's mu
@@ -195,7 +195,7 @@ func (r *Runner) attend(h *helper) {
 	k.over()
 }
 
-// readReports tells each report to the command that it is about.
+// readReports passes each report to the command that it is about.
 func (r *Runner) readReports(h *helper) {
 	dec := json.NewDecoder(h.status)
 	for {
@@ -231,7 +231,7 @@ func (r *Runner) keep(h *helper) {
 	r.idle = append(r.idle, h)
 }
 
-// release lets a supervisor go that nobody needed.
+// release ends a supervisor that was not needed.
 func (h *helper) release() {
 	h.r.mu.Lock()
 	defer h.r.mu.Unlock()
@@ -252,7 +252,7 @@ func (r *Runner) drop(h *helper) bool {
 	return false
 }
 
-// prepare starts a supervisor for the command after this one, beside what runs.
+// prepare starts a supervisor for the next command while the current one runs.
 func (r *Runner) prepare() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

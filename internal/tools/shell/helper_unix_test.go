@@ -65,7 +65,7 @@ func TestSupervisorIsReplaced(t *testing.T) {
 	}
 }
 
-// A waiting supervisor that somebody kills costs one command at most, which says so.
+// If another process kills an idle supervisor, at most one command fails, and its error says why.
 func TestIdleSupervisorKilled(t *testing.T) {
 	r := newRunner(t)
 	for range 20 {
@@ -80,7 +80,7 @@ func TestIdleSupervisorKilled(t *testing.T) {
 	}
 }
 
-// Many commands at once each have their own.
+// Each of many concurrent commands has its own supervisor.
 func TestSupervisorsAtOnce(t *testing.T) {
 	r := newRunner(t)
 	t.Run("all", func(t *testing.T) {

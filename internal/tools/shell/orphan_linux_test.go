@@ -50,12 +50,14 @@ func maybeDaemon() {
 // escapes are ways to survive, each with %s for a process that lives long; all say "ready" in the
 // end.
 var escapes = map[string]string{
-	"plain":        `%s & %s & echo ready; wait`,
-	"setsid":       `setsid %s & sleep 0.1; echo ready; wait`,
-	"nohup":        `nohup %s >/dev/null 2>&1 & echo ready; wait`,
-	"double fork":  `(setsid sh -c '(%s &) ; (setsid %s &)' &) ; sleep 0.2; echo ready; sleep 1000`,
-	"deaf":         `trap '' TERM HUP INT; (trap '' TERM; %s) & echo ready; while :; do sleep 1; done`,
-	"no marks":     `env -i setsid nohup $(command -v sleep) $(echo %s | cut -d' ' -f2) >/dev/null 2>&1 & sleep 0.1; echo ready; wait`,
+	"plain":       `%s & %s & echo ready; wait`,
+	"setsid":      `setsid %s & sleep 0.1; echo ready; wait`,
+	"nohup":       `nohup %s >/dev/null 2>&1 & echo ready; wait`,
+	"double fork": `(setsid sh -c '(%s &) ; (setsid %s &)' &) ; sleep 0.2; echo ready; sleep 1000`,
+	"deaf": `trap '' TERM HUP INT; (trap '' TERM; %s) & echo ready; while :; do sleep 1;` +
+		` done`,
+	"no marks": `env -i setsid nohup $(command -v sleep) $(echo %s | cut -d' ' -f2) ` +
+		`>/dev/null 2>&1 & sleep 0.1; echo ready; wait`,
 	"stopped":      `%s & kill -STOP $!; echo ready; wait`,
 	"main is gone": `setsid %s >/dev/null 2>&1 & echo ready; exec sleep 1000`,
 }
@@ -94,7 +96,8 @@ func there(mark string) (n int) {
 // noneLeft waits for the last process with the mark.
 func noneLeft(t *testing.T, mark string) {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	end := time.Now().Add(2 * time.Minute)
+	for ; time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if count(mark) == 0 {
 			return
 		}
@@ -126,7 +129,8 @@ func TestNoOrphansAfterAbort(t *testing.T) {
 			if seen == 0 {
 				t.Fatal("the processes were never there: the test tests nothing")
 			}
-			if n := count(m); n != 0 && took < Grace+abandonAfter { // later the rest is ended in the background
+			// later the rest is ended in the background
+			if n := count(m); n != 0 && took < Grace+abandonAfter {
 				t.Errorf("%d processes are left when Run returns", n)
 			}
 			noneLeft(t, m)

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// readSize is how much is read from a command at once.
+// readSize is how much is read from a command in one call.
 const readSize = 64 << 10
 
 // capture keeps the beginning and the end of an output in bounded memory, and the
@@ -17,7 +17,7 @@ type capture struct {
 	head, tail   []byte
 	headCap      int
 	tailCap      int
-	next         int // where the ring of tail goes on once it is full
+	next         int // where the next byte of tail goes once the ring is full
 	total        int64
 	spillDir     string
 	spillMax     int64
@@ -139,8 +139,8 @@ func (k *capture) pump(r io.Reader, live func([]byte)) {
 	cut.flush()
 }
 
-// readAll reads until the end of r, an error, or a deadline; what lies in a pipe by then is read
-// too.
+// readAll reads until the end of r, an error, or a deadline. It also reads what is in a pipe by
+// then.
 func readAll(r io.Reader, buf []byte, take func([]byte)) {
 	for {
 		n, err := r.Read(buf)

@@ -49,7 +49,7 @@ func probe(what string) error {
 	if kind != "udp" {
 		return nil
 	}
-	// UDP connects to nothing: only an answer tells, or the error that comes back.
+	// UDP connects to nothing, so only an answer or the error that comes back proves anything.
 	for range 3 {
 		if _, err = c.Write([]byte("x")); err != nil {
 			return err

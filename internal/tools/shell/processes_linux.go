@@ -42,7 +42,7 @@ type process struct {
 	zombie               bool
 }
 
-// processes reads the process table. What ends meanwhile is left out.
+// processes reads the process table. Processes that end meanwhile are skipped.
 func processes() []process {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -81,12 +81,12 @@ func readProcess(name string) (process, bool) {
 	return p, true
 }
 
-// sweepTime bounds a sweep; a process in the kernel may not die at once.
+// sweepTime bounds a sweep: a process in the kernel may not die immediately.
 const sweepTime = 2 * time.Second
 
-// sweep ends what a killed supervisor left: processes that became this process's children
-// without having been started by it. Each command runs in a session of its own, while what
-// the daemon itself starts shares its session: that tells them apart.
+// sweep ends the processes that a killed supervisor left: processes that became children of this
+// process without being started by it. Each command runs in a session of its own, while the
+// processes that the daemon starts share its session, which distinguishes the two.
 func sweep() {
 	self := os.Getpid()
 	own, _ := unix.Getsid(0)
@@ -97,7 +97,7 @@ func sweep() {
 				continue
 			}
 			left++
-			// From the top down: a shell whose child ended would go on with its next command.
+			// From the top down: a shell whose child ended would continue with its next command.
 			for _, d := range append([]int{p.pid}, below(table, p.pid)...) {
 				_ = syscall.Kill(d, syscall.SIGKILL)
 			}

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// becomeSubreaper: these systems have none; what forks twice and leaves its group is found only
-// while its parent lives.
+// becomeSubreaper does nothing because these systems have no subreaper. A process that forks twice
+// and leaves its group is found only while its parent lives.
 func becomeSubreaper() error { return nil }
 
 // signalGroup reaches what left the tree by a double fork and stayed in its group.

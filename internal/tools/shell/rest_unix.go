@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// maxRest is more than what a pipe holds: one that fills it anew all the time has no end.
+// maxRest is more than the capacity of a pipe. A process that keeps filling the pipe would never
+// end the read.
 const maxRest = 1 << 20
 
-// rest reads what lies in a pipe whose deadline has passed, and waits for nothing: the deadline
-// ends the wait for more, not the reading of what came before it.
+// rest reads what is in a pipe whose deadline has passed, without waiting: the deadline ends the
+// wait for more, not the reading of what came before it.
 func rest(pipe *os.File, buf []byte, take func([]byte)) {
 	raw, err := pipe.SyscallConn()
 	if err != nil || pipe.SetReadDeadline(time.Time{}) != nil {

@@ -132,12 +132,12 @@ func (r *Runner) alone(c *Command, out *os.File) (*child, *stdinPipe, error) {
 	return k, feed, nil
 }
 
-// drainTime bounds the wait for the end of the output once the command's processes have ended; only
-// one that escaped, or is being ended in the background, can still hold the pipe. What lies in the
-// pipe by then is read in any case.
+// drainTime bounds the wait for the end of the output once the command's processes have ended. Only
+// a process that escaped, or one that is being ended in the background, can keep the pipe open. The
+// bytes that are in the pipe by then are always read.
 const drainTime = 100 * time.Millisecond
 
-// stdinPipe is the daemon's end of a command's stdin; nil: the command has none.
+// stdinPipe is the daemon's end of a command's stdin; nil if the command has no stdin.
 type stdinPipe struct{ w *os.File }
 
 func (s *stdinPipe) close() {

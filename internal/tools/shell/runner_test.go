@@ -122,10 +122,12 @@ func TestAbortEndsWhatIgnoresSIGTERM(t *testing.T) {
 func TestAbortIsQuickForWhatListens(t *testing.T) {
 	r := newRunner(t)
 	var res Result
-	for try := 0; try < 5 && !strings.Contains(string(res.Head), "bye"); try++ { // one that is not let run within Grace is killed
+	// one that is not let run within Grace is killed
+	for try := 0; try < 5 && !strings.Contains(string(res.Head), "bye"); try++ {
 		ctx, cancel := context.WithCancel(context.Background())
 		var err error
-		res, err = r.Run(ctx, Command{Script: `trap "echo bye; exit 5" TERM; echo ready; while :; do sleep 0.05; done`,
+		res, err = r.Run(ctx, Command{Script: `trap "echo bye; exit 5" TERM; echo ready; while ` +
+			`:; do sleep 0.05; done`,
 			Output: func([]byte) { cancel() }})
 		if err != nil || !res.Aborted {
 			t.Fatalf("got %+v, %v; want aborted", res, err)

@@ -80,7 +80,9 @@ func TestSandboxLetsWorkHappen(t *testing.T) {
 	for _, s := range boxes(t) {
 		t.Run(string(s.Kind), func(t *testing.T) {
 			b := newBox(t, s)
-			res := b.run(`set -e; echo a > a; mkdir d; mv a d/b; cat d/b; rm -r d; echo t > "$TMPDIR/t"; cat "$TMPDIR/t"; cat OUT/file; echo x > /dev/null; pwd; id -u; diff <(echo 1) <(echo 1)`)
+			res := b.run(`set -e; echo a > a; mkdir d; mv a d/b; cat d/b; rm -r d; echo t > ` +
+				`"$TMPDIR/t"; cat "$TMPDIR/t"; cat OUT/file; echo x > /dev/null; pwd; id -u; ` +
+				`diff <(echo 1) <(echo 1)`)
 			if want := fmt.Sprintf("a\nt\nbefore%s\n%d\n", b.work,
 				os.Getuid()); res.ExitCode != 0 || string(res.Head) != want {
 				t.Errorf("exit code %d, got %q, want %q", res.ExitCode, res.Head, want)
@@ -215,7 +217,7 @@ func (b *box) probe(what string, plan *sandbox.Plan) Result {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	// the test binary may lie in /tmp, which the wall hides
+	// the test binary may be in /tmp, which the sandbox hides
 	copied := filepath.Join(b.work, "probe")
 	if _, err := os.Stat(copied); err != nil {
 		// Nothing may fork meanwhile, as who has started a helper ahead does: a child that has not

@@ -10,7 +10,7 @@ import (
 
 // interpreter is a shell: its command line, and whether policy.Classify reads its language.
 type interpreter struct {
-	argv  []string // what stands before the script
+	argv  []string // before the script
 	posix bool
 }
 
@@ -25,8 +25,8 @@ var findShell = sync.OnceValue(func() string {
 	return lastShell
 })
 
-// flags are how the shells are told to take a script and to read no files of the user's first,
-// which would cost time and change what commands mean. Any other program is given -c.
+// flags make a shell run a script without reading the user's startup files, which would cost time
+// and change what commands mean. Any other program gets -c.
 var flags = map[string][]string{
 	"bash":       {"--noprofile", "--norc", "-c"},
 	"zsh":        {"-f", "-c"},

@@ -23,7 +23,8 @@ func helperAttr(cmd *exec.Cmd, _ *sandbox.Plan, control, status *os.File) error 
 		h := f.Fd()
 		_ = windows.SetHandleInformation(windows.Handle(h), windows.HANDLE_FLAG_INHERIT,
 			windows.HANDLE_FLAG_INHERIT)
-		cmd.SysProcAttr.AdditionalInheritedHandles = append(cmd.SysProcAttr.AdditionalInheritedHandles, syscall.Handle(h))
+		attr := cmd.SysProcAttr
+		attr.AdditionalInheritedHandles = append(attr.AdditionalInheritedHandles, syscall.Handle(h))
 		cmd.Args = append(cmd.Args, strconv.FormatUint(uint64(h), 10))
 	}
 	return nil

@@ -18,8 +18,8 @@ const helperArg = "__supervise"
 // a pipeline to write its last line.
 const linger = 200 * time.Millisecond
 
-// order is what the daemon tells the supervisor: JSON, one line, on the control channel. Any byte
-// while the command runs, and the channel's end at any time, mean: end everything.
+// order is what the daemon sends to the supervisor: one line of JSON on the control channel. Any
+// byte while the command runs, or the end of the channel at any time, means: end everything.
 type order struct {
 	Argv    []string      `json:"argv"`
 	Dir     string        `json:"dir,omitempty"`
@@ -35,7 +35,7 @@ type order struct {
 	Prepare bool `json:"prepare,omitempty"`
 }
 
-// report is what the supervisor tells the daemon, JSON lines on the status pipe.
+// report is what the supervisor sends to the daemon: lines of JSON on the status pipe.
 type report struct {
 	Error  string `json:"error,omitempty"` // it could not be started
 	Exited bool   `json:"exited,omitempty"`
@@ -52,8 +52,8 @@ type report struct {
 // initialised after this one, whose cost each command would pay.
 func init() { MaybeHelper() }
 
-// MaybeHelper turns the process into a supervisor, and never returns, if it was started as one.
-// This package does so by itself when it is initialised; a main that calls it says so to its
+// MaybeHelper turns the process into a supervisor, and never returns, if it was started as one. The
+// package calls it when it is initialized. A main function that calls it makes this visible to its
 // readers.
 func MaybeHelper() {
 	if len(os.Args) >= 2 && os.Args[1] == helperArg {
@@ -67,10 +67,11 @@ func MaybeHelper() {
 // ordersPerHelper bounds how many commands one helper serves: it never collects its garbage.
 const ordersPerHelper = 200
 
-// post is the helper process: it takes one order after another and knows the command that runs.
+// post is the helper process: it accepts one order after another and knows the running command.
 //
-// The goroutine that reads an order carries it out, waits for the command and tells its end; the
-// next one reads on meanwhile. So no command waits for one goroutine to wake another.
+// The goroutine that reads an order executes it, waits for the command and reports its end. The
+// next goroutine reads the channel meanwhile. So no command waits for one goroutine to wake
+// another.
 type post struct {
 	orders orders // read by one goroutine at a time
 
@@ -81,7 +82,8 @@ type post struct {
 	ahead  *sandbox.Prepared // for the next command, nil: none
 }
 
-// orders is the control channel. An error of next means that the daemon is gone or wants the end.
+// orders is the control channel. An error of next means that the daemon is gone or asks for the
+// end.
 type orders interface{ next() (given, error) }
 
 // given is an order and what came with it.
@@ -112,7 +114,7 @@ func supervise() {
 		exit(exitRefused)
 	}
 	p := &post{orders: listen(in), status: json.NewEncoder(out)}
-	go p.heed(catchSignals())
+	go p.endOnSignal(catchSignals())
 	p.serve()
 }
 
@@ -123,8 +125,8 @@ func exit(code int) { syscall.Exit(code) }
 // exitRefused is the code of a helper that ends without a command to wait for.
 const exitRefused = 2
 
-// heed ends everything when the system tells the supervisor itself to end.
-func (p *post) heed(signals <-chan os.Signal) {
+// endOnSignal ends everything when the supervisor itself receives a signal to end.
+func (p *post) endOnSignal(signals <-chan os.Signal) {
 	for range signals {
 		p.mu.Lock()
 		p.end()
@@ -197,8 +199,8 @@ func (p *post) begin(o given, err error) (s *supervisor, more bool) {
 	return s, false
 }
 
-// left tells that the command itself has ended while others that it started have not: they get
-// linger.
+// left reports that the command itself has ended while processes that it started have not. They get
+// linger to end.
 func (s *supervisor) left(end report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,8 +212,8 @@ func (s *supervisor) left(end report) {
 	}
 }
 
-// over tells that no process is left, with the command's own end where that was the last. The
-// process ends with it unless it may take another order.
+// over reports that no process is left, with the command's own end if that was the last. Then the
+// helper process exits, unless it may accept another order.
 func (s *supervisor) over(end report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -36,7 +36,7 @@ func helperPipes() (control, status *os.File, err error) {
 	return os.NewFile(controlFD, "control"), os.NewFile(statusFD, "status"), nil
 }
 
-// catchSignals gives what the system tells the supervisor itself, which ends the command in order.
+// catchSignals returns the signals to the supervisor itself, which end the command in order.
 func catchSignals() <-chan os.Signal {
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -145,13 +145,13 @@ func (s *supervisor) stdio() []uintptr {
 	return []uintptr{0, s.output.Fd(), s.output.Fd()}
 }
 
-// forkApart forks on a thread that is not the process's first and is used for nothing else. What is
-// walled in may signal what lies within the same wall, and a process counts as lying where its
-// first thread does: a command could kill its supervisor.
+// forkApart forks on a thread that is not the first of the process and is used for nothing else. A
+// sandboxed process may signal processes in the same sandbox, and a process counts as being where
+// its first thread is. Without this, a command could kill its supervisor.
 func (s *supervisor) forkApart() (pid int, err error) {
 	forked := make(chan struct{})
 	go func() {
-		runtime.LockOSThread() // for good: the goroutine keeps the thread to the end
+		runtime.LockOSThread() // permanently: the goroutine keeps the thread to the end
 		if isFirstThread() {
 			pid, err = s.forkApart()
 		} else {
@@ -225,7 +225,7 @@ func lookPath(name string, env []string) (string, error) {
 	return path, nil
 }
 
-// freeStdio lets go of the command's pipes, so that they end with the command's processes.
+// freeStdio closes the command's pipes, so that they end with the command's processes.
 func freeStdio() {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -245,11 +245,11 @@ func (s *supervisor) wait() {
 			return
 		}
 	}
-	var exit report // of the command, until it is told
+	var exit report // of the command, until it is sent
 	for {
 		var ws syscall.WaitStatus
 		flags := 0
-		if exit.Exited { // most commands leave nothing behind: then both are told at once
+		if exit.Exited { // most commands leave nothing behind: then both are reported together
 			flags = syscall.WNOHANG
 		}
 		pid, err := syscall.Wait4(-1, &ws, flags, nil)

@@ -29,7 +29,7 @@ func helperPipes() (control, status *os.File, err error) {
 	return os.NewFile(h[0], "control"), os.NewFile(h[1], "status"), nil
 }
 
-// catchSignals: the system tells a process without a console nothing.
+// catchSignals returns nil: the system sends no signals to a process without a console.
 func catchSignals() <-chan os.Signal { return nil }
 
 // listen reads the control pipe. After its one order any line, and the pipe's end, mean the end.

@@ -18,7 +18,7 @@ import (
 // Variable names the temper of the server that a test binary shall be.
 const Variable = "AGENT_LSP_TEST_LSP"
 
-// Flood is how many messages the temper floods sends at once.
+// Flood is the number of messages that the temper floods sends in a row.
 const Flood = 60_000
 
 // MaybeServe serves on stdin and stdout if Variable is set, and exits.
@@ -322,8 +322,9 @@ func (f *fakeServer) calls(m *message) {
 	f.reply(m, out)
 }
 
-// act offers to declare what an error misses: at once, by a new file (which must be resolved), by a
-// command; and a command of a kind that does more than edit.
+// act offers to declare the name that an error reports as missing: immediately, by a new file
+// (which must be resolved), and by a command. It also offers a command of a kind that does more
+// than edit.
 func (f *fakeServer) act(m *message, uri string) {
 	var p struct {
 		Context struct {

@@ -37,12 +37,18 @@ type echoArgs struct {
 	Text string `json:"text"`
 }
 
-// Serve is a server until stdin ends. The tempers: plain; exit and hang (before initialize is
-// answered); greets (text before the first message); garbage (lines that are no messages between
-// those that are); many=N (that many tools); tool=NAME (one more of that name); builtin (a tool
-// search, which makes tool_search of a server tool); late=MS (it begins after that many
-// milliseconds); unlisted (it answers initialize, and never lists its tools); fickle (it ends when
-// it is to list them again).
+// Serve is a server that runs until stdin ends. The tempers:
+//
+//   - plain
+//   - exit and hang: before initialize is answered
+//   - greets: text before the first message
+//   - garbage: lines that are not messages between those that are
+//   - many=N: that many tools
+//   - tool=NAME: one more tool with that name
+//   - builtin: a tool search, which makes tool_search a server tool
+//   - late=MS: it starts after that many milliseconds
+//   - unlisted: it answers initialize and never lists its tools
+//   - fickle: it ends when it is asked to list its tools again
 func Serve(temper string) {
 	if addr := os.Getenv(DialVariable); addr != "" {
 		c, err := net.Dial("tcp", addr)
@@ -216,11 +222,12 @@ func (s *server) echo(ctx context.Context, r *sdk.CallToolRequest,
 	case "less":
 		s.waitForList(ctx, func() { s.RemoveTools("look") })
 	case "roots":
-		//lint:ignore SA1019 roots are deprecated, and servers of today ask for them
+		//lint:ignore SA1019 roots are deprecated, but current servers ask for them
 		answer, ok := r.Params.InputResponses["r"].(*sdk.ListRootsResult)
 		if !ok {
-			//lint:ignore SA1019 roots are deprecated, and servers of today ask for them
-			return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"r": &sdk.ListRootsParams{}}}, nil, nil
+			//lint:ignore SA1019 roots are deprecated, but current servers ask for them
+			ask := sdk.InputRequestMap{"r": &sdk.ListRootsParams{}}
+			return &sdk.CallToolResult{InputRequests: ask}, nil, nil
 		}
 		a.Text = ""
 		for _, root := range answer.Roots {
