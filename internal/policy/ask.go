@@ -9,17 +9,17 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
-// Asker shows questions to a person. The questions of one call belong to one session and came
-// at one moment: they are to be shown together. It answers each by its index; a reply that is
-// missing, names no option or is cancelled is a refusal. It must return when ctx ends, and may
-// drop a single question when that one's Gone is closed. It may be called again meanwhile if it
-// is a Separate that says so.
+// Asker shows questions to the user. The questions of one call belong to one session and came at
+// the same moment, so they should be shown together. Ask answers each by its index. A reply that is
+// missing, names no option or is cancelled is a refusal. Ask must return when ctx ends, and may
+// drop a question whose Gone is closed. It may be called again before it returns if the Asker is a
+// Separate whose Separately returns true.
 type Asker interface {
 	Ask(ctx context.Context, questions []Question) []Reply
 }
 
-// Separate is an Asker that says whether it shows each question by itself. Then what is asked while
-// others are shown need not wait for their answers.
+// Separate is an Asker that reports whether it shows each question separately. If it does, a new
+// question need not wait for the answers to the questions that are being shown.
 type Separate interface {
 	Asker
 	Separately() bool
@@ -37,7 +37,7 @@ const (
 	RejectAlways OptionKind = "reject_always"
 )
 
-// Option is an answer that a person can give.
+// Option is an answer that the user can choose.
 type Option struct {
 	ID      string
 	Name    string
@@ -57,7 +57,7 @@ type Question struct {
 	Sandbox                   Place // of a command: where it runs if it is allowed
 	Preview                   string
 	Options                   []Option
-	Gone                      <-chan struct{} // closed when nobody waits for the answer any more
+	Gone                      <-chan struct{} // closed when the answer is no longer needed
 	// takes the answer before those to the other questions are there; nil: no need
 	Answered func(Reply)
 }
@@ -70,15 +70,15 @@ func (q Question) Answer(r Reply) {
 	}
 }
 
-// Reply is a person's answer.
+// Reply is the user's answer.
 type Reply struct {
 	OptionID  string
 	Feedback  string // for the model
 	Cancelled bool
 }
 
-// ask asks a person about a request and keeps what the answer grants. It returns nil where a grant
-// given meanwhile allows what is asked.
+// ask asks the user about a request and records the grant in the answer. It returns nil if a grant
+// given in the meantime already allows the request.
 func (e *Engine) ask(ctx context.Context, req *tool.ApprovalRequest,
 	v verdict) (*tool.Decision, error) {
 	opts := e.options(req, v)
@@ -151,7 +151,7 @@ func (e *Engine) answer(req *tool.ApprovalRequest, v verdict, opts []Option,
 	return tool.Decision{Allow: true, Unboxed: chosen.Outside(), Secrets: v.secrets}
 }
 
-// unanswered is what the model is told where there was no answer; why is the client's word on it.
+// unanswered is the reason for the model when there was no answer. why is the client's explanation.
 func unanswered(why string) string {
 	if why = strings.TrimSpace(why); why != "" {
 		return "the user did not allow this: " + why

@@ -10,8 +10,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// asks gathers questions: those that come while another of their session is shown are shown
-// together afterwards, or at once where each is shown by itself.
+// asks batches questions. A question that arrives while another of its session is shown is shown
+// afterwards, together with the others that arrived. If the asker shows each question separately,
+// it is shown immediately.
 type asks struct {
 	asker Asker
 	bound time.Duration // of gather; 0: gatherTime
@@ -29,7 +30,7 @@ type pending struct {
 	parent  context.Context // the call's
 	ctx     context.Context // ends with it, and when there is an answer
 	end     context.CancelFunc
-	waiting func() // says that a person is waited for
+	waiting func() // reports that the user is being waited for
 	index   int    // place in its moment
 	// closed when the others of its moment are queued too; nil: it is alone
 	gathered <-chan struct{}
@@ -72,7 +73,7 @@ func (p *pending) settle() bool {
 	return true
 }
 
-// separately says whether each question is shown by itself.
+// separately reports whether each question is shown separately.
 func (a *asks) separately() bool {
 	s, ok := a.asker.(Separate)
 	return ok && s.Separately()
@@ -155,7 +156,7 @@ func (a *asks) show(queue string) {
 	}
 }
 
-// showBatch asks; the asking ends early when nobody waits for any of the answers.
+// showBatch asks the questions. It ends early when none of the answers is needed any longer.
 func (a *asks) showBatch(open []*pending) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -12,11 +12,13 @@ import (
 )
 
 // ownEnv is an environment with one of everything. R is the workspace.
-const ownEnv = `PATH=/usr/bin:.:bin::R/bin:/bin:R HOME=/home/u LANG=C LC_ALL=C TERM=xterm TZ=UTC GOPATH=/go EDITOR=vi
-BASH_ENV=/tmp/x ENV=/tmp/x BASH_FUNC_ls%%=() SHELLOPTS=xtrace LESSOPEN=|x RIPGREP_CONFIG_PATH=rc GOFLAGS=-toolexec=x
-NODE_OPTIONS=-rx LD_PRELOAD=x.so GIT_SSH_COMMAND=x PYTHONSTARTUP=x HTTP_PROXY=http://u:p@h XDG_RUNTIME_DIR=/run/user/1
-GITHUB_TOKEN=t AWS_SECRET_ACCESS_KEY=s db_password=p SSH_AUTH_SOCK=/run/agent XDG_SESSION_TOKEN=x OPENAI_API_KEY=k
-USER=u SHELL=/bin/sh TMPDIR=/tmp/u npm_config_cache=/c AGENT_LSP_CONFIG=/c MY_FLAG=1 TERM=dumb`
+const ownEnv = `PATH=/usr/bin:.:bin::R/bin:/bin:R HOME=/home/u LANG=C LC_ALL=C TERM=xterm TZ=UTC
+GOPATH=/go EDITOR=vi BASH_ENV=/tmp/x ENV=/tmp/x BASH_FUNC_ls%%=() SHELLOPTS=xtrace LESSOPEN=|x
+RIPGREP_CONFIG_PATH=rc GOFLAGS=-toolexec=x NODE_OPTIONS=-rx LD_PRELOAD=x.so GIT_SSH_COMMAND=x
+PYTHONSTARTUP=x HTTP_PROXY=http://u:p@h XDG_RUNTIME_DIR=/run/user/1 GITHUB_TOKEN=t
+AWS_SECRET_ACCESS_KEY=s db_password=p SSH_AUTH_SOCK=/run/agent XDG_SESSION_TOKEN=x
+OPENAI_API_KEY=k USER=u SHELL=/bin/sh TMPDIR=/tmp/u npm_config_cache=/c AGENT_LSP_CONFIG=/c
+MY_FLAG=1 TERM=dumb`
 
 func TestChildEnv(t *testing.T) {
 	root := t.TempDir()

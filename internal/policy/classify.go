@@ -105,7 +105,9 @@ func (w *walker) opaque(reason string) {
 	w.worsen(Mutates, reason)
 }
 
-var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
+var parsers = sync.Pool{
+	New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) },
+}
 
 // script reads one script: the command itself, or what sh -c, eval or trap are given.
 func (w *walker) script(text string) {
@@ -155,7 +157,8 @@ func unreadable(text string) string {
 	return ""
 }
 
-// unreadableRunes is the slow path: what a person would not see, or see as something else.
+// unreadableRunes is the slow path. It lists the characters that the user would not see, or would
+// see as something else.
 func unreadableRunes(text string) string {
 	if !utf8.ValidString(text) {
 		return "it is not valid UTF-8"
@@ -165,7 +168,8 @@ func unreadableRunes(text string) string {
 		switch {
 		case unicode.IsControl(r) && r != '\n' && r != '\t':
 			return "it contains a control character"
-		case r != '\n' && r != '\t' && visible.Hidden(r), r >= 0xFE00 && r <= 0xFE0F: // variation selectors
+		// variation selectors
+		case r != '\n' && r != '\t' && visible.Hidden(r), r >= 0xFE00 && r <= 0xFE0F:
 			return "it contains an invisible character"
 		case r == '(' || r == '{':
 			open++

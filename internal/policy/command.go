@@ -103,7 +103,7 @@ func (w *walker) launched(args []arg) {
 	}
 }
 
-// classOf judges a command by its name and arguments.
+// classOf classifies a command by its name and arguments.
 func (w *walker) classOf(args []arg) (Class, string) {
 	name := commandName(args[0].text)
 	if why := dangerous(name, args[1:]); why != "" {
@@ -151,7 +151,7 @@ func part(args []arg, assigns []string, c Class, reason string) Part {
 	return p
 }
 
-// commandName is the program's name without its place.
+// commandName is the program's name without its directory.
 func commandName(s string) string {
 	if i := strings.LastIndexByte(s, '/'); i >= 0 {
 		return s[i+1:]

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// Options of an Engine. The zero value asks nobody and keeps nothing.
+// Options of an Engine. With the zero value it asks no user and stores nothing.
 type Options struct {
 	Asker Asker // nil: what would have to be asked is refused
 	Store Store // nil: grants of scope always last as long as the Engine
@@ -293,9 +293,9 @@ func (e *Engine) Flush() error {
 	return err
 }
 
-// adopt takes over what other daemons have stored and taken back since the store was last looked
-// at, for what one of them grants or revokes must not come undone when another one ends. It returns
-// what is to be stored now.
+// adopt merges the grants that other daemons have stored or revoked since this daemon last read the
+// store. Otherwise, a grant or revocation by one daemon would be undone when another one ends. It
+// returns the grants to store now.
 func (e *Engine) adopt(disk []Grant) []Grant {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// person answers questions as a function says, and remembers what was shown.
+// person answers questions as a function says, and records what was shown.
 type person struct {
 	mu      sync.Mutex
 	batches [][]Question
@@ -406,8 +406,8 @@ func TestGrantsOfDaemonsAtOnceAreAllKept(t *testing.T) {
 	}
 }
 
-// Two daemons have one store: what one grants or takes back stays so when the other, which has read
-// it before, ends. One that has nothing new writes nothing.
+// Two daemons share one store. A grant or revocation by one survives the end of the other, which
+// had read the store before. A daemon without changes writes nothing.
 func TestDaemonsDoNotUndoEachOthersGrants(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state", "grants.json")
 	p := &person{answer: always(Reply{OptionID: "allow_always"})}
@@ -451,7 +451,7 @@ func TestDaemonsDoNotUndoEachOthersGrants(t *testing.T) {
 	if ok, err := other.Revoke(other.Grants()[0].ID); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	approve(one, "npm test") // counts a use of what the other has taken back
+	approve(one, "npm test") // counts a use of the grant that the other daemon has revoked
 	flush(one)
 	if got := stored(); len(got) != 2 || strings.Contains(strings.Join(got, " "), "npm") {
 		t.Errorf("what was taken back is there again: %v", got)

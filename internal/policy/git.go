@@ -5,7 +5,7 @@ import "strings"
 // gitPlain are options before git's subcommand that change nothing of importance.
 var gitPlain = setOf("--no-pager -P --no-optional-locks --literal-pathspecs --no-replace-objects")
 
-// gitSubcommand is the place of git's subcommand, len(args) if there is none.
+// gitSubcommand is the index of git's subcommand, or len(args) if there is none.
 func gitSubcommand(args []arg) int {
 	for i := 1; i < len(args); i++ {
 		switch t := args[i].text; {

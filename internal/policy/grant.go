@@ -96,8 +96,8 @@ func runsByPath(patterns []string) bool {
 
 func newGrantID() string { return "grant-" + rand.Text()[:12] }
 
-// Store keeps the grants of scope always. Update replaces them by what change makes of them; nobody
-// else, other daemons included, writes them meanwhile.
+// Store keeps the grants of scope always. Update replaces them with what change returns. No other
+// writer, including other daemons, writes them meanwhile.
 type Store interface {
 	Load() ([]Grant, error)
 	Update(change func(stored []Grant) []Grant) error

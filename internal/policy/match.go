@@ -98,7 +98,8 @@ func (r *Rule) hits(p Part) certainty {
 	return best
 }
 
-// hitsWords: an expansion may become any words, so what stands behind one is never surely no.
+// hitsWords matches words that may be expansions. An expansion may become any words, so the words
+// after one never yield a definite no.
 func (r *Rule) hitsWords(words []string, dynamic []bool) certainty {
 	if r.exact != "" {
 		return no
@@ -137,8 +138,8 @@ func mayBegin(tokens []token, words []string) bool {
 	return true
 }
 
-// commandVerdict is what the rules say of a command: deny and ask rules win, each part must
-// be allowed by itself. unruled names the first part that no rule covers.
+// commandVerdict is what the rules decide about a command. Deny and ask rules win, and each part
+// must be allowed separately. unruled names the first part that no rule covers.
 type commandVerdict struct {
 	action  Action
 	decided bool // a rule decided

@@ -6,7 +6,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Mode is a named way to work: which tools, whether with a plan first, what the model is told.
+// Mode is a named way to work: which tools there are, whether a plan comes first, and the
+// instructions for the model.
 type Mode struct {
 	Name    string
 	Enable  []string // tools, names or globs
@@ -15,7 +16,7 @@ type Mode struct {
 	Prompt  string // added to the system prompt
 }
 
-// PlanMode is read-only until the user approves the plan; then the same session goes on.
+// PlanMode is read-only until the user approves the plan. Then the same session continues.
 var PlanMode = Mode{
 	Name: "plan", Plan: true,
 	Prompt: "You are in plan mode. Read, search and run read-only commands as you need; edits and other commands are refused. " +
@@ -34,8 +35,9 @@ func (e *Engine) SetPlan(session string, on bool) {
 	e.sessions[session] = s
 }
 
-// ApprovePlan shows a plan to the user. If it is approved the session leaves plan mode; else the
-// decision's reason is for the model. Rules and profiles cannot answer this, only a person.
+// ApprovePlan shows a plan to the user. If the user approves it, the session leaves plan mode.
+// Otherwise the decision's reason is for the model. Only the user can approve a plan; rules and
+// profiles cannot.
 func (e *Engine) ApprovePlan(ctx context.Context, req tool.ApprovalRequest,
 	plan string) (tool.Decision, error) {
 	d, err := e.askPerson(ctx, req,

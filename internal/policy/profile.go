@@ -100,7 +100,7 @@ func stricter(a, b sandbox.Setting) sandbox.Setting {
 // verdict is what the policy says before anybody is asked.
 type verdict struct {
 	action Action
-	reason string // for the person asked, or for the model when denied
+	reason string // for the user if asked, for the model if denied
 	grants []string
 	class  *Classification
 	place  Place // of a command
@@ -119,7 +119,7 @@ type machine struct {
 	readable bool // the shell is one that Classify reads
 }
 
-// judge decides without asking. rules are the configured ones and the grants, in that order.
+// judge decides without asking the user. rules are the configured rules, then the grants.
 func (s Settings) judge(m machine, rules []Rule, req *tool.ApprovalRequest) verdict {
 	if req.Subject == nil {
 		return s.judgeSilent(req)
@@ -264,7 +264,7 @@ func boxWhy(s Settings, m machine) string {
 	return m.box.Why
 }
 
-// about picks the rules that concern a subject, and where they stood.
+// about returns the rules that concern a subject, and their indexes in all.
 func about(all []Rule, kind tool.SubjectKind, tool string) ([]Rule, []int) {
 	var rules []Rule
 	var index []int

@@ -57,8 +57,8 @@ func (e *RuleError) Error() string {
 	return fmt.Sprintf("reading %s (%q), column %d: %s", e.Place, e.Rule, e.Column, e.Why)
 }
 
-// ParseRules reads a list of rules; place names the list. Rules that can be read are returned
-// beside the errors of the others.
+// ParseRules reads a list of rules. place names the list. It returns the valid rules along with the
+// errors of the others.
 func ParseRules(place string, list []string) ([]Rule, []error) {
 	var rules []Rule
 	var errs []error
@@ -238,7 +238,7 @@ func (r *Rule) matchName(name string) bool {
 	return wildcard(strings.ToLower(r.Pattern), strings.ToLower(name))
 }
 
-// matchPath matches a path as it is and relative to the root that it lies in.
+// matchPath matches a path as is and relative to its root.
 func (r *Rule) matchPath(path string, roots []string) bool {
 	for _, p := range append(relatives(path, roots), filepath.ToSlash(path)) {
 		if r.exact == p && p != "" {

@@ -231,7 +231,7 @@ func FuzzWrappedDenied(f *testing.F) {
 	})
 }
 
-// wordsOnly: the wrapper stands before a simple command, not a list.
+// wordsOnly reports whether the wrapper precedes a simple command, not a list.
 func wordsOnly(w string) bool {
 	return strings.HasSuffix(w, " %s") && !strings.ContainsAny(w, ";|&\n") ||
 		strings.HasPrefix(w, "find")

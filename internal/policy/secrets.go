@@ -10,7 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// Redacted stands where a secret was.
+// Redacted replaces a secret.
 const Redacted = "[redacted]"
 
 // providerKeys are variables that hold keys of model providers.
@@ -58,11 +58,11 @@ func (s Scrubber) secret(name, value string) bool {
 	return false
 }
 
-// minSecret: a shorter value is no key, and would be found everywhere.
+// minSecret is the minimum length. A shorter value is not a key, and would match everywhere.
 const minSecret = 8
 
-// Redactor replaces secrets in text: keys that it was told, Authorization headers, and tokens of
-// well-known shapes. It is safe for concurrent use; text without a secret is returned as it is.
+// Redactor replaces secrets in text: keys that were registered, Authorization headers, and tokens
+// of well-known shapes. It is safe for concurrent use. Text without a secret is returned unchanged.
 type Redactor struct {
 	known atomic.Pointer[[]string]
 }
@@ -96,14 +96,14 @@ func (r *Redactor) Add(values ...string) {
 	}
 }
 
-// forms are the ways in which a value stands in text: as it is, within JSON, within JSON that is
+// forms are the ways in which a value may appear in text: unchanged, in JSON, in JSON that is
 // quoted in JSON, and in a URL.
 func forms(v string) []string {
 	inJSON := quoted(v)
 	return []string{v, inJSON, quoted(inJSON), url.QueryEscape(v)}
 }
 
-// quoted is a text as it stands between the quotes of a JSON string.
+// quoted is a text as it appears between the quotes of a JSON string.
 func quoted(s string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -123,7 +123,8 @@ var shapes = []struct {
 }{
 	{[]string{"authorization"}, lazyregexp.New(`(?i)(authorization\\*["']?\s*[:=]\s*\\*["']?(?:(?:bearer|basic|token|digest|negotiate)\s+)?)(?:\[redacted\]|[^\s"',;\\\[][^\s"',;\\]*)`), "$1"},
 	{[]string{"api-key", "api_key", "apikey", "x-auth-token", "access_token", "client_secret"},
-		lazyregexp.New(`(?i)((?:x-)?(?:api[-_]?key|auth-token|access_token|client_secret)\\*["']?\s*[:=]\s*\\*["']?)[A-Za-z0-9._~+/=-]{8,}`), "$1"},
+		lazyregexp.New(`(?i)((?:x-)?(?:api[-_]?key|auth-token|access_token|` +
+			`client_secret)\\*["']?\s*[:=]\s*\\*["']?)[A-Za-z0-9._~+/=-]{8,}`), "$1"},
 	{[]string{"bearer "}, lazyregexp.New(`(?i)(\bbearer\s+)[A-Za-z0-9._~+/=-]{12,}`), "$1"},
 	{[]string{"sk-"}, lazyregexp.New(`\bsk-[A-Za-z0-9_-]{16,}`), ""},
 	{[]string{"sk_live_", "rk_live_", "sk_test_"},
@@ -140,7 +141,8 @@ var shapes = []struct {
 	{[]string{"hf_"}, lazyregexp.New(`\bhf_[A-Za-z0-9]{20,}`), ""},
 	{[]string{"npm_"}, lazyregexp.New(`\bnpm_[A-Za-z0-9]{30,}`), ""},
 	{[]string{"private key-----"},
-		lazyregexp.New(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`), ""},
+		lazyregexp.New(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE ` +
+			`KEY-----|$)`), ""},
 	{[]string{"://"}, lazyregexp.New(`(\b[a-z][a-z0-9+.-]*://[^\s/:@"']*:)[^\s/@"']{3,}@`), "$1" +
 		Redacted + "@"},
 }
@@ -177,8 +179,8 @@ func (r *Redactor) Bytes(b []byte) []byte {
 	return b
 }
 
-// firsts and seconds are, by letter, the shapes with a hint that begins so: one quick pass over
-// the text finds the places where a hint may be.
+// firsts and seconds map a letter to the shapes with a hint whose first or second letter it is. One
+// quick pass over the text finds the positions where a hint may be.
 var firsts, seconds = func() (a, b [256]uint32) {
 	for i, sh := range shapes {
 		for _, h := range sh.hints {

@@ -171,7 +171,7 @@ func (in shortPlace) accepts(path string, folder bool) bool {
 	return st.Mode().IsRegular() && hardLinks(st) == 1 || folder && st.IsDir()
 }
 
-// isBelow reports whether a cleaned path is root or lies in it.
+// isBelow reports whether a cleaned path is root or is inside it.
 func isBelow(path, root string) bool {
 	rel, err := filepath.Rel(root, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))

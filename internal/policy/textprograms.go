@@ -103,7 +103,7 @@ func sedAddress(s string) (rest string, ok bool) {
 	return s, false
 }
 
-// sedDelimiter is the place after the next unescaped delimiter.
+// sedDelimiter is the offset after the next unescaped delimiter.
 func sedDelimiter(s string, d byte) int {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {

@@ -42,7 +42,8 @@ func init() {
 	}
 }
 
-// options of a wrapper that stand before the command. What is not listed makes it opaque.
+// options describes the options of a wrapper, which precede the command. An option that is not
+// listed makes the wrapper opaque.
 type options struct {
 	flags    string   // letters without a value
 	values   string   // letters with one
@@ -64,7 +65,7 @@ func (w *walker) unwrap(args []arg, assigns []string, o options) {
 	}
 }
 
-// skip gives the place of the first argument that is no option.
+// skip returns the index of the first argument that is not an option.
 func (o options) skip(args []arg) (int, string) {
 	for i := 1; i < len(args); i++ {
 		a := args[i]
@@ -158,7 +159,7 @@ func (w *walker) builtinCommand(args []arg, assigns []string) {
 	w.unwrap(args, assigns, options{flags: "p"})
 }
 
-// xargs adds arguments to the command that nobody knows.
+// xargs adds unknown arguments to the command.
 func (w *walker) xargs(args []arg, assigns []string) {
 	o := options{flags: "0rtx", values: "InPLdsEa",
 		long: []string{"null", "no-run-if-empty", "verbose", "exit", "max-args=", "max-procs=",
@@ -282,7 +283,7 @@ func (w *walker) trap(args []arg, _ []string) {
 
 // find is a program itself, and starts others by -exec.
 func (w *walker) find(args []arg, assigns []string) {
-	w.parts = w.parts[:len(w.parts)-1] // it is no mere wrapper
+	w.parts = w.parts[:len(w.parts)-1] // it is more than a wrapper
 	own := []arg{args[0]}
 	for i := 1; i < len(args); i++ {
 		switch args[i].text {

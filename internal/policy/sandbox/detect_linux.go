@@ -95,7 +95,8 @@ func landlockABI() int {
 	return abi
 }
 
-// Kinds are all the ways that this machine has, the best first, each usable by itself.
+// Kinds lists all kinds of sandbox that this machine supports, the best first. Each is usable
+// without the others.
 func Kinds() []Support {
 	var out []Support
 	for _, p := range probes() {

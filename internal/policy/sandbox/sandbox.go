@@ -39,7 +39,7 @@ type Support struct {
 	Exe     string // path of this binary, for Own and for the proxy in Bubblewrap
 	Bwrap   string // path of bubblewrap
 	Version string // of bubblewrap
-	ABI     int    // of Landlock, 0 if the kernel has none
+	ABI     int    // of Landlock, 0 if the kernel does not support it
 	Why     string // why nothing stronger is there; "" for the strongest
 }
 
@@ -273,8 +273,9 @@ var denials = []struct{ text, what string }{
 // Enters says whether the supervisor itself is walled in by Enter, with the command; nil: no.
 func (p *Plan) Enters() bool { return p != nil && (p.Kind == Landlock || p.Kind == Namespace) }
 
-// Stopped says whether a failed command was probably stopped by the wall, and by what
-// part of it. No system tells for sure, so this reads the output as a person would.
+// Stopped reports whether the sandbox probably stopped a failed command, and names the part of the
+// sandbox that did. No system reports this reliably, so Stopped looks for typical messages in the
+// output.
 func (p *Plan) Stopped(output string) string {
 	if p == nil {
 		return ""

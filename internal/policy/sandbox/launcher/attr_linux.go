@@ -17,9 +17,10 @@ import (
 )
 
 // Attr adds the namespaces to the attributes with which the launcher's process is started. Its user
-// and group keep their numbers and nobody else is mapped.
+// and group keep their IDs, and no other user or group is mapped.
 func Attr(a *syscall.SysProcAttr) {
-	a.Cloneflags |= syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
+	a.Cloneflags |= syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID |
+		syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
 	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
 	// Only root's capabilities survive the start of a program otherwise. The launcher drops them.
 	a.AmbientCaps = []uintptr{

@@ -137,7 +137,8 @@ func (c *call) give(fd int, cloexec bool) (int64, error) {
 		add.newFlags = unix.O_CLOEXEC
 	}
 	n, errno := c.broker.ioctl(unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&add))
-	unix.Close(fd) // before the caller goes on: a file that is open for writing cannot be executed
+	// before the caller continues: a file that is open for writing cannot be executed
+	unix.Close(fd)
 	if errno != 0 {
 		return 0, errno
 	}
@@ -155,7 +156,7 @@ func (b *broker) refuse(path string) error {
 	return unix.EROFS
 }
 
-// note tells, once the command has ended, which protected files it tried to change.
+// note reports, once the command has ended, which protected files it tried to change.
 func (b *broker) note() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

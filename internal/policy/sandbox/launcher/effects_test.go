@@ -286,12 +286,13 @@ func TestTheNoteNamesWhatWasRefused(t *testing.T) {
 	}
 }
 
-// TestFoldersAreMovedWithWhatTheyContain: a folder that would become a protected one is refused.
+// A folder cannot be renamed to a protected name.
 func TestFoldersBecomeNoProtectedOnes(t *testing.T) {
 	b := newBox(t)
 	b.write("sub/.github/workflows/x.yml", "old")
 	b.run(
-		`mkdir -p gh/workflows; echo evil > gh/workflows/x.yml; mv gh .github; mv sub/.github .; mkdir .github; mv gh/workflows .github/; mkdir c; echo > c/config.toml; mv c .cargo
+		`mkdir -p gh/workflows; echo evil > gh/workflows/x.yml; mv gh .github; mv sub/.github .
+mkdir .github; mv gh/workflows .github/; mkdir c; echo > c/config.toml; mv c .cargo
 mkdir e; python3 -c 'import ctypes; ctypes.CDLL(None).renameat2(-100, b"gh", -100, b".github", 2)'`,
 	)
 	for _, name := range []string{".github/workflows", ".cargo/config.toml"} {
@@ -330,8 +331,11 @@ func TestSecretsCannotBeRead(t *testing.T) {
 	for _, write := range []bool{false, true} {
 		b.spec.Write = write
 		_, out := b.run(
-			`cat .env* */*/* * id_rsa real.txt plain; grep -r canary .; ln .env x; cat x; cp .env y; cat y; mv .env z; cat z; mv deep d2; cat d2/down/*; mv d2 deep
-exec 9<> .env && cat <&9; exec 9<> plain && cat <&9; dd if=a.key; tar c . | strings; python3 -c 'print(open("a.key","r+").read())'; chmod 644 .env; cat .env; rm -f x y z`,
+			`cat .env* */*/* * id_rsa real.txt plain; grep -r canary .
+ln .env x; cat x; cp .env y; cat y; mv .env z; cat z
+mv deep d2; cat d2/down/*; mv d2 deep
+exec 9<> .env && cat <&9; exec 9<> plain && cat <&9; dd if=a.key; tar c . | strings
+python3 -c 'print(open("a.key","r+").read())'; chmod 644 .env; cat .env; rm -f x y z`,
 		)
 		if strings.Contains(out, "canary") {
 			t.Errorf("write %v: a secret was read:\n%s", write, out)
@@ -363,7 +367,8 @@ func TestHomeIsEmpty(t *testing.T) {
 	}
 	b.spec.Readable = append(b.spec.Readable, HomeReadable(b.home, "")...)
 	b.want(
-		`cd ~; find . -type f | sort; echo x > ~/new; cat ~/new; echo x > ~/.gitconfig || echo kept`,
+		`cd ~; find . -type f | sort; echo x > ~/new; cat ~/new; echo x > ~/.gitconfig |`+
+			`| echo kept`,
 		"./.cargo/bin/tool\n./.gitconfig\nx\nbash: line 1: "+b.home+
 			"/.gitconfig: Read-only file system\nkept\n",
 	)
@@ -389,7 +394,8 @@ func TestReadOnlyWritesNowhere(t *testing.T) {
 		}
 	}
 	b.want(
-		`echo t > /tmp/t; echo s > /dev/shm/s; cat /tmp/t /dev/shm/s; echo n > /dev/null; ls -A /run /dev/pts`,
+		`echo t > /tmp/t; echo s > /dev/shm/s; cat /tmp/t /dev/shm/s; echo n > /dev/null; ls -A `+
+			`/run /dev/pts`,
 		"t\ns\n/dev/pts:\nptmx\n\n/run:\n",
 	)
 	if b.tree() != before {
@@ -415,7 +421,9 @@ func TestNoPrivilegesAndNoOtherProcess(t *testing.T) {
 			t.Errorf("got %q, want %q", out, want)
 		}
 		_, out = b.run(
-			`cat /proc/[0-9]*/environ | tr '\0' '\n' | grep VICTIM; cat /proc/1/task/*/environ /proc/1/mem; ls -l /proc/1/fd /proc/1/task/*/fd /proc/1/cwd; kill -9 1; kill -TERM 1; kill -HUP 1; sleep 0.05; echo alive`,
+			`cat /proc/[0-9]*/environ | tr '\0' '\n' | grep VICTIM; cat /proc/1/task/*/environ ` +
+				`/proc/1/mem; ls -l /proc/1/fd /proc/1/task/*/fd /proc/1/cwd; kill -9 1; kill ` +
+				`-TERM 1; kill -HUP 1; sleep 0.05; echo alive`,
 		)
 		if strings.Contains(out, "canary") || !strings.HasSuffix(out, "alive\n") ||
 			strings.Contains(out, " -> ") ||
@@ -492,8 +500,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// TestTheUserWorksMeanwhile: a long command sees what the editor writes, and its own changes are
-// real at once.
+// A long-running command sees what the editor writes, and its own changes take effect immediately.
 func TestTheUserWorksMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
@@ -502,7 +509,8 @@ func TestTheUserWorksMeanwhile(t *testing.T) {
 	go func() {
 		defer close(done)
 		b.want(
-			`cat src; echo up > ready; for i in $(seq 500); do test -e go && break; sleep 0.01; done; cat src; (echo x > .envrc) 2>/dev/null; cat .envrc`,
+			`cat src; echo up > ready; for i in $(seq 500); do test -e go && break; sleep 0.01; `+
+				`done; cat src; (echo x > .envrc) 2>/dev/null; cat .envrc`,
 			"onetwosaved by the editor"+"agent-lsp: the sandbox did not change files that can start programs or hold secrets: \".envrc\"\n",
 		)
 	}()

@@ -131,9 +131,12 @@ func TestChangesAreReal(t *testing.T) {
 	b := newBox(t)
 	b.write("old", "old\n")
 	b.want(`set -e; umask 027
-echo new > new; echo more >> old; mkdir -p d/e; mv new d/e/moved; ln -s d/e link; echo x > link/through; ln old hard
-cp -p old copy; chmod 700 copy; touch -d 2001-02-03T04:05:06Z copy; stat -c %Y copy; mkfifo pipe; echo gone > gone; rm gone; rmdir -p --ignore-fail-on-non-empty d/e
-truncate -s 2 hard; cd d && echo rel > ../rel; echo pipe > ../pipe & cat ../pipe; wait; test -w .; test -w ..; cat ../rel; mv ../rel /tmp/rel; cat /tmp/rel; mv /tmp/rel ../back`,
+echo new > new; echo more >> old; mkdir -p d/e; mv new d/e/moved; ln -s d/e link
+echo x > link/through; ln old hard
+cp -p old copy; chmod 700 copy; touch -d 2001-02-03T04:05:06Z copy; stat -c %Y copy
+mkfifo pipe; echo gone > gone; rm gone; rmdir -p --ignore-fail-on-non-empty d/e
+truncate -s 2 hard; cd d && echo rel > ../rel; echo pipe > ../pipe & cat ../pipe; wait
+test -w .; test -w ..; cat ../rel; mv ../rel /tmp/rel; cat /tmp/rel; mv /tmp/rel ../back`,
 		"981173106\npipe\nrel\nrel\n")
 	want := ` drwxr-xr-x
 /back -rw-r----- rel

@@ -118,8 +118,8 @@ func (c *call) openat() (int64, error) {
 	return c.openFile(p, flags, mode, exists)
 }
 
-// openFile opens a regular file for the caller. It never waits: O_NONBLOCK is taken back
-// afterwards.
+// openFile opens a regular file for the caller. It never blocks: it opens with O_NONBLOCK and
+// clears the flag afterwards.
 func (c *call) openFile(p *place, flags int, mode uint32, exists bool) (int64, error) {
 	if !exists {
 		mode &^= c.umask()
@@ -206,8 +206,8 @@ func (c *call) unlink() (int64, error) {
 	return 0, unix.Unlinkat(p.dir, p.name, int(c.args[2]))
 }
 
-// rename moves within the workspace. From and to other places it answers that the file systems
-// differ, as they do, and programs then copy.
+// rename moves within the workspace. If the source or the target is elsewhere, it answers that the
+// file systems differ, which is true, and programs then copy.
 func (c *call) rename() (int64, error) {
 	from, fromErr := c.target(c.args[0], c.args[1], false)
 	to, toErr := c.target(c.args[2], c.args[3], false)
@@ -228,7 +228,7 @@ func (c *call) rename() (int64, error) {
 	return 0, unix.Renameat2(from.dir, from.name, to.dir, to.name, uint(c.args[4]))
 }
 
-// crossing returns why two places cannot be one change.
+// crossing returns why a rename or link between two locations cannot be one change.
 func crossing(from, to *place, fromErr, toErr error) error {
 	switch {
 	case fromErr == nil && toErr == nil:
@@ -374,8 +374,8 @@ func (c *call) chmod() (int64, error) {
 	return 0, unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), uint32(c.args[2])&0o7777)
 }
 
-// pin opens what a place names, without following a link, so that the change cannot reach another
-// file.
+// pin opens the file at a location without following a link, so that the change cannot reach
+// another file.
 func (c *call) pin(p *place) (int, error) {
 	fd, err := unix.Openat(p.dir, p.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errElsewhere hands a call back to the kernel, which carries it out in the command's own view: the
-// path lies outside the workspace, or cannot be resolved.
+// errElsewhere hands a call back to the kernel, which executes it in the command's own view: the
+// path is outside the workspace or cannot be resolved.
 var errElsewhere = errors.New("not in the workspace")
 
 // at is AT_FDCWD as it is found in a register.
@@ -36,7 +36,7 @@ func (c *call) close() {
 	}
 }
 
-// place is a name in a folder of the workspace. The folder is pinned: nobody can exchange it
+// place is a name in a folder of the workspace. The folder is pinned, so it cannot be exchanged
 // between the check and the change.
 type place struct {
 	dir  int    // on the writable mount
@@ -242,7 +242,8 @@ func (c *call) read(addr uint64, buf []byte) error {
 	return nil
 }
 
-// umask reads the caller's. It is that of one process, so the broker cannot set its own.
+// umask reads the umask of the caller. A umask belongs to one process, so the broker cannot set its
+// own.
 func (c *call) umask() uint32 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.tid))
 	if err != nil {

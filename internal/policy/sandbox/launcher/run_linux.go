@@ -202,7 +202,7 @@ func newForker(roots []root) (*forker, error) {
 }
 
 func (f *forker) serve() {
-	runtime.LockOSThread() // for good: this thread must serve nothing else
+	runtime.LockOSThread() // permanently: this thread must serve nothing else
 	listener, err := confine(len(f.broker.roots) > 0)
 	if err == nil && listener >= 0 {
 		f.broker.listener = listener

@@ -81,8 +81,9 @@ func (f *filter) ifOneOf(nr uintptr, arg int, values []uint32, action uint32) {
 	f.stmt(ret, allow)
 }
 
-// namespaces are the flags with which a process would get capabilities in a world of its own.
-const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+// namespaces are the flags with which a process would get capabilities in namespaces of its own.
+const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWPID |
+	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
 // writes are the bits of open's flags with which a file is created or changed.
 const writes = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
@@ -133,7 +134,7 @@ func (f *filter) brokered() {
 	f.call(
 		unix.SYS_OPENAT2,
 		fail(unix.ENOSYS),
-	) // its flags lie in memory; programs fall back to openat
+	) // its flags are in memory, which a filter cannot read; programs fall back to openat
 	f.ifAny(unix.SYS_FACCESSAT, 2, unix.W_OK, notify)
 	f.ifAny(unix.SYS_FACCESSAT2, 2, unix.W_OK, notify)
 	for _, nr := range []uintptr{unix.SYS_MKDIRAT, unix.SYS_UNLINKAT, unix.SYS_RENAMEAT,

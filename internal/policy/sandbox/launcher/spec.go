@@ -43,7 +43,8 @@ type Spec struct {
 	HomeName string `json:"homeName,omitempty"`
 	// shared package caches: readable, writes go to a private layer
 	Caches []string `json:"caches,omitempty"`
-	// existing folder that keeps the private layers and the private home; "": they end with the command
+	// existing folder that keeps the private layers and the private home; "": they end with the
+	// command
 	Layer string `json:"layer,omitempty"`
 	// existing folder that becomes /tmp; "": an empty one in memory
 	Tmp string `json:"tmp,omitempty"`
@@ -172,7 +173,7 @@ func existing(paths []string) []string {
 	return out
 }
 
-// Below reports whether a cleaned path is dir or lies in it.
+// Below reports whether a cleaned path is dir or is inside it.
 func Below(path, dir string) bool {
 	return path == dir || dir == "/" ||
 		len(path) > len(dir) && path[:len(dir)] == dir && path[len(dir)] == '/'
