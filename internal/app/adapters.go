@@ -81,7 +81,7 @@ func (q *questions) Ask(ctx context.Context, list []policy.Question) []policy.Re
 	return q.Questions.Ask(ctx, mine)
 }
 
-// elicit asks the user what an MCP server wants to know.
+// elicit asks the user the question of an MCP server.
 func (q *questions) elicit(ctx context.Context, e mcp.Elicitation) (string, map[string]any) {
 	session, _ := q.sessions.owner(firstOf(e.SessionID, q.sessions.any()), "")
 	return elicited(ctx, e, session, q.putField)

@@ -54,8 +54,10 @@ func newCircuit(name string) *circuit {
 		Name:        name,
 		MaxRequests: 1,
 		Timeout:     circuitPause,
-		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= circuitFailures },
-		IsExcluded:  func(err error) bool { return saysNothing(err) },
+		ReadyToTrip: func(n gobreaker.Counts) bool {
+			return n.ConsecutiveFailures >= circuitFailures
+		},
+		IsExcluded: func(err error) bool { return saysNothing(err) },
 		IsSuccessful: func(err error) bool {
 			e := retry.As(err)
 			return err == nil || e != nil && !retry.Retryable(e.Kind)

@@ -46,9 +46,9 @@ func retention(r *config.Retention) (age time.Duration, size int64) {
 	return age, size
 }
 
-// sweep removes sessions and checkpoints that are older or larger than the settings allow, beside
-// what the daemon does: with the first model call, and when the settings were read anew. A daemon
-// that is not used removes nothing.
+// sweep removes sessions and checkpoints that are older or larger than the settings allow. It runs
+// in the background, with the first model call and after the settings were reloaded. A daemon that
+// is not used removes nothing.
 func (c *cleanup) sweep() {
 	now := c.config()
 	c.mu.Lock()
@@ -86,7 +86,7 @@ func (c *cleanup) sweep() {
 // their session.
 const spillAge = 14 * 24 * time.Hour
 
-// removeOlder removes what in a folder nobody has written to for that long.
+// removeOlder removes the entries of a folder that were not written to for that long.
 func removeOlder(dir string, age time.Duration) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {

@@ -100,7 +100,7 @@ func newCore(init agentapi.Init, o coreOptions) (*agentapi.Core, error) {
 		}
 	}
 	for _, n := range d.settings.live.Set().Notices() {
-		d.log.Warn(d.redact.Text(n.String())) // each session tells its user
+		d.log.Warn(d.redact.Text(n.String())) // each session reports it to its user
 	}
 	if err := d.build(init, o); err != nil {
 		return nil, errors.Join(err, d.folders.dropOwn())
@@ -291,7 +291,7 @@ func (d *daemon) close(ctx context.Context) error {
 	return errors.Join(err, d.shared.scratch.Close(), d.folders.dropOwn())
 }
 
-// jobEnded tells a session that a background job of its has ended.
+// jobEnded notifies a session that one of its background jobs has ended.
 func (d *daemon) jobEnded(j tools.Job, text string) {
 	parts := d.sessions.get(j.SessionID)
 	if parts == nil {

@@ -23,9 +23,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// What is built for a folder before anybody has asked for anything there (the ACP face starts
-// ahead) shows nowhere: no provider, server or program that the folder names is reached, trusted or
-// not, nothing is stored and nothing removed, not even what the settings would not keep.
+// Setting up a core for a folder has no visible effect before the first request, although the ACP
+// front end starts ahead. No provider, server or program that the folder names is reached, whether
+// the folder is trusted or not. Nothing is stored, and nothing is removed, not even what the
+// settings would remove.
 func TestACoreThatIsNotUsedLeavesNoTrace(t *testing.T) {
 	var reached atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter,
@@ -41,8 +42,11 @@ func TestACoreThatIsNotUsedLeavesNoTrace(t *testing.T) {
 			filepath.Join(base, "touched"))
 		mustStore(t, filepath.Join(home, "config.json"),
 			[]byte(`{"sessions":{"maxAgeDays":1,"maxBytes":1}}`))
-		mustStore(t, filepath.Join(dir, config.WorkspaceName), fmt.Appendf(nil, `{"provider":{"baseUrl":%q,"apiKeyCommand":["touch",%q]},"mcpServers":{"a":%s,"b":{"url":%q}},
-			"hooks":{"sessionStart":[%s]},"languageServers":{"x":{"command":"touch","args":[%q],"files":["*"]}}}`,
+		mustStore(t, filepath.Join(dir, config.WorkspaceName), fmt.Appendf(nil, `{
+			"provider":{"baseUrl":%q,"apiKeyCommand":["touch",%q]},
+			"mcpServers":{"a":%s,"b":{"url":%q}},
+			"hooks":{"sessionStart":[%s]},
+			"languageServers":{"x":{"command":"touch","args":[%q],"files":["*"]}}}`,
 			srv.URL, filepath.Join(base, "touched"), touch, srv.URL, touch,
 			filepath.Join(base, "touched")))
 		mustStore(t, filepath.Join(dir, "a.x"), []byte("x\n"))

@@ -23,8 +23,8 @@ const (
 	maxAsked = 3
 )
 
-// elicited asks one question for each property of the schema. Without any the server wants no more
-// than a yes.
+// elicited asks one question for each property of the schema. If there are none, the server only
+// needs a yes.
 func elicited(
 	ctx context.Context,
 	q mcp.Elicitation,
@@ -127,7 +127,7 @@ type field struct {
 	required bool
 }
 
-// ask asks until an answer fits. Nothing is given for an optional field that was left out.
+// ask asks until an answer is valid. given is false if the user skipped an optional field.
 func (f field) ask(
 	ctx context.Context,
 	q mcp.Elicitation,
@@ -169,7 +169,7 @@ func (f field) ask(
 	return nil, false, "decline"
 }
 
-// describe names the field, what it is for, its default and whether it may be left out.
+// describe states the field's name, purpose and default, and whether it is optional.
 func (f field) describe() string {
 	parts := []string{firstOf(f.Title, f.Description, f.name)}
 	if f.Title != "" && f.Description != "" {
@@ -217,7 +217,7 @@ func (f field) options() []host.Option {
 	return out
 }
 
-// read reads an answer as the type that the schema wants; the problem is for the user.
+// read parses an answer as the type that the schema requires. problem is a message for the user.
 func (f field) read(answer string) (value any, problem string) {
 	switch f.Type {
 	case "integer", "number":

@@ -15,12 +15,15 @@ import (
 // TestElicitation asks for the fields of a form and reads what the user answers.
 func TestElicitation(t *testing.T) {
 	const form = `{"type":"object","required":["color","count"],"properties":{
-		"color":{"type":"string","title":"Color","oneOf":[{"const":"#f00","title":"Red"},{"const":"#0f0","title":"Green"}],"default":"#0f0"},
+		"color":{"type":"string","title":"Color",
+			"oneOf":[{"const":"#f00","title":"Red"},{"const":"#0f0","title":"Green"}],
+			"default":"#0f0"},
 		"count":{"type":"integer","minimum":1,"default":3},
 		"note":{"type":"string","description":"A note"},
 		"ratio":{"type":"number"},
 		"sure":{"type":"boolean","default":true},
-		"tags":{"type":"array","items":{"anyOf":[{"const":"a","title":"First"},{"const":"b","title":"Second"}]}}}}`
+		"tags":{"type":"array","items":{
+			"anyOf":[{"const":"a","title":"First"},{"const":"b","title":"Second"}]}}}}`
 	for name, c := range map[string]struct {
 		answers map[string][]string // by a part of the question; the last one repeats
 		action  string
@@ -86,7 +89,7 @@ func TestElicitation(t *testing.T) {
 	}
 }
 
-// Nobody but the user says yes to what a server asks, also where it asks for no more than that.
+// Only the user can accept a server's question, even if the server asks only for a yes.
 func TestElicitationIsTheUsersToAccept(t *testing.T) {
 	for answer, want := range map[string]string{"Accept": "accept", "Decline": "decline",
 		"": "decline", "error": "cancel"} {

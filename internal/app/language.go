@@ -45,8 +45,8 @@ func (l *languageServers) tools(set *tools.Set, sess tools.Session) []tool.Tool 
 	})
 }
 
-// editorQuery asks the editor's own servers. Where it has none for a question, the daemon's own are
-// asked.
+// editorQuery asks the editor's own servers. If the editor has no answer to a question, it asks the
+// daemon's own servers.
 func (l *languageServers) editorQuery(ctx context.Context,
 	ask langserver.Question) (json.RawMessage, error) {
 	q := host.EditorQuery{Operation: ask.Operation, URI: ask.URI, Query: ask.Query,
@@ -124,8 +124,8 @@ func (l *languageServers) beforeEdit(ctx context.Context, _ []string) any {
 	return l.hub.BeforeEdit(ctx)
 }
 
-// afterEdit is what the model is told of an applied edit: what it broke, and the settings' own
-// check.
+// afterEdit is what the model gets in addition to the result of an applied edit: the errors that
+// the edit caused, and the output of the check in the settings.
 func (l *languageServers) afterEdit(ctx context.Context, paths []string, seen any) (string, error) {
 	before, _ := seen.(langserver.Shown)
 	broken := l.hub.AfterEdit(ctx, paths, before)
@@ -133,5 +133,5 @@ func (l *languageServers) afterEdit(ctx context.Context, paths []string, seen an
 	return strings.TrimSpace(broken + "\n" + checked), err
 }
 
-// filesChanged passes on what a command or somebody else changed on disk.
+// filesChanged forwards the files that a command or another program changed on disk.
 func (l *languageServers) filesChanged(paths []string) { l.hub.FilesChanged(paths) }

@@ -33,8 +33,8 @@ type mcpServers struct {
 	definitions mcp.Definitions[config.MCP]
 }
 
-// later makes start run once nobody is in a hurry: a session's first prompt comes with it, and its
-// request goes before anything that has to do with servers.
+// later runs start once no request is urgent. A session's first prompt arrives with the session,
+// and its model request takes precedence over anything about servers.
 func (m *mcpServers) later() {
 	if !m.due.Swap(true) {
 		m.hub.Later(m.start)
@@ -104,7 +104,7 @@ func mcpConfig(name string, s config.MCP, inherited, env []string, root string) 
 		Headers: expandAll(s.Headers, env),
 		Timeout: time.Duration(s.TimeoutMs) * time.Millisecond}
 	switch s.Type {
-	case "": // told by command and url
+	case "": // inferred from command and url
 	case "stdio":
 		out.URL = ""
 	default:

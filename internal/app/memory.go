@@ -65,8 +65,8 @@ const (
 // HookName implements agent.Hook: the session is a hook of the engine for its memories.
 func (p *sessionParts) HookName() string { return "memory" }
 
-// BeforePrompt tells the model the memories that fit what a person said, as many as memory.inject
-// wants.
+// BeforePrompt adds the memories that match what the user said to the prompt, at most as many as
+// memory.inject allows.
 func (p *sessionParts) BeforePrompt(
 	ctx context.Context,
 	_ string,
@@ -99,7 +99,8 @@ func (p *sessionParts) BeforePrompt(
 	return "From memory, which may or may not matter here:\n" + strings.Join(lines, "\n"), nil
 }
 
-// remembers says whether the model was not told a memory yet, as it is now, and notes that it is.
+// remembers reports whether the model has not yet seen a memory in its current form, and records
+// that it now has.
 func (p *sessionParts) remembers(m memory.Memory) bool {
 	key := m.Scope + "\x00" + m.Key + "\x00" + m.Content
 	p.mu.Lock()
@@ -109,7 +110,7 @@ func (p *sessionParts) remembers(m memory.Memory) bool {
 	return fresh
 }
 
-// AfterCompact lets memories be told again: a reduction may have left them out.
+// AfterCompact allows memories to be sent again, because the reduction may have removed them.
 func (p *sessionParts) AfterCompact(context.Context, agent.Compacted) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

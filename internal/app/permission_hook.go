@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 )
 
-// hookedAsker lets the hooks beforePermission answer before a person is asked.
+// hookedAsker lets the beforePermission hooks answer before it asks the user.
 type hookedAsker struct {
 	sessions *liveSessions
 	next     policy.Separate
@@ -19,7 +19,7 @@ var _ policy.Separate = hookedAsker{}
 
 func (a hookedAsker) Separately() bool { return a.next.Separately() }
 
-// Ask asks the hooks, each question by itself, and the person what they left open.
+// Ask passes each question to the hooks on its own, and asks the user the ones that they left open.
 func (a hookedAsker) Ask(ctx context.Context, questions []policy.Question) []policy.Reply {
 	replies := make([]policy.Reply, len(questions))
 	answered := make([]bool, len(questions))
@@ -48,8 +48,8 @@ func (a hookedAsker) Ask(ctx context.Context, questions []policy.Question) []pol
 	return replies
 }
 
-// byHooks asks the session's hooks in order; the first that decides counts. One that fails leaves
-// the person to decide, and trust, of a workspace or a plan, is a person's alone.
+// byHooks asks the session's hooks in order. The first that decides wins. If a hook fails, the user
+// decides. Only the user decides about the trust of a workspace and about a plan.
 func (a hookedAsker) byHooks(ctx context.Context, q policy.Question) (policy.Reply, bool) {
 	p := a.sessions.get(q.SessionID)
 	if p == nil || q.Subject.Kind == tool.SubjectTrust {

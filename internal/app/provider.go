@@ -245,8 +245,8 @@ func (p *providers) named(ctx context.Context, c *config.Config, ref string) (ag
 	return p.guarded(c, r), nil
 }
 
-// embeddings returns the model that embeds texts: the provider's, or that of another endpoint,
-// which gets key alone.
+// embeddings returns the model that embeds texts: the provider's model, or the model of another
+// endpoint, which gets only key.
 func (p *providers) embeddings(
 	ctx context.Context,
 	c *config.Config,

@@ -209,7 +209,7 @@ func documentedProviders(t *testing.T) map[string][]string {
 	return out
 }
 
-// The prices and windows of the settings hold for the models that they name, by id or glob.
+// The prices and windows in the settings apply to the models that they name, by id or glob.
 func TestModelTables(t *testing.T) {
 	c := &config.Config{
 		Prices: map[string]config.Price{

@@ -39,7 +39,7 @@ type sessionParts struct {
 	registry *tool.Registry
 	key      string                // what the registry was made of
 	wanted   map[string]config.MCP // of the settings, at the last model call
-	recalled map[string]bool       // memories that the model was told
+	recalled map[string]bool       // memories that the model has seen
 	options  *agent.TurnOptions    // of the turn, at the last model call
 
 	titleDue atomic.Bool // the session has had no turn
@@ -90,9 +90,12 @@ func (d *daemon) parts(info host.SessionInfo, parents parentage) *sessionParts {
 	sess := tools.Session{
 		ID: info.ID, Owner: parents.user, OwnerTurn: parents.ownerTurn, Catalog: p.catalog,
 		Pending: p.pending, Missing: p.missing,
-		Policy: func() workspace.Policy { c := info.Config(); return workspace.Policy(c.EditPolicy) },
-		Shell:  func() tools.ShellOptions { c := info.Config(); return shellOptions(&c) },
-		Fetch:  func() tools.FetchOptions { c := info.Config(); return fetchOptions(&c) },
+		Policy: func() workspace.Policy {
+			c := info.Config()
+			return workspace.Policy(c.EditPolicy)
+		},
+		Shell: func() tools.ShellOptions { c := info.Config(); return shellOptions(&c) },
+		Fetch: func() tools.FetchOptions { c := info.Config(); return fetchOptions(&c) },
 		WebSearch: func() tools.WebSearchOptions {
 			c := info.Config()
 			return webSearchOptions(&c,
@@ -133,7 +136,7 @@ func (p *sessionParts) servers() (names []string) {
 	return names
 }
 
-// closed is told that a session is no longer loaded.
+// closed is called when a session is no longer loaded.
 func (d *daemon) closed(id string, deleted bool) {
 	parts := d.sessions.remove(id)
 	d.policy.Forget(id)
@@ -196,7 +199,7 @@ func (p *sessionParts) Next(ctx context.Context, turn agent.TurnInfo) (agent.Ste
 
 func (p *sessionParts) step(ctx context.Context, c *config.Config) (agent.Step, error) {
 	if p.depth > 0 {
-		p.d.configurePolicy(p.info.ID, p.caller, c) // the parent was told what is wrong with it
+		p.d.configurePolicy(p.info.ID, p.caller, c) // the parent has already reported its problems
 		return p.stepWith(ctx, c)
 	}
 	if p.serversChanged(c) && (!p.holding() || !p.d.mcp.due.Load()) { // else the request goes first
@@ -289,7 +292,7 @@ func (p *sessionParts) tools(c *config.Config) (*tool.Registry, error) {
 	return reg, nil
 }
 
-// registryKey tells one set of tools from another.
+// registryKey identifies a set of tools.
 func (p *sessionParts) registryKey(list []tool.Tool, sub *subagent.Tool, c *config.Config) string {
 	var key strings.Builder
 	fmt.Fprint(&key, fingerprint(c.Tools), fingerprint(c.Fetch), c.WebSearch != nil, c.Mode,

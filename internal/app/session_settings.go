@@ -45,9 +45,9 @@ func unnamed(c *config.Config) (faults []string) {
 	return faults
 }
 
-// policySettings reads the permissions of settings. What cannot be read is left out and named; as
-// it may have been what holds something back, nothing then runs without asking that the profile
-// alone would let run.
+// policySettings reads the permissions from the settings. Rules that cannot be read are skipped and
+// returned as problems. Because such a rule may have been a restriction, nothing then runs without
+// asking just because the profile would allow it.
 func policySettings(c *config.Config, roots []string) (s policy.Settings, faults []string) {
 	s = policy.Settings{Sandbox: sandbox.Setting(c.Sandbox), Roots: roots, Writable: c.SandboxPaths,
 		Unreadable: !shell.ShellReadable(shellProgram(c))}
@@ -94,8 +94,8 @@ func modeOf(c *config.Config) policy.Mode {
 	return out
 }
 
-// inMode gives the settings as they are in the mode that they name: what the mode says of model,
-// thinking, edits and permissions goes before the rest; its rules are added to the others.
+// inMode returns the settings as they are in the mode that they name. The model, thinking, edit and
+// permission settings of the mode take precedence, and its rules are added to the others.
 func inMode(c config.Config) config.Config {
 	m := c.Modes[c.Mode]
 	c.Model, c.Thinking, c.EditPolicy = firstOf(m.Model, c.Model), firstOf(m.Thinking, c.Thinking),
@@ -171,7 +171,7 @@ func retryPolicy(c *config.Config) retry.Policy {
 	return p
 }
 
-// repairOptions says what is mended and judged of replies.
+// repairOptions selects what is repaired and validated in replies.
 func repairOptions(c *config.Config, info agent.ModelInfo) repair.Options {
 	o := repair.Default()
 	o.FallbackParser = info.Tools != nil && !*info.Tools

@@ -7,13 +7,13 @@ import (
 	"syscall"
 )
 
-// writableState returns the state directory, or, where nothing can be written there, a folder of
-// this run's own and why. It makes nothing that is not needed: where there is no such folder yet,
-// what it would stand in is looked at.
+// writableState returns the state directory. If that is not writable, it returns a temporary folder
+// for this run and the reason. It creates nothing that is not needed: if the directory does not
+// exist yet, it checks its nearest existing parent.
 func writableState(dir string) (string, error) {
 	err := tryWriting(standing(dir))
 	if !errors.Is(err, os.ErrPermission) && !errors.Is(err, syscall.EROFS) {
-		return dir, nil // what else is wrong is told by whoever meets it
+		return dir, nil // other errors are reported where they occur
 	}
 	own, failed := os.MkdirTemp("", "agent-lsp-state-")
 	if failed != nil {

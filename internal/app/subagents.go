@@ -39,7 +39,7 @@ func (d *daemon) agentList(info host.SessionInfo, c *config.Config) []subagent.A
 	}
 	for _, a := range c.Agents {
 		if a.Name == "" {
-			continue // the user was told
+			continue // already reported to the user
 		}
 		def := subagent.Agent{Name: a.Name, Description: a.Description, Prompt: a.Prompt,
 			Model: a.Model, Thinking: a.Thinking, Tools: a.Tools, MaxCalls: a.MaxModelCalls}
@@ -100,7 +100,8 @@ func childConfig(c config.Config, s subagent.Spawn) config.Config {
 	if s.Agent.MaxCalls != 0 {
 		c.MaxModelCalls = s.Agent.MaxCalls
 	}
-	if s.Agent.Profile != "" || len(s.Agent.Rules) > 0 { // what its rules allow counts only where its parent's do too
+	// what its rules allow counts only where its parent's do too
+	if s.Agent.Profile != "" || len(s.Agent.Rules) > 0 {
 		c.Permissions = withMore(c.Permissions,
 			config.Permissions{Profile: s.Agent.Profile, Rules: s.Agent.Rules})
 	}

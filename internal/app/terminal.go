@@ -13,8 +13,8 @@ import (
 // noTerminalYet is for the model: what was not answered may have been done.
 const noTerminalYet = "The editor did not say in time whether it made a terminal. The command may have begun there, and is ended if so: look at what it did before you run it again."
 
-// noTerminal is for the model, before the client's words. A refusal is the user's: the command does
-// not run elsewhere.
+// noTerminal is for the model and precedes the client's message. The user decides about a refusal,
+// so the command does not run elsewhere.
 const noTerminal = "The command was not run: the editor refused to run it in a terminal: "
 
 // inTerminal runs commands in the editor's terminals, which their user sees; nil where there are

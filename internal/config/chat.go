@@ -6,9 +6,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// noChat matches ids of models that hold no conversation. Servers list them beside the others, and
+// noChat matches ids of models that cannot chat. Servers list them together with the others, and
 // often first.
-var noChat = lazyregexp.New(`(?i)embed|whisper|tts|transcri|speech|audio|realtime|moderation|rerank|dall-?e|image|sora|babbage|davinci|minilm|(^|/)bge-`)
+var noChat = lazyregexp.New(`(?i)embed|whisper|tts|transcri|speech|audio|realtime|moderation|` +
+	`rerank|dall-?e|image|sora|babbage|davinci|minilm|(^|/)bge-`)
 
 // usual is taken where it is listed: providers list old models first.
 const usual = "gpt-5"

@@ -43,7 +43,7 @@ func (c *checker) note(path, format string, args ...any) {
 		Text: fmt.Sprintf(format, args...)})
 }
 
-// object returns the keys of tree that fit t; the others are named and left out.
+// object returns the keys of tree that fit t. It reports the others and omits them.
 func (c *checker) object(tree map[string]any, t reflect.Type, prefix string) map[string]any {
 	out := make(map[string]any, len(tree))
 	for _, key := range slices.Sorted(maps.Keys(tree)) {

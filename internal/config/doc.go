@@ -2,11 +2,11 @@
 // built-in, user file, workspace file, environment, initializationOptions, didChangeConfiguration,
 // session.
 //
-// Each layer is checked against Config on its own: a key that is unknown, has the wrong type or
-// that this layer may not set is left out with a notice, and the rest takes effect. The tags of the
+// Each layer is checked against Config on its own. A key that is unknown, has the wrong type or may
+// not be set in this layer is ignored with a notice, and the rest takes effect. The tags of the
 // types in types.go are the source of the built-in layer, the JSON Schema and
 // docs/reference/configuration.md.
 //
-// The package starts no process and holds no secret. Start at Load and Set; provider.go finds the
+// The package starts no process and holds no secret. Start at Load and Set. provider.go finds the
 // endpoint that answers.
 package config

@@ -16,7 +16,7 @@ var update = flag.Bool("update", false,
 
 const generatedMark = "<!-- The rest is generated from internal/config/types.go: go test ./internal/config -update -->\n"
 
-// docs/reference/configuration.md tells of every key as the code has it.
+// docs/reference/configuration.md describes every key as the code declares it.
 func TestDocumentation(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "reference", "configuration.md")
 	text, err := os.ReadFile(path)
@@ -58,7 +58,8 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 }
 
 func TestSchema(t *testing.T) {
-	valid(t, []byte(`{"model":"m","provider":{"stream":false},"mcpServers":{"s":{"command":"x","args":["y"]}},"permissions":{"profile":"ask","rules":["allow x"]}}`), true)
+	valid(t, []byte(`{"model":"m","provider":{"stream":false},"mcpServers":{"s":{"command":"x",`+
+		`"args":["y"]}},"permissions":{"profile":"ask","rules":["allow x"]}}`), true)
 	valid(t, []byte(`{"provider":{"stream":"no"}}`), false)
 	valid(t, []byte(`{"editPolicy":"always"}`), false)
 	valid(t, []byte(`{"toolTimeoutMs":0}`), false)

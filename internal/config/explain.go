@@ -13,7 +13,7 @@ type Explanation struct {
 	Path   string
 	Value  string   // JSON; of keys that may hold secrets only that it is set
 	Layer  string   // the layer that decided
-	Hidden []string // layers that set it too and were laid over, highest first
+	Hidden []string // other layers that set it and were overridden, highest first
 }
 
 // Explain returns every key that has a value, in the order of the documentation.

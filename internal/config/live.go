@@ -115,7 +115,7 @@ func (l *Live) Session(own json.RawMessage) (Config, []string, error) {
 		switch {
 		case n.Layer == Session.String() && n.Invalid:
 			wrong = append(wrong, errors.New(n.short()))
-		case n.Layer != ClientConfig.String(): // those were told when they came
+		case n.Layer != ClientConfig.String(): // its notices were sent when it arrived
 			notices = append(notices, n.String())
 		}
 	}

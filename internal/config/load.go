@@ -18,7 +18,7 @@ const (
 	maxFile = 1 << 20
 )
 
-// Sources says where the lower layers come from. The zero value has none but the built-in one.
+// Sources names the sources of the lower layers. The zero value has only the built-in layer.
 type Sources struct {
 	UserFile string     // "" : none
 	Root     string     // workspace root; "" : no workspace file

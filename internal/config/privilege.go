@@ -220,8 +220,8 @@ func remove(tree map[string]any, path string) {
 	}
 }
 
-// merge returns low with high laid over it: objects merge by key, everything else replaces.
-// Neither is changed.
+// merge returns low overridden by high: objects merge by key, everything else is replaced. It
+// changes neither.
 func merge(low, high map[string]any) map[string]any {
 	out := make(map[string]any, len(low)+len(high))
 	for k, v := range low {

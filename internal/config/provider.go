@@ -200,7 +200,7 @@ func (r *Resolver) expanded(p Provider) Provider {
 	return p
 }
 
-// probe asks the local servers, all at once, and takes the first in order that answers. It asks
+// probe asks all the local servers in parallel, and picks the first in order that answers. It asks
 // none if ctx has ended.
 func (r *Resolver) probe(ctx context.Context, e *Endpoint) (*Endpoint, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
@@ -455,9 +455,9 @@ func (c *keyCache) put(key string) {
 	c.key, c.at, c.uses = key, time.Now(), 1
 }
 
-// Refused tells that the provider refused a key (401). One that a command printed is forgotten, so
-// that the next call asks anew; true says that asking at once may help, because the command was not
-// asked for this call.
+// Refused records that the provider refused a key (401). A key that a command printed is forgotten,
+// so that the next call runs the command again. True means that an immediate retry may help,
+// because the command did not run for this call.
 func (e *Endpoint) Refused(key string) bool {
 	if e.key.command == nil || e.key.cache == nil || key == "" {
 		return false

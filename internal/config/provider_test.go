@@ -185,8 +185,9 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// TestRefusedKey: a key that a command printed for an earlier call is asked for anew after a
-// refusal, one that was asked for this very call with the next, and a variable is what it is.
+// TestRefusedKey checks what happens after a refusal. A key that a command printed for an earlier
+// call is requested again immediately. One that was requested for this very call is requested again
+// with the next call. A key in a variable stays the same.
 func TestRefusedKey(t *testing.T) {
 	asked := 0
 	r := &Resolver{

@@ -67,17 +67,17 @@ type applied struct {
 // Config returns the settings in force. The caller must not change them.
 func (s *Set) Config() *Config { return s.config }
 
-// Notices returns what was left out and why, for the user.
+// Notices returns the settings that were ignored and the reasons, for the user.
 func (s *Set) Notices() []Notice { return s.notices }
 
 // NeedsTrust returns the keys that are set by a layer which is not the user's own and that would
 // be in force if the workspace were trusted. Empty: there is nothing to ask.
 func (s *Set) NeedsTrust() []string { return s.held }
 
-// With returns the set with one layer replaced by raw, a Config as the client sent it. A Config
-// of kind Initialization or ClientConfig may hold userSettings, a Config that is the user's own,
-// and may stand in a section agentLsp. Empty or null takes the layer away. What cannot be read
-// becomes a notice.
+// With returns the set with one layer replaced by raw, a Config as the client sent it. A Config of
+// kind Initialization or ClientConfig may be nested in a section agentLsp, and may contain
+// userSettings, which are the user's own Config. Empty or null removes the layer. What cannot be
+// read becomes a notice.
 func (s *Set) With(kind Kind, raw json.RawMessage) *Set {
 	l := layer{kind: kind, all: kind == Flags || kind == Session}
 	tree, err := parse(raw)

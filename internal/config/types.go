@@ -3,11 +3,11 @@ package config
 import "encoding/json"
 
 // Config is the one shape of all settings (docs/reference/configuration.md), in every layer and per
-// session. A nil pointer or an empty value means "not set here"; this package merges
-// the layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md
-// and of the JSON Schema.
+// session. A nil pointer or an empty value means "not set here"; this package merges the layers.
+// The tags doc, default, enum and min are the source of docs/reference/configuration.md and of the
+// JSON Schema.
 //
-// Config holds no secret: keys stand in environment variables or come from a command.
+// Config holds no secret: keys are in environment variables or come from a command.
 //
 //house:wire
 type Config struct {
@@ -163,7 +163,7 @@ type Retry struct {
 	MaxDelayMs     int  `json:"maxDelayMs,omitzero" default:"60000" min:"1" doc:"Maximum delay in milliseconds, also for a delay that the provider requests."`
 }
 
-// Repair switches the parts that mend what models send.
+// Repair enables the repairs of what models send.
 type Repair struct {
 	Normalizer     *bool    `json:"normalizer,omitzero" default:"true" doc:"Repairs names, ids and arguments of tool calls."`
 	StripANSI      *bool    `json:"stripAnsi,omitzero" default:"true" doc:"Removes terminal escape sequences from the model's text."`
@@ -193,7 +193,7 @@ type Memory struct {
 // Embeddings names the model that embeds memories.
 type Embeddings struct {
 	Model     string `json:"model,omitzero" doc:"Embeddings model of the provider. Default: full-text search only. Memories saved without this model are found by full-text search until they are saved again."`
-	BaseURL   string `json:"baseUrl,omitzero" doc:"Endpoint for embeddings, if it is not the provider's. The provider's key is not sent to it."`
+	BaseURL   string `json:"baseUrl,omitzero" doc:"Endpoint for embeddings, if it differs from the provider's endpoint. The provider's key is not sent to it."`
 	APIKeyEnv string `json:"apiKeyEnv,omitzero" doc:"Environment variable that contains the key of that endpoint."`
 }
 
@@ -236,7 +236,7 @@ type LSP struct {
 	Disabled              bool              `json:"disabled,omitzero" doc:"Do not start this server, even if it is in the built-in table."`
 }
 
-// Diagnostics sets what the model is told after an edit.
+// Diagnostics configures what the model gets about diagnostics after an edit.
 type Diagnostics struct {
 	AfterEdit *bool `json:"afterEdit,omitzero" default:"true" doc:"Whether to add new diagnostics to the result of an edit."`
 	WaitMs    int   `json:"waitMs,omitzero" default:"3000" min:"0" doc:"Maximum time to wait for diagnostics in milliseconds."`

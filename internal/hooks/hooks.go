@@ -172,7 +172,7 @@ type Output struct {
 	Result   *string         `json:"result"`   // beforeTool: answers instead; afterTool: replaces
 	System   *string         `json:"system"`   // beforeModel: added to the system prompt
 	Stop     bool            `json:"stop"`     // afterTool: the turn ends with this result
-	// sessionStart, subagentStart, beforePrompt: told the model, not shown
+	// sessionStart, subagentStart, beforePrompt: sent to the model, not shown
 	Context string `json:"context"`
 
 	Instructions string `json:"instructions"` // beforeCompact: what a summary should keep

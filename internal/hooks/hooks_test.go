@@ -127,8 +127,8 @@ func TestHookUnknownPoint(t *testing.T) {
 	}
 }
 
-// decide runs a hook's script at a point of a session's life and returns what it told or why it
-// denied.
+// decide runs a hook's script at a point of a session's life and returns the context it added or
+// why it denied.
 func decide(t *testing.T, point, script string) (string, error) {
 	t.Helper()
 	h, ctx := hook(t, point, script), t.Context()
@@ -160,17 +160,19 @@ func TestHookLifecyclePoints(t *testing.T) {
 	for _, c := range []struct{ point, script, got, err string }{
 		{SessionStart, `grep -q '"restored":true' && echo '{"context":"on main"}'`, "on main", ""},
 		{SessionStart, `exit 7`, "", "code 7"},
-		{SubagentStart, `exit 7`, "", ""}, // the session is no sub-agent's
+		{SubagentStart, `exit 7`, "", ""}, // the session is not the session of a sub-agent
 		{SessionEnd, `grep -q '"point":"sessionEnd"'`, "", ""},
 		{SessionEnd, `exit 7`, "", "code 7"},
 		{SubagentEnd, `exit 7`, "", ""},
 		{BeforePrompt, `grep -q '"prompt":"hello"' && echo '{"context":"be kind"}'`, "be kind", ""},
 		{BeforePrompt, `echo no >&2; exit 2`, "", "no"},
 		{BeforePrompt, `echo garbage`, "", "not a decision"},
-		{BeforeCompact, `grep -q '"tokens":900,"window":1000,"must":true' && echo '{"instructions":"keep names"}'`, "keep names", ""},
+		{BeforeCompact, `grep -q '"tokens":900,"window":1000,` +
+			`"must":true' && echo '{"instructions":"keep names"}'`, "keep names", ""},
 		{BeforeCompact, `exit 2`, "", "denied"},
 		{AfterCompact, `grep -q '"strategy":"mask","tokensBefore":9,"tokensAfter":3'`, "", ""},
-		{BeforePermission, `grep -q '"kind":"command","command":"ls"' && echo '{"decision":"allow"}'`, "allow", ""},
+		{BeforePermission, `grep -q '"kind":"command",` +
+			`"command":"ls"' && echo '{"decision":"allow"}'`, "allow", ""},
 		{BeforePermission, `echo '{"decision":"deny","reason":"not here"}'`, "deny not here", ""},
 		{BeforePermission, `cat >/dev/null`, "", ""},
 		{BeforePermission, `exit 7`, "", "code 7"},
@@ -185,11 +187,12 @@ func TestHookLifecyclePoints(t *testing.T) {
 	}
 }
 
-// A sub-agent's start is not a session's.
+// The start of a sub-agent does not run the hooks for the start of a session.
 func TestHookSubagentPoints(t *testing.T) {
 	child := agent.SessionInfo{ID: "s1/x-1", Parent: "s1"}
 	for point, want := range map[string]string{SubagentStart: "hi", SessionStart: ""} {
-		got, err := hook(t, point, `echo '{"context":"hi"}'`).(agent.SessionHook).SessionStarts(t.Context(), child)
+		h := hook(t, point, `echo '{"context":"hi"}'`).(agent.SessionHook)
+		got, err := h.SessionStarts(t.Context(), child)
 		if got != want || err != nil {
 			t.Errorf("%s: %q, %v", point, got, err)
 		}

@@ -76,14 +76,15 @@ func (h afterCompact) AfterCompact(ctx context.Context, c agent.Compacted) error
 	return err
 }
 
-// Permission is a question that a person is about to be asked.
+// Permission is a question that the user is about to be asked.
 type Permission struct {
 	SessionID, TurnID, Cwd string
 	Title, Reason          string
 	Subject                tool.Subject
 }
 
-// PermissionHook may answer a permission before a person is asked: allow or deny, "" asks.
+// PermissionHook may answer a permission question before the user is asked: "allow" or "deny". ""
+// asks the user.
 type PermissionHook interface {
 	agent.Hook
 	BeforePermission(ctx context.Context, p Permission) (decision, reason string, err error)

@@ -431,7 +431,7 @@ export interface EditorShowDiffResult {
 export interface Embeddings {
   /** Embeddings model of the provider. Default: full-text search only. Memories saved without this model are found by full-text search until they are saved again. */
   model?: string;
-  /** Endpoint for embeddings, if it is not the provider's. The provider's key is not sent to it. */
+  /** Endpoint for embeddings, if it differs from the provider's endpoint. The provider's key is not sent to it. */
   baseUrl?: string;
   /** Environment variable that contains the key of that endpoint. */
   apiKeyEnv?: string;

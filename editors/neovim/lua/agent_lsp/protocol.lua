@@ -306,7 +306,7 @@
 --- Embeddings names the model that embeds memories.
 ---@class agent_lsp.Embeddings
 ---@field model? string Embeddings model of the provider. Default: full-text search only. Memories saved without this model are found by full-text search until they are saved again.
----@field baseUrl? string Endpoint for embeddings, if it is not the provider's. The provider's key is not sent to it.
+---@field baseUrl? string Endpoint for embeddings, if it differs from the provider's endpoint. The provider's key is not sent to it.
 ---@field apiKeyEnv? string Environment variable that contains the key of that endpoint.
 
 --- Empty is a result or params without fields.
