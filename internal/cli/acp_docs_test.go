@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The JSON that the documentation tells users to paste is JSON, and starts what exists.
+// The JSON that the documentation asks users to paste is valid, and starts existing programs.
 func TestEditorsDocumentation(t *testing.T) {
 	text, err := os.ReadFile("../../docs/use/acp.md")
 	if err != nil {
@@ -20,7 +20,7 @@ func TestEditorsDocumentation(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(text, -1) {
 		if !bytes.Contains(m[1], []byte("agent_servers")) &&
 			!bytes.Contains(m[1], []byte(`"agents"`)) {
-			continue // another editor's; TestJSONInDocs looks at it
+			continue // from another editor; TestJSONInDocs checks it
 		}
 		type server struct {
 			Command string

@@ -294,7 +294,7 @@ func TestACPCloseWhileBusy(t *testing.T) {
 	c.end()
 }
 
-// provider answers every request with ok and tells when it came.
+// provider answers every request with ok and reports when it arrived.
 func provider(b *testing.B) (url string, came chan time.Time) {
 	came = make(chan time.Time, 1)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -310,7 +310,8 @@ func provider(b *testing.B) (url string, came chan time.Time) {
 	return srv.URL, came
 }
 
-// From the prompt to the request at the provider, and to the end of the turn, by both faces.
+// Time from the prompt to the request at the provider, and to the end of the turn, for both front
+// ends.
 func BenchmarkPrompt(b *testing.B) {
 	measure := func(b *testing.B, came chan time.Time, prompt func()) {
 		prompt()

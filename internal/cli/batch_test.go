@@ -16,7 +16,8 @@ func TestBatches(t *testing.T) {
 		{`[1]`, "[" + invalid, ""},
 		{`[]`, invalid, ""},
 		{`[hello`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700`, ""},
-		{`[{"jsonrpc":"2.0","id":7,"method":"no/such"},{"foo":"boo"},{"jsonrpc":"2.0","method":"no/such"},{"jsonrpc":"2.0","id":8,"result":1}]`, "[", `"id":7`},
+		{`[{"jsonrpc":"2.0","id":7,"method":"no/such"},{"foo":"boo"},{"jsonrpc":"2.0",` +
+			`"method":"no/such"},{"jsonrpc":"2.0","id":8,"result":1}]`, "[", `"id":7`},
 	} {
 		for _, acp := range []bool{false, true} {
 			args, in := []string{

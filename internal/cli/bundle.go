@@ -76,7 +76,7 @@ func (b *bundle) gather(ctx context.Context) {
 	b.add("sessions.txt", b.sessions())
 }
 
-// output runs a command of ours and returns all it prints.
+// output runs a command of this program and returns everything it prints.
 func (b *bundle) output(ctx context.Context, run func(context.Context, *program, []string) int,
 	args ...string) string {
 	var out bytes.Buffer

@@ -88,8 +88,8 @@ func TestBundleHoldsNoSecret(t *testing.T) {
 	}
 }
 
-// A secret that stands where the log is cut is not cut in two, after which nothing would know it as
-// one.
+// A secret at the position where the log is cut is not split, because the halves would not be
+// recognized as a secret.
 func TestBundleCutsNoSecret(t *testing.T) {
 	home, env := homeWithSecrets(t)
 	log := filepath.Join(home, "log")
@@ -182,7 +182,7 @@ func TestBundleRefuses(t *testing.T) {
 	}
 }
 
-// Every command and every flag that it parses stands in its help and in each completion.
+// Every command and every flag that it parses is listed in its help and in each completion.
 func TestCompletion(t *testing.T) {
 	for _, shell := range words["completion"] {
 		out, errs, code := play(t, nil, "completion", shell)

@@ -15,14 +15,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/rpctest"
 )
 
-// script is the model's side of some turns: each edits lines that no other step edits, so that
-// every accepted and every refused change can be told from the text alone.
+// script is the model's part of some turns. Each step edits lines that no other step edits, so that
+// the text alone shows whether a change was accepted or refused.
 func (w *world) script(turns int) (lines []string) {
 	for range turns {
 		for range 1 + w.rng.IntN(3) {
 			lines = append(lines, w.step()...)
 		}
-		lines = append(lines, fmt.Sprintf(`{"text":"That was it for this turn.","chunks":5,"delayMs":%d}`, w.rng.IntN(8)))
+		lines = append(lines, fmt.Sprintf(`{"text":"That was it for this turn.","chunks":5,`+
+			`"delayMs":%d}`, w.rng.IntN(8)))
 	}
 	for range 12 { // for what steers and follow-ups ask
 		lines = append(lines, `{"text":"Yes."}`)
@@ -77,7 +78,7 @@ func calls(list ...map[string]any) string {
 	return string(encodeArgs(map[string]any{"text": "Next.", "toolCalls": list}))
 }
 
-// turn prompts and lives through the turn; gone says that the daemon is not there any more.
+// turn sends a prompt and waits for the turn to end. gone reports that the daemon no longer runs.
 func (w *world) turn(blow bool) (gone bool, err error) {
 	var res struct{ TurnID string }
 	if err := w.ed.Call("agent/prompt", map[string]any{"sessionId": w.session, "prompt": "go on"},
@@ -358,8 +359,8 @@ func (w *world) revoke() {
 	}
 }
 
-// restore goes back to before a turn. From then on nobody knows which accepted changes stand; what
-// the user typed must.
+// restore goes back to the state before a turn. After that it is unknown which accepted changes
+// remain, but what the user typed must remain.
 func (w *world) restore() {
 	var list struct {
 		Checkpoints []struct{ CheckpointID string }
@@ -373,8 +374,8 @@ func (w *world) restore() {
 	w.note("restored %s: %v", id, err)
 	w.tally.add("restored")
 	for old := range w.edited { // an end that has not been read yet counts too
-		// Under review a refused text stood in the file until it was refused, so one may go back to
-		// that too.
+		// Under review, a refused text was in the file until it was refused, so a restore may also
+		// go back to that.
 		if line := strings.Replace(old, "version 0", "version 1", 1); w.fate[line] != "rejected" ||
 			w.policy == "review" {
 			w.fate[line] = "restored"
@@ -439,7 +440,7 @@ func (w *world) whole(f int, text string) error {
 	return nil
 }
 
-// noStray finds files that nobody wanted, such as a temporary one that a write left.
+// noStray finds files that should not exist, such as a temporary file that a write left.
 func (w *world) noStray() error {
 	entries, err := os.ReadDir(w.ws)
 	if err != nil {

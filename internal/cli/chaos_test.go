@@ -15,7 +15,7 @@ const (
 	// envChaos is how long the random runs last, envChaosSeed where they begin.
 	envChaos     = "AGENT_LSP_CHAOS"
 	envChaosSeed = "AGENT_LSP_CHAOS_SEED"
-	// envAtOnce is how many worlds live beside each other.
+	// envAtOnce sets how many worlds run in parallel.
 	envAtOnce = "AGENT_LSP_CHAOS_AT_ONCE"
 	// chaosBrief is enough to keep the driver itself alive in the inner loop.
 	chaosBrief = 2 * time.Second

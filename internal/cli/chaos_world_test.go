@@ -35,8 +35,8 @@ type world struct {
 
 	dir, ws, state string
 	policy         string
-	granted        bool // a permission was given for longer than once, and may be taken back
-	fullDisk       bool // the state lies on a small disk that is filled for a while
+	granted        bool // a permission was given for longer than once, and may be revoked
+	fullDisk       bool // the state is on a small disk that is filled for a while
 
 	daemon  rpctest.Daemon
 	mark    string
@@ -49,10 +49,10 @@ type world struct {
 	running string
 
 	edited map[string]bool // lines that a script edits; each once
-	// of an edited line: accepted, rejected, restored; none where nobody knows
+	// of an edited line: accepted, rejected, restored; missing if it is unknown
 	fate     map[string]string
 	inserted map[string]bool          // lines that the user typed or that another program added
-	open     map[string]chaosProposal // as last told
+	open     map[string]chaosProposal // as last reported
 	diary    []string
 	failed   bool
 	log      strings.Builder // messages of all connections
@@ -111,7 +111,8 @@ func lineText(f, l, v int) string {
 }
 func (w *world) note(f string, a ...any) { w.diary = append(w.diary, fmt.Sprintf(f, a...)) }
 
-// report says what happened; the messages of the last connection go to a file beside the workspace.
+// report describes what happened. It writes the messages of the last connection to a file next to
+// the workspace.
 func (w *world) report() string {
 	s := fmt.Sprintf("policy %s, full disk %v; the workspace and messages.log are left in %s\n%s",
 		w.policy, w.fullDisk, w.dir, strings.Join(w.diary, "\n"))
@@ -163,7 +164,7 @@ func (w *world) play() error {
 // finish starts a last daemon over what the runs left, and checks all.
 func (w *world) finish() error {
 	if w.fullDisk {
-		w.freeDisk() // its state lives only as long as the daemon: the same one must go on
+		w.freeDisk() // its state lives only as long as the daemon, so the same daemon must continue
 	} else {
 		if err := w.end(); err != nil {
 			return err
@@ -189,7 +190,7 @@ func (w *world) lastTurn() error {
 			return fmt.Errorf("%s: %w", method, err)
 		}
 	}
-	if w.fullDisk { // the script of the only daemon goes on
+	if w.fullDisk { // the script of the only daemon continues
 		w.fullDisk = false
 		_, err := w.turn(false)
 		return err
@@ -239,8 +240,8 @@ func (w *world) start(script []string) error {
 	return w.load()
 }
 
-// load resumes the session. Its answer tells of all up to its number, also of what the last
-// connection ended before.
+// load resumes the session. Its answer includes everything up to its number, also what the last
+// connection missed.
 func (w *world) load() error {
 	var loaded struct{ LastSeq int64 }
 	if err := w.ed.Call("agent/session/load", map[string]any{"sessionId": w.session},

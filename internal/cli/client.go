@@ -15,8 +15,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// client is the small LSP client within the program itself: `run` speaks with it to a daemon
-// in the same process, `demo` to one that it started, both over the same wire as an editor.
+// client is a small in-process LSP client. `run` uses it with a daemon in the same process, and
+// `demo` with a daemon that it started. Both use the same wire protocol as an editor.
 type client struct {
 	version string // of the program
 	conn    jsonrpc2.Conn

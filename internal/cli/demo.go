@@ -24,17 +24,17 @@ var sample embed.FS
 
 const (
 	samplePrompt = "The check fails. Find the cause and fix it."
-	// unsavedLine stands in the demo's editor only, never on disk: what it proves is that it
+	// unsavedLine is only in the demo's editor buffer, never on disk, to show that unsaved text
 	// survives.
 	unsavedLine = "# Used by the weekly report. (typed in the editor, not saved)\n"
-	// demoComment is what the demo says by itself when it refuses the second hunk.
+	// demoComment is the comment that the demo sends when it automatically refuses the second hunk.
 	demoComment = "keep the word sum, because other scripts read it"
 )
 
-// demo plays an editor for a person at a terminal.
+// demo acts as an editor for the user at a terminal.
 type demo struct {
 	view    *view
-	desk    *desk // nil: nobody to ask
+	desk    *desk // nil: there is no user to ask
 	dir     string
 	client  *client
 	events  chan event
@@ -231,7 +231,7 @@ func (d *demo) undoAndRedo(ctx context.Context, session, uri string) error {
 	return nil
 }
 
-// playFolder prompts the configured model on a folder of the user's.
+// playFolder prompts the configured model on one of the user's folders.
 func (d *demo) playFolder(ctx context.Context, p *program, folder, prompt string) error {
 	dir, err := filepath.Abs(folder)
 	if err != nil {
@@ -256,7 +256,7 @@ func (d *demo) playFolder(ctx context.Context, p *program, folder, prompt string
 	})
 }
 
-// withDaemon runs f beside a daemon, started as an editor starts it.
+// withDaemon runs f while a daemon runs, which it starts as an editor does.
 func (d *demo) withDaemon(ctx context.Context, env []string, f func() error) error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -321,7 +321,7 @@ func (d *demo) enqueue(method string, params json.RawMessage) {
 	d.events <- event{method: method, params: params}
 }
 
-// unpackSample copies the sample into dir and the model's script beside it.
+// unpackSample copies the sample into dir and writes the model's script next to it.
 func unpackSample(dir string) (script string, err error) {
 	script = dir + ".jsonl"
 	return script, fs.WalkDir(sample, "sample", func(path string, e fs.DirEntry, err error) error {
@@ -340,7 +340,7 @@ func unpackSample(dir string) (script string, err error) {
 	})
 }
 
-// check runs the sample's own check, shows what it says and tells whether it failed.
+// check runs the sample's own check, shows its output and reports whether it failed.
 func (d *demo) check(title string) bool {
 	d.view.title(title + ": sh check.sh")
 	cmd := exec.Command("sh", "check.sh")

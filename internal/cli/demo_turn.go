@@ -75,7 +75,7 @@ func (d *demo) show(ctx context.Context, n event) (done bool, err error) {
 	return false, nil
 }
 
-// item shows a call once its label is whole (an update tells of it), and again when it is done.
+// item shows a call once its label is complete, which an update reports, and again when it is done.
 func (d *demo) item(completed bool, it wire.Item) {
 	if it.Type == "notice" && completed && it.Text != nil {
 		d.view.aside(*it.Text)
@@ -122,7 +122,7 @@ func (d *demo) end(t wire.Turn) error {
 	return nil
 }
 
-// decide shows a proposal and sends what the person, or the demo itself, decides.
+// decide shows a proposal and sends the decision of the user or of the demo itself.
 func (d *demo) decide(ctx context.Context, p wire.Proposal, diff string) error {
 	d.view.diff(p.Title, diff)
 	if !undecided(p) || ctx.Err() != nil {
@@ -147,8 +147,9 @@ func (d *demo) decide(ctx context.Context, p wire.Proposal, diff string) error {
 	return d.resolve(ctx, p, decisions)
 }
 
-// decideAlone refuses what the turn waits for where nobody can decide. What the collect policy
-// gathers holds nothing up: it stays for whoever opens the session next.
+// decideAlone refuses what the turn waits for if there is no user to decide. Proposals that the
+// collect policy gathers do not block the turn. They stay for the next client that opens the
+// session.
 func (d *demo) decideAlone(ctx context.Context, p wire.Proposal) error {
 	if d.policy == "collect" {
 		d.waits++
@@ -159,7 +160,8 @@ func (d *demo) decideAlone(ctx context.Context, p wire.Proposal) error {
 		Comment: "no user was available to decide"}})
 }
 
-// undecided says whether a proposal waits for a decision; one that is applied at once does not.
+// undecided reports whether a proposal waits for a decision. One that is applied immediately does
+// not.
 func undecided(p wire.Proposal) bool {
 	for _, f := range p.Files {
 		for _, h := range f.Hunks {
@@ -185,7 +187,7 @@ func (d *demo) resolve(ctx context.Context, p wire.Proposal, decisions []wire.De
 	return nil
 }
 
-// byItself is what the demo answers without a person: hunk by hunk where there are several.
+// byItself is the demo's answer if there is no user: hunk by hunk if there are several.
 func (d *demo) byItself(p wire.Proposal) string {
 	if len(p.Files) == 1 && len(p.Files[0].Hunks) == 1 {
 		return "y"
@@ -214,7 +216,7 @@ func (d *demo) hunkByHunk(ctx context.Context, p wire.Proposal) []wire.Decision 
 	return out
 }
 
-// answer takes the daemon's questions. Those for a person stand in line with what is shown.
+// answer handles the daemon's requests. Questions for the user are queued with the output.
 func (d *demo) answer(ctx context.Context, method string, params json.RawMessage) (any, error) {
 	switch method {
 	case wire.MethodEditorSave:
@@ -251,7 +253,8 @@ func (d *demo) reply(ctx context.Context, n event) any {
 	return d.permit(ctx, p)
 }
 
-// refuse answers where nobody can be asked, and lets the model know that it was not a person's no.
+// refuse is the answer if there is no user to ask. It lets the model know that it was not the user
+// who refused.
 func (d *demo) refuse() any {
 	d.denied++
 	return wire.RequestPermissionResult{Cancelled: true, Feedback: "no user was available to ask"}

@@ -13,11 +13,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
-// desk is where a person at a terminal answers. A question ends with a line, with the end of input,
-// or with its context: an interrupt, or the daemon that withdraws it.
+// desk reads the answers of a user at a terminal. A question ends with a line, with the end of
+// input, or with its context: on an interrupt, or when the daemon withdraws it.
 type desk struct{ lines <-chan string }
 
-// newDesk reads lines for as long as the process lives: a read of a terminal cannot be taken back.
+// newDesk reads lines until the process ends, because a read of a terminal cannot be cancelled.
 func newDesk(r io.Reader) *desk {
 	lines := make(chan string)
 	go func() {
@@ -36,7 +36,7 @@ func newDesk(r io.Reader) *desk {
 	return &desk{lines}
 }
 
-// read returns the next line; ok is false where nobody answers any more.
+// read returns the next line. ok is false if there will be no further answer.
 func (d *desk) read(ctx context.Context) (line string, ok bool) {
 	select {
 	case line, ok = <-d.lines:
@@ -46,8 +46,8 @@ func (d *desk) read(ctx context.Context) (line string, ok bool) {
 	}
 }
 
-// ask puts a question and returns the answer. Without a person the sample's own answer holds, and
-// outside the sample there is none: what nobody answers is not allowed.
+// ask prints a question and returns the answer. If there is no user, the answer is the sample's
+// own, or outside the sample no answer: a question without an answer is denied.
 func (d *demo) ask(ctx context.Context, question, byItself string) (answer string, answered bool) {
 	if ctx.Err() != nil {
 		return "", false
@@ -69,7 +69,8 @@ func (d *demo) ask(ctx context.Context, question, byItself string) (answer strin
 // answerWords are what the keys stand for: "stop" is not "session", nor "abort" "always".
 var answerWords = []string{"yes", "session", "always", "no", "hunk by hunk"}
 
-// choose asks until the answer is one of keys, or begins its word. Where nobody answers it is no.
+// choose asks until the answer is one of keys, or the beginning of its word. Without an answer it
+// returns no.
 func (d *demo) choose(ctx context.Context, question, keys, byItself string) string {
 	for {
 		answer, answered := d.ask(ctx, question, byItself)

@@ -28,7 +28,8 @@ func (r *listener) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	delta := `{"content":"Done."},"finish_reason":"stop"`
 	if messages, _ := json.Marshal(body["messages"]); !strings.Contains(string(messages),
 		`"role":"tool"`) {
-		delta = `{"tool_calls":[{"index":0,"id":"c1","function":{"name":"ls","arguments":"{\"path\":\".\"}"}}]},"finish_reason":"tool_calls"`
+		delta = `{"tool_calls":[{"index":0,"id":"c1","function":{"name":"ls",` +
+			`"arguments":"{\"path\":\".\"}"}}]},"finish_reason":"tool_calls"`
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":`+delta+`}]}`+
@@ -65,7 +66,8 @@ func TestCacheKeyOfASession(t *testing.T) {
 		t.Errorf("keys %v, %v; another session's %v", first, one[1]["prompt_cache_key"],
 			two[0]["prompt_cache_key"])
 	}
-	if named := sentBy(t, openAI, `{"model":"gpt-5.1","cacheKey":"team"}`); named[0]["prompt_cache_key"] != "team" {
+	if named := sentBy(t, openAI, `{"model":"gpt-5.1",`+
+		`"cacheKey":"team"}`); named[0]["prompt_cache_key"] != "team" {
 		t.Errorf("the settings' key is sent as %v", named[0]["prompt_cache_key"])
 	}
 }
@@ -73,8 +75,10 @@ func TestCacheKeyOfASession(t *testing.T) {
 // A level of thinking has the tokens that the settings give it, and no other level has them.
 func TestThinkingBudgetsOfTheSettings(t *testing.T) {
 	for config, want := range map[string]string{
-		`{"model":"gemini-2.5-pro","thinking":"high","thinkingBudgets":{"high":5000}}`: `"thinking_budget":5000`,
-		`{"model":"gemini-2.5-pro","thinking":"low","thinkingBudgets":{"high":5000}}`:  `"reasoning_effort":"low"`,
+		`{"model":"gemini-2.5-pro","thinking":"high",` +
+			`"thinkingBudgets":{"high":5000}}`: `"thinking_budget":5000`,
+		`{"model":"gemini-2.5-pro","thinking":"low",` +
+			`"thinkingBudgets":{"high":5000}}`: `"reasoning_effort":"low"`,
 	} {
 		sent, _ := json.Marshal(sentBy(t, "http://generativelanguage.googleapis.com/v1beta/openai",
 			config)[1])

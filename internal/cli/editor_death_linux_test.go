@@ -81,7 +81,7 @@ func TestNoOrphansAfterTheEditorsDeath(t *testing.T) {
 	escape := "setsid nohup sleep NUMBER >/dev/null 2>&1 & (setsid sh -c 'trap \"\" TERM HUP; (sleep NUMBER &); sleep NUMBER' &); sleep 0.2; touch ready; sleep NUMBER"
 	for name, c := range map[string]struct {
 		sandbox, profile string
-		leak             bool // somebody else keeps the daemon's stdin open
+		leak             bool // another process keeps the daemon's stdin open
 	}{
 		"stdin ends":          {"off", "trust", false},
 		"in the sandbox":      {"require", "workspace", false},
@@ -103,7 +103,7 @@ func TestNoOrphansAfterTheEditorsDeath(t *testing.T) {
 						"args": []string{"-c", "setsid sleep " + number + " & sleep " + number}}},
 				}}
 			if !c.leak {
-				params["processId"] = nil // nothing but the end of stdin tells
+				params["processId"] = nil // only the end of stdin shows that the client is gone
 			}
 			init, _ := json.Marshal(params)
 			exe, _ := os.Executable()
@@ -126,7 +126,8 @@ func TestNoOrphansAfterTheEditorsDeath(t *testing.T) {
 				w.Close()
 			}
 			waitForFile(t, filepath.Join(ws, "ready"), log)
-			for end := time.Now().Add(endPatience); naming(number) < 4; time.Sleep(5 * time.Millisecond) { // processes wake nobody
+			// a new process sends no event
+			for end := time.Now().Add(endPatience); naming(number) < 4; time.Sleep(5 * time.Millisecond) {
 				if time.Now().After(end) {
 					t.Fatalf("only %d processes are there: the test tests nothing", naming(number))
 				}
@@ -156,7 +157,7 @@ func waitForFile(t *testing.T, path string, log *logBuffer) {
 	t.Fatalf("%s did not appear; stderr:\n%s", path, log.String())
 }
 
-// naming counts the processes whose command line holds text, this one left out.
+// naming counts the processes whose command line contains text, except this one.
 func naming(text string) (n int) {
 	for _, pid := range processes() {
 		if b, err := os.ReadFile(filepath.Join("/proc", pid, "cmdline")); err == nil &&

@@ -60,7 +60,7 @@ func read(t *testing.T, name string) string {
 	return string(b)
 }
 
-// textOf is a script's text without its comments, empty for what is no script.
+// textOf is a script's text without its comments; empty for a file that is not a script.
 func textOf(name string) string {
 	b, _ := os.ReadFile(repository + name)
 	return comments.ReplaceAllString(string(b), "")
@@ -195,7 +195,8 @@ func TestProfilesNameTheirSource(t *testing.T) {
 		script := read(t, p.script())
 		source := regexp.MustCompile(`(?m)^Source: (.*)$`).FindString(script)
 		if !strings.Contains(source, p.Version) ||
-			!regexp.MustCompile(`\.(el|lua|rs|cpp|py)\b|github\.com|microsoft/`).MatchString(source) {
+			!regexp.MustCompile(`\.(el|lua|rs|cpp|py)\b|github\.com|`+
+				`microsoft/`).MatchString(source) {
 			t.Errorf("%s names no source of version %s: %s", p.Profile, p.Version, source)
 		}
 		for _, step := range []string{"prompt", "watch", "permit", "review", "undo"} {

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// face is the program in this process, spoken with by one of its protocols. It looks at messages as
-// bytes, so that what is measured is the program.
+// face is the program in this process, used through one of its protocols. It handles messages as
+// bytes, so that the program is measured and not the client.
 type face struct {
 	b       *testing.B
 	model   *model
@@ -133,7 +133,8 @@ func (f *face) next() []byte {
 func (f *face) prompt() time.Time {
 	began := time.Now()
 	if f.acp {
-		f.request("session/prompt", fmt.Sprintf(`{"sessionId":%q,"prompt":[{"type":"text","text":"hello"}]}`, f.session))
+		f.request("session/prompt", fmt.Sprintf(`{"sessionId":%q,"prompt":[{"type":"text",`+
+			`"text":"hello"}]}`, f.session))
 	} else {
 		f.request("agent/prompt", fmt.Sprintf(`{"sessionId":%q,"prompt":"hello"}`, f.session))
 	}
@@ -216,13 +217,13 @@ func newModel(b *testing.B, deltas int, hang bool) *model {
 	return m
 }
 
-// facesBlock is how many turns in a row one face has, so that the processor's time of a turn is its
-// own.
+// facesBlock is how many turns in a row one front end has, so that the processor time of a turn can
+// be attributed to it.
 const facesBlock = 10
 
-// The agent's protocol beside ours, by turns in one run: the same turns may take 10 % longer by it.
-// The processor's time, of the program with the model beside it, tells the faces apart where the
-// clock cannot.
+// BenchmarkACPFace compares ACP with the native protocol, in turn in one run. The same turns may
+// take 10 % longer over ACP. The processor time of the program with the model distinguishes the two
+// front ends where the elapsed time cannot.
 func BenchmarkACPFace(b *testing.B) {
 	for _, c := range []struct {
 		name   string

@@ -14,8 +14,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// TestDaemonEndsBeforeTheTurn: who waits for a turn of a daemon that is gone is told so, after all
-// that it still said.
+// TestDaemonEndsBeforeTheTurn: if the daemon is gone, a caller that waits for a turn gets an error,
+// after everything that the daemon had sent.
 func TestDaemonEndsBeforeTheTurn(t *testing.T) {
 	for name, wait := range map[string]func(*demo) error{
 		"demo": func(d *demo) error { _, err := d.prompt(t.Context(), "hello"); return err },

@@ -87,7 +87,8 @@ func runHeadless(ctx context.Context, p *program, args []string) int {
 		prompt = string(b)
 	}
 	if strings.TrimSpace(prompt) == "" {
-		fmt.Fprintln(p.stderr, `agent-lsp run: a prompt is missing: agent-lsp run "what to do" (or - to read it from stdin)`)
+		fmt.Fprintln(p.stderr, `agent-lsp run: a prompt is missing: agent-lsp run "what to do" `+
+			`(or - to read it from stdin)`)
 		return exitUsage
 	}
 	for _, a := range flags.Args() {
@@ -184,7 +185,8 @@ func (h *headless) turn(ctx, life context.Context, settings map[string]any, prom
 	return code, err
 }
 
-// warnings shows what the user was told before the prompt was refused, since it may be why.
+// warnings shows the messages that the daemon sent before it refused the prompt, since they may
+// explain why.
 func (h *headless) warnings(ctx context.Context) {
 	for {
 		select {
@@ -198,7 +200,8 @@ func (h *headless) warnings(ctx context.Context) {
 	}
 }
 
-// said is a request's error for a person: without the method's name, and with what to do.
+// said is the error of a request as the user sees it: without the method's name, and with what to
+// do.
 func said(err error) error {
 	var e *jsonrpc2.Error
 	switch {

@@ -44,9 +44,11 @@ func headlessRun(t *testing.T, script string, args ...string) (code int, stdout,
 }
 
 const (
-	touches = `{"toolCalls":[{"name":"bash","arguments":{"command":"touch x"}},{"name":"bash","arguments":{"command":"touch y"}}]}` + "\n"
-	edits   = `{"toolCalls":[{"name":"read","arguments":{"path":"a.txt"}},{"name":"edit","arguments":{"path":"a.txt","old_string":"one","new_string":"two"}}]}` + "\n"
-	done    = `{"text":"done"}` + "\n"
+	touches = `{"toolCalls":[{"name":"bash","arguments":{"command":"touch x"}},{"name":"bash",` +
+		`"arguments":{"command":"touch y"}}]}` + "\n"
+	edits = `{"toolCalls":[{"name":"read","arguments":{"path":"a.txt"}},{"name":"edit",` +
+		`"arguments":{"path":"a.txt","old_string":"one","new_string":"two"}}]}` + "\n"
+	done = `{"text":"done"}` + "\n"
 )
 
 func has(t *testing.T, what, text string, parts ...string) {
@@ -58,7 +60,7 @@ func has(t *testing.T, what, text string, parts ...string) {
 	}
 }
 
-// TestRunAloneRefuses runs what would have to ask where nobody is: it is refused in so many words.
+// TestRunAloneRefuses runs something that needs permission without a user. The refusal says so.
 func TestRunAloneRefuses(t *testing.T) {
 	code, out, errs := headlessRun(t, touches+done, "do it")
 	if code != exitOK || out != "done\n" {
@@ -74,7 +76,7 @@ func TestRunAloneRefuses(t *testing.T) {
 	)
 }
 
-// TestRunTellsOfTries shows why an answer is late, and that it begins anew.
+// TestRunTellsOfTries checks that the output shows why an answer is late, and that it starts again.
 func TestRunTellsOfTries(t *testing.T) {
 	code, out, errs := headlessRun(
 		t,
@@ -95,7 +97,7 @@ func TestRunTellsOfTries(t *testing.T) {
 	)
 }
 
-// A notice does not part a line that streams: it stands at its end.
+// A notice does not split a line that is being streamed. It appears after the line.
 func TestNoticeBetweenLines(t *testing.T) {
 	var out bytes.Buffer
 	v := &view{out: &out}
@@ -114,8 +116,8 @@ func TestNoticeBetweenLines(t *testing.T) {
 	}
 }
 
-// TestRunCollect leaves what is collected for whoever opens the session; the other policies do not
-// wait either.
+// TestRunCollect leaves the collected proposals for the next client that opens the session. The
+// other policies do not wait either.
 func TestRunCollect(t *testing.T) {
 	code, out, errs := headlessRun(t, edits+done, "--edit-policy", "collect", "do it")
 	if code != exitOK || out != "done\n" || strings.Contains(errs, "rejected") {
@@ -227,7 +229,7 @@ func TestRunSaysOnce(t *testing.T) {
 	has(t, "stderr with --verbose", errs.String(), "level=WARN")
 }
 
-// person is a demo at whose terminal somebody types.
+// person is a demo with a user who types at its terminal.
 func person(t *testing.T) (d *demo, keys io.Writer, screen *bytes.Buffer) {
 	r, w := io.Pipe()
 	t.Cleanup(func() { w.Close() })

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// sessionsAtOnce stream beside each other in BenchmarkHundredSessions.
+	// sessionsAtOnce sessions stream in parallel in BenchmarkHundredSessions.
 	sessionsAtOnce = 100
 	// piecesEach of a reply reach each of them, piecePause apart.
 	piecesEach = 50
@@ -81,8 +81,8 @@ func newHundred(b *testing.B, bin string) *hundred {
 	return h
 }
 
-// answer streams a reply in pieces, one that begins with "warm" at once, the others when all have
-// asked.
+// answer streams a reply in pieces. A reply that begins with "warm" starts immediately, the others
+// when all sessions have sent their request.
 func (h *hundred) answer(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	w.Header().Set("Content-Type", "text/event-stream")

@@ -24,9 +24,9 @@ const envKills = "AGENT_LSP_KILLS"
 // daemon lives to run.
 const killedSteps = 300
 
-// A daemon is killed at a random point of a scripted run. Its session loads; its history is that of
-// the uninterrupted run up to the call that was running, whose result says so; no command ran
-// twice, none ran that the history says did not; and another daemon goes on with it.
+// A daemon is killed at a random point of a scripted run. Its session loads. Its history is that of
+// the uninterrupted run up to the call that was running, whose result says so. No command ran
+// twice, and none ran that the history says did not. Another daemon continues the session.
 func TestDaemonsKilledAtRandom(t *testing.T) {
 	kills := 8
 	if s := os.Getenv(envKills); s != "" {

@@ -15,9 +15,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/rpctest"
 )
 
-// BenchmarkEditorQuery is a turn of questions that an editor answers at once, over the wire:
-// ms/question is the call's time, ms/step also what the model's reply and the events took (the
-// contract: a question under 5 ms over the editor's own time).
+// BenchmarkEditorQuery is a turn of questions that an editor answers immediately, over the wire.
+// ms/question is the call's time. ms/step also includes the time of the model's reply and the
+// events. The contract: a question takes under 5 ms more than the editor's own time.
 func BenchmarkEditorQuery(b *testing.B) {
 	const questions = 20
 	var step atomic.Int64
@@ -68,7 +68,9 @@ func BenchmarkEditorQuery(b *testing.B) {
 }
 
 func callOf(name, args string) string {
-	return `"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"` + name + `","arguments":` + strconv.Quote(args) + `}}]},"finish_reason":"tool_calls"`
+	return `"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"c1","type":"function",` +
+		`"function":{"name":"` + name + `","arguments":` + strconv.Quote(args) + `}}]},` +
+		`"finish_reason":"tool_calls"`
 }
 
 // questionsIn counts the answered lsp calls and adds up how long they took, in milliseconds.

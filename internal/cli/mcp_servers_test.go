@@ -54,7 +54,8 @@ func TestNoServerStartsBeforeTheFirstRequest(t *testing.T) {
 	var s struct{ SessionID string }
 	r.call("agent/prompt", map[string]any{"prompt": "hello"}, &s) // its session begins with it
 	held := <-hook
-	for began := time.Now(); time.Since(began) < 300*time.Millisecond; { // each takes as long as a server's start
+	// each takes as long as a server's start
+	for began := time.Now(); time.Since(began) < 300*time.Millisecond; {
 		one := exec.Command(os.Args[0])
 		one.Env = append(os.Environ(), mcptest.Variable+"=exit")
 		_ = one.Run()
@@ -70,8 +71,7 @@ func TestNoServerStartsBeforeTheFirstRequest(t *testing.T) {
 	r.call("agent/turn/wait", map[string]any{"sessionId": s.SessionID}, nil)
 }
 
-// A result of 50 MB lies in its file to the last byte, while the request that it leads to stays
-// small.
+// A result of 50 MB is complete in its file, while the request with it stays small.
 func TestBigResultOfAServer(t *testing.T) {
 	size := testspeed.Size(50_000_000)
 	config := servers(1, "plain")

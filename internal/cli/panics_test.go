@@ -15,8 +15,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/app"
 )
 
-// servePanics is the program with sub-agents that panic when their task says so, for session
-// scripts: its name stands in their section args instead of serve. The rest is the program's own.
+// servePanics is the program with sub-agents that panic when their task asks for it, for session
+// scripts: their section args contains its name instead of serve. Everything else is unchanged.
 const servePanics = "serve-panics"
 
 // runTested is run, and servePanics.
@@ -74,7 +74,7 @@ func (bomb) Prepare(context.Context, *tool.Call) (*tool.Prepared, error) {
 	}}, nil
 }
 
-// panickingModel panics where it is told to.
+// panickingModel panics if the prompt asks for it.
 type panickingModel struct{ agent.Model }
 
 func (m panickingModel) Generate(ctx context.Context, req *agent.Request,

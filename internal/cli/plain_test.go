@@ -43,7 +43,8 @@ func editorOf(b *testing.B, capabilities string) (e *rpctest.Editor, end func())
 	}
 }
 
-// turnBy returns what takes a turn by a face: a request, then the message that tells its end.
+// turnBy returns the messages of a turn over a front end: a request, then the message that reports
+// its end.
 func turnBy(b *testing.B, e *rpctest.Editor, method string, params any,
 	ended string) func() time.Duration {
 	at := 0
@@ -61,8 +62,8 @@ func turnBy(b *testing.B, e *rpctest.Editor, method string, params any,
 	}
 }
 
-// A turn from its prompt to its end by the agent/* face and by plain LSP, by turns in one run:
-// the plain face may cost 5 % more.
+// A turn from its prompt to its end over agent/* and over plain LSP, in turn in one run. Plain LSP
+// may cost 5 % more.
 func BenchmarkFaces(b *testing.B) {
 	rich, endRich := editorOf(b, `{"experimental": {"agentLsp": {"version": 1}}}`)
 	defer endRich()

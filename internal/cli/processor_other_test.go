@@ -4,5 +4,5 @@ package cli
 
 import "time"
 
-// processorTime is not told on this system.
+// processorTime is not available on this system.
 func processorTime() time.Duration { return 0 }

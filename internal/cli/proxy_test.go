@@ -74,7 +74,9 @@ func (f *forward) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func answers(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	w.Header().Set("Content-Type", "text/event-stream")
-	_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"Said by the provider."},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+	_, _ = io.WriteString(w, `data: {"choices":[{"index":0,`+
+		`"delta":{"content":"Said by the provider."},`+
+		`"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
 }
 
 // runProgram runs the program as a process, with nothing of this one's environment.

@@ -83,7 +83,8 @@ func replyTo(body []byte) string {
 
 // toolCallOf is the reply that calls a tool.
 func toolCallOf(name, args string) string {
-	return `"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"` + name + `","arguments":` + strconv.Quote(args) +
+	return `"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"c1","type":"function",` +
+		`"function":{"name":"` + name + `","arguments":` + strconv.Quote(args) +
 		`}}]},"finish_reason":"tool_calls"`
 }
 
@@ -106,9 +107,10 @@ func (r *reach) turn(prompt string) (took time.Duration) {
 	return took
 }
 
-// BenchmarkSubagents is a turn that hands out one task, and one that hands out eight, four at once,
-// to a model that answers at once, in turns, so that a machine's load falls on both (the contract:
-// eight take at most three times as long as one; eight/one compares the medians).
+// BenchmarkSubagents compares a turn that delegates one task with a turn that delegates eight, four
+// at a time, to a model that answers immediately. The two alternate, so that load on the machine
+// affects both. The contract: eight take at most three times as long as one; eight/one compares the
+// medians.
 func BenchmarkSubagents(b *testing.B) {
 	r := newReach(b, map[string]any{})
 	var one, eight []time.Duration
@@ -165,7 +167,7 @@ func TestFirstRequestOfManyTools(t *testing.T) {
 	}{{10, "many=20"}, {1, "many=200"}} {
 		t.Run(fmt.Sprint(split.servers), func(t *testing.T) {
 			r := newReach(t, servers(split.servers, split.temper))
-			r.first() // the servers start beside it
+			r.first() // the servers start during the prompt
 			for deadline := time.Now().Add(rpctest.Patience); ; time.Sleep(20 * time.Millisecond) {
 				var list struct{ Tools []struct{ Source string } }
 				r.call("agent/tools/list", map[string]any{}, &list)
@@ -196,9 +198,9 @@ func TestFirstRequestOfManyTools(t *testing.T) {
 	}
 }
 
-// Ten servers that take for ever to start add nothing to the first prompt: until its request is
-// there, the same is told, the same is stored and the same is sent as without them. tool_search
-// names them to the model.
+// Ten servers that never finish starting add nothing to the first prompt. Until its request
+// arrives, the same is reported, stored and sent as without them. tool_search lists their names for
+// the model.
 func TestServersAddNothingToTheFirstPrompt(t *testing.T) {
 	for _, how := range []string{"agent/session/new", "agent/prompt"} { // what makes the session
 		t.Run(filepath.Base(how), func(t *testing.T) {
@@ -264,7 +266,7 @@ func firstPrompt(t *testing.T, how string, n int) (m moment) {
 			Message struct{ Role string }
 		}
 		_ = json.Unmarshal([]byte(line), &rec)
-		if rec.Type == "seq" { // follows what was told by then
+		if rec.Type == "seq" { // depends on the notifications so far
 			continue
 		}
 		m.stored += fmt.Sprintln(rec.Type, rec.Message.Role)
@@ -377,7 +379,7 @@ func BenchmarkFirstPrompt(b *testing.B) {
 					r := newReach(b, servers(10*i, "hang"))
 					wall, processors := r.firstTime(direct)
 					took[i], used[i] = append(took[i], wall), append(used[i], processors)
-					r.end() // or its servers would still start beside the next
+					r.end() // or its servers would still start during the next run
 				}
 			}
 			without, with := median(took[0]), median(took[1])

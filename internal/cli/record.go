@@ -149,7 +149,7 @@ func named(args json.RawMessage) (names []string) {
 	return names
 }
 
-// replayConfig is the session's own configuration with nobody to ask.
+// replayConfig is the session's own configuration without a user to ask.
 func replayConfig(own json.RawMessage) json.RawMessage {
 	config := map[string]any{}
 	_ = json.Unmarshal(own, &config)

@@ -26,9 +26,17 @@ func TestARecordedSessionIsATest(t *testing.T) {
 		mustStore(t, filepath.Join(ws, filepath.FromSlash(name)), []byte(text))
 	}
 	model := strings.Join([]string{
-		`{"text": "I read.", "toolCalls": [{"name": "read", "arguments": {"path": "main.txt"}}, {"name": "read", "arguments": {"file_path": "` + ws + `/sub/read.txt"}}, {"name": "read", "arguments": {"path": "marker.txt"}}, {"name": "read", "arguments": {"path": "script"}}, {"name": "read", "arguments": {"path": "blob.bin"}}, {"name": "read", "arguments": {"path": ".env"}}]}`,
-		`{"toolCalls": [{"name": "edit", "arguments": {"path": "main.txt", "old_string": "two $HOME", "new_string": "2 $HOME"}}, {"name": "read", "arguments": {"path": "no-newline.txt"}}]}`,
-		`{"toolCalls": [{"name": "edit", "arguments": {"path": "no-newline.txt", "old_string": "old end", "new_string": "new end"}}, {"name": "write", "arguments": {"path": "made.txt", "content": "made\n"}}]}`,
+		`{"text": "I read.", "toolCalls": [{"name": "read", "arguments": {"path": "main.txt"}}, ` +
+			`{"name": "read", "arguments": {"file_path": "` + ws + `/sub/read.txt"}}, {"name": ` +
+			`"read", "arguments": {"path": "marker.txt"}}, {"name": "read", "arguments": ` +
+			`{"path": "script"}}, {"name": "read", "arguments": {"path": "blob.bin"}}, {"name": ` +
+			`"read", "arguments": {"path": ".env"}}]}`,
+		`{"toolCalls": [{"name": "edit", "arguments": {"path": "main.txt", "old_string": "two ` +
+			`$HOME", "new_string": "2 $HOME"}}, {"name": "read", "arguments": {"path": ` +
+			`"no-newline.txt"}}]}`,
+		`{"toolCalls": [{"name": "edit", "arguments": {"path": "no-newline.txt", "old_string": ` +
+			`"old end", "new_string": "new end"}}, {"name": "write", "arguments": {"path": ` +
+			`"made.txt", "content": "made\n"}}]}`,
 		`{"text": "Done for $5."}`, `{"text": "Again."}`,
 	}, "\n")
 	mustStore(t, filepath.Join(home, "model.jsonl"), []byte(model))

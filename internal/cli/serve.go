@@ -25,7 +25,7 @@ func (f *serveFlags) register(flags *flag.FlagSet, env []string) {
 		"store sessions, checkpoints and grants in this folder")
 }
 
-// sayWhoSpeaks tells a person who started the daemon by hand why it waits.
+// sayWhoSpeaks explains to a user who started the daemon by hand why it waits.
 func (p *program) sayWhoSpeaks(protocol string) {
 	if isTerminal(p.stdin) {
 		fmt.Fprintf(p.stderr, "agent-lsp is waiting for an editor that speaks %s on stdin. Press Ctrl-C to stop it. `agent-lsp help` lists the commands, and `agent-lsp demo` shows how it works.\n", protocol)

@@ -34,7 +34,7 @@ const (
 	envRunMain = "AGENT_LSP_TEST_RUN_MAIN"
 	// envMark marks a daemon and, as they inherit it, all processes below it.
 	envMark = "AGENT_LSP_TEST_MARK"
-	// scriptsAtOnce is how many scripts run beside each other.
+	// scriptsAtOnce is how many scripts run in parallel.
 	scriptsAtOnce = 8
 	// endPatience bounds how long a daemon and its children may take to go.
 	endPatience = 5 * time.Minute
@@ -102,8 +102,8 @@ func TestSessions(t *testing.T) {
 var patient = []string{"client/deaf", "client/silent", "language/failures", "models/stall",
 	"reach/mcp-hangs"}
 
-// TestSessionsThatWait is TestSessions for the patient scripts, all of them at once beside the
-// others: they need no processor.
+// TestSessionsThatWait is TestSessions for the patient scripts. All of them run at the same time
+// and in parallel with the others, because they need little processor time.
 func TestSessionsThatWait(t *testing.T) {
 	t.Parallel()
 	var all sync.WaitGroup
@@ -172,7 +172,7 @@ func playSession(t *testing.T, path string, start rpctest.Start, update bool) {
 	loadSession(t, path).Run(t, start, update)
 }
 
-// startInProcess runs the program in this process, over pipes that are no files.
+// startInProcess runs the program in this process, over pipes that are not files.
 func startInProcess(_ testing.TB, args, env []string) rpctest.Daemon {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()

@@ -33,8 +33,8 @@ func (r *reach) session(config map[string]any) string {
 	return s.SessionID
 }
 
-// A mode's model, thinking and instructions reach the provider as long as the mode is in force;
-// what it says of edits and permissions is shown by the session script policy/mode-sets.
+// A mode's model, thinking and instructions reach the provider while the mode is in effect. The
+// session script policy/mode-sets covers its edit and permission settings.
 func TestModeReachesTheProvider(t *testing.T) {
 	r := newReach(t, map[string]any{"model": "usual", "thinking": "low", "modes": map[string]any{
 		"deep": map[string]any{"model": "o3", "thinking": "high", "instructions": "Think twice."}}})
@@ -64,15 +64,16 @@ func embeddings(t *testing.T) (url string, keys chan string) {
 			vector = "[0,1]"
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"object":"list","data":[{"object":"embedding","index":0,"embedding":`+vector+`}],"model":"e","usage":{"prompt_tokens":1,"total_tokens":1}}`)
+		_, _ = io.WriteString(w, `{"object":"list","data":[{"object":"embedding","index":0,`+
+			`"embedding":`+vector+`}],"model":"e","usage":{"prompt_tokens":1,"total_tokens":1}}`)
 	}))
 	t.Cleanup(s.Close)
 	return s.URL, keys
 }
 
-// A memory is found by its meaning where the settings name a model for embeddings, and goes with a
-// prompt that it fits where they say how many may; the endpoint gets its own key or none, never the
-// provider's.
+// If the settings name a model for embeddings, a memory is found by its meaning. If they also set
+// how many, memories are sent with a prompt that they match. The endpoint gets its own key or none,
+// never the key of the provider.
 func TestMemoryByMeaningGoesWithAPrompt(t *testing.T) {
 	for variable, key := range map[string]string{"": "", "EMBED_TOKEN": "Bearer embedding-secret"} {
 		url, keys := embeddings(t)

@@ -23,7 +23,8 @@ const (
 	// envSoak is how long the soak lasts; soakBrief keeps it alive in the inner loop.
 	envSoak   = "AGENT_LSP_SOAK_TIME"
 	soakBrief = 2 * time.Second
-	// soakSessions work at once; each is deleted after soakTurns turns and followed by another.
+	// soakSessions sessions work in parallel. Each is deleted after soakTurns turns and replaced by
+	// another.
 	soakSessions = 20
 	soakTurns    = 4
 	soakSamples  = 60
@@ -79,8 +80,8 @@ func TestSoak(t *testing.T) {
 // soakSample is what the process holds at one moment.
 type soakSample struct{ heap, goroutines, files float64 }
 
-// sample looks again and again for the budget, once there have been as many turns as sessions work
-// at once: what grows before has not begun yet.
+// sample takes samples until the budget is used up. It starts after as many turns as there are
+// parallel sessions, because growth before that is start-up.
 func (s *soak) sample(t *testing.T, budget time.Duration) (all []soakSample) {
 	tick := time.NewTicker(budget / soakSamples)
 	defer tick.Stop()

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/app"
 )
 
-// unwritable is a state directory that nobody here can make, root neither; "" where there is none.
+// unwritable is a state directory that cannot be created, not even by root; "" if there is none.
 func unwritable(t *testing.T) string {
 	dir := filepath.Join(t.TempDir(), "locked")
 	if err := os.Mkdir(dir, 0o500); err != nil {
@@ -47,8 +47,8 @@ func TestOwnStateGoesWithTheRun(t *testing.T) {
 	}
 }
 
-// What is kept counts as it is set now: a session that does not fit any more goes with the next
-// model call, and the one that is open stays.
+// A change of the retention settings takes effect immediately: a session that no longer fits is
+// removed with the next model call, and the open session stays.
 func TestRetentionCountsAtOnce(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
 	t.Chdir(dir)
@@ -91,7 +91,8 @@ func TestRetentionCountsForWhatWasLeft(t *testing.T) {
 		t.Errorf("removed before anything was asked: %v", err)
 	}
 	c.prompt(id, "hello")
-	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(5 * time.Millisecond) { // a file wakes nobody
+	// a file sends no event
+	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(left[0]); errors.Is(err, os.ErrNotExist) {
 			break
 		}

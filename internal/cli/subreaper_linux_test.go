@@ -73,7 +73,9 @@ func TestWithoutSubreaper(t *testing.T) {
 	put(
 		t,
 		filepath.Join(home, "model.jsonl"),
-		`{"toolCalls":[{"name":"bash","arguments":{"command":"echo from the shell; sleep 600 & echo $! >pid"}}]}`+"\n"+`{"expect":{"lastTool":"from the shell"},"text":"It ran."}`+"\n",
+		`{"toolCalls":[{"name":"bash","arguments":{"command":"echo from the shell; sleep 600 & `+
+			`echo $! >pid"}}]}`+"\n"+`{"expect":{"lastTool":"from the shell"},`+
+			`"text":"It ran."}`+"\n",
 	)
 	work := filepath.Join(home, "work")
 	if err := os.Mkdir(work, 0o700); err != nil {
@@ -134,7 +136,7 @@ func TestWithoutSubreaper(t *testing.T) {
 	}
 }
 
-// zombie reports whether a process has ended and waits for whoever is init here.
+// zombie reports whether a process has ended and waits for its init process to reap it.
 func zombie(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || strings.Contains(string(stat), ") Z ")

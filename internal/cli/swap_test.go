@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// A session that is told of another provider and model asks there from the next call on, with its
-// whole history; back again it asks the first. A key goes to its own provider alone.
+// A session that gets another provider and model uses them from the next call on, with its whole
+// history. When it is switched back, it uses the first again. A key is sent only to its own
+// provider.
 func TestProviderIsSwappedAtRunTime(t *testing.T) {
 	type seen struct {
 		key  string

@@ -33,7 +33,7 @@ func (p *program) parse(f *flag.FlagSet, args []string) error {
 	return err
 }
 
-// flagTrouble puts what package flag says of a flag into the form in which flags are written here.
+// flagTrouble rewrites a message of package flag in the form in which flags are written here.
 func flagTrouble(f *flag.FlagSet, said string) string {
 	if name, unknown := strings.CutPrefix(said, "flag provided but not defined: -"); unknown {
 		var names []string
@@ -68,7 +68,7 @@ func (p *program) unexpectedArg(command, arg string) int {
 	return exitUsage
 }
 
-// noneOf says that a word is not one of those that can stand there.
+// noneOf reports that a word is not one of those that are possible there.
 func (p *program) noneOf(command, word string, words []string) int {
 	if word == "" {
 		fmt.Fprintf(p.stderr, "agent-lsp %s: name one of %s\n", command, strings.Join(words, ", "))

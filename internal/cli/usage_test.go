@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// What is mistyped is answered with what was probably meant, in the form in which it is typed, and
-// with exit code 2.
+// A mistyped word gets a suggestion in the form in which it is typed, and exit code 2.
 func TestMistyped(t *testing.T) {
 	for _, c := range []struct {
 		args string
@@ -65,7 +64,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// The folder that a shell stands in may be gone; what needs it says so, and what to do.
+// The working folder of a shell may be gone. A command that needs it says so, and what to do.
 func TestWorkingFolderGone(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
 	if err := os.Mkdir(gone, 0o755); err != nil {
@@ -171,7 +170,7 @@ func TestFirstMistakes(t *testing.T) {
 	}
 }
 
-// What settings name that is not there is told by doctor, and in the session.
+// Names in the settings that do not exist are reported by doctor and in the session.
 func TestNamesOfNothing(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
 	t.Chdir(dir)

@@ -31,7 +31,7 @@ func newView(out io.Writer, env []string) *view {
 	return &view{out: out, color: isTerminal(out) && app.Lookup(env, "NO_COLOR") == ""}
 }
 
-// isTerminal says whether a stream is one that a person sits at.
+// isTerminal reports whether a stream is a terminal.
 func isTerminal(stream any) bool {
 	if s, ok := stream.(screen); ok {
 		stream = s.out
@@ -229,7 +229,7 @@ func (v *view) question(s string) {
 	fmt.Fprint(v.out, "  "+v.paint(yellow, s)+" ")
 }
 
-// answered shows an answer that the program gave by itself.
+// answered shows an answer that the program gave automatically.
 func (v *view) answered(s string) { v.line(s + v.paint(dim, "  (automatic: no terminal)")) }
 
 // output shows what a program printed.
