@@ -34,10 +34,10 @@ var otherwise = map[string]map[string]string{
 		"ln": "docs_spec.lua"},
 }
 
-// builtins of a shell are no commands to look for.
+// builtins are shell builtins, which are not programs to look for.
 var builtins = map[string]bool{"source": true, "exit": true, "echo": true, "cd": true}
 
-// commandsAtOnce is how many commands run beside each other.
+// commandsAtOnce is how many commands run in parallel.
 const commandsAtOnce = 4
 
 func TestMain(m *testing.M) {
@@ -75,7 +75,7 @@ func TestCommandsInDocs(t *testing.T) {
 	}
 }
 
-// checkKnown wants each command of a page's blocks to be one that is looked at here, or elsewhere.
+// checkKnown requires that each command in a page's blocks is checked here or elsewhere.
 func checkKnown(t *testing.T, from string, lines []string) {
 	t.Helper()
 	for _, line := range lines {
@@ -98,7 +98,8 @@ var nothing = &expand.Config{
 	ProcSubst: func(*syntax.ProcSubst) (string, error) { return "", nil },
 }
 
-// calls are the simple commands of a shell line, their words expanded; none where it is no shell.
+// calls are the simple commands of a shell line with their words expanded; none if it is not valid
+// shell.
 func calls(line string) (found [][]string) {
 	f, err := syntax.NewParser().Parse(strings.NewReader(line), "")
 	if err != nil {
@@ -243,7 +244,7 @@ func runProgram(t *testing.T, home string, want int, args ...string) string {
 	return out.String()
 }
 
-// homeEnv is the environment of somebody new: an empty home, no key; a script plays the model.
+// homeEnv is the environment of a new user: an empty home and no key. A script plays the model.
 func homeEnv(t *testing.T, home string) []string {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "model.jsonl")

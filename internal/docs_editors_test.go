@@ -48,7 +48,7 @@ func tomlTables(t *testing.T, text string) map[string]map[string]any {
 	return tables
 }
 
-// Helix is told of the server by its program, and each language of that server by its name.
+// The Helix page names the server by its program, and each language of that server by its name.
 func TestHelixSetUp(t *testing.T) {
 	tables := tomlTables(t, setUp(t, "Helix", "toml", 0))
 	if got := tables["language-server.agent-lsp"]["command"]; got != "agent-lsp" {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// fenced says who runs or loads each fenced block of the pages: Go tests by their names, the
-// editors' tests by their files. What nobody can run has a reason instead.
+// fenced lists what runs or loads each fenced block of the pages: Go tests by their names, the
+// editors' tests by their files. A block that no test can run has a reason instead.
 var fenced = []struct{ page, kind, by, unrun string }{
 	{"*", "sh", "TestCommandsInDocs", ""},
 	{"*", "json", "TestJSONInDocs", ""},
@@ -50,7 +50,7 @@ var fenced = []struct{ page, kind, by, unrun string }{
 		"a chart that make bench-peers writes from its measurements"},
 }
 
-// Each fenced block of a page has somebody who runs it, who exists, or a reason why nobody can.
+// Each fenced block of a page has an existing test that runs it, or a reason why no test can.
 func TestEveryFenceIsRun(t *testing.T) {
 	tests, used := testFunctions(t), map[int]bool{}
 	for _, p := range pages() {

@@ -29,8 +29,8 @@ func protocolBlocks(t *testing.T) []block {
 	return nil
 }
 
-// What the first session shows is sent to the program as it stands there, and what is shown to come
-// comes, in this order.
+// The messages of the first session are sent to the program unchanged, and the shown answers arrive
+// in this order.
 func TestFirstSessionOfTheProtocol(t *testing.T) {
 	t.Parallel()
 	editor := startProgram(t)
@@ -85,8 +85,7 @@ func startProgram(t *testing.T) *rpctest.Editor {
 	return rpctest.NewEditor(out, in)
 }
 
-// elided turns a message as the page shows it, with … for what is left out, into a pattern of
-// rpctest.
+// elided turns a message as the page shows it, with … for omitted parts, into a pattern of rpctest.
 func elided(shown string) string {
 	s := regexp.MustCompile(`"(\w*)…"`).ReplaceAllString(shown, `"~^$1"`)
 	return strings.NewReplacer(",…", "", "…,", "", "…", "").Replace(s)
@@ -124,7 +123,7 @@ func next(t *testing.T, editor *rpctest.Editor, at int, method, pattern string) 
 	return at
 }
 
-// The picture of what is told names all notifications, and nothing else.
+// The diagram of the notifications names all of them and nothing else.
 func TestOrderOfTheProtocol(t *testing.T) {
 	var shown []string
 	for _, m := range regexp.MustCompile(`(?m)^[^a-z]*(agent/[\w/]+)`).FindAllStringSubmatch(protocolBlocks(t)[1].text, -1) {

@@ -57,7 +57,8 @@ var pages = sync.OnceValue(func() []page {
 	return all
 })
 
-// walkTree calls f with each file of the checkout, slashes between names; what is built or fetched is left out.
+// walkTree calls f with each file of the checkout, with slashes between names. It skips built and
+// downloaded files.
 func walkTree(f func(path string)) {
 	err := filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -238,7 +239,7 @@ func TestReadmeSettings(t *testing.T) {
 	}
 }
 
-// Pages stay short, and name no folder of somebody's machine.
+// Pages stay short, and name no folder of a particular machine.
 func TestPagesStayShortAndPortable(t *testing.T) {
 	for _, p := range pages() {
 		if most, n := mostLines[p.path], strings.Count(p.text, "\n"); most > 0 && n > most {

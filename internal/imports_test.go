@@ -166,8 +166,8 @@ func allowed(pkg, imp string, except []string) bool {
 	return false
 }
 
-// within says whether path is root or lies below it. Of the standard library only the package
-// itself counts.
+// within reports whether path is root or a package below it. In the standard library, only the
+// package itself matches.
 func within(path, root string) bool {
 	if !strings.HasPrefix(root, "internal") && !strings.HasPrefix(root, module) {
 		return path == root

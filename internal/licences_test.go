@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Every module that go.mod requires stands in docs/contribute/licences.md, with its version and a
-// licence that was read.
+// Every module that go.mod requires is listed in docs/contribute/licences.md, with its version and
+// a licence that was read.
 func TestLicencesAreListed(t *testing.T) {
 	mod, err := os.ReadFile(filepath.Join(top, "go.mod"))
 	if err != nil {
@@ -59,8 +59,8 @@ func readLockfile(t *testing.T, editor string) (lock lockfile) {
 	return lock
 }
 
-// Every npm package that the VS Code extension bundles, by its sources' imports and theirs, stands
-// there too.
+// Every npm package that the VS Code extension bundles is listed there too. The imports of its
+// sources, and of the packages themselves, determine the list.
 func TestLicencesOfBundledPackages(t *testing.T) {
 	lock := readLockfile(t, "vscode")
 	doc, err := os.ReadFile(filepath.Join(top, "docs", "contribute", "licences.md"))
@@ -89,9 +89,10 @@ func TestLicencesOfBundledPackages(t *testing.T) {
 	}
 }
 
-// What npm writes on one system serves on all: a lock file holds each package that another one in
-// it names, those too that are made for another system, which an install beside an old node_modules
-// drops. What is installed on every system it holds by its hash, and nothing by its address.
+// A lock file that npm wrote on one system works on all. It contains each package that another one
+// in it names, including packages for other systems, which npm drops when it installs next to an
+// old node_modules. Packages for every system are listed with their hash, and none with its
+// address.
 func TestLockfilesAreWhole(t *testing.T) {
 	for _, editor := range []string{"acp", "vscode"} {
 		lock := readLockfile(t, editor)

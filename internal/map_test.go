@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Every package of the program stands in the code map of ARCHITECTURE.md, and each of these says
-// what it is for.
+// Every package of the program is in the code map of ARCHITECTURE.md, and the map says what each is
+// for.
 func TestEveryPackageIsOnTheMap(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(top, "ARCHITECTURE.md"))
 	if err != nil {

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// closeEnough is how much more than the LSP face the ACP face may cost on a row.
+// closeEnough is how much more than LSP a row may cost over ACP.
 const closeEnough = 1.10
 
 // facePair holds what each run measured of one row, both faces of one run side by side.
 type facePair struct {
 	lsp, acp []float64
-	// how many times the LSP face's figure the ACP face's is, in each pair of one after the other
+	// the ratio of the ACP figure to the LSP figure, in each pair of consecutive measurements
 	pairs []float64
 }
 
-// inPairs are the rows that are made of few large samples, such as whole crowds. What the machine
-// does meanwhile is more than what the faces differ by, and lasts longer than one sample: so each
-// is compared with the one beside it.
+// inPairs are the rows that consist of few large samples, such as whole crowds. Load on the machine
+// changes them more than the protocol does, and lasts longer than one sample. So each sample is
+// compared with its neighbour.
 var inPairs = map[string]func(p *peer) []float64{
 	"added latency per delta, p99":     func(p *peer) []float64 { return p.DeltaP99s },
 	"10 sessions at once: delta, p99":  func(p *peer) []float64 { return p.crowdP99s(10) },
@@ -69,9 +69,9 @@ func facesOf(r *row, runs []*results) (p facePair) {
 	return p
 }
 
-// costs are how many times the LSP face's figure the ACP face's is, in each run, sorted; where more
-// is better, the other way round. Both sides of one come from one run, because runs differ more
-// than the faces do.
+// costs are the ratios of the ACP figure to the LSP figure, one per run, sorted; inverted for rows
+// where more is better. Both figures of a ratio come from one run, because runs differ more than
+// the protocols do.
 func (p facePair) costs(r *row) []float64 {
 	list := make([]float64, len(p.lsp))
 	for i := range list {

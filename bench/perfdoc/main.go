@@ -101,7 +101,7 @@ type stretch struct {
 	Bytes    int     `json:"request_bytes"`
 }
 
-// crowd is many sessions of one process at once.
+// crowd is many parallel sessions of one process.
 type crowd struct {
 	Sessions int
 	Latency  *spread `json:"delta_latency_ms"`
@@ -232,7 +232,7 @@ func (r *row) met(v float64) bool {
 	return v > 0 && v <= r.target
 }
 
-// ahead is how many times better ours is than the best rival; 0 where there is none.
+// ahead is how many times better agent-lsp is than the best rival; 0 if there is none.
 func (r *row) ahead(own float64, rivals []*peer) float64 {
 	best := 0.0
 	for _, p := range rivals {
@@ -366,7 +366,7 @@ func writeBars(b *strings.Builder, own *peer, all []*peer) {
 	b.WriteString("```\n")
 }
 
-// bar is a line for a ratio to ours, which itself is ten long.
+// bar draws a ratio to agent-lsp, whose own bar is ten characters long.
 func bar(ratio float64) string {
 	n := int(math.Round(10 + 10*math.Log(ratio)/math.Log(4)))
 	return strings.Repeat("█", min(max(n, 1), barWidth))

@@ -38,12 +38,12 @@ type demo struct {
 	dir     string
 	client  *client
 	events  chan event
-	sample  bool               // plays the sample: answers by itself where no person is there
-	alone   bool               // nobody decides: what waits for a decision is refused
+	sample  bool               // plays the sample: answers automatically if there is no user
+	alone   bool               // there is no user: what waits for a decision is refused
 	calls   map[string]string  // labels of the calls that were shown, by item
-	decided map[string]outcome // of what was decided here, by proposal
+	decided map[string]outcome // of the decisions made here, by proposal
 	policy  string             // for edits, where the caller chose it
-	waits   int                // proposals that nobody has decided
+	waits   int                // proposals that are still undecided
 	refused int                // proposals rejected because no user was available
 	denied  int                // calls refused because no user was available to ask
 }

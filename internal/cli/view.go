@@ -155,8 +155,8 @@ func (v *view) said(text string) string {
 // call shows that a call begins.
 func (v *view) call(label string) { v.line("  " + v.paint(cyan, "● ") + label) }
 
-// callEnd shows how a call ended. Several may run at once, so it says which. The outcome is that of
-// a call that proposed changes, nil for another one.
+// callEnd shows how a call ended. Several may run at the same time, so it says which one. o is the
+// outcome of a call that proposed changes, nil for other calls.
 func (v *view) callEnd(label string, it wire.Item, o *outcome) {
 	mark := v.paint(green, "✓")
 	if it.IsError || it.Status != "completed" || o != nil && o.none() {

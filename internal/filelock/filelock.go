@@ -15,8 +15,8 @@ const (
 	every = 2 * time.Millisecond
 )
 
-// With runs f while no other With for path runs, in whatever process: f may read the file, change
-// what it read and replace the file. The lock is held on a file beside it, whose folder is made.
+// With runs f while no other With for path runs, in any process: f may read the file, change its
+// content and replace the file. The lock is on a file next to it, whose folder With creates.
 func With(path string, f func() error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Try takes the lock of f if nobody has it; the system releases it when f is closed, also by
-// the death of the process.
+// Try takes the lock of f if no other process has it. The system releases the lock when f is closed
+// or the process dies.
 func Try(f *os.File) (taken bool, err error) {
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	switch {

@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// offset lies beyond any file, so that the lock keeps nobody from reading.
+// offset is beyond the end of any file, so that the lock does not block readers.
 const offset = 1 << 30
 
-// Try takes the lock of f if nobody has it; the system releases it when f is closed, also by
-// the death of the process.
+// Try takes the lock of f if no other process has it. The system releases the lock when f is closed
+// or the process dies.
 func Try(f *os.File) (taken bool, err error) {
 	o := &windows.Overlapped{OffsetHigh: offset}
 	err = windows.LockFileEx(windows.Handle(f.Fd()),

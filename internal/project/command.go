@@ -114,9 +114,8 @@ func (p *Project) Expand(prompt string) (expanded string, ok bool) {
 
 var placeholder = lazyregexp.New(`\$ARGUMENTS\b|\$[1-9]\b`)
 
-// Fill puts arguments into the template: $ARGUMENTS is all of them as written, $1 to $9 are
-// single ones, of which quotes hold words together. Arguments that the template has no place
-// for stand behind it.
+// Fill inserts arguments into the template. $ARGUMENTS is all of them as written. $1 to $9 are
+// single arguments; quotes group words. Arguments without a placeholder are appended.
 func (c Command) Fill(arguments string) string {
 	if !placeholder().MatchString(c.Template) {
 		if arguments == "" {

@@ -1,10 +1,9 @@
-// Package project reads what a repository brings along for the agent: instructions (AGENTS.md),
-// commands (.agent-lsp/commands/*.md) and agents (.agent-lsp/agents/*.md), and the user's own
-// beside them.
+// Package project reads what a repository defines for the agent: instructions (AGENTS.md), commands
+// (.agent-lsp/commands/*.md) and agents (.agent-lsp/agents/*.md), along with the user's own.
 //
-// Each question looks at the files' size and time, so that a change counts from the next
-// prompt on; nothing watches or polls. Reading never leaves the root, whatever a link says, and
-// a file that cannot be read is a notice, never a failure. Start at Project.
+// Each call checks the files' size and time, so that a change takes effect with the next prompt.
+// Nothing watches or polls. Reading never leaves the root, whatever a link points to, and a file
+// that cannot be read causes a notice, never a failure. Start at Project.
 package project
 
 import (
@@ -81,9 +80,9 @@ func New(opts Options) *Project {
 	return &Project{opts: opts, cache: map[string]cached{}}
 }
 
-// Instructions returns the instructions for a working directory: the user's own, then those of
-// the root and of each folder down to cwd, so that the nearest come last and win. Where they are
-// too long together, the farthest are left out, and a notice says so.
+// Instructions returns the instructions for a working directory: the user's own, then those of the
+// root and of each folder down to cwd, so that the nearest come last and win. If they are too long
+// together, the farthest are omitted, and a notice says so.
 func (p *Project) Instructions(cwd string, rules Rules) (files []File, notices []string) {
 	rules = rules.orDefaults()
 	read := func(base, name string) {
@@ -154,7 +153,8 @@ func System(files []File) string {
 	return b.String()
 }
 
-// Agents returns the Markdown files that define sub-agents: the user's, then the project's.
+// Agents returns the Markdown files that define sub-agents: first those of the user, then those of
+// the project.
 func (p *Project) Agents() (files []File, notices []string) { return p.folderFiles("agents") }
 
 // folderFiles reads the Markdown files of a folder, the user's first.
@@ -203,9 +203,9 @@ func (p *Project) markdown(base, dir string) (files []File, notices []string) {
 	return files, notices
 }
 
-// missing says at the least cost that there is nothing of that name, as is usual; each model call
-// asks. It may look where a link leads out of base, which tells nobody anything: what is there is
-// opened by base's root.
+// missing reports at low cost that there is no file with that name, which is the usual case. Each
+// model call asks. It may check a path that a link leads out of base, which reveals nothing,
+// because the root of base opens the file.
 func missing(base, name string) bool {
 	_, err := os.Stat(filepath.Join(base, filepath.FromSlash(name)))
 	return os.IsNotExist(err)

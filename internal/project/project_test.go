@@ -80,7 +80,7 @@ func TestInstructionsFollowChange(t *testing.T) {
 	write(t, path, "one")
 	checkInstructions(t, p, root, ".=one")
 	write(t, path, "two")
-	if err := os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)); err != nil { // same size: the time tells
+	if err := os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)); err != nil { // same size: only the time differs
 		t.Fatal(err)
 	}
 	checkInstructions(t, p, root, ".=two")

@@ -1,6 +1,6 @@
-// Package realpath resolves the symbolic links of a path: filepath.EvalSymlinks, but on Linux with
-// one question to the kernel where a path has none, which is nearly always. The agent asks several
-// times for each file that a tool touches, because a link may come at any moment.
+// Package realpath resolves the symbolic links of a path, as filepath.EvalSymlinks does. On Linux
+// it needs one system call for a path without links, which is nearly every path. The agent resolves
+// each file that a tool touches several times, because a link may appear at any moment.
 package realpath
 
 import "path/filepath"

@@ -2,5 +2,5 @@
 
 package realpath
 
-// noLinks cannot be asked of this system at once.
+// noLinks returns false because this system cannot check it in one call.
 func noLinks(string) bool { return false }

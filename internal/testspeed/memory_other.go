@@ -2,5 +2,5 @@
 
 package testspeed
 
-// InMemory does nothing: only Linux has a place for it that needs no rights.
+// InMemory does nothing: only Linux has an in-memory folder that needs no privileges.
 func InMemory() (remove func()) { return func() {} }

@@ -1,6 +1,5 @@
-// Package testspeed keeps the inner loop short: tests that mostly wait run beside each other,
-// however few the processors, and their temporary folders lie in memory. It is for the TestMain of
-// a package.
+// Package testspeed keeps the inner loop short: tests that mostly wait run in parallel even on few
+// processors, and their temporary folders are in memory. It is for the TestMain of a package.
 package testspeed
 
 import (
@@ -33,7 +32,7 @@ func Size(full int) int {
 	return full / 10
 }
 
-// Parallel lets at least so many of the package's parallel tests run at once.
+// Parallel allows at least this number of the package's parallel tests to run at the same time.
 func Parallel(atLeast int) {
 	flag.Parse()
 	at, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String())

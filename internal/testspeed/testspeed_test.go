@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What is asked for holds, and more that was asked for on the command line stays.
+// The requested parallelism takes effect, and a higher value on the command line is kept.
 func TestParallel(t *testing.T) {
 	at := flag.Lookup("test.parallel").Value.String()
 	defer func() { _ = flag.Set("test.parallel", at) }()
@@ -20,8 +20,8 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// A folder in memory goes at the end, whatever lies in it, and a TMPDIR of the user's is kept.
-// Where there is no memory for one, nothing is set and nothing removed.
+// A folder in memory is removed at the end with everything in it, and a TMPDIR that the user has
+// set is kept. Without enough memory for one, nothing is set and nothing is removed.
 func TestInMemory(t *testing.T) {
 	t.Setenv("TMPDIR", "/somewhere")
 	InMemory()()

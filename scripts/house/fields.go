@@ -21,8 +21,8 @@ var unset = map[string]string{
 
 const undecided = "settings for providers are being rebuilt: one of them sets it, or it goes with them"
 
-// isOptions says whether a struct is one that its user fills in: its fields are switches, and a
-// switch that nobody turns should not be there.
+// isOptions reports whether a struct is one that its user fills in: its fields are options, and an
+// option that no code sets should not exist.
 func isOptions(name string) bool {
 	return strings.HasSuffix(name, "Options") || name == "Step" || name == "Core"
 }

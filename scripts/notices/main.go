@@ -1,5 +1,5 @@
-// Command notices prints the licences of all that is linked into the program, as their texts ask of
-// whoever passes it on.
+// Command notices prints the licences of everything that is linked into the program, as the
+// licences require of anyone who distributes it.
 //
 //	GOOS=linux GOARCH=amd64 go run ./scripts/notices PACKAGE
 //
@@ -18,7 +18,8 @@ import (
 	"strings"
 )
 
-// licence matches the names of files that hold a licence or what has to be told with it.
+// licence matches the names of files that contain a licence or a notice that must be reproduced
+// with it.
 var licence = regexp.MustCompile(`(?i)^(.*-)?(licen[cs]e|copying|notice|patents)([-.].*)?$`)
 
 // part is a module, or Go itself, with the folders of it that are linked in.
@@ -58,7 +59,7 @@ func notices(w io.Writer, pkg string) error {
 	return nil
 }
 
-// linked lists Go and the modules of other people that the package is linked with, in the order of
+// linked lists Go and the third-party modules that the package is linked with, in the order of
 // their names.
 func linked(pkg string) ([]part, error) {
 	out, err := tool("list", "-deps", "-f",
@@ -111,7 +112,7 @@ func (p part) licences() (files []string) {
 	}
 	slices.Sort(dirs)
 	for _, dir := range slices.Compact(dirs) {
-		// what cannot be read has no licence, which is told
+		// a folder that cannot be read has no licence, which is reported
 		entries, _ := os.ReadDir(filepath.Join(p.root, dir))
 		for _, e := range entries {
 			if e.Type().IsRegular() && licence.MatchString(e.Name()) &&

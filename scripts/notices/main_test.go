@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// What is written is Go's licence and those of the very modules that docs/contribute/licences.md
-// tells to be built in.
+// The output is Go's licence and those of exactly the modules that docs/contribute/licences.md
+// lists as built in.
 func TestNoticesOfTheProgram(t *testing.T) {
 	t.Chdir("../..")
 	t.Setenv("GOOS", "linux")

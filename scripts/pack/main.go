@@ -2,7 +2,7 @@
 //
 //	go run ./scripts/pack OUT FOLDER
 //
-// Names are sorted, owners left out, and times are SOURCE_DATE_EPOCH (or 1980, the first year of
+// Names are sorted, owners are omitted, and times are SOURCE_DATE_EPOCH (or 1980, the first year of
 // zip).
 package main
 

@@ -1,6 +1,6 @@
-// Command typecheck checks the types of all packages of the module, tests left out, for every
-// system that a release is made for. It reads all from source and makes no code, and so takes a
-// fraction of what six cold builds would; the release builds all of them.
+// Command typecheck checks the types of all packages of the module, except tests, for every system
+// that a release is built for. It reads everything from source and generates no code, and so takes
+// a fraction of the time of six cold builds. The release builds all of them.
 package main
 
 import (

@@ -55,8 +55,8 @@ func claudeReply(m *anthropic.Message) reply {
 	return out
 }
 
-// TestAnthropic: the documented streams are read alike, and the conversation that goes on from them
-// is an equal request. Where the cache marks are is the choice of the caller of the SDK.
+// TestAnthropic: both clients read the documented streams alike, and the next request of the
+// conversation is equal. The caller of the SDK chooses the position of the cache marks.
 func TestAnthropic(t *testing.T) {
 	for _, name := range []string{"weather.sse", "thinking.sse"} {
 		answer := fixture(t, "anthropic/testdata/"+name)

@@ -62,15 +62,16 @@ func geminiReads(
 	return content, out
 }
 
-// signatures makes those of the fixtures base64, as the service's are and as the SDK's type wants
-// them. The service also takes base64 for URLs, which the documented dummy signature is.
+// signatures makes the signatures of the fixtures base64, as the service sends them and the SDK's
+// type requires them. The service also accepts base64 for URLs, like the documented dummy
+// signature.
 var signatures = strings.NewReplacer(
 	"SignatureA", "SignatureAAA", "SignatureB", "SignatureBBB",
 	"skip_thought_signature_validator", "skip/thought/signature/validator",
 )
 
-// TestGemini: the documented streams are read alike, and the conversation that goes on from them is
-// an equal request.
+// TestGemini: both clients read the documented streams alike, and the next request of the
+// conversation is equal.
 func TestGemini(t *testing.T) {
 	for _, name := range []string{"weather.sse", "thinking.sse"} {
 		answer := signatures.Replace(fixture(t, "gemini/testdata/"+name))

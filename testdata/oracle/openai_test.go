@@ -107,8 +107,7 @@ func chatReads(t *testing.T, w *wire,
 	return &acc.ChatCompletion
 }
 
-// TestChat: the stream is read alike, and the conversation that goes on from it is an equal
-// request.
+// TestChat: both clients read the stream alike, and the next request of the conversation is equal.
 func TestChat(t *testing.T) {
 	first := generate(t, chatAPI.New(options(gpt, stream(chatStream))), modeltest.User("Weather?"))
 	params := openai.ChatCompletionNewParams{
@@ -147,8 +146,8 @@ func TestChat(t *testing.T) {
 	equal(t, "chat", w.Body, sdk.Body)
 }
 
-// TestResponses: the stream is read alike, and the conversation that goes on from it is an equal
-// request.
+// TestResponses: both clients read the stream alike, and the next request of the conversation is
+// equal.
 func TestResponses(t *testing.T) {
 	first := generate(t, responsesAPI.New(options(gpt, stream(responsesStream))),
 		modeltest.User("Weather?"))

@@ -73,7 +73,7 @@ type Result struct {
 
 	// later prompts: sent -> request at the model server
 	WarmRequest *Stat `json:"warm_request_ms,omitempty"`
-	// model server done -> end of turn told to the client
+	// model server done -> end of turn reported to the client
 	WarmTail *Stat `json:"warm_tail_ms,omitempty"`
 	// first delta written by the model server -> read by the client
 	FirstToken  *Stat `json:"first_token_ms,omitempty"`
@@ -115,7 +115,7 @@ type Result struct {
 	ToolSamples []string `json:"tool_result_samples,omitempty"`
 	ToolsWorked bool     `json:"tools_worked"`
 
-	AbortDone *Stat `json:"abort_done_ms,omitempty"` // abort sent -> end of turn told
+	AbortDone *Stat `json:"abort_done_ms,omitempty"` // abort sent -> end of turn reported
 	// abort sent -> the model server sees the hang-up
 	AbortGone *Stat `json:"abort_gone_ms,omitempty"`
 
@@ -126,7 +126,7 @@ type Result struct {
 
 	Growth      []GrowthRow `json:"growth,omitempty"`
 	GrowthTurns int         `json:"growth_turns,omitempty"`
-	Crowds      []Crowd     `json:"crowds,omitempty"` // many sessions at once
+	Crowds      []Crowd     `json:"crowds,omitempty"` // many sessions in parallel
 	// one very long conversation, of our own daemon and the floor
 	Long       []GrowthRow `json:"long,omitempty"`
 	GrowthDisk int64       `json:"growth_home_bytes,omitempty"` // what the home folder grew by
@@ -137,6 +137,6 @@ type GrowthRow struct {
 	From    int     `json:"from"`
 	To      int     `json:"to"`
 	Request float64 `json:"request_ms"` // median, prompt sent -> request
-	Tail    float64 `json:"tail_ms"`    // median, model server done -> end of turn told
+	Tail    float64 `json:"tail_ms"`    // median, model server done -> end of turn reported
 	Bytes   int     `json:"request_bytes"`
 }

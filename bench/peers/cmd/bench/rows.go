@@ -270,8 +270,8 @@ func (g *conversation) stop() {
 	g.c.Stop()
 }
 
-// stretches are four stretches of conversations of the same length. The first turn is left out: it
-// starts things up.
+// stretches are four stretches of conversations of the same length, without the first turn, which
+// includes start-up work.
 func stretches(talks []*conversation) (rows []GrowthRow) {
 	n := len(talks[0].requests)
 	for _, g := range talks {
