@@ -12,6 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 	"github.com/agent-lsp/agent-lsp/internal/tools/langserver"
+	"github.com/agent-lsp/agent-lsp/internal/tools/langserver/codefiles"
 )
 
 // serverTrust decides which language servers may run in a workspace folder: those that run no code
@@ -197,12 +198,12 @@ func LanguageServerClaims(c *config.Config, env []string, top string) (out []con
 		config: get, processes: &processRunner{env: env, root: top, config: get},
 	}
 	t := newServerTrust(nil, nil)
-	finder := langserver.NewFinder()
+	finder := codefiles.New()
 	for _, server := range l.servers() {
 		if server.Disabled || langserver.Program(server.Command, server.Env) == "" {
 			continue
 		}
-		code, all := finder.Code(top, &server)
+		code, all := finder.Code(top, server.Command)
 		if claim, runs := t.claim(server, top, code); runs {
 			if !all {
 				claim.Digest = ""

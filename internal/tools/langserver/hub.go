@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
+	"github.com/agent-lsp/agent-lsp/internal/tools/langserver/codefiles"
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -89,7 +90,7 @@ type Hub struct {
 	closed  bool
 	servers map[string]*server // by name and root
 	clock   uint64
-	code    *Finder
+	code    *codefiles.Finder
 }
 
 // New returns a Hub. Nothing is started yet. Close it.
@@ -115,7 +116,7 @@ func New(opt Options) *Hub {
 	if opt.Servers == nil {
 		opt.Servers = func() []Config { return nil }
 	}
-	h := &Hub{opt: opt, servers: map[string]*server{}, code: NewFinder()}
+	h := &Hub{opt: opt, servers: map[string]*server{}, code: codefiles.New()}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	return h
 }
@@ -191,7 +192,7 @@ func (h *Hub) allow(ctx context.Context, c Config, root, top string) error {
 		return nil
 	}
 	s := Start{Server: c, Top: top, Call: callOf(ctx)}
-	s.Code, s.All = h.code.Code(top, &c)
+	s.Code, s.All = h.code.Code(top, c.Command)
 	err := h.opt.Allow(ctx, s)
 	if err == nil {
 		return nil

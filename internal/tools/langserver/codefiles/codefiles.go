@@ -1,4 +1,9 @@
-package langserver
+// Package codefiles finds the files of a workspace that language servers run as code.
+//
+// Language servers run code that they find in a workspace: the TypeScript library of its
+// node_modules, build scripts of Rust packages, plugins. The tables below say which files these
+// are. A server that the tables do not know counts as one that runs all of them. Start at Finder.
+package codefiles
 
 import (
 	"bytes"
@@ -14,10 +19,6 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
-
-// Language servers run code that they find in a workspace: the TypeScript library of its
-// node_modules, build scripts of Rust packages, plugins. The tables below say which files these
-// are. A server that the tables do not know counts as one that runs all of them.
 
 // kind says which servers run a file.
 type kind string
@@ -86,13 +87,13 @@ type walk struct {
 	until time.Time
 }
 
-// NewFinder returns a Finder that has looked at nothing yet.
-func NewFinder() *Finder { return &Finder{seen: map[string]walk{}} }
+// New returns a Finder that has looked at nothing yet.
+func New() *Finder { return &Finder{seen: map[string]walk{}} }
 
-// Code returns the names below a workspace folder that a server runs, or that name what it runs.
-// all is false if the folder has too many files to look at.
-func (f *Finder) Code(top string, c *Config) (names []string, all bool) {
-	kinds, known := kindsOf[strings.TrimSuffix(filepath.Base(c.Command), ".exe")]
+// Code returns the names below a workspace folder that the server with this command runs, or that
+// name what it runs. all is false if the folder has too many files to look at.
+func (f *Finder) Code(top, command string) (names []string, all bool) {
+	kinds, known := kindsOf[strings.TrimSuffix(filepath.Base(command), ".exe")]
 	if known && len(kinds) == 0 {
 		return nil, true
 	}
@@ -183,7 +184,7 @@ func (w *walk) library(folder, name, pkg string) {
 	}
 	w.add(forTypeScript, path.Join(name, pkg), fs.FileInfoToDirEntry(info))
 	for _, sub := range []string{"package.json", "lib"} {
-		if exists(filepath.Join(folder, pkg, sub)) {
+		if _, err := os.Stat(filepath.Join(folder, pkg, sub)); err == nil {
 			w.found = append(w.found, found{path.Join(name, pkg, sub), forTypeScript})
 		}
 	}

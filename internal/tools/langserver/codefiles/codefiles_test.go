@@ -1,4 +1,4 @@
-package langserver
+package codefiles
 
 import (
 	"os"
@@ -44,7 +44,7 @@ func TestCodeThatServersRun(t *testing.T) {
 		"lua-language-server": "sub/.luarc.json", "clangd": ".clangd",
 		"zls": rust + " " + ts + " sub/.luarc.json .clangd build.zig",
 	} {
-		got, all := NewFinder().Code(top, &Config{Command: command})
+		got, all := New().Code(top, command)
 		wants := strings.Fields(want)
 		slices.Sort(wants)
 		slices.Sort(got)
@@ -60,7 +60,7 @@ func TestALinkedLibraryCounts(t *testing.T) {
 	if err := os.Symlink(t.TempDir(), filepath.Join(top, "node_modules")); err != nil {
 		t.Skip(err)
 	}
-	got, _ := NewFinder().Code(top, &Config{Command: "vtsls"})
+	got, _ := New().Code(top, "vtsls")
 	if !slices.Equal(got, []string{"node_modules"}) {
 		t.Errorf("got %q", got)
 	}
