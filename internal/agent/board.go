@@ -7,8 +7,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// board tells waiters to which turn a message went and how a turn ended. It learns of an end only
-// after the sink. Its lock is acquired after all other locks.
+// board notifies waiters to which turn a message went and how a turn ended. It learns of an end
+// only after the sink. Its lock is acquired after all other locks.
 type board struct {
 	mu      sync.Mutex
 	closed  bool

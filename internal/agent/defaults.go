@@ -33,7 +33,7 @@ const (
 	// SkippedText is the result of a call that was skipped because of a steer.
 	SkippedText = "Skipped due to queued user message."
 	// FalteredText explains to the user why a permission that was given in advance does not apply.
-	FalteredText = "you are asked again, since what stands before it in the same message did not go as it was to"
+	FalteredText = "you are asked again because an earlier step of the same message did not go as planned"
 	// StoppedText marks the end of a reply that was stopped because of its length.
 	StoppedText = "[This reply was stopped: it was longer than allowed]"
 	// AbortedText marks an abort while the model was replying.

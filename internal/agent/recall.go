@@ -25,7 +25,7 @@ const (
 // The first reduction loads it, even if it is deferred.
 const recallName = "recall"
 
-// recallNote tells the model about recall where something was omitted.
+// recallNote points the model to recall where something was omitted.
 const recallNote = "[What was left out is not lost: the tool recall finds it in this session's own history.]"
 
 type recallArgs struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Each number of context.* counts: window, reserve, trigger and target, within their bounds.
+// Each setting context.* takes effect: window, reserve, trigger and target, within their limits.
 func TestContextNumbers(t *testing.T) {
 	m := newStrict(100000)
 	for _, tc := range []struct {
@@ -67,7 +67,7 @@ func TestSummaryModel(t *testing.T) {
 	})
 }
 
-// context.keepRecent is what summaries leave alone.
+// context.keepRecent is the part that summaries do not touch.
 func TestKeepRecent(t *testing.T) {
 	kept := func(recent int) int {
 		var n int
@@ -94,7 +94,7 @@ func TestKeepRecent(t *testing.T) {
 	}
 }
 
-// tools.maxParallel bounds the calls that run together, maxQueue what waits.
+// tools.maxParallel limits the concurrently running calls, maxQueue the waiting messages.
 func TestLimitsAreSettings(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		tr := &tracer{}

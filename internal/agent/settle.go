@@ -16,7 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/panics"
 )
 
-// showNotices shows the notices of a reply. Lasting ones are shown once in a session.
+// showNotices shows the notices of a reply. Lasting ones are shown once per session.
 func (s *Session) showNotices(reply *Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,7 +34,7 @@ func (s *Session) showNotices(reply *Reply) {
 	}
 }
 
-// settle makes a reply history, runs its tools, and reports whether the turn is over.
+// settle adds a reply to the history, runs its tools, and reports whether the turn has ended.
 func (s *Session) settle(t *turn, reply *Reply, st *stream) (outcome, bool) {
 	m := s.adopt(t, reply, st)
 	s.showNotices(reply)
@@ -75,8 +75,8 @@ func (t *turn) resetCounts() {
 	t.replies.afterTools = true
 }
 
-// adopt makes the reply's message fit for the history: ids that are unique, arguments
-// that are objects, text that is valid.
+// adopt makes the reply's message valid for the history: unique IDs, objects as arguments, valid
+// text.
 func (s *Session) adopt(t *turn, reply *Reply, st *stream) *message.Message {
 	m := s.mend(t, reply)
 	m.ID, m.App, m.Source, m.Hidden = st.messageID, "", "", false
@@ -94,7 +94,7 @@ func (s *Session) adopt(t *turn, reply *Reply, st *stream) *message.Message {
 	return m
 }
 
-// mend lets the repair package put the reply right.
+// mend repairs the reply with package repair.
 func (s *Session) mend(t *turn, reply *Reply) *message.Message {
 	o := t.step.Repair
 	o.NewID = func() string { return s.opts.NewID("call_") }
@@ -114,7 +114,7 @@ func (s *Session) mend(t *turn, reply *Reply) *message.Message {
 	return m
 }
 
-// adoptCallLocked gives a call an id that no other call of the session has.
+// adoptCallLocked gives a call an ID that no other call of the session has.
 func (s *Session) adoptCallLocked(c *message.ToolCall) {
 	c.ID, c.Name = message.ValidUTF8(c.ID), message.ValidUTF8(c.Name)
 	if strings.TrimSpace(c.Name) == "" {
@@ -135,8 +135,8 @@ func (s *Session) adoptCallLocked(c *message.ToolCall) {
 	c.Raw, c.Problem = message.ValidUTF8(c.Raw), message.ValidUTF8(c.Problem)
 }
 
-// commitReply makes m history and completes its items. It returns when m is stored: no tool starts
-// before.
+// commitReply adds m to the history and completes its items. It returns when m is stored; no tool
+// starts before that.
 func (s *Session) commitReply(t *turn, m *message.Message, st *stream, calls bool) error {
 	s.mu.Lock()
 	s.commitLocked(m, t.mustLast(m))
@@ -151,8 +151,8 @@ func (s *Session) commitReply(t *turn, m *message.Message, st *stream, calls boo
 	return err
 }
 
-// mustLast reports whether a reply must be brought to the disk, not only to the system, before its
-// calls run: where one may have an effect. See recordStart, which waits for it.
+// mustLast reports whether a reply must be synced to disk before its calls run, because one of them
+// may have an effect. recordStart waits for it.
 func (t *turn) mustLast(m *message.Message) bool {
 	for _, c := range m.ToolCalls() {
 		if reg := t.step.Tools.Lookup(c.Name); reg != nil && reg.Spec.Effect != tool.ReadOnly {
@@ -162,7 +162,7 @@ func (t *turn) mustLast(m *message.Message) bool {
 	return false
 }
 
-// account adds up what a reply cost, kept or not.
+// account adds up the cost of a reply, whether the reply is kept or not.
 func (s *Session) account(t *turn, m *message.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,10 +174,10 @@ func (s *Session) account(t *turn, m *message.Message) {
 	s.changedLocked()
 }
 
-// judgement is what becomes of a reply without calls.
+// judgement decides what happens to a reply without calls.
 type judgement struct {
 	end   outcome
-	nudge string // ask again with it
+	nudge string // ask again with this message
 	drop  bool   // the reply is not stored
 }
 
@@ -205,8 +205,8 @@ func (t *turn) judgeFiltered() judgement {
 	return judgement{end: out, drop: true}
 }
 
-// judgeCut asks a reply that was cut to go on. Where the provider merely gave no reason
-// for its end, the answer stands after that.
+// judgeCut asks the model to continue a reply that was cut off. If the provider merely gave no
+// finish reason, the reply is accepted after that.
 func (t *turn) judgeCut(m *message.Message, blank bool) judgement {
 	if t.replies.budget.Continue() {
 		return judgement{nudge: repair.NudgeLength, drop: blank}
@@ -218,7 +218,7 @@ func (t *turn) judgeCut(m *message.Message, blank bool) judgement {
 	return judgement{end: outcome{reason: end}, drop: blank}
 }
 
-// validate asks the repair package about an answer.
+// validate checks a reply with package repair.
 func (s *Session) validate(t *turn, m *message.Message, blank bool) judgement {
 	a := repair.Answer{Message: m, AfterTools: t.replies.afterTools}
 	if t.replies.previous != nil {
@@ -265,7 +265,7 @@ func (s *Session) askToStop(t *turn, m *message.Message) (outcome, bool) {
 			veto, err = h.As.BeforeStop(ctx, sum, m.TextContent())
 			return err
 		})
-		if err != nil { // an abandoned hook may still write veto
+		if err != nil { // an abandoned hook may still write to veto
 			s.tolerate(t, err)
 			continue
 		}

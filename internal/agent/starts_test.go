@@ -15,11 +15,11 @@ func TestStarts(t *testing.T) {
 		s, ctx, begun := NewStarts(1), t.Context(), time.Now()
 		leave := s.enter(ctx)
 		leave()
-		leave() // more than once frees no place of another
+		leave() // a repeated call does not release another turn's slot
 		second := s.enter(ctx)
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
-		s.enter(ended)() // who is aborted does not wait
+		s.enter(ended)() // an aborted turn does not wait
 		if took := time.Since(begun); took != 0 {
 			t.Errorf("places that were free took %v", took)
 		}
@@ -36,8 +36,8 @@ func TestStarts(t *testing.T) {
 	})
 }
 
-// Turns that start together do so one after the other, and none waits for more than the first word
-// of another.
+// Turns that start together do so one after another. None waits for more than the first token of
+// another.
 func TestTurnsStartOneAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun, starts := time.Now(), NewStarts(1)

@@ -24,7 +24,7 @@ import "errors"
 //	closed      closed!  never    never     closed!     never      closed!     closed!    -
 //	closed+     closed!  never    never     closed!     never      closed!     closed!    -
 
-// runState is what a session is doing. It is finer than the Status that clients see.
+// runState is what a session is doing. It is more detailed than the Status that clients see.
 type runState uint8
 
 const (
@@ -43,7 +43,7 @@ const (
 	runStates           = iota
 )
 
-// runEvent is what happens to a session.
+// runEvent is an event that may change the run state of a session.
 type runEvent uint8
 
 const (
@@ -58,10 +58,10 @@ const (
 	runEvents = iota
 )
 
-// errNever is the refusal of an event that cannot happen in a state.
+// errNever reports an event that cannot happen in a state.
 var errNever = errors.New("the event cannot happen in this state")
 
-// runMove is what an event does in a state: it leads to a state, or is refused.
+// runMove is the effect of an event in a state: it leads to another state or is refused.
 type runMove struct {
 	to      runState
 	refused error
@@ -71,7 +71,7 @@ type runRow = [runEvents]runMove
 
 func moveTo(s runState) runMove { return runMove{to: s} }
 
-// The moves that lead to no state.
+// The moves that do not lead to another state.
 var (
 	refuseBusy   = runMove{refused: ErrNotIdle}
 	refusePaused = runMove{refused: ErrPaused}
@@ -103,7 +103,7 @@ var runMoves = [runStates]runRow{
 	runClosedPaused:     closedRow(runClosedPaused, refuseNever, refuseNever),
 }
 
-// turnRow is the row of a state in which a turn runs.
+// turnRow returns the row of a state in which a turn is running.
 func turnRow(end, abort, pause, resume, closes runState) runRow {
 	return runRow{
 		runStart: refuseBusy, runEnd: moveTo(end), runAbort: moveTo(abort),
@@ -112,7 +112,7 @@ func turnRow(end, abort, pause, resume, closes runState) runRow {
 	}
 }
 
-// compactRow is the row of a state in which Compact runs.
+// compactRow returns the row of a state in which Compact is running.
 func compactRow(end, closes runState) runRow {
 	return runRow{
 		runStart: refuseBusy, runEnd: refuseNever, runAbort: refuseNever,
@@ -122,10 +122,10 @@ func compactRow(end, closes runState) runRow {
 	}
 }
 
-// endingRow is the row of a state after Close in which something still runs.
+// endingRow returns the row of a state after Close in which something is still running.
 func endingRow(self, end runState) runRow { return closedRow(self, moveTo(self), moveTo(end)) }
 
-// closedRow is the row of a state after Close.
+// closedRow returns the row of a state after Close.
 func closedRow(self runState, abort, end runMove) runRow {
 	return runRow{
 		runStart: refuseClosed, runEnd: end, runAbort: abort,
@@ -134,8 +134,8 @@ func closedRow(self runState, abort, end runMove) runRow {
 	}
 }
 
-// runShown is what clients see of each state. A turn with a call that waits for the user is
-// SessionAwaiting instead of SessionRunning.
+// runShown maps each state to the status that clients see. A turn with a call that waits for the
+// user is SessionAwaiting instead of SessionRunning.
 var runShown = [runStates]Status{
 	runIdle: SessionIdle, runPaused: SessionPaused,
 	runRunning: SessionRunning, runPausing: SessionRunning,
@@ -145,19 +145,19 @@ var runShown = [runStates]Status{
 	runClosed: SessionIdle, runClosedPaused: SessionPaused,
 }
 
-// refuses returns why an event is refused in the state, nil if it is not.
+// refuses returns why the state refuses an event, or nil if it does not.
 func (r runState) refuses(e runEvent) error { return runMoves[r][e].refused }
 
-// busy reports whether a turn or Compact runs.
+// busy reports whether a turn or Compact is running.
 func (r runState) busy() bool { return runShown[r] == SessionRunning }
 
-// holds reports whether a message that comes now waits only for the end of the pause.
+// holds reports whether a message that arrives now waits only for the end of the pause.
 func (r runState) holds() bool { return r == runPaused || r == runCompactingPaused }
 
 // closed reports whether Close was called.
 func (r runState) closed() bool { return runMoves[r][runPause].refused != nil }
 
-// goesOn reports whether a turn that ends in the state may be followed by the next one.
+// goesOn reports whether another turn may follow a turn that ends in this state.
 func (r runState) goesOn() bool { return r == runRunning || r == runPausing }
 
 // onLocked applies an event and reports whether the state changed. A refused event changes nothing.
@@ -171,8 +171,8 @@ func (s *Session) onLocked(e runEvent) (changed bool, err error) {
 	return changed, nil
 }
 
-// mustLocked is onLocked for an event that the engine raises itself. A refusal is a defect of the
-// engine, and is reported as one.
+// mustLocked is onLocked for an event that the engine raises itself. A refusal is a bug in the
+// engine and is reported as one.
 func (s *Session) mustLocked(e runEvent) (changed bool) {
 	changed, err := s.onLocked(e)
 	if err != nil {

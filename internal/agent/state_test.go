@@ -21,7 +21,7 @@ var (
 	}
 )
 
-// The drawing at the top of state.go is the contract. Each of its cells is tried.
+// The table at the top of state.go is the specification. Each of its cells is tested.
 func TestRunStatesMoveAsDrawn(t *testing.T) {
 	rows := drawnStates(t)
 	eq(t, "events", strings.Join(rows[0], " "), strings.Join(runEventNames, " "))
@@ -39,7 +39,8 @@ func TestRunStatesMoveAsDrawn(t *testing.T) {
 	}
 }
 
-// tryMove applies an event, and as the engine does, which must report what it cannot have meant.
+// tryMove applies an event directly, and in the way the engine does, which must report events that
+// cannot happen.
 func tryMove(t *testing.T, from runState, e runEvent, cell string) {
 	t.Helper()
 	name := stateNames[from] + " on " + runEventNames[e]
@@ -84,7 +85,7 @@ func drawnStates(t *testing.T) (rows [][]string) {
 	return rows
 }
 
-// Every state has a status that clients see, and what follows from a state agrees with the table.
+// Every state has a status that clients see, and the helper methods agree with the table.
 func TestRunStatesAreConsistent(t *testing.T) {
 	for s := range runState(runStates) {
 		name := stateNames[s]
@@ -112,7 +113,7 @@ func TestRunStatesAreConsistent(t *testing.T) {
 	}
 }
 
-// A closed session refuses what a caller can ask for, and says so.
+// A closed session refuses every request of a caller, with an error.
 func TestClosedSessionRefuses(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(), nil)
@@ -129,7 +130,7 @@ func TestClosedSessionRefuses(t *testing.T) {
 	})
 }
 
-// Only state.go assigns the run state, so that its table is all there is.
+// Only state.go assigns the run state, so that its table is complete.
 func TestOnlyTheTableChangesTheRunState(t *testing.T) {
 	names, err := filepath.Glob("*.go")
 	if err != nil {

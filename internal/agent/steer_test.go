@@ -79,7 +79,7 @@ func TestOneShotSteer(t *testing.T) {
 	})
 }
 
-// Protocol 3.2: a steer ends the wait for a person; the text is the feedback.
+// Protocol 3.2: a steer ends the wait for the user, and its text is the feedback.
 func TestSteerEndsTheWaitForAPerson(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		ask := fake("ask", tool.ReadOnly, func(ctx context.Context, c *tool.Call) (*tool.Result,
@@ -121,7 +121,7 @@ func TestSteerEndsTheWaitForAPerson(t *testing.T) {
 	})
 }
 
-// personApprover asks a person who never answers, except about the tool ask.
+// personApprover asks a user who never answers, except about the tool ask.
 type personApprover struct{}
 
 func (personApprover) Approve(ctx context.Context, req tool.ApprovalRequest) (tool.Decision,
@@ -134,7 +134,7 @@ func (personApprover) Approve(ctx context.Context, req tool.ApprovalRequest) (to
 	return tool.Decision{}, context.Cause(ctx)
 }
 
-// A one-shot steer is kept for the next call where this one failed.
+// A one-shot steer is kept for the next call if this one has failed.
 func TestOneShotSurvivesAFailedCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := script(step{text: "A"}, step{err: failed("auth")}, step{text: "B"}, step{text: "C"})
@@ -156,7 +156,7 @@ func TestOneShotSurvivesAFailedCall(t *testing.T) {
 	})
 }
 
-// A wait for a person that begins after the steer ends at once.
+// A wait for the user that begins after the steer ends immediately.
 func TestSteerBeforeTheWait(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		started, goOn := make(chan bool), make(chan bool)

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
 )
 
-// stream turns the deltas of one attempt into items: one per run of text or reasoning,
-// one per tool call. Its lock is held while it emits, so that nothing follows close.
+// stream converts the deltas of one attempt to items: one for each run of text or reasoning, and
+// one for each tool call. Its lock is held during emits, so that nothing follows close.
 type stream struct {
 	s         *Session
 	t         *turn
@@ -23,13 +23,13 @@ type stream struct {
 	calls  []*streamedCall
 }
 
-// textRun is a stretch of text or reasoning that nothing of the other kind interrupted.
+// textRun is a sequence of text or reasoning that is not interrupted by the other kind.
 type textRun struct {
 	item Item
 	kind DeltaKind
 	text strings.Builder
 	rest string        // an incomplete rune
-	gate *repair.Shown // holds back what the stored text will not have
+	gate *repair.Shown // holds back what the stored text will not contain
 }
 
 // streamedCall is a tool call that is shown while its arguments arrive.
@@ -38,15 +38,15 @@ type streamedCall struct {
 	item   Item
 	shown  bool
 	hidden bool
-	held   strings.Builder // arguments that came before the name
-	taken  bool            // a call of the whole reply owns the item now
+	held   strings.Builder // arguments that arrived before the name
+	taken  bool            // a call of the complete reply owns the item now
 }
 
 func newStream(s *Session, t *turn) *stream {
 	return &stream{s: s, t: t, messageID: s.opts.NewID("msg_")}
 }
 
-// on takes a delta from the model.
+// on processes a delta from the model.
 func (st *stream) on(d Delta) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -79,7 +79,7 @@ func (st *stream) addText(kind DeltaKind, text string) {
 	st.emitText(r, r.gate.Add(text))
 }
 
-// endRun shows the rest of a run that another one follows.
+// endRun shows the rest of a run when another one follows.
 func (st *stream) endRun(r *textRun) {
 	st.flushRun(r)
 	st.emitText(r, r.gate.End())
@@ -105,7 +105,7 @@ func (st *stream) startRun(kind DeltaKind) *textRun {
 	return r
 }
 
-// emitText adds to a run; with its first text the run is shown.
+// emitText adds to a run. Its first text makes the run visible.
 func (st *stream) emitText(r *textRun, text string) {
 	if text == "" {
 		return
@@ -181,14 +181,14 @@ func (st *stream) close(status ItemStatus) (text string) {
 	return text
 }
 
-// flushRun lets an incomplete last rune out.
+// flushRun shows an incomplete last rune.
 func (st *stream) flushRun(r *textRun) {
 	rest := r.rest
 	r.rest = ""
 	st.emitText(r, r.gate.Add(message.ValidUTF8(rest)))
 }
 
-// complete ends a run's item, if anything of it was shown.
+// complete ends a run's item, if any of it was shown.
 func (st *stream) complete(r *textRun, status ItemStatus) {
 	if r.text.Len() == 0 {
 		return
@@ -197,7 +197,7 @@ func (st *stream) complete(r *textRun, status ItemStatus) {
 	st.s.em.emit(ItemCompleted{TurnID: st.t.id, Item: r.item})
 }
 
-// cancelCalls completes the items of calls that did not make it into the reply.
+// cancelCalls completes the items of calls that are not in the reply.
 func (st *stream) cancelCalls() {
 	for _, c := range st.calls {
 		if c.shown && !c.hidden && !c.taken {
@@ -208,8 +208,8 @@ func (st *stream) cancelCalls() {
 	}
 }
 
-// commit completes the items as m has it: a model that did not stream, or not all, is
-// caught up with; text that the reply no longer holds is retracted.
+// commit completes the items according to m. It adds what the model did not stream, and retracts
+// text that is no longer in the reply.
 func (st *stream) commit(m *message.Message) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -259,7 +259,7 @@ func reasoningOf(m *message.Message) string {
 	return b.String()
 }
 
-// claim hands over the item that showed a call while it streamed; "" where none did.
+// claim returns the item that showed a call while it streamed, if there is one.
 func (st *stream) claim(c *message.ToolCall, index int) (it Item, ok bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -284,7 +284,7 @@ func (st *stream) claim(c *message.ToolCall, index int) (it Item, ok bool) {
 	return found.item, !found.hidden
 }
 
-// release completes the items of streamed calls that nothing claimed.
+// release completes the items of streamed calls that were not claimed.
 func (st *stream) release() {
 	st.mu.Lock()
 	defer st.mu.Unlock()

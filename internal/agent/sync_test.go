@@ -11,7 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// slowDisk is a store whose disk takes until it is told.
+// slowDisk is a store whose disk is slow until a test releases it.
 type slowDisk struct {
 	*log
 	sync func() error
@@ -19,12 +19,12 @@ type slowDisk struct {
 
 func (d *slowDisk) Sync() error { return d.sync() }
 
-// onSlowDisk is a rig whose store is on such a disk.
+// onSlowDisk returns a rig whose store is on such a disk.
 func onSlowDisk(t *testing.T, m *scripted, sync func() error, tools ...tool.Tool) *rig {
 	return newRig(t, m, func(o *Options) { o.Store = &slowDisk{o.Store.(*log), sync} }, tools...)
 }
 
-// promptBeside prompts from a goroutine of its own, and tells of the answer.
+// promptBeside sends a prompt from a new goroutine, and calls answered when it returns.
 func (r *rig) promptBeside(answered func()) {
 	if _, err := r.s.Prompt(Prompt{Content: text("go")}); err != nil {
 		r.t.Error(err)
@@ -32,8 +32,7 @@ func (r *rig) promptBeside(answered func()) {
 	answered()
 }
 
-// The model is asked while the prompt is on its way to the disk; who prompted is answered when it
-// is there.
+// The model is called while the prompt is being synced to disk. Prompt returns when it is synced.
 func TestTheDiskIsNotWaitedForByTheModel(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		there := make(chan struct{})
@@ -87,7 +86,7 @@ func TestToolsWithAnEffectWaitForTheDisk(t *testing.T) {
 	}
 }
 
-// Where the disk fails, no tool with an effect runs, the model is told, and so is the user.
+// If the disk fails, no tool with an effect runs, and the model and the user are notified.
 func TestADiskThatFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		ran := false
@@ -116,7 +115,7 @@ func TestADiskThatFails(t *testing.T) {
 	})
 }
 
-// What cannot be brought to the disk is not queued.
+// A message that cannot be synced to disk is not queued.
 func TestAQueueOnADiskThatFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		fails := false

@@ -40,8 +40,8 @@ func (tr *tracer) tool(name string, e tool.Effect, d time.Duration) *funcTool {
 	})
 }
 
-// Parallelism: neighbouring read-only calls together, mutating ones are barriers,
-// results in call order.
+// Parallelism: adjacent read-only calls run together, mutating calls are barriers, and results are
+// in call order.
 func TestOrderedScheduler(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		tr := &tracer{}
@@ -80,7 +80,7 @@ func TestAtMostEightTogether(t *testing.T) {
 	})
 }
 
-// Calls that share a resource never overlap, in sub-agents' sessions neither.
+// Calls that share a resource never overlap, even in sub-agents' sessions.
 func TestLocksAcrossSessions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		tr, locks := &tracer{}, &keylock.Locks{}
@@ -105,7 +105,8 @@ func TestLocksAcrossSessions(t *testing.T) {
 	})
 }
 
-// wantFree reports locks that calls have left. It runs in a bubble, where the wait takes no time.
+// wantFree reports locks that calls have not released. It runs in a bubble, where the wait takes no
+// time.
 func wantFree(t *testing.T, locks *keylock.Locks) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -397,8 +398,8 @@ func TestVetoesAreBounded(t *testing.T) {
 	})
 }
 
-// foreseer answers ahead what its map says of a command, and remembers what it was handed at the
-// turn.
+// foreseer answers in advance what its map contains for a command, and records what it received at
+// the call's turn.
 type foreseer struct {
 	mu     sync.Mutex
 	said   map[string]bool
@@ -425,8 +426,9 @@ func (f *foreseer) Approve(_ context.Context, r tool.ApprovalRequest) (tool.Deci
 	return tool.Decision{Allow: r.Foreseen == nil || r.Foreseen.Allow, Reason: "no"}, nil
 }
 
-// Calls behind the first group are asked about ahead; the answer is handed over at the call's turn,
-// unless a call before it has gone wrong meanwhile. One with a hook before it waits for its turn.
+// The user is asked in advance about calls after the first group. The answer is used at the call's
+// turn, unless an earlier call has gone wrong. A call that a hook may change is asked about at its
+// turn.
 func TestAskedAhead(t *testing.T) {
 	for _, tc := range []struct {
 		name  string

@@ -15,8 +15,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/panics"
 )
 
-// turn is one run: from the messages that start it to an answer without tool calls, or
-// to whatever else ends it. Its fields belong to its goroutine except where they say otherwise.
+// turn is one run: from the messages that start it to an answer without tool calls, or to another
+// end. Its fields belong to its goroutine unless stated otherwise.
 type turn struct {
 	id      string
 	ctx     context.Context
@@ -26,13 +26,13 @@ type turn struct {
 	extra   []*message.Message // of the step, not yet in the history
 	sum     Turn
 
-	begun   bool   // the hooks before the run were asked
+	begun   bool   // the hooks before the turn were called
 	started func() // lets the next turn start; may be called again
 	phase   string // what an abort would interrupt: inference or tool_execution
 	replies replies
 	ends    bool // a tool's result ends the turn
 
-	// Guarded by the session's lock.
+	// The session's lock guards these.
 	fresh  []*message.Message // user messages that no hook has seen
 	silent bool               // its abort leaves no marker
 	waits  map[*wait]struct{}
@@ -40,13 +40,15 @@ type turn struct {
 	plan planItem
 }
 
-// replies is what a turn knows of the model's replies so far, to decide about the next one.
+// replies records what a turn knows about the model's previous replies, to decide about the next
+// one.
 type replies struct {
-	partial    string           // the text of a reply that was aborted, or stopped for its length
+	// the text of a reply that was aborted, or stopped because of its length
+	partial    string
 	nudge      *message.Message // sent with the next call only
 	skips      []string         // notices about skipped providers
-	previous   *message.Message // the assistant message before, of this turn
-	afterTools bool             // tool results were the last thing that happened
+	previous   *message.Message // the previous assistant message of this turn
+	afterTools bool             // the last event was a tool result
 	budget     repair.Budget    // since tools last ran, like the counts below
 	rephrased  int
 	vetoes     int
@@ -58,7 +60,7 @@ const (
 	PhaseToolExecution = "tool_execution"
 )
 
-// outcome is why a turn ends.
+// outcome is the reason why a turn ends.
 type outcome struct {
 	reason EndReason
 	err    *TurnError
@@ -109,7 +111,7 @@ func (s *Session) beginLocked(entries []*entry) *turn {
 	return t
 }
 
-// run plays turns until nothing is left that may start by itself.
+// run runs turns until none is left that may start automatically.
 func (s *Session) run(t *turn) {
 	for t != nil {
 		t = s.finish(t, s.play(t))
@@ -136,7 +138,7 @@ func failure(kind retry.Kind, text string, retryable bool) outcome {
 	}
 }
 
-// failed makes an outcome of an error; a turn whose context ended was aborted.
+// failed converts an error to an outcome. A turn whose context ended was aborted.
 func (s *Session) failed(t *turn, err error) outcome {
 	if t.ctx.Err() != nil {
 		return outcome{reason: EndAborted}
@@ -179,7 +181,7 @@ func (s *Session) loop(t *turn) outcome {
 	}
 }
 
-// begin calls the hooks of a turn's begin before its first model call.
+// begin calls the hooks for the start of a turn before its first model call.
 func (s *Session) begin(t *turn) error {
 	if t.begun {
 		return nil
@@ -199,7 +201,7 @@ func (s *Session) beforeRun(t *turn) error {
 	return nil
 }
 
-// nextStep asks the environment for what the turn's next step uses.
+// nextStep gets the turn's next step from the environment.
 func (s *Session) nextStep(t *turn) error {
 	if t.ctx.Err() != nil {
 		return context.Cause(t.ctx)
@@ -210,8 +212,8 @@ func (s *Session) nextStep(t *turn) error {
 	return err
 }
 
-// askEnvironment never returns a nil step. A step that comes with an error may still bring messages
-// and hooks.
+// askEnvironment never returns a nil step. A step that is returned with an error may still contain
+// messages and hooks.
 func (s *Session) askEnvironment(ctx context.Context, turn TurnInfo) (*Step, error) {
 	step := &Step{}
 	if s.opts.Environment == nil {
@@ -230,8 +232,8 @@ func (s *Session) askEnvironment(ctx context.Context, turn TurnInfo) (*Step, err
 	return step, err
 }
 
-// boundary is the place between a step and the next model call: messages that wait
-// become history, and the turn may end.
+// boundary is the point between a step and the next model call: waiting messages become part of the
+// history, and the turn may end.
 func (s *Session) boundary(t *turn) (outcome, bool) {
 	s.mu.Lock()
 	out, end := s.limitsLocked(t)
@@ -263,7 +265,7 @@ func (s *Session) commitStepLocked(t *turn) {
 	t.extra = nil
 }
 
-// arriveLocked delivers what waits for the boundary, the user's own words last.
+// arriveLocked delivers what waits for the boundary, with the user's own messages last.
 func (s *Session) arriveLocked(t *turn) {
 	s.commitStepLocked(t)
 	mode := t.step.SteeringMode
@@ -297,8 +299,8 @@ func (s *Session) steered() bool {
 	return len(s.inbox.steers) > 0
 }
 
-// finish ends a turn and returns the next one, if the queue may go on by itself. A steer
-// that came after the last boundary of a clean turn takes the turn up again.
+// finish ends a turn and returns the next one, if the queue may continue automatically. A steer
+// that arrived after the last boundary of a clean turn resumes the turn.
 func (s *Session) finish(t *turn, out outcome) *turn {
 	s.mu.Lock()
 	if out.reason == EndStop && len(s.inbox.steers) > 0 && s.state == runRunning {
@@ -321,7 +323,7 @@ func (s *Session) finish(t *turn, out outcome) *turn {
 	return next
 }
 
-// concludeLocked makes the turn's end history: every call has its result.
+// concludeLocked completes the history of the turn: every call gets a result.
 func (s *Session) concludeLocked(t *turn, out outcome) {
 	s.pairTailLocked(t)
 	t.sum.Status, t.sum.EndReason, t.sum.Error = statusOf(out), out.reason, out.err
@@ -336,8 +338,8 @@ func (s *Session) concludeLocked(t *turn, out outcome) {
 	s.journal.add(Record{Type: RecordTurnEnd, Turn: &sum})
 }
 
-// endLocked closes the turn: undelivered steers join the queue, and TurnCompleted is the
-// last that is told of it. It returns the next turn, nil if none starts by itself.
+// endLocked closes the turn: undelivered steers join the queue, and TurnCompleted is its last
+// event. It returns the next turn, or nil if none starts automatically.
 func (s *Session) endLocked(t *turn, out outcome) *turn {
 	if out.paused {
 		s.pause.held, s.pause.unsaid = true, t.options
@@ -364,7 +366,7 @@ func (s *Session) endLocked(t *turn, out outcome) *turn {
 	}
 	switch {
 	case next != nil:
-	case goesOn && s.resumedLocked(): // while the pause's end of the turn was stored
+	case goesOn && s.resumedLocked(): // while the end of the paused turn was being stored
 		s.goOnLocked()
 	default:
 		s.changedLocked()
@@ -382,7 +384,8 @@ func statusOf(out outcome) string {
 	return TurnStatusCompleted
 }
 
-// pairTailLocked gives calls at the history's end that have no result one that says so.
+// pairTailLocked adds results for the unanswered calls at the end of the history. The results
+// report this.
 func (s *Session) pairTailLocked(t *turn) {
 	for _, c := range openCalls(s.conv.messages) {
 		s.commitLocked(resultMessage(s, t, c, &tool.Result{Text: toolcall.CancelledText,
@@ -391,7 +394,7 @@ func (s *Session) pairTailLocked(t *turn) {
 	}
 }
 
-// markAbortLocked leaves the marker of an abort in the history.
+// markAbortLocked adds the marker of an abort to the history.
 func (s *Session) markAbortLocked(t *turn) {
 	if t.silent {
 		return
@@ -409,11 +412,12 @@ func (s *Session) markAbortLocked(t *turn) {
 	s.commitLocked(m, false)
 }
 
-// maxPartial bounds what the history keeps of a reply that was stopped for its length, in bytes.
+// maxPartial bounds, in bytes, what the history keeps of a reply that was stopped because of its
+// length.
 const maxPartial = 64 << 10
 
-// keepPartialLocked stores the beginning of a reply that was stopped for its length. The history
-// holds no more of it, because most of such a reply repeats itself.
+// keepPartialLocked stores the beginning of a reply that was stopped because of its length. The
+// history keeps no more of it, because most of such a reply repeats itself.
 func (s *Session) keepPartialLocked(t *turn) {
 	text := t.replies.partial
 	if len(text) > maxPartial {
@@ -432,7 +436,7 @@ func (s *Session) stampAssistant(t *turn, m *message.Message) {
 	}
 }
 
-// nextLocked begins the next turn where the queue may go on by itself: after a turn that
+// nextLocked begins the next turn if the queue may continue automatically: after a turn that
 // completed, unless the session is paused.
 func (s *Session) nextLocked(t *turn) *turn {
 	if t.sum.Status != TurnStatusCompleted {
@@ -455,8 +459,8 @@ func (s *Session) nextLocked(t *turn) *turn {
 	return nil
 }
 
-// holdBackLocked notes that only the pause keeps what waits from starting: a resume goes on with
-// it, after a restart too.
+// holdBackLocked records that only the pause keeps the waiting messages from starting: a resume
+// continues with them, even after a restart.
 func (s *Session) holdBackLocked() {
 	first := slices.Concat(
 		s.inbox.queue,

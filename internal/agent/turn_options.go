@@ -8,7 +8,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// TurnOptions are what a message asks of the turn that it starts. They override settings in
+// TurnOptions are a message's options for the turn that it starts. They override the settings in
 // every model call of that turn. A field that is zero or nil overrides nothing.
 type TurnOptions struct {
 	Model       string   `json:"model,omitempty"` // a reference
@@ -18,8 +18,8 @@ type TurnOptions struct {
 	TopP        float64  `json:"topP,omitempty"`
 }
 
-// optionsKey is the key of message.Message.Meta under which a message keeps its options, so that a
-// queued one has them after a restart.
+// optionsKey is the key in message.Message.Meta for a message's options, so that a queued message
+// has them after a restart.
 const optionsKey = "options"
 
 // keepOptions stores the options of a message with it.
@@ -54,8 +54,8 @@ func (s *Session) optionsFor(entries []*entry) *TurnOptions {
 	return o
 }
 
-// takeTurnLocked takes the messages that start the next turn. Messages that ask for different
-// options do not share a turn.
+// takeTurnLocked takes the messages that start the next turn. Messages with different options do
+// not share a turn.
 func (s *Session) takeTurnLocked(mode QueueMode) []*entry {
 	if mode == QueueOneAtATime || len(s.inbox.queue) == 0 {
 		return s.takeLocked(&s.inbox.queue, mode)

@@ -56,7 +56,7 @@ func TestTurnOptions(t *testing.T) {
 	})
 }
 
-// TestSteerOptions: a steer's options count only if it starts a turn.
+// TestSteerOptions: a steer's options take effect only if it starts a turn.
 func TestSteerOptions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, seen := optionsRig(t, nil, steps(3)...)

@@ -7,15 +7,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// view is what the model sees of the history: the whole of it, or a compaction's
-// replacement and what came after. It grows with the history; only a commit changes its
-// beginning. Guarded by the session's lock.
+// view is what the model sees of the history: the whole history, or a compaction's replacement and
+// what came after it. It grows with the history. Only a commit changes its beginning. The session's
+// lock guards it.
 type view struct {
 	msgs   []*message.Message
 	paired int // leading messages that were found paired
 	meter  history.Meter
 	window int
-	// learned are the windows, by the models' ids, that providers' refusals taught.
+	// learned maps model IDs to the windows learned from providers' refusals.
 	learned map[string]int
 }
 
@@ -30,7 +30,7 @@ func (v *view) learn(m Model, window int) {
 	}
 }
 
-// budget makes the numbers of a model's window.
+// budget derives the sizes for a model's window.
 func (v *view) budget(c ContextConfig,
 	m Model) budget {
 	return c.budget(m, v.learned[m.Info().ID])
@@ -50,8 +50,8 @@ func (v *view) restore(all []*message.Message, commits []*Commit) {
 	v.meter.Reset(v.msgs)
 }
 
-// replace makes a commit's replacement the beginning of the view. Messages of which only
-// the id is there stand for those of the log.
+// replace makes a commit's replacement the beginning of the view. Messages with only an ID are
+// looked up in the log.
 func (v *view) replace(all []*message.Message, c *Commit) {
 	i := slices.IndexFunc(all, func(m *message.Message) bool { return m.ID == c.Through })
 	if i < 0 {
@@ -73,8 +73,8 @@ func (v *view) replace(all []*message.Message, c *Commit) {
 	v.msgs, v.paired = append(msgs, all[i+1:]...), 0
 }
 
-// sendable returns the view, clipped, so that appending to it copies. What is not paired,
-// which would be a defect, is mended and reported.
+// sendable returns the view, clipped, so that appending to it copies it. Unpaired messages, which
+// would be a bug, are repaired and reported.
 func (v *view) sendable() (msgs []*message.Message, mended bool) {
 	n, open := history.PairedPrefix(v.msgs[v.paired:])
 	if v.paired+n < len(v.msgs) || open {
@@ -84,9 +84,9 @@ func (v *view) sendable() (msgs []*message.Message, mended bool) {
 	return slices.Clip(v.msgs), mended
 }
 
-// forTheModel makes model messages of the history's: app-level messages and assistant messages
-// without content stay out, and neighbouring assistant messages, such as an answer and its
-// continuation, become one, since strict providers want the roles to alternate there.
+// forTheModel converts the history to messages for the model. It omits app-level messages and
+// assistant messages without content. It joins consecutive assistant messages, such as a reply and
+// its continuation, because strict providers require alternating roles.
 func forTheModel(msgs []*message.Message) []*message.Message {
 	i := 0
 	for i < len(msgs) && forModel(msgs[i]) && !continues(msgs, i) {
@@ -113,7 +113,7 @@ func forModel(m *message.Message) bool {
 	return m.App == "" && (len(m.Content) > 0 || m.Role != message.RoleAssistant)
 }
 
-// continues reports whether msgs[i] goes on where the assistant message before it ended.
+// continues reports whether msgs[i] continues the previous assistant message.
 func continues(msgs []*message.Message, i int) bool {
 	return i > 0 && msgs[i].Role == message.RoleAssistant &&
 		msgs[i-1].Role == message.RoleAssistant && len(msgs[i-1].ToolCalls()) == 0

@@ -9,10 +9,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// wait is a call that waits for a person: a steer ends it.
+// wait is a call that waits for the user. A steer ends it.
 type wait struct{ cancel context.CancelCauseFunc }
 
-// beginWait makes w end with the next steer, at once if one is there already.
+// beginWait makes the next steer end w. If a steer is already waiting, w ends immediately.
 func (s *Session) beginWait(t *turn, w *wait) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +40,7 @@ func (s *Session) endWait(t *turn, w *wait) {
 	s.shownLocked(before)
 }
 
-// shownLocked notifies clients if they see another status than before.
+// shownLocked notifies clients if the visible status has changed.
 func (s *Session) shownLocked(before Status) {
 	if s.statusLocked() != before {
 		s.changedLocked()
@@ -72,7 +72,7 @@ func (p *planItem) set(s *Session, turnID string, plan []tool.PlanEntry) {
 	s.em.emit(ItemUpdated{TurnID: turnID, Item: p.item})
 }
 
-// close completes the item; called under the session's lock.
+// close completes the item. The caller holds the session's lock.
 func (p *planItem) close(s *Session, turnID string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -328,8 +328,8 @@ func TestASessionOfAnotherDaemonIsLocked(t *testing.T) {
 	)
 }
 
-// A turn that is running in another daemon was not interrupted. A client that may not write is told
-// what to do.
+// A turn that is running in another daemon was not interrupted. The error for a client that may not
+// write explains what to do.
 func TestATurnOfAnotherDaemonIsNotCalledInterrupted(t *testing.T) {
 	dir, root := t.TempDir(), t.TempDir()
 	begun := make(chan struct{}, 1)

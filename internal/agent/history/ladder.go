@@ -32,7 +32,7 @@ type Input struct {
 
 	Summarize    Summarizer // nil: no summary by a model
 	Instructions string     // the user's instructions for the summary
-	Lookup       string     // tells the model how to look up what was omitted
+	Lookup       string     // explains to the model how to look up what was omitted
 	Spill        func(name, text string) (path string, err error)
 	NewID        func(prefix string) string
 	Now          time.Time

@@ -165,7 +165,7 @@ func (s *scanner) argsBelow(i int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// argsKey returns the length of a prefix such as `**arguments:** `, or 0 if the line has none.
+// argsKey returns the length of a prefix such as `**arguments:** `, or 0 if there is none.
 func argsKey(line string) int {
 	colon := strings.IndexByte(line, ':')
 	if colon < 0 {

@@ -25,7 +25,7 @@ func Numbers() []Number {
 		{"bytes of a name within a tag", maxName},
 		{"parameters of a call written in tags", maxParameters},
 		{"levels at which a call may be wrapped in JSON", maxShapeDepth},
-		{"levels of JSON that is mended", maxDepth},
+		{"levels of JSON that is repaired", maxDepth},
 		{"tries to find a free id for a call", idTries},
 		{"parameters of a terminal's control sequence that is taken out", maxParams},
 		{"bytes of a terminal's string that is taken out", maxString},

@@ -26,7 +26,7 @@ const (
 	Script          Kind = "script"
 )
 
-// Error is a typed failure of a model call. Message tells the user what was wrong and what to do.
+// Error is a typed failure of a model call. Message explains what was wrong and what to do.
 // It never contains a secret.
 type Error struct {
 	Kind       Kind

@@ -253,7 +253,7 @@ func TestFork(t *testing.T) {
 	wantOutline(t, load(t, l, s.ID()), storyOutline)
 }
 
-// writeIndexAs writes an entry's index in the place of another session's index.
+// writeIndexAs overwrites another session's index with an entry's index.
 func (l *Library) writeIndexAs(path string, e Entry) error {
 	if err := l.writeIndex(e); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// showLost creates items for messages that have none, so that a replay shows the whole history: the
+// showLost creates items for messages without items, so that a replay shows the whole history: the
 // items of a turn that a crash left open before they were stored, and all items of a session that
 // was imported as messages only.
 func (r *reader) showLost(history []*message.Message, data []byte) {

@@ -9,9 +9,9 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// ParseAgent reads an agent from Markdown: front matter between lines of three dashes (name,
-// description, model, thinking, tools, profile, maxModelCalls), then its instructions. name is
-// the default for the agent's.
+// ParseAgent parses an agent in Markdown: front matter between lines of three dashes (name,
+// description, model, thinking, tools, profile, maxModelCalls), then its instructions. name is the
+// default name of the agent.
 func ParseAgent(name string, data []byte) (Agent, error) {
 	data = bytes.ReplaceAll(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), []byte("\r\n"),
 		[]byte("\n"))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The limits that docs/reference/tools.md names are those of the code.
+// The limits listed in docs/reference/tools.md match the code.
 func TestDocumentedLimits(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/reference/tools.md")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// closeTimeout bounds the end of a sub-agent's session.
+// closeTimeout bounds closing a sub-agent's session.
 const closeTimeout = 5 * time.Second
 
 // child is one sub-agent with its task.
@@ -26,7 +26,7 @@ type child struct {
 	task  string
 }
 
-// outcome is what a sub-agent left.
+// outcome is the result of a sub-agent.
 type outcome struct {
 	Agent  string `json:"agent"`
 	Status string `json:"status"` // completed, failed, aborted
@@ -36,7 +36,7 @@ type outcome struct {
 
 func (o *outcome) ok() bool { return o.Status == "completed" }
 
-// run runs the sub-agent to its end. Whatever goes wrong, a panic included, becomes an outcome.
+// run runs the sub-agent until it ends. Every error, including a panic, becomes an outcome.
 func (c *child) run(ctx context.Context, call *tool.Call, task string) (out outcome) {
 	out = outcome{Agent: c.spawn.Agent.Name, Status: "failed"}
 	defer func() {
@@ -45,7 +45,7 @@ func (c *child) run(ctx context.Context, call *tool.Call, task string) (out outc
 				firstLines(string(debug.Stack()), 5))
 		}
 	}()
-	// The call may have been aborted while this task waited for its turn.
+	// The call may have been aborted while this task was waiting.
 	if ctx.Err() != nil || c.tool.running.stopped(call.ItemID) {
 		out.Status = "aborted"
 		return withError(out, agent.Turn{})
@@ -58,7 +58,7 @@ func (c *child) run(ctx context.Context, call *tool.Call, task string) (out outc
 	opts.Sink = agent.SinkFunc(func(_ string, e agent.Event) { c.forward(call, e) })
 	s := agent.NewSession(opts)
 	defer func() {
-		// The parent's end must not cut off the child's own.
+		// The end of the parent must not interrupt closing the child.
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer cancel()
 		_ = s.Close(end)
@@ -70,7 +70,7 @@ func (c *child) run(ctx context.Context, call *tool.Call, task string) (out outc
 	return c.converse(ctx, call, s, task, out)
 }
 
-// converse gives the task and waits for the answer.
+// converse sends the task and waits for the answer.
 func (c *child) converse(ctx context.Context, call *tool.Call, s *agent.Session, task string,
 	out outcome) outcome {
 	acc, err := s.Prompt(agent.Prompt{Content: []message.Block{{Type: message.Text, Text: task}},
@@ -101,7 +101,7 @@ func (c *child) converse(ctx context.Context, call *tool.Call, s *agent.Session,
 	return withError(out, turn)
 }
 
-// withError says why a sub-agent did not complete, below what it had said.
+// withError adds to a sub-agent's text why it did not complete.
 func withError(out outcome, turn agent.Turn) outcome {
 	if !out.ok() {
 		why := "ended as " + out.Status
@@ -129,7 +129,7 @@ func (c *child) forward(call *tool.Call, e agent.Event) {
 	}
 }
 
-// lastText is the last thing that the agent said.
+// lastText returns the last text of the agent.
 func lastText(msgs []*message.Message) string {
 	for i := len(msgs) - 1; i >= 0; i-- {
 		if msgs[i].Role == message.RoleAssistant && msgs[i].Stop != message.StopAborted {
@@ -161,7 +161,7 @@ func (t *Tool) single(ctx context.Context, call *tool.Call, c *child) *tool.Resu
 	return &tool.Result{Text: o.Output, IsError: !o.ok(), Details: details([]outcome{o})}
 }
 
-// parallel runs the children, Options.Concurrency at once, and reports in the order of the tasks.
+// parallel runs the children, Options.Concurrency at a time, and reports in the order of the tasks.
 func (t *Tool) parallel(ctx context.Context, call *tool.Call, runs []*child) *tool.Result {
 	out := make([]outcome, len(runs))
 	var g errgroup.Group
@@ -187,7 +187,7 @@ func (t *Tool) parallel(ctx context.Context, call *tool.Call, runs []*child) *to
 	return &tool.Result{Text: string(text), IsError: good == 0, Details: details(out)}
 }
 
-// chain runs the children one after another and stops at the first that fails.
+// chain runs the children one after another and stops at the first failure.
 func (t *Tool) chain(ctx context.Context, call *tool.Call, runs []*child) *tool.Result {
 	var out []outcome
 	previous := ""
@@ -204,7 +204,7 @@ func (t *Tool) chain(ctx context.Context, call *tool.Call, runs []*child) *tool.
 	return &tool.Result{Text: previous, Details: details(out)}
 }
 
-// details is what the screen shows of the work.
+// details returns the details of the work for clients.
 func details(out []outcome) json.RawMessage {
 	type line struct {
 		Agent  string        `json:"agent"`
@@ -224,7 +224,7 @@ func details(out []outcome) json.RawMessage {
 	return b
 }
 
-// abortable is work that an abort of its call ends, tasks that have not begun included.
+// abortable makes a job that ends when its call is aborted, including tasks that have not begun.
 func (t *Tool) abortable(do job) job {
 	return func(ctx context.Context, call *tool.Call) *tool.Result {
 		ctx, cancel := context.WithCancel(ctx)
@@ -234,15 +234,14 @@ func (t *Tool) abortable(do job) job {
 	}
 }
 
-// running knows the calls that are at work and the sub-agents that run for them, by the item of the
-// call.
+// running tracks the running calls and their sub-agents, by the item of the call.
 type running struct {
 	mu       sync.Mutex
 	calls    map[string]*work
 	children map[string][]*agent.Session
 }
 
-// work is a call that is at work.
+// work is a running call.
 type work struct {
 	cancel  context.CancelFunc
 	stopped bool // no further task may begin
@@ -263,8 +262,8 @@ func (r *running) begin(itemID string, cancel context.CancelFunc) (end func()) {
 	}
 }
 
-// stop lets no further task of a call begin, and returns the sub-agents that run for it and the
-// end of its work, which is nil if the call is not at work.
+// stop prevents further tasks of a call from starting. It returns the sub-agents that are running
+// for the call, and a function that ends the call's work, which is nil if the call is not running.
 func (r *running) stop(itemID string) (list []*agent.Session, end context.CancelFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -307,7 +306,7 @@ func (r *running) of(itemID string) []*agent.Session {
 	return append([]*agent.Session(nil), r.children[itemID]...)
 }
 
-// Steer speaks to the sub-agents that run below an item; ok is false where there is none.
+// Steer steers the sub-agents that are running below an item. ok is false if there are none.
 func (t *Tool) Steer(itemID string,
 	req agent.SteerRequest) (out agent.SteerOutcome, ok bool, err error) {
 	list := t.running.of(itemID)
@@ -319,11 +318,11 @@ func (t *Tool) Steer(itemID string,
 	return out, len(list) > 0, nil
 }
 
-// Abort ends the work of a call, the sub-agents that run below its item first; ok is false where
-// there is none.
+// Abort ends the work of a call, starting with the sub-agents that are running below its item. ok
+// is false if there are none.
 func (t *Tool) Abort(itemID string, silent bool) (ok bool) {
 	list, end := t.running.stop(itemID)
-	for _, s := range list { // its end makes room for the next task, which must not begin
+	for _, s := range list { // its end would let the next task start, which must not begin
 		_, _ = s.Abort(agent.AbortRequest{Silent: silent})
 	}
 	if end == nil {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // echo is a model that answers with the last user message, or does what it says: fail, panic, wait.
 type echo struct {
 	peak, now atomic.Int32
-	waits     func() // told when one waits; nil: nobody is
+	waits     func() // called when a task waits; may be nil
 }
 
 func (e *echo) Info() agent.ModelInfo { return agent.ModelInfo{ID: "echo"} }
@@ -128,7 +128,8 @@ func TestSubagentModes(t *testing.T) {
 	}
 }
 
-// Parallel tasks keep their order, run four at a time at most, and count in the parent's usage.
+// Parallel tasks keep their order, at most four run at a time, and they count in the parent's
+// usage.
 func TestSubagentParallel(t *testing.T) {
 	b := setup()
 	var nested atomic.Int32
@@ -194,7 +195,7 @@ func TestSubagentAbort(t *testing.T) {
 	}
 }
 
-// An abort of the call is one of all its tasks: those that wait for their turn do not start.
+// An abort of the call aborts all its tasks. Those that are waiting do not start.
 func TestSubagentAbortEndsTasksThatWait(t *testing.T) {
 	b := setup()
 	var begun, waits atomic.Int32

@@ -16,11 +16,11 @@ import (
 const (
 	// MaxTasks bounds the tasks of one parallel call, and the steps of a chain.
 	MaxTasks = 8
-	// Concurrency is how many of them run at once.
+	// Concurrency is how many of them run at a time.
 	Concurrency = 4
-	// MaxDepth is how deep sub-agents may call sub-agents: 1 is not at all.
+	// MaxDepth is how deeply sub-agents may call sub-agents: 1 means not at all.
 	MaxDepth = 2
-	// maxOutput bounds what the model gets of one sub-agent's answer.
+	// maxOutput limits how much of one sub-agent's answer the model gets.
 	maxOutput = 40 << 10
 	// noOutput stands for an answer without text.
 	noOutput = "(no output)"
@@ -43,7 +43,7 @@ type Agent struct {
 var General = Agent{Name: "general",
 	Description: "does any task with the tools that you have, in a context of its own"}
 
-// Spawn asks for the options of one sub-agent's session.
+// Spawn is a request for the options of a sub-agent's session.
 type Spawn struct {
 	Agent  Agent
 	Model  string // chosen at the call; "": the agent's
@@ -54,22 +54,22 @@ type Spawn struct {
 	Cwd    string
 }
 
-// Background runs work that outlives its turn. It keeps what the work writes, tells the session
-// when it ends, and ends it with the session.
+// Background runs work that continues after its turn. It stores the output of the work, notifies
+// the session when the work ends, and ends the work with the session.
 type Background interface {
 	Start(sessionID, title string,
 		work func(ctx context.Context, out io.Writer) (summary string, err error)) (jobID,
 		outputFile string, err error)
 }
 
-// Options is what the tool needs from outside.
+// Options contains what the tool needs from its environment.
 type Options struct {
 	// Agents lists the configured agents; General is added where none has its name.
 	Agents func() []Agent
 	// Child derives a session's options from the parent's. Sink is set by the tool. Tools of the
 	// child include a Tool of the next depth where that is allowed (At).
 	Child func(ctx context.Context, s Spawn) (agent.Options, error)
-	// Ended is told that the session with that id is over; nil: nobody is.
+	// Ended is called when the session with that ID has ended. It may be nil.
 	Ended func(id string)
 	// Background is nil where there is none.
 	Background Background
@@ -92,8 +92,7 @@ func (l Limits) orDefaults() Limits {
 	return l
 }
 
-// Tool is the sub-agent tool at one depth. The agents that it knows are those that there were when
-// it was made.
+// Tool is the sub-agent tool at one depth. It knows the agents that existed when it was created.
 type Tool struct {
 	opts    Options
 	depth   int
@@ -111,8 +110,8 @@ func New(o Options) *Tool {
 	return t
 }
 
-// At returns the tool for a session of that depth with limits and agents of its own; nil where it
-// may call none.
+// At returns the tool for a session at that depth, with its own limits and agents. It returns nil
+// if the session may not call sub-agents.
 func (t *Tool) At(depth int, l Limits, agents func() []Agent) *Tool {
 	l = l.orDefaults()
 	if depth >= l.MaxDepth {
@@ -124,10 +123,10 @@ func (t *Tool) At(depth int, l Limits, agents func() []Agent) *Tool {
 	return at
 }
 
-// Limits are those in force.
+// Limits returns the effective limits.
 func (t *Tool) Limits() Limits { return t.opts.Limits }
 
-// known returns the agents in the order of their names, so that the description is always the same.
+// known returns the agents sorted by name, so that the description is always the same.
 func (t *Tool) known() []Agent {
 	var list []Agent
 	if t.opts.Agents != nil {
@@ -149,7 +148,7 @@ func byName(list []Agent, name string) (Agent, bool) {
 	return Agent{}, false
 }
 
-// Spec describes the tool with the agents that there are.
+// Spec describes the tool and the available agents.
 func (t *Tool) Spec() tool.Spec {
 	var b strings.Builder
 	b.WriteString("Hand work to a sub-agent with an empty context: it sees only the task, so say all it needs. " +
@@ -165,7 +164,7 @@ func (t *Tool) Spec() tool.Spec {
 	}
 }
 
-// schema is fixed text: a prompt cache must hit.
+// schema is a constant text, so that prompt caches work.
 var schema = json.RawMessage(`{"type":"object","properties":{` +
 	`"agent":{"type":"string","description":"name; default general"},` +
 	`"task":{"type":"string"},` +
@@ -215,7 +214,7 @@ func firstWords(s string) string {
 	return strings.Join(f, " ")
 }
 
-// Prepare reads what to hand over.
+// Prepare decodes the arguments.
 func (t *Tool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	var a arguments
 	if err := json.Unmarshal(call.Args, &a); err != nil {
@@ -229,7 +228,7 @@ func (t *Tool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, erro
 	}, nil
 }
 
-// run does what the arguments ask for.
+// run performs what the arguments request.
 func (t *Tool) run(ctx context.Context, call *tool.Call, a arguments) (*tool.Result, error) {
 	job, err := t.plan(a, call)
 	if err != nil {
@@ -318,7 +317,8 @@ func (t *Tool) child(s step, call *tool.Call) (*child, error) {
 		ItemID: call.ItemID, Depth: t.depth + 1, Cwd: call.Cwd}}, nil
 }
 
-// background hands the work to Options.Background. Its items are not shown: the turn may be over.
+// background passes the work to Options.Background. Its items are not shown, because the turn may
+// have ended.
 func (t *Tool) background(a arguments, call *tool.Call, work job) (*tool.Result, error) {
 	if t.opts.Background == nil {
 		return nil, fmt.Errorf("there is no background here; run it without background")

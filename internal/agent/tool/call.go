@@ -28,7 +28,7 @@ type Call struct {
 	Update func(Update)
 	// Wait returns a context for waiting for the user. The context ends with ctx, and when the user
 	// steers; context.Cause then returns a *SteerError. The call's time limit does not run until
-	// the CancelFunc is called. Wait releases the call's locks for good: a tool that changes its
+	// the CancelFunc is called. Wait releases the call's locks permanently: a tool that changes its
 	// files after the wait must check them again. Use WaitContext, which allows nil.
 	Wait func(ctx context.Context) (context.Context, context.CancelFunc)
 	// Pause stops the call's time limit until resume is called. A tool calls it if it waits for

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// named is a tool that cannot be called.
+// namedTool is a tool that cannot be called.
 type namedTool Spec
 
 func named(name string) *namedTool { return &namedTool{Name: name} }

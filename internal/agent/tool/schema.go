@@ -56,8 +56,8 @@ func (a *schema) load() {
 	}
 }
 
-// prepare returns the arguments with parameter names and types put right, or every
-// problem that is left.
+// prepare returns the arguments with corrected parameter names and types, or all remaining
+// problems.
 func (a *schema) prepare(raw json.RawMessage) (json.RawMessage, []string) {
 	a.loaded.Do(a.load)
 	v, err := decodeArgs(raw)
@@ -87,7 +87,7 @@ func (a *schema) prepare(raw json.RawMessage) (json.RawMessage, []string) {
 	return raw, nil
 }
 
-// lastWord asks the library, which takes a json.Number for a string.
+// lastWord lets the library check the arguments. The library treats a json.Number as a string.
 func (a *schema) lastWord(raw json.RawMessage, w *argWalk) {
 	var plain map[string]any
 	if a.resolved == nil || json.Unmarshal(raw, &plain) != nil {
@@ -119,7 +119,7 @@ func encodeArgs(v any) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// rename gives parameters under another name, or in another case, their real one.
+// rename gives parameters with another name, or in another case, their real name.
 func (a *schema) rename(args map[string]any, w *argWalk) {
 	for name, v := range args {
 		if _, ok := a.root.Properties[name]; ok {
@@ -137,7 +137,7 @@ func (a *schema) rename(args map[string]any, w *argWalk) {
 	}
 }
 
-// wrap makes objects of the bare strings in lists of objects.
+// wrap converts bare strings in lists of objects to objects.
 func (a *schema) wrap(args map[string]any, w *argWalk) {
 	for name, property := range a.bare {
 		list, _ := args[name].([]any)
@@ -175,8 +175,8 @@ func libraryProblem(err error) string {
 	return s
 }
 
-// argWalk goes through arguments and schema together, coercing what it can and listing
-// what it cannot.
+// argWalk walks the arguments and the schema together. It coerces what it can and collects the
+// problems.
 type argWalk struct {
 	problems []string
 	changed  bool
@@ -320,8 +320,8 @@ func fits(want []string, v any) bool {
 	return slices.Contains(want, kind) || kind == "integer" && slices.Contains(want, "number")
 }
 
-// coerce puts right what models often get wrong: numbers and booleans as strings,
-// arrays and objects as encoded strings, one element instead of an array.
+// coerce corrects frequent mistakes of models: numbers and booleans as strings, arrays and objects
+// as encoded strings, one element instead of an array.
 func coerce(want []string, v any) (any, bool) {
 	for _, t := range want {
 		if c, ok := coerceTo(t, v); ok {
@@ -391,7 +391,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// Quote shortens bad input to what a result quotes of it.
+// Quote shortens invalid input for a result.
 func Quote(s string) string {
 	return clip.Bytes(s, MaxQuote)
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Arg pipeline and Schema validation: names and types are put right, and every
-// problem is reported at once.
+// Arg pipeline and schema validation: names and types are corrected, and all problems are reported
+// together.
 func TestArgumentPipeline(t *testing.T) {
 	const schema = `{"type":"object","required":["path"],"additionalProperties":false,"properties":{
 		"path":{"type":"string","description":"the file"},
@@ -50,7 +50,7 @@ func TestArgumentPipeline(t *testing.T) {
 	}
 }
 
-// What the walk does not know, the library checks.
+// The library checks what the walk does not know.
 func TestLibraryHasTheLastWord(t *testing.T) {
 	a := newSchema(Spec{Schema: json.RawMessage(`{"type":"object","properties":{"n":{` +
 		`"type":"integer","minimum":3},"s":{"$ref":"#/$defs/s"}},` +
@@ -67,8 +67,7 @@ func TestLibraryHasTheLastWord(t *testing.T) {
 	}
 }
 
-// Whatever a model sends as arguments: no panic, and what passes is an object that passes again
-// unchanged.
+// Arbitrary arguments cause no panic, and what passes is an object that passes again unchanged.
 func FuzzArguments(f *testing.F) {
 	schema := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},` +
 		`"n":{"type":"integer","minimum":0},

@@ -22,7 +22,7 @@ const (
 	BreakerPause = 30 * time.Second
 )
 
-// What is reported to a breaker.
+// The outcomes that are reported to a breaker.
 var (
 	// ErrFailed counts against the tool.
 	ErrFailed = errors.New("the tool failed")

@@ -68,7 +68,7 @@ type moment struct {
 	all  chan struct{}
 }
 
-// begin gives the calls a moment that have none. A call alone gets none.
+// begin gives a moment to the calls that do not have one. A single call gets none.
 func begin(slots []*Slot) {
 	slots = slices.DeleteFunc(slices.Clone(slots), func(s *Slot) bool { return s.moment != nil })
 	if len(slots) < 2 {

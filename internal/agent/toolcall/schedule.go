@@ -60,9 +60,9 @@ func NewSchedule(calls []Scheduled, parallel int) *Schedule {
 func (s *Schedule) Slot(i int) *Slot { return s.slots[i] }
 
 // Gather gives the calls that start at the same time one moment, before Run. isAsked is called for
-// each call behind the first ones. It reports whether the user is asked about the call before its
-// turn, together with the first ones. Of a group longer than parallel, the last calls start when
-// others end, each alone.
+// each call after the first ones. It reports whether the user is asked about the call before its
+// turn, together with the first ones. In a group longer than parallel, the last calls start when
+// others end, each on its own.
 func (s *Schedule) Gather(isAsked func(i int) bool) {
 	for from := 0; from < len(s.calls); {
 		to := s.readsEnd(from)
@@ -92,7 +92,7 @@ func (s *Schedule) Run() {
 	}
 }
 
-// readsEnd is where the calls end that run together with call from.
+// readsEnd returns the end of the calls that run together with call from.
 func (s *Schedule) readsEnd(from int) int {
 	to := from + 1
 	for s.joins(from) && to < len(s.calls) && s.joins(to) {
@@ -106,7 +106,8 @@ func (s *Schedule) joins(i int) bool {
 	return c == Reads || c == Known
 }
 
-// editsEnd is where the group of edits ends that begins with call from; from if that is no edit.
+// editsEnd returns the end of the group of edits that begins with call from, or from if that is not
+// an edit.
 func (s *Schedule) editsEnd(from int) int {
 	to := from
 	if s.calls[from].Class() != Edits {

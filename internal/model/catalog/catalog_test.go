@@ -102,7 +102,7 @@ func TestPricesAreSound(t *testing.T) {
 	}
 }
 
-// Thinking levels are named as in the settings. A model that does not think has none.
+// Thinking levels are named as in the settings. A model that does not think has no levels.
 func TestLevels(t *testing.T) {
 	for id, want := range map[string]string{
 		"claude-opus-5": "[low medium high xhigh]", "gpt-5.6-sol": "[off low medium high xhigh]",

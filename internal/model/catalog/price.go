@@ -18,7 +18,7 @@ type Price struct {
 // priceOf reads a price. The data has two prices of cached input. For Anthropic's and OpenAI's
 // newest models the first is the write price and the second the read price. Lists of other
 // providers swap them, have the read price in the first or in both, or the price of output or
-// storage in the second. The price of other input tells them apart: no provider charges more than
+// storage in the second. The price of other input distinguishes them: no provider charges more than
 // half of it for reads, and providers that charge for writes charge more than for input, but at
 // most twice as much. A number that fits neither is ignored.
 func priceOf(m *catwalk.Model) Price {

@@ -51,7 +51,7 @@ type Options struct {
 	// demand. nil: derived from endpoint and model.
 	DeferLoading *bool
 
-	EndMark  string // data of the event that ends a stream, "" if the API has none
+	EndMark  string // data of the event that ends a stream; "" if there is none
 	PathHint string // the usual path of a base URL, for errors
 
 	// Catalog is the catalogue's name for the provider; "": derived from the host.

@@ -145,7 +145,7 @@ func (pic picture) file(i int, in func(*wire.Hunk) bool) []acp.ToolCallContent {
 	return out
 }
 
-// diffOf returns a diff of a file. It tells agent-lsp's own plugins which hunks it contains.
+// diffOf returns a diff of a file. It lists the hunks that it contains for agent-lsp's own plugins.
 func diffOf(f *wire.ProposalFile, before, after string, hunks ...*wire.Hunk) acp.ToolCallContent {
 	d := acp.ToolDiffContent(pathOf(f.URI), after, before)
 	if f.Op == "create" {
