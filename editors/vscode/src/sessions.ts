@@ -8,6 +8,7 @@ import { counted } from './text';
 interface Row extends vscode.QuickPickItem {
   session?: Session;
   isNew?: boolean;
+  showsAll?: boolean;
 }
 
 const buttons = {
@@ -20,6 +21,24 @@ const buttons = {
 };
 
 const newRow: Row = { label: '$(add) New session', alwaysShow: true, isNew: true };
+
+const pageSize = 100;
+const mostPages = 5;
+
+/**
+ * Whether a session is listed without being asked for: one of `agent-lsp run`, or without an
+ * answer because its prompt failed, is not.
+ */
+export function isListed(session: Session, current?: string): boolean {
+  if (session.status !== 'idle' || session.sessionId === current || session.archived) return true;
+  return session.messages > 1 && session.origin !== 'run';
+}
+
+/** The row that lists the others too. */
+const allRow: Row = {
+  label: '$(eye) Show all sessions', alwaysShow: true, showsAll: true,
+  description: 'also from `agent-lsp run`, and without an answer',
+};
 
 /** The contents of the list: the sessions in use, or the archived ones; and the button that leads to the others. */
 const lists = {
@@ -54,21 +73,27 @@ export class SessionList {
     pick.placeholder = 'Search titles and messages';
     pick.matchOnDescription = true;
     let archived = false;
+    let all = false;
     const name = () => {
       const { title, other } = archived ? lists.archived : lists.inUse;
       Object.assign(pick, { title, buttons: [other] });
     };
     const listing = new Listing();
+    let first: Row[] = [];
     const load = async () => {
       pick.busy = true;
       const query = pick.value;
-      const { sessions } = await this.daemon.request('agent/session/list', { query: query || undefined, archived, limit: 100 });
+      const listed = all ? () => true : (s: Session) => isListed(s, this.control.sessionId);
+      const { sessions, hidden } = await this.find(query, archived, listed);
       if (query !== pick.value) return; // the answer to the next question comes
-      pick.items = listing.found(sessions.map((session) => this.row(session)), archived ? [] : [newRow]);
+      // The rows above the sessions stay the same in a search, so that no row moves.
+      if (!query || first.length === 0) first = hidden ? [newRow, allRow] : [newRow];
+      pick.items = listing.found(sessions.map((session) => this.row(session)), archived ? [] : first);
       pick.busy = false;
     };
     const again = () => {
       listing.clear();
+      first = [];
       return this.control.guard(load());
     };
     pick.onDidChangeValue(() => void this.control.guard(load()));
@@ -80,6 +105,10 @@ export class SessionList {
     pick.onDidTriggerItemButton(({ button, item }) => void this.control.guard(this.act(button, item)).then(again));
     pick.onDidAccept(() => {
       const row = pick.selectedItems[0];
+      if (row?.showsAll) {
+        all = true;
+        return void again();
+      }
       pick.hide();
       if (row?.isNew) void this.control.guard(this.control.create());
       if (row?.session) void this.control.guard(this.control.attach(row.session.sessionId));
@@ -90,10 +119,28 @@ export class SessionList {
     await this.control.guard(load());
   }
 
+  /** A page of the sessions that a list has, and whether it leaves others out. */
+  private async find(query: string, archived: boolean, listed: (session: Session) => boolean) {
+    const sessions: Session[] = [];
+    let hidden = false;
+    let cursor: string | undefined;
+    for (let page = 0; page < mostPages && sessions.length < pageSize; page++) {
+      const params = { query: query || undefined, archived, limit: pageSize, cursor };
+      const found = await this.daemon.request('agent/session/list', params);
+      const shown = found.sessions.filter(listed);
+      sessions.push(...shown);
+      hidden ||= shown.length < found.sessions.length;
+      cursor = found.nextCursor;
+      if (!cursor) break;
+    }
+    return { sessions, hidden };
+  }
+
   private row(session: Session): Row {
     const { rename, fork, archive, bringBack, export: save, remove } = buttons;
     const here = session.sessionId === this.control.sessionId;
-    const facts = [counted(session.messages, 'message'), session.status === 'idle' ? '' : session.status, here ? 'shown in the panel' : ''];
+    const from = session.origin === 'run' ? 'from `agent-lsp run`' : '';
+    const facts = [counted(session.messages, 'message'), from, session.status === 'idle' ? '' : session.status, here ? 'shown in the panel' : ''];
     return {
       label: session.title || 'Untitled', description: ago(session.updatedAt), detail: facts.filter(Boolean).join(', '),
       session, buttons: [rename, fork, session.archived ? bringBack : archive, save, remove],

@@ -18,6 +18,10 @@ export class Uri {
   toString = () => `${this.scheme}://${this.path}`;
 }
 
+export class ThemeIcon {
+  constructor(readonly id: string) {}
+}
+
 export const Disposable = { from: (...all: { dispose(): void }[]) => ({ dispose: () => all.forEach((one) => one.dispose()) }) };
 export const DiagnosticSeverity = { Error: 0, Warning: 1, Information: 2, Hint: 3 };
 export const LogLevel = { Off: 0, Trace: 1, Debug: 2, Info: 3, Warning: 4, Error: 5 };
@@ -29,6 +33,22 @@ export interface Problem {
   range: { start: { line: number; character: number } };
 }
 
+/** A list that the extension shows; the test chooses in it. */
+export class Pick {
+  items: { label: string; detail?: string }[] = [];
+  selectedItems: { label: string }[] = [];
+  value = '';
+  hidden = false;
+  readonly accepted = new EventEmitter<void>();
+  readonly onDidAccept = this.accepted.event;
+  readonly onDidChangeValue = new EventEmitter<string>().event;
+  readonly onDidTriggerButton = new EventEmitter<object>().event;
+  readonly onDidTriggerItemButton = new EventEmitter<object>().event;
+  readonly onDidHide = new EventEmitter<void>().event;
+  show = () => {};
+  hide = () => void (this.hidden = true);
+}
+
 /** What the tests lay down. */
 export const fake = {
   documents: [] as { uri: Uri; languageId: string; version: number }[],
@@ -37,6 +57,7 @@ export const fake = {
   settings: {} as Record<string, unknown>,
   /** The text written to output channels, by their names. */
   output: new Map<string, string>(),
+  picks: [] as Pick[],
   changed: new EventEmitter<{ document: object; contentChanges: object[] }>(),
   told: new EventEmitter<{ uris: Uri[] }>(),
   configured: new EventEmitter<{ affectsConfiguration(name: string): boolean }>(),
@@ -63,6 +84,11 @@ export const commands = {
 };
 
 export const window = {
+  createQuickPick: () => {
+    const pick = new Pick();
+    fake.picks.push(pick);
+    return pick;
+  },
   createOutputChannel: (name: string) => {
     const append = (text: string) => fake.output.set(name, (fake.output.get(name) ?? '') + text);
     return { append, appendLine: (text: string) => append(`${text}\n`), replace: (text: string) => fake.output.set(name, text), clear: () => fake.output.set(name, ''), show: () => {}, hide: () => {}, dispose: () => {} };

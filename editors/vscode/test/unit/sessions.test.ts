@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Daemon } from '../../src/client';
+import type { Session } from '../../src/protocol';
+import type { SessionControl } from '../../src/session';
+import { isListed, SessionList } from '../../src/sessions';
+import { fake } from './vscode';
+
+const session = (more: Partial<Session>) =>
+  ({ sessionId: 's', title: 'T', status: 'idle', messages: 2, updatedAt: '', ...more }) as Session;
+
+test('sessions that nobody looks for are listed on request only', () => {
+  assert.equal(isListed(session({})), true);
+  assert.equal(isListed(session({ origin: 'run' })), false);
+  assert.equal(isListed(session({ messages: 1 })), false, 'its prompt failed');
+  assert.equal(isListed(session({ messages: 1, status: 'running' })), true, 'its answer comes');
+  assert.equal(isListed(session({ messages: 1 }), 's'), true, 'the panel shows it');
+  assert.equal(isListed(session({ origin: 'run', archived: true })), true, 'kept by the user');
+});
+
+/** The list over what a daemon has stored; what the user chooses in it is in `opened`. */
+async function listOver(stored: Session[], page = stored.length) {
+  const opened: string[] = [];
+  const daemon = {
+    request: async (_: string, { cursor = '0' }: { cursor?: string }) => {
+      const end = Number(cursor) + page;
+      const nextCursor = end < stored.length ? String(end) : undefined;
+      return { sessions: stored.slice(Number(cursor), end), nextCursor };
+    },
+  };
+  const control = {
+    guard: (work: Promise<void>) => work,
+    attach: async (id: string) => void opened.push(id),
+  };
+  await new SessionList(daemon as unknown as Daemon, control as unknown as SessionControl).show();
+  const pick = fake.picks.at(-1)!;
+  const choose = async (label: string) => {
+    pick.selectedItems = pick.items.filter((item) => item.label === label);
+    pick.accepted.fire();
+    await new Promise(setImmediate);
+  };
+  return { pick, opened, choose, labels: () => pick.items.map((item) => item.label) };
+}
+
+const plain = '$(add) New session';
+const showAll = '$(eye) Show all sessions';
+
+test('a row brings the other sessions into the list', async () => {
+  const run = session({ sessionId: 'r', title: 'Run', origin: 'run' });
+  const failed = session({ sessionId: 'f', title: 'Failed', messages: 1 });
+  const list = await listOver([session({ title: 'Mine' }), run, failed]);
+  assert.deepEqual(list.labels(), [plain, showAll, 'Mine']);
+  await list.choose(showAll);
+  assert.equal(list.pick.hidden, false, 'the list stays open');
+  assert.deepEqual(list.labels(), [plain, 'Mine', 'Run', 'Failed']);
+  assert.match(list.pick.items[2]?.detail ?? '', /from `agent-lsp run`/);
+  await list.choose('Run');
+  assert.deepEqual(list.opened, ['r']);
+});
+
+test('where nothing is left out, there is no such row', async () => {
+  assert.deepEqual((await listOver([session({ title: 'Mine' })])).labels(), [plain, 'Mine']);
+});
+
+test('many runs do not hide the sessions before them', async () => {
+  const run = (n: number) => session({ sessionId: `r${n}`, origin: 'run' });
+  const runs = Array.from({ length: 150 }, (_, n) => run(n));
+  const list = await listOver([...runs, session({ title: 'Mine' })], 100);
+  assert.deepEqual(list.labels(), [plain, showAll, 'Mine']);
+});
