@@ -17,13 +17,15 @@ import (
 // the tool, check the arguments), then, in the call's own goroutine, breaker, hooks, permission,
 // locks, run, cap, hooks.
 type callRun struct {
-	s     *Session
-	t     *turn
-	step  *Step
-	call  *message.ToolCall
-	reg   *tool.Entry // nil: no such tool
-	args  json.RawMessage
-	early *tool.Result // a result that is known without running the tool
+	s    *Session
+	t    *turn
+	step *Step
+	call *message.ToolCall
+	reg  *tool.Entry // nil: no such tool
+	args json.RawMessage
+	// object is args, decoded; nil if early is set
+	object map[string]any
+	early  *tool.Result // a result that is known without running the tool
 
 	prepared *tool.Prepared // nil if early is set
 
@@ -135,7 +137,7 @@ func statusOfResult(r *tool.Result) ItemStatus {
 func (c *callRun) newRun() *tool.Call {
 	return &tool.Call{
 		ID: c.call.ID, ItemID: c.report.item.ID, SessionID: c.s.opts.ID, TurnID: c.t.id,
-		Name: c.name(), Args: c.args, Cwd: c.s.opts.Cwd,
+		Name: c.name(), Args: c.args, Object: c.object, Cwd: c.s.opts.Cwd,
 		Output: c.report.output, Update: c.update, Wait: c.wait,
 		Pause: func() func() { return c.report.clock.Pause() }, Nested: c.report.nested,
 		Spent: c.spent, History: c.s.Messages,

@@ -52,7 +52,7 @@ func (c *callRun) rewrite(call *tool.Call, args json.RawMessage) *tool.Result {
 	if problem := c.read(args); problem != nil {
 		return problem
 	}
-	call.Args = c.args
+	call.Args, call.Object = c.args, c.object
 	c.report.change(func(it *Item) { it.Call.Args, it.Call.Label = c.args, c.prepared.Label })
 	return nil
 }

@@ -78,7 +78,7 @@ func (c *callRun) read(raw json.RawMessage) *tool.Result {
 	if problem != nil {
 		return problem
 	}
-	c.args, c.prepared = call.Args, p
+	c.args, c.object, c.prepared = call.Args, call.Object, p
 	c.slot.Relock(c.prepared.Locks)
 	return nil
 }

@@ -57,8 +57,8 @@ func (recallTool) Spec() tool.Spec {
 
 func (recallTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	var a recallArgs
-	if err := json.Unmarshal(call.Args, &a); err != nil {
-		return nil, fmt.Errorf("reading the arguments: %w", err)
+	if err := call.Decode(&a); err != nil {
+		return nil, err
 	}
 	return &tool.Prepared{Run: func(_ context.Context, call *tool.Call) (*tool.Result, error) {
 		return a.recall(call)

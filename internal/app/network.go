@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 
@@ -43,7 +42,7 @@ func (d *daemon) askHost(ctx context.Context, call *tool.Call, host, title strin
 // proxyFor returns a function that begins the traffic of a command in the sandbox.
 func (d *daemon) proxyFor(call *tool.Call) func() (*sandbox.Proxy, error) {
 	var args struct{ Background bool }
-	if json.Unmarshal(call.Args, &args) == nil && args.Background {
+	if call.Decode(&args) == nil && args.Background {
 		job := *call // it outlives the call and its turn
 		job.Update, job.Pause, job.TurnID, job.ItemID = nil, nil, "", ""
 		call = &job

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"os"
 	"path"
@@ -45,11 +44,7 @@ func (d *daemon) sandboxPlan(call *tool.Call) (*sandbox.Plan, error) {
 		policy.Granted{Outside: call.Unboxed, Secrets: call.Secrets, Proxy: d.proxyFor(call)})
 }
 
-func commandOf(call *tool.Call) string {
-	var args struct{ Command string }
-	_ = json.Unmarshal(call.Args, &args)
-	return args.Command
-}
+func commandOf(call *tool.Call) string { return call.Text("command") }
 
 // commandEnv is the environment of one command. One that only reads gets a home without the user's
 // settings, which can start programs. Our own sandbox empties the home itself, and its path stays,

@@ -4,8 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,6 +20,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/tools"
 )
 
 // walk records by which calls the program's packages are entered, at the boundaries where the test
@@ -67,36 +72,99 @@ func packageOf(f runtime.Frame) string {
 	return name[:slash+1+max(dot, 0)]
 }
 
-// TestBothWalksAreStraight plays a prompt with one edit. Between the frame and the result, no
-// package is entered by more than two different calls, and each stage asks once: the environment
-// once for each model call, the tool once for its arguments and once for its run.
+// walks are one call of each tool that reads or changes files, with the proposals that it makes.
+var walks = []struct {
+	tool, args string
+	proposes   bool
+	result     string // the beginning of the file that the call names, afterwards
+}{
+	{"edit", `{"path": "link/a.txt", "old_string": "one", "new_string": "ONE"}`, true, "ONE\ntwo"},
+	{"write", `{"path": "link/a.txt", "content": "all new\n"}`, true, "all new\n"},
+	{"read", `{"path": "link/a.txt"}`, false, tenLines},
+}
+
+// TestBothWalksAreStraight plays a prompt with one call of a real tool. Between the frame and
+// the result, no package is entered by more than two different calls, and each stage asks once: the
+// environment once for each model call, the tool once for its arguments and once for its run.
 func TestBothWalksAreStraight(t *testing.T) {
-	root := t.TempDir()
-	if err := os.WriteFile(filepath.Join(root, "a.txt"), []byte(tenLines), 0o600); err != nil {
+	for _, tc := range walks {
+		t.Run(tc.tool, func(t *testing.T) {
+			root, real, other := linkedFolders(t)
+			w := &walk{entries: map[string][]string{}, seen: map[string]bool{}}
+			walked := &walkedTool{name: tc.tool, w: w, root: root}
+			c, asked := startWalk(t, walked, tc.args)
+			r := c.prompt("", "go")
+			if tc.proposes {
+				c.acceptAll()
+			}
+			if turn := c.turnEnd(r.TurnID); turn.ToolCalls != 1 || turn.ToolErrors != 0 {
+				t.Errorf("the turn made %d calls with %d errors", turn.ToolCalls, turn.ToolErrors)
+			}
+			w.check(t)
+			if *asked != 2 || walked.prepared != 1 || walked.ran != 1 {
+				t.Errorf("two model calls asked the environment %d times; "+
+					"the call was prepared %d times and ran %d times", *asked, walked.prepared,
+					walked.ran)
+			}
+			if got := contents(t, real); !strings.HasPrefix(got, tc.result) {
+				t.Errorf("the file holds %.20q, want %.20q", got, tc.result)
+			}
+			if got := contents(t, other); got != tenLines {
+				t.Errorf("the path was resolved again: the other file holds %.20q", got)
+			}
+		})
+	}
+}
+
+// linkedFolders makes two folders with the same file, and a link to the first one.
+func linkedFolders(t *testing.T) (root, real, other string) {
+	root = t.TempDir()
+	for _, dir := range []string{"real", "other"} {
+		if err := os.Mkdir(filepath.Join(root, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join(root, dir, "a.txt")
+		if err := os.WriteFile(name, []byte(tenLines), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("real", filepath.Join(root, "link")); err != nil {
+		t.Skip("no symbolic links here: ", err)
+	}
+	return root, filepath.Join(root, "real", "a.txt"), filepath.Join(root, "other", "a.txt")
+}
+
+func contents(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
 		t.Fatal(err)
 	}
-	w := &walk{entries: map[string][]string{}, seen: map[string]bool{}}
-	var c *testClient
-	edit := &walkedTool{
-		toolFunc: editTool(func() *agentapi.Core { return c.core }, "a.txt"), w: w,
-	}
-	reply := callsOnce("edit")
+	return string(data)
+}
+
+// startWalk starts a server whose borders report to the walk. asked is how often the environment
+// was, which may be read after the turn.
+func startWalk(t *testing.T, walked *walkedTool, args string) (c *testClient, asked *int) {
+	w := walked.w
+	reply := callOnce(walked.name, args)
 	model := fakeModel(func(
 		ctx context.Context, r *agent.Request, on func(agent.Delta),
 	) (*agent.Reply, error) {
 		w.reach("model")
 		return reply(ctx, r, on)
 	})
-	asked := 0
+	asked = new(int)
+	walked.core = func() *agentapi.Core { return c.core }
 	c = claimed(t, harnessOptions{
-		root: root, model: model, tools: []tool.Tool{edit},
+		root: walked.root, model: model, tools: []tool.Tool{walked},
 		ready: func() error { w.reach("prompt"); return nil },
 		prompt: func(o *agent.Options, _ *testClient) {
 			next := o.Environment
 			o.Environment = agent.EnvironmentFunc(func(
 				ctx context.Context, turn agent.TurnInfo,
 			) (agent.Step, error) {
-				asked++
+				*asked++
 				w.reach("environment")
 				return next.Next(ctx, turn)
 			})
@@ -107,19 +175,39 @@ func TestBothWalksAreStraight(t *testing.T) {
 			}
 		},
 	})
-	r := c.prompt("", "edit it")
+	return c, asked
+}
+
+// callOnce is a model that calls a tool and then ends.
+func callOnce(name, args string) fakeModel {
+	call := callsOnce(name)
+	return func(ctx context.Context, r *agent.Request, on func(agent.Delta)) (*agent.Reply, error) {
+		reply, err := call(ctx, r, on)
+		if err == nil {
+			for _, c := range reply.Message.ToolCalls() {
+				c.Args = json.RawMessage(args)
+			}
+		}
+		return reply, err
+	}
+}
+
+// acceptAll accepts the next proposal.
+func (c *testClient) acceptAll() {
+	c.t.Helper()
 	m, _ := c.wait("the proposal", isMethod(wire.MethodProposalCreated))
 	var p wire.ProposalCreated
 	if err := json.Unmarshal(m.Params, &p); err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	c.call(wire.MethodProposalResolve, map[string]any{
 		"proposalId": p.Proposal.ProposalID,
-		"decisions":  []any{map[string]any{"hunkId": "*", "action": "reject"}},
+		"decisions":  []any{map[string]any{"hunkId": "*", "action": "accept"}},
 	}, nil)
-	if turn := c.turnEnd(r.TurnID); turn.ToolCalls != 1 || turn.ToolErrors != 0 {
-		t.Errorf("the turn made %d calls with %d errors", turn.ToolCalls, turn.ToolErrors)
-	}
+}
+
+func (w *walk) check(t *testing.T) {
+	t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, border := range []string{
@@ -134,38 +222,101 @@ func TestBothWalksAreStraight(t *testing.T) {
 			t.Errorf("%s is entered by %d calls:\n%s", pkg, len(calls), strings.Join(calls, "\n"))
 		}
 	}
-	if asked != 2 || edit.prepared != 1 || edit.ran != 1 {
-		t.Errorf("two model calls asked the environment %d times; "+
-			"the edit was prepared %d times and ran %d times", asked, edit.prepared, edit.ran)
-	}
 }
 
-// walkedTool records how it is reached.
+// walkedTool is a tool of the program. It notes how it is reached, and makes a second decoding or
+// resolving visible: it takes the JSON from the call, which the registry has decoded, and lets the
+// link lead to the other folder as soon as the call is prepared.
 type walkedTool struct {
-	toolFunc
+	name          string
+	root          string
+	core          func() *agentapi.Core
 	w             *walk
 	prepared, ran int
+}
+
+func toolNamed(name string, d tools.Deps, sessionID string) tool.Tool {
+	for _, made := range tools.New(d).For(tools.Session{ID: sessionID}) {
+		if made.Spec().Name == name {
+			return made
+		}
+	}
+	panic("there is no tool " + name)
+}
+
+func (t *walkedTool) Spec() tool.Spec { return toolNamed(t.name, tools.Deps{}, "").Spec() }
+
+// read lets the session know the file, which it must before it may change it.
+func (t *walkedTool) read(ctx context.Context, d tools.Deps, call *tool.Call) error {
+	before := tool.Call{
+		SessionID: call.SessionID, Cwd: call.Cwd, Args: []byte(`{"path": "link/a.txt"}`),
+	}
+	p, err := toolNamed("read", d, call.SessionID).Prepare(ctx, &before)
+	if err == nil {
+		_, err = p.Run(ctx, &before)
+	}
+	return err
 }
 
 func (t *walkedTool) Prepare(ctx context.Context, call *tool.Call) (*tool.Prepared, error) {
 	t.prepared++
 	t.w.reach("prepare")
-	p, err := t.toolFunc.Prepare(ctx, call)
+	d := tools.Deps{Workspace: t.core().Workspace}
+	if err := t.read(ctx, d, call); err != nil {
+		return nil, err
+	}
+	blind := *call
+	blind.Args = nil
+	p, err := toolNamed(t.name, d, call.SessionID).Prepare(ctx, &blind)
 	if err != nil {
+		return nil, err
+	}
+	link := filepath.Join(t.root, "link")
+	if err := errors.Join(os.Remove(link), os.Symlink("other", link)); err != nil {
 		return nil, err
 	}
 	run := p.Run
 	p.Run = func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 		t.ran++
 		t.w.reach("run")
-		return run(ctx, call)
+		blind := *call
+		blind.Args = nil
+		return run(ctx, &blind)
 	}
 	return p, nil
 }
 
 type walkedApprover struct{ w *walk }
 
-func (a walkedApprover) Approve(context.Context, tool.ApprovalRequest) (tool.Decision, error) {
+func (a walkedApprover) Approve(_ context.Context, r tool.ApprovalRequest) (tool.Decision, error) {
 	a.w.reach("policy")
+	if r.Subject == nil || len(r.Subject.Paths) != 1 ||
+		filepath.Base(filepath.Dir(r.Subject.Paths[0])) != "real" {
+		return tool.Decision{Reason: fmt.Sprintf("asked about %+v", r.Subject)}, nil
+	}
 	return tool.Decision{Allow: true}, nil
+}
+
+// decoding matches what decodes the JSON of a call.
+var decoding = regexp.MustCompile(`(Unmarshal|NewDecoder)\([^)\n]*\bcall\.Args\b`)
+
+// No tool, hook or part of the policy decodes a call's JSON: tool.Call.Decode has what the registry
+// decoded. An import reads calls of other programs.
+func TestNoToolDecodesACallAgain(t *testing.T) {
+	const exception = "../agent/session/import.go"
+	for _, dir := range []string{"agent", "app", "hooks", "policy", "rpc", "tools"} {
+		err := filepath.WalkDir("../"+dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" ||
+				strings.HasSuffix(path, "_test.go") || filepath.ToSlash(path) == exception {
+				return err
+			}
+			if found := decoding.FindString(contents(t, path)); found != "" {
+				t.Errorf("%s: %s: use call.Decode", path, found)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -38,13 +37,14 @@ type askArgs struct {
 	Multi    bool     `json:"multi,omitempty" jsonschema:"several options may be chosen"`
 }
 
-// UnmarshalJSON takes a bare string for an option.
-func (o *Option) UnmarshalJSON(raw []byte) error {
-	if json.Unmarshal(raw, &o.Label) == nil {
+// UnmarshalMapstructure takes a bare string for an option.
+func (o *Option) UnmarshalMapstructure(v any) error {
+	if label, ok := v.(string); ok {
+		o.Label = label
 		return nil
 	}
 	type plain Option
-	return json.Unmarshal(raw, (*plain)(o))
+	return tool.Assign(v, (*plain)(o))
 }
 
 func (e *sessionEnv) askTool() tool.Tool {

@@ -2,10 +2,10 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
@@ -52,25 +52,22 @@ var editAliases = map[string]string{
 	"count": "expected_count",
 }
 
-// UnmarshalJSON takes every usual spelling of a pair.
-func (p *editPair) UnmarshalJSON(raw []byte) error {
-	var m map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &m); err != nil {
+// UnmarshalMapstructure takes every usual spelling of a pair.
+func (p *editPair) UnmarshalMapstructure(v any) error {
+	given, ok := v.(map[string]any)
+	if !ok {
 		return errors.New("each of edits must be an object with old_string and new_string")
 	}
-	for name, v := range m {
+	pair := maps.Clone(given)
+	for name, v := range given {
 		if real := editAliases[strings.ToLower(name)]; real != "" {
-			if _, taken := m[real]; !taken {
-				m[real] = v
+			if _, taken := pair[real]; !taken {
+				pair[real] = v
 			}
 		}
 	}
-	raw, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
 	type plain editPair
-	return json.Unmarshal(raw, (*plain)(p))
+	return tool.Assign(pair, (*plain)(p))
 }
 
 func (e *sessionEnv) editTool() tool.Tool {

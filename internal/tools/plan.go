@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -25,13 +24,14 @@ type planEntry struct {
 	Status  string `json:"status,omitempty" jsonschema:"pending, inProgress or completed"`
 }
 
-// UnmarshalJSON takes the spellings of other agents' task lists, and a bare string.
-func (p *planEntry) UnmarshalJSON(raw []byte) error {
-	if json.Unmarshal(raw, &p.Content) == nil {
+// UnmarshalMapstructure takes the spellings of other agents' task lists, and a bare string.
+func (p *planEntry) UnmarshalMapstructure(v any) error {
+	if content, ok := v.(string); ok {
+		p.Content = content
 		return nil
 	}
 	var other struct{ Content, Step, Text, Title, Task, Status, State string }
-	if err := json.Unmarshal(raw, &other); err != nil {
+	if err := tool.Assign(v, &other); err != nil {
 		return fmt.Errorf("an entry must be {content, status}: %w", err)
 	}
 	for _, s := range []string{other.Content, other.Step, other.Text, other.Title, other.Task} {

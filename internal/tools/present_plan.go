@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
@@ -32,8 +31,8 @@ func (t *PresentPlan) Spec() tool.Spec {
 // Prepare implements tool.Tool.
 func (t *PresentPlan) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	var args struct{ Plan string }
-	if err := json.Unmarshal(call.Args, &args); err != nil {
-		return nil, fmt.Errorf("reading the arguments: %w", err)
+	if err := call.Decode(&args); err != nil {
+		return nil, err
 	}
 	return &tool.Prepared{Run: func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 		return t.present(ctx, call, args.Plan)

@@ -96,8 +96,8 @@ func (t *definition[A]) Spec() tool.Spec { return t.spec }
 
 func (t *definition[A]) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	var args A
-	if err := json.Unmarshal(call.Args, &args); err != nil {
-		return nil, fmt.Errorf("reading the arguments: %w", err)
+	if err := call.Decode(&args); err != nil {
+		return nil, err
 	}
 	p := t.prepare(call, args)
 	return &p, nil

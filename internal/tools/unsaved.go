@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"path"
 	"slices"
@@ -114,9 +113,8 @@ func saveQuestion(call *tool.Call, uris []string) Question {
 	for i, u := range uris {
 		names[i] = path.Base(u)
 	}
-	var args struct{ Command string }
-	_ = json.Unmarshal(call.Args, &args)
-	command := clip.Bytes(strings.Join(strings.Fields(args.Command), " "), maxShownCommand)
+	words := strings.Fields(call.Text("command"))
+	command := clip.Bytes(strings.Join(words, " "), maxShownCommand)
 	return Question{
 		Text: "Not saved: " + strings.Join(names, ", ") +
 			". The agent's command would not see the changes: " + command,

@@ -50,8 +50,8 @@ type rememberArgs struct {
 
 func (t *rememberTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	var a rememberArgs
-	if err := json.Unmarshal(call.Args, &a); err != nil {
-		return nil, fmt.Errorf("reading the arguments: %w", err)
+	if err := call.Decode(&a); err != nil {
+		return nil, err
 	}
 	return &tool.Prepared{
 		Label: strings.TrimSpace("Remember " + a.Key),
@@ -100,8 +100,8 @@ type recallArgs struct {
 
 func (t *recallTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	var a recallArgs
-	if err := json.Unmarshal(call.Args, &a); err != nil {
-		return nil, fmt.Errorf("reading the arguments: %w", err)
+	if err := call.Decode(&a); err != nil {
+		return nil, err
 	}
 	p := &tool.Prepared{}
 	p.Run = func(ctx context.Context, call *tool.Call) (*tool.Result, error) {

@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -44,7 +45,7 @@ func fixArgs(raw string) fixed {
 	f := fix(raw)
 	for range 2 {
 		var inner string
-		if !f.ok || json.Unmarshal(f.value, &inner) != nil {
+		if !f.ok || bytes.TrimSpace(f.value)[0] != '"' || json.Unmarshal(f.value, &inner) != nil {
 			break
 		}
 		if strings.TrimSpace(inner) == "" {

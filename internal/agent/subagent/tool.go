@@ -217,8 +217,8 @@ func firstWords(s string) string {
 // Prepare decodes the arguments.
 func (t *Tool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	var a arguments
-	if err := json.Unmarshal(call.Args, &a); err != nil {
-		return nil, fmt.Errorf("reading the arguments: %w", err)
+	if err := call.Decode(&a); err != nil {
+		return nil, err
 	}
 	return &tool.Prepared{
 		Label: a.label(),

@@ -17,6 +17,7 @@ type Call struct {
 	TurnID    string
 	Name      string          // the tool's real name, also if the model used an alias
 	Args      json.RawMessage // a JSON object that fits Spec.Schema
+	Object    map[string]any  // Args, decoded once by the registry. Use Decode. Must not be changed
 	Cwd       string          // the session's working directory, absolute
 	Unboxed   bool            // the approver lets it run outside the sandbox
 	Secrets   []string        // secret files that the approver lets its command read

@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,14 +26,18 @@ type Entry struct {
 	schema *schema
 }
 
-// Arguments returns a call's arguments with the names and types of parameters corrected to fit the
-// schema. If that is not possible, it returns the problems, at most MaxProblems, for the model.
-func (e *Entry) Arguments(raw json.RawMessage) (json.RawMessage, []string) {
-	args, problems := e.schema.prepare(raw)
+// Read decodes call.Args into call.Object, and corrects the names and types of parameters in both
+// to fit the schema. If that is not possible, it returns the problems, at most MaxProblems, for the
+// model, and leaves call as it was.
+func (e *Entry) Read(call *Call) []string {
+	args, object, problems := e.schema.prepare(call.Args)
 	if n := len(problems) - MaxProblems; n > 0 {
 		problems = append(problems[:MaxProblems:MaxProblems], fmt.Sprintf("and %d more", n))
 	}
-	return args, problems
+	if len(problems) == 0 {
+		call.Args, call.Object = args, object
+	}
+	return problems
 }
 
 // NewRegistry returns a registry of the given tools.

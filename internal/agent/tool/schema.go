@@ -56,20 +56,16 @@ func (a *schema) load() {
 	}
 }
 
-// prepare returns the arguments with corrected parameter names and types, or all remaining
-// problems.
-func (a *schema) prepare(raw json.RawMessage) (json.RawMessage, []string) {
+// prepare returns the arguments, also decoded, with corrected parameter names and types, or all
+// remaining problems.
+func (a *schema) prepare(raw json.RawMessage) (json.RawMessage, map[string]any, []string) {
 	a.loaded.Do(a.load)
-	v, err := decodeArgs(raw)
+	args, err := decodeObject(raw)
 	if err != nil {
-		return nil, []string{"the arguments are not valid JSON: " + err.Error()}
-	}
-	args, ok := v.(map[string]any)
-	if !ok {
-		return nil, []string{fmt.Sprintf("the arguments must be a JSON object, got %s", kindOf(v))}
+		return nil, nil, []string{err.Error()}
 	}
 	if a.root == nil {
-		return raw, nil
+		return raw, args, nil
 	}
 	w := &argWalk{}
 	a.rename(args, w)
@@ -79,23 +75,66 @@ func (a *schema) prepare(raw json.RawMessage) (json.RawMessage, []string) {
 		raw = encodeArgs(args)
 	}
 	if len(w.problems) == 0 {
-		a.lastWord(raw, w)
+		a.lastWord(args, w)
 	}
 	if len(w.problems) > 0 {
-		return nil, w.problems
+		return nil, nil, w.problems
 	}
-	return raw, nil
+	return raw, args, nil
 }
 
 // lastWord lets the library check the arguments. The library treats a json.Number as a string.
-func (a *schema) lastWord(raw json.RawMessage, w *argWalk) {
-	var plain map[string]any
-	if a.resolved == nil || json.Unmarshal(raw, &plain) != nil {
+func (a *schema) lastWord(args map[string]any, w *argWalk) {
+	if a.resolved == nil {
+		return
+	}
+	plain, ok := withFloats(args)
+	if !ok {
 		return
 	}
 	if err := a.resolved.Validate(plain); err != nil {
 		w.problem("", "%s", libraryProblem(err))
 	}
+}
+
+// withFloats returns a copy of a decoded value in which numbers are float64. ok is false if a
+// number does not fit.
+func withFloats(v any) (_ any, ok bool) {
+	switch v := v.(type) {
+	case json.Number:
+		f, err := v.Float64()
+		return f, err == nil
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, x := range v {
+			if out[name], ok = withFloats(x); !ok {
+				return nil, false
+			}
+		}
+		return out, true
+	case []any:
+		out := make([]any, len(v))
+		for i, x := range v {
+			if out[i], ok = withFloats(x); !ok {
+				return nil, false
+			}
+		}
+		return out, true
+	}
+	return v, true
+}
+
+// decodeObject decodes the arguments of a call. The error is for the model.
+func decodeObject(raw json.RawMessage) (map[string]any, error) {
+	v, err := decodeArgs(raw)
+	if err != nil {
+		return nil, fmt.Errorf("the arguments are not valid JSON: %w", err)
+	}
+	args, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("the arguments must be a JSON object, got %s", kindOf(v))
+	}
+	return args, nil
 }
 
 func decodeArgs(raw json.RawMessage) (any, error) {

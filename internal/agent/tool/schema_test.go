@@ -40,7 +40,7 @@ func TestArgumentPipeline(t *testing.T) {
 			`inside a string: send the value itself`},
 		{`[]`, `the arguments must be a JSON object, got array`},
 	} {
-		got, problems := a.prepare(json.RawMessage(tc.in))
+		got, _, problems := a.prepare(json.RawMessage(tc.in))
 		if problems != nil {
 			got = json.RawMessage(strings.Join(problems, "\n"))
 		}
@@ -57,12 +57,12 @@ func TestLibraryHasTheLastWord(t *testing.T) {
 		`"$defs":{"s":{"type":"string","pattern":"^a"}}}`)})
 	for in, ok := range map[string]bool{`{"n":3}`: true, `{"n":2}`: false, `{"s":"abc"}`: true,
 		`{"s":"xyz"}`: false} {
-		if _, problems := a.prepare(json.RawMessage(in)); (problems == nil) != ok {
+		if _, _, problems := a.prepare(json.RawMessage(in)); (problems == nil) != ok {
 			t.Errorf("%s: %v", in, problems)
 		}
 	}
 	odd := newSchema(Spec{Schema: json.RawMessage(`{"$schema":"http://json-schema.org/draft-04/schema#","type":"object","properties":{"a":{"$ref":"http://elsewhere/x"}}}`)})
-	if _, problems := odd.prepare(json.RawMessage(`{"a":1}`)); problems != nil {
+	if _, _, problems := odd.prepare(json.RawMessage(`{"a":1}`)); problems != nil {
 		t.Error(problems)
 	}
 }
@@ -85,7 +85,7 @@ func FuzzArguments(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		out, problems := a.prepare(json.RawMessage(s))
+		out, _, problems := a.prepare(json.RawMessage(s))
 		for _, p := range problems {
 			if strings.TrimSpace(p) == "" {
 				t.Error("an empty problem")
@@ -94,7 +94,7 @@ func FuzzArguments(f *testing.F) {
 		if problems != nil {
 			return
 		}
-		again, problems := a.prepare(out)
+		again, _, problems := a.prepare(out)
 		if problems != nil || string(again) != string(out) || !json.Valid(out) {
 			t.Errorf("%q became %q, then %q: %v", s, out, again, problems)
 		}

@@ -21,7 +21,8 @@ func Errorf(format string, args ...any) *tool.Result {
 	return &tool.Result{Text: message.ValidUTF8(fmt.Sprintf(format, args...)), IsError: true}
 }
 
-// Prepare checks call.Args, replaces them by the corrected arguments, and lets the tool read them.
+// Prepare decodes and checks call.Args, replaces them by the corrected arguments, and lets the tool
+// read them.
 // All fields of the returned Prepared are set except those that mean nothing if empty. If the
 // arguments are wrong, the Result says why, and call is unchanged. A panic of the tool is an error.
 func Prepare(
@@ -29,14 +30,13 @@ func Prepare(
 	entry *tool.Entry,
 	call *tool.Call,
 ) (*tool.Prepared, *tool.Result) {
-	args, problems := entry.Arguments(call.Args)
-	if len(problems) > 0 {
+	own := *call
+	if problems := entry.Read(&own); len(problems) > 0 {
 		list := strings.Join(problems, "\n- ")
 		return nil, Errorf("Invalid arguments for %s:\n- %s", entry.Spec.Name, list)
 	}
-	own := *call
-	own.Args = args
 	var p *tool.Prepared
+	args, object := own.Args, own.Object
 	err := panics.Catch(func() (err error) {
 		p, err = entry.Tool.Prepare(ctx, &own)
 		return err
@@ -48,7 +48,7 @@ func Prepare(
 	case err != nil:
 		return nil, Errorf("%s", err.Error())
 	}
-	call.Args = args
+	call.Args, call.Object = args, object
 	whole := *p
 	whole.Effect = cmp.Or(p.Effect, entry.Spec.Effect, tool.Dangerous)
 	whole.Label = message.ValidUTF8(cmp.Or(p.Label, entry.Spec.Title()))

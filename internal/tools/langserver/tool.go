@@ -86,8 +86,8 @@ func (t *hubTool) Spec() tool.Spec { return t.spec }
 // Prepare reads the arguments; a question needs no permission.
 func (t *hubTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	var a args
-	if err := json.Unmarshal(call.Args, &a); err != nil {
-		return nil, fmt.Errorf("reading the arguments: %w", err)
+	if err := call.Decode(&a); err != nil {
+		return nil, err
 	}
 	p := &tool.Prepared{Label: a.label()}
 	p.Run = func(ctx context.Context, call *tool.Call) (*tool.Result, error) {

@@ -191,8 +191,8 @@ func (r *resources) Spec() tool.Spec { return r.spec }
 
 func (r *resources) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	var args struct{ URI string }
-	if err := json.Unmarshal(call.Args, &args); err != nil {
-		return nil, fmt.Errorf("reading the arguments: %w", err)
+	if err := call.Decode(&args); err != nil {
+		return nil, err
 	}
 	return &tool.Prepared{Run: func(ctx context.Context, _ *tool.Call) (*tool.Result, error) {
 		session, err := r.server.ready(ctx)

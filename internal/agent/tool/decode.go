@@ -1,0 +1,61 @@
+package tool
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/go-viper/mapstructure/v2"
+)
+
+// Decode fills the struct that into points to from the call's arguments, by the names of its json
+// tags. It does not decode JSON, except for a call that did not pass the registry. A type that
+// models write in more than one form implements mapstructure.Unmarshaler.
+func (c *Call) Decode(into any) error {
+	object, err := c.object()
+	if err != nil {
+		return err
+	}
+	if err := Assign(object, into); err != nil {
+		return fmt.Errorf("reading the arguments: %w", err)
+	}
+	return nil
+}
+
+// Text returns an argument that is a text, "" if there is none.
+func (c *Call) Text(name string) string {
+	object, err := c.object()
+	text, ok := object[name].(string)
+	if err != nil || !ok {
+		return ""
+	}
+	return text
+}
+
+func (c *Call) object() (map[string]any, error) {
+	if c.Object != nil {
+		return c.Object, nil
+	}
+	return decodeObject(c.Args)
+}
+
+// Assign fills what into points to from decoded JSON, in which numbers are json.Number, by the
+// names of json tags.
+func Assign(from, into any) error {
+	d, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
+		Result: into, TagName: "json", Squash: true, DecodeHook: noNumber,
+	})
+	if err != nil {
+		return err
+	}
+	return d.Decode(from)
+}
+
+// noNumber refuses a number where a text is expected. The library would take it, because
+// json.Number is a string.
+func noNumber(from, to reflect.Value) (any, error) {
+	if n, ok := from.Interface().(json.Number); ok && to.Kind() == reflect.String {
+		return nil, fmt.Errorf("expected a string, got the number %s", n)
+	}
+	return from.Interface(), nil
+}
