@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/agent-lsp/agent-lsp/internal/clip"
 	"github.com/agent-lsp/agent-lsp/internal/keylock"
@@ -351,6 +350,5 @@ func (s *Session) titleOf(m *message.Message) string {
 	if s.opts.Redact != nil {
 		line = s.opts.Redact(line)
 	}
-	line = strings.Join(strings.FieldsFunc(line, unicode.IsSpace), " ")
-	return clip.Runes(line, maxTitle)
+	return clip.Line(line, maxTitle)
 }

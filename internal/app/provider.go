@@ -34,7 +34,7 @@ type providers struct {
 	script   *script.Server // plays instead of any provider, nil: none
 
 	circuits  circuits
-	reports   reports
+	reports   *reports
 	plain     *http.Client // for questions to local servers
 	mu        sync.Mutex
 	models    map[string]endpointModel
@@ -56,6 +56,7 @@ func newProviders(resolver *config.Resolver, scriptFile string) (*providers, err
 		models:    map[string]endpointModel{},
 		embedders: map[string]*openai.Model{},
 		endpoints: map[string]*config.Endpoint{},
+		reports:   newReports(),
 		plain: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse // the key is for this address alone
 		}},
@@ -431,6 +432,7 @@ func withoutUser(raw string) string {
 
 // Close ends what the models hold.
 func (p *providers) Close() {
+	p.reports.close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, m := range p.models {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,10 +35,30 @@ type serverReport struct {
 	Thinks        bool
 }
 
-// reports keeps what local servers said. Safe for concurrent use.
+// reports keeps what local servers said, and asks them again in the background. Safe for concurrent
+// use.
 type reports struct {
-	mu   sync.Mutex
-	kept map[string]keptReport // by base URL and model
+	ctx  context.Context // of what runs in the background; ends with close
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+
+	mu     sync.Mutex
+	kept   map[string]keptReport // by base URL and model
+	asking map[string]bool       // likewise, those that are asked in the background
+}
+
+func newReports() *reports {
+	r := &reports{kept: map[string]keptReport{}, asking: map[string]bool{}}
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	return r
+}
+
+// close ends what runs in the background, and waits for it.
+func (r *reports) close() {
+	r.mu.Lock()
+	r.stop()
+	r.mu.Unlock()
+	r.wg.Wait()
 }
 
 type keptReport struct {
@@ -56,10 +77,35 @@ func (r *reports) get(baseURL, id string) (serverReport, bool) {
 func (r *reports) put(baseURL, id string, s serverReport) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.kept == nil {
-		r.kept = map[string]keptReport{}
-	}
 	r.kept[baseURL+"\x00"+id] = keptReport{s, time.Now()}
+}
+
+// known reports whether a model was asked about, however long ago.
+func (r *reports) known(baseURL, id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, ok := r.kept[baseURL+"\x00"+id]
+	return ok
+}
+
+// refresh asks again in the background, unless that is under way.
+func (r *reports) refresh(baseURL, id string, ask func(ctx context.Context) serverReport) {
+	key := baseURL + "\x00" + id
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.asking[key] || r.ctx.Err() != nil {
+		return
+	}
+	r.asking[key] = true
+	r.wg.Go(func() {
+		said := ask(r.ctx)
+		if r.ctx.Err() == nil {
+			r.put(baseURL, id, said)
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.asking, key)
+	})
 }
 
 // apply lays what the server said over what is known of a model.
@@ -100,15 +146,23 @@ func serverKind(e *config.Endpoint) string {
 }
 
 // learn asks a local server for the window and the abilities of a model, unless it was asked within
-// the last minute. A prompt waits for the answer for at most reportTimeout.
+// the last minute. Only the first prompt waits for the answer, for at most reportTimeout. Later
+// prompts use the last answer, which is refreshed in the background.
 func (p *providers) learn(ctx context.Context, e *config.Endpoint, id string) {
 	kind := serverKind(e)
 	if kind == "" || id == "" || p.script != nil {
 		return
 	}
-	if _, recent := p.reports.get(e.BaseURL, id); !recent {
-		p.reports.put(e.BaseURL, id, p.ask(ctx, e, kind, id))
+	if _, recent := p.reports.get(e.BaseURL, id); recent {
+		return
 	}
+	if p.reports.known(e.BaseURL, id) {
+		p.reports.refresh(e.BaseURL, id, func(ctx context.Context) serverReport {
+			return p.ask(ctx, e, kind, id)
+		})
+		return
+	}
+	p.reports.put(e.BaseURL, id, p.ask(ctx, e, kind, id))
 }
 
 // ask asks a server of a kind; "" tries those that have a request of their own.
@@ -169,10 +223,9 @@ func (p *providers) askOllama(ctx context.Context, e *config.Endpoint, id string
 	if len(show.Info) == 0 {
 		return r // another server that answers everything
 	}
-	for key, v := range show.Info {
-		if n, ok := v.(float64); ok && strings.HasSuffix(key, ".context_length") {
-			r.Window = int(n)
-		}
+	family, _ := show.Info["general.architecture"].(string)
+	if n, ok := show.Info[family+".context_length"].(float64); ok {
+		r.Window = int(n)
 	}
 	for line := range strings.Lines(show.Parameters) {
 		if f := strings.Fields(line); len(f) == 2 && f[0] == "num_ctx" {
@@ -186,7 +239,7 @@ func (p *providers) askOllama(ctx context.Context, e *config.Endpoint, id string
 	}
 	if len(show.Capabilities) > 0 {
 		can := func(what string) *bool {
-			found := strings.Contains(" "+strings.Join(show.Capabilities, " ")+" ", " "+what+" ")
+			found := slices.Contains(show.Capabilities, what)
 			return &found
 		}
 		r.Vision, r.Tools, r.Thinks = can("vision"), can("tools"), *can("thinking")

@@ -43,13 +43,21 @@ func TestServersReportWindows(t *testing.T) {
 		{"Ollama", "ollama", map[string]string{
 			"GET /v1/models": plain,
 			"POST /api/show": `{"parameters":"temperature 1\nnum_ctx                8192\n",
-				"model_info":{"gptoss.context_length":131072},
+				"model_info":{"general.architecture":"gptoss","gptoss.context_length":131072,
+					"gptoss.vision.context_length":512},
 				"capabilities":["completion","tools"]}`,
 		}, nil, "8192 false true server", 8192},
+		{"Ollama with a vision model", "ollama", map[string]string{
+			"GET /v1/models": plain,
+			"POST /api/show": `{"model_info":{"general.architecture":"gptoss",
+				"gptoss.vision.context_length":512,"gptoss.context_length":131072,
+				"mm.context_length":77}}`,
+		}, nil, "131072 false ? server", 131072},
 		{"Ollama with the model loaded", "ollama", map[string]string{
 			"GET /v1/models": plain,
-			"POST /api/show": `{"model_info":{"gptoss.context_length":131072}}`,
-			"GET /api/ps":    `{"models":[{"name":"gpt-oss-20b:latest","context_length":4096}]}`,
+			"POST /api/show": `{"model_info":{"general.architecture":"gptoss",
+				"gptoss.context_length":131072}}`,
+			"GET /api/ps": `{"models":[{"name":"gpt-oss-20b:latest","context_length":4096}]}`,
 		}, nil, "4096 false ? server", 4096},
 		{"vLLM", "vllm", map[string]string{
 			"GET /v1/models": fmt.Sprintf(list, `,"max_model_len":32768`),
@@ -123,4 +131,46 @@ func TestUnnamedServersReportWindows(t *testing.T) {
 	if asked := silent.requests(); err != nil || len(asked) != 3 {
 		t.Errorf("a silent server was asked %q, %v", asked, err)
 	}
+}
+
+// A prompt waits for a local server once. Later ones use the last answer while the server is asked
+// again in the background.
+func TestReportsAreRefreshedInTheBackground(t *testing.T) {
+	window, answer := 2048, make(chan bool, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-answer:
+		case <-r.Context().Done():
+			return
+		}
+		_, _ = fmt.Fprintf(w, `{"default_generation_settings":{"n_ctx":%d}}`, window)
+	}))
+	t.Cleanup(server.Close)
+	p := testProviders(t)
+	set := &config.Config{Model: "llama-server/m", Providers: map[string]config.Provider{
+		"llama-server": {BaseURL: server.URL + "/v1"},
+	}}
+	uses := func(want int) {
+		t.Helper()
+		chain, err := p.chain(t.Context(), set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := chain[0].Info().ContextWindow; got != want {
+			t.Errorf("the prompt uses a window of %d, want %d", got, want)
+		}
+	}
+	answer <- true
+	uses(2048)
+	p.reports.mu.Lock()
+	for key, k := range p.reports.kept {
+		k.at = k.at.Add(-2 * reportLifetime)
+		p.reports.kept[key] = k
+	}
+	p.reports.mu.Unlock()
+	window = 4096
+	uses(2048) // the server has not answered
+	answer <- true
+	p.reports.wg.Wait()
+	uses(4096)
 }

@@ -12,6 +12,15 @@ func Bytes(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
+// Line returns a text as one line of at most n characters, shortened like Runes, in which words are
+// separated by one space.
+func Line(s string, n int) string {
+	if enough := 16 * n; len(s) > enough { // bytes that hold n characters with much space between
+		s = strings.ToValidUTF8(s[:enough], "")
+	}
+	return Runes(strings.Join(strings.Fields(s), " "), n)
+}
+
 // Runes returns s if it has at most n characters, and otherwise n characters of which the last is
 // an ellipsis.
 func Runes(s string, n int) string {

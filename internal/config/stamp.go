@@ -3,6 +3,7 @@ package config
 import (
 	"io/fs"
 	"os"
+	"reflect"
 	"time"
 )
 
@@ -31,6 +32,26 @@ func stampOf(info fs.FileInfo) stamp {
 	s := stamp{size: info.Size(), time: info.ModTime()}
 	s.changed, s.id = identity(info)
 	return s
+}
+
+// identity returns when a file's status changed, and its number, where the system has them. They
+// are found by name, because macOS names the time differently from Linux.
+func identity(info fs.FileInfo) (changed time.Time, id uint64) {
+	st := reflect.Indirect(reflect.ValueOf(info.Sys()))
+	if st.Kind() != reflect.Struct {
+		return time.Time{}, 0
+	}
+	if n := st.FieldByName("Ino"); n.IsValid() && n.CanUint() {
+		id = n.Uint()
+	}
+	for _, name := range []string{"Ctim", "Ctimespec"} {
+		if at := st.FieldByName(name); at.IsValid() && at.CanAddr() {
+			if at, ok := at.Addr().Interface().(interface{ Unix() (sec, nsec int64) }); ok {
+				changed = time.Unix(at.Unix())
+			}
+		}
+	}
+	return changed, id
 }
 
 // stampAt is the stamp of what a path leads to; zero if there is nothing.

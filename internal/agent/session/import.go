@@ -36,7 +36,7 @@ func (l *Library) Import(text []byte) (*Session, []Problem, error) {
 	if len(c.items) == 0 {
 		c.items = shownBy(c.messages)
 	}
-	title := string(l.redact([]byte(titleOf(meta.Title))))
+	title := string(l.redact([]byte(ShortTitle(meta.Title))))
 	s, err := l.write(Meta{Title: title, Cwd: l.opts.Cwd}, c)
 	return s, r.out.Problems, err
 }

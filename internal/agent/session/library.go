@@ -122,7 +122,7 @@ func (l *Library) redact(b []byte) []byte {
 
 // title derives a title from a prompt, without secrets.
 func (l *Library) title(prompt string) string {
-	return string(l.redact([]byte(titleOf(prompt))))
+	return string(l.redact([]byte(ShortTitle(prompt))))
 }
 
 func (l *Library) warn(doing string, err error) {

@@ -134,7 +134,7 @@ func TestTitle(t *testing.T) {
 		strings.Repeat("wörd ", 100): strings.Repeat("wörd ", 15) + "wörd…", "": "",
 		strings.Repeat("x", 9999): strings.Repeat("x", 79) + "…",
 	} {
-		if got := titleOf(prompt); got != want {
+		if got := ShortTitle(prompt); got != want {
 			t.Errorf("%.20q: %q, want %q", prompt, got, want)
 		}
 	}

@@ -3,7 +3,6 @@ package session
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -234,19 +233,6 @@ func turnID(r *agent.Record) string {
 		return d.TurnID
 	}
 	return "unknown"
-}
-
-// titleOf derives a title from a prompt: one line of limited length.
-func titleOf(prompt string) string {
-	const enough = 4 * MaxTitle * 4 // bytes for MaxTitle runes with plenty of spaces in between
-	if len(prompt) > enough {
-		prompt = strings.ToValidUTF8(prompt[:enough], "")
-	}
-	runes := []rune(strings.Join(strings.Fields(prompt), " "))
-	if len(runes) <= MaxTitle {
-		return string(runes)
-	}
-	return strings.TrimSpace(string(runes[:MaxTitle-1])) + "…"
 }
 
 // lenient are the options for reading what other versions or programs wrote.

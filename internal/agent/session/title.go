@@ -1,4 +1,6 @@
 package session
 
-// ShortTitle derives a title from a text: one line of limited length.
-func ShortTitle(text string) string { return titleOf(text) }
+import "github.com/agent-lsp/agent-lsp/internal/clip"
+
+// ShortTitle makes a title from a text: one line of at most MaxTitle characters.
+func ShortTitle(text string) string { return clip.Line(text, MaxTitle) }

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -104,7 +105,7 @@ func (s *session) modeChoices() []choice {
 }
 
 func (s *session) modes() *acp.SessionModeState {
-	out := &acp.SessionModeState{CurrentModeId: acp.SessionModeId(orDefault(s.config.Mode,
+	out := &acp.SessionModeState{CurrentModeId: acp.SessionModeId(cmp.Or(s.config.Mode,
 		"default"))}
 	for _, c := range s.modeChoices() {
 		out.AvailableModes = append(out.AvailableModes,
@@ -129,14 +130,14 @@ func (s *session) modelChoices() []choice {
 func (s *session) configOptions() []acp.SessionConfigOption {
 	profile := "ask"
 	if s.config.Permissions != nil {
-		profile = orDefault(s.config.Permissions.Profile, profile)
+		profile = cmp.Or(s.config.Permissions.Profile, profile)
 	}
 	return []acp.SessionConfigOption{
-		option(optionMode, "Mode", "mode", orDefault(s.config.Mode, "default"), s.modeChoices()),
-		option(optionModel, "Model", "model", orDefault(s.config.Model, unset), s.modelChoices()),
-		option(optionThinking, "Thinking", "thought_level", orDefault(s.config.Thinking, unset),
+		option(optionMode, "Mode", "mode", cmp.Or(s.config.Mode, "default"), s.modeChoices()),
+		option(optionModel, "Model", "model", cmp.Or(s.config.Model, unset), s.modelChoices()),
+		option(optionThinking, "Thinking", "thought_level", cmp.Or(s.config.Thinking, unset),
 			thinkingChoices),
-		option(optionEditPolicy, "Edits", "_edits", orDefault(s.config.EditPolicy, "ask"),
+		option(optionEditPolicy, "Edits", "_edits", cmp.Or(s.config.EditPolicy, "ask"),
 			editChoices),
 		option(optionPermissions, "Permissions", "_permissions", profile, permissionChoices),
 	}
@@ -233,13 +234,6 @@ func (s *session) configure(ctx context.Context, changes map[string]any) error {
 	}
 	s.configured(res.Config)
 	return nil
-}
-
-func orDefault(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
 
 func optional(s string) *string {

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func promptBlock(b acp.ContentBlock) (wire.ContentBlock, error) {
 func embedded(r acp.EmbeddedResourceResource) (wire.ContentBlock, error) {
 	if t := r.TextResourceContents; t != nil {
 		// Without a text, the file's content would be used.
-		return resource(t.Uri, orDefault(t.Text, "(empty)")), nil
+		return resource(t.Uri, cmp.Or(t.Text, "(empty)")), nil
 	}
 	blob := r.BlobResourceContents
 	if blob == nil {
@@ -99,7 +100,7 @@ func resource(uri, text string) wire.ContentBlock {
 		return out
 	}
 	first, err := strconv.ParseUint(m[2], 10, 31)
-	last, lastErr := strconv.ParseUint(orDefault(m[3], m[2]), 10, 31)
+	last, lastErr := strconv.ParseUint(cmp.Or(m[3], m[2]), 10, 31)
 	if err != nil || lastErr != nil || first < 1 || last < first {
 		return out
 	}

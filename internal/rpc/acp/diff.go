@@ -105,7 +105,7 @@ func (pic picture) diffs(in func(*wire.Hunk) bool) []acp.ToolCallContent {
 		f := &pic.p.Files[i]
 		for _, d := range pic.file(i, in) {
 			if d.Diff != nil {
-				size += len(d.Diff.NewText) + len(orDefault(deref(d.Diff.OldText), ""))
+				size += len(d.Diff.NewText) + len(deref(d.Diff.OldText))
 			}
 			if size > maxDiff {
 				return append(out, acp.ToolContent(acp.TextBlock(

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"sync"
@@ -96,7 +97,7 @@ func (c *core) askUser(o *host.Open) {
 
 // sessionOf returns the session of a question. A question without one belongs to the current
 // session.
-func (c *core) sessionOf(o *host.Open) string { return orDefault(o.SessionID, c.api.Current()) }
+func (c *core) sessionOf(o *host.Open) string { return cmp.Or(o.SessionID, c.api.Current()) }
 
 // askAgain repeats a session's open questions for a client that has loaded it again. When it
 // returns, the questions are queued before the response to the load.

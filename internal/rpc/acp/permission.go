@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/coder/acp-go-sdk"
 
+	"github.com/agent-lsp/agent-lsp/internal/clip"
 	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
@@ -51,19 +53,19 @@ func (a *adapter) choose(ctx context.Context,
 
 // permission passes the core's question to the client.
 func (a *adapter) permission(ctx context.Context, p wire.RequestPermissionParams) policy.Reply {
-	call := acp.ToolCallUpdate{ToolCallId: acp.ToolCallId(orDefault(p.ItemID, p.RequestID)),
+	call := acp.ToolCallUpdate{ToolCallId: acp.ToolCallId(cmp.Or(p.ItemID, p.RequestID)),
 		Title: &p.Title,
 		Kind:  acp.Ptr(kindOfSubject(p.Subject.Kind)), Status: acp.Ptr(acp.ToolCallStatusPending)}
 	if p.Subject.Command != "" {
 		call.RawInput = map[string]any{"command": p.Subject.Command,
-			"cwd": orDefault(pathOf(p.Subject.Cwd), p.Subject.Cwd)}
+			"cwd": cmp.Or(pathOf(p.Subject.Cwd), p.Subject.Cwd)}
 	}
 	for _, uri := range p.Subject.URIs {
 		if path := pathOf(uri); path != "" {
 			call.Locations = append(call.Locations, acp.ToolCallLocation{Path: path})
 		}
 	}
-	for _, text := range []string{clip(p.Reason), shownPreview(p)} {
+	for _, text := range []string{clip.Bytes(p.Reason, maxRaw), shownPreview(p)} {
 		if text != "" {
 			call.Content = append(call.Content, acp.ToolContent(acp.TextBlock(text)))
 		}
@@ -79,7 +81,8 @@ func (a *adapter) permission(ctx context.Context, p wire.RequestPermissionParams
 	if err != nil || got.selected() == "" {
 		return policy.Reply{Cancelled: true}
 	}
-	return policy.Reply{OptionID: got.selected(), Feedback: clip(got.Meta.AgentLsp.Feedback)}
+	feedback := clip.Bytes(got.Meta.AgentLsp.Feedback, maxRaw)
+	return policy.Reply{OptionID: got.selected(), Feedback: feedback}
 }
 
 // shownPreview returns the full preview of a question. A plan is shown as Markdown. A folder's
@@ -149,7 +152,7 @@ func (a *adapter) ask(ctx context.Context, p wire.AskParams) (host.Answer, error
 func (a *adapter) askEach(ctx context.Context, p wire.AskParams) (host.Answer, error) {
 	id := p.RequestID
 	if s, err := a.session(p.SessionID); err == nil {
-		id = orDefault(s.runningCall("ask_user"), id)
+		id = cmp.Or(s.runningCall("ask_user"), id)
 	}
 	var chosen []string
 	for i, o := range p.Options {
@@ -211,12 +214,12 @@ func (a *adapter) askForm(ctx context.Context, p wire.AskParams) (host.Answer, e
 	}
 	var list []string
 	if json.Unmarshal(res.Content.Answer, &list) == nil && len(list) > 0 {
-		return host.Answer{Text: clip(strings.Join(list, ", "))}, nil
+		return host.Answer{Text: clip.Bytes(strings.Join(list, ", "), maxRaw)}, nil
 	}
 	var text string
 	// An accepted form without an answer is an empty answer.
 	_ = json.Unmarshal(res.Content.Answer, &text)
-	return host.Answer{Text: clip(text)}, nil
+	return host.Answer{Text: clip.Bytes(text, maxRaw)}, nil
 }
 
 // answerSchema returns the schema of a text field or of a choice of options.

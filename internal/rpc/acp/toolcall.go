@@ -1,12 +1,13 @@
 package acp
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
-	"strings"
 
 	"github.com/coder/acp-go-sdk"
 
+	"github.com/agent-lsp/agent-lsp/internal/clip"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -46,7 +47,7 @@ func statusOf(status string) acp.ToolCallStatus {
 	return acp.ToolCallStatusPending
 }
 
-func titleOf(w *wire.Item) string { return orDefault(w.Label, orDefault(w.Name, "Tool")) }
+func titleOf(w *wire.Item) string { return cmp.Or(w.Label, w.Name, "Tool") }
 
 // rawInput returns what the model sent, if it is JSON and not too long to show. While the arguments
 // are still arriving, they are an empty object, which clients would show.
@@ -112,7 +113,7 @@ func endedCall(w *wire.Item, it *item) *acp.SessionToolCallUpdate {
 		u.Locations = it.places
 	}
 	if w.Result != nil {
-		shown := clip(*w.Result)
+		shown := clip.Bytes(*w.Result, maxRaw)
 		if len(it.content) == 0 || it.partial || w.IsError || w.Status != "completed" {
 			u.Content = append(u.Content[:len(u.Content):len(u.Content)],
 				acp.ToolContent(acp.TextBlock(shown)))
@@ -126,11 +127,4 @@ func endedCall(w *wire.Item, it *item) *acp.SessionToolCallUpdate {
 		}
 	}
 	return u
-}
-
-func clip(text string) string {
-	if len(text) <= maxRaw {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxRaw], "") + "\n[... cut ...]"
 }
