@@ -24,3 +24,5 @@ func (f rawFile) read(p []byte) (int, error) {
 }
 
 func (f rawFile) close() { f.f.Close() }
+
+func openFolder(path string) (*os.File, error) { return os.Open(path) }

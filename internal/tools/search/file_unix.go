@@ -2,7 +2,10 @@
 
 package search
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
 // rawFile is a file opened without the runtime's poller, which costs as much as reading
 // a small file. It never blocks on a pipe.
@@ -10,7 +13,7 @@ type rawFile int
 
 func openFile(path string) (rawFile, error) {
 	for {
-		fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+		fd, err := open(path, syscall.O_NONBLOCK)
 		if err != syscall.EINTR {
 			return rawFile(fd), err
 		}
@@ -29,3 +32,12 @@ func (f rawFile) read(p []byte) (int, error) {
 }
 
 func (f rawFile) close() { syscall.Close(int(f)) }
+
+// openFolder opens nothing but a folder: opening a pipe would wait for a writer.
+func openFolder(path string) (*os.File, error) {
+	fd, err := open(path, syscall.O_DIRECTORY)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}

@@ -254,7 +254,7 @@ const (
 
 // readDir returns a folder's entries sorted by name. With an error it returns what it could read.
 func readDir(path string) ([]entry, error) {
-	dir, err := os.OpenFile(path, os.O_RDONLY|openFolder, 0)
+	dir, err := openFolder(path)
 	if err != nil {
 		return nil, err
 	}
