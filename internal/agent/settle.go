@@ -34,9 +34,22 @@ func (s *Session) showNotices(reply *Reply) {
 	}
 }
 
+// noteUnpriced adds the notice that a limit of the cost has no effect because the price is not
+// known.
+func (t *turn) noteUnpriced(reply *Reply) {
+	u := reply.Message.Usage
+	if t.step.Limits.Cost <= 0 || u == nil || u.Total == 0 || u.Cost > 0 {
+		return
+	}
+	text := "The price of " + reply.Message.Model + " is not known, so budget.cost does not limit " +
+		"what it costs: add the model to prices"
+	reply.Notices, reply.Lasting = append(reply.Notices, text), append(reply.Lasting, text)
+}
+
 // settle adds a reply to the history, runs its tools, and reports whether the turn has ended.
 func (s *Session) settle(t *turn, reply *Reply, st *stream) (outcome, bool) {
 	m := s.adopt(t, reply, st)
+	t.noteUnpriced(reply)
 	s.showNotices(reply)
 	if len(m.ToolCalls()) > 0 {
 		if err := s.commitReply(t, m, st, true); err != nil {

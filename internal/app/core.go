@@ -140,9 +140,10 @@ func (d *daemon) build(init agentapi.Init, o coreOptions) error {
 		Env: config.Lookup(o.env), Run: d.processes.runKeyCommand,
 		Stored: storedKeys(keys, d.redact),
 	}
-	if d.providers, err = newProviders(resolver, o.scriptFile); err != nil {
+	if d.providers, err = newProviders(resolver, o.scriptFile, CacheDir(o.env)); err != nil {
 		return err
 	}
+	d.providers.catalogue.log = o.log
 	d.questions = &questions{
 		Questions: host.NewQuestions(), sessions: d.sessions, notices: d.notices,
 	}

@@ -108,7 +108,9 @@ func NewProbe(env []string) (*Probe, error) {
 		Env: config.Lookup(env), Run: commands.runKeyCommand,
 		Stored: storedKeys(Logins(env), p.redact),
 	}
-	if p.models, err = newProviders(resolver, Lookup(env, "AGENT_LSP_SCRIPT")); err != nil {
+	if p.models, err = newProviders(
+		resolver, Lookup(env, "AGENT_LSP_SCRIPT"), CacheDir(env),
+	); err != nil {
 		runner.Close()
 		return nil, err
 	}
@@ -133,6 +135,7 @@ func (p *Probe) Endpoint(ctx context.Context, c *config.Config) (Endpoint, error
 // a *config.NotConfiguredError if there is no provider; the text of any other error contains no
 // secret.
 func (p *Probe) AllModels(ctx context.Context, c *config.Config) ([]wire.Model, error) {
+	p.models.catalogue.load(c)
 	list, err := p.models.list(ctx, c)
 	return list, p.shownError(err)
 }
@@ -141,6 +144,7 @@ func (p *Probe) AllModels(ctx context.Context, c *config.Config) ([]wire.Model, 
 func (p *Probe) ModelsOf(
 	ctx context.Context, c *config.Config, provider string,
 ) ([]wire.Model, error) {
+	p.models.catalogue.load(c)
 	list, err := p.models.listOf(ctx, c, provider)
 	return list, p.shownError(err)
 }

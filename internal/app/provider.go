@@ -33,6 +33,7 @@ type providers struct {
 	resolver *config.Resolver
 	script   *script.Server // plays instead of any provider, nil: none
 
+	catalogue *catalogue
 	circuits  circuits
 	reports   *reports
 	plain     *http.Client // for questions to local servers
@@ -49,14 +50,16 @@ type endpointModel interface {
 	Close() error
 }
 
-// newProviders returns providers; scriptFile, where set, names the scripted model.
-func newProviders(resolver *config.Resolver, scriptFile string) (*providers, error) {
+// newProviders returns providers; scriptFile, where set, names the scripted model. cache is the
+// folder of the catalogue's copy.
+func newProviders(resolver *config.Resolver, scriptFile, cache string) (*providers, error) {
 	p := &providers{
 		resolver:  resolver,
 		models:    map[string]endpointModel{},
 		embedders: map[string]*openai.Model{},
 		endpoints: map[string]*config.Endpoint{},
 		reports:   newReports(),
+		catalogue: newCatalogue(cache, nil),
 		plain: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse // the key is for this address alone
 		}},
@@ -342,7 +345,9 @@ func (p *providers) model(e *config.Endpoint, c *config.Config, id string) endpo
 	m := p.models[key]
 	if m == nil {
 		o := modelOptions(e, c, id)
-		o.Scripted = p.script != nil
+		if o.Scripted = p.script != nil; !o.Scripted {
+			o.ModelHint = e.ModelHint(c, id)
+		}
 		if o.ContextWindow == 0 {
 			o.ContextWindow = said.Window
 		}
@@ -377,9 +382,18 @@ func modelOptions(e *config.Endpoint, c *config.Config, id string) openai.Option
 			DeferLoading: p.DeferLoading, NoStream: p.Stream != nil && !*p.Stream,
 			IdleTimeout: time.Duration(p.IdleTimeoutMs) * time.Millisecond,
 			Headers:     p.Headers, Query: p.Query,
+			Setting: setting(e), KeyHint: e.KeyHint,
 		},
 		API: p.API, Organization: p.Organization, NativeTools: p.NativeTools,
 	}
+}
+
+// setting names the setting that has the provider.
+func setting(e *config.Endpoint) string {
+	if e.ID == "" {
+		return "provider"
+	}
+	return "providers." + e.ID
 }
 
 // window is the window that the context's settings name, 0 where they name none.
@@ -433,6 +447,7 @@ func withoutUser(raw string) string {
 // Close ends what the models hold.
 func (p *providers) Close() {
 	p.reports.close()
+	p.catalogue.close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, m := range p.models {

@@ -94,10 +94,9 @@ func (e *endpoint) answer(status int) {
 
 func testProviders(t *testing.T, env ...string) *providers {
 	t.Helper()
-	p, err := newProviders(
-		&config.Resolver{Env: config.Lookup(env), Client: &http.Client{Transport: &asked{}}},
-		"",
-	)
+	client := &http.Client{Transport: &asked{}}
+	resolver := &config.Resolver{Env: config.Lookup(env), Client: client}
+	p, err := newProviders(resolver, "", t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

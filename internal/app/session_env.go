@@ -213,6 +213,7 @@ func (p *sessionParts) step(ctx context.Context, c *config.Config) (agent.Step, 
 }
 
 func (p *sessionParts) stepWith(ctx context.Context, c *config.Config) (agent.Step, error) {
+	p.d.providers.catalogue.follow(p.d.settings.config())
 	models, err := p.d.providers.chain(ctx, c)
 	if err != nil {
 		return agent.Step{}, err

@@ -67,6 +67,9 @@ func runDoctor(ctx context.Context, p *program, args []string) int {
 	for _, line := range app.DescribeHosts(set.Config()) {
 		fmt.Fprintln(w, line)
 	}
+	for _, line := range app.DescribeCatalogue(set.Config(), p.env) {
+		fmt.Fprintln(w, line)
+	}
 	if lack := app.ShellLacks(); lack != "" {
 		fmt.Fprintf(w, "notice: %s\n", lack)
 	}
@@ -114,13 +117,14 @@ func (p *program) doctorProvider(ctx context.Context, w io.Writer, c *config.Con
 		fmt.Fprintf(w, "models: no response: %s\nnext: %s\n", problem, hint)
 		return exitFailed
 	}
-	writeModels(w, ids, cmp.Or(c.Model, e.Model))
+	writeModels(w, ids, cmp.Or(configured(c), e.Model), prefix(c))
 	return exitOK
 }
 
 // writeModels says which model is used and whether the provider has it; some answer for more than
 // they list.
-func writeModels(w io.Writer, ids []string, using string) {
+// prefix begins the references to its models.
+func writeModels(w io.Writer, ids []string, using, prefix string) {
 	using = cmp.Or(using, config.ChatModel(ids), "none")
 	fmt.Fprintf(w, "models: %d, using %s", len(ids), using)
 	if len(ids) == 0 || slices.Contains(ids, using) {
@@ -131,5 +135,5 @@ func writeModels(w io.Writer, ids []string, using string) {
 	if near := near.Of(using, ids); near != "" {
 		fmt.Fprintf(w, "; %s is", near)
 	}
-	fmt.Fprintln(w, "\nnext: try `agent-lsp run \"say hello\"`; if the provider refuses the model, set \"model\" or OPENAI_MODEL to a listed one, such as", config.ChatModel(ids))
+	fmt.Fprintln(w, "\nnext: try `agent-lsp run \"say hello\"`; if the provider refuses the model, set \"model\" or OPENAI_MODEL to a listed one, such as", prefix+config.ChatModel(ids))
 }

@@ -101,6 +101,14 @@ func configured(c *config.Config) string {
 	return c.Model
 }
 
+// prefix begins the references to models of the default provider, if it has a name.
+func prefix(c *config.Config) string {
+	if name := c.DefaultProvider(); name != "" {
+		return name + "/"
+	}
+	return ""
+}
+
 // settings loads the settings that apply in a folder.
 func (p *program) settings(root string) *config.Set {
 	trust := config.NewTrustFile(app.StateDir(p.env) + "/trust.json")

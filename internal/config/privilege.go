@@ -15,7 +15,7 @@ import (
 // change what of a reply counts, or prompt on their own: only the user may set them, unless the
 // workspace is trusted. A key stands for everything below it.
 var privileged = []string{
-	"provider", "providers", "prices", "mcpServers", "languageServers", "hooks", "check",
+	"provider", "providers", "prices", "catalog", "mcpServers", "languageServers", "hooks", "check",
 	"formatters", "shell", "environment", "network", "webSearch", "fetch", "memory.embeddings",
 	"sandboxPaths",
 	"mode", "aiComments", "repair",

@@ -258,7 +258,7 @@ func TestReference(t *testing.T) {
 func TestUnknownProvider(t *testing.T) {
 	c := &Config{Model: "opnai/gpt"}
 	_, err := resolveDefault(t, &Resolver{Client: &http.Client{Transport: network{}}}, c)
-	if err == nil || !strings.Contains(err.Error(), `"opnai", did you mean openai?`) {
+	if err == nil || !strings.Contains(err.Error(), `"opnai": did you mean openai? Otherwise add`) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -18,6 +18,7 @@ type Config struct {
 	Providers       map[string]Provider `json:"providers,omitzero" doc:"More model endpoints by name. Refer to their models as \"NAME/model-id\". The names openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in; an entry here overrides single keys of them."`
 	Windows         map[string]int      `json:"windows,omitzero" doc:"Context window in tokens, by model id or glob. Overrides the server and the catalogue of models."`
 	Prices          map[string]Price    `json:"prices,omitzero" doc:"Prices by model id or glob. Overrides the server and the catalogue of models."`
+	Catalog         *Catalog            `json:"catalog,omitzero" doc:"The catalogue of models, which has their windows, abilities and prices."`
 	Sampling        *Sampling           `json:"sampling,omitzero" doc:"Sampling parameters. Parameters that are 0 or absent are not sent, except a temperature of 0."`
 	Thinking        string              `json:"thinking,omitzero" enum:"off,minimal,low,medium,high,xhigh" doc:"How much the model thinks. Default: the provider decides."`
 	ThinkingBudgets map[string]int      `json:"thinkingBudgets,omitzero" doc:"Thinking budget in tokens, by level."`
@@ -63,6 +64,12 @@ type Config struct {
 	Network         *Network            `json:"network,omitzero" doc:"Hosts that sandboxed commands and the fetch tool may connect to."`
 
 	home *string // the default provider, where it is not the one that Model names
+}
+
+// Catalog says whether the catalogue of models is kept up to date.
+type Catalog struct {
+	Refresh bool   `json:"refresh,omitzero" doc:"Whether to fetch the catalogue of models from url, at most once a day. Otherwise the built-in one is used."`
+	URL     string `json:"url,omitzero" default:"\"https://catwalk.charm.sh\"" doc:"Service from which the catalogue is fetched. Nothing about you or your models is sent to it."`
 }
 
 // Provider names a model endpoint and where its key comes from.

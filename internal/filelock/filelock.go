@@ -2,6 +2,7 @@
 package filelock
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,6 +32,22 @@ func With(path string, f func() error) error {
 	}
 	defer Unlock(lock) // by name: a child that is just being started holds the file a moment longer
 	return f()
+}
+
+// Replace writes a file that only the user can read over another one, atomically.
+func Replace(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
 }
 
 func wait(lock *os.File) error {

@@ -184,24 +184,8 @@ func (s *Store) change(f func(map[string]entry)) error {
 		if err != nil {
 			return err
 		}
-		return replace(s.path, data)
+		return filelock.Replace(s.path, data)
 	})
-}
-
-// replace writes a file of mode 0600 over another one, atomically.
-func replace(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".keys-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
 }
 
 func same(a, b fs.FileInfo) bool {

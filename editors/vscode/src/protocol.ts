@@ -69,6 +69,14 @@ export interface Budget {
   cost?: number;
 }
 
+/** Catalog says whether the catalogue of models is kept up to date. */
+export interface Catalog {
+  /** Whether to fetch the catalogue of models from url, at most once a day. Otherwise the built-in one is used. */
+  refresh?: boolean;
+  /** Service from which the catalogue is fetched. Nothing about you or your models is sent to it. */
+  url?: string;
+}
+
 /** Check is a command that runs after edits. */
 export interface Check {
   /** Command line, run by the shell in the workspace root. ${files} is replaced by the changed files. */
@@ -193,6 +201,8 @@ export interface Config {
   windows?: Record<string, number>;
   /** Prices by model id or glob. Overrides the server and the catalogue of models. */
   prices?: Record<string, Price>;
+  /** The catalogue of models, which has their windows, abilities and prices. */
+  catalog?: Catalog;
   /** Sampling parameters. Parameters that are 0 or absent are not sent, except a temperature of 0. */
   sampling?: Sampling;
   /** How much the model thinks. Default: the provider decides. */

@@ -97,7 +97,7 @@ func (c *Client) key(ctx context.Context) (string, error) {
 			Kind:    retry.Auth,
 			Err:     err,
 			Message: "getting the API key: " + retry.Redact(err.Error()),
-			Hint:    retry.Hint(retry.Auth),
+			Hint:    c.keyHint(),
 		}
 		return "", e
 	}

@@ -1,6 +1,7 @@
 package modelhttp
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -130,7 +131,11 @@ func (c *Call) refused(resp *http.Response) error {
 	if (resp.StatusCode >= 500 || wordless) && !c.Client.Options.Scripted {
 		e.Message = c.fault(e)
 	}
-	if e.Kind == retry.Auth && resp.StatusCode == http.StatusUnauthorized {
+	if e.Kind != retry.Auth {
+		return e
+	}
+	e.Hint = c.Client.keyHint()
+	if resp.StatusCode == http.StatusUnauthorized {
 		e.Message = c.keyProblem() + ": " + e.Message
 	}
 	return e
@@ -154,18 +159,28 @@ func (c *Call) keyProblem() string {
 	return "the API key of " + c.Client.Options.Provider + " is invalid"
 }
 
+// keyHint says where to correct the key.
+func (c *Client) keyHint() string {
+	if hint := c.Options.KeyHint; hint != nil {
+		return cmp.Or(hint(), retry.Hint(retry.Auth))
+	}
+	return retry.Hint(retry.Auth)
+}
+
 // notFoundHint returns a hint for an answer that reports that nothing was found, or that is empty.
 func (c *Call) notFoundHint() string {
-	base := c.Client.shownURL()
-	hint := "check provider.baseUrl, which is " + base
+	o, base := &c.Client.Options, c.Client.shownURL()
+	hint := "check "
 	if c.Model != "" {
-		hint = fmt.Sprintf("check the model %q and provider.baseUrl, which is %s", c.Model, base)
+		hint = fmt.Sprintf("check the model %q and ", c.Model)
 	}
-	if u, err := url.Parse(
-		base,
-	); err == nil && c.Client.Options.PathHint != "" &&
-		strings.Trim(u.Path, "/") == "" {
-		hint += "; " + c.Client.Options.PathHint
+	hint += cmp.Or(o.Setting, "provider") + ".baseUrl, which is " + base
+	u, err := url.Parse(base)
+	switch {
+	case err == nil && o.PathHint != "" && strings.Trim(u.Path, "/") == "":
+		hint += "; " + o.PathHint
+	case c.Model != "" && o.ModelHint != "":
+		hint += "; " + o.ModelHint
 	}
 	return hint
 }

@@ -54,6 +54,12 @@ type Options struct {
 	EndMark  string // data of the event that ends a stream; "" if there is none
 	PathHint string // the usual path of a base URL, for errors
 
+	// For errors: the setting that has the provider, "" = "provider"; where to correct a key that
+	// the provider refused, nil or "" = in general; what to do about a model that it lacks.
+	Setting   string
+	KeyHint   func() string
+	ModelHint string
+
 	// Catalog is the catalogue's name for the provider; "": derived from the host.
 	Catalog string
 	// The abilities of the model, if the catalogue is wrong. Zero values leave them to the

@@ -51,6 +51,11 @@
 ---@field tokens? number Maximum number of tokens.
 ---@field cost? number Maximum cost, in the currency of the price table.
 
+--- Catalog says whether the catalogue of models is kept up to date.
+---@class agent_lsp.Catalog
+---@field refresh? boolean Whether to fetch the catalogue of models from url, at most once a day. Otherwise the built-in one is used.
+---@field url? string Service from which the catalogue is fetched. Nothing about you or your models is sent to it.
+
 --- Check is a command that runs after edits.
 ---@class agent_lsp.Check
 ---@field command? string Command line, run by the shell in the workspace root. ${files} is replaced by the changed files.
@@ -144,6 +149,7 @@
 ---@field providers? table<string, agent_lsp.Provider> More model endpoints by name. Refer to their models as "NAME/model-id". The names openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in; an entry here overrides single keys of them.
 ---@field windows? table<string, number> Context window in tokens, by model id or glob. Overrides the server and the catalogue of models.
 ---@field prices? table<string, agent_lsp.Price> Prices by model id or glob. Overrides the server and the catalogue of models.
+---@field catalog? agent_lsp.Catalog The catalogue of models, which has their windows, abilities and prices.
 ---@field sampling? agent_lsp.Sampling Sampling parameters. Parameters that are 0 or absent are not sent, except a temperature of 0.
 ---@field thinking? "off"|"minimal"|"low"|"medium"|"high"|"xhigh" How much the model thinks. Default: the provider decides.
 ---@field thinkingBudgets? table<string, number> Thinking budget in tokens, by level.

@@ -1,0 +1,196 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/adrg/xdg"
+
+	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/filelock"
+	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
+	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
+)
+
+const (
+	// catalogueService is catwalk's own service.
+	catalogueService = "https://catwalk.charm.sh"
+	catalogueEvery   = 24 * time.Hour
+	// catalogueTimeout bounds a refresh, and maxCatalogue its answer in bytes.
+	catalogueTimeout = 30 * time.Second
+	maxCatalogue     = 8 << 20
+)
+
+// catalogue keeps the catalogue of models up to date, if the settings allow it. Several processes
+// may share its files. Safe for concurrent use.
+type catalogue struct {
+	path string       // of the copy; the time of the last attempt is that of path.checked
+	log  *slog.Logger // nil: nothing is logged
+
+	ctx  context.Context // ends with close
+	stop context.CancelFunc
+	wait sync.WaitGroup
+
+	mu      sync.Mutex
+	on      bool      // the copy is in use
+	running bool      // a refresh
+	next    time.Time // no refresh before
+}
+
+func newCatalogue(cache string, log *slog.Logger) *catalogue {
+	k := &catalogue{path: filepath.Join(cache, "models.json"), log: log}
+	k.ctx, k.stop = context.WithCancel(context.Background())
+	return k
+}
+
+// CacheDir is where agent-lsp keeps what it can get again.
+func CacheDir(env []string) string {
+	if dir := Lookup(env, "XDG_CACHE_HOME"); dir != "" {
+		return filepath.Join(dir, "agent-lsp")
+	}
+	return filepath.Join(xdg.CacheHome, "agent-lsp")
+}
+
+// follow does what the settings say about the catalogue. It returns immediately: reading and
+// refreshing the copy happen in the background.
+func (k *catalogue) follow(c *config.Config) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !refreshes(c) {
+		if k.on {
+			k.on = false
+			catalog.Use(nil)
+		}
+		return
+	}
+	if k.running || time.Now().Before(k.next) || k.ctx.Err() != nil {
+		return
+	}
+	k.running = true
+	k.wait.Go(func() {
+		k.load(c)
+		err := k.refresh(catalogueURL(c))
+		if err != nil && k.ctx.Err() == nil && k.log != nil {
+			k.log.Warn("refreshing the catalogue of models: " + err.Error())
+		}
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.running, k.next = false, time.Now().Add(catalogueEvery/24)
+	})
+}
+
+// load makes lookups use the stored copy, if the settings allow it and there is one.
+func (k *catalogue) load(c *config.Config) {
+	if !refreshes(c) {
+		return
+	}
+	if stored, err := readCopy(k.path); err == nil {
+		k.use(stored)
+	}
+}
+
+func (k *catalogue) use(c *catalog.Copy) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.on = true
+	catalog.Use(c)
+}
+
+func (k *catalogue) close() {
+	k.stop()
+	k.wait.Wait()
+}
+
+func refreshes(c *config.Config) bool { return c.Catalog != nil && c.Catalog.Refresh }
+
+func catalogueURL(c *config.Config) string { return firstOf(c.Catalog.URL, catalogueService) }
+
+func readCopy(path string) (*catalog.Copy, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return catalog.Read(data)
+}
+
+// refresh gets a new copy if nobody tried to within a day.
+func (k *catalogue) refresh(url string) error {
+	stored, err := readCopy(k.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		stored = nil // it is replaced
+	}
+	if mine, err := k.claim(); !mine || err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(k.ctx, catalogueTimeout)
+	defer cancel()
+	client := modelhttp.New(modelhttp.Options{BaseURL: url})
+	defer func() { _ = client.Close() }()
+	header := http.Header{}
+	if stored != nil && stored.ETag != "" {
+		header.Set("If-None-Match", stored.ETag)
+	}
+	resp, body, err := client.Get(ctx, "/v2/providers", header, maxCatalogue)
+	switch {
+	case err != nil:
+		return err
+	case resp.StatusCode == http.StatusNotModified:
+		return nil
+	case resp.StatusCode != http.StatusOK:
+		return fmt.Errorf("%s answered %s", client.Host, resp.Status)
+	}
+	fresh, err := catalog.NewCopy(body, resp.Header.Get("ETag"), time.Now())
+	if err != nil {
+		return err
+	}
+	data, err := fresh.Encode()
+	if err != nil {
+		return err
+	}
+	if err := filelock.Replace(k.path, data); err != nil {
+		return err
+	}
+	k.use(fresh)
+	return nil
+}
+
+// claim reports whether a refresh is due, and then records that this process tries it. A process
+// that fails leaves the next attempt to the next day.
+func (k *catalogue) claim() (due bool, err error) {
+	checked := k.path + ".checked"
+	err = filelock.With(checked, func() error {
+		info, err := os.Stat(checked)
+		if err == nil && time.Since(info.ModTime()).Abs() < catalogueEvery {
+			return nil
+		}
+		due = true
+		return filelock.Replace(checked, nil)
+	})
+	return due, err
+}
+
+// DescribeCatalogue says which catalogue of models is used if the settings allow refreshing it.
+func DescribeCatalogue(c *config.Config, env []string) []string {
+	if !refreshes(c) {
+		return nil
+	}
+	path := newCatalogue(CacheDir(env), nil).path
+	stored, err := readCopy(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return []string{"catalogue: the built-in one; a daemon refreshes it from " + catalogueURL(c)}
+	}
+	if err != nil {
+		return []string{fmt.Sprintf("notice: the catalogue of models in %s is ignored: %v. Delete %s* "+
+			"to have it fetched again; until then the built-in one is used", path, err, path)}
+	}
+	return []string{fmt.Sprintf("catalogue: %d models, fetched on %s from %s",
+		stored.Models, stored.Fetched.Format(time.DateOnly), catalogueURL(c))}
+}
