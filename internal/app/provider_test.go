@@ -16,6 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
 // asked keeps the first request and refuses it: nothing here may touch the network.
@@ -55,9 +56,8 @@ func keysEnv(text string) []string {
 	return env
 }
 
-// requestOf loads settings as the user's file, as the daemon does, and returns the first request
-// that they lead to.
-func requestOf(t *testing.T, text string) asked {
+// loadedEndpoint loads settings as the user's file, as the daemon does, and finds their provider.
+func loadedEndpoint(t *testing.T, text string) (*config.Endpoint, *config.Config) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.json")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -68,36 +68,65 @@ func requestOf(t *testing.T, text string) asked {
 		t.Errorf("%s: %v", text, n)
 	}
 	c := set.Config()
-	e, err := (&config.Resolver{Env: config.Lookup(keysEnv(text))}).Resolve(
-		t.Context(),
-		c,
-		c.Reference(c.Model),
-	)
+	r := &config.Resolver{Env: config.Lookup(keysEnv(text))}
+	e, err := r.Resolve(t.Context(), c, c.Reference(c.Model))
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
+	return e, c
+}
+
+// promptOf is a prompt with what the settings say about the model.
+func promptOf(c *config.Config) *agent.Request {
+	return &agent.Request{
+		Messages: []*message.Message{message.NewText(message.RoleUser, "hi")},
+		Sampling: sampling(c),
+		Thinking: agent.Thinking{Level: c.Thinking},
+	}
+}
+
+// requestOf returns the first request that settings lead to.
+func requestOf(t *testing.T, text string) asked {
+	t.Helper()
 	var a asked
+	e, c := loadedEndpoint(t, text)
 	o := modelOptions(e, c, c.Reference(c.Model).Model)
 	o.Transport = &a
 	m := newAdapter(o)
 	defer m.Close()
-	_, err = m.Generate(
-		t.Context(),
-		&agent.Request{
-			Messages: []*message.Message{message.NewText(message.RoleUser, "hi")},
-			Sampling: sampling(c),
-			Thinking: agent.Thinking{Level: c.Thinking},
-		},
-		nil,
-	)
+	_, err := m.Generate(t.Context(), promptOf(c), nil)
 	if err == nil || a.url == "" {
 		t.Fatalf("%s: no request was made: %v", text, err)
 	}
 	return a
 }
 
+// playSettings sends a prompt with documented settings to the fake of their API, which refuses what the
+// service would refuse.
+func playSettings(t *testing.T, text string) {
+	t.Helper()
+	s, err := script.Load(strings.NewReader(`{"text": "Hello."}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake, err := script.Serve(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	e, c := loadedEndpoint(t, text)
+	e.BaseURL = fake.URL()
+	m := newAdapter(modelOptions(e, c, c.Reference(c.Model).Model))
+	defer m.Close()
+	reply, err := m.Generate(t.Context(), promptOf(c), nil)
+	if err != nil || reply.Message.TextContent() != "Hello." {
+		t.Errorf("%s: %+v, %v", text, reply, err)
+	}
+}
+
 // TestProviderSettings sends a request with the lines for each provider that the documentation
-// gives: to the provider's own address, with its key where it looks for it, and with the model.
+// gives: to the provider's own address, with its key where it looks for it, and with the model. The
+// fake of the provider's API accepts the same request.
 func TestProviderSettings(t *testing.T) {
 	providers := map[string]struct{ url, header, key string }{
 		"Several providers": {"https://api.anthropic.com/v1/messages", "X-Api-Key", "k-anthropic"},
@@ -141,6 +170,7 @@ func TestProviderSettings(t *testing.T) {
 		}
 		delete(providers, name)
 		for _, text := range configs {
+			playSettings(t, text)
 			a := requestOf(t, text)
 			var c config.Config
 			if err := json.Unmarshal(plainComments.ReplaceAll([]byte(text), nil), &c); err != nil {
