@@ -61,13 +61,10 @@ func runDoctor(ctx context.Context, p *program, args []string) int {
 	for _, fault := range app.Faults(*set.Config(), p.env, root) {
 		fmt.Fprintf(w, "notice: %s\n", fault)
 	}
-	for _, line := range app.DescribeSandbox(set.Config()) {
-		fmt.Fprintln(w, line)
-	}
-	for _, line := range app.DescribeHosts(set.Config()) {
-		fmt.Fprintln(w, line)
-	}
-	for _, line := range app.DescribeCatalogue(set.Config(), p.env) {
+	for _, line := range slices.Concat(
+		app.DescribeSandbox(set.Config()), app.DescribeHosts(set.Config()),
+		app.DescribeCatalogue(set.Config(), p.env),
+	) {
 		fmt.Fprintln(w, line)
 	}
 	if lack := app.ShellLacks(); lack != "" {
