@@ -1,22 +1,4 @@
 --- What the picture shows: a Go file with an unsaved change, two pending hunks, and the panel. BACKGROUND is light or dark.
-vim.opt.runtimepath:prepend(vim.env.PLUGIN)
-vim.cmd.runtime('plugin/agent_lsp.lua')
-vim.o.termguicolors, vim.o.background = true, vim.env.BACKGROUND
-vim.o.number, vim.o.signcolumn, vim.o.laststatus, vim.o.swapfile = true, 'yes', 2, false
-vim.o.tabstop, vim.o.shiftwidth, vim.o.ruler, vim.o.showcmd = 4, 4, false, false
-vim.o.statusline = " %f %m%=%{%v:lua.require'agent_lsp'.statusline()%} "
-vim.cmd('syntax enable')
-vim.cmd.cd(vim.env.WORKSPACE)
-require('agent_lsp').setup({
-  cmd = { vim.env.AGENT_LSP_BIN },
-  settings = { context = { window = 32000 } },
-  panel = { width = 56, input_height = 3 },
-})
-vim.cmd.edit('cart.go')
+require('shop').open(vim.env.BACKGROUND, 56)
 vim.api.nvim_buf_set_lines(0, 1, 1, false, { '// Package cart adds up what is in a basket. (unsaved)' })
 vim.cmd.AgentPrompt('Total ignores the quantity, and an empty basket should cost nothing. Please fix it.')
-require('agent_lsp').on('review', function(params)
-  if params.count == 2 then
-    vim.api.nvim_win_set_cursor(0, { 13, 0 })
-  end
-end)

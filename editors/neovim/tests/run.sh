@@ -57,7 +57,7 @@ isolated() {
   mkdir -p "$home"/{config,data,cache,state,run,tmp}
   chmod 700 "$home/run"
   env -i PATH="$PATH" HOME="$home" LC_ALL=C.UTF-8 TERM=xterm-256color AGENT_LSP_BIN="$AGENT_LSP_BIN" REPO="$repo" GOPLS="$gopls" \
-    ${CASE:+"CASE=$CASE"} ${SEED:+"SEED=$SEED"} ${ROUNDS:+"ROUNDS=$ROUNDS"} ${NVIM:+"NVIM=$NVIM"} ${DID:+"DID=$DID"} ${SHOTS:+"SHOTS=$SHOTS"} ${ONLY:+"ONLY=$ONLY"} \
+    ${CASE:+"CASE=$CASE"} ${SEED:+"SEED=$SEED"} ${ROUNDS:+"ROUNDS=$ROUNDS"} ${NVIM:+"NVIM=$NVIM"} ${DID:+"DID=$DID"} ${SHOTS:+"SHOTS=$SHOTS"} ${ONLY:+"ONLY=$ONLY"} ${SIZES:+"SIZES=$SIZES"} \
     ${LAZY_NVIM:+"LAZY_NVIM=$LAZY_NVIM"} ${VIM_PLUG:+"VIM_PLUG=$VIM_PLUG"} PATHOGEN="$pathogen/usr/share/vim-pathogen" LUA_PATH="$here/?.lua;;" \
     XDG_CONFIG_HOME="$home/config" XDG_DATA_HOME="$home/data" XDG_CACHE_HOME="$home/cache" \
     XDG_STATE_HOME="$home/state" XDG_RUNTIME_DIR="$home/run" TMPDIR="$home/tmp" "$@"

@@ -130,6 +130,19 @@ local function scene(name, steps)
 end
 
 scene('empty', { ':AgentToggle<CR>', { see = 'i  write a prompt' } })
+scene('streaming', {
+  script = {
+    looked,
+    {
+      text = '`Total` adds each price **once** and ignores the quantity.\n\n'
+        .. 'I change two things:\n\n- an empty basket costs nothing,\n'
+        .. '- each price counts as often as wanted',
+      stall = true,
+    },
+  },
+  prompt,
+  { see = 'as often as wanted' },
+})
 scene('hunks', {
   script = { looked, { text = 'Three changes.', toolCalls = { edit('cart.go', { empty_basket, quantity, comment }) } }, done },
   prompt,

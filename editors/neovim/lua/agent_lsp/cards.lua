@@ -97,7 +97,8 @@ function M.decision(d)
   local rejected = (details.hunks or accepted) - accepted
   local parts = {}
   if accepted > 0 then
-    table.insert(parts, accepted .. ' accepted')
+    local edited = (d.result or ''):find(' changed by the user', 1, true)
+    table.insert(parts, accepted .. ' accepted' .. (edited and ' with your changes' or ''))
   end
   if rejected > 0 then
     table.insert(parts, rejected .. ' rejected' .. (comment_in(d.result) or ''))

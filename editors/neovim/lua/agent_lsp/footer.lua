@@ -122,6 +122,10 @@ function M.look(state)
     add('Ask for a change, or about the code.', 'AgentLspMeta')
     add(' i  write a prompt; @ names files', 'AgentLspMeta', 2)
     add(' q  hide this panel', 'AgentLspMeta', 2)
+    add(deciding(), 'AgentLspMeta')
+    add('    :AgentReview shows all changes', 'AgentLspMeta')
+    add('    :AgentUndo undoes the last turn', 'AgentLspMeta')
+    add('    :AgentSessions lists your sessions', 'AgentLspMeta')
     add('    :help agent_lsp has the details', 'AgentLspMeta')
   end
   if #lines > 0 then

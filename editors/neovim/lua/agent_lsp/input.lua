@@ -40,7 +40,7 @@ function M.hint()
   what = what .. (what ~= '' and once ~= '' and ', ' or '') .. once
   local keys = 'Enter sends, Alt-Enter queues, Ctrl-C stops'
   local room = vim.api.nvim_win_get_width(0) - #what - 2
-  for _, shorter in ipairs({ 'CR sends, M-CR queues, C-c stops', 'CR sends' }) do
+  for _, shorter in ipairs({ 'Enter sends, Ctrl-C stops', 'Enter sends' }) do
     keys = #keys > room and shorter or keys
   end
   return (what ~= '' and ' %#AgentLspKey#' .. what:gsub('%%', '%%%%') or '') .. ' %#AgentLspMeta#' .. keys

@@ -117,7 +117,10 @@ function M.hint(buf, rows)
   local taken = vim.api.nvim_win_call(win, function()
     return vim.fn.strdisplaywidth(line)
   end)
-  local room = vim.api.nvim_win_get_width(win) - vim.fn.getwininfo(win)[1].textoff - taken
+  -- One column is before the hint, and two are for signs that may appear with the next redraw.
+  local reserved = vim.wo[win].signcolumn:find('^auto') and 3 or 1
+  local columns = vim.api.nvim_win_get_width(win) - vim.fn.getwininfo(win)[1].textoff
+  local room = columns - taken - reserved
   vim.api.nvim_buf_set_extmark(buf, ns, at.row, 0, {
     virt_text = fitting(keys, here, room),
     virt_text_pos = 'eol',

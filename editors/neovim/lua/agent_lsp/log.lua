@@ -64,6 +64,10 @@ function M.tell(text, level)
       in_panel(text)
     end
     text = 'agent-lsp: ' .. text
+    if writes_below() then
+      -- The list of a question may still be on the screen: Neovim would ask for Enter.
+      vim.cmd.redraw()
+    end
     if writes_below() and (text:find('\n') or vim.api.nvim_strwidth(text) > vim.v.echospace) then
       return tell_short(text, level)
     end

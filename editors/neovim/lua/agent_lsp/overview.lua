@@ -72,6 +72,10 @@ vim.api.nvim_set_decoration_provider(ns, {
       if m then
         local line = { end_row = row + 1, hl_group = m[1], hl_eol = true, ephemeral = true, priority = 100 }
         pcall(vim.api.nvim_buf_set_extmark, buf, ns, row, 0, line)
+        for _, s in ipairs(m.spans or {}) do
+          local span = { end_col = s[2], hl_group = s[3], ephemeral = true, priority = 120 }
+          pcall(vim.api.nvim_buf_set_extmark, buf, ns, row, s[1], span)
+        end
         for _, s in ipairs(m[2] and select(m[2][3], words.spans(m[2][1], m[2][2])) or {}) do
           local span = { end_col = s[2] + 1, hl_group = m[2][4], ephemeral = true, priority = 120 }
           pcall(vim.api.nvim_buf_set_extmark, buf, ns, row, s[1] + 1, span)

@@ -30,23 +30,34 @@ local function percent()
   end
 end
 
---- The statusline component: state, pending hunks, share of the context in use.
-function M.statusline()
+--- What the user has to decide, for the status line.
+local function open_decisions()
   local parts = {}
-  if state.status ~= 'idle' then
-    table.insert(parts, labels.status[state.status])
-  end
   local questions = #permission.list()
   if questions > 0 then
     table.insert(parts, questions .. (questions == 1 and ' question (:AgentAnswer)' or ' questions (:AgentAnswer)'))
   end
   local hunks = require('agent_lsp.hunks').count()
   if hunks > 0 then
-    table.insert(parts, hunks .. (hunks == 1 and ' hunk' or ' hunks'))
+    local words = hunks == 1 and ' hunk' or ' hunks'
+    table.insert(parts, hunks .. words .. (questions == 0 and ' to decide' or ''))
   end
-  local used = percent()
+  return parts, questions
+end
+
+--- The statusline component: what waits for a decision, else the state; share of the context in
+--- use. It is short, because a status line that is too long loses the name of the file.
+function M.statusline()
+  local parts, questions = open_decisions()
+  if questions > 0 then
+    return table.concat(parts, ', ')
+  end
+  local used = #parts == 0 and percent()
+  if state.status ~= 'idle' and (#parts == 0 or state.status ~= 'awaiting') then
+    table.insert(parts, 1, labels.status[state.status])
+  end
   if used then
-    table.insert(parts, ('%d%%%%'):format(used))
+    table.insert(parts, ('context %d%%%%'):format(used))
   end
   return #parts > 0 and 'agent: ' .. table.concat(parts, ', ') or ''
 end

@@ -38,7 +38,7 @@ local function report(res, kind, at)
   if #res.conflicts > 0 then
     skipped = (', %d skipped: %s'):format(#res.conflicts, res.conflicts[1].reason)
   end
-  log.tell(text .. skipped .. '; :AgentUndo again restores it')
+  log.tell(text .. skipped .. '; :AgentUndo again undoes this')
   if transcript.session == at.workspace.session then
     local named = #uris > 0 and ': ' .. names(uris) or ''
     local undo = { checkpoint = res.undoCheckpointId, workspace = at.workspace }

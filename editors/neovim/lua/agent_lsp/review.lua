@@ -2,6 +2,7 @@
 --- Nothing is decided by saving, and nothing moves the focus but the user's own commands.
 local client = require('agent_lsp.client')
 local draw = require('agent_lsp.draw')
+local events = require('agent_lsp.events')
 local hunks = require('agent_lsp.hunks')
 local log = require('agent_lsp.log')
 
@@ -43,7 +44,7 @@ end
 function M.show(w)
   local path = vim.uri_to_fname(hunks.uri(w.file))
   if draw.buffer(hunks.uri(w.file)) ~= vim.api.nvim_get_current_buf() then
-    vim.cmd.edit(vim.fn.fnameescape(path))
+    vim.cmd.edit(vim.fn.fnameescape(vim.fn.fnamemodify(path, ':.')))
     draw.buffer_hunks(vim.api.nvim_get_current_buf())
   end
   local row = math.min(draw.place_of(w), vim.api.nvim_buf_line_count(0) - 1)
@@ -208,6 +209,25 @@ local function decide_all(action, comment)
   end
 end
 
+local decided_in ---@type integer? buffer of the last decision, until it has no more hunks
+
+--- Says where the next hunk is once the buffer of a decision has no more of them.
+local function tell_next()
+  local buf, uris = vim.api.nvim_get_current_buf(), hunks.uris()
+  local here = vim.uri_from_bufnr(buf)
+  if decided_in ~= buf or vim.tbl_contains(uris, here) then
+    return
+  end
+  decided_in = nil
+  if #uris > 0 then
+    local key = require('agent_lsp.keys').of(buf, 'next') or ':AgentReview'
+    local path = vim.fn.fnamemodify(vim.uri_to_fname(uris[1]), ':.')
+    log.tell(('no more hunks in this file; %s continues in %s'):format(key, path))
+  end
+end
+
+events.on('review', tell_next)
+
 --- Accepts or rejects the hunk under the cursor, a given one, those of a range of lines, or all.
 ---@param action 'accept'|'reject'
 ---@param opts? { all?: boolean, comment?: string, text?: string, hunk?: agent_lsp.Waiting, range?: { first: integer, last: integer } }
@@ -226,6 +246,7 @@ function M.decide(action, opts)
     by_proposal[id] = by_proposal[id] or { proposal = w.proposal, decisions = {} }
     table.insert(by_proposal[id].decisions, { hunkId = w.hunk.hunkId, action = action, comment = opts.comment, newText = opts.text })
   end
+  decided_in = vim.api.nvim_get_current_buf()
   for _, d in pairs(by_proposal) do
     M.resolve(d.proposal, d.decisions)
   end

@@ -17,7 +17,7 @@ local context = 3
 
 ---@class agent_lsp.Sections
 ---@field lines string[]
----@field marks table<integer, table> by row: the highlight, and the words that differ
+---@field marks table<integer, table> by row: the highlight, the words that differ, other spans
 ---@field places agent_lsp.Place[] in the order of rows
 ---@field files table<integer, integer> by row of the list of files: row of the file's first hunk
 
@@ -161,9 +161,16 @@ local function add_files(out, uris, lists)
       added, removed = added + plus, removed + minus
     end
     local gap = (' '):rep(wide - vim.api.nvim_strwidth(path))
-    out.marks[#out.lines] = { 'AgentLspFile' }
-    local changes = ('%-7s  +%d −%d'):format(count(#lists[uri], 'hunk'), added, removed)
-    out.lines[#out.lines + 1] = ('  %s%s  %s'):format(path, gap, changes)
+    local plus, minus = '+' .. added, '−' .. removed
+    local line = ('  %s%s  %-7s  '):format(path, gap, count(#lists[uri], 'hunk'))
+    out.marks[#out.lines] = {
+      'AgentLspFile',
+      spans = {
+        { #line, #line + #plus, 'AgentLspAdded' },
+        { #line + #plus + 1, #line + #plus + 1 + #minus, 'AgentLspRemoved' },
+      },
+    }
+    out.lines[#out.lines + 1] = ('%s%s %s'):format(line, plus, minus)
   end
   out.lines[#out.lines + 1] = ''
 end

@@ -13,6 +13,8 @@ local M = {}
 ---@class agent_lsp.Offer a provider in the list
 ---@field name string as model references begin with it
 ---@field title string
+---@field short? string its name in later questions; absent: the title
+---@field example? string what its address may look like
 ---@field host? string a part of its host's name; absent: its name
 ---@field variable? string environment variable of its key; absent: it needs no key
 ---@field url? string address that the user may change; "": the user must give one
@@ -33,7 +35,14 @@ local offers = {
   { name = 'lmstudio', title = 'LM Studio, on this machine', url = 'http://127.0.0.1:1234/v1' },
   { name = 'vllm', title = 'vLLM, on this machine', url = 'http://127.0.0.1:8000/v1' },
   { name = 'azure', title = 'Azure OpenAI', variable = 'AZURE_OPENAI_API_KEY', url = '' },
-  { name = 'custom', title = 'Other URL with the OpenAI API', url = '', optional = true },
+  {
+    name = 'custom',
+    title = 'Other URL with the OpenAI API',
+    short = 'the server',
+    example = ', such as https://host/v1',
+    url = '',
+    optional = true,
+  },
 }
 
 local choose_model
@@ -92,7 +101,7 @@ function choose_model(o, ws)
     end, res and res.models or {})
     if #list == 0 then
       local why = err and (' (%s)'):format(err) or ''
-      local prompt = ('%s lists no models%s. Name of the model: '):format(o.title, why)
+      local prompt = ('%s lists no models%s. Name of the model: '):format(o.short or o.title, why)
       return vim.ui.input({ prompt = prompt }, function(id)
         if id and id ~= '' then
           use(o, vim.startswith(id, o.name .. '/') and id or o.name .. '/' .. id, ws)
@@ -100,7 +109,7 @@ function choose_model(o, ws)
       end)
     end
     vim.ui.select(list, {
-      prompt = 'Model of ' .. o.title,
+      prompt = 'Model of ' .. (o.short or o.title),
       format_item = models.entry,
       kind = 'agent_lsp',
     }, function(m)
@@ -153,7 +162,7 @@ function M.enter_key(o, ws, after)
   elseif o.optional or not o.variable then
     aside = aside .. '; empty: none'
   end
-  local key = M.ask_secretly(('Key for %s%s): '):format(o.title, aside))
+  local key = M.ask_secretly(('Key for %s%s): '):format(o.short or o.title, aside))
   if key ~= '' then
     return login(o, key, ws, after)
   elseif from_environment or not o.variable then
@@ -174,7 +183,7 @@ local function enter_address(o, ws)
   if not o.url then
     return after_address(o, ws)
   end
-  local prompt = ('Address of %s: '):format(o.title)
+  local prompt = ('Address of %s%s: '):format(o.short or o.title, o.example or '')
   vim.ui.input({ prompt = prompt, default = o.url }, function(url)
     url = vim.trim(url or '')
     if not url:match('^https?://.') then

@@ -67,12 +67,18 @@ H.case('the hunk under the cursor shows the keys, and elsewhere the next hunk sh
   H.equal({ hint() }, { '' })
   move(9)
   H.equal({ hint() }, { 'gla accept  glr reject  gle edit  glc comment', 8 })
-  for width, want in pairs({ [40] = 'gla accept  glr reject', [20] = 'gla glr' }) do
+  local all = 'gla accept  glr reject  gle edit  glc comment'
+  -- A sign takes two columns, and Neovim leaves one between a line and its virtual text.
+  local by_width = { [56] = all, [53] = 'gla accept  glr reject', [20] = 'gla glr' }
+  local columns = vim.o.columns
+  vim.o.columns = 120
+  for width, want in pairs(by_width) do
     vim.cmd('vsplit | vertical resize ' .. width)
     move(9)
     H.equal(hint(), want, 'columns: ' .. width)
     vim.cmd('close')
   end
+  vim.o.columns = columns
   vim.cmd('AgentReject!')
   H.equal(H.turn().status, 'completed')
 end)
@@ -137,6 +143,37 @@ H.case(':AgentEdit edits the hunk under the cursor', function()
   vim.cmd('write')
   H.equal(H.turn().status, 'completed')
   H.equal(vim.list_slice(H.lines(buf), 1, 4), { 'one', 'Two', 'and more', 'three' })
+  H.matches(H.panel_text(), '1 accepted with your changes', 'the card')
+end)
+
+H.case('after the last hunk of a file the user reads where the next one is', function()
+  local function edit(path)
+    return { name = 'edit', arguments = { path = path, old_string = 'one', new_string = 'two' } }
+  end
+  local read = { name = 'read', arguments = { path = 'a.txt' } }
+  local read_b = { name = 'read', arguments = { path = 'b.txt' } }
+  H.start({
+    files = { ['a.txt'] = 'one\n', ['b.txt'] = 'one\n' },
+    script = { { toolCalls = { read, read_b, edit('a.txt'), edit('b.txt') } }, { text = 'Done.' } },
+  })
+  local function says_next()
+    return vim.iter(H.notices):any(function(n)
+      return n.text == 'agent-lsp: no more hunks in this file; ]h continues in b.txt'
+    end)
+  end
+  H.edit('a.txt')
+  vim.cmd('AgentPrompt go')
+  H.hunks(2)
+  move(1)
+  H.equal(says_next(), false)
+  press('gla')
+  H.hunks(1)
+  H.wait('the notice', says_next)
+  press(']h')
+  H.equal(vim.fn.expand('%'), 'b.txt', 'the name of the buffer is short')
+  press('gla')
+  H.equal(H.turn().status, 'completed')
+  H.equal(#H.notices, 1)
 end)
 
 H.run()

@@ -151,6 +151,18 @@ H.case('an empty panel says what to do, until something is said', function()
     return H.panel_text():find(' i  write a prompt', 1, true)
   end
   H.wait('what to do', told)
+  local commands = { 'gla accepts, glr rejects', ':AgentReview', ':AgentUndo', ':AgentSessions' }
+  for _, text in ipairs(commands) do
+    H.matches(H.panel_text(), text, 'what to do')
+  end
+  local layout = require('agent_lsp.layout')
+  local hints = { [60] = 'Alt%-Enter queues', [40] = 'Enter sends, Ctrl%-C', [20] = 'Enter sends' }
+  for width, keys in pairs(hints) do
+    vim.api.nvim_win_set_width(layout.input(), width)
+    local hint = vim.api.nvim_win_call(layout.input(), require('agent_lsp.input').hint)
+    H.matches(hint, keys)
+    H.equal(vim.api.nvim_eval_statusline(hint, {}).width <= width, true, hint)
+  end
   vim.cmd('AgentPrompt hi')
   H.equal(H.turn().status, 'completed')
   H.wait('its end', function()
@@ -347,7 +359,7 @@ H.case('a context that is hardly used shows no gauge', function()
   local win = require('agent_lsp.transcript').window()
   for tokens, want in pairs({ [10] = false, [3200] = true }) do
     events.emit('session/updated', { contextTokens = tokens, contextWindow = 32000 })
-    H.equal(panel.statusline():find('%', 1, true) ~= nil, want, 'status line')
+    H.equal(panel.statusline(), want and 'agent: context 10%%' or '')
     H.equal(vim.wo[win].winbar:find('░', 1, true) ~= nil, want, 'window bar')
   end
 end)
