@@ -7,7 +7,7 @@ NICE    ?=
 FACES   ?= 5
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup test check style-baseline test-go test-race test-heavy test-oracle test-editors test-others test-neovim test-vscode test-acp test-plain fuzz chaos soak chaos-ci chaos-engine chaos-outside chaos-kills docs site bench bench-peers bench-smoke pictures release-dry-run update generate cross clean
+.PHONY: help build setup test quick check style-baseline test-go test-race test-heavy test-oracle test-editors test-others test-neovim test-vscode test-acp test-plain fuzz chaos soak chaos-ci chaos-engine chaos-outside chaos-kills docs site bench bench-peers bench-smoke pictures release-dry-run update generate cross clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -21,11 +21,15 @@ setup: ## fetch what the tests need beside Go, Node and npm (caches lie outside 
 test: setup check test-race test-heavy test-oracle chaos-ci test-editors bench-smoke ## run every test there is
 	@echo "all tests passed"
 
-check: ## formatting, vet, staticcheck, unused code and options, style of texts, all systems' types
+quick: ## in less than a minute: build, and check and test the Go packages that differ from main
+	@scripts/quick.sh
+
+check: ## formatting, vet, staticcheck, TypeScript's linter, unused code and options, style of texts, all systems' types
 	@fmt=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$fmt" ] || { echo "gofmt would change:"; echo "$$fmt"; exit 1; }
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.0 ./...
+	"$$(scripts/biome.sh)" lint --error-on-warnings .
 	$(GO) run ./scripts/house
 	$(GO) run ./scripts/style
 	$(MAKE) --no-print-directory cross

@@ -22,6 +22,7 @@ cache="${XDG_CACHE_HOME:-$HOME/.cache}/agent-lsp-test"
 
 scripts/gopls.sh >/dev/null
 scripts/vale.sh >/dev/null
+scripts/biome.sh >/dev/null
 
 # lsp-mode lies beside the system's packages: among them, its markdown-mode would change what eglot offers a server.
 if [ ! -d "$cache/lsp-mode" ]; then

@@ -9,7 +9,7 @@ import { M, alive, call, connect, edit, look, world } from "./harness.js";
 const client = fileURLToPath(new URL("killed-client.js", import.meta.url));
 const slowly = { text: "x".repeat(1500), chunks: 1500, delayMs: 40 };
 // What escapes from a command as far as a command can: another session, another parent, signals that are ignored.
-const escape = "setsid sleep 300 >/dev/null 2>&1 & echo $! > pids; (setsid sh -c 'trap \"\" TERM HUP; sleep 300' >/dev/null 2>&1 & echo $! >> pids); echo $$ >> pids; touch ready; sleep 300";
+const outlive = "setsid sleep 300 >/dev/null 2>&1 & echo $! > pids; (setsid sh -c 'trap \"\" TERM HUP; sleep 300' >/dev/null 2>&1 & echo $! >> pids); echo $$ >> pids; touch ready; sleep 300";
 
 // In a sandbox a command would write process ids that mean nothing outside it.
 const seen = { AGENT_LSP_SANDBOX: "off" };
@@ -19,7 +19,7 @@ const pids = (w) => w.read("pids").split("\n").filter(Boolean).map(Number);
 for (const [what, script, begun, past] of [
   ["between turns", [{ text: "First answer." }], (c) => c.text() === "First answer.", /^First answer\.$/],
   ["while the model answers", [slowly], (c) => c.text().length > 10, /^x*$/],
-  ["while a command runs", [call("bash", { command: escape })], (c, w) => fs.existsSync(w.path("ready")), /^$/],
+  ["while a command runs", [call("bash", { command: outlive })], (_c, w) => fs.existsSync(w.path("ready")), /^$/],
   ["while an edit waits", [edit("a.txt", "a\n", "b\n")], (c) => c.asked.length, /^$/],
 ]) {
   test(`an agent that is killed ${what} leaves a session that loads and goes on, and no process`, async (t) => {
@@ -50,7 +50,7 @@ for (const [what, script, begun, past] of [
 }
 
 test("a client that is killed leaves no agent, no command and no MCP server", async (t) => {
-  const w = world(t, { script: [call("bash", { command: escape })] });
+  const w = world(t, { script: [call("bash", { command: outlive })] });
   const given = { base: w.base, dir: w.dir, state: w.state, script: w.script, path: w.path("mcp"), agent: w.path("agent") };
   const killed = spawn(process.execPath, [client], { stdio: ["ignore", "inherit", "inherit"], env: { ...process.env, ACP_TEST_CLIENT: JSON.stringify(given) } });
   t.after(() => killed.kill("SIGKILL"));

@@ -109,7 +109,7 @@ test("our own plugins decide each hunk in one answer", async (t) => {
 test("a cancel after one of two hunks was accepted keeps that one", async (t) => {
   const w = world(t, { files: { "a.txt": lines(40) }, script: [two("a.txt"), { text: "next" }] });
   const c = await connect(t, w, {
-    permission: (p, signal) => ["each_hunk", "accept"][c.asked.length - 1] ?? new Promise((r) => signal.addEventListener("abort", () => r(null))),
+    permission: (_p, signal) => ["each_hunk", "accept"][c.asked.length - 1] ?? new Promise((r) => signal.addEventListener("abort", () => r(null))),
   });
   const id = await c.session();
   const running = c.prompt(id, "edit");
@@ -197,7 +197,7 @@ test("a created file has no old text", async (t) => {
 });
 
 // editor is a client's buffers over the disk; a buffer that was typed into is not saved.
-function editor(w, buffers = {}) {
+function editor(_w, buffers = {}) {
   const e = {
     buffers, reads: [], writes: [],
     readFile: (p) => (e.reads.push(p), e.buffers[p] ?? fs.readFileSync(p, "utf8").replaceAll("\r\n", "\n")),

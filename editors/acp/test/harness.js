@@ -30,7 +30,7 @@ export function world(t, { files = {}, script = [] } = {}) {
   return w;
 }
 
-export function launch(t, w, env = {}) {
+export function launch(_t, w, env = {}) {
   const child = spawn(bin, ["acp", "--state-dir", w.state], {
     cwd: w.dir, stdio: ["pipe", "pipe", "pipe"],
     env: { PATH: process.env.PATH, HOME: w.base, AGENT_LSP_SCRIPT: w.script, ...env },

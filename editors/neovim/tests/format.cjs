@@ -1,6 +1,6 @@
 // node format.cjs STYLUA_DIR [--write] FILES...    StyLua (its npm package is a library) with the settings of .stylua.toml
-const fs = require('fs');
-const path = require('path');
+const fs = require('node:fs');
+const path = require('node:path');
 const [dir, ...rest] = process.argv.slice(2);
 const write = rest[0] === '--write';
 const files = write ? rest.slice(1) : rest;

@@ -40,13 +40,13 @@ const style = () => {
   if (s.reverse) [fg, bg] = [bg, fg];
   return `color:${fg};background:${bg}${s.bold ? ';font-weight:bold' : ''}${s.italic ? ';font-style:italic' : ''}${s.under ? ';text-decoration:underline' : ''}`;
 };
-const escape = (t) => t.replace(/[&<>]/g, (c) => `&#${c.charCodeAt(0)};`);
+const entities = (t) => t.replace(/[&<>]/g, (c) => `&#${c.charCodeAt(0)};`);
 let out = '';
-for (const line of require('fs').readFileSync(0, 'utf8').replace(/\n$/, '').split('\n')) {
+for (const line of require('node:fs').readFileSync(0, 'utf8').replace(/\n$/, '').split('\n')) {
   for (const part of line.split(/(\x1b\[[\d;:]*m)/)) {
     const m = /^\x1b\[([\d;:]*)m$/.exec(part);
     if (m) sgr(m[1] || '0');
-    else if (part) out += `<span style="${style()}">${escape(part)}</span>`;
+    else if (part) out += `<span style="${style()}">${entities(part)}</span>`;
   }
   out += '\n';
 }

@@ -1,5 +1,6 @@
 // In place of @vscode/spdlog, a native module that the workbench is installed without (see setup.sh): what is written to output
 // channels and logs goes to their files, at once and without rotation.
+// biome-ignore lint/suspicious/noRedundantUseStrict: this is a CommonJS module
 'use strict';
 const fs = require('node:fs');
 const path = require('node:path');
