@@ -1,63 +1,86 @@
 // The documentation site: the Markdown files of docs/, as they are, with search and two colour schemes.
-import { readdirSync, readFileSync } from 'node:fs'
-import path from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { defineConfig } from 'vitepress'
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitepress';
 
-const docs = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..')
-const top = path.dirname(docs)
-const repository = 'https://github.com/agent-lsp/agent-lsp'
+const docs = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
+const top = path.dirname(docs);
+const repository = 'https://github.com/agent-lsp/agent-lsp';
 
 // title is the page's first heading.
 function title(file) {
-  return /^# (.*)$/m.exec(readFileSync(path.join(docs, file), 'utf8'))[1].replaceAll('`', '')
+  return /^# (.*)$/m.exec(readFileSync(path.join(docs, file), 'utf8'))[1].replaceAll('`', '');
 }
 
 // listed returns the pages of a folder in the order in which its index page links to them.
 function listed(folder) {
-  const index = readFileSync(path.join(docs, folder, 'README.md'), 'utf8')
-  const files = [...index.matchAll(/\]\(([\w./-]+\.md)\)/g)].map((m) => path.posix.join(folder, m[1]))
-  const inside = files.filter((file) => file.startsWith(folder + '/'))
+  const index = readFileSync(path.join(docs, folder, 'README.md'), 'utf8');
+  const files = [...index.matchAll(/\]\(([\w./-]+\.md)\)/g)].map((m) =>
+    path.posix.join(folder, m[1]),
+  );
+  const inside = files.filter((file) => file.startsWith(folder + '/'));
   return [...new Set(inside)].map((file) => {
-    const children = file.endsWith('/README.md') ? listed(path.posix.dirname(file)) : undefined
-    const link = '/' + file.replace(/README\.md$/, '').replace(/\.md$/, '')
-    return children ? { text: title(file), link, items: children, collapsed: true } : { text: title(file), link }
-  })
+    const children = file.endsWith('/README.md') ? listed(path.posix.dirname(file)) : undefined;
+    const link = '/' + file.replace(/README\.md$/, '').replace(/\.md$/, '');
+    return children
+      ? { text: title(file), link, items: children, collapsed: true }
+      : { text: title(file), link };
+  });
 }
 
 const shelves = readdirSync(docs, { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && ['use', 'reference', 'contribute'].includes(entry.name))
   .map((entry) => entry.name)
-  .sort((a, b) => ['use', 'reference', 'contribute'].indexOf(a) - ['use', 'reference', 'contribute'].indexOf(b))
+  .sort(
+    (a, b) =>
+      ['use', 'reference', 'contribute'].indexOf(a) - ['use', 'reference', 'contribute'].indexOf(b),
+  );
 
 // outward makes a link that leaves docs/ lead to the repository.
 function outward(md) {
   md.core.ruler.push('outward', (state) => {
     for (const token of state.tokens.flatMap((t) => t.children ?? [])) {
-      const href = token.type === 'link_open' ? token.attrGet('href') : null
-      if (href === null || /^([a-z]+:|#|\/)/.test(href)) continue
-      const [file, anchor] = href.split('#')
-      const target = path.relative(top, path.resolve(path.dirname(state.env.path), decodeURIComponent(file)))
-      if (target.startsWith('docs' + path.sep)) continue
-      token.attrSet('href', `${repository}/blob/main/${target}${anchor ? '#' + anchor : ''}`)
+      const href = token.type === 'link_open' ? token.attrGet('href') : null;
+      if (href === null || /^([a-z]+:|#|\/)/.test(href)) continue;
+      const [file, anchor] = href.split('#');
+      const target = path.relative(
+        top,
+        path.resolve(path.dirname(state.env.path), decodeURIComponent(file)),
+      );
+      if (target.startsWith('docs' + path.sep)) continue;
+      token.attrSet('href', `${repository}/blob/main/${target}${anchor ? '#' + anchor : ''}`);
     }
-  })
+  });
 }
 
 // grammars has the colours of the kinds of blocks that the tests of the pages read.
-const grammars = { file: 'txt', search: 'txt', replace: 'txt', result: 'txt', refused: 'txt', rules: 'txt', classes: 'txt', patch: 'diff' }
+const grammars = {
+  file: 'txt',
+  search: 'txt',
+  replace: 'txt',
+  result: 'txt',
+  refused: 'txt',
+  rules: 'txt',
+  classes: 'txt',
+  patch: 'diff',
+};
 
 function colours(md) {
   md.core.ruler.push('colours', (state) => {
     for (const token of state.tokens) {
-      if (token.type === 'fence') token.info = grammars[token.info.trim()] ?? token.info
+      if (token.type === 'fence') token.info = grammars[token.info.trim()] ?? token.info;
     }
-  })
+  });
 }
 
 // slug names a heading as GitHub does, so that an anchor works in both.
 function slug(text) {
-  return text.trim().toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, '').replace(/\s/g, '-')
+  return text
+    .trim()
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replace(/\s/g, '-');
 }
 
 export default defineConfig({
@@ -71,12 +94,19 @@ export default defineConfig({
   rewrites: (id) => id.replace(/README\.md$/, 'index.md'),
   // The pages lie outside the folder that has node_modules.
   vite: { resolve: { alias: { vue: path.join(docs, '.vitepress', 'node_modules', 'vue') } } },
-  markdown: { anchor: { slugify: slug }, config: (md) => [outward, colours].forEach((change) => change(md)) },
+  markdown: {
+    anchor: { slugify: slug },
+    config: (md) => [outward, colours].forEach((change) => change(md)),
+  },
   themeConfig: {
     nav: shelves.map((folder) => ({ text: title(`${folder}/README.md`), link: `/${folder}/` })),
-    sidebar: shelves.map((folder) => ({ text: title(`${folder}/README.md`), link: `/${folder}/`, items: listed(folder) })),
+    sidebar: shelves.map((folder) => ({
+      text: title(`${folder}/README.md`),
+      link: `/${folder}/`,
+      items: listed(folder),
+    })),
     outline: [2, 3],
     search: { provider: 'local' },
     socialLinks: [{ icon: 'github', link: repository }],
   },
-})
+});

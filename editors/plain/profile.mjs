@@ -23,9 +23,14 @@ export function check(name, sent) {
   if (process.env.UPDATE) console.log(JSON.stringify({ capabilities, clientInfo }));
   const script = fs.readFileSync(path.join(folder, `${name}.txtar`), 'utf8');
   const replayed = JSON.parse(/^-- initialize\.json --\n(.*)\n/m.exec(script)[1]);
-  assert.deepEqual(replayed.capabilities, capabilities, `${name} sends other capabilities than its profile says`);
+  assert.deepEqual(
+    replayed.capabilities,
+    capabilities,
+    `${name} sends other capabilities than its profile says`,
+  );
   if (!sent.startsWith('{')) assert.equal(replayed.clientInfo?.name, clientInfo?.name);
   return clientInfo;
 }
 
-if (process.argv[1] === import.meta.filename) check(process.argv[2], fs.readFileSync(process.argv[3], 'utf8'));
+if (process.argv[1] === import.meta.filename)
+  check(process.argv[2], fs.readFileSync(process.argv[3], 'utf8'));

@@ -13,7 +13,12 @@ export function ran(name, editor, told) {
   const did = steps.filter((step) => told.includes(step));
   const row = JSON.parse(fs.readFileSync(list, 'utf8')).real[name];
   assert.ok(row, `testdata/editors.json knows no test ${name}`);
-  assert.deepEqual({ editor, did }, { editor: row.editor, did: row.did }, `testdata/editors.json tells otherwise of ${name}`);
+  assert.deepEqual(
+    { editor, did },
+    { editor: row.editor, did: row.did },
+    `testdata/editors.json tells otherwise of ${name}`,
+  );
 }
 
-if (process.argv[1] === import.meta.filename) ran(process.argv[2], process.argv[3], process.argv.slice(4));
+if (process.argv[1] === import.meta.filename)
+  ran(process.argv[2], process.argv[3], process.argv.slice(4));

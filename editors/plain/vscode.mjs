@@ -15,7 +15,13 @@ const call = (name, args) => ({ toolCalls: [{ name, arguments: args }] });
 const script = [
   call('bash', { command: 'touch made' }),
   call('read', { path: 'a.js' }),
-  call('edit', { path: 'a.js', edits: [{ old_string: 'two', new_string: 'TWO' }, { old_string: 'six', new_string: 'SIX' }] }),
+  call('edit', {
+    path: 'a.js',
+    edits: [
+      { old_string: 'two', new_string: 'TWO' },
+      { old_string: 'six', new_string: 'SIX' },
+    ],
+  }),
   { expect: { lastTool: '1/2' }, text: 'One of two.' },
   call('bash', { command: 'touch never' }),
   { expect: { lastUser: 'once more' }, text: 'Still here.' },
@@ -26,11 +32,19 @@ await withWorkbench(
     vsix,
     env: (dir) => {
       // What the client sends is kept, to compare it with what the session script replays.
-      fs.writeFileSync(path.join(dir, 'server'), `#!/bin/sh\ntee '${dir}/sent' | '${binary}'\n`, { mode: 0o755 });
-      fs.writeFileSync(path.join(dir, 'script.jsonl'), script.map((r) => JSON.stringify(r) + '\n').join(''));
+      fs.writeFileSync(path.join(dir, 'server'), `#!/bin/sh\ntee '${dir}/sent' | '${binary}'\n`, {
+        mode: 0o755,
+      });
+      fs.writeFileSync(
+        path.join(dir, 'script.jsonl'),
+        script.map((r) => JSON.stringify(r) + '\n').join(''),
+      );
       fs.mkdirSync(path.join(dir, 'config', 'agent-lsp'), { recursive: true });
       fs.writeFileSync(path.join(dir, 'config', 'agent-lsp', 'config.json'), '{"sandbox": "off"}');
-      fs.writeFileSync(path.join(dir, 'Machine', 'settings.json'), JSON.stringify({ 'plain.server': path.join(dir, 'server') }));
+      fs.writeFileSync(
+        path.join(dir, 'Machine', 'settings.json'),
+        JSON.stringify({ 'plain.server': path.join(dir, 'server') }),
+      );
       return { AGENT_LSP_SCRIPT: path.join(dir, 'script.jsonl') };
     },
     settings: { 'security.workspace.trust.enabled': false, 'editor.codeLens': true },
@@ -58,7 +72,9 @@ await withWorkbench(
     const press = (what, target, worked) =>
       until(what, async () => {
         if (await worked()) return true;
-        await target().click({ timeout: 2000 }).catch(() => {});
+        await target()
+          .click({ timeout: 2000 })
+          .catch(() => {});
         return worked();
       });
     const lens = (title) => page.locator('.codelens-decoration a', { hasText: title }).first();
@@ -66,11 +82,23 @@ await withWorkbench(
 
     await until('the client has started', () => fs.existsSync(path.join(dir, 'sent')));
     await ask('shout');
-    await press('a permission is given', () => toast('touch made').getByRole('button', { name: 'Allow', exact: true }), () => fs.existsSync(path.join(workspace, 'made')));
+    await press(
+      'a permission is given',
+      () => toast('touch made').getByRole('button', { name: 'Allow', exact: true }),
+      () => fs.existsSync(path.join(workspace, 'made')),
+    );
     done('prompted and permitted', 'prompt', 'permit');
-    await press('the first hunk is accepted', () => lens('Accept +1'), () => buffer('// TWO'));
+    await press(
+      'the first hunk is accepted',
+      () => lens('Accept +1'),
+      () => buffer('// TWO'),
+    );
     // Lenses of the accepted hunk may still stand there; the turn ends when the other one is decided.
-    await press('the second hunk is rejected, and the end is told', () => lens(/^Reject$/), () => toast('Agent: One of two.').isVisible());
+    await press(
+      'the second hunk is rejected, and the end is told',
+      () => lens(/^Reject$/),
+      () => toast('Agent: One of two.').isVisible(),
+    );
     if (!(await buffer('// six'))) throw new Error('the rejected hunk was made');
     done('reviewed by lenses', 'review');
     await d.run('Plain Agent: Show Transcript');
@@ -85,10 +113,14 @@ await withWorkbench(
     await until('a permission is asked', () => toast('touch never').isVisible());
     await d.run('Plain Agent: Stop');
     // Where the question still stands, its answer comes too late: the next turn ends, and the command never ran.
-    await toast('touch never').getByRole('button', { name: 'Allow', exact: true }).click({ timeout: 2000 }).catch(() => {});
+    await toast('touch never')
+      .getByRole('button', { name: 'Allow', exact: true })
+      .click({ timeout: 2000 })
+      .catch(() => {});
     await ask('once more');
     await until('the next turn ends', () => toast('Agent: Still here.').isVisible());
-    if (fs.existsSync(path.join(workspace, 'never'))) throw new Error('a command of the stopped turn ran');
+    if (fs.existsSync(path.join(workspace, 'never')))
+      throw new Error('a command of the stopped turn ran');
     done('stopped', 'stop');
     const { version } = check('vscode-generic', fs.readFileSync(path.join(dir, 'sent'), 'utf8'));
     ran('vscode-generic', `VS Code ${/^\d+\.\d+/.exec(version)[0]}`, did);

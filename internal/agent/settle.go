@@ -41,7 +41,8 @@ func (t *turn) noteUnpriced(reply *Reply) {
 	if t.step.Limits.Cost <= 0 || u == nil || u.Total == 0 || u.Cost > 0 {
 		return
 	}
-	text := "The price of " + reply.Message.Model + " is not known, so budget.cost does not limit " +
+	text := "The price of " + reply.Message.Model +
+		" is not known, so budget.cost does not limit " +
 		"what it costs: add the model to prices"
 	reply.Notices, reply.Lasting = append(reply.Notices, text), append(reply.Lasting, text)
 }

@@ -121,7 +121,7 @@ func readCopy(path string) (*catalog.Copy, error) {
 	return catalog.Read(data)
 }
 
-// refresh gets a new copy if nobody tried to within a day.
+// refresh gets a new copy unless the last try was less than a day ago.
 func (k *catalogue) refresh(url string) error {
 	stored, err := readCopy(k.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

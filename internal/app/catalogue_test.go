@@ -99,8 +99,8 @@ func TestCatalogueIsRefreshed(t *testing.T) {
 	}
 }
 
-// A refresh that fails leaves the copy as it is and is tried again a day later. A prompt and the end
-// of the daemon never wait for it.
+// A refresh that fails leaves the copy as it is and is tried again a day later. A prompt and the
+// end of the daemon never wait for it.
 func TestCatalogueFailures(t *testing.T) {
 	s := newCatwalk(t)
 	k := newCatalogue(t.TempDir(), nil)

@@ -101,8 +101,8 @@ func requestOf(t *testing.T, text string) asked {
 	return a
 }
 
-// playSettings sends a prompt with documented settings to the fake of their API, which refuses what the
-// service would refuse.
+// playSettings sends a prompt with documented settings to the fake of their API, which refuses what
+// the service would refuse.
 func playSettings(t *testing.T, text string) {
 	t.Helper()
 	s, err := script.Load(strings.NewReader(`{"text": "Hello."}`))

@@ -68,8 +68,8 @@ type modelStep struct {
 	says    []string
 }
 
-// badModelInput are mistakes in what concerns models. WORK stands for the provider work, URL for its
-// address, and PROBE for a setting that keeps other servers of this machine out.
+// badModelInput are mistakes in what concerns models. WORK stands for the provider work, URL for
+// its address, and PROBE for a setting that keeps other servers of this machine out.
 var badModelInput = []struct {
 	name, settings string
 	steps          []modelStep
@@ -112,20 +112,24 @@ var badModelInput = []struct {
 		{"models --provider work", exitOK, []string{"house-model"}},
 		{"AGENT_LSP_MODEL=work/house-model run hello", exitOK, []string{"Said by the provider."}},
 	}},
-	{"a missing price", `{PROBE, "model":"work/house-model", "budget":{"cost":1}, WORK}`, []modelStep{
-		{"run hello", exitOK, []string{
-			"The price of house-model is not known, so budget.cost does not limit what it costs: " +
-				"add the model to prices", "Said by the provider.",
+	{"a missing price", `{PROBE, "model":"work/house-model", "budget":{"cost":1}, WORK}`,
+		[]modelStep{
+			{"run hello", exitOK, []string{
+				"The price of house-model is not known, so budget.cost does not limit what it costs: " +
+					"add the model to prices", "Said by the provider.",
+			}},
+			{"models", exitOK, []string{"house-model"}},
 		}},
-		{"models", exitOK, []string{"house-model"}},
-	}},
-	{"a damaged catalogue", `{PROBE, "model":"work/gpt-4.1", "catalog":{CATALOG}, WORK}`, []modelStep{
-		{"doctor", exitOK, []string{
-			"notice: the catalogue of models in ", "models.json is ignored: it is damaged", "Delete ",
+	{"a damaged catalogue", `{PROBE, "model":"work/gpt-4.1", "catalog":{CATALOG}, WORK}`,
+		[]modelStep{
+			{"doctor", exitOK, []string{
+				"notice: the catalogue of models in ", "models.json is ignored: it is damaged",
+				"Delete ",
+			}},
+			{"models", exitOK, []string{"house-model"}},
+			{"AGENT_LSP_MODEL=work/house-model run hello", exitOK,
+				[]string{"Said by the provider."}},
 		}},
-		{"models", exitOK, []string{"house-model"}},
-		{"AGENT_LSP_MODEL=work/house-model run hello", exitOK, []string{"Said by the provider."}},
-	}},
 }
 
 // TestBadModelInput covers issue 33: each mistake gives a sentence that says what to do, no output

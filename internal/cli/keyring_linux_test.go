@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// lockedKeyring stores a key in a desktop's keyring, which a restart of the keyring's service locks.
-// $0 is the program. Each command prints its exit code.
+// lockedKeyring stores a key in a desktop's keyring, which a restart of the keyring's service
+// locks. $0 is the program. Each command prints its exit code.
 const lockedKeyring = `
 printf x | gnome-keyring-daemon --unlock --components=secrets >/dev/null
 echo k-right-key | "$0" login work --stdin
@@ -23,7 +23,7 @@ echo k-right-key | AGENT_LSP_KEYRING=file "$0" login work --stdin
 AGENT_LSP_KEYRING=file "$0" run hello; echo "file: code $?"
 `
 
-// TestLockedKeyring covers issue 33: with a locked keyring every command says how to go on, and the
+// TestLockedKeyring: with a locked keyring every command says how to continue, and the
 // two ways that it names work.
 func TestLockedKeyring(t *testing.T) {
 	for _, program := range []string{"dbus-run-session", "gnome-keyring-daemon"} {
@@ -40,17 +40,20 @@ func TestLockedKeyring(t *testing.T) {
 	file := filepath.Join(home, "config.json")
 	put(t, file, `{"model": "work/house-model", "providers": {"work": {"baseUrl": "`+server.URL+
 		`/v1", "apiKeyEnv": "WORK_KEY"}}}`)
-	cmd := exec.CommandContext(t.Context(), "dbus-run-session", "--", "sh", "-c", lockedKeyring, exe)
+	cmd := exec.CommandContext(t.Context(), "dbus-run-session", "--", "sh", "-c", lockedKeyring,
+		exe)
 	cmd.Dir = t.TempDir()
 	cmd.Env = []string{
-		envRunMain + "=1", "HOME=" + home, "XDG_RUNTIME_DIR=" + home, "XDG_DATA_HOME=" + home + "/data",
+		envRunMain + "=1", "HOME=" + home, "XDG_RUNTIME_DIR=" + home, "XDG_DATA_HOME=" + home +
+			"/data",
 		"PATH=" + os.Getenv("PATH"), "AGENT_LSP_CONFIG=" + file, "AGENT_LSP_RETRY_MAX_RETRIES=0",
 	}
 	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.CombinedOutput()
 	rest := string(out)
 	for _, part := range []string{
-		"The key of work is stored in the system keyring.", "Said by the provider.", "unlocked: code 0",
+		"The key of work is stored in the system keyring.", "Said by the provider.",
+		"unlocked: code 0",
 		"unlock it, or run `agent-lsp login work` again", "locked: code 1",
 		"keys: work from the system keyring", "unlock it, or run `agent-lsp login work` again",
 		"doctor: code 1",

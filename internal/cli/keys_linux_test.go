@@ -42,7 +42,8 @@ func newEchoing(t *testing.T, want string) *httptest.Server {
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	var prompts atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		key := r.Header.Get("Authorization") + r.Header.Get("X-Api-Key") + r.Header.Get("X-Goog-Api-Key")
+		key := r.Header.Get("Authorization") + r.Header.Get("X-Api-Key") +
+			r.Header.Get("X-Goog-Api-Key")
 		if !strings.Contains(key, want) {
 			t.Errorf("%s was sent without the key", r.URL)
 		}
@@ -116,7 +117,8 @@ func newKeyHunt(t *testing.T, api string) *keyHunt {
 	k.key = "recognisable-4711-of-" + api
 	file := filepath.Join(k.home, "config.json")
 	put(t, file, `{"model": "work/m", "retry": {"initialDelayMs": 1}, "providers": {"work": {`+
-		`"baseUrl": "`+newEchoing(t, k.key).URL+`/v1", "api": "`+api+`", "apiKeyEnv": "WORK_KEY"}}}`)
+		`"baseUrl": "`+newEchoing(t, k.key).URL+`/v1", "api": "`+api+
+		`", "apiKeyEnv": "WORK_KEY"}}}`)
 	k.env = []string{
 		envRunMain + "=" + runMainHidden, "HOME=" + k.home, "PATH=" + os.Getenv("PATH"),
 		"XDG_STATE_HOME=" + k.home + "/state", "XDG_CACHE_HOME=" + k.home + "/cache",
@@ -156,7 +158,7 @@ func (k *keyHunt) lookAtProcesses() chan<- struct{} {
 	k.t.Cleanup(func() { <-looked })
 	go func() {
 		defer close(looked)
-		for { // a file wakes nobody
+		for { // a file gives no signal
 			if _, err := os.Stat(filepath.Join(k.work, "started")); err == nil {
 				break
 			}

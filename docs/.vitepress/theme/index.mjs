@@ -1,4 +1,4 @@
-import DefaultTheme from 'vitepress/theme'
-import './style.css'
+import DefaultTheme from 'vitepress/theme';
+import './style.css';
 
-export default DefaultTheme
+export default DefaultTheme;

@@ -1,49 +1,60 @@
 // A second client that is not ours: the AI SDK, through its public provider for ACP agents. It
 // allows whatever it is asked, and its messages are checked against the protocol's schema too.
-import assert from "node:assert/strict";
-import fs from "node:fs";
-import path from "node:path";
-import { describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
-import { createACPProvider } from "@mcpc-tech/acp-ai-provider";
-import { streamText } from "ai";
-import { alive, bin, call, edit, look, world } from "./harness.js";
-import { validator } from "./schema.js";
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { createACPProvider } from '@mcpc-tech/acp-ai-provider';
+import { streamText } from 'ai';
+import { alive, bin, call, edit, look, world } from './harness.js';
+import { validator } from './schema.js';
 
-const tee = fileURLToPath(new URL("tee.js", import.meta.url));
+const tee = fileURLToPath(new URL('tee.js', import.meta.url));
 
 // aisdk returns a world, what prompts the agent in it, and what ends the agent. With
 // `persist` all prompts share a session; without it each has an agent of its own.
 function aisdk(t, { persist = false, ...options }) {
   const w = world(t, options);
-  const log = path.join(w.base, "wire");
-  fs.writeFileSync(log, "");
+  const log = path.join(w.base, 'wire');
+  fs.writeFileSync(log, '');
   const provider = createACPProvider({
-    command: process.execPath, args: [tee, log, bin, "acp", "--state-dir", w.state],
+    command: process.execPath,
+    args: [tee, log, bin, 'acp', '--state-dir', w.state],
     env: { PATH: process.env.PATH, HOME: w.base, AGENT_LSP_SCRIPT: w.script },
-    session: { cwd: w.dir, mcpServers: [] }, persistSession: persist, authMethodId: "provider",
+    session: { cwd: w.dir, mcpServers: [] },
+    persistSession: persist,
+    authMethodId: 'provider',
   });
   const wire = () =>
-    fs.readFileSync(log, "utf8").split("\n").slice(0, -1).map((line) => JSON.parse(line));
+    fs
+      .readFileSync(log, 'utf8')
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line));
   const processes = () =>
-    wire().filter((m) => m.from === "start").flatMap((m) => m.text.split(" "));
+    wire()
+      .filter((m) => m.from === 'start')
+      .flatMap((m) => m.text.split(' '));
   const end = () => {
     provider.cleanup();
-    return look("the end of the agent", () => !processes().some(alive));
+    return look('the end of the agent', () => !processes().some(alive));
   };
   w.ends.push(async () => {
     await end();
     const check = validator();
-    for (const m of wire()) if (m.from !== "start") check.message(JSON.parse(m.text), m.from);
+    for (const m of wire()) if (m.from !== 'start') check.message(JSON.parse(m.text), m.from);
   });
   const prompt = async (text) => {
     const parts = [];
     const { fullStream } = streamText({
-      model: provider.languageModel(), tools: provider.tools, prompt: text,
+      model: provider.languageModel(),
+      tools: provider.tools,
+      prompt: text,
     });
     for await (const part of fullStream) {
       parts.push(part);
-      if (part.type === "error") break; // it leaves the stream open
+      if (part.type === 'error') break; // it leaves the stream open
     }
     return parts;
   };
@@ -51,38 +62,51 @@ function aisdk(t, { persist = false, ...options }) {
 }
 
 const text = (parts) =>
-  parts.filter((p) => p.type === "text-delta").map((p) => p.text).join("");
+  parts
+    .filter((p) => p.type === 'text-delta')
+    .map((p) => p.text)
+    .join('');
 
-describe("the AI SDK", { concurrency: true }, () => {
-  test("prompts twice in a session, with an edit and a command that it allows", async (t) => {
-    const { w, prompt } = aisdk(t, { persist: true, files: { "a.txt": "one\ntwo\n" }, script: [
-      { ...edit("a.txt", "two\n", "TWO\n"), reasoning: "hm", text: "Editing. " },
-      call("bash", { command: "touch ran; echo out" }), { text: "All done." },
-      { expect: { lastUser: "again", sent: "(?s)work.*again" }, text: "I remember." }] });
-    const first = await prompt("work");
-    assert.equal(text(first), "Editing. All done.");
-    const results = first.filter((p) => p.type === "tool-result").map((p) => p.output);
-    assert.ok(results.every((r) => !r.isError), JSON.stringify(results));
+describe('the AI SDK', { concurrency: true }, () => {
+  test('prompts twice in a session, with an edit and a command that it allows', async (t) => {
+    const { w, prompt } = aisdk(t, {
+      persist: true,
+      files: { 'a.txt': 'one\ntwo\n' },
+      script: [
+        { ...edit('a.txt', 'two\n', 'TWO\n'), reasoning: 'hm', text: 'Editing. ' },
+        call('bash', { command: 'touch ran; echo out' }),
+        { text: 'All done.' },
+        { expect: { lastUser: 'again', sent: '(?s)work.*again' }, text: 'I remember.' },
+      ],
+    });
+    const first = await prompt('work');
+    assert.equal(text(first), 'Editing. All done.');
+    const results = first.filter((p) => p.type === 'tool-result').map((p) => p.output);
+    assert.ok(
+      results.every((r) => !r.isError),
+      JSON.stringify(results),
+    );
     const shown = results.map((r) => r.result);
     for (const [i, part] of [/two/, /applied 1\/1/, /^out/].entries()) assert.match(shown[i], part);
-    assert.equal(first.at(-1).finishReason, "stop");
-    assert.deepEqual(["a.txt", "ran"].map(w.read), ["one\nTWO\n", ""]);
-    assert.equal(text(await prompt("again")), "I remember.");
+    assert.equal(first.at(-1).finishReason, 'stop');
+    assert.deepEqual(['a.txt', 'ran'].map(w.read), ['one\nTWO\n', '']);
+    assert.equal(text(await prompt('again')), 'I remember.');
   });
 
-  test("ends its agent in the middle of a command, and nothing of it is left", async (t) => {
-    const { w, prompt, end } = aisdk(t, { script: [
-      call("bash", { command: "touch ran; sleep 600; touch after" }), { text: "Late." }] });
-    prompt("work").catch(() => {});
-    await look("the command", () => fs.existsSync(w.path("ran")));
+  test('ends its agent in the middle of a command, and nothing of it is left', async (t) => {
+    const { w, prompt, end } = aisdk(t, {
+      script: [call('bash', { command: 'touch ran; sleep 600; touch after' }), { text: 'Late.' }],
+    });
+    prompt('work').catch(() => {});
+    await look('the command', () => fs.existsSync(w.path('ran')));
     await end(); // its abort signal reaches no agent, so it ends the process
-    assert.ok(!fs.existsSync(w.path("after")));
+    assert.ok(!fs.existsSync(w.path('after')));
   });
 
-  test("gets the error of a turn as an error", async (t) => {
-    const { prompt } = aisdk(t, { script: [{ error: { status: 400, message: "no such model" } }] });
-    const parts = await prompt("work").catch((e) => [{ type: "error", error: e }]);
-    const failed = parts.find((p) => p.type === "error");
+  test('gets the error of a turn as an error', async (t) => {
+    const { prompt } = aisdk(t, { script: [{ error: { status: 400, message: 'no such model' } }] });
+    const parts = await prompt('work').catch((e) => [{ type: 'error', error: e }]);
+    const failed = parts.find((p) => p.type === 'error');
     assert.match(JSON.stringify([String(failed?.error), failed?.error]), /no such model/);
   });
 });

@@ -1,34 +1,37 @@
 // MCP's official conformance suite: each of its scenarios for a client, except those of OAuth, with
 // the agent as the client. OAuth is tested in internal/tools/mcp.
-import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
-import { world } from "./harness.js";
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { world } from './harness.js';
 
 const here = (p) => fileURLToPath(new URL(p, import.meta.url));
-const suite = here("../node_modules/@modelcontextprotocol/conformance/dist/index.js");
+const suite = here('../node_modules/@modelcontextprotocol/conformance/dist/index.js');
 const run = (cwd, ...args) =>
-  spawnSync(process.execPath, [suite, ...args], { cwd, encoding: "utf8", timeout: 300000 });
+  spawnSync(process.execPath, [suite, ...args], { cwd, encoding: 'utf8', timeout: 300000 });
 
-const [, listed] = run(".", "list").stdout.split("Client scenarios");
+const [, listed] = run('.', 'list').stdout.split('Client scenarios');
 const scenarios = [...listed.matchAll(/^ +- ([\w-]+)\s*$/gm)].map((m) => m[1]);
 // The suite judges this one by the clock: a machine that is busy may need another try.
-const timed = new Set(["sse-retry"]);
+const timed = new Set(['sse-retry']);
 const clean = /0 failed, 0 warnings/;
 
-describe("the conformance suite of MCP", () => {
-  test("has the scenarios that are expected", () => {
+describe('the conformance suite of MCP', () => {
+  test('has the scenarios that are expected', () => {
     assert.deepEqual(scenarios, [
-      "initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry",
+      'initialize',
+      'tools_call',
+      'elicitation-sep1034-client-defaults',
+      'sse-retry',
     ]);
   });
 
   for (const name of scenarios) {
     test(name, (t) => {
       const w = world(t);
-      const client = `${process.execPath} ${here("mcp-client.js")}`;
-      const args = ["client", "--command", client, "--scenario", name, "--timeout", "120000"];
+      const client = `${process.execPath} ${here('mcp-client.js')}`;
+      const args = ['client', '--command', client, '--scenario', name, '--timeout', '120000'];
       let got, shown;
       for (let tries = timed.has(name) ? 5 : 1; tries > 0 && !clean.test(shown); tries--) {
         got = run(w.dir, ...args);

@@ -1,16 +1,18 @@
 // After a whole run: each method of the protocol was driven, in its direction, with its messages checked.
-import fs from "node:fs";
-import * as acp from "@agentclientprotocol/sdk";
-import { schemas } from "./schema.js";
+import fs from 'node:fs';
+import * as acp from '@agentclientprotocol/sdk';
+import { schemas } from './schema.js';
 
 // The agent asks only by forms, which need no word that they are over.
-const unused = new Set(["elicitation/complete"]);
-const flat = (o) => Object.values(o).flatMap((v) => (typeof v === "string" ? [v] : flat(v)));
+const unused = new Set(['elicitation/complete']);
+const flat = (o) => Object.values(o).flatMap((v) => (typeof v === 'string' ? [v] : flat(v)));
 const all = new Set([...flat(acp.methods), ...Object.keys(schemas)]);
-const seen = new Set(fs.readFileSync(process.env.ACP_SEEN, "utf8").split("\n"));
-const wrong = [...all].filter((m) => seen.has(m) === unused.has(m) || (!schemas[m] && !unused.has(m)));
+const seen = new Set(fs.readFileSync(process.env.ACP_SEEN, 'utf8').split('\n'));
+const wrong = [...all].filter(
+  (m) => seen.has(m) === unused.has(m) || (!schemas[m] && !unused.has(m)),
+);
 if (wrong.length) {
-  console.error(`not driven, not checked, or driven and said not to be: ${wrong.join(", ")}`);
+  console.error(`not driven, not checked, or driven and said not to be: ${wrong.join(', ')}`);
   process.exit(1);
 }
 console.log(`all ${all.size - unused.size} methods were driven and checked`);

@@ -1,17 +1,26 @@
 // A session's folders: what is one, and that each session sees its own only.
-import assert from "node:assert/strict";
-import fs from "node:fs";
-import path from "node:path";
-import { test } from "node:test";
-import { M, call, connect, readThen, world } from "./harness.js";
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { M, call, connect, readThen, world } from './harness.js';
 
 // refusal is the error of a refused request.
-const refusal = (promise) => promise.then(() => assert.fail("the request was not refused"), (e) => e);
+const refusal = (promise) =>
+  promise.then(
+    () => assert.fail('the request was not refused'),
+    (e) => e,
+  );
 
-const wrong = (w) => [["a relative path", "work"], ["no path", ""], ["a missing folder", w.path("missing")], ["a file", w.path("a.txt")]];
+const wrong = (w) => [
+  ['a relative path', 'work'],
+  ['no path', ''],
+  ['a missing folder', w.path('missing')],
+  ['a file', w.path('a.txt')],
+];
 
-test("a cwd that is no folder is refused by its name, by every method that takes one", async (t) => {
-  const w = world(t, { files: { "a.txt": "a\n" }, script: [{ text: "ok" }] });
+test('a cwd that is no folder is refused by its name, by every method that takes one', async (t) => {
+  const w = world(t, { files: { 'a.txt': 'a\n' }, script: [{ text: 'ok' }] });
   const c = await connect(t, w);
   const id = await c.session();
   const ways = {
@@ -27,18 +36,29 @@ test("a cwd that is no folder is refused by its name, by every method that takes
       assert.match(e.message, /^cwd: /, `${name}, ${what}`);
     }
   }
-  assert.equal((await c.prompt(id, "still there?")).stopReason, "end_turn", "a refusal harms no session");
+  assert.equal(
+    (await c.prompt(id, 'still there?')).stopReason,
+    'end_turn',
+    'a refusal harms no session',
+  );
 });
 
-test("further folders are held to the same, and named by their place", async (t) => {
-  const w = world(t, { files: { "a.txt": "a\n" } });
+test('further folders are held to the same, and named by their place', async (t) => {
+  const w = world(t, { files: { 'a.txt': 'a\n' } });
   const c = await connect(t, w);
   const id = await c.session();
   for (const [what, bad] of wrong(w)) {
     for (const send of [
       (additionalDirectories) => c.session({ additionalDirectories }),
-      (additionalDirectories) => c.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers: [], additionalDirectories }),
-      (additionalDirectories) => c.request(M.agent.session.resume, { sessionId: id, cwd: w.dir, additionalDirectories }),
+      (additionalDirectories) =>
+        c.request(M.agent.session.load, {
+          sessionId: id,
+          cwd: w.dir,
+          mcpServers: [],
+          additionalDirectories,
+        }),
+      (additionalDirectories) =>
+        c.request(M.agent.session.resume, { sessionId: id, cwd: w.dir, additionalDirectories }),
     ]) {
       const e = await refusal(send([w.base, bad]));
       assert.equal(e.code, -32602, what);
@@ -47,102 +67,131 @@ test("further folders are held to the same, and named by their place", async (t)
   }
 });
 
-test("a session that cannot be loaded from elsewhere goes on where it is", async (t) => {
-  const w = world(t, { script: [{ text: "one " }, { text: "two" }] });
-  const other = path.join(w.base, "other");
+test('a session that cannot be loaded from elsewhere goes on where it is', async (t) => {
+  const w = world(t, { script: [{ text: 'one ' }, { text: 'two' }] });
+  const other = path.join(w.base, 'other');
   fs.mkdirSync(other);
   const c = await connect(t, w);
   const id = await c.session();
-  await c.prompt(id, "hello");
-  assert.equal((await refusal(c.request(M.agent.session.load, { sessionId: id, cwd: other, mcpServers: [] }))).code, -32002);
-  assert.equal((await refusal(c.request(M.agent.session.resume, { sessionId: id, cwd: other }))).code, -32002);
-  assert.equal((await c.prompt(id, "again")).stopReason, "end_turn");
-  assert.equal(c.text(), "one two");
+  await c.prompt(id, 'hello');
+  assert.equal(
+    (await refusal(c.request(M.agent.session.load, { sessionId: id, cwd: other, mcpServers: [] })))
+      .code,
+    -32002,
+  );
+  assert.equal(
+    (await refusal(c.request(M.agent.session.resume, { sessionId: id, cwd: other }))).code,
+    -32002,
+  );
+  assert.equal((await c.prompt(id, 'again')).stopReason, 'end_turn');
+  assert.equal(c.text(), 'one two');
 });
 
-test("two sessions of different folders in one process see their own only", async (t) => {
+test('two sessions of different folders in one process see their own only', async (t) => {
   const w = world(t);
-  const dirs = ["one", "two"].map((n) => path.join(w.base, n));
+  const dirs = ['one', 'two'].map((n) => path.join(w.base, n));
   for (const dir of dirs) {
     fs.mkdirSync(dir);
-    fs.writeFileSync(path.join(dir, "own.txt"), `in ${path.basename(dir)}\n`);
+    fs.writeFileSync(path.join(dir, 'own.txt'), `in ${path.basename(dir)}\n`);
   }
   // Each reads its file by name, then both files by their whole paths, then writes into both folders.
   const script = [
-    call("read", { path: "own.txt" }),
-    ...dirs.map((dir) => call("read", { path: path.join(dir, "own.txt") })),
-    ...dirs.map((dir) => call("write", { path: path.join(dir, "made.txt"), content: "made\n" })),
-    { text: "done" },
+    call('read', { path: 'own.txt' }),
+    ...dirs.map((dir) => call('read', { path: path.join(dir, 'own.txt') })),
+    ...dirs.map((dir) => call('write', { path: path.join(dir, 'made.txt'), content: 'made\n' })),
+    { text: 'done' },
   ];
-  fs.writeFileSync(w.script, script.map((r) => JSON.stringify(r)).join("\n") + "\n");
+  fs.writeFileSync(w.script, script.map((r) => JSON.stringify(r)).join('\n') + '\n');
   const c = await connect(t, w);
   const sessions = [];
   for (const dir of dirs) {
     const id = await c.session({ cwd: dir });
-    await c.set(id, "editPolicy", "auto");
+    await c.set(id, 'editPolicy', 'auto');
     sessions.push(id);
   }
   for (const [i, id] of sessions.entries()) {
-    const made = () => dirs.map((dir) => fs.existsSync(path.join(dir, "made.txt")));
+    const made = () => dirs.map((dir) => fs.existsSync(path.join(dir, 'made.txt')));
     const before = made();
     c.updates.length = 0;
-    assert.equal((await c.prompt(id, "look around")).stopReason, "end_turn");
-    const ended = c.updates.filter((u) => u.sessionId === id && u.update.rawOutput).map((u) => u.update);
+    assert.equal((await c.prompt(id, 'look around')).stopReason, 'end_turn');
+    const ended = c.updates
+      .filter((u) => u.sessionId === id && u.update.rawOutput)
+      .map((u) => u.update);
     const [byName, ...others] = ended.map((u) => [u.status, u.rawOutput.result]);
-    assert.equal(byName[0], "completed");
+    assert.equal(byName[0], 'completed');
     assert.match(byName[1], new RegExp(`in ${path.basename(dirs[i])}`));
-    const want = dirs.map((_, j) => (j === i ? "completed" : "failed"));
-    assert.deepEqual(others.map(([status]) => status), [...want, ...want], JSON.stringify(others));
-    assert.ok(!JSON.stringify(ended).includes(`in ${path.basename(dirs[1 - i])}`), "the other's text was read");
-    assert.deepEqual(made(), before.map((was, j) => was || j === i), "written into its own folder alone");
+    const want = dirs.map((_, j) => (j === i ? 'completed' : 'failed'));
+    assert.deepEqual(
+      others.map(([status]) => status),
+      [...want, ...want],
+      JSON.stringify(others),
+    );
+    assert.ok(
+      !JSON.stringify(ended).includes(`in ${path.basename(dirs[1 - i])}`),
+      "the other's text was read",
+    );
+    assert.deepEqual(
+      made(),
+      before.map((was, j) => was || j === i),
+      'written into its own folder alone',
+    );
   }
   // Each is listed with its folder, and by it alone.
   for (const [i, dir] of dirs.entries()) {
     const { sessions: listed } = await c.request(M.agent.session.list, { cwd: dir });
-    assert.deepEqual(listed.map((s) => [s.sessionId, s.cwd]), [[sessions[i], dir]]);
+    assert.deepEqual(
+      listed.map((s) => [s.sessionId, s.cwd]),
+      [[sessions[i], dir]],
+    );
   }
 });
 
-test("a further folder is a root of its session", async (t) => {
-  const w = world(t, { files: { "a.txt": "a\n" } });
-  const more = path.join(w.base, "more");
+test('a further folder is a root of its session', async (t) => {
+  const w = world(t, { files: { 'a.txt': 'a\n' } });
+  const more = path.join(w.base, 'more');
   fs.mkdirSync(more);
-  fs.writeFileSync(path.join(more, "b.txt"), "b\n");
-  const script = [readThen(path.join(more, "b.txt"), call("edit", { path: path.join(more, "b.txt"), oldText: "b\n", newText: "B\n" })), { expect: { lastTool: "applied" }, text: "done" }];
-  fs.writeFileSync(w.script, script.map((r) => JSON.stringify(r)).join("\n") + "\n");
-  const c = await connect(t, w, { permission: () => "accept" });
-  await c.prompt(await c.session({ additionalDirectories: [more] }), "edit");
-  assert.equal(c.text(), "done");
-  assert.equal(fs.readFileSync(path.join(more, "b.txt"), "utf8"), "B\n");
+  fs.writeFileSync(path.join(more, 'b.txt'), 'b\n');
+  const script = [
+    readThen(
+      path.join(more, 'b.txt'),
+      call('edit', { path: path.join(more, 'b.txt'), oldText: 'b\n', newText: 'B\n' }),
+    ),
+    { expect: { lastTool: 'applied' }, text: 'done' },
+  ];
+  fs.writeFileSync(w.script, script.map((r) => JSON.stringify(r)).join('\n') + '\n');
+  const c = await connect(t, w, { permission: () => 'accept' });
+  await c.prompt(await c.session({ additionalDirectories: [more] }), 'edit');
+  assert.equal(c.text(), 'done');
+  assert.equal(fs.readFileSync(path.join(more, 'b.txt'), 'utf8'), 'B\n');
 });
 
-test("a session is loaded again with other MCP servers", async (t) => {
-  const w = world(t, { script: [{ text: "said. " }] });
+test('a session is loaded again with other MCP servers', async (t) => {
+  const w = world(t, { script: [{ text: 'said. ' }] });
   const c = await connect(t, w);
   const id = await c.session();
-  await c.prompt(id, "hello");
+  await c.prompt(id, 'hello');
   c.updates.length = 0;
-  const mcpServers = [{ name: "gone", command: "/does/not/exist", args: [], env: [] }];
+  const mcpServers = [{ name: 'gone', command: '/does/not/exist', args: [], env: [] }];
   await c.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers });
-  const said = () => c.text().replace(/\n\[warning\] MCP server gone: [^\n]*\n/, ""); // told beside the turn, whenever it is known
-  assert.equal(said(), "said. ");
-  assert.equal((await c.prompt(id, "again")).stopReason, "end_turn");
-  assert.equal(said(), "said. said. ");
-  assert.equal(c.of("user_message_chunk").length, 1, "its past was told once");
+  const said = () => c.text().replace(/\n\[warning\] MCP server gone: [^\n]*\n/, ''); // told beside the turn, whenever it is known
+  assert.equal(said(), 'said. ');
+  assert.equal((await c.prompt(id, 'again')).stopReason, 'end_turn');
+  assert.equal(said(), 'said. said. ');
+  assert.equal(c.of('user_message_chunk').length, 1, 'its past was told once');
 });
 
-test("a session that is closed is let go: another agent goes on with it", async (t) => {
-  const w = world(t, { script: [{ text: "said. " }] });
+test('a session that is closed is let go: another agent goes on with it', async (t) => {
+  const w = world(t, { script: [{ text: 'said. ' }] });
   const [c, other] = [await connect(t, w), await connect(t, w)];
   const id = await c.session();
-  await c.prompt(id, "hello");
+  await c.prompt(id, 'hello');
   await c.request(M.agent.session.close, { sessionId: id });
   await other.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers: [] });
-  assert.equal((await other.prompt(id, "again")).stopReason, "end_turn");
-  assert.equal(other.text(), "said. said. ");
+  assert.equal((await other.prompt(id, 'again')).stopReason, 'end_turn');
+  assert.equal(other.text(), 'said. said. ');
   // What both have open is written by one: the other is told so, and loads it again once it is free.
   await c.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers: [] });
-  assert.equal((await refusal(c.prompt(id, "me too"))).code, -32600);
+  assert.equal((await refusal(c.prompt(id, 'me too'))).code, -32600);
   await other.request(M.agent.session.close, { sessionId: id });
   await c.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers: [] });
   assert.match(c.text(), /said\. said\. $/);

@@ -1,73 +1,89 @@
-import assert from "node:assert/strict";
-import fs from "node:fs";
-import { test } from "node:test";
-import { acp, M, call, code, connect, edit, launch, world } from "./harness.js";
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { test } from 'node:test';
+import { acp, M, call, code, connect, edit, launch, world } from './harness.js';
 
 // slowly is an answer that has begun once a piece of it is seen, so its line of the script is used.
-const slowly = { text: "x".repeat(1500), chunks: 1500, delayMs: 40 };
-const later = { delayMs: 60000, text: "too late" };
+const slowly = { text: 'x'.repeat(1500), chunks: 1500, delayMs: 40 };
+const later = { delayMs: 60000, text: 'too late' };
 
-test("requests before initialize", async (t) => {
+test('requests before initialize', async (t) => {
   const c = await connect(t, world(t), { init: false });
   assert.equal(await code(c.session()), -32600);
   await c.request(M.agent.initialize, { protocolVersion: acp.PROTOCOL_VERSION });
   assert.ok(await c.session());
-  assert.equal(await code(c.request(M.agent.initialize, { protocolVersion: acp.PROTOCOL_VERSION })), -32600);
+  assert.equal(
+    await code(c.request(M.agent.initialize, { protocolVersion: acp.PROTOCOL_VERSION })),
+    -32600,
+  );
 });
 
-test("unknown methods, sessions, options and folders", async (t) => {
+test('unknown methods, sessions, options and folders', async (t) => {
   const w = world(t);
   const c = await connect(t, w);
   const id = await c.session();
-  assert.equal(await code(c.request("session/dance", {})), -32601);
-  assert.equal(await code(c.request("_dance", {})), -32601);
-  assert.equal(await code(c.prompt("nobody", "hello")), -32002);
-  assert.equal(await code(c.request(M.agent.session.load, { sessionId: "nobody", cwd: w.dir, mcpServers: [] })), -32002);
-  assert.equal(await code(c.request(M.agent.session.resume, { sessionId: "nobody", cwd: w.dir })), -32002);
-  assert.equal(await code(c.request(M.agent.session.setMode, { sessionId: id, modeId: "dance" })), -32602);
-  assert.equal(await code(c.set(id, "dance", "x")), -32602);
-  assert.equal(await code(c.set(id, "editPolicy", "x")), -32602);
-  assert.equal(await code(c.session({ cwd: "relative" })), -32602);
-  assert.equal(await code(c.session({ cwd: w.path("missing") })), -32602);
+  assert.equal(await code(c.request('session/dance', {})), -32601);
+  assert.equal(await code(c.request('_dance', {})), -32601);
+  assert.equal(await code(c.prompt('nobody', 'hello')), -32002);
+  assert.equal(
+    await code(
+      c.request(M.agent.session.load, { sessionId: 'nobody', cwd: w.dir, mcpServers: [] }),
+    ),
+    -32002,
+  );
+  assert.equal(
+    await code(c.request(M.agent.session.resume, { sessionId: 'nobody', cwd: w.dir })),
+    -32002,
+  );
+  assert.equal(
+    await code(c.request(M.agent.session.setMode, { sessionId: id, modeId: 'dance' })),
+    -32602,
+  );
+  assert.equal(await code(c.set(id, 'dance', 'x')), -32602);
+  assert.equal(await code(c.set(id, 'editPolicy', 'x')), -32602);
+  assert.equal(await code(c.session({ cwd: 'relative' })), -32602);
+  assert.equal(await code(c.session({ cwd: w.path('missing') })), -32602);
   assert.equal(await code(c.prompt(id, [])), -32602);
-  await c.request(M.agent.session.close, { sessionId: "nobody" }); // the SDK takes "not found" for done
+  await c.request(M.agent.session.close, { sessionId: 'nobody' }); // the SDK takes "not found" for done
 });
 
-test("cancel for nothing", async (t) => {
-  const c = await connect(t, world(t, { script: [{ text: "ok" }] }));
+test('cancel for nothing', async (t) => {
+  const c = await connect(t, world(t, { script: [{ text: 'ok' }] }));
   const id = await c.session();
   await c.notify(M.agent.session.cancel, { sessionId: id });
-  await c.notify(M.agent.session.cancel, { sessionId: "nobody" });
-  await c.notify("$/cancel_request", { requestId: 4711 });
-  assert.equal((await c.prompt(id, "hello")).stopReason, "end_turn");
+  await c.notify(M.agent.session.cancel, { sessionId: 'nobody' });
+  await c.notify('$/cancel_request', { requestId: 4711 });
+  assert.equal((await c.prompt(id, 'hello')).stopReason, 'end_turn');
 });
 
-test("a prompt while one runs is refused, and harms nothing", async (t) => {
-  const c = await connect(t, world(t, { script: [slowly, { text: "ok" }] }));
+test('a prompt while one runs is refused, and harms nothing', async (t) => {
+  const c = await connect(t, world(t, { script: [slowly, { text: 'ok' }] }));
   const [id, other] = [await c.session(), await c.session()];
-  const running = c.prompt(id, "slow");
+  const running = c.prompt(id, 'slow');
   await c.until("the answer's beginning", () => c.text());
-  assert.equal(await code(c.prompt(id, "impatient")), -32600);
-  assert.equal((await c.prompt(other, "elsewhere")).stopReason, "end_turn");
+  assert.equal(await code(c.prompt(id, 'impatient')), -32600);
+  assert.equal((await c.prompt(other, 'elsewhere')).stopReason, 'end_turn');
   await c.notify(M.agent.session.cancel, { sessionId: id });
-  assert.equal((await running).stopReason, "cancelled");
+  assert.equal((await running).stopReason, 'cancelled');
 });
 
-test("a prompt of 20 MB", async (t) => {
-  const c = await connect(t, world(t, { script: [{ text: "long" }, { text: "short" }] }));
+test('a prompt of 20 MB', async (t) => {
+  const c = await connect(t, world(t, { script: [{ text: 'long' }, { text: 'short' }] }));
   const id = await c.session();
-  const res = await c.prompt(id, "x".repeat(20 << 20)).catch((e) => e);
-  assert.ok(res.stopReason || typeof res.code === "number", String(res));
+  const res = await c.prompt(id, 'x'.repeat(20 << 20)).catch((e) => e);
+  assert.ok(res.stopReason || typeof res.code === 'number', String(res));
   const next = await c.session();
-  assert.equal((await c.prompt(next, "short")).stopReason, "end_turn");
+  assert.equal((await c.prompt(next, 'short')).stopReason, 'end_turn');
 });
 
-test("a long answer comes in lines that every client can read", async (t) => {
-  const text = "0123456789abcdef".repeat(3 << 16); // 3 MiB
+test('a long answer comes in lines that every client can read', async (t) => {
+  const text = '0123456789abcdef'.repeat(3 << 16); // 3 MiB
   const c = await connect(t, world(t, { script: [{ text }] }));
-  await c.prompt(await c.session(), "long");
+  await c.prompt(await c.session(), 'long');
   assert.equal(c.text(), text);
-  const longest = Math.max(...c.wire.filter((x) => x.from === "agent").map((x) => JSON.stringify(x.m).length));
+  const longest = Math.max(
+    ...c.wire.filter((x) => x.from === 'agent').map((x) => JSON.stringify(x.m).length),
+  );
   assert.ok(longest < 8 << 20, `${longest} bytes`);
 });
 
@@ -75,9 +91,10 @@ test("a long answer comes in lines that every client can read", async (t) => {
 function raw(t, w) {
   const p = launch(t, w);
   const got = [];
-  let rest = "", wake = () => {};
-  p.child.stdout.on("data", (d) => {
-    const lines = (rest + d).split("\n");
+  let rest = '',
+    wake = () => {};
+  p.child.stdout.on('data', (d) => {
+    const lines = (rest + d).split('\n');
     rest = lines.pop();
     for (const l of lines) got.push(JSON.parse(l));
     wake();
@@ -88,90 +105,119 @@ function raw(t, w) {
       if (m) return m;
       await Promise.race([new Promise((r) => (wake = r)), new Promise((r) => setTimeout(r, 1000))]);
     }
-    assert.fail("no answer: " + JSON.stringify(got).slice(0, 2000));
+    assert.fail('no answer: ' + JSON.stringify(got).slice(0, 2000));
   };
-  return { ...p, got, next, send: (s) => p.child.stdin.write(typeof s === "string" ? s : JSON.stringify(s) + "\n") };
+  return {
+    ...p,
+    got,
+    next,
+    send: (s) => p.child.stdin.write(typeof s === 'string' ? s : JSON.stringify(s) + '\n'),
+  };
 }
 
-test("lines that are no messages are answered and skipped", async (t) => {
+test('lines that are no messages are answered and skipped', async (t) => {
   const r = raw(t, world(t));
-  r.send("not json\n\n[]\n{}\n42\n{\"jsonrpc\":\"2.0\"}\n\u0000\n");
-  r.send({ jsonrpc: "2.0", id: "a", method: "initialize", params: { protocolVersion: "one" } });
-  assert.equal((await r.next((m) => m.id === "a")).error.code, -32602);
-  r.send({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: 1, unknown: true } });
+  r.send('not json\n\n[]\n{}\n42\n{"jsonrpc":"2.0"}\n\u0000\n');
+  r.send({ jsonrpc: '2.0', id: 'a', method: 'initialize', params: { protocolVersion: 'one' } });
+  assert.equal((await r.next((m) => m.id === 'a')).error.code, -32602);
+  r.send({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: 1, unknown: true },
+  });
   assert.equal((await r.next((m) => m.id === 1)).result.protocolVersion, 1);
-  r.send({ jsonrpc: "2.0", id: 2, method: "session/prompt", params: { sessionId: 5 } });
+  r.send({ jsonrpc: '2.0', id: 2, method: 'session/prompt', params: { sessionId: 5 } });
   assert.equal((await r.next((m) => m.id === 2)).error.code, -32602);
-  r.send({ jsonrpc: "2.0", id: 3, method: "session/new", params: [] });
+  r.send({ jsonrpc: '2.0', id: 3, method: 'session/new', params: [] });
   assert.equal((await r.next((m) => m.id === 3)).error.code, -32602);
   assert.ok(r.got.filter((m) => m.id === null && m.error).length >= 4);
 });
 
-test("a line over every limit is refused by its own id", async (t) => {
+test('a line over every limit is refused by its own id', async (t) => {
   const r = raw(t, world(t));
-  r.send({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: 1 } });
+  r.send({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: 1 } });
   await r.next((m) => m.id === 1);
   r.send('{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"x":"');
-  const part = "y".repeat(1 << 20);
-  for (let i = 0; i < 70; i++) if (!r.child.stdin.write(part)) await new Promise((f) => r.child.stdin.once("drain", f));
+  const part = 'y'.repeat(1 << 20);
+  for (let i = 0; i < 70; i++)
+    if (!r.child.stdin.write(part)) await new Promise((f) => r.child.stdin.once('drain', f));
   r.send('"}}\n');
   assert.equal((await r.next((m) => m.id === 2)).error.code, -32600);
-  r.send({ jsonrpc: "2.0", id: 3, method: "session/list", params: {} });
+  r.send({ jsonrpc: '2.0', id: 3, method: 'session/list', params: {} });
   assert.ok((await r.next((m) => m.id === 3)).result);
 });
 
-for (const [what, step] of [["a permission is open", call("bash", { command: "touch made" })], ["an edit waits", edit("a.txt", "a\n", "b\n")], ["the model answers", later]]) {
+for (const [what, step] of [
+  ['a permission is open', call('bash', { command: 'touch made' })],
+  ['an edit waits', edit('a.txt', 'a\n', 'b\n')],
+  ['the model answers', later],
+]) {
   test(`a client that dies while ${what} leaves nothing behind`, async (t) => {
-    const w = world(t, { files: { "a.txt": "a\n" }, script: [step, { text: "again" }] });
+    const w = world(t, { files: { 'a.txt': 'a\n' }, script: [step, { text: 'again' }] });
     const c = await connect(t, w, { permission: () => new Promise(() => {}) });
     const id = await c.session();
-    c.prompt(id, "go").catch(() => {});
-    await c.until("the turn", () => c.asked.length || (step === later && c.of("session_info_update").length));
+    c.prompt(id, 'go').catch(() => {});
+    await c.until(
+      'the turn',
+      () => c.asked.length || (step === later && c.of('session_info_update').length),
+    );
     c.child.stdin.destroy();
     c.child.stdout.destroy();
-    assert.equal((await c.exited).signal, null, "it ends by itself");
-    assert.ok(!fs.existsSync(w.path("made")));
-    assert.equal(w.read("a.txt"), "a\n");
+    assert.equal((await c.exited).signal, null, 'it ends by itself');
+    assert.ok(!fs.existsSync(w.path('made')));
+    assert.equal(w.read('a.txt'), 'a\n');
     // The session can be loaded and goes on.
     const next = await connect(t, w);
     await next.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers: [] });
-    assert.equal(next.text("user_message_chunk"), "go");
+    assert.equal(next.text('user_message_chunk'), 'go');
   });
 }
 
-test("the end of input ends a command with all its children", async (t) => {
-  const w = world(t, { script: [call("bash", { command: "setsid sleep 300 & echo $! > pid; nohup sleep 300 & echo $! >> pid; wait" }), { text: "never" }] });
-  const c = await connect(t, w, { env: { AGENT_LSP_SANDBOX: "off" } });
+test('the end of input ends a command with all its children', async (t) => {
+  const w = world(t, {
+    script: [
+      call('bash', {
+        command: 'setsid sleep 300 & echo $! > pid; nohup sleep 300 & echo $! >> pid; wait',
+      }),
+      { text: 'never' },
+    ],
+  });
+  const c = await connect(t, w, { env: { AGENT_LSP_SANDBOX: 'off' } });
   const id = await c.session();
-  await c.set(id, "permissions", "trust");
-  const running = c.prompt(id, "run").catch(() => {});
-  const pids = () => (fs.existsSync(w.path("pid")) ? w.read("pid").split("\n").filter(Boolean).map(Number) : []);
-  await c.until("both", () => pids().length === 2);
+  await c.set(id, 'permissions', 'trust');
+  const running = c.prompt(id, 'run').catch(() => {});
+  const pids = () =>
+    fs.existsSync(w.path('pid')) ? w.read('pid').split('\n').filter(Boolean).map(Number) : [];
+  await c.until('both', () => pids().length === 2);
   c.child.stdin.end();
   assert.deepEqual(await c.exited, { code: 0, signal: null });
   await running;
   const alive = (p) => {
     try {
-      return !/^State:\s+Z/m.test(fs.readFileSync(`/proc/${p}/status`, "utf8"));
+      return !/^State:\s+Z/m.test(fs.readFileSync(`/proc/${p}/status`, 'utf8'));
     } catch {
       return false; // it went while it was looked at
     }
   };
   const left = () => pids().filter(alive);
-  await c.until("their end", () => !left().length);
+  await c.until('their end', () => !left().length);
 });
 
-test("a killed agent leaves a session that can be loaded", async (t) => {
-  const w = world(t, { files: { "a.txt": "a\n" }, script: [edit("a.txt", "a\n", "b\n"), { text: "never" }] });
+test('a killed agent leaves a session that can be loaded', async (t) => {
+  const w = world(t, {
+    files: { 'a.txt': 'a\n' },
+    script: [edit('a.txt', 'a\n', 'b\n'), { text: 'never' }],
+  });
   const c = await connect(t, w, { permission: () => new Promise(() => {}) });
   const id = await c.session();
-  c.prompt(id, "go").catch(() => {});
-  await c.until("the question", () => c.asked.length);
-  c.child.kill("SIGKILL");
+  c.prompt(id, 'go').catch(() => {});
+  await c.until('the question', () => c.asked.length);
+  c.child.kill('SIGKILL');
   await c.exited;
-  const next = await connect(t, w, { permission: () => "accept" });
+  const next = await connect(t, w, { permission: () => 'accept' });
   await next.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers: [] });
   // The edit that waited still does, and is asked again.
-  await next.until("the question", () => next.asked.length);
-  await next.until("the edit", () => w.read("a.txt") === "b\n");
+  await next.until('the question', () => next.asked.length);
+  await next.until('the edit', () => w.read('a.txt') === 'b\n');
 });

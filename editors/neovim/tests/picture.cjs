@@ -9,11 +9,16 @@ const colour = (a, i) => {
   if (n < 16) return [base[n % 8], i + 2];
   if (n >= 232) return [`rgb(${Array(3).fill(8 + 10 * (n - 232))})`, i + 2];
   const level = (x) => (x ? 55 + 40 * x : 0);
-  return [`rgb(${level(Math.floor((n - 16) / 36))},${level(Math.floor((n - 16) / 6) % 6)},${level((n - 16) % 6)})`, i + 2];
+  return [
+    `rgb(${level(Math.floor((n - 16) / 36))},${level(Math.floor((n - 16) / 6) % 6)},${level((n - 16) % 6)})`,
+    i + 2,
+  ];
 };
 let s = {};
 const sgr = (codes) => {
-  const bare = codes.replace(/\b58:[\d:]*/g, '').replace(/\b4:(\d)/g, (_, n) => (n === '0' ? '24' : '4')); // curls and their colour
+  const bare = codes
+    .replace(/\b58:[\d:]*/g, '')
+    .replace(/\b4:(\d)/g, (_, n) => (n === '0' ? '24' : '4')); // curls and their colour
   const a = bare.split(/[;:]/).map(Number);
   for (let i = 0; i < a.length; i++) {
     const c = a[i];
@@ -50,4 +55,6 @@ for (const line of require('node:fs').readFileSync(0, 'utf8').replace(/\n$/, '')
   }
   out += '\n';
 }
-console.log(`<meta charset="utf-8"><style>body{margin:8px;background:${page[1]}}pre{margin:0;font:14px/17px "DejaVu Sans Mono",monospace}</style><pre>${out}</pre>`);
+console.log(
+  `<meta charset="utf-8"><style>body{margin:8px;background:${page[1]}}pre{margin:0;font:14px/17px "DejaVu Sans Mono",monospace}</style><pre>${out}</pre>`,
+);

@@ -6,7 +6,12 @@ let client;
 
 exports.activate = async (context) => {
   const command = vscode.workspace.getConfiguration('plain').get('server');
-  client = new LanguageClient('plain', 'agent-lsp', { command }, { documentSelector: [{ scheme: 'file' }, { scheme: 'untitled' }] });
+  client = new LanguageClient(
+    'plain',
+    'agent-lsp',
+    { command },
+    { documentSelector: [{ scheme: 'file' }, { scheme: 'untitled' }] },
+  );
   const ask = async () => {
     const text = await vscode.window.showInputBox({ prompt: 'Agent' });
     if (text) await vscode.commands.executeCommand('agent.prompt', { text });

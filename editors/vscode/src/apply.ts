@@ -1,5 +1,9 @@
 // workspace/applyEdit: an edit is applied only to exactly the document that it was made for.
-import type { ApplyWorkspaceEditParams, ApplyWorkspaceEditResult, WorkspaceEdit } from 'vscode-languageclient';
+import type {
+  ApplyWorkspaceEditParams,
+  ApplyWorkspaceEditResult,
+  WorkspaceEdit,
+} from 'vscode-languageclient';
 
 /** Versions by URI of the documents that are open now. */
 export type OpenVersions = (uri: string) => number | undefined;
@@ -11,8 +15,10 @@ export function refusal(edit: WorkspaceEdit, versions: OpenVersions): string | u
     const { uri, version } = change.textDocument;
     const open = versions(uri);
     if (version === null || version === undefined) continue;
-    if (open === undefined) return `${uri} is not open, the edit was made for its version ${version}`;
-    if (open !== version) return `${uri} has version ${open}, the edit was made for version ${version}`;
+    if (open === undefined)
+      return `${uri} is not open, the edit was made for its version ${version}`;
+    if (open !== version)
+      return `${uri} has version ${open}, the edit was made for version ${version}`;
   }
   return undefined;
 }

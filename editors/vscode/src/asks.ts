@@ -1,6 +1,11 @@
 // What the daemon asks the user: permissions and questions. They wait in the panel; nothing takes the focus.
 import * as vscode from 'vscode';
-import type { AskParams, AskResult, RequestPermissionParams, RequestPermissionResult } from './protocol';
+import type {
+  AskParams,
+  AskResult,
+  RequestPermissionParams,
+  RequestPermissionResult,
+} from './protocol';
 import type { Waiting } from './webview/messages';
 
 interface Open {
@@ -18,7 +23,10 @@ export class Asks implements vscode.Disposable {
     return [...this.open.values()].map(({ waiting }) => waiting);
   }
 
-  permission(params: RequestPermissionParams, token: vscode.CancellationToken): Promise<RequestPermissionResult> {
+  permission(
+    params: RequestPermissionParams,
+    token: vscode.CancellationToken,
+  ): Promise<RequestPermissionResult> {
     return this.wait(params.requestId, { kind: 'permission', params }, token, { cancelled: true });
   }
 
@@ -45,7 +53,12 @@ export class Asks implements vscode.Disposable {
     this.changed.dispose();
   }
 
-  private wait<T>(requestId: string, waiting: Waiting, token: vscode.CancellationToken, moot: T): Promise<T> {
+  private wait<T>(
+    requestId: string,
+    waiting: Waiting,
+    token: vscode.CancellationToken,
+    moot: T,
+  ): Promise<T> {
     return new Promise((resolve) => {
       const settle = (result: unknown) => {
         if (this.open.get(requestId)?.settle !== settle) return;

@@ -25,7 +25,9 @@ export function findBinary(places: Places): Found {
   if (places.setting) {
     const file = expandHome(places.setting, places.home);
     if (executable(file)) return { file, source: 'setting' };
-    throw new NoProgramError(`agentLsp.server.path names ${file}, which is not an executable file. Correct or clear the setting.`);
+    throw new NoProgramError(
+      `agentLsp.server.path names ${file}, which is not an executable file. Correct or clear the setting.`,
+    );
   }
   const name = places.platform === 'win32' ? 'agent-lsp.exe' : 'agent-lsp';
   const bundled = path.join(places.extensionDir, 'bin', name);

@@ -30,11 +30,21 @@ export class Changes {
       const sum = (key: 'added' | 'removed') => stats.reduce((n, stat) => n + stat[key], 0);
       return {
         kind: files.every(({ file }) => file.placement === 'applied') ? 'applied' : 'proposed',
-        changes: hunks.length, files: new Set(files.map(({ uri }) => uri.toString())).size, added: sum('added'), removed: sum('removed'),
+        changes: hunks.length,
+        files: new Set(files.map(({ uri }) => uri.toString())).size,
+        added: sum('added'),
+        removed: sum('removed'),
       };
     }
     if (busy || !this.last) return undefined;
     const { checkpointId, stat } = this.last;
-    return { kind: 'done', checkpointId, changes: 0, files: stat.files, added: stat.added, removed: stat.removed };
+    return {
+      kind: 'done',
+      checkpointId,
+      changes: 0,
+      files: stat.files,
+      added: stat.added,
+      removed: stat.removed,
+    };
   }
 }

@@ -9,7 +9,10 @@ export type Span = 'session' | 'default';
 export type Choice = Pick<Config, 'model' | 'editPolicy' | 'permissions'>;
 
 export class Choices {
-  constructor(private readonly session: SessionControl, private readonly state: vscode.Memento) {}
+  constructor(
+    private readonly session: SessionControl,
+    private readonly state: vscode.Memento,
+  ) {}
 
   /** Applies a choice, after the user has said for how long. */
   async apply(choice: Choice, name: string): Promise<void> {

@@ -4,13 +4,21 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import * as os from 'node:os';
 import * as vscode from 'vscode';
 import type { ServerCapabilities } from 'vscode-languageclient';
-import { LanguageClient, RevealOutputChannelOn, State, type LanguageClientOptions, type StaticFeature } from 'vscode-languageclient/node';
+import {
+  LanguageClient,
+  RevealOutputChannelOn,
+  State,
+  type LanguageClientOptions,
+  type StaticFeature,
+} from 'vscode-languageclient/node';
 import { applyExactly } from './apply';
 import { findBinary, type Found } from './bootstrap';
 import type { DemoFolder } from './demo';
 import type { Config, Notifications, Requests, ServerRequests } from './protocol';
 
-export type NotificationEvent = { [M in keyof Notifications]: { method: M; params: Notifications[M] } }[keyof Notifications];
+export type NotificationEvent = {
+  [M in keyof Notifications]: { method: M; params: Notifications[M] };
+}[keyof Notifications];
 
 export type Answer<M extends keyof ServerRequests> = (
   params: ServerRequests[M]['params'],
@@ -34,9 +42,19 @@ export interface Surroundings {
 }
 
 export const notificationMethods: (keyof Notifications)[] = [
-  'agent/session/updated', 'agent/turn/started', 'agent/turn/completed', 'agent/item/started', 'agent/item/updated',
-  'agent/item/completed', 'agent/delta', 'agent/retry', 'agent/compaction', 'agent/proposal/created',
-  'agent/proposal/updated', 'agent/proposal/closed', 'agent/request/resolved',
+  'agent/session/updated',
+  'agent/turn/started',
+  'agent/turn/completed',
+  'agent/item/started',
+  'agent/item/updated',
+  'agent/item/completed',
+  'agent/delta',
+  'agent/retry',
+  'agent/compaction',
+  'agent/proposal/created',
+  'agent/proposal/updated',
+  'agent/proposal/closed',
+  'agent/request/resolved',
 ];
 
 export type DaemonState = 'stopped' | 'starting' | 'running' | 'failed';
@@ -76,7 +94,10 @@ export class Daemon implements vscode.Disposable {
     }
   }
 
-  async request<M extends keyof Requests>(method: M, params: Requests[M]['params']): Promise<Requests[M]['result']> {
+  async request<M extends keyof Requests>(
+    method: M,
+    params: Requests[M]['params'],
+  ): Promise<Requests[M]['result']> {
     const client = await this.ready();
     return client.sendRequest<Requests[M]['result']>(method, params);
   }
@@ -93,7 +114,10 @@ export class Daemon implements vscode.Disposable {
     const client = this.client;
     this.client = undefined;
     this.starting = undefined;
-    if (client) await client.dispose(4000).catch((error: unknown) => this.around.output.warn(`stopping: ${String(error)}`));
+    if (client)
+      await client
+        .dispose(4000)
+        .catch((error: unknown) => this.around.output.warn(`stopping: ${String(error)}`));
     if (!this.client) this.become('stopped');
   }
 
@@ -129,7 +153,9 @@ export class Daemon implements vscode.Disposable {
     const client = new LanguageClient('agentLsp', 'agent-lsp', () => this.spawn(), this.options());
     client.registerFeature(this.feature());
     for (const method of notificationMethods) {
-      client.onNotification(method, (params: unknown) => this.notified.fire({ method, params } as NotificationEvent));
+      client.onNotification(method, (params: unknown) =>
+        this.notified.fire({ method, params } as NotificationEvent),
+      );
     }
     for (const [method, answer] of Object.entries(this.around.answers)) {
       client.onRequest(method, answer as Answer<keyof ServerRequests>);
@@ -157,7 +183,13 @@ export class Daemon implements vscode.Disposable {
 
   private find(): Found {
     const setting = vscode.workspace.getConfiguration('agentLsp').get<string>('server.path', '');
-    return findBinary({ setting, extensionDir: this.around.extensionDir, pathVariable: process.env.PATH ?? '', home: os.homedir(), platform: process.platform });
+    return findBinary({
+      setting,
+      extensionDir: this.around.extensionDir,
+      pathVariable: process.env.PATH ?? '',
+      home: os.homedir(),
+      platform: process.platform,
+    });
   }
 
   private async spawn(): Promise<ChildProcess> {
@@ -170,7 +202,9 @@ export class Daemon implements vscode.Disposable {
       stdio: 'pipe',
     });
     this.pid = child.pid;
-    child.stderr.setEncoding('utf8').on('data', (text: string) => this.around.output.info(text.trimEnd()));
+    child.stderr
+      .setEncoding('utf8')
+      .on('data', (text: string) => this.around.output.info(text.trimEnd()));
     return child;
   }
 
@@ -188,7 +222,11 @@ export class Daemon implements vscode.Disposable {
         handleDiagnostics: (_uri, _diagnostics, _next) => {}, // pending hunks as hints, for editors without a client
         workspace: {
           handleApplyEdit: (params, next) =>
-            applyExactly(params, openVersion, async () => (await next(params, cancelNever)) as { applied: boolean }),
+            applyExactly(
+              params,
+              openVersion,
+              async () => (await next(params, cancelNever)) as { applied: boolean },
+            ),
         },
       },
     };
@@ -200,10 +238,16 @@ export class Daemon implements vscode.Disposable {
       fillClientCapabilities: (capabilities) => {
         capabilities.experimental = {
           ...(capabilities.experimental as object | undefined),
-          agentLsp: { version: 1, permission: true, ask: true, editor: { query: true, save: true, reveal: true, showDiff: true } },
+          agentLsp: {
+            version: 1,
+            permission: true,
+            ask: true,
+            editor: { query: true, save: true, reveal: true, showDiff: true },
+          },
         };
         delete capabilities.window?.workDoneProgress;
-        delete (capabilities.workspace as { textDocumentContent?: unknown } | undefined)?.textDocumentContent;
+        delete (capabilities.workspace as { textDocumentContent?: unknown } | undefined)
+          ?.textDocumentContent;
       },
       fillInitializeParams: (params) => {
         if (!this.demo) return;
@@ -227,5 +271,6 @@ const cancelNever = new vscode.CancellationTokenSource().token;
 
 function openVersion(uri: string): number | undefined {
   const wanted = vscode.Uri.parse(uri).toString();
-  return vscode.workspace.textDocuments.find((document) => document.uri.toString() === wanted)?.version;
+  return vscode.workspace.textDocuments.find((document) => document.uri.toString() === wanted)
+    ?.version;
 }

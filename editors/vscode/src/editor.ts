@@ -1,6 +1,15 @@
 // agent/editor/*: what the editor's own language servers know, saving, and showing without taking the focus.
 import * as vscode from 'vscode';
-import type { Diagnostic, EditorQueryParams, EditorRevealParams, EditorRevealResult, EditorSaveParams, EditorSaveResult, Position, Range } from './protocol';
+import type {
+  Diagnostic,
+  EditorQueryParams,
+  EditorRevealParams,
+  EditorRevealResult,
+  EditorSaveParams,
+  EditorSaveResult,
+  Position,
+  Range,
+} from './protocol';
 import { settled, watch } from './settle';
 
 /** Symbols and places that one answer holds at most. */
@@ -12,7 +21,13 @@ export async function query(params: EditorQueryParams): Promise<unknown> {
   if (params.operation === 'workspaceSymbol') return workspaceSymbols(params.query ?? '');
   if (!uri) throw new Error(`uri: ${params.operation} needs a document`);
   await vscode.workspace.openTextDocument(uri); // a language server answers for documents that it was given
-  if (params.operation === 'documentSymbol') return (await run<(vscode.DocumentSymbol | vscode.SymbolInformation)[]>('vscode.executeDocumentSymbolProvider', uri)).map(symbolOf);
+  if (params.operation === 'documentSymbol')
+    return (
+      await run<(vscode.DocumentSymbol | vscode.SymbolInformation)[]>(
+        'vscode.executeDocumentSymbolProvider',
+        uri,
+      )
+    ).map(symbolOf);
   const at = new vscode.Position(params.position?.line ?? 0, params.position?.character ?? 0);
   return atPosition(params.operation, uri, at);
 }
@@ -25,7 +40,11 @@ async function diagnostics({ settle }: EditorQueryParams, uri?: vscode.Uri): Pro
   return settle ? { items, ...(items.length > 0 || word.settled === false ? word : {}) } : items; // an empty list may come from no server
 }
 
-async function atPosition(operation: string, uri: vscode.Uri, at: vscode.Position): Promise<unknown> {
+async function atPosition(
+  operation: string,
+  uri: vscode.Uri,
+  at: vscode.Position,
+): Promise<unknown> {
   switch (operation) {
     case 'definition':
       return (await run<Place[]>('vscode.executeDefinitionProvider', uri, at)).map(placeOf);
@@ -51,7 +70,12 @@ async function run<T extends unknown[]>(command: string, ...args: unknown[]): Pr
 type Place = vscode.Location | vscode.LocationLink;
 
 function placeOf(place: Place): { uri: string; range: Range } {
-  return 'targetUri' in place ? { uri: place.targetUri.toString(), range: rangeOf(place.targetSelectionRange ?? place.targetRange) } : { uri: place.uri.toString(), range: rangeOf(place.range) };
+  return 'targetUri' in place
+    ? {
+        uri: place.targetUri.toString(),
+        range: rangeOf(place.targetSelectionRange ?? place.targetRange),
+      }
+    : { uri: place.uri.toString(), range: rangeOf(place.range) };
 }
 
 function positionOf({ line, character }: vscode.Position): Position {
@@ -64,47 +88,106 @@ export function rangeOf({ start, end }: vscode.Range): Range {
 
 function symbolOf(symbol: vscode.DocumentSymbol | vscode.SymbolInformation): unknown {
   const kind = symbol.kind + 1; // LSP counts from one
-  if ('location' in symbol && !('children' in symbol)) return { name: symbol.name, kind, containerName: symbol.containerName, location: placeOf(symbol.location) };
+  if ('location' in symbol && !('children' in symbol))
+    return {
+      name: symbol.name,
+      kind,
+      containerName: symbol.containerName,
+      location: placeOf(symbol.location),
+    };
   const { name, detail, range, selectionRange, children } = symbol as vscode.DocumentSymbol;
-  return { name, detail, kind, range: rangeOf(range), selectionRange: rangeOf(selectionRange), children: children.map(symbolOf) };
+  return {
+    name,
+    detail,
+    kind,
+    range: rangeOf(range),
+    selectionRange: rangeOf(selectionRange),
+    children: children.map(symbolOf),
+  };
 }
 
 async function workspaceSymbols(text: string): Promise<unknown> {
-  return (await run<vscode.SymbolInformation[]>('vscode.executeWorkspaceSymbolProvider', text)).map(({ name, kind, containerName, location }) => ({
-    name, kind: kind + 1, containerName, location: placeOf(location),
-  }));
+  return (await run<vscode.SymbolInformation[]>('vscode.executeWorkspaceSymbolProvider', text)).map(
+    ({ name, kind, containerName, location }) => ({
+      name,
+      kind: kind + 1,
+      containerName,
+      location: placeOf(location),
+    }),
+  );
 }
 
 function hoverOf(hovers: vscode.Hover[]): unknown {
   if (hovers.length === 0) return null;
-  const text = (part: vscode.MarkdownString | vscode.MarkedString) => (typeof part === 'string' ? part : 'language' in part ? `\`\`\`${part.language}\n${part.value}\n\`\`\`` : part.value);
-  return { contents: { kind: 'markdown', value: hovers.flatMap((hover) => hover.contents.map(text)).join('\n\n') } };
+  const text = (part: vscode.MarkdownString | vscode.MarkedString) =>
+    typeof part === 'string'
+      ? part
+      : 'language' in part
+        ? `\`\`\`${part.language}\n${part.value}\n\`\`\``
+        : part.value;
+  return {
+    contents: {
+      kind: 'markdown',
+      value: hovers.flatMap((hover) => hover.contents.map(text)).join('\n\n'),
+    },
+  };
 }
 
 async function calls(operation: string, uri: vscode.Uri, at: vscode.Position): Promise<unknown> {
   const items = await run<vscode.CallHierarchyItem[]>('vscode.prepareCallHierarchy', uri, at);
   if (!items[0]) return [];
   if (operation === 'incomingCalls') {
-    const found = await run<vscode.CallHierarchyIncomingCall[]>('vscode.provideIncomingCalls', items[0]);
-    return found.map((call) => ({ from: callItem(call.from), fromRanges: call.fromRanges.map(rangeOf) }));
+    const found = await run<vscode.CallHierarchyIncomingCall[]>(
+      'vscode.provideIncomingCalls',
+      items[0],
+    );
+    return found.map((call) => ({
+      from: callItem(call.from),
+      fromRanges: call.fromRanges.map(rangeOf),
+    }));
   }
-  const found = await run<vscode.CallHierarchyOutgoingCall[]>('vscode.provideOutgoingCalls', items[0]);
+  const found = await run<vscode.CallHierarchyOutgoingCall[]>(
+    'vscode.provideOutgoingCalls',
+    items[0],
+  );
   return found.map((call) => ({ to: callItem(call.to), fromRanges: call.fromRanges.map(rangeOf) }));
 }
 
-function callItem({ name, kind, detail, uri, range, selectionRange }: vscode.CallHierarchyItem): unknown {
-  return { name, kind: kind + 1, detail, uri: uri.toString(), range: rangeOf(range), selectionRange: rangeOf(selectionRange) };
+function callItem({
+  name,
+  kind,
+  detail,
+  uri,
+  range,
+  selectionRange,
+}: vscode.CallHierarchyItem): unknown {
+  return {
+    name,
+    kind: kind + 1,
+    detail,
+    uri: uri.toString(),
+    range: rangeOf(range),
+    selectionRange: rangeOf(selectionRange),
+  };
 }
 
 export function diagnosticsOf(diagnostics: readonly vscode.Diagnostic[]): Diagnostic[] {
   return diagnostics.map(({ range, severity, code, source, message }) => ({
-    range: rangeOf(range), severity: severity + 1, code: typeof code === 'object' ? code.value : code, source, message,
+    range: rangeOf(range),
+    severity: severity + 1,
+    code: typeof code === 'object' ? code.value : code,
+    source,
+    message,
   }));
 }
 
 function allDiagnostics(): Record<string, Diagnostic[]> {
-  const found = vscode.languages.getDiagnostics().filter(([, diagnostics]) => diagnostics.length > 0);
-  return Object.fromEntries(found.slice(0, most).map(([uri, diagnostics]) => [uri.toString(), diagnosticsOf(diagnostics)]));
+  const found = vscode.languages
+    .getDiagnostics()
+    .filter(([, diagnostics]) => diagnostics.length > 0);
+  return Object.fromEntries(
+    found.slice(0, most).map(([uri, diagnostics]) => [uri.toString(), diagnosticsOf(diagnostics)]),
+  );
 }
 
 export async function save({ uris }: EditorSaveParams): Promise<EditorSaveResult> {
@@ -112,18 +195,26 @@ export async function save({ uris }: EditorSaveParams): Promise<EditorSaveResult
   for (const uri of uris) {
     const wanted = vscode.Uri.parse(uri).toString();
     const document = vscode.workspace.textDocuments.find((d) => d.uri.toString() === wanted);
-    const saved = document === undefined || !document.isDirty || (!document.isUntitled && (await document.save()));
+    const saved =
+      document === undefined ||
+      !document.isDirty ||
+      (!document.isUntitled && (await document.save()));
     result[saved ? 'saved' : 'failed'].push(uri);
   }
   return result;
 }
 
 export async function reveal({ uri, range }: EditorRevealParams): Promise<EditorRevealResult> {
-  const selection = range && new vscode.Range(range.start.line, range.start.character, range.end.line, range.end.character);
+  const selection =
+    range &&
+    new vscode.Range(range.start.line, range.start.character, range.end.line, range.end.character);
   const target = vscode.Uri.parse(uri);
-  const visible = vscode.window.visibleTextEditors.find((editor) => editor.document.uri.toString() === target.toString());
+  const visible = vscode.window.visibleTextEditors.find(
+    (editor) => editor.document.uri.toString() === target.toString(),
+  );
   if (visible) {
-    if (selection) visible.revealRange(selection, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+    if (selection)
+      visible.revealRange(selection, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
     return { shown: true };
   }
   try {

@@ -21,26 +21,42 @@ export function lineDiff(before: string, after: string): Line[] {
   let head = 0;
   while (head < a.length && head < b.length && a[head] === b[head]) head++;
   let tail = 0;
-  while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
+  while (
+    tail < a.length - head &&
+    tail < b.length - head &&
+    a[a.length - 1 - tail] === b[b.length - 1 - tail]
+  )
+    tail++;
   const kept = (text: string): Line => ({ kind: ' ', text });
-  return [...a.slice(0, head).map(kept), ...middle(a.slice(head, a.length - tail), b.slice(head, b.length - tail)), ...a.slice(a.length - tail).map(kept)];
+  return [
+    ...a.slice(0, head).map(kept),
+    ...middle(a.slice(head, a.length - tail), b.slice(head, b.length - tail)),
+    ...a.slice(a.length - tail).map(kept),
+  ];
 }
 
 /** How many lines are added and removed. */
 export function lineStat(before: string, after: string): { added: number; removed: number } {
   const lines = lineDiff(before, after);
-  return { added: lines.filter(({ kind }) => kind === '+').length, removed: lines.filter(({ kind }) => kind === '-').length };
+  return {
+    added: lines.filter(({ kind }) => kind === '+').length,
+    removed: lines.filter(({ kind }) => kind === '-').length,
+  };
 }
 
 function middle(a: string[], b: string[]): Line[] {
   const removed = (text: string): Line => ({ kind: '-', text });
   const added = (text: string): Line => ({ kind: '+', text });
-  if (a.length === 0 || b.length === 0 || a.length * b.length > maxCells) return [...a.map(removed), ...b.map(added)];
+  if (a.length === 0 || b.length === 0 || a.length * b.length > maxCells)
+    return [...a.map(removed), ...b.map(added)];
   const width = b.length + 1;
   const common = new Uint32Array((a.length + 1) * width); // length of the longest common subsequence of the rests
   for (let i = a.length - 1; i >= 0; i--) {
     for (let j = b.length - 1; j >= 0; j--) {
-      common[i * width + j] = a[i] === b[j] ? common[(i + 1) * width + j + 1]! + 1 : Math.max(common[(i + 1) * width + j]!, common[i * width + j + 1]!);
+      common[i * width + j] =
+        a[i] === b[j]
+          ? common[(i + 1) * width + j + 1]! + 1
+          : Math.max(common[(i + 1) * width + j]!, common[i * width + j + 1]!);
     }
   }
   const out: Line[] = [];
@@ -50,7 +66,10 @@ function middle(a: string[], b: string[]): Line[] {
     if (i < a.length && j < b.length && a[i] === b[j]) {
       out.push({ kind: ' ', text: a[i++]! });
       j++;
-    } else if (i < a.length && (j === b.length || common[(i + 1) * width + j]! >= common[i * width + j + 1]!)) {
+    } else if (
+      i < a.length &&
+      (j === b.length || common[(i + 1) * width + j]! >= common[i * width + j + 1]!)
+    ) {
       out.push(removed(a[i++]!));
     } else {
       out.push(added(b[j++]!));

@@ -32,8 +32,7 @@ export function login({ program, name, key, providers, environment, cwd }: Login
     child.on('error', reject);
     child.on('close', (code) => {
       if (code === 0) resolve(output.trim());
-      else
-        reject(new Error(`The key could not be stored: ${problem.trim() || `code ${code}`}`));
+      else reject(new Error(`The key could not be stored: ${problem.trim() || `code ${code}`}`));
     });
     child.stdin.on('error', () => {}); // it ended before it read: its message says why
     child.stdin.end(`${key}\n`);

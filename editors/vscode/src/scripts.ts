@@ -21,18 +21,32 @@ export function isScript({ languageId, uri }: vscode.TextDocument): boolean {
 export async function wordOn(document: vscode.TextDocument): Promise<Word | undefined> {
   if (!(await vscode.commands.getCommands(true)).includes(ask)) return undefined;
   const { version } = document;
-  const asked = kinds.map((kind) => vscode.commands.executeCommand<Reply | undefined>(ask, kind, { file: document.uri.fsPath }));
+  const asked = kinds.map((kind) =>
+    vscode.commands.executeCommand<Reply | undefined>(ask, kind, { file: document.uri.fsPath }),
+  );
   const replies = await Promise.all(asked).catch(() => []);
   const said = replies.map((reply) => reply?.body);
-  if (said.length === 0 || said.includes(undefined) || document.version !== version) return undefined;
-  const places = said.flatMap((found) => found ?? []).map(({ start, text }) => placed(start.line - 1, start.offset - 1, text));
+  if (said.length === 0 || said.includes(undefined) || document.version !== version)
+    return undefined;
+  const places = said
+    .flatMap((found) => found ?? [])
+    .map(({ start, text }) => placed(start.line - 1, start.offset - 1, text));
   return places.sort().join('\n') === shown(document.uri) ? 'agrees' : 'differs';
 }
 
 /** The diagnostics shown for the server, without the hints that it sends separately. */
 export function shown(uri: vscode.Uri): string {
-  const own = vscode.languages.getDiagnostics(uri).filter(({ source, severity }) => /^(ts|js|javascript|typescript)$/.test(source ?? '') && severity !== vscode.DiagnosticSeverity.Hint);
-  return own.map(({ range, message }) => placed(range.start.line, range.start.character, message)).sort().join('\n');
+  const own = vscode.languages
+    .getDiagnostics(uri)
+    .filter(
+      ({ source, severity }) =>
+        /^(ts|js|javascript|typescript)$/.test(source ?? '') &&
+        severity !== vscode.DiagnosticSeverity.Hint,
+    );
+  return own
+    .map(({ range, message }) => placed(range.start.line, range.start.character, message))
+    .sort()
+    .join('\n');
 }
 
 function placed(line: number, character: number, text: string): string {

@@ -36,14 +36,22 @@ export function isListed(session: Session, current?: string): boolean {
 
 /** The row that lists the others too. */
 const allRow: Row = {
-  label: '$(eye) Show all sessions', alwaysShow: true, showsAll: true,
+  label: '$(eye) Show all sessions',
+  alwaysShow: true,
+  showsAll: true,
   description: 'also from `agent-lsp run`, and without an answer',
 };
 
 /** The contents of the list: the sessions in use, or the archived ones; and the button that leads to the others. */
 const lists = {
-  inUse: { title: 'Sessions', other: { iconPath: new vscode.ThemeIcon('archive'), tooltip: 'Show archived sessions' } },
-  archived: { title: 'Archived sessions', other: { iconPath: new vscode.ThemeIcon('history'), tooltip: 'Show the sessions in use' } },
+  inUse: {
+    title: 'Sessions',
+    other: { iconPath: new vscode.ThemeIcon('archive'), tooltip: 'Show archived sessions' },
+  },
+  archived: {
+    title: 'Archived sessions',
+    other: { iconPath: new vscode.ThemeIcon('history'), tooltip: 'Show the sessions in use' },
+  },
 };
 
 /**
@@ -60,13 +68,18 @@ export class Listing {
   found(rows: Row[], first: Row[] = []): Row[] {
     const hits = new Set(rows.map((row) => row.session?.sessionId ?? ''));
     for (const row of rows) this.rows.set(row.session?.sessionId ?? '', row);
-    const all = [...this.rows.entries()].map(([id, row]): Row => ({ ...row, alwaysShow: hits.has(id) }));
+    const all = [...this.rows.entries()].map(
+      ([id, row]): Row => ({ ...row, alwaysShow: hits.has(id) }),
+    );
     return [...first, ...all];
   }
 }
 
 export class SessionList {
-  constructor(private readonly daemon: Daemon, private readonly control: SessionControl) {}
+  constructor(
+    private readonly daemon: Daemon,
+    private readonly control: SessionControl,
+  ) {}
 
   async show(): Promise<void> {
     const pick = vscode.window.createQuickPick<Row>();
@@ -88,7 +101,10 @@ export class SessionList {
       if (query !== pick.value) return; // the answer to the next question comes
       // The rows above the sessions stay the same in a search, so that no row moves.
       if (!query || first.length === 0) first = hidden ? [newRow, allRow] : [newRow];
-      pick.items = listing.found(sessions.map((session) => this.row(session)), archived ? [] : first);
+      pick.items = listing.found(
+        sessions.map((session) => this.row(session)),
+        archived ? [] : first,
+      );
       pick.busy = false;
     };
     const again = () => {
@@ -102,7 +118,9 @@ export class SessionList {
       name();
       void again();
     });
-    pick.onDidTriggerItemButton(({ button, item }) => void this.control.guard(this.act(button, item)).then(again));
+    pick.onDidTriggerItemButton(
+      ({ button, item }) => void this.control.guard(this.act(button, item)).then(again),
+    );
     pick.onDidAccept(() => {
       const row = pick.selectedItems[0];
       if (row?.showsAll) {
@@ -140,10 +158,18 @@ export class SessionList {
     const { rename, fork, archive, bringBack, export: save, remove } = buttons;
     const here = session.sessionId === this.control.sessionId;
     const from = session.origin === 'run' ? 'from `agent-lsp run`' : '';
-    const facts = [counted(session.messages, 'message'), from, session.status === 'idle' ? '' : session.status, here ? 'shown in the panel' : ''];
+    const facts = [
+      counted(session.messages, 'message'),
+      from,
+      session.status === 'idle' ? '' : session.status,
+      here ? 'shown in the panel' : '',
+    ];
     return {
-      label: session.title || 'Untitled', description: ago(session.updatedAt), detail: facts.filter(Boolean).join(', '),
-      session, buttons: [rename, fork, session.archived ? bringBack : archive, save, remove],
+      label: session.title || 'Untitled',
+      description: ago(session.updatedAt),
+      detail: facts.filter(Boolean).join(', '),
+      session,
+      buttons: [rename, fork, session.archived ? bringBack : archive, save, remove],
     };
   }
 
@@ -152,7 +178,10 @@ export class SessionList {
     const { sessionId } = session;
     switch (button.tooltip) {
       case buttons.rename.tooltip: {
-        const title = await vscode.window.showInputBox({ prompt: 'Title of the session', value: session.title });
+        const title = await vscode.window.showInputBox({
+          prompt: 'Title of the session',
+          value: session.title,
+        });
         if (title) await this.daemon.request('agent/session/update', { sessionId, title });
         return;
       }
@@ -160,7 +189,10 @@ export class SessionList {
         return this.fork(sessionId);
       case buttons.archive.tooltip:
       case buttons.bringBack.tooltip:
-        return void (await this.daemon.request('agent/session/update', { sessionId, archived: !session.archived }));
+        return void (await this.daemon.request('agent/session/update', {
+          sessionId,
+          archived: !session.archived,
+        }));
       case buttons.export.tooltip:
         return this.export(sessionId);
       case buttons.remove.tooltip:
@@ -181,12 +213,21 @@ export class SessionList {
   }
 
   async export(sessionId: string): Promise<void> {
-    const { content } = await this.daemon.request('agent/session/export', { sessionId, format: 'markdown' });
-    await vscode.window.showTextDocument(await vscode.workspace.openTextDocument({ content, language: 'markdown' }));
+    const { content } = await this.daemon.request('agent/session/export', {
+      sessionId,
+      format: 'markdown',
+    });
+    await vscode.window.showTextDocument(
+      await vscode.workspace.openTextDocument({ content, language: 'markdown' }),
+    );
   }
 
   private async remove({ sessionId, title }: Session): Promise<void> {
-    const yes = await vscode.window.showWarningMessage(`Delete the session “${title}”? This cannot be undone.`, { modal: true }, 'Delete');
+    const yes = await vscode.window.showWarningMessage(
+      `Delete the session “${title}”? This cannot be undone.`,
+      { modal: true },
+      'Delete',
+    );
     if (yes) await this.daemon.request('agent/session/delete', { sessionId });
     if (yes && this.control.sessionId === sessionId) await this.control.create();
   }

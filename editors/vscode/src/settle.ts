@@ -27,7 +27,10 @@ export function watch(): void {
   if (watched) return;
   for (const [uri] of vscode.languages.getDiagnostics()) scripts.set(uri.toString(), shown(uri));
   watched = vscode.Disposable.from(
-    vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => void (contentChanges.length > 0 && stale(document.uri.toString()))),
+    vscode.workspace.onDidChangeTextDocument(
+      ({ document, contentChanges }) =>
+        void (contentChanges.length > 0 && stale(document.uri.toString())),
+    ),
     vscode.languages.onDidChangeDiagnostics(({ uris }) => told(uris)),
   );
 }
@@ -69,11 +72,16 @@ export async function settled({ uris, timeoutMs }: EditorSettle): Promise<boolea
   const began = Date.now();
   const documents = (await Promise.all(uris.map(open))).filter((d) => d !== undefined);
   await lookAtGo(documents, timeoutMs);
-  for (const document of documents) if (isScript(document) && changed.has(document.uri.toString())) void askScripts(document);
+  for (const document of documents)
+    if (isScript(document) && changed.has(document.uri.toString())) void askScripts(document);
   for (;;) {
-    const silent = documents.filter((d) => changed.has(d.uri.toString()) && !mute.has(d.languageId));
+    const silent = documents.filter(
+      (d) => changed.has(d.uri.toString()) && !mute.has(d.languageId),
+    );
     const clean = silent.every(isClean);
-    const until = silent.every(isSpokenOf) ? Math.min(toldAt + calm, began + timeoutMs) : began + (clean ? Math.min(silence, timeoutMs) : timeoutMs);
+    const until = silent.every(isSpokenOf)
+      ? Math.min(toldAt + calm, began + timeoutMs)
+      : began + (clean ? Math.min(silence, timeoutMs) : timeoutMs);
     const left = until - Date.now();
     if (left <= 0) {
       giveUp(silent, Date.now() - began >= silence);
@@ -99,7 +107,10 @@ async function open(text: string): Promise<vscode.TextDocument | undefined> {
   const uri = vscode.Uri.parse(text);
   const present = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString());
   if (!present) stale(uri.toString()); // servers get it now
-  return present ?? (await Promise.resolve(vscode.workspace.openTextDocument(uri)).catch(() => undefined));
+  return (
+    present ??
+    (await Promise.resolve(vscode.workspace.openTextDocument(uri)).catch(() => undefined))
+  );
 }
 
 async function askScripts(document: vscode.TextDocument): Promise<void> {

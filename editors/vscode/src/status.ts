@@ -7,18 +7,33 @@ import type { SessionControl } from './session';
 import { counted } from './text';
 
 export class StatusBar implements vscode.Disposable {
-  private readonly item = vscode.window.createStatusBarItem('agentLsp.status', vscode.StatusBarAlignment.Right, 100);
+  private readonly item = vscode.window.createStatusBarItem(
+    'agentLsp.status',
+    vscode.StatusBarAlignment.Right,
+    100,
+  );
   private readonly subscriptions: vscode.Disposable[];
   private noticed = false;
 
-  constructor(private readonly session: SessionControl, private readonly asks: Asks, private readonly proposals: Proposals, private readonly panel: Panel) {
+  constructor(
+    private readonly session: SessionControl,
+    private readonly asks: Asks,
+    private readonly proposals: Proposals,
+    private readonly panel: Panel,
+  ) {
     this.item.name = 'agent-lsp';
     this.subscriptions = [
       this.item,
       session.onChange(() => this.draw()),
       asks.onChange(() => this.asked()),
       proposals.onChange(() => this.draw()),
-      session.onTurnEnd((turn) => this.notice(turn.status === 'completed' ? 'The agent is done.' : `The agent stopped: ${turn.error?.message ?? turn.status}.`)),
+      session.onTurnEnd((turn) =>
+        this.notice(
+          turn.status === 'completed'
+            ? 'The agent is done.'
+            : `The agent stopped: ${turn.error?.message ?? turn.status}.`,
+        ),
+      ),
       vscode.window.onDidChangeWindowState((state) => state.focused && (this.noticed = false)),
     ];
     this.draw();
@@ -42,23 +57,56 @@ export class StatusBar implements vscode.Disposable {
     this.item.tooltip = tooltip;
     this.item.command = command;
     this.item.accessibilityInformation = { label: `agent-lsp: ${tooltip}` };
-    this.item.backgroundColor = waiting > 0 ? new vscode.ThemeColor('statusBarItem.warningBackground') : undefined;
-    this.panel.badge(waiting + changes, waiting + changes === 1 ? 'One thing waits for you' : `${waiting + changes} things wait for you`);
+    this.item.backgroundColor =
+      waiting > 0 ? new vscode.ThemeColor('statusBarItem.warningBackground') : undefined;
+    this.panel.badge(
+      waiting + changes,
+      waiting + changes === 1
+        ? 'One thing waits for you'
+        : `${waiting + changes} things wait for you`,
+    );
     void vscode.commands.executeCommand('setContext', 'agentLsp.busy', this.session.busy);
     void vscode.commands.executeCommand('setContext', 'agentLsp.hasPending', changes > 0);
   }
 
-  private look(waiting: number, changes: number): { text: string; tooltip: string; command: string } {
-    if (waiting > 0) return { text: '$(question) Agent asks', tooltip: 'The agent waits for your answer', command: 'agentLsp.prompt' };
-    if (changes > 0) return { text: `$(diff) ${changes} to review`, tooltip: `${counted(changes, 'pending change')}; click to review`, command: 'agentLsp.review' };
-    if (this.session.busy) return { text: '$(sync~spin) Agent', tooltip: 'The agent works; click to stop it', command: 'agentLsp.abort' };
-    return { text: '$(comment-discussion) Agent', tooltip: 'Ask the agent', command: 'agentLsp.prompt' };
+  private look(
+    waiting: number,
+    changes: number,
+  ): { text: string; tooltip: string; command: string } {
+    if (waiting > 0)
+      return {
+        text: '$(question) Agent asks',
+        tooltip: 'The agent waits for your answer',
+        command: 'agentLsp.prompt',
+      };
+    if (changes > 0)
+      return {
+        text: `$(diff) ${changes} to review`,
+        tooltip: `${counted(changes, 'pending change')}; click to review`,
+        command: 'agentLsp.review',
+      };
+    if (this.session.busy)
+      return {
+        text: '$(sync~spin) Agent',
+        tooltip: 'The agent works; click to stop it',
+        command: 'agentLsp.abort',
+      };
+    return {
+      text: '$(comment-discussion) Agent',
+      tooltip: 'Ask the agent',
+      command: 'agentLsp.prompt',
+    };
   }
 
   /** At most one notice until the user comes back, and none while the user looks at the panel. */
   private notice(text: string): void {
     const elsewhere = !vscode.window.state.focused || !this.panel.visible;
-    if (!elsewhere || this.noticed || !vscode.workspace.getConfiguration('agentLsp').get('notify.enabled', true)) return;
+    if (
+      !elsewhere ||
+      this.noticed ||
+      !vscode.workspace.getConfiguration('agentLsp').get('notify.enabled', true)
+    )
+      return;
     this.noticed = true;
     void vscode.window.showInformationMessage(text, 'Show').then((choice) => {
       this.noticed = false;

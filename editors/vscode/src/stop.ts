@@ -2,7 +2,10 @@
 import type { Parts } from './commands';
 
 /** Stops the turn unless it would discard more changes than the user agreed to. Returns whether it was stopped. */
-export async function stop({ session, proposals, panel }: Pick<Parts, 'session' | 'proposals' | 'panel'>, agreed = 0): Promise<boolean> {
+export async function stop(
+  { session, proposals, panel }: Pick<Parts, 'session' | 'proposals' | 'panel'>,
+  agreed = 0,
+): Promise<boolean> {
   const changes = proposals.discardedByStop(session.sessionId);
   if (session.busy && changes > agreed) {
     if (!panel.visible) await panel.reveal(true);

@@ -15,11 +15,15 @@ export class TraceChannel implements vscode.LogOutputChannel {
   readonly onDidChangeLogLevel = this.changed.event;
 
   constructor() {
-    this.subscription = vscode.workspace.onDidChangeConfiguration((event) => event.affectsConfiguration(setting) && this.changed.fire(this.logLevel));
+    this.subscription = vscode.workspace.onDidChangeConfiguration(
+      (event) => event.affectsConfiguration(setting) && this.changed.fire(this.logLevel),
+    );
   }
 
   get logLevel(): vscode.LogLevel {
-    return vscode.workspace.getConfiguration().get(setting, 'off') === 'off' ? vscode.LogLevel.Info : vscode.LogLevel.Trace;
+    return vscode.workspace.getConfiguration().get(setting, 'off') === 'off'
+      ? vscode.LogLevel.Info
+      : vscode.LogLevel.Trace;
   }
 
   trace(message: string): void {

@@ -39,13 +39,19 @@ export class Driver {
     return new Promise((resolve, reject) => {
       let text = '';
       setTimeout(() => reject(new Error(`${command}: no answer`)), 120_000).unref();
-      const socket = net.connect(this.socket, () => socket.write(`${JSON.stringify({ command, args })}\n`));
-      socket.setEncoding('utf8').on('data', (data) => (text += data)).on('error', reject).on('end', () => {
-        if (!text) return reject(new Error(`${command}: the extension host went away`));
-        const { result, error } = JSON.parse(text);
-        if (error) reject(new Error(`${command}: ${error}`));
-        else resolve(result);
-      });
+      const socket = net.connect(this.socket, () =>
+        socket.write(`${JSON.stringify({ command, args })}\n`),
+      );
+      socket
+        .setEncoding('utf8')
+        .on('data', (data) => (text += data))
+        .on('error', reject)
+        .on('end', () => {
+          if (!text) return reject(new Error(`${command}: the extension host went away`));
+          const { result, error } = JSON.parse(text);
+          if (error) reject(new Error(`${command}: ${error}`));
+          else resolve(result);
+        });
     });
   }
 
@@ -54,7 +60,9 @@ export class Driver {
   }
 
   webview(extension) {
-    return this.page.frameLocator(`iframe.webview[src*="extensionId=${extension}"]`).frameLocator('#active-frame');
+    return this.page
+      .frameLocator(`iframe.webview[src*="extensionId=${extension}"]`)
+      .frameLocator('#active-frame');
   }
 
   get input() {
@@ -66,19 +74,36 @@ export class Driver {
    * Looked and done in one breath; if it is another row, one down, to be called again.
    */
   takeRow(query, label, { contains = false, detail = '' } = {}) {
-    return this.page.evaluate(([query, label, contains, detail]) => {
-      const input = document.activeElement;
-      if (!input?.matches('.quick-input-widget input.input') || input.value !== query) return false;
-      const press = (key, keyCode) => input.dispatchEvent(new KeyboardEvent('keydown', { key, code: key, keyCode, which: keyCode, bubbles: true, cancelable: true, composed: true }));
-      const fits = (row) => {
-        const text = row.querySelector('.label-name')?.textContent.replace(/\s+/g, ' ').trim();
-        return row.textContent.includes(detail) && (contains ? text?.includes(label) : text === label);
-      };
-      const row = document.querySelector('.quick-input-list .monaco-list-row.focused');
-      if (row && fits(row)) return press('Enter', 13), true;
-      if (row) press('ArrowDown', 40);
-      return false;
-    }, [query, label, contains, detail]);
+    return this.page.evaluate(
+      ([query, label, contains, detail]) => {
+        const input = document.activeElement;
+        if (!input?.matches('.quick-input-widget input.input') || input.value !== query)
+          return false;
+        const press = (key, keyCode) =>
+          input.dispatchEvent(
+            new KeyboardEvent('keydown', {
+              key,
+              code: key,
+              keyCode,
+              which: keyCode,
+              bubbles: true,
+              cancelable: true,
+              composed: true,
+            }),
+          );
+        const fits = (row) => {
+          const text = row.querySelector('.label-name')?.textContent.replace(/\s+/g, ' ').trim();
+          return (
+            row.textContent.includes(detail) && (contains ? text?.includes(label) : text === label)
+          );
+        };
+        const row = document.querySelector('.quick-input-list .monaco-list-row.focused');
+        if (row && fits(row)) return (press('Enter', 13), true);
+        if (row) press('ArrowDown', 40);
+        return false;
+      },
+      [query, label, contains, detail],
+    );
   }
 
   /** Opens a quick input by a key, types, and takes the row with exactly this label once it is the focused one. It is taken once or not at all. */
@@ -100,10 +125,12 @@ export class Driver {
 
   /** Waits until the quick input has taken what was typed: it closes, or the next question takes its place at once. */
   taken(typed) {
-    return until('the quick input has done its work', () => this.page.evaluate((typed) => {
-      const input = document.querySelector('.quick-input-widget input.input');
-      return !input?.checkVisibility() || input.value !== typed;
-    }, typed));
+    return until('the quick input has done its work', () =>
+      this.page.evaluate((typed) => {
+        const input = document.querySelector('.quick-input-widget input.input');
+        return !input?.checkVisibility() || input.value !== typed;
+      }, typed),
+    );
   }
 
   /** Takes a row of a quick pick that is open. */
@@ -117,8 +144,13 @@ export class Driver {
   async chooseLike(query, text) {
     const input = this.page.locator('.quick-input-widget input.input');
     await input.fill(query);
-    await this.page.locator('.quick-input-list .monaco-list-row .label-name', { hasText: text }).first().waitFor();
-    await until(`a row with '${text}' is taken`, () => this.takeRow(query, text, { contains: true }));
+    await this.page
+      .locator('.quick-input-list .monaco-list-row .label-name', { hasText: text })
+      .first()
+      .waitFor();
+    await until(`a row with '${text}' is taken`, () =>
+      this.takeRow(query, text, { contains: true }),
+    );
     await this.taken(query);
   }
 
@@ -131,7 +163,13 @@ export class Driver {
     try {
       await row?.hover({ timeout });
       const node = await target.elementHandle({ timeout });
-      await node.evaluate((node) => window.addEventListener('click', (event) => (node.wasClicked = event.composedPath().includes(node)), { capture: true, once: true }));
+      await node.evaluate((node) =>
+        window.addEventListener(
+          'click',
+          (event) => (node.wasClicked = event.composedPath().includes(node)),
+          { capture: true, once: true },
+        ),
+      );
       await node.click({ timeout });
       return await node.evaluate((node) => node.wasClicked === true).catch(() => true); // its page went with the click
     } catch {
@@ -166,18 +204,28 @@ export class Driver {
     const body = this.panel.locator('body');
     await body.evaluate((body, selector) => {
       const seen = (body.seen = []);
-      new MutationObserver(() => seen.push(...[...document.querySelectorAll(selector)].map((node) => node.textContent))).observe(body, { childList: true, subtree: true, characterData: true });
+      new MutationObserver(() =>
+        seen.push(...[...document.querySelectorAll(selector)].map((node) => node.textContent)),
+      ).observe(body, { childList: true, subtree: true, characterData: true });
     }, selector);
-    return (text) => until(`'${text}' is or was shown`, () => body.evaluate((body, text) => body.seen.some((seen) => seen.includes(text)), text));
+    return (text) =>
+      until(`'${text}' is or was shown`, () =>
+        body.evaluate((body, text) => body.seen.some((seen) => seen.includes(text)), text),
+      );
   }
 
   /** Answers an input box: waits until it, not the list that it follows, is what is open. */
   async answer(text) {
     const input = this.page.locator('.quick-input-widget input.input');
-    await until('an input box is open', () => this.page.evaluate(() => {
-      const list = document.querySelector('.quick-input-widget .quick-input-list');
-      return document.activeElement?.matches('.quick-input-widget input.input') && !list?.checkVisibility();
-    }));
+    await until('an input box is open', () =>
+      this.page.evaluate(() => {
+        const list = document.querySelector('.quick-input-widget .quick-input-list');
+        return (
+          document.activeElement?.matches('.quick-input-widget input.input') &&
+          !list?.checkVisibility()
+        );
+      }),
+    );
     await input.fill(text);
     await input.press('Enter');
     await this.taken(text);
@@ -187,8 +235,15 @@ export class Driver {
   async answerPath(file) {
     const input = this.page.locator('.quick-input-widget input.input');
     await input.fill(file);
-    await this.page.locator('.quick-input-list .monaco-list-row', { hasText: path.basename(file) }).first().waitFor();
-    await until('the file is taken', async () => !(await input.isVisible()) || void (await input.press('Enter', { timeout: 5000 })));
+    await this.page
+      .locator('.quick-input-list .monaco-list-row', { hasText: path.basename(file) })
+      .first()
+      .waitFor();
+    await until(
+      'the file is taken',
+      async () =>
+        !(await input.isVisible()) || void (await input.press('Enter', { timeout: 5000 })),
+    );
   }
 
   /** Runs a command of the palette by its title. */
@@ -208,7 +263,13 @@ export class Driver {
   }
 
   inputFocused() {
-    return until('the panel has the focus', () => this.input.evaluate((input) => input === document.activeElement && document.hasFocus(), undefined, { timeout: 5000 }).catch(() => false));
+    return until('the panel has the focus', () =>
+      this.input
+        .evaluate((input) => input === document.activeElement && document.hasFocus(), undefined, {
+          timeout: 5000,
+        })
+        .catch(() => false),
+    );
   }
 
   /** A file in the folder of the running step. */
@@ -225,7 +286,11 @@ export class Driver {
   }
 
   editorFocused() {
-    return until('the editor has the focus', () => this.page.evaluate(() => document.activeElement?.closest('.editor-instance') !== null && document.hasFocus()));
+    return until('the editor has the focus', () =>
+      this.page.evaluate(
+        () => document.activeElement?.closest('.editor-instance') !== null && document.hasFocus(),
+      ),
+    );
   }
 
   /** Gives the focus back to the active editor, as a user's Ctrl+1 does. */
@@ -260,19 +325,31 @@ export class Driver {
   async daemonReplacedBy(act) {
     const old = this.daemons();
     await act();
-    this.daemon = await until('another daemon runs', () => this.daemons().find((pid) => !old.includes(pid)));
+    this.daemon = await until('another daemon runs', () =>
+      this.daemons().find((pid) => !old.includes(pid)),
+    );
   }
 
   /** The session that the panel shows; none while no daemon answers. */
   async session() {
     if ((await this.panel.locator('body').count()) === 0) return '';
-    return this.panel.locator('body').evaluate((body) => (body.dataset.daemon === 'running' ? body.dataset.session : ''), undefined, { timeout: 5000 }).catch(() => '');
+    return this.panel
+      .locator('body')
+      .evaluate(
+        (body) => (body.dataset.daemon === 'running' ? body.dataset.session : ''),
+        undefined,
+        { timeout: 5000 },
+      )
+      .catch(() => '');
   }
 
   async newSession() {
     const before = await this.session();
     await this.command('agentLsp.newSession');
-    await until('a new session is shown', async () => ((await this.session()) || before) !== before);
+    await until(
+      'a new session is shown',
+      async () => ((await this.session()) || before) !== before,
+    );
     await this.panel.locator('.welcome').waitFor();
     await this.inputFocused();
   }
@@ -302,19 +379,31 @@ export class Driver {
 
   /** Waits until the editor's language servers have an answer to a question: they are started with the first file of their language. */
   answering(command, ...args) {
-    return until(`${command} is answered`, async () => (await this.command('count', command, ...args)) > 0);
+    return until(
+      `${command} is answered`,
+      async () => (await this.command('count', command, ...args)) > 0,
+    );
   }
 
   /** The text of the active editor's visible lines. */
   async buffer(selector = '.editor-instance') {
-    const text = await this.page.locator(`${selector} .view-lines:not(.line-delete)`).first().evaluate((lines) =>
-      [...lines.children].sort((a, b) => a.offsetTop - b.offsetTop).map((line) => line.textContent.replaceAll('\u00a0', ' ')).join('\n'),
-    );
+    const text = await this.page
+      .locator(`${selector} .view-lines:not(.line-delete)`)
+      .first()
+      .evaluate((lines) =>
+        [...lines.children]
+          .sort((a, b) => a.offsetTop - b.offsetTop)
+          .map((line) => line.textContent.replaceAll('\u00a0', ' '))
+          .join('\n'),
+      );
     return text;
   }
 
   bufferHas(text, has = true) {
-    return until(`the buffer ${has ? 'has' : 'has not'} ${text}`, async () => (await this.buffer()).includes(text) === has);
+    return until(
+      `the buffer ${has ? 'has' : 'has not'} ${text}`,
+      async () => (await this.buffer()).includes(text) === has,
+    );
   }
 
   /** Changes a setting of the user, now (null: none). */
@@ -325,7 +414,10 @@ export class Driver {
   /** Changes a setting of the user for the next window that is opened: this workbench watches no files. */
   setting(key, value) {
     const file = path.join(this.dir, 'User', 'settings.json');
-    fs.writeFileSync(file, JSON.stringify({ ...JSON.parse(fs.readFileSync(file, 'utf8')), [key]: value }));
+    fs.writeFileSync(
+      file,
+      JSON.stringify({ ...JSON.parse(fs.readFileSync(file, 'utf8')), [key]: value }),
+    );
   }
 
   /** Puts the cursor into the active editor, at the start of a line. */
@@ -336,7 +428,9 @@ export class Driver {
       try {
         await input.fill(`:${line}`, { timeout: 5000 });
         await input.press('Enter', { timeout: 5000 });
-        await this.page.locator('.statusbar-item', { hasText: `Ln ${line}, Col 1` }).waitFor({ timeout: 5000 });
+        await this.page
+          .locator('.statusbar-item', { hasText: `Ln ${line}, Col 1` })
+          .waitFor({ timeout: 5000 });
         return true;
       } catch {
         return false;
@@ -354,8 +448,12 @@ export class Driver {
 
   /** Presses a key until what has the focus in the panel has a text. */
   async focusByKey(key, text) {
-    const focused = () => this.panel.locator('body').evaluate(() => document.activeElement?.textContent ?? '');
-    await until(`'${text}' has the focus`, async () => (await focused()).startsWith(text) || void (await this.page.keyboard.press(key)));
+    const focused = () =>
+      this.panel.locator('body').evaluate(() => document.activeElement?.textContent ?? '');
+    await until(
+      `'${text}' has the focus`,
+      async () => (await focused()).startsWith(text) || void (await this.page.keyboard.press(key)),
+    );
   }
 
   /** Hides the panel. */
@@ -378,14 +476,22 @@ export class Driver {
 
   /** The daemons of this workbench. */
   daemons() {
-    return fs.readdirSync('/proc').filter((pid) => /^\d+$/.test(pid)).map(Number).filter((pid) => {
-      try {
-        const [program, verb] = fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
-        return path.basename(program) === 'agent-lsp' && verb === 'serve' && fs.readlinkSync(`/proc/${pid}/cwd`).startsWith(this.dir);
-      } catch {
-        return false;
-      }
-    });
+    return fs
+      .readdirSync('/proc')
+      .filter((pid) => /^\d+$/.test(pid))
+      .map(Number)
+      .filter((pid) => {
+        try {
+          const [program, verb] = fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+          return (
+            path.basename(program) === 'agent-lsp' &&
+            verb === 'serve' &&
+            fs.readlinkSync(`/proc/${pid}/cwd`).startsWith(this.dir)
+          );
+        } catch {
+          return false;
+        }
+      });
   }
 
   /** A picture of the window, or of a part of it. */

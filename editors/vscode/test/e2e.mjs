@@ -19,18 +19,21 @@ const env = (dir) => ({ AGENT_LSP_SCRIPT: path.join(dir, 'script.jsonl') });
 async function runSteps({ steps: _, env: more, without, ...group }, todo) {
   const left = [...todo];
   try {
-    await withWorkbench({ vsix: without ? bare : vsix, env: (dir) => ({ ...env(dir), ...more?.(dir) }), ...group }, async (bench) => {
-      const driver = new Driver(bench);
-      await driver.open();
-      bench.lap('workbench up');
-      while (left.length > 0) {
-        const [name, step] = left[0];
-        await driver.begin(name);
-        await step(driver);
-        bench.lap(name);
-        left.shift();
-      }
-    });
+    await withWorkbench(
+      { vsix: without ? bare : vsix, env: (dir) => ({ ...env(dir), ...more?.(dir) }), ...group },
+      async (bench) => {
+        const driver = new Driver(bench);
+        await driver.open();
+        bench.lap('workbench up');
+        while (left.length > 0) {
+          const [name, step] = left[0];
+          await driver.begin(name);
+          await step(driver);
+          bench.lap(name);
+          left.shift();
+        }
+      },
+    );
   } catch (error) {
     console.error(`step '${left[0]?.[0] ?? 'the end'}': ${error.stack}`);
     if (left.length === 0) throw error;
@@ -38,7 +41,8 @@ async function runSteps({ steps: _, env: more, without, ...group }, todo) {
   return left;
 }
 
-const wanted = ([name]) => !process.env.ONLY || process.env.ONLY.split('|').some((word) => name.includes(word));
+const wanted = ([name]) =>
+  !process.env.ONLY || process.env.ONLY.split('|').some((word) => name.includes(word));
 const failed = [];
 let ok = true;
 if (process.env.SHOTS) fs.mkdirSync(process.env.SHOTS, { recursive: true });
@@ -50,18 +54,26 @@ for (const group of groups) {
     failed.push(left[0][0]);
     if (process.env.GO_ON) left.shift();
     else if (failed.length > repeats) ok = false;
-    else console.log(`\n!!!!!! REPEATED in a fresh workbench: step '${left[0][0]}' (${failed.length} of at most ${repeats})\n`);
+    else
+      console.log(
+        `\n!!!!!! REPEATED in a fresh workbench: step '${left[0][0]}' (${failed.length} of at most ${repeats})\n`,
+      );
   }
 }
 // Ids that other people's key bindings hold: each is run by the palette at least once.
 const titles = JSON.parse(fs.readFileSync(path.join(import.meta.dirname, 'commands.json'), 'utf8'));
 const idle = Object.keys(titles).filter((id) => !driven.has(`agent-lsp: ${titles[id]}`));
 if (!process.env.ONLY && ok) {
-  console.log(`commands run by the palette: ${Object.keys(titles).length - idle.length} of ${Object.keys(titles).length}`);
+  console.log(
+    `commands run by the palette: ${Object.keys(titles).length - idle.length} of ${Object.keys(titles).length}`,
+  );
   if (idle.length > 0) console.error(`never run by the palette: ${idle.join(', ')}`);
   ok &&= idle.length === 0;
 }
 
-if (failed.length > 0) console.log(`!!!!!! failed${ok && !process.env.GO_ON ? ', and passed when repeated' : ''}: ${failed.join('; ')}`);
+if (failed.length > 0)
+  console.log(
+    `!!!!!! failed${ok && !process.env.GO_ON ? ', and passed when repeated' : ''}: ${failed.join('; ')}`,
+  );
 else console.log('no step was repeated');
 process.exit(ok && !(process.env.GO_ON && failed.length > 0) ? 0 : 1);

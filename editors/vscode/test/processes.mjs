@@ -12,4 +12,7 @@ export function about(pid, look) {
 
 export const program = (pid) => about(pid, () => fs.realpathSync(`/proc/${pid}/exe`));
 
-export const parent = (pid) => about(pid, () => Number(fs.readFileSync(`/proc/${pid}/status`, 'utf8').match(/^PPid:\t(\d+)$/m)[1]));
+export const parent = (pid) =>
+  about(pid, () =>
+    Number(fs.readFileSync(`/proc/${pid}/status`, 'utf8').match(/^PPid:\t(\d+)$/m)[1]),
+  );

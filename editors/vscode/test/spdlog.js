@@ -17,7 +17,10 @@ class Logger {
 
   write(level, text) {
     fs.mkdirSync(path.dirname(this.file), { recursive: true });
-    fs.appendFileSync(this.file, this.isBare ? text : `${new Date().toISOString()} [${level}] ${text}\n`);
+    fs.appendFileSync(
+      this.file,
+      this.isBare ? text : `${new Date().toISOString()} [${level}] ${text}\n`,
+    );
   }
 
   setPattern() {}
@@ -29,9 +32,10 @@ class Logger {
   drop() {}
 }
 
-for (const level of ['trace', 'debug', 'info', 'warn', 'error', 'critical']) Logger.prototype[level] = function (text) {
-  this.write(level, text);
-};
+for (const level of ['trace', 'debug', 'info', 'warn', 'error', 'critical'])
+  Logger.prototype[level] = function (text) {
+    this.write(level, text);
+  };
 
 const create = async (_name, file) => new Logger(file);
 

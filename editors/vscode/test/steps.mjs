@@ -15,12 +15,32 @@ import { userSteps } from './steps/user.mjs';
 import { withoutBinary, withoutBinarySteps } from './steps/withoutbinary.mjs';
 import { calmSettings } from './workbench.mjs';
 
-const settings = { 'security.workspace.trust.enabled': false, 'agentLsp.windows': { '*': 100_000 }, 'agentLsp.prices': { '*': { input: 5, output: 20 } }, ...calmSettings };
+const settings = {
+  'security.workspace.trust.enabled': false,
+  'agentLsp.windows': { '*': 100_000 },
+  'agentLsp.prices': { '*': { input: 5, output: 20 } },
+  ...calmSettings,
+};
 if (process.env.THEME) settings['workbench.colorTheme'] = process.env.THEME;
 
 export const groups = [
   { ...newUser, steps: [['new user by mouse', newUserByMouse]] },
   { ...newUser, steps: [['new user by keyboard', newUserByKeyboard]] },
   { ...withoutBinary, settings, steps: withoutBinarySteps },
-  { settings, steps: [...reviewSteps, ...conversationSteps, ...panelSteps, ...choiceSteps, ...demoSteps, ...setupSteps, ...detailSteps, ...paletteSteps, ...userSteps, ...looksSteps, ...surroundingSteps] },
+  {
+    settings,
+    steps: [
+      ...reviewSteps,
+      ...conversationSteps,
+      ...panelSteps,
+      ...choiceSteps,
+      ...demoSteps,
+      ...setupSteps,
+      ...detailSteps,
+      ...paletteSteps,
+      ...userSteps,
+      ...looksSteps,
+      ...surroundingSteps,
+    ],
+  },
 ];

@@ -8,11 +8,27 @@ import { build } from 'esbuild';
 const root = path.join(import.meta.dirname, 'unit');
 const out = fs.mkdtempSync(path.join(os.tmpdir(), 'agent-lsp-unit-'));
 try {
-  const entryPoints = fs.readdirSync(root).filter((name) => name.endsWith('.test.ts')).map((name) => path.join(root, name));
+  const entryPoints = fs
+    .readdirSync(root)
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => path.join(root, name));
   const alias = { vscode: path.join(root, 'vscode.ts') };
-  await build({ entryPoints, alias, outdir: out, bundle: true, platform: 'node', format: 'cjs', target: 'node20', logLevel: 'warning' });
+  await build({
+    entryPoints,
+    alias,
+    outdir: out,
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    target: 'node20',
+    logLevel: 'warning',
+  });
   const files = fs.readdirSync(out).map((name) => path.join(out, name));
-  process.exitCode = spawnSync(process.execPath, ['--test', ...files], { stdio: 'inherit', cwd: path.join(root, '..', '..') }).status ?? 1;
+  process.exitCode =
+    spawnSync(process.execPath, ['--test', ...files], {
+      stdio: 'inherit',
+      cwd: path.join(root, '..', '..'),
+    }).status ?? 1;
 } finally {
   fs.rmSync(out, { recursive: true, force: true });
 }

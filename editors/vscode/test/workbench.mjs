@@ -41,7 +41,12 @@ export const calmSettings = {
 };
 
 const browserArgs = [
-  '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
   ...(process.getuid() === 0 ? ['--no-sandbox'] : []),
 ];
 
@@ -55,9 +60,12 @@ export function command(file, args, options = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(file, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += data));
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (data) => (output += data));
     child.on('error', reject);
-    child.on('close', (code) => (code === 0 ? resolve(output) : reject(new Error(`${file} ${args[0]}: ${code}\n${output}`))));
+    child.on('close', (code) =>
+      code === 0 ? resolve(output) : reject(new Error(`${file} ${args[0]}: ${code}\n${output}`)),
+    );
   });
 }
 
@@ -65,10 +73,18 @@ export function command(file, args, options = {}) {
 function cleanEnvironment(dir, extra) {
   const tmp = path.join(dir, 'tmp');
   fs.mkdirSync(tmp, { recursive: true, mode: 0o700 });
-  const env = Object.fromEntries(Object.entries(process.env).filter(([key]) => !/^(VSCODE_|OPENAI_)/.test(key)));
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(([key]) => !/^(VSCODE_|OPENAI_)/.test(key)),
+  );
   return {
-    ...env, XDG_CONFIG_HOME: path.join(dir, 'config'), XDG_DATA_HOME: path.join(dir, 'share'), XDG_STATE_HOME: path.join(dir, 'state'),
-    XDG_RUNTIME_DIR: tmp, TMPDIR: tmp, EXTENSIONS_GALLERY: '{}', ...extra,
+    ...env,
+    XDG_CONFIG_HOME: path.join(dir, 'config'),
+    XDG_DATA_HOME: path.join(dir, 'share'),
+    XDG_STATE_HOME: path.join(dir, 'state'),
+    XDG_RUNTIME_DIR: tmp,
+    TMPDIR: tmp,
+    EXTENSIONS_GALLERY: '{}',
+    ...extra,
   };
 }
 
@@ -102,7 +118,9 @@ export async function until(what, condition, limit = Number(process.env.WAIT ?? 
 
 const answers = (port) =>
   new Promise((resolve) => {
-    http.get({ host: '127.0.0.1', port, path: '/healthz' }, (reply) => resolve(!!reply.resume())).on('error', () => resolve(false));
+    http
+      .get({ host: '127.0.0.1', port, path: '/healthz' }, (reply) => resolve(!!reply.resume()))
+      .on('error', () => resolve(false));
   });
 
 /** Ends a process group that this test started: SIGTERM, and SIGKILL to what is left after 3 s. */
@@ -121,7 +139,10 @@ async function end(child) {
 }
 
 /** Installs the packed extension (unless the test itself does), starts server and browser, runs the test, ends both. Throws what the test throws; its folder is then left for a look. `limit` bounds what lies between two laps. */
-export async function withWorkbench({ vsix, env, settings, prepare = () => {}, installed = true, limit = 900_000 }, body) {
+export async function withWorkbench(
+  { vsix, env, settings, prepare = () => {}, installed = true, limit = 900_000 },
+  body,
+) {
   const start = Date.now();
   const lap = (text) => {
     bound.refresh();
@@ -129,8 +150,12 @@ export async function withWorkbench({ vsix, env, settings, prepare = () => {}, i
   };
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'agent-lsp-vscode-'));
   const workspace = path.join(dir, 'workspace');
-  for (const sub of ['User', 'Machine', 'extensions', 'workspace']) fs.mkdirSync(path.join(dir, sub));
-  fs.writeFileSync(path.join(dir, 'User', 'settings.json'), JSON.stringify({ ...baseSettings, ...settings }));
+  for (const sub of ['User', 'Machine', 'extensions', 'workspace'])
+    fs.mkdirSync(path.join(dir, sub));
+  fs.writeFileSync(
+    path.join(dir, 'User', 'settings.json'),
+    JSON.stringify({ ...baseSettings, ...settings }),
+  );
   fs.writeFileSync(path.join(dir, 'Machine', 'settings.json'), '{}');
   prepare({ dir, workspace, vsix });
 
@@ -155,26 +180,76 @@ export async function withWorkbench({ vsix, env, settings, prepare = () => {}, i
     const environment = cleanEnvironment(dir, { AGENT_LSP_TEST_SOCKET: socket, ...env?.(dir) });
     const folders = ['--extensions-dir', path.join(dir, 'extensions'), '--user-data-dir', dir];
     const beside = path.join(dir, 'companion.vsix');
-    await command(node24, [vsce, 'package', '--no-dependencies', '--allow-missing-repository', '--skip-license', '--out', beside], { env: environment, cwd: path.join(import.meta.dirname, 'companion') });
-    await command(node24, [codeServer, ...(installed ? ['--install-extension', vsix] : []), '--install-extension', beside, ...folders], { env: environment });
+    await command(
+      node24,
+      [
+        vsce,
+        'package',
+        '--no-dependencies',
+        '--allow-missing-repository',
+        '--skip-license',
+        '--out',
+        beside,
+      ],
+      { env: environment, cwd: path.join(import.meta.dirname, 'companion') },
+    );
+    await command(
+      node24,
+      [
+        codeServer,
+        ...(installed ? ['--install-extension', vsix] : []),
+        '--install-extension',
+        beside,
+        ...folders,
+      ],
+      { env: environment },
+    );
     lap(installed ? 'extension installed' : 'extension laid ready');
     const port = await freePort();
     const log = fs.openSync(path.join(dir, 'server.log'), 'w');
-    const args = ['--bind-addr', `127.0.0.1:${port}`, '--auth', 'none', '--disable-telemetry', '--disable-update-check', '--disable-getting-started-override', ...folders, workspace];
+    const args = [
+      '--bind-addr',
+      `127.0.0.1:${port}`,
+      '--auth',
+      'none',
+      '--disable-telemetry',
+      '--disable-update-check',
+      '--disable-getting-started-override',
+      ...folders,
+      workspace,
+    ];
     // A group of its own, so that the server's children can be ended with it; output to a file, never to a pipe that somebody may close.
-    child = spawn(node24, [codeServer, ...args], { env: environment, stdio: ['ignore', log, log], detached: true });
+    child = spawn(node24, [codeServer, ...args], {
+      env: environment,
+      stdio: ['ignore', log, log],
+      detached: true,
+    });
     await until('the server answers', () => child.exitCode === null && answers(port));
-    browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: browserArgs });
-    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', permissions: ['clipboard-read', 'clipboard-write'] });
+    browser = await chromium.launch({
+      executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+      args: browserArgs,
+    });
+    const context = await browser.newContext({
+      viewport: { width: 1280, height: 800 },
+      reducedMotion: 'reduce',
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
     context.setDefaultTimeout(Number(process.env.WAIT ?? 120_000));
     const outside = new Set();
     context.on('request', (request) => {
       const url = new URL(request.url());
-      const own = url.hostname === refusedHost || url.hostname === '127.0.0.1' || url.hostname === 'localhost' || url.hostname.endsWith('.vscode-cdn.net');
+      const own =
+        url.hostname === refusedHost ||
+        url.hostname === '127.0.0.1' ||
+        url.hostname === 'localhost' ||
+        url.hostname.endsWith('.vscode-cdn.net');
       if (/^(https?|wss?):$/.test(url.protocol) && !own) outside.add(url.href);
     });
     page = await context.newPage();
-    if (process.env.CONSOLE) page.on('console', (message) => console.log('  [console]', message.type(), message.text().slice(0, 300)));
+    if (process.env.CONSOLE)
+      page.on('console', (message) =>
+        console.log('  [console]', message.type(), message.text().slice(0, 300)),
+      );
     const url = (query) => `http://127.0.0.1:${port}/?${new URLSearchParams(query)}`;
     await body({ page, context, dir, workspace, lap, url, socket });
     if (outside.size) throw new Error(`the page asked outside: ${[...outside].join(' ')}`);

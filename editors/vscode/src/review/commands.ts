@@ -3,7 +3,15 @@ import * as vscode from 'vscode';
 import type { Decision } from '../protocol';
 import { linesOf, rangeOf } from './decorations';
 import { nearestMark, nextMark, type Mark } from './hunks';
-import { baseScheme, isSide, proposedScheme, reviewTitle, sideOf, sideUri, type SideDocuments } from './documents';
+import {
+  baseScheme,
+  isSide,
+  proposedScheme,
+  reviewTitle,
+  sideOf,
+  sideUri,
+  type SideDocuments,
+} from './documents';
 import type { PendingFile, PendingHunk, ProposalRef, Proposals } from './proposals';
 import type { HunkRef, HunkThreads } from './threads';
 import type { Node } from './tree';
@@ -12,7 +20,11 @@ type Target = HunkRef | vscode.Uri | vscode.CommentThread | vscode.CommentReply 
 type Action = 'accept' | 'reject';
 
 export class ReviewCommands {
-  constructor(private readonly proposals: Proposals, private readonly sides: SideDocuments, private readonly threads: HunkThreads) {}
+  constructor(
+    private readonly proposals: Proposals,
+    private readonly sides: SideDocuments,
+    private readonly threads: HunkThreads,
+  ) {}
 
   async decideHunk(action: Action, target: Target): Promise<void> {
     const pending = await this.hunk(target);
@@ -32,7 +44,9 @@ export class ReviewCommands {
     }
     const left = this.proposals.hunksOf(uri);
     const next = left.find((p) => p.mark.range.start.line >= mark.range.start.line) ?? left[0];
-    const elsewhere = this.proposals.files().find((f) => f.proposal.sessionId === proposal.sessionId);
+    const elsewhere = this.proposals
+      .files()
+      .find((f) => f.proposal.sessionId === proposal.sessionId);
     if (next) await this.open(next, true);
     else if (elsewhere?.marks[0]) await this.open({ ...elsewhere, mark: elsewhere.marks[0] }, true);
   }
@@ -75,7 +89,12 @@ export class ReviewCommands {
   async comment(target: Target): Promise<void> {
     const pending = await this.hunk(target);
     if (!pending) return nothingPending();
-    const text = isReply(target) ? target.text : await vscode.window.showInputBox({ prompt: 'Comment for the agent, sent with your decision', placeHolder: 'What should be different?' });
+    const text = isReply(target)
+      ? target.text
+      : await vscode.window.showInputBox({
+          prompt: 'Comment for the agent, sent with your decision',
+          placeHolder: 'What should be different?',
+        });
     if (text) this.threads.comment(refOf(pending), text);
   }
 
@@ -88,7 +107,10 @@ export class ReviewCommands {
     if (all.length === 0) return nothingPending();
     const here = editor && all.filter((p) => p.uri.toString() === editor.document.uri.toString());
     const line = editor?.selection.active.line ?? 0;
-    const inFile = by > 0 ? here?.find((p) => p.mark.range.start.line > line) : here?.findLast((p) => p.mark.range.start.line < line);
+    const inFile =
+      by > 0
+        ? here?.find((p) => p.mark.range.start.line > line)
+        : here?.findLast((p) => p.mark.range.start.line < line);
     const edge = here?.length ? all.indexOf(here[by > 0 ? here.length - 1 : 0]!) + by : 0;
     await this.open(inFile ?? all[(edge + all.length) % all.length]!);
   }
@@ -115,7 +137,10 @@ export class ReviewCommands {
     }
     const [base, proposed] = addresses(file);
     const title = `${vscode.workspace.asRelativePath(file.uri)}: proposed change`;
-    await vscode.commands.executeCommand('vscode.diff', base, proposed, title, { preserveFocus, preview: true });
+    await vscode.commands.executeCommand('vscode.diff', base, proposed, title, {
+      preserveFocus,
+      preview: true,
+    });
     return true;
   }
 
@@ -124,7 +149,11 @@ export class ReviewCommands {
     const files = await this.proposals.waiting(of);
     if (files.length === 0) return nothingPending();
     if (files.length === 1) return void (await this.showDiff(files[0]!.uri));
-    await vscode.commands.executeCommand('vscode.changes', reviewTitle, files.map((file) => [file.uri, ...addresses(file)]));
+    await vscode.commands.executeCommand(
+      'vscode.changes',
+      reviewTitle,
+      files.map((file) => [file.uri, ...addresses(file)]),
+    );
   }
 
   private async open(pending: PendingHunk, preserveFocus = false): Promise<void> {
@@ -136,15 +165,27 @@ export class ReviewCommands {
   private async decideFiles(action: Action, files: PendingFile[]): Promise<void> {
     const byProposal = new Map<string, Decision[]>();
     for (const file of files) {
-      const decisions = file.marks.filter((m) => action === 'reject' || m.hunk.state === 'pending').map((mark) => this.decision(action, { ...file, mark }));
-      byProposal.set(file.proposal.proposalId, [...(byProposal.get(file.proposal.proposalId) ?? []), ...decisions]);
+      const decisions = file.marks
+        .filter((m) => action === 'reject' || m.hunk.state === 'pending')
+        .map((mark) => this.decision(action, { ...file, mark }));
+      byProposal.set(file.proposal.proposalId, [
+        ...(byProposal.get(file.proposal.proposalId) ?? []),
+        ...decisions,
+      ]);
     }
-    for (const [proposalId, decisions] of byProposal) if (decisions.length > 0) await this.decide(proposalId, decisions);
+    for (const [proposalId, decisions] of byProposal)
+      if (decisions.length > 0) await this.decide(proposalId, decisions);
   }
 
   private decision(action: Action, pending: PendingHunk): Decision {
-    const newText = action === 'accept' ? this.sides.ownText(pending, pending.mark.hunk.hunkId) : undefined;
-    return { hunkId: pending.mark.hunk.hunkId, action, newText, comment: this.threads.commentOf(refOf(pending)) };
+    const newText =
+      action === 'accept' ? this.sides.ownText(pending, pending.mark.hunk.hunkId) : undefined;
+    return {
+      hunkId: pending.mark.hunk.hunkId,
+      action,
+      newText,
+      comment: this.threads.commentOf(refOf(pending)),
+    };
   }
 
   private async decide(proposalId: string, decisions: Decision[]): Promise<void> {
@@ -153,9 +194,16 @@ export class ReviewCommands {
 
   private async hunk(target: Target): Promise<PendingHunk | undefined> {
     await this.proposals.waiting();
-    const ref = isReply(target) ? this.threads.refOf(target.thread) : isThread(target) ? this.threads.refOf(target) : isRef(target) ? target : undefined;
+    const ref = isReply(target)
+      ? this.threads.refOf(target.thread)
+      : isThread(target)
+        ? this.threads.refOf(target)
+        : isRef(target)
+          ? target
+          : undefined;
     if (ref) return this.proposals.find(ref.proposalId, ref.hunkId);
-    if (isNode(target)) return target.kind === 'hunk' ? target.pending : this.proposals.hunksOf(target.uri)[0];
+    if (isNode(target))
+      return target.kind === 'hunk' ? target.pending : this.proposals.hunksOf(target.uri)[0];
     return this.atCursor();
   }
 
@@ -165,7 +213,8 @@ export class ReviewCommands {
     if (!editor) return undefined;
     const { uri } = editor.document;
     const nearest = nearestMark(await this.sides.marksIn(uri), editor.selection.active.line);
-    if (nearest && isSide(uri)) return this.proposals.find(sideOf(uri).proposalId, nearest.hunk.hunkId);
+    if (nearest && isSide(uri))
+      return this.proposals.find(sideOf(uri).proposalId, nearest.hunk.hunkId);
     return nearest && this.proposals.hunksOf(uri).find(({ mark }) => mark === nearest);
   }
 

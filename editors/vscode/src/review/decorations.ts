@@ -6,17 +6,53 @@ import type { PendingHunk, Proposals } from './proposals';
 import { changedWords } from './words';
 
 const theme = (id: string) => new vscode.ThemeColor(id);
-const ruler = (color: string) => ({ overviewRulerColor: theme(color), overviewRulerLane: vscode.OverviewRulerLane.Left });
+const ruler = (color: string) => ({
+  overviewRulerColor: theme(color),
+  overviewRulerLane: vscode.OverviewRulerLane.Left,
+});
 /** A bar at the left edge, which high contrast themes need: they colour no lines. */
-const bar = (color: string) => ({ borderStyle: 'solid', borderWidth: '0 0 0 2px', borderColor: theme(color) });
+const bar = (color: string) => ({
+  borderStyle: 'solid',
+  borderWidth: '0 0 0 2px',
+  borderColor: theme(color),
+});
 
 const kinds = {
-  removedLine: { isWholeLine: true, ...bar('editorGutter.deletedBackground'), backgroundColor: theme('diffEditor.removedLineBackground'), ...ruler('diffEditorOverview.removedForeground') },
-  removedWord: { backgroundColor: theme('diffEditor.removedTextBackground'), border: '1px solid', borderColor: theme('diffEditor.removedTextBorder') },
-  addedLine: { isWholeLine: true, ...bar('editorGutter.addedBackground'), backgroundColor: theme('diffEditor.insertedLineBackground'), ...ruler('diffEditorOverview.insertedForeground') },
-  addedWord: { backgroundColor: theme('diffEditor.insertedTextBackground'), border: '1px solid', borderColor: theme('diffEditor.insertedTextBorder') },
-  insertion: { isWholeLine: true, borderStyle: 'solid', borderWidth: '2px 0 0 0', borderColor: theme('editorGutter.addedBackground'), ...ruler('diffEditorOverview.insertedForeground') },
-  stale: { isWholeLine: true, borderStyle: 'dashed', borderWidth: '0 0 1px 0', borderColor: theme('editorWarning.foreground') },
+  removedLine: {
+    isWholeLine: true,
+    ...bar('editorGutter.deletedBackground'),
+    backgroundColor: theme('diffEditor.removedLineBackground'),
+    ...ruler('diffEditorOverview.removedForeground'),
+  },
+  removedWord: {
+    backgroundColor: theme('diffEditor.removedTextBackground'),
+    border: '1px solid',
+    borderColor: theme('diffEditor.removedTextBorder'),
+  },
+  addedLine: {
+    isWholeLine: true,
+    ...bar('editorGutter.addedBackground'),
+    backgroundColor: theme('diffEditor.insertedLineBackground'),
+    ...ruler('diffEditorOverview.insertedForeground'),
+  },
+  addedWord: {
+    backgroundColor: theme('diffEditor.insertedTextBackground'),
+    border: '1px solid',
+    borderColor: theme('diffEditor.insertedTextBorder'),
+  },
+  insertion: {
+    isWholeLine: true,
+    borderStyle: 'solid',
+    borderWidth: '2px 0 0 0',
+    borderColor: theme('editorGutter.addedBackground'),
+    ...ruler('diffEditorOverview.insertedForeground'),
+  },
+  stale: {
+    isWholeLine: true,
+    borderStyle: 'dashed',
+    borderWidth: '0 0 1px 0',
+    borderColor: theme('editorWarning.foreground'),
+  },
 } satisfies Record<string, vscode.DecorationRenderOptions>;
 
 type Kind = keyof typeof kinds;
@@ -24,12 +60,18 @@ type Drawing = Record<Kind, vscode.DecorationOptions[]>;
 
 export class Decorations implements vscode.Disposable {
   private readonly types = Object.fromEntries(
-    Object.entries(kinds).map(([kind, options]) => [kind, vscode.window.createTextEditorDecorationType(options)]),
+    Object.entries(kinds).map(([kind, options]) => [
+      kind,
+      vscode.window.createTextEditorDecorationType(options),
+    ]),
   ) as Record<Kind, vscode.TextEditorDecorationType>;
   private readonly subscriptions: vscode.Disposable[];
 
   constructor(private readonly proposals: Proposals) {
-    this.subscriptions = [proposals.onChange(() => this.drawAll()), vscode.window.onDidChangeVisibleTextEditors(() => this.drawAll())];
+    this.subscriptions = [
+      proposals.onChange(() => this.drawAll()),
+      vscode.window.onDidChangeVisibleTextEditors(() => this.drawAll()),
+    ];
   }
 
   dispose(): void {
@@ -41,15 +83,29 @@ export class Decorations implements vscode.Disposable {
   }
 
   private draw(editor: vscode.TextEditor): void {
-    const drawing: Drawing = { removedLine: [], removedWord: [], addedLine: [], addedWord: [], insertion: [], stale: [] };
-    for (const hunk of this.proposals.hunksOf(editor.document.uri)) collect(hunk, editor.document, drawing);
-    for (const [kind, type] of Object.entries(this.types)) editor.setDecorations(type, drawing[kind as Kind]);
+    const drawing: Drawing = {
+      removedLine: [],
+      removedWord: [],
+      addedLine: [],
+      addedWord: [],
+      insertion: [],
+      stale: [],
+    };
+    for (const hunk of this.proposals.hunksOf(editor.document.uri))
+      collect(hunk, editor.document, drawing);
+    for (const [kind, type] of Object.entries(this.types))
+      editor.setDecorations(type, drawing[kind as Kind]);
   }
 }
 
 /** A range without the line that it ends before the first character of. */
 export function linesOf(range: vscode.Range): vscode.Range {
-  return range.end.character === 0 && range.end.line > range.start.line ? new vscode.Range(range.start, new vscode.Position(range.end.line - 1, Number.MAX_SAFE_INTEGER)) : range;
+  return range.end.character === 0 && range.end.line > range.start.line
+    ? new vscode.Range(
+        range.start,
+        new vscode.Position(range.end.line - 1, Number.MAX_SAFE_INTEGER),
+      )
+    : range;
 }
 
 export function rangeOf({ mark }: { mark: Mark }): vscode.Range {
@@ -61,7 +117,12 @@ function collect(pending: PendingHunk, document: vscode.TextDocument, into: Draw
   const { mark, file } = pending;
   const range = rangeOf(pending);
   const lines = linesOf(range);
-  if (mark.hunk.state === 'stale') return void into.stale.push({ range: lines, hoverMessage: 'This proposed change no longer fits the text. Reject it, or undo your own change.' });
+  if (mark.hunk.state === 'stale')
+    return void into.stale.push({
+      range: lines,
+      hoverMessage:
+        'This proposed change no longer fits the text. Reject it, or undo your own change.',
+    });
   const applied = file.placement === 'applied';
   const hoverMessage = hoverOf(pending);
   if (range.isEmpty) return void into.insertion.push({ range, hoverMessage });
@@ -70,7 +131,10 @@ function collect(pending: PendingHunk, document: vscode.TextDocument, into: Draw
   const own = applied ? mark.hunk.newText : mark.hunk.oldText;
   const standing = document.getText(range).replace(/\r\n/g, '\n') === own.replace(/\r\n/g, '\n');
   if (!standing) return;
-  for (const span of applied ? after : before) into[applied ? 'addedWord' : 'removedWord'].push({ range: within(range.start, own, span.start, span.end) });
+  for (const span of applied ? after : before)
+    into[applied ? 'addedWord' : 'removedWord'].push({
+      range: within(range.start, own, span.start, span.end),
+    });
 }
 
 /** All of the text that the buffer does not have. The row next to the hunk may cut it. */

@@ -12,7 +12,11 @@ export const reviewTitle = 'Pending changes of the agent';
 /** The address of one side of a file of a proposal. It holds all that is needed to find the file again after a reload. */
 export function sideUri(scheme: string, proposalId: string, file: vscode.Uri): vscode.Uri {
   const relative = vscode.workspace.asRelativePath(file);
-  return vscode.Uri.from({ scheme, path: relative.startsWith('/') ? relative : `/${relative}`, query: JSON.stringify([proposalId, file.toString()]) });
+  return vscode.Uri.from({
+    scheme,
+    path: relative.startsWith('/') ? relative : `/${relative}`,
+    query: JSON.stringify([proposalId, file.toString()]),
+  });
 }
 
 export function isSide(uri: vscode.Uri): boolean {
@@ -37,7 +41,9 @@ interface Edited {
 }
 
 /** Serves both schemes, and knows what the user made of the proposed side. */
-export class SideDocuments implements vscode.TextDocumentContentProvider, vscode.FileSystemProvider, vscode.Disposable {
+export class SideDocuments
+  implements vscode.TextDocumentContentProvider, vscode.FileSystemProvider, vscode.Disposable
+{
   private readonly edited = new Map<string, Edited>();
   private readonly baseChanged = new vscode.EventEmitter<vscode.Uri>();
   private readonly fileChanged = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
@@ -45,7 +51,10 @@ export class SideDocuments implements vscode.TextDocumentContentProvider, vscode
   readonly onDidChange = this.baseChanged.event;
   readonly onDidChangeFile = this.fileChanged.event;
 
-  constructor(private readonly proposals: Proposals, private readonly load: (proposalId: string) => Promise<unknown>) {
+  constructor(
+    private readonly proposals: Proposals,
+    private readonly load: (proposalId: string) => Promise<unknown>,
+  ) {
     this.subscriptions = [
       vscode.workspace.registerTextDocumentContentProvider(baseScheme, this),
       vscode.workspace.registerFileSystemProvider(proposedScheme, this, { isCaseSensitive: true }),
@@ -71,7 +80,8 @@ export class SideDocuments implements vscode.TextDocumentContentProvider, vscode
     const pending = await this.pending(uri);
     if (!pending) return [];
     const open = new Set(pending.marks.map(({ hunk }) => hunk.hunkId));
-    const marks = uri.scheme === baseScheme ? (await sides(pending)).baseMarks : (await this.side(uri)).marks;
+    const marks =
+      uri.scheme === baseScheme ? (await sides(pending)).baseMarks : (await this.side(uri)).marks;
     return marks.filter(({ hunk }) => open.has(hunk.hunkId));
   }
 
@@ -84,7 +94,9 @@ export class SideDocuments implements vscode.TextDocumentContentProvider, vscode
     const open = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString());
     if (!open) return undefined;
     const { start, end } = mark.range;
-    const text = open.getText(new vscode.Range(start.line, start.character, end.line, end.character)).replace(/\r\n/g, '\n');
+    const text = open
+      .getText(new vscode.Range(start.line, start.character, end.line, end.character))
+      .replace(/\r\n/g, '\n');
     return text === mark.hunk.newText.replace(/\r\n/g, '\n') ? undefined : text;
   }
 
@@ -94,7 +106,12 @@ export class SideDocuments implements vscode.TextDocumentContentProvider, vscode
 
   async stat(uri: vscode.Uri): Promise<vscode.FileStat> {
     const side = await this.side(uri);
-    return { type: vscode.FileType.File, ctime: 0, mtime: side.mtime, size: Buffer.byteLength(side.text) };
+    return {
+      type: vscode.FileType.File,
+      ctime: 0,
+      mtime: side.mtime,
+      size: Buffer.byteLength(side.text),
+    };
   }
 
   async writeFile(uri: vscode.Uri, content: Uint8Array): Promise<void> {
@@ -145,10 +162,14 @@ export class SideDocuments implements vscode.TextDocumentContentProvider, vscode
   }
 
   private follow({ document, contentChanges }: vscode.TextDocumentChangeEvent): void {
-    const side = document.uri.scheme === proposedScheme ? this.edited.get(document.uri.toString()) : undefined;
+    const side =
+      document.uri.scheme === proposedScheme ? this.edited.get(document.uri.toString()) : undefined;
     if (!side || contentChanges.length === 0 || document.getText() === side.text) return; // a reload, or undone to the start
     side.touched = true;
-    side.marks = side.marks.map(({ hunk, range }) => ({ hunk, range: contentChanges.reduce((r, { range, text }) => grow(r, { range, text }), range) }));
+    side.marks = side.marks.map(({ hunk, range }) => ({
+      hunk,
+      range: contentChanges.reduce((r, { range, text }) => grow(r, { range, text }), range),
+    }));
   }
 
   /** Brings both sides up to date, save a proposed side that the user works on. */
@@ -171,11 +192,17 @@ export class SideDocuments implements vscode.TextDocumentContentProvider, vscode
 
   /** Closes the diffs of a decided proposal. Their text was taken or refused: nothing is lost that the user could save. */
   private async close(proposalId: string): Promise<void> {
-    const ours = (uri: vscode.Uri) => uri.scheme === proposedScheme && sideOf(uri).proposalId === proposalId;
-    for (const document of vscode.workspace.textDocuments.filter((d) => d.isDirty && ours(d.uri))) await document.save();
+    const ours = (uri: vscode.Uri) =>
+      uri.scheme === proposedScheme && sideOf(uri).proposalId === proposalId;
+    for (const document of vscode.workspace.textDocuments.filter((d) => d.isDirty && ours(d.uri)))
+      await document.save();
     const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
     const done = this.proposals.files().length === 0;
-    const diffs = tabs.filter(({ input, label }) => (input instanceof vscode.TabInputTextDiff ? ours(input.modified) : done && label.startsWith(reviewTitle)));
+    const diffs = tabs.filter(({ input, label }) =>
+      input instanceof vscode.TabInputTextDiff
+        ? ours(input.modified)
+        : done && label.startsWith(reviewTitle),
+    );
     if (diffs.length > 0) await vscode.window.tabGroups.close(diffs, true);
     for (const uri of this.edited.keys()) if (ours(vscode.Uri.parse(uri))) this.edited.delete(uri);
   }

@@ -29,7 +29,11 @@ export function marksFrom(file: ProposalFile): Mark[] {
 /** Moves a range by a change of its document. A change inside it makes it grow, one that ends or begins at its edge does not. */
 export function shift(range: Range, change: Change): Range {
   const empty = compare(range.start, range.end) === 0;
-  const start = shiftPosition(range.start, change, !empty || compare(change.range.start, range.start) < 0);
+  const start = shiftPosition(
+    range.start,
+    change,
+    !empty || compare(change.range.start, range.start) < 0,
+  );
   const end = shiftPosition(range.end, change, false);
   return compare(start, end) <= 0 ? { start, end } : { start, end: start };
 }
@@ -44,11 +48,16 @@ export function grow(range: Range, change: Change): Range {
 function shiftPosition(position: Position, change: Change, insertMoves: boolean): Position {
   const { start, end } = change.range;
   if (compare(position, start) < 0) return position;
-  if (compare(position, start) === 0 && !(insertMoves && compare(end, position) <= 0)) return position;
+  if (compare(position, start) === 0 && !(insertMoves && compare(end, position) <= 0))
+    return position;
   const inserted = endOf(start, change.text);
   if (compare(position, end) < 0) return insertMoves ? inserted : minPosition(position, inserted);
-  if (position.line !== end.line) return { line: position.line + inserted.line - end.line, character: position.character };
-  return { line: inserted.line, character: inserted.character + position.character - end.character };
+  if (position.line !== end.line)
+    return { line: position.line + inserted.line - end.line, character: position.character };
+  return {
+    line: inserted.line,
+    character: inserted.character + position.character - end.character,
+  };
 }
 
 function minPosition(a: Position, b: Position): Position {
@@ -72,7 +81,9 @@ export function nearestMark(marks: Mark[], line: number): Mark | undefined {
 /** The first mark below a line, or the last above it. */
 export function nextMark(marks: Mark[], line: number, by: 1 | -1): Mark | undefined {
   const sorted = [...marks].sort((a, b) => compare(a.range.start, b.range.start));
-  return by > 0 ? sorted.find(({ range }) => range.start.line > line) : sorted.findLast(({ range }) => range.start.line < line);
+  return by > 0
+    ? sorted.find(({ range }) => range.start.line > line)
+    : sorted.findLast(({ range }) => range.start.line < line);
 }
 
 /** Offsets of positions in one text, in UTF-16 units. */
@@ -146,9 +157,23 @@ export function sidesOf(text: string, file: ProposalFile, marks: Mark[]): Sides 
   proposed += text.slice(from);
   const marked = (side: string, spans: [Mark, Span][]): Mark[] => {
     const to = new Offsets(side);
-    return spans.map(([{ hunk }, [start, end]]) => ({ hunk, range: { start: to.positionAt(start), end: to.positionAt(end) } }));
+    return spans.map(([{ hunk }, [start, end]]) => ({
+      hunk,
+      range: { start: to.positionAt(start), end: to.positionAt(end) },
+    }));
   };
-  return { base, proposed, marks: marked(proposed, placed.map((p) => [p.mark, p.proposed])), baseMarks: marked(base, placed.map((p) => [p.mark, p.base])) };
+  return {
+    base,
+    proposed,
+    marks: marked(
+      proposed,
+      placed.map((p) => [p.mark, p.proposed]),
+    ),
+    baseMarks: marked(
+      base,
+      placed.map((p) => [p.mark, p.base]),
+    ),
+  };
 }
 
 /** Start and end of a part of a text. */
@@ -156,6 +181,7 @@ type Span = [number, number];
 
 function whole(base: string, proposed: string, marks: Mark[]): Sides {
   const start = { line: 0, character: 0 };
-  const over = (side: string) => marks.map(({ hunk }) => ({ hunk, range: { start, end: endOf(start, side) } }));
+  const over = (side: string) =>
+    marks.map(({ hunk }) => ({ hunk, range: { start, end: endOf(start, side) } }));
   return { base, proposed, marks: over(proposed), baseMarks: over(base) };
 }

@@ -34,7 +34,12 @@ export class HunkLenses implements vscode.CodeLensProvider, vscode.Disposable {
   /** Fires only if the rows change: the editor draws all of them again, and a click gets lost. */
   private tell(): void {
     const rows = this.proposals.files().map(({ uri, file, proposal, marks }) => {
-      const places = marks.map(({ hunk, range }) => [hunk.hunkId, range, hunk.oldText, hunk.newText]);
+      const places = marks.map(({ hunk, range }) => [
+        hunk.hunkId,
+        range,
+        hunk.oldText,
+        hunk.newText,
+      ]);
       return [uri, file.placement, proposal.proposalId, places];
     });
     const now = JSON.stringify(rows);
@@ -64,8 +69,18 @@ function buttons(pending: PendingHunk, index: number, count: number): vscode.Cod
   const applied = pending.file.placement === 'applied';
   const label = (icon: string, words: string) => `$(${icon})\u00a0${words}`; // a plain space behind an icon is swallowed
   return [
-    lens(line, applied ? label('check', 'Keep') : label('check', 'Accept'), 'agentLsp.acceptHunk', ref),
-    lens(line, applied ? label('discard', 'Undo') : label('close', 'Reject'), 'agentLsp.rejectHunk', ref),
+    lens(
+      line,
+      applied ? label('check', 'Keep') : label('check', 'Accept'),
+      'agentLsp.acceptHunk',
+      ref,
+    ),
+    lens(
+      line,
+      applied ? label('discard', 'Undo') : label('close', 'Reject'),
+      'agentLsp.rejectHunk',
+      ref,
+    ),
     lens(line, '$(ellipsis)', 'agentLsp.hunkMenu', ref),
     lens(line, `${index + 1} of ${count}`, 'agentLsp.nextHunk'),
   ];
@@ -78,7 +93,11 @@ function text(pending: PendingHunk, lineCount: number, starts: Set<number>): vsc
   if (row === '') return [];
   const range = rangeOf(pending);
   const below = linesOf(range).end.line + 1;
-  const isBelow = pending.file.placement === 'proposed' && !range.isEmpty && below < lineCount && !starts.has(below);
+  const isBelow =
+    pending.file.placement === 'proposed' &&
+    !range.isEmpty &&
+    below < lineCount &&
+    !starts.has(below);
   const title = withoutIcons(row);
   return [lens(isBelow ? below : range.start.line, title, 'agentLsp.showDiff', refOf(pending))];
 }

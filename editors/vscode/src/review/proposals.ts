@@ -47,11 +47,14 @@ export class Proposals implements vscode.Disposable {
   constructor(private readonly daemon: Daemon) {
     this.subscriptions = [
       daemon.onNotification(({ method, params }) => {
-        if (method === 'agent/proposal/created' || method === 'agent/proposal/updated') this.take(params.proposal);
+        if (method === 'agent/proposal/created' || method === 'agent/proposal/updated')
+          this.take(params.proposal);
         if (method === 'agent/proposal/closed') this.take(params.proposal, true);
       }),
       vscode.workspace.onDidChangeTextDocument((event) => this.follow(event)),
-      vscode.workspace.onDidCloseTextDocument((document) => this.logs.delete(document.uri.toString())),
+      vscode.workspace.onDidCloseTextDocument((document) =>
+        this.logs.delete(document.uri.toString()),
+      ),
     ];
   }
 
@@ -64,17 +67,28 @@ export class Proposals implements vscode.Disposable {
   }
 
   files(): PendingFile[] {
-    return this.all().flatMap((proposal) => proposal.files.map((file) => this.pendingFile(proposal, file))).filter((f) => f.marks.length > 0);
+    return this.all()
+      .flatMap((proposal) => proposal.files.map((file) => this.pendingFile(proposal, file)))
+      .filter((f) => f.marks.length > 0);
   }
 
   /** How many undecided changes of a session are not in the buffers yet: a stop of its turn withdraws them. */
   discardedByStop(sessionId: string | undefined): number {
-    return this.files().reduce((n, { proposal, file, marks }) => n + (proposal.sessionId === sessionId && file.placement === 'proposed' ? marks.length : 0), 0);
+    return this.files().reduce(
+      (n, { proposal, file, marks }) =>
+        n + (proposal.sessionId === sessionId && file.placement === 'proposed' ? marks.length : 0),
+      0,
+    );
   }
 
   /** The pending files; of one proposal or one session, if given. Proposals that are not known yet are fetched: their question may be shown first. */
   async waiting({ proposalId, sessionId }: ProposalRef = {}): Promise<PendingFile[]> {
-    const wanted = () => this.files().filter(({ proposal }) => (proposalId ?? proposal.proposalId) === proposal.proposalId && (sessionId ?? proposal.sessionId) === proposal.sessionId);
+    const wanted = () =>
+      this.files().filter(
+        ({ proposal }) =>
+          (proposalId ?? proposal.proposalId) === proposal.proposalId &&
+          (sessionId ?? proposal.sessionId) === proposal.sessionId,
+      );
     if (wanted().length === 0 && this.daemon.state === 'running') await this.refresh();
     return wanted();
   }
@@ -101,7 +115,9 @@ export class Proposals implements vscode.Disposable {
 
   file(proposalId: string, uri: string): PendingFile | undefined {
     const proposal = this.byId.get(proposalId);
-    const file = proposal?.files.find((f) => normal(f.uri) === normal(uri) || (f.newUri && normal(f.newUri) === normal(uri)));
+    const file = proposal?.files.find(
+      (f) => normal(f.uri) === normal(uri) || (f.newUri && normal(f.newUri) === normal(uri)),
+    );
     return proposal && file ? this.pendingFile(proposal, file) : undefined;
   }
 
@@ -120,11 +136,17 @@ export class Proposals implements vscode.Disposable {
     for (const k of keys) this.deciding.add(k);
     this.changed.fire();
     try {
-      const result = await this.daemon.request('agent/proposal/resolve', { proposalId, decisions, comment });
+      const result = await this.daemon.request('agent/proposal/resolve', {
+        proposalId,
+        decisions,
+        comment,
+      });
       this.take(result.proposal, !hasOpen(result.proposal));
       if (result.conflicts.length > 0) {
         const reasons = [...new Set(result.conflicts.map((c) => c.reason))].join('; ');
-        void vscode.window.showWarningMessage(`${counted(result.conflicts.length, 'change')} could not be decided: ${reasons}`);
+        void vscode.window.showWarningMessage(
+          `${counted(result.conflicts.length, 'change')} could not be decided: ${reasons}`,
+        );
       }
       return result.conflicts.length === 0;
     } finally {
@@ -140,7 +162,9 @@ export class Proposals implements vscode.Disposable {
   }
 
   private pendingFile(proposal: Proposal, file: ProposalFile): PendingFile {
-    const marks = (this.placed.get(key(proposal, file)) ?? []).filter(({ hunk }) => !this.deciding.has(`${proposal.proposalId} ${hunk.hunkId}`));
+    const marks = (this.placed.get(key(proposal, file)) ?? []).filter(
+      ({ hunk }) => !this.deciding.has(`${proposal.proposalId} ${hunk.hunkId}`),
+    );
     return { proposal, file, uri: vscode.Uri.parse(file.newUri ?? file.uri), marks };
   }
 
@@ -171,7 +195,9 @@ export class Proposals implements vscode.Disposable {
 
   /** Marks of a file, moved by what was typed since the version that the daemon placed them in. */
   private place(file: ProposalFile): Mark[] {
-    const since = (this.logs.get(normal(file.uri)) ?? []).filter((l) => file.version !== null && l.version > file.version);
+    const since = (this.logs.get(normal(file.uri)) ?? []).filter(
+      (l) => file.version !== null && l.version > file.version,
+    );
     return since.reduce((marks, { changes }) => moved(marks, changes), marksFrom(file));
   }
 
@@ -185,7 +211,10 @@ export class Proposals implements vscode.Disposable {
     let any = false;
     for (const proposal of this.all()) {
       for (const file of proposal.files.filter((f) => normal(f.newUri ?? f.uri) === uri)) {
-        this.placed.set(key(proposal, file), moved(this.placed.get(key(proposal, file)) ?? [], changes));
+        this.placed.set(
+          key(proposal, file),
+          moved(this.placed.get(key(proposal, file)) ?? [], changes),
+        );
         any = true;
       }
     }
@@ -199,7 +228,10 @@ function moved(marks: Mark[], changes: Change[]): Mark[] {
 
 /** Whether a proposal still waits: one in conflict does while another of its hunks is pending. */
 function waits(proposal: Proposal): boolean {
-  return proposal.state === 'proposed' || proposal.files.some((file) => file.hunks.some((hunk) => hunk.state === 'pending'));
+  return (
+    proposal.state === 'proposed' ||
+    proposal.files.some((file) => file.hunks.some((hunk) => hunk.state === 'pending'))
+  );
 }
 
 function hasOpen(proposal: Proposal): boolean {

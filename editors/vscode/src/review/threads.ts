@@ -15,14 +15,20 @@ interface Shown extends HunkRef {
 }
 
 export class HunkThreads implements vscode.Disposable {
-  private readonly controller = vscode.comments.createCommentController('agentLsp.review', 'agent-lsp');
+  private readonly controller = vscode.comments.createCommentController(
+    'agentLsp.review',
+    'agent-lsp',
+  );
   private readonly shown = new Map<string, Shown>();
   /** Comments that are sent with the decision, by hunk. */
   private readonly comments = new Map<string, string[]>();
   private readonly subscriptions: vscode.Disposable[];
 
   constructor(private readonly proposals: Proposals) {
-    this.controller.options = { prompt: 'Comment for the agent', placeHolder: 'What should be different?' };
+    this.controller.options = {
+      prompt: 'Comment for the agent',
+      placeHolder: 'What should be different?',
+    };
     this.subscriptions = [this.controller, proposals.onChange(() => this.draw())];
   }
 

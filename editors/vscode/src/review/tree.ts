@@ -5,7 +5,9 @@ import { rangeOf } from './decorations';
 import type { PendingFile, PendingHunk, Proposals } from './proposals';
 import type { HunkRef } from './threads';
 
-export type Node = { kind: 'file'; uri: vscode.Uri; files: PendingFile[] } | { kind: 'hunk'; pending: PendingHunk };
+export type Node =
+  | { kind: 'file'; uri: vscode.Uri; files: PendingFile[] }
+  | { kind: 'hunk'; pending: PendingHunk };
 
 export class PendingTree implements vscode.TreeDataProvider<Node>, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
@@ -34,14 +36,16 @@ export class PendingTree implements vscode.TreeDataProvider<Node>, vscode.Dispos
 
 function byFile(files: PendingFile[]): Node[] {
   const groups = new Map<string, PendingFile[]>();
-  for (const file of files) groups.set(file.uri.toString(), [...(groups.get(file.uri.toString()) ?? []), file]);
+  for (const file of files)
+    groups.set(file.uri.toString(), [...(groups.get(file.uri.toString()) ?? []), file]);
   return [...groups.values()].map((group) => ({ kind: 'file', uri: group[0]!.uri, files: group }));
 }
 
 function fileItem(uri: vscode.Uri, files: PendingFile[]): vscode.TreeItem {
   const item = new vscode.TreeItem(uri, vscode.TreeItemCollapsibleState.Expanded);
   const count = files.reduce((n, file) => n + file.marks.length, 0);
-  item.description = `${path.posix.dirname(vscode.workspace.asRelativePath(uri)).replace(/^\.$/, '')} ${count} change${count === 1 ? '' : 's'}`.trim();
+  item.description =
+    `${path.posix.dirname(vscode.workspace.asRelativePath(uri)).replace(/^\.$/, '')} ${count} change${count === 1 ? '' : 's'}`.trim();
   item.contextValue = 'file';
   item.command = { command: 'agentLsp.showDiff', title: 'Show Diff', arguments: [uri] };
   return item;
@@ -52,11 +56,23 @@ function hunkItem(pending: PendingHunk): vscode.TreeItem {
   const shown = (hunk.newText.trim() || hunk.oldText.trim()).split('\n')[0] ?? '';
   const item = new vscode.TreeItem(shown, vscode.TreeItemCollapsibleState.None);
   item.description = `line ${pending.mark.range.start.line + 1}${hunk.state === 'stale' ? ', no longer fits' : ''}`;
-  item.iconPath = new vscode.ThemeIcon(hunk.state === 'stale' ? 'warning' : hunk.oldText === '' ? 'diff-added' : hunk.newText === '' ? 'diff-removed' : 'diff-modified');
+  item.iconPath = new vscode.ThemeIcon(
+    hunk.state === 'stale'
+      ? 'warning'
+      : hunk.oldText === ''
+        ? 'diff-added'
+        : hunk.newText === ''
+          ? 'diff-removed'
+          : 'diff-modified',
+  );
   item.contextValue = 'hunk';
   item.tooltip = new vscode.MarkdownString().appendCodeblock(hunk.newText || hunk.oldText);
   const ref: HunkRef = { proposalId: pending.proposal.proposalId, hunkId: hunk.hunkId };
-  item.command = { command: 'agentLsp.openHunk', title: 'Show', arguments: [ref, rangeOf(pending)] };
+  item.command = {
+    command: 'agentLsp.openHunk',
+    title: 'Show',
+    arguments: [ref, rangeOf(pending)],
+  };
   return item;
 }
 
@@ -76,9 +92,16 @@ export class PendingBadges implements vscode.FileDecorationProvider, vscode.Disp
   }
 
   provideFileDecoration(uri: vscode.Uri): vscode.FileDecoration | undefined {
-    const count = uri.scheme === 'file' || uri.scheme === 'vscode-remote' ? this.proposals.hunksOf(uri).length : 0;
+    const count =
+      uri.scheme === 'file' || uri.scheme === 'vscode-remote'
+        ? this.proposals.hunksOf(uri).length
+        : 0;
     if (count === 0) return undefined;
-    const decoration = new vscode.FileDecoration(count > 9 ? '9+' : String(count), `${count} pending change${count === 1 ? '' : 's'} of the agent`, new vscode.ThemeColor('gitDecoration.modifiedResourceForeground'));
+    const decoration = new vscode.FileDecoration(
+      count > 9 ? '9+' : String(count),
+      `${count} pending change${count === 1 ? '' : 's'} of the agent`,
+      new vscode.ThemeColor('gitDecoration.modifiedResourceForeground'),
+    );
     decoration.propagate = true;
     return decoration;
   }

@@ -12,9 +12,16 @@ const maxWords = 600;
 export function changedWords(before: string, after: string): { before: Span[]; after: Span[] } {
   const a = wordsOf(before);
   const b = wordsOf(after);
-  if (a.length > maxWords || b.length > maxWords || a.length === 0 || b.length === 0) return { before: [], after: [] };
-  const common = longest(a.map((w) => w.text), b.map((w) => w.text));
-  return { before: spans(a, new Set(common.map(([i]) => i))), after: spans(b, new Set(common.map(([, j]) => j))) };
+  if (a.length > maxWords || b.length > maxWords || a.length === 0 || b.length === 0)
+    return { before: [], after: [] };
+  const common = longest(
+    a.map((w) => w.text),
+    b.map((w) => w.text),
+  );
+  return {
+    before: spans(a, new Set(common.map(([i]) => i))),
+    after: spans(b, new Set(common.map(([, j]) => j))),
+  };
 }
 
 function wordsOf(text: string): { text: string; start: number }[] {
@@ -27,7 +34,10 @@ function longest(a: string[], b: string[]): [number, number][] {
   const table = new Uint16Array((a.length + 1) * width);
   for (let i = a.length - 1; i >= 0; i--) {
     for (let j = b.length - 1; j >= 0; j--) {
-      table[i * width + j] = a[i] === b[j] ? (table[(i + 1) * width + j + 1] ?? 0) + 1 : Math.max(table[(i + 1) * width + j] ?? 0, table[i * width + j + 1] ?? 0);
+      table[i * width + j] =
+        a[i] === b[j]
+          ? (table[(i + 1) * width + j + 1] ?? 0) + 1
+          : Math.max(table[(i + 1) * width + j] ?? 0, table[i * width + j + 1] ?? 0);
     }
   }
   const pairs: [number, number][] = [];
@@ -47,5 +57,7 @@ function spans(words: { text: string; start: number }[], kept: Set<number>): Spa
     if (last && last.end === start) last.end = start + text.length;
     else out.push({ start, end: start + text.length });
   });
-  return out.filter(({ start, end }) => words.some((w) => w.start >= start && w.start < end && w.text.trim() !== ''));
+  return out.filter(({ start, end }) =>
+    words.some((w) => w.start >= start && w.start < end && w.text.trim() !== ''),
+  );
 }

@@ -8,13 +8,18 @@ import { sentence } from './model';
 /** Characters of a reply that are read out; the rest is in the conversation. */
 const spoken = 600;
 
-const endings: Record<string, string> = { completed: 'The agent is done.', aborted: 'Stopped.', interrupted: 'Stopped.' };
+const endings: Record<string, string> = {
+  completed: 'The agent is done.',
+  aborted: 'Stopped.',
+  interrupted: 'Stopped.',
+};
 
 /** The announcement for a notification; nothing for most, and nothing for replayed ones. */
 export function announcement(event: AgentEvent): string {
   if ('replay' in event.params && event.params.replay) return '';
   if (event.method === 'agent/turn/started') return 'The agent works.';
-  if (event.method === 'agent/retry') return `${sentence(event.params.error.message)} Trying again.`;
+  if (event.method === 'agent/retry')
+    return `${sentence(event.params.error.message)} Trying again.`;
   if (event.method === 'agent/turn/completed') {
     const { status, error } = event.params.turn;
     return error ? `The agent stopped: ${error.message}` : (endings[status] ?? `Turn ${status}.`);
@@ -22,7 +27,8 @@ export function announcement(event: AgentEvent): string {
   if (event.method !== 'agent/item/completed') return '';
   const { type, text, status, label, name, level, parentItemId } = event.params.item;
   if (type === 'assistantMessage' && !parentItemId) return plain(text ?? '');
-  if (type === 'toolCall' && (status === 'failed' || status === 'denied')) return `${label ?? name ?? 'A tool'}: ${status}.`;
+  if (type === 'toolCall' && (status === 'failed' || status === 'denied'))
+    return `${label ?? name ?? 'A tool'}: ${status}.`;
   if (type === 'notice' && level !== 'info') return text ?? '';
   return '';
 }
@@ -36,7 +42,12 @@ export function askAnnouncement(waiting: Waiting): string {
 
 /** Markdown as it is spoken: no marks, no code beyond a mention of it. */
 function plain(text: string): string {
-  const words = text.replace(/^(```|~~~)[^]*?^\1.*$/gm, ' Code. ').replace(/[`*_#>|]/g, '').replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/\s+/g, ' ').trim();
+  const words = text
+    .replace(/^(```|~~~)[^]*?^\1.*$/gm, ' Code. ')
+    .replace(/[`*_#>|]/g, '')
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replace(/\s+/g, ' ')
+    .trim();
   return words.length > spoken ? `${words.slice(0, spoken)}…` : words;
 }
 

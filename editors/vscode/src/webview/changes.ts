@@ -6,24 +6,57 @@ import type { ChangesBar, FromPanel } from './messages';
 /** The counts of added and removed lines. A screen reader hears words. */
 export function counts(added: number, removed: number): HTMLElement {
   const words = `${counted(added, 'line')} added, ${removed} removed`;
-  return h('span', { class: 'counts', role: 'img', 'aria-label': words, title: words }, h('span', { class: 'plus' }, `+${added}`), ' ', h('span', { class: 'minus' }, `−${removed}`));
+  return h(
+    'span',
+    { class: 'counts', role: 'img', 'aria-label': words, title: words },
+    h('span', { class: 'plus' }, `+${added}`),
+    ' ',
+    h('span', { class: 'minus' }, `−${removed}`),
+  );
 }
 
-export function drawChanges(bar: ChangesBar, sessionId: string, send: (message: FromPanel) => void): Node[] {
-  const run = (label: string, command: string, args: unknown[], attributes = {}) => button(label, () => send({ type: 'command', command, args }), { class: 'small', ...attributes });
+export function drawChanges(
+  bar: ChangesBar,
+  sessionId: string,
+  send: (message: FromPanel) => void,
+): Node[] {
+  const run = (label: string, command: string, args: unknown[], attributes = {}) =>
+    button(label, () => send({ type: 'command', command, args }), {
+      class: 'small',
+      ...attributes,
+    });
   const files = counted(bar.files, 'file');
-  const words = bar.kind === 'done' ? `${files} changed` : `${counted(bar.changes, 'change')} in ${files}`;
+  const words =
+    bar.kind === 'done' ? `${files} changed` : `${counted(bar.changes, 'change')} in ${files}`;
   const of = { sessionId };
   const actions = {
-    proposed: () => [run('Accept all', 'agentLsp.acceptAll', [of]), run('Reject all', 'agentLsp.rejectAll', [of]), run('Review', 'agentLsp.review', [of])],
-    applied: () => [run('Keep all', 'agentLsp.acceptAll', [of]), run('Undo all', 'agentLsp.rejectAll', [of]), run('Review', 'agentLsp.review', [of])],
+    proposed: () => [
+      run('Accept all', 'agentLsp.acceptAll', [of]),
+      run('Reject all', 'agentLsp.rejectAll', [of]),
+      run('Review', 'agentLsp.review', [of]),
+    ],
+    applied: () => [
+      run('Keep all', 'agentLsp.acceptAll', [of]),
+      run('Undo all', 'agentLsp.rejectAll', [of]),
+      run('Review', 'agentLsp.review', [of]),
+    ],
     done: () => [
-      button('Keep all', () => send({ type: 'keepTurn' }), { class: 'small', title: 'Keep the changes and hide this bar' }),
-      run('Undo all', 'agentLsp.restoreCheckpoint', [bar.checkpointId], { title: 'Put the files back as they were before the turn' }),
-      run('Review', 'agentLsp.diffCheckpoint', [bar.checkpointId], { title: 'Show what the turn changed' }),
+      button('Keep all', () => send({ type: 'keepTurn' }), {
+        class: 'small',
+        title: 'Keep the changes and hide this bar',
+      }),
+      run('Undo all', 'agentLsp.restoreCheckpoint', [bar.checkpointId], {
+        title: 'Put the files back as they were before the turn',
+      }),
+      run('Review', 'agentLsp.diffCheckpoint', [bar.checkpointId], {
+        title: 'Show what the turn changed',
+      }),
     ],
   };
-  return [h('span', { class: 'label' }, `${words}, `, counts(bar.added, bar.removed)), h('span', { class: 'row' }, ...actions[bar.kind]())];
+  return [
+    h('span', { class: 'label' }, `${words}, `, counts(bar.added, bar.removed)),
+    h('span', { class: 'row' }, ...actions[bar.kind]()),
+  ];
 }
 
 /** Offers another way to review, at the first edits that wait for a decision. */

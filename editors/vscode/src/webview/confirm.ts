@@ -23,10 +23,23 @@ export class Confirm {
         this.close();
         action();
       };
-      return { safe, choose, element: h('button', { type: 'button', class: safe ? 'primary' : undefined, onclick: choose }, label) };
+      return {
+        safe,
+        choose,
+        element: h(
+          'button',
+          { type: 'button', class: safe ? 'primary' : undefined, onclick: choose },
+          label,
+        ),
+      };
     });
     const safe = buttons.find((b) => b.safe);
-    const box = h('section', { class: 'ask confirm', role: 'alertdialog', 'aria-label': question }, h('div', { class: 'caption' }, question), h('div', { class: 'row' }, ...buttons.map((b) => b.element)));
+    const box = h(
+      'section',
+      { class: 'ask confirm', role: 'alertdialog', 'aria-label': question },
+      h('div', { class: 'caption' }, question),
+      h('div', { class: 'row' }, ...buttons.map((b) => b.element)),
+    );
     box.addEventListener('keydown', (event) => {
       if (event.key !== 'Escape' || event.isComposing) return;
       event.preventDefault();

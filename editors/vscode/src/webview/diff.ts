@@ -49,11 +49,7 @@ function linesOf({ hunks }: EditedFile): HTMLElement[] {
   return hunks.flatMap(({ line, lines }, index) => {
     const gap =
       hunks.length > 1 &&
-      h(
-        'span',
-        { class: 'gap' },
-        line === undefined ? `Change ${index + 1}` : `Line ${line + 1}`,
-      );
+      h('span', { class: 'gap' }, line === undefined ? `Change ${index + 1}` : `Line ${line + 1}`);
     return [
       ...(gap ? [gap] : []),
       ...lines.map(({ kind, text }) =>

@@ -20,7 +20,11 @@ export function h<K extends keyof HTMLElementTagNameMap>(
 }
 
 /** A button with a label that a screen reader reads and an action. */
-export function button(label: string, action: () => void, attributes: Record<string, string | boolean | undefined> = {}): HTMLButtonElement {
+export function button(
+  label: string,
+  action: () => void,
+  attributes: Record<string, string | boolean | undefined> = {},
+): HTMLButtonElement {
   return h('button', { type: 'button', ...attributes, onclick: action }, label);
 }
 
@@ -29,13 +33,16 @@ let scrolls: ResizeObserver | undefined;
 
 /** To be called where the content alone has changed: the size may be the same. */
 export function reachableNow(element: HTMLElement): void {
-  if (element.scrollWidth > element.clientWidth || element.scrollHeight > element.clientHeight) element.tabIndex = 0;
+  if (element.scrollWidth > element.clientWidth || element.scrollHeight > element.clientHeight)
+    element.tabIndex = 0;
   else element.removeAttribute('tabindex');
 }
 
 /** Makes what may come to scroll reachable by keys. */
 export function reachable<E extends HTMLElement>(element: E): E {
-  scrolls ??= new ResizeObserver((seen) => seen.forEach(({ target }) => reachableNow(target as HTMLElement)));
+  scrolls ??= new ResizeObserver((seen) =>
+    seen.forEach(({ target }) => reachableNow(target as HTMLElement)),
+  );
   scrolls.observe(element);
   return element;
 }
@@ -47,9 +54,14 @@ export function drawWhenChanged(into: Element, key: unknown, children: () => Chi
   const text = JSON.stringify(key);
   if (keys.get(into) === text && into.firstChild) return;
   keys.set(into, text);
-  const focused = hasFocus(into) ? focusables(into).indexOf(document.activeElement as HTMLElement) : -1;
-  into.replaceChildren(...children().filter((child): child is Node | string => child !== undefined && child !== false));
-  if (focused >= 0) (focusables(into)[focused] ?? focusables(into).at(-1) ?? { focus: fallback }).focus();
+  const focused = hasFocus(into)
+    ? focusables(into).indexOf(document.activeElement as HTMLElement)
+    : -1;
+  into.replaceChildren(
+    ...children().filter((child): child is Node | string => child !== undefined && child !== false),
+  );
+  if (focused >= 0)
+    (focusables(into)[focused] ?? focusables(into).at(-1) ?? { focus: fallback }).focus();
 }
 
 /** Whether the keyboard is in an element. False while the editor has it: the page keeps a focus of its own, which must not claim the keyboard. */

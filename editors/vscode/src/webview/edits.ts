@@ -19,10 +19,7 @@ export function isEdit({ name, proposalId }: Item): boolean {
 }
 
 /** The changes by file: those of the proposal, or of the arguments if it is not known. */
-export function editedFiles(
-  { itemId, args }: Item,
-  proposal: Proposal | undefined,
-): EditedFile[] {
+export function editedFiles({ itemId, args }: Item, proposal: Proposal | undefined): EditedFile[] {
   if (proposal?.itemId === itemId) return proposal.files.map(fileOf);
   const hunks = pairsOf(args).map(([before, after]) => ({ lines: lineDiff(before, after) }));
   return hunks.length > 0 ? [{ uri: '', op: 'modify', hunks }] : [];
@@ -48,10 +45,7 @@ function fileOf({ op, uri, newUri, hunks }: ProposalFile): EditedFile {
 
 /** The replaced and the new texts in the arguments of an edit. */
 function pairsOf(args: unknown): [string, string][] {
-  const { content, edits, patch, old_string, new_string } = (args ?? {}) as Record<
-    string,
-    unknown
-  >;
+  const { content, edits, patch, old_string, new_string } = (args ?? {}) as Record<string, unknown>;
   const text = (value: unknown) => (typeof value === 'string' ? value : '');
   if (Array.isArray(edits)) return edits.flatMap((pair) => pairsOf(pair));
   if (typeof patch === 'string') return [patchSides(patch)];

@@ -1,5 +1,11 @@
 // What stands around the conversation: title, pickers, context gauge, queue, questions, jobs.
-import type { AskParams, Job, PermissionOption, QueueEntry, RequestPermissionParams } from '../protocol';
+import type {
+  AskParams,
+  Job,
+  PermissionOption,
+  QueueEntry,
+  RequestPermissionParams,
+} from '../protocol';
 import { policyWords, profileWords } from '../text';
 import { button, h, reachable } from './dom';
 import { renderMarkdown } from './markdown';
@@ -9,13 +15,25 @@ import { optionGroups, visible } from './typed';
 
 type Send = (message: FromPanel) => void;
 
-const statusWords: Record<string, string> = { idle: '', running: 'Working…', awaiting: 'Waits for you', paused: 'Paused' };
+const statusWords: Record<string, string> = {
+  idle: '',
+  running: 'Working…',
+  awaiting: 'Waits for you',
+  paused: 'Paused',
+};
 
 export function drawHead(state: PanelState, send: Send): Node[] {
-  const command = (name: string, ...args: unknown[]) => () => send({ type: 'command', command: name, args });
-  const status = state.daemon === 'failed' ? 'Not running' : (statusWords[state.status] ?? state.status);
+  const command =
+    (name: string, ...args: unknown[]) =>
+    () =>
+      send({ type: 'command', command: name, args });
+  const status =
+    state.daemon === 'failed' ? 'Not running' : (statusWords[state.status] ?? state.status);
   return [
-    button(state.title || 'New session', command('agentLsp.sessions'), { class: 'title', title: 'Sessions' }),
+    button(state.title || 'New session', command('agentLsp.sessions'), {
+      class: 'title',
+      title: 'Sessions',
+    }),
     h('span', { class: `state ${state.status}`, role: 'status' }, status),
   ];
 }
@@ -50,13 +68,29 @@ export function drawGauge({ contextTokens, contextWindow, usage }: PanelState): 
   if (contextTokens && contextWindow) {
     const share = Math.min(1, contextTokens / contextWindow);
     const percent = Math.round(share * 100);
-    const meter = h('meter', { min: '0', max: '1', high: '0.85', value: String(share), 'aria-label': 'Context used' });
+    const meter = h('meter', {
+      min: '0',
+      max: '1',
+      high: '0.85',
+      value: String(share),
+      'aria-label': 'Context used',
+    });
     const title = `${contextTokens.toLocaleString()} of ${contextWindow.toLocaleString()} tokens of context`;
     if (percent > 0) parts.push(h('span', { title }, meter, ` ${percent} %`)); // an empty gauge says nothing
   } else if (contextTokens) {
     parts.push(h('span', { title: 'Context used' }, `${contextTokens.toLocaleString()} tokens`));
   }
-  if (cost) parts.push(h('span', { class: 'cost', title: 'Cost of this session in US dollars: an estimate from the prices per token' }, cost));
+  if (cost)
+    parts.push(
+      h(
+        'span',
+        {
+          class: 'cost',
+          title: 'Cost of this session in US dollars: an estimate from the prices per token',
+        },
+        cost,
+      ),
+    );
   return parts;
 }
 
@@ -74,32 +108,70 @@ export function drawQueue(queue: QueueEntry[], send: Send): Node[] {
       h('span', { class: 'delivery' }, entry.delivery === 'steer' ? 'steer' : 'next'),
       h('span', { class: 'label', title: text(entry) }, text(entry)),
       button('Edit', edit, { class: 'small' }),
-      button('Remove', () => send({ type: 'removeQueued', messageId: entry.messageId }), { class: 'small' }),
+      button('Remove', () => send({ type: 'removeQueued', messageId: entry.messageId }), {
+        class: 'small',
+      }),
     );
   };
-  return [h('div', { class: 'caption' }, `Queue (${queue.length})`), h('ul', { 'aria-label': 'Queued messages' }, ...queue.map(row))];
+  return [
+    h('div', { class: 'caption' }, `Queue (${queue.length})`),
+    h('ul', { 'aria-label': 'Queued messages' }, ...queue.map(row)),
+  ];
 }
 
 export function drawJobs(jobs: Job[], send: Send): Node[] {
   const running = jobs.filter((job) => job.status === 'running');
   if (running.length === 0) return [];
   const row = (job: Job) =>
-    h('li', {}, h('span', { class: 'sign running', 'aria-hidden': 'true' }, '◐'), h('span', { class: 'label', title: job.title }, job.title), button('Stop', () => send({ type: 'killJob', jobId: job.jobId }), { class: 'small stop' }));
-  return [h('div', { class: 'caption' }, 'In the background'), h('ul', { 'aria-label': 'Background jobs' }, ...running.map(row))];
+    h(
+      'li',
+      {},
+      h('span', { class: 'sign running', 'aria-hidden': 'true' }, '◐'),
+      h('span', { class: 'label', title: job.title }, job.title),
+      button('Stop', () => send({ type: 'killJob', jobId: job.jobId }), { class: 'small stop' }),
+    );
+  return [
+    h('div', { class: 'caption' }, 'In the background'),
+    h('ul', { 'aria-label': 'Background jobs' }, ...running.map(row)),
+  ];
 }
 
 export function drawWaiting(waiting: Waiting, send: Send): HTMLElement {
-  return waiting.kind === 'permission' ? permission(waiting.params, send) : question(waiting.params, send);
+  return waiting.kind === 'permission'
+    ? permission(waiting.params, send)
+    : question(waiting.params, send);
 }
 
 function permission(params: RequestPermissionParams, send: Send): HTMLElement {
-  const feedback = h('input', { type: 'text', placeholder: 'Tell the agent why (optional)', 'aria-label': 'Feedback' });
+  const feedback = h('input', {
+    type: 'text',
+    placeholder: 'Tell the agent why (optional)',
+    'aria-label': 'Feedback',
+  });
   const { subject } = params;
   const { shown, menu } = optionGroups(params.options);
   const choice = (option: PermissionOption, index: number) => {
-    const answer = () => send({ type: 'permission', requestId: params.requestId, optionId: option.optionId, feedback: feedback.value || undefined });
-    const rule = option.pattern !== undefined && h('code', { class: 'pattern' }, visible(option.pattern));
-    return h('button', { type: 'button', class: index === 0 ? 'primary' : undefined, 'data-kind': option.kind, onclick: answer }, option.name, index < 9 && digit(index), rule);
+    const answer = () =>
+      send({
+        type: 'permission',
+        requestId: params.requestId,
+        optionId: option.optionId,
+        feedback: feedback.value || undefined,
+      });
+    const rule =
+      option.pattern !== undefined && h('code', { class: 'pattern' }, visible(option.pattern));
+    return h(
+      'button',
+      {
+        type: 'button',
+        class: index === 0 ? 'primary' : undefined,
+        'data-kind': option.kind,
+        onclick: answer,
+      },
+      option.name,
+      index < 9 && digit(index),
+      rule,
+    );
   };
   // The settings of a folder are shown as they are.
   const isPlan = !subject.command && !subject.uris?.length && params.preview !== undefined;
@@ -108,20 +180,35 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
     'section',
     { class: 'ask', role: 'group', 'aria-label': params.title, 'data-request': params.requestId },
     h('div', { class: 'caption' }, title),
-    subject.command !== undefined && reachable(h('pre', { class: 'command' }, visible(subject.command))),
+    subject.command !== undefined &&
+      reachable(h('pre', { class: 'command' }, visible(subject.command))),
     subject.cwd !== undefined && where(subject.cwd, 'in '),
     ...(subject.uris ?? []).map((uri) => where(uri)),
     params.reason !== '' && h('div', { class: 'reason' }, params.reason),
     params.preview !== undefined && preview(params.preview, isPlan),
     h('div', { class: 'row decisions' }, ...shown.map(choice)),
-    menu.length > 0 && h('details', { class: 'more' }, h('summary', {}, 'More choices'), h('div', { class: 'row choices' }, ...menu.map((option, index) => choice(option, shown.length + index)))),
+    menu.length > 0 &&
+      h(
+        'details',
+        { class: 'more' },
+        h('summary', {}, 'More choices'),
+        h(
+          'div',
+          { class: 'row choices' },
+          ...menu.map((option, index) => choice(option, shown.length + index)),
+        ),
+      ),
     feedback,
   );
 }
 
 /** What the user types in the input to answer. Only the oldest question shows its digits. */
 function digit(index: number): HTMLElement {
-  return h('kbd', { class: 'digit', 'aria-hidden': 'true', title: `Type ${index + 1} and Enter in the input` }, String(index + 1));
+  return h(
+    'kbd',
+    { class: 'digit', 'aria-hidden': 'true', title: `Type ${index + 1} and Enter in the input` },
+    String(index + 1),
+  );
 }
 
 /** What an answer is about: a plan is Markdown, all else is shown as it is. */
@@ -135,17 +222,34 @@ function preview(text: string, isPlan: boolean): HTMLElement {
 /** A path in one line; of one that is too long the end stays. */
 function where(uri: string, before = ''): HTMLElement {
   const path = decodeURIComponent(uri.replace(/^file:\/\//, ''));
-  return h('div', { class: 'where', title: path }, before, h('span', { class: 'path' }, h('bdi', { dir: 'ltr' }, path)));
+  return h(
+    'div',
+    { class: 'where', title: path },
+    before,
+    h('span', { class: 'path' }, h('bdi', { dir: 'ltr' }, path)),
+  );
 }
 
 /** One answer by a button, or several by boxes; always also one in the user's own words. An answer without any word is not sent. */
 function question(params: AskParams, send: Send): HTMLElement {
-  const answer = (text?: string) => send({ type: 'answer', requestId: params.requestId, answer: text });
-  const own = h('input', { type: 'text', placeholder: 'Your own answer', 'aria-label': 'Your own answer' });
+  const answer = (text?: string) =>
+    send({ type: 'answer', requestId: params.requestId, answer: text });
+  const own = h('input', {
+    type: 'text',
+    placeholder: 'Your own answer',
+    'aria-label': 'Your own answer',
+  });
   const options = params.options ?? [];
-  const boxes = params.multi ? options.map(({ label }) => h('input', { type: 'checkbox', value: label })) : [];
+  const boxes = params.multi
+    ? options.map(({ label }) => h('input', { type: 'checkbox', value: label }))
+    : [];
   const submit = () => {
-    const text = [...boxes.filter(({ checked }) => checked).map(({ value }) => value), own.value.trim()].filter(Boolean).join(', ');
+    const text = [
+      ...boxes.filter(({ checked }) => checked).map(({ value }) => value),
+      own.value.trim(),
+    ]
+      .filter(Boolean)
+      .join(', ');
     if (text) answer(text);
     else (boxes[0] ?? own).focus();
   };
@@ -153,15 +257,39 @@ function question(params: AskParams, send: Send): HTMLElement {
     if (event.key === 'Enter' && !event.isComposing) submit();
   });
   const choices = options.map(({ label, description }, index) => {
-    const words = h('span', { class: 'label' }, label, description !== undefined && description !== '' && h('span', { class: 'detail' }, description));
-    return params.multi ? h('label', {}, boxes[index], words) : h('button', { type: 'button', onclick: () => answer(label) }, words, index < 9 && digit(index));
+    const words = h(
+      'span',
+      { class: 'label' },
+      label,
+      description !== undefined &&
+        description !== '' &&
+        h('span', { class: 'detail' }, description),
+    );
+    return params.multi
+      ? h('label', {}, boxes[index], words)
+      : h(
+          'button',
+          { type: 'button', onclick: () => answer(label) },
+          words,
+          index < 9 && digit(index),
+        );
   });
   return h(
     'section',
-    { class: 'ask', role: 'group', 'aria-label': `Question: ${params.question}`, 'data-request': params.requestId },
+    {
+      class: 'ask',
+      role: 'group',
+      'aria-label': `Question: ${params.question}`,
+      'data-request': params.requestId,
+    },
     h('div', { class: 'caption' }, params.question),
     h('div', { class: 'row choices' }, ...choices),
     own,
-    h('div', { class: 'row' }, button('Answer', submit, { class: 'primary' }), button('Decline', () => answer())),
+    h(
+      'div',
+      { class: 'row' },
+      button('Answer', submit, { class: 'primary' }),
+      button('Decline', () => answer()),
+    ),
   );
 }

@@ -14,7 +14,11 @@ interface Pending {
 }
 
 /** Enter while the agent waits: an answer if the whole text is one, else a question what the text is meant for. */
-export function enterGate(confirm: Confirm, send: (message: FromPanel) => void, pending: () => Pending): Gate {
+export function enterGate(
+  confirm: Confirm,
+  send: (message: FromPanel) => void,
+  pending: () => Pending,
+): Gate {
   const subject = () => {
     const { waiting, discards } = pending();
     return waiting?.params.requestId ?? (discards > 0 ? 'changes' : '');
@@ -38,17 +42,29 @@ export function enterGate(confirm: Confirm, send: (message: FromPanel) => void, 
       const keep: Answer = { label: 'Keep typing', action: () => {}, safe: true };
       if (!waiting) {
         confirm.ask(now, `The agent waits for your review of ${counted(discards, 'change')}.`, [
-          { label: `Reject ${counted(discards, 'change')} with this comment`, action: () => deliver('send') },
+          {
+            label: `Reject ${counted(discards, 'change')} with this comment`,
+            action: () => deliver('send'),
+          },
           { label: 'Send after this turn', action: () => deliver('queue') },
           keep,
         ]);
       } else {
-        const words: Answer = { label: waiting.kind === 'ask' ? 'Answer with this' : 'Reject with this comment', action: reply(replyWith(text, waiting)) };
-        confirm.ask(now, waiting.kind === 'ask' ? 'The agent waits for an answer.' : 'The agent waits for your permission.', [
-          ...(text === '' ? [] : [words]), // an image without text is not a comment
-          { label: 'Steer', action: () => deliver('send') },
-          keep,
-        ]);
+        const words: Answer = {
+          label: waiting.kind === 'ask' ? 'Answer with this' : 'Reject with this comment',
+          action: reply(replyWith(text, waiting)),
+        };
+        confirm.ask(
+          now,
+          waiting.kind === 'ask'
+            ? 'The agent waits for an answer.'
+            : 'The agent waits for your permission.',
+          [
+            ...(text === '' ? [] : [words]), // an image without text is not a comment
+            { label: 'Steer', action: () => deliver('send') },
+            keep,
+          ],
+        );
       }
       return true;
     },
@@ -57,12 +73,18 @@ export function enterGate(confirm: Confirm, send: (message: FromPanel) => void, 
 
 /** Asks before a stop discards changes. */
 export class StopQuestion {
-  constructor(private readonly confirm: Confirm, private readonly send: (message: FromPanel) => void) {}
+  constructor(
+    private readonly confirm: Confirm,
+    private readonly send: (message: FromPanel) => void,
+  ) {}
 
   ask(changes: number): void {
     const those = counted(changes, 'change');
     this.confirm.ask('stop', `Stopping discards ${those} that you have not decided.`, [
-      { label: `Stop and discard ${those}`, action: () => this.send({ type: 'abort', discard: changes }) },
+      {
+        label: `Stop and discard ${those}`,
+        action: () => this.send({ type: 'abort', discard: changes }),
+      },
       { label: 'Keep reviewing', action: () => {}, safe: true },
     ]);
   }

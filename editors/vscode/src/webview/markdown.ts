@@ -83,7 +83,7 @@ function addColours(code: Element): void {
 }
 
 function hasLongLine(text: string): boolean {
-  for (let at = 0; at + longLine < text.length;) {
+  for (let at = 0; at + longLine < text.length; ) {
     const end = text.indexOf('\n', at);
     if ((end < 0 ? text.length : end) - at > longLine) return true;
     if (end < 0) return false;

@@ -19,14 +19,36 @@ const stamp = { sessionId: 's', seq: 0, turnId: 't' };
 
 function completed(id: number): AgentEvent {
   const text = `Item ${id} with **Markdown**, a list and code:\n\n- one\n- two\n\n\`\`\`ts\nconst n = ${id};\n\`\`\`\n`;
-  const tool = item(String(id), 'toolCall', '', { name: 'bash', label: `go test ./pkg${id}`, status: 'completed', result: 'ok' });
-  return { method: 'agent/item/completed', params: { ...stamp, item: id % 3 === 2 ? tool : item(String(id), id % 3 === 0 ? 'userMessage' : 'assistantMessage', text) } };
+  const tool = item(String(id), 'toolCall', '', {
+    name: 'bash',
+    label: `go test ./pkg${id}`,
+    status: 'completed',
+    result: 'ok',
+  });
+  return {
+    method: 'agent/item/completed',
+    params: {
+      ...stamp,
+      item:
+        id % 3 === 2
+          ? tool
+          : item(String(id), id % 3 === 0 ? 'userMessage' : 'assistantMessage', text),
+    },
+  };
 }
 
 /** Draws in a transcript of its own above the page, and removes it. Milliseconds until the frame after it. */
-async function timed(work: (conversation: Conversation, transcript: Transcript) => void | Promise<void>): Promise<number> {
+async function timed(
+  work: (conversation: Conversation, transcript: Transcript) => void | Promise<void>,
+): Promise<number> {
   const conversation = new Conversation();
-  const transcript = new Transcript({ conversation, send: () => {}, folds: new Map(), checkpointOf: () => undefined, proposalOf: () => undefined });
+  const transcript = new Transcript({
+    conversation,
+    send: () => {},
+    folds: new Map(),
+    checkpointOf: () => undefined,
+    proposalOf: () => undefined,
+  });
   const stage = h('div', { class: 'stage' }, transcript.element);
   document.body.append(stage);
   await frame();
@@ -59,7 +81,9 @@ async function empty(pieces: string[], perFrame = 0): Promise<number> {
 export async function measure(items: number, deltas: number): Promise<Record<string, number>> {
   const events = Array.from({ length: items }, (_, id) => completed(id));
   const pieces = Array.from({ length: deltas }, (_, i) => (i % 40 === 39 ? '.\n\n' : `word${i} `));
-  const emptyItems = await empty(events.map((e) => ('item' in e.params ? (e.params.item.text ?? '') : '')));
+  const emptyItems = await empty(
+    events.map((e) => ('item' in e.params ? (e.params.item.text ?? '') : '')),
+  );
   const emptyDeltas = await empty(pieces, deltasPerFrame);
   let drawn = 0;
   const drawItems = await timed(async (conversation, transcript) => {
@@ -69,10 +93,16 @@ export async function measure(items: number, deltas: number): Promise<Record<str
     drawn = transcript.drawnCount;
   });
   const drawDeltas = await timed(async (conversation, transcript) => {
-    const open: AgentEvent = { method: 'agent/item/started', params: { ...stamp, item: item('m', 'assistantMessage', '') } };
+    const open: AgentEvent = {
+      method: 'agent/item/started',
+      params: { ...stamp, item: item('m', 'assistantMessage', '') },
+    };
     transcript.changed(conversation.take(open));
     for (let i = 0; i < pieces.length; i++) {
-      const delta: AgentEvent = { method: 'agent/delta', params: { ...stamp, itemId: 'm', kind: 'text', text: pieces[i] ?? '' } };
+      const delta: AgentEvent = {
+        method: 'agent/delta',
+        params: { ...stamp, itemId: 'm', kind: 'text', text: pieces[i] ?? '' },
+      };
       transcript.changed(conversation.take(delta));
       if (i % deltasPerFrame === deltasPerFrame - 1) await frame();
     }

@@ -18,7 +18,8 @@ export type AgentEvent = {
 
 /** A question that waits for the user. */
 export type Waiting =
-  { kind: 'permission'; params: RequestPermissionParams } | { kind: 'ask'; params: AskParams };
+  | { kind: 'permission'; params: RequestPermissionParams }
+  | { kind: 'ask'; params: AskParams };
 
 /** What went wrong. Its kind says what helps: no provider is set up, the program was not found, or neither. */
 export interface Problem {

@@ -61,7 +61,11 @@ export class Conversation {
         return this.takeProposal(event.params.proposal);
       case 'agent/compaction': {
         const { seq, tokensBefore, tokensAfter } = event.params;
-        return this.add({ ...blank(`compaction-${seq}`, 'compaction'), note: `Context compacted: ${tokensBefore} → ${tokensAfter} tokens`, done: true });
+        return this.add({
+          ...blank(`compaction-${seq}`, 'compaction'),
+          note: `Context compacted: ${tokensBefore} → ${tokensAfter} tokens`,
+          done: true,
+        });
       }
       default:
         return [];
@@ -76,7 +80,8 @@ export class Conversation {
     if (item.pinned) this.pinned.add(item.itemId);
     entry.turnId = turnId;
     entry.done = done;
-    if (item.text !== undefined && (done || item.text.length > entry.text.length)) entry.text = item.text;
+    if (item.text !== undefined && (done || item.text.length > entry.text.length))
+      entry.text = item.text;
     const cleared = this.dropRetry(turnId);
     if (known) return [item.itemId, ...cleared];
     return [...this.add(entry), ...cleared];
@@ -97,7 +102,9 @@ export class Conversation {
 
   /** Draws the items again that are pinned now or were before. */
   private pin(now: Set<string>): string[] {
-    const changed = [...new Set([...now, ...this.pinned])].filter((id) => now.has(id) !== this.pinned.has(id));
+    const changed = [...new Set([...now, ...this.pinned])].filter(
+      (id) => now.has(id) !== this.pinned.has(id),
+    );
     this.pinned = now;
     return changed.filter((id) => {
       const entry = this.entries.get(id);
@@ -111,14 +118,18 @@ export class Conversation {
     if (!entry || entry.done) return [];
     if (kind === 'toolInput') entry.toolInput += text;
     else entry.text += text;
-    if (kind === 'toolOutput' && entry.text.length > 2 * liveOutput) entry.text = entry.text.slice(-liveOutput);
+    if (kind === 'toolOutput' && entry.text.length > 2 * liveOutput)
+      entry.text = entry.text.slice(-liveOutput);
     return [itemId];
   }
 
   private endTurn(turnId: string, turn: Turn): string[] {
     const cleared = this.dropRetry(turnId);
     for (const entry of this.entries.values()) if (entry.turnId === turnId) entry.done = true;
-    return [...this.add({ ...blank(`turn-${turnId}`, 'turn'), turn, turnId, done: true }), ...cleared];
+    return [
+      ...this.add({ ...blank(`turn-${turnId}`, 'turn'), turn, turnId, done: true }),
+      ...cleared,
+    ];
   }
 
   private retry(retry: RetryScheduled): string[] {
@@ -188,19 +199,34 @@ export function splitStable(text: string, from: number): number {
     position = end + 1;
     // A list or an indented block may continue after an empty line: only a line that begins at the
     // left ends it.
-    if (!fence && line.trim() === '' && /^\S/.test(text.slice(position, position + 1)) && !/^([-*+>|]|\d+[.)])/.test(text.slice(position, position + 4))) stable = position;
+    if (
+      !fence &&
+      line.trim() === '' &&
+      /^\S/.test(text.slice(position, position + 1)) &&
+      !/^([-*+>|]|\d+[.)])/.test(text.slice(position, position + 4))
+    )
+      stable = position;
   }
   return stable;
 }
 
 /** Arguments as they are read: one a line, texts as they are; only what has parts itself is JSON. A text alone needs no name. */
 export function argumentsText(args: unknown): string {
-  if (typeof args !== 'object' || args === null || Array.isArray(args)) return typeof args === 'string' ? args : JSON.stringify(args, null, 2);
-  const text = (value: unknown) => (typeof value === 'string' ? value : typeof value === 'object' ? JSON.stringify(value, null, 2) : String(value));
+  if (typeof args !== 'object' || args === null || Array.isArray(args))
+    return typeof args === 'string' ? args : JSON.stringify(args, null, 2);
+  const text = (value: unknown) =>
+    typeof value === 'string'
+      ? value
+      : typeof value === 'object'
+        ? JSON.stringify(value, null, 2)
+        : String(value);
   const named = Object.entries(args);
   if (named.length === 1 && typeof named[0]?.[1] === 'string') return named[0][1];
   return named
-    .map(([name, value]) => `${name}:${text(value).includes('\n') ? `\n${text(value).replace(/^/gm, '  ')}` : ` ${text(value)}`}`)
+    .map(
+      ([name, value]) =>
+        `${name}:${text(value).includes('\n') ? `\n${text(value).replace(/^/gm, '  ')}` : ` ${text(value)}`}`,
+    )
     .join('\n');
 }
 
@@ -213,5 +239,7 @@ export function sentence(text: string): string {
 export function wordsOf(prompt: QueueEntry['prompt']): string {
   if (typeof prompt === 'string') return prompt;
   const words = prompt.filter((block) => block.type === 'text').map((block) => block.text ?? '');
-  return (words.length > 0 ? words : prompt.map((block) => block.name ?? block.uri ?? block.type)).join(' ');
+  return (
+    words.length > 0 ? words : prompt.map((block) => block.name ?? block.uri ?? block.type)
+  ).join(' ');
 }

@@ -12,12 +12,27 @@ import { argumentsText, type Entry } from './model';
 const shownResult = 8_000;
 
 const statusWords: Record<string, string> = {
-  pending: 'waiting', awaitingPermission: 'your permission?', awaitingReview: 'your review?', running: 'running', completed: 'done',
-  failed: 'failed', denied: 'denied', skipped: 'skipped', cancelled: 'cancelled',
+  pending: 'waiting',
+  awaitingPermission: 'your permission?',
+  awaitingReview: 'your review?',
+  running: 'running',
+  completed: 'done',
+  failed: 'failed',
+  denied: 'denied',
+  skipped: 'skipped',
+  cancelled: 'cancelled',
 };
 
 const statusSigns: Record<string, string> = {
-  pending: '○', awaitingPermission: '?', awaitingReview: '?', running: '◐', completed: '✓', failed: '✗', denied: '⊘', skipped: '–', cancelled: '–',
+  pending: '○',
+  awaitingPermission: '?',
+  awaitingReview: '?',
+  running: '◐',
+  completed: '✓',
+  failed: '✗',
+  denied: '⊘',
+  skipped: '–',
+  cancelled: '–',
 };
 
 interface Parts {
@@ -40,7 +55,9 @@ export function drawTool(entry: Entry, item: Item, into: HTMLElement, context: C
   Object.assign(parts, { entry, item });
   const time = timeOf(item.durationMs ?? 0);
   const label = item.label ?? item.name ?? 'tool';
-  const words = [status === 'completed' ? '' : (statusWords[status] ?? status), time].filter(Boolean).join(' · ');
+  const words = [status === 'completed' ? '' : (statusWords[status] ?? status), time]
+    .filter(Boolean)
+    .join(' · ');
   const files = isEdit(item) ? editedFiles(item, context.proposalOf(item)) : [];
   const changed = countLines(files);
   drawWhenChanged(parts.title, [status, label, words, changed], () => [
@@ -54,10 +71,16 @@ export function drawTool(entry: Entry, item: Item, into: HTMLElement, context: C
   const body = parts.details.querySelector<HTMLElement>(':scope > .tool-body');
   if (body) fillBody(body, entry, item, context);
   const review = status === 'awaitingReview' ? item.proposalId : undefined;
-  const stoppable = ['running', 'awaitingPermission', 'awaitingReview'].includes(status) && entry.children.length > 0;
+  const stoppable =
+    ['running', 'awaitingPermission', 'awaitingReview'].includes(status) &&
+    entry.children.length > 0;
   drawWhenChanged(parts.buttons, [review, stoppable], () => [
     review !== undefined && reviewRow(review, context),
-    stoppable && button('Stop', () => context.send({ type: 'abort', itemId: entry.id }), { class: 'small stop', 'aria-label': 'Stop the sub-agent' }),
+    stoppable &&
+      button('Stop', () => context.send({ type: 'abort', itemId: entry.id }), {
+        class: 'small stop',
+        'aria-label': 'Stop the sub-agent',
+      }),
   ]);
 }
 
@@ -70,7 +93,9 @@ function timeOf(ms: number): string {
 function labelParts(label: string): Node[] {
   const name = label.search(/[^\s/]+$/);
   if (label[name - 1] !== '/') return [h('span', {}, label)];
-  return [label.slice(0, name), label.slice(name)].filter(Boolean).map((part) => h('span', {}, part));
+  return [label.slice(0, name), label.slice(name)]
+    .filter(Boolean)
+    .map((part) => h('span', {}, part));
 }
 
 function partsOf(entry: Entry, item: Item, into: HTMLElement, context: Context): Parts {
@@ -101,7 +126,8 @@ function openByItself({ details, entry, item }: Parts, status: string, { folds }
 }
 
 function reviewRow(proposalId: string, context: Context): HTMLElement {
-  const command = (name: string) => () => context.send({ type: 'command', command: name, args: [{ proposalId }] });
+  const command = (name: string) => () =>
+    context.send({ type: 'command', command: name, args: [{ proposalId }] });
   return h(
     'div',
     { class: 'row review' },
@@ -122,13 +148,27 @@ function drawDecided(into: HTMLElement, item: Item, context: Context): void {
 }
 
 function fillBody(body: HTMLElement, entry: Entry, item: Item, context: Context): void {
-  const part = (name: string) => body.querySelector<HTMLElement>(`:scope > .${name}`) ?? body.appendChild(h('div', { class: name }));
+  const part = (name: string) =>
+    body.querySelector<HTMLElement>(`:scope > .${name}`) ??
+    body.appendChild(h('div', { class: name }));
   if (isEdit(item)) {
     const files = editedFiles(item, context.proposalOf(item));
-    return drawWhenChanged(part('edits'), files, () => files.map((file) => drawDiff(file, context)));
+    return drawWhenChanged(part('edits'), files, () =>
+      files.map((file) => drawDiff(file, context)),
+    );
   }
-  const input = entry.children.length > 0 ? '' : item.args === undefined ? entry.toolInput : argumentsText(item.args); // a sub-agent's are its task, which is said first
-  drawWhenChanged(part('arguments'), input, () => [input !== '' && reachable(h('pre', { class: 'input', role: 'group', 'aria-label': 'Arguments' }, clip(input)))]);
+  const input =
+    entry.children.length > 0
+      ? ''
+      : item.args === undefined
+        ? entry.toolInput
+        : argumentsText(item.args); // a sub-agent's are its task, which is said first
+  drawWhenChanged(part('arguments'), input, () => [
+    input !== '' &&
+      reachable(
+        h('pre', { class: 'input', role: 'group', 'aria-label': 'Arguments' }, clip(input)),
+      ),
+  ]);
   drawWhenChanged(part('places'), item.locations ?? [], () => places(item, context));
   drawChildren(part('inner'), entry, context);
   drawOutput(part('out'), item, item.result ?? entry.text);
@@ -137,7 +177,8 @@ function fillBody(body: HTMLElement, entry: Entry, item: Item, context: Context)
 function places(item: Item, context: Context): HTMLElement[] {
   return (item.locations ?? []).map(({ uri, range }) => {
     const line = range?.start.line;
-    const name = decodeURIComponent(uri.split('/').pop() ?? uri) + (line === undefined ? '' : `:${line + 1}`);
+    const name =
+      decodeURIComponent(uri.split('/').pop() ?? uri) + (line === undefined ? '' : `:${line + 1}`);
     return button(name, () => context.send({ type: 'open', uri, line }), { class: 'link' });
   });
 }
@@ -145,7 +186,12 @@ function places(item: Item, context: Context): HTMLElement[] {
 function drawChildren(into: HTMLElement, entry: Entry, context: Context): void {
   entry.children.forEach((id, index) => {
     const child = context.conversation.entries.get(id);
-    if (child) drawEntry(child, (into.children[index] as HTMLElement | undefined) ?? into.appendChild(h('div')), context);
+    if (child)
+      drawEntry(
+        child,
+        (into.children[index] as HTMLElement | undefined) ?? into.appendChild(h('div')),
+        context,
+      );
   });
 }
 

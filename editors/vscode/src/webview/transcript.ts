@@ -9,7 +9,13 @@ const margin = '1200px 0px';
 const stickiness = 40;
 
 export class Transcript {
-  readonly element = h('div', { class: 'transcript', role: 'log', 'aria-live': 'off', 'aria-label': 'Conversation', tabindex: '0' });
+  readonly element = h('div', {
+    class: 'transcript',
+    role: 'log',
+    'aria-live': 'off',
+    'aria-label': 'Conversation',
+    tabindex: '0',
+  });
   private readonly list = h('div', { class: 'entries' });
   private readonly boxes = new Map<string, HTMLElement>();
   private readonly near = new Set<string>();
@@ -21,7 +27,10 @@ export class Transcript {
 
   constructor(private readonly context: Context) {
     this.element.append(this.list);
-    this.watcher = new IntersectionObserver((seen) => this.see(seen), { root: this.element, rootMargin: margin });
+    this.watcher = new IntersectionObserver((seen) => this.see(seen), {
+      root: this.element,
+      rootMargin: margin,
+    });
     this.element.addEventListener('scroll', () => this.place());
     // A block that the user opens stays in view; one that grows on its own, or makes way for a
     // question, keeps the end in view.
@@ -80,7 +89,8 @@ export class Transcript {
 
   private top(id: string): string {
     let entry = this.context.conversation.entries.get(id);
-    while (entry?.parent && this.context.conversation.entries.has(entry.parent)) entry = this.context.conversation.entries.get(entry.parent);
+    while (entry?.parent && this.context.conversation.entries.has(entry.parent))
+      entry = this.context.conversation.entries.get(entry.parent);
     return entry?.id ?? id;
   }
 

@@ -10,7 +10,10 @@ export interface Choice {
 }
 
 /** The options of a permission as the panel shows them: allow once and reject first, the others in a menu. */
-export function optionGroups(options: PermissionOption[]): { shown: PermissionOption[]; menu: PermissionOption[] } {
+export function optionGroups(options: PermissionOption[]): {
+  shown: PermissionOption[];
+  menu: PermissionOption[];
+} {
   const first = (kind: string) => options.find((o) => o.kind === kind);
   const shown = [first('allow_once'), first('reject_once')].filter((o) => o !== undefined);
   if (shown.length === 0) return { shown: options, menu: [] };
@@ -19,10 +22,15 @@ export function optionGroups(options: PermissionOption[]): { shown: PermissionOp
 
 /** Text of a command with characters that cannot be seen, or that change the direction of others, as escapes. */
 export function visible(text: string): string {
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, (c) => {
-    const code = c.charCodeAt(0);
-    return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`;
-  });
+  return text.replace(
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
+    (c) => {
+      const code = c.charCodeAt(0);
+      return code < 0x100
+        ? `\\x${code.toString(16).padStart(2, '0')}`
+        : `\\u${code.toString(16).padStart(4, '0')}`;
+    },
+  );
 }
 
 /** The choices of a question in the order in which they are shown. At most nine have a digit. */
@@ -30,10 +38,22 @@ export function choicesOf(waiting: Waiting): Choice[] {
   const { requestId } = waiting.params;
   if (waiting.kind === 'permission') {
     const { shown, menu } = optionGroups(waiting.params.options);
-    return [...shown, ...menu].slice(0, 9).map(({ optionId, name }, index) => ({ digit: String(index + 1), label: name, message: { type: 'permission', requestId, optionId } }));
+    return [...shown, ...menu]
+      .slice(0, 9)
+      .map(({ optionId, name }, index) => ({
+        digit: String(index + 1),
+        label: name,
+        message: { type: 'permission', requestId, optionId },
+      }));
   }
   if (waiting.params.multi) return [];
-  return (waiting.params.options ?? []).slice(0, 9).map(({ label }, index) => ({ digit: String(index + 1), label, message: { type: 'answer', requestId, answer: label } }));
+  return (waiting.params.options ?? [])
+    .slice(0, 9)
+    .map(({ label }, index) => ({
+      digit: String(index + 1),
+      label,
+      message: { type: 'answer', requestId, answer: label },
+    }));
 }
 
 /**
@@ -42,15 +62,24 @@ export function choicesOf(waiting: Waiting): Choice[] {
  */
 export function answerOf(text: string, waiting: Waiting, menuOpen = false): FromPanel | undefined {
   const word = text.trim().toLowerCase();
-  const hidden = waiting.kind === 'permission' && !menuOpen ? optionGroups(waiting.params.options).menu.length : 0;
+  const hidden =
+    waiting.kind === 'permission' && !menuOpen
+      ? optionGroups(waiting.params.options).menu.length
+      : 0;
   const choices = choicesOf(waiting);
   const all = waiting.kind === 'permission' ? waiting.params.options.length : choices.length;
   const byDigit = choices.slice(0, all - hidden).find(({ digit }) => digit === word);
   if (byDigit) return byDigit.message;
   if (waiting.kind !== 'permission') return undefined;
-  const kind = /^y(es)?$/.test(word) ? 'allow_once' : /^no?$/.test(word) ? 'reject_once' : undefined;
+  const kind = /^y(es)?$/.test(word)
+    ? 'allow_once'
+    : /^no?$/.test(word)
+      ? 'reject_once'
+      : undefined;
   const option = kind && waiting.params.options.find((o) => o.kind === kind);
-  return option ? { type: 'permission', requestId: waiting.params.requestId, optionId: option.optionId } : undefined;
+  return option
+    ? { type: 'permission', requestId: waiting.params.requestId, optionId: option.optionId }
+    : undefined;
 }
 
 /** Rejects a permission with a comment, or answers a question with the user's own words. */

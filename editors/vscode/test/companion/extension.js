@@ -9,7 +9,12 @@ const page = `<!doctype html><title>empty</title><body><script>
 </script></body>`;
 
 function emptyWebview() {
-  vscode.window.createWebviewPanel('emptyWebview', 'Empty webview', { viewColumn: vscode.ViewColumn.One, preserveFocus: true }, { enableScripts: true }).webview.html = page;
+  vscode.window.createWebviewPanel(
+    'emptyWebview',
+    'Empty webview',
+    { viewColumn: vscode.ViewColumn.One, preserveFocus: true },
+    { enableScripts: true },
+  ).webview.html = page;
 }
 
 /** Closes all editors; what is unsaved is lost. */
@@ -31,7 +36,9 @@ async function toldOfCleanFile(file, within) {
   await vscode.window.showTextDocument(document, { preview: false });
   let watched;
   const told = new Promise((done) => {
-    watched = vscode.languages.onDidChangeDiagnostics(({ uris }) => uris.some((uri) => uri.toString() === document.uri.toString()) && done(true));
+    watched = vscode.languages.onDidChangeDiagnostics(
+      ({ uris }) => uris.some((uri) => uri.toString() === document.uri.toString()) && done(true),
+    );
     setTimeout(done, within, false);
   });
   const edit = new vscode.WorkspaceEdit();
@@ -45,18 +52,35 @@ async function toldOfCleanFile(file, within) {
 const own = {
   toldOfCleanFile,
   closeEditors,
-  configure: (key, value) => vscode.workspace.getConfiguration().update(key, value ?? undefined, vscode.ConfigurationTarget.Global),
-  openFile: (file) => vscode.window.showTextDocument(vscode.Uri.file(file), { preview: false }).then(() => undefined),
+  configure: (key, value) =>
+    vscode.workspace
+      .getConfiguration()
+      .update(key, value ?? undefined, vscode.ConfigurationTarget.Global),
+  openFile: (file) =>
+    vscode.window.showTextDocument(vscode.Uri.file(file), { preview: false }).then(() => undefined),
   /** How much a language server answers: about the workspace, or about a file, if a path is given. */
-  count: async (command, argument) => ((await vscode.commands.executeCommand(command, argument.startsWith('/') ? vscode.Uri.file(argument) : argument)) ?? []).length,
+  count: async (command, argument) =>
+    (
+      (await vscode.commands.executeCommand(
+        command,
+        argument.startsWith('/') ? vscode.Uri.file(argument) : argument,
+      )) ?? []
+    ).length,
   folders: () => vscode.workspace.workspaceFolders?.length ?? 0,
-  remote: () => ({ name: vscode.env.remoteName ?? '', kind: vscode.extensions.getExtension('agent-lsp.agent-lsp')?.extensionKind, pid: process.pid, active: vscode.extensions.getExtension('agent-lsp.agent-lsp')?.isActive }),
+  remote: () => ({
+    name: vscode.env.remoteName ?? '',
+    kind: vscode.extensions.getExtension('agent-lsp.agent-lsp')?.extensionKind,
+    pid: process.pid,
+    active: vscode.extensions.getExtension('agent-lsp.agent-lsp')?.isActive,
+  }),
 };
 
 async function answer(line) {
   try {
     const { command, args = [] } = JSON.parse(line);
-    const result = await (own[command] ? own[command](...args) : vscode.commands.executeCommand(command, ...args));
+    const result = await (own[command]
+      ? own[command](...args)
+      : vscode.commands.executeCommand(command, ...args));
     return { result: typeof result === 'object' && !own[command] ? undefined : result };
   } catch (error) {
     return { error: String(error?.stack ?? error) };
@@ -74,7 +98,9 @@ function serve(socket) {
 }
 
 exports.activate = (context) => {
-  context.subscriptions.push(vscode.commands.registerCommand('companion.emptyWebview', emptyWebview));
+  context.subscriptions.push(
+    vscode.commands.registerCommand('companion.emptyWebview', emptyWebview),
+  );
   const address = process.env.AGENT_LSP_TEST_SOCKET;
   if (!address) return;
   const server = net.createServer(serve);

@@ -8,7 +8,14 @@ const offered = (d, name) => offer(d).getByRole('button', { name });
 /** At the first edit that waits the panel offers to apply edits first: for the session, or as the default. */
 async function reviewOffered(d) {
   const file = await openCalc(d);
-  await d.play(edit(file, 'a - b', 'a + b'), { text: 'One.' }, edit(file, 'return 1', 'return 0'), { text: 'Two.' }, edit(file, 'n + n', '2 * n'), { text: 'Three.' });
+  await d.play(
+    edit(file, 'a - b', 'a + b'),
+    { text: 'One.' },
+    edit(file, 'return 1', 'return 0'),
+    { text: 'Two.' },
+    edit(file, 'n + n', '2 * n'),
+    { text: 'Three.' },
+  );
   await d.prompt('first');
   await pendingHunks(d, 1);
   await offered(d, 'Make this my default').waitFor();
@@ -35,7 +42,10 @@ async function reviewOffered(d) {
   await d.bufferHas('2 * n');
   await d.idle();
   await d.click(d.panel.locator('.changes').getByRole('button', { name: 'Keep all' }));
-  await d.panel.locator('.changes', { hasText: '1 file changed' }).or(d.panel.locator('.changes[hidden]')).waitFor({ state: 'attached' });
+  await d.panel
+    .locator('.changes', { hasText: '1 file changed' })
+    .or(d.panel.locator('.changes[hidden]'))
+    .waitFor({ state: 'attached' });
   await d.configure('agentLsp.editPolicy', null);
 }
 

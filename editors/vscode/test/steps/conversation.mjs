@@ -8,7 +8,10 @@ import { bash, calc, call, edit, edits, openCalc, review, talk } from './model.m
 async function permissionSteerQueue(d) {
   await d.play(
     { text: 'I run it.', ...bash('touch made-by-agent') },
-    { expect: { lastTool: 'use the other name' }, ...bash('touch other-name && sleep 0.2 && echo was-run') },
+    {
+      expect: { lastTool: 'use the other name' },
+      ...bash('touch other-name && sleep 0.2 && echo was-run'),
+    },
     { text: 'First turn over.' },
     { expect: { lastUser: 'and then this, edited' }, text: 'Second turn over.' },
   );
@@ -22,12 +25,18 @@ async function permissionSteerQueue(d) {
   await d.click(d.panel.locator('.confirm').getByRole('button', { name: 'Steer' }));
   await ask.locator('.command', { hasText: 'touch other-name' }).waitFor();
   await d.entry('userMessage', 'use the other name').waitFor();
-  assert.equal(fs.existsSync(path.join(d.workspace, 'made-by-agent')), false, 'a steer denies what waits');
+  assert.equal(
+    fs.existsSync(path.join(d.workspace, 'made-by-agent')),
+    false,
+    'a steer denies what waits',
+  );
   await d.prompt('and then this', 'Alt+Enter');
   const queued = d.panel.locator('.queue li', { hasText: 'and then this' });
   await d.click(queued.getByRole('button', { name: 'Edit' }));
   await queued.waitFor({ state: 'hidden' });
-  await until('the input holds it', async () => (await d.input.inputValue()).includes('and then this'));
+  await until('the input holds it', async () =>
+    (await d.input.inputValue()).includes('and then this'),
+  );
   await d.prompt('and then this, edited', 'Alt+Enter');
   await d.panel.locator('.queue li', { hasText: 'edited' }).waitFor();
   await d.click(ask.getByRole('button', { name: /^Allow/ }).first());
@@ -44,8 +53,10 @@ async function permissionSteerQueue(d) {
 async function typedAnswers(d) {
   const refused = { expect: { lastTool: 'not that one' } };
   await d.play(
-    bash('touch typed-1'), bash('touch typed-yes'),
-    bash('touch typed-n'), bash('touch typed-words'),
+    bash('touch typed-1'),
+    bash('touch typed-yes'),
+    bash('touch typed-n'),
+    bash('touch typed-words'),
     { ...refused, text: 'Understood.' },
   );
   const asked = (name) => d.panel.locator('.ask .command', { hasText: `typed-${name}` }).waitFor();
@@ -92,14 +103,35 @@ async function permissionInFull(d) {
   await d.prompt('run it');
   const ask = d.panel.locator('.ask');
   await ask.locator('.command', { hasText: last }).waitFor();
-  assert.equal(await ask.locator('.command').evaluate((pre) => pre.scrollHeight <= pre.clientHeight + 1 && pre.scrollWidth <= pre.clientWidth + 1), true, 'nothing of the command is cut');
-  assert.equal((await ask.locator('> :not(details)').allTextContents()).filter((text) => text.includes(last)).length, 1, 'the command is shown once');
-  assert.deepEqual(await ask.locator('.decisions button').evaluateAll((all) => all.map((b) => b.firstChild.textContent)), ['Allow once', 'Reject']);
+  assert.equal(
+    await ask
+      .locator('.command')
+      .evaluate(
+        (pre) => pre.scrollHeight <= pre.clientHeight + 1 && pre.scrollWidth <= pre.clientWidth + 1,
+      ),
+    true,
+    'nothing of the command is cut',
+  );
+  assert.equal(
+    (await ask.locator('> :not(details)').allTextContents()).filter((text) => text.includes(last))
+      .length,
+    1,
+    'the command is shown once',
+  );
+  assert.deepEqual(
+    await ask
+      .locator('.decisions button')
+      .evaluateAll((all) => all.map((b) => b.firstChild.textContent)),
+    ['Allow once', 'Reject'],
+  );
   await d.shot('permission-long');
   await d.click(ask.locator('summary'));
   const rules = ask.locator('.pattern');
   await rules.first().waitFor();
-  for (const cut of await rules.evaluateAll((all) => all.map((code) => code.scrollWidth > code.clientWidth + 1))) assert.equal(cut, false);
+  for (const cut of await rules.evaluateAll((all) =>
+    all.map((code) => code.scrollWidth > code.clientWidth + 1),
+  ))
+    assert.equal(cut, false);
   await d.shot('permission-menu');
   await d.click(ask.locator('.decisions').getByRole('button', { name: 'Reject' }));
   await d.entry('assistantMessage', 'Over').waitFor();
@@ -116,7 +148,9 @@ async function stopWithPending(d) {
   const confirm = d.panel.locator('.confirm');
   const stop = d.panel.locator('.composer .stop');
   await d.input.press('Escape');
-  await until('Escape leaves the input', () => d.panel.locator('.transcript').evaluate((t) => t === document.activeElement));
+  await until('Escape leaves the input', () =>
+    d.panel.locator('.transcript').evaluate((t) => t === document.activeElement),
+  );
   assert.equal(await confirm.count(), 0);
   await d.click(stop);
   await confirm.getByRole('button', { name: 'Stop and discard 2 changes' }).waitFor();
@@ -138,7 +172,9 @@ async function abort(d) {
   await d.entry('assistantMessage', 'word').waitFor();
   await d.panel.locator('header .state.running').waitFor();
   await d.input.press('Escape');
-  await until('Escape leaves the input', () => d.panel.locator('.transcript').evaluate((t) => t === document.activeElement));
+  await until('Escape leaves the input', () =>
+    d.panel.locator('.transcript').evaluate((t) => t === document.activeElement),
+  );
   await d.panel.locator('header .state.running').waitFor();
   await d.click(d.panel.locator('.composer .stop'));
   await d.entry('turn', 'Stopped').waitFor();
@@ -161,7 +197,12 @@ async function abort(d) {
 
 async function questionAndPlan(d) {
   await d.play(
-    call('plan', { entries: [{ content: 'Ask', status: 'completed' }, { content: 'Do it', status: 'inProgress' }] }),
+    call('plan', {
+      entries: [
+        { content: 'Ask', status: 'completed' },
+        { content: 'Do it', status: 'inProgress' },
+      ],
+    }),
     call('ask_user', { question: 'Which colour?', options: [{ label: 'Red' }, { label: 'Blue' }] }),
     { expect: { lastTool: 'Blue' }, ...call('ask_user', { question: 'How dark?' }) },
     { expect: { lastTool: 'like the night' }, text: 'Blue it is.' },
@@ -170,7 +211,9 @@ async function questionAndPlan(d) {
   await d.panel.locator('.plan-list .inProgress', { hasText: 'Do it' }).waitFor();
   await d.panel.locator('.ask', { hasText: 'Which colour?' }).waitFor();
   await d.shot('question-light');
-  await d.click(d.panel.locator('.ask', { hasText: 'Which colour?' }).getByRole('button', { name: 'Blue' }));
+  await d.click(
+    d.panel.locator('.ask', { hasText: 'Which colour?' }).getByRole('button', { name: 'Blue' }),
+  );
   const own = d.panel.locator('.ask', { hasText: 'How dark?' }).getByRole('textbox');
   await own.fill('like the night');
   await own.press('Enter');
@@ -180,7 +223,9 @@ async function questionAndPlan(d) {
 
 async function planMode(d) {
   const file = await openCalc(d);
-  await d.play(call('present_plan', { plan: '1. Mend `add`' }), edit(file, 'a - b', 'a + b'), { text: 'The plan is carried out.' });
+  await d.play(call('present_plan', { plan: '1. Mend `add`' }), edit(file, 'a - b', 'a + b'), {
+    text: 'The plan is carried out.',
+  });
   await d.click(d.panel.getByRole('button', { name: /^Mode:/ }));
   await d.choose('plan');
   await d.panel.locator('.picker', { hasText: 'plan' }).waitFor();
@@ -218,16 +263,24 @@ async function restoreAndRedo(d) {
   await until('each restore has its entry', async () => (await d.entry('restore').count()) === 3);
   await d.command('workbench.action.webview.reloadWebviewAction');
   await d.entry('assistantMessage', 'Mended').waitFor();
-  await until('the entries are there after a reload of the panel', async () => (await d.entry('restore').count()) === 3);
+  await until(
+    'the entries are there after a reload of the panel',
+    async () => (await d.entry('restore').count()) === 3,
+  );
   await d.agent('Undo the Last Restore');
   await d.bufferHas('return a + b;');
 }
 
 async function sessionsAndContext(d) {
   d.write('lookhere.js', 'function twice() {}\n');
-  await d.play({ expect: { lastUser: '(?s)look at.*function twice' }, text: 'Seen.' }, { text: 'Other session.' });
+  await d.play(
+    { expect: { lastUser: '(?s)look at.*function twice' }, text: 'Seen.' },
+    { text: 'Other session.' },
+  );
   await d.input.fill('look at @lookhere');
-  await d.panel.locator('.menu .option[aria-selected="true"]', { hasText: 'lookhere.js' }).waitFor();
+  await d.panel
+    .locator('.menu .option[aria-selected="true"]', { hasText: 'lookhere.js' })
+    .waitFor();
   await d.input.press('Enter');
   await d.panel.locator('.chip', { hasText: 'lookhere.js' }).waitFor();
   await d.input.press('Enter');
@@ -236,7 +289,9 @@ async function sessionsAndContext(d) {
   await d.prompt('something else');
   await d.entry('assistantMessage', 'Other session').waitFor();
   await d.agent('Sessions');
-  await d.page.locator('.quick-input-list .monaco-list-row', { hasText: 'something else' }).waitFor();
+  await d.page
+    .locator('.quick-input-list .monaco-list-row', { hasText: 'something else' })
+    .waitFor();
   await d.shot('sessions');
   await d.chooseLike('look at', 'look at');
   await d.entry('assistantMessage', 'Seen').waitFor();
@@ -244,7 +299,11 @@ async function sessionsAndContext(d) {
 }
 
 async function resendForkImage(d) {
-  await d.play({ text: 'First.' }, { expect: { lastUser: '^asked better' }, text: 'Better.' }, { text: 'Second.' });
+  await d.play(
+    { text: 'First.' },
+    { expect: { lastUser: '^asked better' }, text: 'Better.' },
+    { text: 'Second.' },
+  );
   await d.prompt('asked badly');
   await d.entry('assistantMessage', 'First').waitFor();
   await d.idle();
@@ -260,10 +319,17 @@ async function resendForkImage(d) {
   assert.equal(await d.entry('assistantMessage', 'First').count(), 0);
   await d.idle();
   await d.input.evaluate((input) => {
-    const png = Uint8Array.from(atob('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='), (c) => c.charCodeAt(0));
+    const png = Uint8Array.from(
+      atob(
+        'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+      ),
+      (c) => c.charCodeAt(0),
+    );
     const data = new DataTransfer();
     data.items.add(new File([png], 'dot.png', { type: 'image/png' }));
-    input.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }));
+    input.dispatchEvent(
+      new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }),
+    );
   });
   await d.panel.locator('.chip', { hasText: 'dot.png' }).waitFor();
   await d.prompt('what is this?');
@@ -295,10 +361,14 @@ async function hostileReply(d) {
   await d.prompt('be evil');
   await d.entry('assistantMessage').locator('pre.huge').first().waitFor();
   await d.idle();
-  const found = await d.entry('assistantMessage').first().evaluate((entry) => ({
-    owned: document.body.dataset.owned, tags: [...entry.querySelectorAll('script,img,svg,form,style,iframe')].map((e) => e.tagName),
-    links: [...entry.querySelectorAll('a')].map((a) => a.getAttribute('href')).filter(Boolean),
-  }));
+  const found = await d
+    .entry('assistantMessage')
+    .first()
+    .evaluate((entry) => ({
+      owned: document.body.dataset.owned,
+      tags: [...entry.querySelectorAll('script,img,svg,form,style,iframe')].map((e) => e.tagName),
+      links: [...entry.querySelectorAll('a')].map((a) => a.getAttribute('href')).filter(Boolean),
+    }));
   assert.deepEqual(found, { owned: undefined, tags: [], links: [] });
   await d.prompt('again');
   await d.entry('assistantMessage').locator('strong', { hasText: 'here' }).waitFor();
@@ -309,7 +379,9 @@ async function hostileReply(d) {
 async function figures(d) {
   await d.showPanel();
   await d.command('companion.emptyWebview');
-  const pages = [d.panel, d.webview('agent-lsp.companion')].map((page) => page.locator('body[data-first-paint]'));
+  const pages = [d.panel, d.webview('agent-lsp.companion')].map((page) =>
+    page.locator('body[data-first-paint]'),
+  );
   for (const page of pages) await page.waitFor({ state: 'attached' });
   let found;
   let paints;
@@ -319,8 +391,11 @@ async function figures(d) {
     found = await measured(pages[0]);
     return fastEnough(paints, found);
   });
-  const show = (name, own, bare) => `${name} ${own.toFixed(0)} ms (empty webview ${bare.toFixed(0)} ms)`;
-  console.log(`          panel: ${[show('first paint', ...paints), show('2,000 items', found.items, found.emptyItems), show('10,000 deltas', found.deltas, found.emptyDeltas)].join('; ')}; boxes drawn of 2,000: ${found.drawn}`);
+  const show = (name, own, bare) =>
+    `${name} ${own.toFixed(0)} ms (empty webview ${bare.toFixed(0)} ms)`;
+  console.log(
+    `          panel: ${[show('first paint', ...paints), show('2,000 items', found.items, found.emptyItems), show('10,000 deltas', found.deltas, found.emptyDeltas)].join('; ')}; boxes drawn of 2,000: ${found.drawn}`,
+  );
   assert.ok(found.drawn > 0 && found.drawn < 200, 'a long conversation is virtualised');
 }
 
@@ -328,7 +403,9 @@ async function figures(d) {
 async function firstPaints(d, pages) {
   for (const page of pages) await page.evaluate((body) => delete body.dataset.firstPaint);
   await d.command('workbench.action.webview.reloadWebviewAction');
-  return Promise.all(pages.map(async (page) => Number(await page.getAttribute('data-first-paint'))));
+  return Promise.all(
+    pages.map(async (page) => Number(await page.getAttribute('data-first-paint'))),
+  );
 }
 
 async function measured(body) {
@@ -341,8 +418,13 @@ async function measured(body) {
 
 /** First paint, drawing of 2,000 items, of 10,000 deltas: beside what the browser itself needs. */
 function fastEnough([panel, empty], { items, emptyItems, deltas, emptyDeltas }) {
-  const slow = Object.entries({ 'first paint': panel / (5 * empty + 500), '2,000 items': items / (10 * emptyItems + 1000), '10,000 deltas': deltas / (40 * emptyDeltas + 5000) }).filter(([, share]) => share > 1);
-  for (const [name, share] of slow) console.log(`          ${name}: ${share.toFixed(1)} times what it may be; measured again`);
+  const slow = Object.entries({
+    'first paint': panel / (5 * empty + 500),
+    '2,000 items': items / (10 * emptyItems + 1000),
+    '10,000 deltas': deltas / (40 * emptyDeltas + 5000),
+  }).filter(([, share]) => share > 1);
+  for (const [name, share] of slow)
+    console.log(`          ${name}: ${share.toFixed(1)} times what it may be; measured again`);
   return slow.length === 0;
 }
 

@@ -3,7 +3,18 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { until } from '../workbench.mjs';
-import { bash, call, edit, edits, lens, openCalc, pendingHunks, pendingView, talk, trust } from './model.mjs';
+import {
+  bash,
+  call,
+  edit,
+  edits,
+  lens,
+  openCalc,
+  pendingHunks,
+  pendingView,
+  talk,
+  trust,
+} from './model.mjs';
 
 /** Badges, the tree, the words that changed; and that the cursor stays where the user works. */
 async function treeAndBadges(d) {
@@ -14,20 +25,44 @@ async function treeAndBadges(d) {
   await d.page.keyboard.press('Control+Alt+i');
   await d.answer('mend both');
   await lens(d, '1 of 2').waitFor();
-  assert.equal(await d.page.evaluate(() => document.activeElement.closest('.editor-instance') !== null), true, 'the editor keeps the focus');
-  assert.equal(await d.page.locator('.statusbar-item', { hasText: 'Ln 6, Col 1' }).count(), 1, 'the cursor stays');
-  const widths = () => d.page.locator('.editor-instance .view-overlays .cdr').evaluateAll((all) => all.map((e) => e.getBoundingClientRect().width));
-  await until('one word of each hunk is marked, not its line alone', async () => (await widths()).filter((width) => width > 4 && width < 16).length >= 2);
+  assert.equal(
+    await d.page.evaluate(() => document.activeElement.closest('.editor-instance') !== null),
+    true,
+    'the editor keeps the focus',
+  );
+  assert.equal(
+    await d.page.locator('.statusbar-item', { hasText: 'Ln 6, Col 1' }).count(),
+    1,
+    'the cursor stays',
+  );
+  const widths = () =>
+    d.page
+      .locator('.editor-instance .view-overlays .cdr')
+      .evaluateAll((all) => all.map((e) => e.getBoundingClientRect().width));
+  await until(
+    'one word of each hunk is marked, not its line alone',
+    async () => (await widths()).filter((width) => width > 4 && width < 16).length >= 2,
+  );
   await d.run('File: Reveal Active File in Explorer View'); // the list draws only the rows in view
-  await d.page.locator(`.explorer-folders-view [aria-label*="${d.at('calc.js')} • 2 pending changes"]`).waitFor();
+  await d.page
+    .locator(`.explorer-folders-view [aria-label*="${d.at('calc.js')} • 2 pending changes"]`)
+    .waitFor();
   if ((await pendingView(d).getAttribute('aria-expanded')) !== 'true') await pendingView(d).click();
   const tree = d.page.locator('.pane', { has: pendingView(d) }).locator('.monaco-list-row');
   await tree.filter({ hasText: 'calc.js' }).waitFor();
   const hunk = tree.filter({ hasText: 'return 0' });
-  await d.clickUntil(hunk, async () => (await d.page.locator('.statusbar-item', { hasText: 'Ln 10,' }).count()) > 0);
-  const act = (row, name, done) => d.clickUntil(row.locator(`.action-label[aria-label^="${name}"]`), done, row);
+  await d.clickUntil(
+    hunk,
+    async () => (await d.page.locator('.statusbar-item', { hasText: 'Ln 10,' }).count()) > 0,
+  );
+  const act = (row, name, done) =>
+    d.clickUntil(row.locator(`.action-label[aria-label^="${name}"]`), done, row);
   await act(hunk, 'Accept Change', async () => (await d.buffer()).includes('return 0;'));
-  await act(tree.filter({ hasText: 'return a + b' }), 'Reject Change', async () => (await lens(d, 'Reject').count()) === 0);
+  await act(
+    tree.filter({ hasText: 'return a + b' }),
+    'Reject Change',
+    async () => (await lens(d, 'Reject').count()) === 0,
+  );
   await d.entry('assistantMessage', 'Over').waitFor();
   await pendingView(d).waitFor({ state: 'hidden' });
   await d.bufferHas('return a - b;');
@@ -35,12 +70,19 @@ async function treeAndBadges(d) {
 
 /** What the editor saves and formats by itself decides nothing. */
 async function autosave(d) {
-  const settings = { 'files.autoSave': 'afterDelay', 'files.autoSaveDelay': 100, 'editor.formatOnSave': true };
+  const settings = {
+    'files.autoSave': 'afterDelay',
+    'files.autoSaveDelay': 100,
+    'editor.formatOnSave': true,
+  };
   for (const [key, value] of Object.entries(settings)) d.setting(key, value);
   await d.open();
   d.elsewhere = true; // the next step loads the window again, without these settings
   const file = await openCalc(d);
-  await d.play(edit(file, 'a - b', 'a + b'), { expect: { lastTool: '(?s)b \\+ a' }, text: 'Over.' });
+  await d.play(edit(file, 'a - b', 'a + b'), {
+    expect: { lastTool: '(?s)b \\+ a' },
+    text: 'Over.',
+  });
   await d.prompt('mend add');
   await lens(d, 'Accept').first().waitFor();
   await d.focusEditor();
@@ -49,12 +91,16 @@ async function autosave(d) {
   assert.match(d.read('calc.js'), /a - b/, 'saving accepts nothing');
   await lens(d, 'Accept').first().waitFor();
   await d.agent('Show Proposed Change as Diff');
-  await d.page.locator('.monaco-diff-editor .modified .view-line', { hasText: 'return a + b;' }).waitFor();
+  await d.page
+    .locator('.monaco-diff-editor .modified .view-line', { hasText: 'return a + b;' })
+    .waitFor();
   await d.goto(2);
   await d.page.keyboard.press('End');
   for (let i = 0; i < 'a + b;'.length; i++) await d.page.keyboard.press('Backspace');
   await d.page.keyboard.type('b + a;');
-  await until('the side is edited', async () => (await d.buffer('.monaco-diff-editor .modified')).includes('return b + a;'));
+  await until('the side is edited', async () =>
+    (await d.buffer('.monaco-diff-editor .modified')).includes('return b + a;'),
+  );
   await d.page.locator('.tab.active.dirty').waitFor({ state: 'hidden' });
   assert.match(d.read('calc.js'), /a - b/, 'saving the proposed side accepts nothing');
   await d.agent('Accept Change');
@@ -66,7 +112,11 @@ async function autosave(d) {
 async function mentions(d) {
   await openCalc(d);
   d.write('bad.json', '{ "a": 1,, }\n');
-  await d.play({ expect: { lastUser: '(?s)look.*return a - b.*bad.json.*Open files.*calc.js.*twice' }, text: 'All seen.', usage: { prompt_tokens: 2000, completion_tokens: 10, total_tokens: 2010 } });
+  await d.play({
+    expect: { lastUser: '(?s)look.*return a - b.*bad.json.*Open files.*calc.js.*twice' },
+    text: 'All seen.',
+    usage: { prompt_tokens: 2000, completion_tokens: 10, total_tokens: 2010 },
+  });
   await d.openFile('bad.json');
   await d.page.locator('.squiggly-error').first().waitFor();
   await d.openFile('calc.js');
@@ -74,12 +124,22 @@ async function mentions(d) {
   await d.answering('vscode.executeWorkspaceSymbolProvider', 'twice');
   await d.showPanel();
   await d.input.fill('look ');
-  for (const [typed, label] of [['@sel', '@selection'], ['@diag', '@diagnostics'], ['@edi', '@editors'], ['@twice', 'twice']]) {
+  for (const [typed, label] of [
+    ['@sel', '@selection'],
+    ['@diag', '@diagnostics'],
+    ['@edi', '@editors'],
+    ['@twice', 'twice'],
+  ]) {
     await d.input.press('End');
     await d.input.pressSequentially(typed);
     const option = d.panel.locator('.menu .option', { hasText: label }).first();
     await option.waitFor();
-    await until(`${label} is chosen`, async () => (await option.getAttribute('aria-selected')) === 'true' || void (await d.input.press('ArrowDown')));
+    await until(
+      `${label} is chosen`,
+      async () =>
+        (await option.getAttribute('aria-selected')) === 'true' ||
+        void (await d.input.press('ArrowDown')),
+    );
     await d.input.press('Enter');
     await d.panel.locator('.chip', { hasText: label }).waitFor();
   }
@@ -90,7 +150,9 @@ async function mentions(d) {
   await d.panel.locator('.gauge meter').waitFor();
   await d.panel.locator('.gauge .cost[title*="an estimate"]', { hasText: '$0.0' }).waitFor();
   await d.input.press('ArrowUp');
-  await until('the history gives the prompt back', async () => (await d.input.inputValue()).startsWith('look @selection'));
+  await until('the history gives the prompt back', async () =>
+    (await d.input.inputValue()).startsWith('look @selection'),
+  );
   await d.input.fill('/comp');
   await d.panel.locator('.menu .option', { hasText: '/compact' }).waitFor();
   await d.input.press('Enter'); // takes it
@@ -104,16 +166,30 @@ async function mentions(d) {
 async function codeBlocks(d) {
   await openCalc(d);
   await d.goto(1);
-  await d.play({ reasoning: '**A constant** will do.\nIt is enough.', text: 'Put this in:\n\n```js\nconst put = 1;\n```\n\nand a [file](' + d.at('calc.js') + ':9).' });
+  await d.play({
+    reasoning: '**A constant** will do.\nIt is enough.',
+    text: 'Put this in:\n\n```js\nconst put = 1;\n```\n\nand a [file](' + d.at('calc.js') + ':9).',
+  });
   await d.prompt('code please');
   const code = d.entry('assistantMessage').locator('.code');
   await d.idle();
   await code.locator('.hljs-keyword', { hasText: 'const' }).waitFor();
   const colour = (what) => code.locator(what).evaluate((node) => getComputedStyle(node).color);
-  assert.notEqual(await colour('.hljs-keyword'), await colour('pre'), 'a keyword has a colour of its own');
-  await d.entry('reasoning').locator('summary', { hasText: /^Thought: A constant will do\.$/ }).waitFor();
+  assert.notEqual(
+    await colour('.hljs-keyword'),
+    await colour('pre'),
+    'a keyword has a colour of its own',
+  );
+  await d
+    .entry('reasoning')
+    .locator('summary', { hasText: /^Thought: A constant will do\.$/ })
+    .waitFor();
   await d.click(code.getByRole('button', { name: 'Copy' }));
-  await until('it is copied', async () => (await d.page.evaluate(() => navigator.clipboard.readText())).trim() === 'const put = 1;');
+  await until(
+    'it is copied',
+    async () =>
+      (await d.page.evaluate(() => navigator.clipboard.readText())).trim() === 'const put = 1;',
+  );
   await d.click(code.getByRole('button', { name: 'Insert at cursor' }));
   await d.bufferHas('const put = 1;');
   await d.click(d.entry('assistantMessage').locator('a', { hasText: 'file' }));
@@ -122,7 +198,11 @@ async function codeBlocks(d) {
 }
 
 async function errorsAndRetries(d) {
-  await d.play({ error: { status: 503, message: 'too busy', retryAfter: 2 } }, { text: 'Now it goes.' }, { error: { status: 401, message: 'no such key' } });
+  await d.play(
+    { error: { status: 503, message: 'too busy', retryAfter: 2 } },
+    { text: 'Now it goes.' },
+    { error: { status: 401, message: 'no such key' } },
+  );
   const shown = await d.witness('.entry.retry');
   await d.prompt('try');
   await shown('Too busy. Trying again in 2 s (1 of');
@@ -132,20 +212,36 @@ async function errorsAndRetries(d) {
   await d.prompt('fail');
   await d.entry('turn', 'Enter the key again').waitFor();
   const failed = d.entry('turn', 'Enter the key again');
-  assert.match(await failed.locator('.what').textContent(), /^The API key of script is invalid|^Script needs an API key/, 'the key is said first');
-  assert.deepEqual(await failed.getByRole('button').allTextContents(), ['Set API Key', 'Choose Provider', 'Continue']);
+  assert.match(
+    await failed.locator('.what').textContent(),
+    /^The API key of script is invalid|^Script needs an API key/,
+    'the key is said first',
+  );
+  assert.deepEqual(await failed.getByRole('button').allTextContents(), [
+    'Set API Key',
+    'Choose Provider',
+    'Continue',
+  ]);
   await d.shot('error-light');
 }
 
 async function outputAndJobs(d) {
   const go = path.join(d.workspace, `.go-${Date.now()}`);
   const wait = (name) => `while [ ! -f '${name}' ]; do sleep 0.05; done`;
-  await d.play(bash(`echo out-one; ${wait(go)}; echo out-two`), call('bash', { command: wait(`${go}-never`), background: true }), { text: 'It runs on.' });
+  await d.play(
+    bash(`echo out-one; ${wait(go)}; echo out-two`),
+    call('bash', { command: wait(`${go}-never`), background: true }),
+    { text: 'It runs on.' },
+  );
   await trust(d);
   await d.prompt('run');
   const tool = d.entry('toolCall').first();
   await tool.locator('.output', { hasText: 'out-one' }).waitFor();
-  assert.equal(await tool.locator('.output', { hasText: 'out-two' }).count(), 0, 'the output is live');
+  assert.equal(
+    await tool.locator('.output', { hasText: 'out-two' }).count(),
+    0,
+    'the output is live',
+  );
   fs.writeFileSync(go, '');
   await tool.locator('.sign.completed').waitFor();
   await d.click(tool.locator('summary'));
@@ -157,7 +253,10 @@ async function outputAndJobs(d) {
 }
 
 async function stopSubAgent(d) {
-  await d.play(call('agent', { agent: 'general', task: 'look around' }), talk('Walking. '), { expect: { lastTool: '.' }, text: 'Without it, then.' });
+  await d.play(call('agent', { agent: 'general', task: 'look around' }), talk('Walking. '), {
+    expect: { lastTool: '.' },
+    text: 'Without it, then.',
+  });
   await d.prompt('send a helper');
   const tool = d.entry('toolCall').first();
   await tool.locator('.tool-body .assistantMessage', { hasText: 'Walking' }).waitFor();
@@ -182,7 +281,13 @@ async function sessionList(d) {
   await d.click(d.entry('userMessage', 'the first one').getByRole('button', { name: 'Fork' }));
   await until('it is another session', async () => ((await d.session()) || before) !== before);
   await d.entry('userMessage', 'the first one').waitFor();
-  await sessionButton(d, 'renamed by hand', 'Archive', async () => (await sessionRows(d, 'renamed by hand').count()) === 1, 2);
+  await sessionButton(
+    d,
+    'renamed by hand',
+    'Archive',
+    async () => (await sessionRows(d, 'renamed by hand').count()) === 1,
+    2,
+  );
   await bringBack(d);
   await d.page.keyboard.press('Escape');
   await sessionRows(d, '').first().waitFor({ state: 'hidden' });
@@ -190,13 +295,22 @@ async function sessionList(d) {
 
 /** From the list in use to that of the archived sessions, and with one of these back again. */
 async function bringBack(d) {
-  const other = (name) => d.page.locator(`.quick-input-titlebar .action-label[aria-label^="${name}"]`);
-  const title = (text) => d.page.locator('.quick-input-title', { hasText: new RegExp(`^${text}$`) });
+  const other = (name) =>
+    d.page.locator(`.quick-input-titlebar .action-label[aria-label^="${name}"]`);
+  const title = (text) =>
+    d.page.locator('.quick-input-title', { hasText: new RegExp(`^${text}$`) });
   const rows = sessionRows(d, 'renamed by hand');
   await d.clickUntil(other('Show archived sessions'), () => title('Archived sessions').isVisible());
-  await until('the archived one is listed, and it alone', async () => (await rows.count()) === 1 && (await sessionRows(d, '').count()) === 1);
+  await until(
+    'the archived one is listed, and it alone',
+    async () => (await rows.count()) === 1 && (await sessionRows(d, '').count()) === 1,
+  );
   await d.shot('archived');
-  await d.clickUntil(rows.locator('.action-label[aria-label^="Bring back"]'), async () => (await rows.count()) === 0, rows);
+  await d.clickUntil(
+    rows.locator('.action-label[aria-label^="Bring back"]'),
+    async () => (await rows.count()) === 0,
+    rows,
+  );
   await d.clickUntil(other('Show the sessions in use'), () => title('Sessions').isVisible());
   await until('both are in use', async () => (await rows.count()) === 2);
 }
@@ -206,8 +320,15 @@ async function sessionOpened(d) {
   const file = await openCalc(d);
   d.write('lib/greet.js', 'return "Helo ";\n');
   const greet = d.at('lib/greet.js');
-  const both = [call('read', { path: file }), call('read', { path: greet }), call('edit', { path: file, old_string: 'a - b', new_string: 'a + b' }), call('edit', { path: greet, old_string: 'Helo', new_string: 'Hello' })];
-  await d.play({ toolCalls: both.flatMap(({ toolCalls }) => toolCalls) }, talk('And now '), { text: 'Going on.' });
+  const both = [
+    call('read', { path: file }),
+    call('read', { path: greet }),
+    call('edit', { path: file, old_string: 'a - b', new_string: 'a + b' }),
+    call('edit', { path: greet, old_string: 'Helo', new_string: 'Hello' }),
+  ];
+  await d.play({ toolCalls: both.flatMap(({ toolCalls }) => toolCalls) }, talk('And now '), {
+    text: 'Going on.',
+  });
   await d.prompt('put both in order');
   await pendingHunks(d, 2);
   await d.openFile('lib/greet.js');
@@ -218,12 +339,20 @@ async function sessionOpened(d) {
   await d.click(d.panel.locator('.composer .stop'));
   await d.entry('turn', 'Stopped').waitFor();
   await d.idle();
-  const labels = () => d.entry('toolCall').locator('.tool-title .label').evaluateAll((all) => all.map((l) => l.title.replace(/ .*\//, ' ')));
+  const labels = () =>
+    d
+      .entry('toolCall')
+      .locator('.tool-title .label')
+      .evaluateAll((all) => all.map((l) => l.title.replace(/ .*\//, ' ')));
   const live = await labels();
   assert.deepEqual(live, ['Read calc.js', 'Read greet.js', 'Edit calc.js', 'Edit greet.js']);
   await d.newSession();
   await d.agent('Sessions');
-  await sessionRows(d, 'put both in order').filter({ hasText: /\d+ messages/ }).filter({ hasText: 'just now' }).first().waitFor();
+  await sessionRows(d, 'put both in order')
+    .filter({ hasText: /\d+ messages/ })
+    .filter({ hasText: 'just now' })
+    .first()
+    .waitFor();
   await d.shot('sessions-list');
   await d.chooseLike('put both', 'put both');
   const asked = d.entry('userMessage', 'put both in order');
@@ -237,15 +366,24 @@ async function sessionOpened(d) {
   await d.idle();
 }
 
-const sessionRows = (d, text) => d.page.locator('.quick-input-list .monaco-list-row', { hasText: text });
-const inputBox = (d) => d.page.locator('.quick-input-widget .quick-input-message', { hasText: 'Title of the session' });
+const sessionRows = (d, text) =>
+  d.page.locator('.quick-input-list .monaco-list-row', { hasText: text });
+const inputBox = (d) =>
+  d.page.locator('.quick-input-widget .quick-input-message', { hasText: 'Title of the session' });
 
 /** Opens the list of sessions and, once it has so many with a text, presses a button of the first of them. */
 async function sessionButton(d, text, name, done, count = 1) {
   await d.agent('Sessions');
   const rows = sessionRows(d, text);
-  await until(`${count} of the listed sessions are '${text}'`, async () => (await rows.count()) === count);
-  await d.clickUntil(rows.first().locator(`.action-label[aria-label^="${name}"]`), done, rows.first());
+  await until(
+    `${count} of the listed sessions are '${text}'`,
+    async () => (await rows.count()) === count,
+  );
+  await d.clickUntil(
+    rows.first().locator(`.action-label[aria-label^="${name}"]`),
+    done,
+    rows.first(),
+  );
 }
 
 /** Delete asks first, and what is shown then is another session. */
@@ -260,23 +398,36 @@ async function sessionDeleted(d) {
     await sessionButton(d, 'delete this one', 'Delete', () => dialog.isVisible());
     await d.click(dialog.getByRole('button', { name: answer }));
     await dialog.waitFor({ state: 'hidden' });
-    if (answer === 'Cancel') assert.equal(await d.session(), before, 'nothing is deleted unless it is confirmed');
+    if (answer === 'Cancel')
+      assert.equal(await d.session(), before, 'nothing is deleted unless it is confirmed');
   }
   await until('another session is shown', async () => ((await d.session()) || before) !== before);
   await d.panel.locator('.welcome').waitFor();
   await d.agent('Sessions');
   await d.page.locator('.quick-input-widget .quick-input-title', { hasText: 'Sessions' }).waitFor();
-  await until('it is listed no more', async () => (await sessionRows(d, 'New session').count()) > 0 && (await sessionRows(d, 'delete this one').count()) === 0);
+  await until(
+    'it is listed no more',
+    async () =>
+      (await sessionRows(d, 'New session').count()) > 0 &&
+      (await sessionRows(d, 'delete this one').count()) === 0,
+  );
   await d.page.keyboard.press('Escape');
 }
 
 async function dropImage(d) {
   await d.play({ text: 'A dot.' });
   await d.panel.locator('.composer').evaluate((composer) => {
-    const png = Uint8Array.from(atob('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='), (c) => c.charCodeAt(0));
+    const png = Uint8Array.from(
+      atob(
+        'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+      ),
+      (c) => c.charCodeAt(0),
+    );
     const data = new DataTransfer();
     data.items.add(new File([png], 'dropped.png', { type: 'image/png' }));
-    composer.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
+    composer.dispatchEvent(
+      new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }),
+    );
   });
   await d.panel.locator('.chip', { hasText: 'dropped.png' }).waitFor();
   await d.prompt('what is it?');

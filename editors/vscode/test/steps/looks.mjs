@@ -26,15 +26,37 @@ async function panelWidth(d, width) {
 }
 
 /** What of the panel is wider than it, or cut off though its text is meant to be read whole. */
-const overflowing = (d) => d.panel.locator('body').evaluate((body) => {
-  const scrolls = (node) => node && node !== body && (/auto|scroll/.test(getComputedStyle(node).overflowX) || scrolls(node.parentElement));
-  const shown = [...body.querySelectorAll('*')].filter((node) => node.checkVisibility() && !node.closest('.sr, .transcript pre, table'));
-  const over = shown.filter((node) => node.getBoundingClientRect().right > innerWidth + 0.5 && !scrolls(node.parentElement));
-  const cut = shown.filter((node) => node.matches('button') && node.scrollWidth > node.clientWidth + 1 && getComputedStyle(node).textOverflow !== 'ellipsis');
-  const sideways = shown.filter((node) => node.matches('.transcript, .asks, .queue, .jobs') && node.scrollWidth > node.clientWidth);
-  const name = (node) => `${node.tagName.toLowerCase()}.${node.className}: ${node.textContent.slice(0, 40)}`;
-  return [...over.map((node) => `over the edge: ${name(node)}`), ...cut.map((node) => `cut off: ${name(node)}`), ...sideways.map((node) => `scrolls sideways: ${name(node)}`)];
-});
+const overflowing = (d) =>
+  d.panel.locator('body').evaluate((body) => {
+    const scrolls = (node) =>
+      node &&
+      node !== body &&
+      (/auto|scroll/.test(getComputedStyle(node).overflowX) || scrolls(node.parentElement));
+    const shown = [...body.querySelectorAll('*')].filter(
+      (node) => node.checkVisibility() && !node.closest('.sr, .transcript pre, table'),
+    );
+    const over = shown.filter(
+      (node) =>
+        node.getBoundingClientRect().right > innerWidth + 0.5 && !scrolls(node.parentElement),
+    );
+    const cut = shown.filter(
+      (node) =>
+        node.matches('button') &&
+        node.scrollWidth > node.clientWidth + 1 &&
+        getComputedStyle(node).textOverflow !== 'ellipsis',
+    );
+    const sideways = shown.filter(
+      (node) =>
+        node.matches('.transcript, .asks, .queue, .jobs') && node.scrollWidth > node.clientWidth,
+    );
+    const name = (node) =>
+      `${node.tagName.toLowerCase()}.${node.className}: ${node.textContent.slice(0, 40)}`;
+    return [
+      ...over.map((node) => `over the edge: ${name(node)}`),
+      ...cut.map((node) => `cut off: ${name(node)}`),
+      ...sideways.map((node) => `scrolls sideways: ${name(node)}`),
+    ];
+  });
 
 /** Looks at the panel in every theme, narrow; wide as well, where pictures are taken: it has the same colours and more room. */
 async function looks(d, view) {
@@ -62,7 +84,10 @@ async function empty(d) {
 /** A thought and an answer that go on. */
 async function streaming(d) {
   const thought = 'The sign in `add` is the wrong one: it takes away.\n'.repeat(3);
-  await d.play({ reasoning: thought, ...talk('I look at **add** first.\n\n- it takes two numbers\n- it should add them\n\n') });
+  await d.play({
+    reasoning: thought,
+    ...talk('I look at **add** first.\n\n- it takes two numbers\n- it should add them\n\n'),
+  });
   await d.prompt('what does add do?');
   await d.entry('assistantMessage', 'word').waitFor();
   await looks(d, 'streaming-folded');
@@ -71,7 +96,9 @@ async function streaming(d) {
   await looks(d, 'streaming-unfolded');
   await d.click(d.panel.locator('.composer .stop'));
   await d.idle();
-  await d.panel.locator('.transcript').evaluate((transcript) => transcript.scrollTo(0, transcript.scrollHeight)); // what was unfolded keeps its place, and the end may be too far below to be drawn
+  await d.panel
+    .locator('.transcript')
+    .evaluate((transcript) => transcript.scrollTo(0, transcript.scrollHeight)); // what was unfolded keeps its place, and the end may be too far below to be drawn
   await d.entry('turn', 'Stopped').waitFor();
 }
 
@@ -81,16 +108,38 @@ async function toolCalls(d) {
   const go = path.join(d.workspace, `.go-${Date.now()}`);
   const wait = `while [ ! -f '${go}' ]; do sleep 0.05; done`;
   await d.play(
-    { text: 'Let me see.', toolCalls: [...call('read', { path: file }).toolCalls, ...call('read', { path: d.at('a/rather/long/way/down/to/nothing-with-a-long-name.js') }).toolCalls, ...call('grep', { pattern: 'return' }).toolCalls] },
-    call('plan', { entries: [{ content: 'Read what is there', status: 'completed' }, { content: 'Mend `add`, which takes away where it should add', status: 'inProgress' }, { content: 'Check', status: 'pending' }] }),
+    {
+      text: 'Let me see.',
+      toolCalls: [
+        ...call('read', { path: file }).toolCalls,
+        ...call('read', { path: d.at('a/rather/long/way/down/to/nothing-with-a-long-name.js') })
+          .toolCalls,
+        ...call('grep', { pattern: 'return' }).toolCalls,
+      ],
+    },
+    call('plan', {
+      entries: [
+        { content: 'Read what is there', status: 'completed' },
+        { content: 'Mend `add`, which takes away where it should add', status: 'inProgress' },
+        { content: 'Check', status: 'pending' },
+      ],
+    }),
     call('bash', { command: wait, background: true }),
-    bash(`printf 'ok   1 - two words\\nok   2 - more words\\n# a line that is a good deal longer than the panel is wide, to see how it is broken\\n'; ${wait}`),
+    bash(
+      `printf 'ok   1 - two words\\nok   2 - more words\\n# a line that is a good deal longer than the panel is wide, to see how it is broken\\n'; ${wait}`,
+    ),
     { text: 'Over.' },
   );
   await trust(d);
   await d.prompt('run the tests');
   await d.entry('toolCall').last().locator('.output', { hasText: 'more words' }).waitFor();
-  await until('the end is in view', () => d.panel.locator('.transcript').evaluate(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight < 2));
+  await until('the end is in view', () =>
+    d.panel
+      .locator('.transcript')
+      .evaluate(
+        ({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight < 2,
+      ),
+  );
   await looks(d, 'tools');
   await d.click(d.entry('toolCall').first().locator('summary'));
   await looks(d, 'tools-unfolded');
@@ -100,19 +149,37 @@ async function toolCalls(d) {
 
 /** A permission with a queue behind it. */
 async function permission(d) {
-  await d.play(bash('npm test -- --reporter=spec --grep "every space becomes a dash" && touch it-was-run'), { text: 'Over.' }, { text: 'Over.' });
+  await d.play(
+    bash('npm test -- --reporter=spec --grep "every space becomes a dash" && touch it-was-run'),
+    { text: 'Over.' },
+    { text: 'Over.' },
+  );
   await d.prompt('run the tests');
   await d.panel.locator('.ask').waitFor();
   await d.prompt('then write the notes for the release, with a word on every change', 'Alt+Enter');
   await d.panel.locator('.queue li').waitFor();
   await looks(d, 'permission-queue');
-  await d.click(d.panel.locator('.ask').getByRole('button', { name: 'Reject', exact: true }).first());
+  await d.click(
+    d.panel.locator('.ask').getByRole('button', { name: 'Reject', exact: true }).first(),
+  );
   await d.idle();
 }
 
 async function questions(d) {
-  const options = [{ label: 'Red', description: 'like a fire engine' }, { label: 'Blue', description: 'like the sky on a day without clouds, over the sea' }, { label: 'A colour whose name is long enough to need a second line in a narrow panel' }];
-  await d.play(call('ask_user', { question: 'Which colour?', options }), call('ask_user', { question: 'Which of these colours may be used as well?', multi: true, options }), { text: 'Thank you.' });
+  const options = [
+    { label: 'Red', description: 'like a fire engine' },
+    { label: 'Blue', description: 'like the sky on a day without clouds, over the sea' },
+    { label: 'A colour whose name is long enough to need a second line in a narrow panel' },
+  ];
+  await d.play(
+    call('ask_user', { question: 'Which colour?', options }),
+    call('ask_user', {
+      question: 'Which of these colours may be used as well?',
+      multi: true,
+      options,
+    }),
+    { text: 'Thank you.' },
+  );
   await d.prompt('paint it');
   const ask = (text) => d.panel.locator('.ask', { hasText: text });
   await ask('Which colour?').waitFor();
@@ -126,28 +193,57 @@ async function questions(d) {
 }
 
 async function planApproval(d) {
-  await d.play(call('present_plan', { plan: '## Mend add\n\n1. Read `calc.js`\n2. Mend `add`: it takes away where it should add\n3. Run the tests\n\nNothing else is changed.' }), { text: 'Very well.' });
+  await d.play(
+    call('present_plan', {
+      plan: '## Mend add\n\n1. Read `calc.js`\n2. Mend `add`: it takes away where it should add\n3. Run the tests\n\nNothing else is changed.',
+    }),
+    { text: 'Very well.' },
+  );
   await d.click(d.panel.getByRole('button', { name: /^Mode:/ }));
   await d.choose('plan');
   await d.prompt('plan it');
   await d.panel.locator('.ask', { hasText: 'Mend' }).waitFor();
   await looks(d, 'plan-approval');
-  await d.click(d.panel.locator('.ask').getByRole('button', { name: /^Reject/ }).first());
+  await d.click(
+    d.panel
+      .locator('.ask')
+      .getByRole('button', { name: /^Reject/ })
+      .first(),
+  );
   await d.idle();
 }
 
 async function subAgents(d) {
-  await d.play(call('agent', { agent: 'general', task: 'look around in the project and tell what is there' }), { text: 'I begin with the list.', ...call('ls', { path: '.' }) }, talk('Walking. '), { text: 'Without it, then.' });
+  await d.play(
+    call('agent', { agent: 'general', task: 'look around in the project and tell what is there' }),
+    { text: 'I begin with the list.', ...call('ls', { path: '.' }) },
+    talk('Walking. '),
+    { text: 'Without it, then.' },
+  );
   await d.prompt('send a helper');
-  await d.entry('toolCall').first().locator('.tool-body .assistantMessage', { hasText: 'Walking' }).waitFor();
+  await d
+    .entry('toolCall')
+    .first()
+    .locator('.tool-body .assistantMessage', { hasText: 'Walking' })
+    .waitFor();
   await looks(d, 'sub-agent');
-  await d.click(d.entry('toolCall').first().locator('.tool-buttons').getByRole('button', { name: 'Stop' }));
+  await d.click(
+    d.entry('toolCall').first().locator('.tool-buttons').getByRole('button', { name: 'Stop' }),
+  );
   await d.idle();
 }
 
 /** What goes wrong: an error with a button, a retry that waits, a daemon that does not run. */
 async function errors(d) {
-  await d.play({ error: { status: 401, message: 'Incorrect API key provided: it has no more than a few letters' } }, { error: { status: 503, message: 'too busy', retryAfter: 120 } });
+  await d.play(
+    {
+      error: {
+        status: 401,
+        message: 'Incorrect API key provided: it has no more than a few letters',
+      },
+    },
+    { error: { status: 503, message: 'too busy', retryAfter: 120 } },
+  );
   await d.prompt('try');
   await d.entry('turn', 'Set API Key').waitFor();
   await d.idle();
@@ -167,8 +263,13 @@ async function errors(d) {
 async function conversation(d) {
   for (let i = 0; i < 12; i++) d.write(`more/calc-${i}.js`, `// ${i}\n`); // more than the menu has room for
   const file = await openCalc(d);
-  const markdown = 'It is **mended** in `calc.js`:\n\n1. read it\n2. mended it\n\n> as you said\n\n| file | change | why it was changed |\n|---|---|---|\n| calc.js | one | it took away |\n\n```js\nfunction add(a, b) { return a + b; } // a line that is longer than a narrow panel\n```\n\nSee [the page](https://example.invalid/) and ' + `[the file](${file}:2).`;
-  await d.play(edit(file, 'a - b', 'a + b'), { text: markdown, usage: { prompt_tokens: 61_000, completion_tokens: 900, total_tokens: 61_900 } });
+  const markdown =
+    'It is **mended** in `calc.js`:\n\n1. read it\n2. mended it\n\n> as you said\n\n| file | change | why it was changed |\n|---|---|---|\n| calc.js | one | it took away |\n\n```js\nfunction add(a, b) { return a + b; } // a line that is longer than a narrow panel\n```\n\nSee [the page](https://example.invalid/) and ' +
+    `[the file](${file}:2).`;
+  await d.play(edit(file, 'a - b', 'a + b'), {
+    text: markdown,
+    usage: { prompt_tokens: 61_000, completion_tokens: 900, total_tokens: 61_900 },
+  });
   await d.prompt('mend add, please');
   await d.click(d.panel.locator('.row.review').getByRole('button', { name: 'Accept all' }));
   await d.entry('assistantMessage', 'mended').waitFor();
@@ -210,7 +311,13 @@ async function editorsOwn(d) {
   await d.agent('Reject All Changes');
   await d.idle();
   await lens(d, 'Accept').first().waitFor({ state: 'hidden' });
-  for (const [title, view] of [['Sessions', 'sessions'], ['Choose Model', 'model'], ['Choose Mode', 'mode'], ['Choose What Happens with Edits', 'edits'], ['Choose What Commands May Do', 'commands']]) {
+  for (const [title, view] of [
+    ['Sessions', 'sessions'],
+    ['Choose Model', 'model'],
+    ['Choose Mode', 'mode'],
+    ['Choose What Happens with Edits', 'edits'],
+    ['Choose What Commands May Do', 'commands'],
+  ]) {
     await inThemes(d, async (theme) => {
       await d.agent(title);
       await d.page.locator('.quick-input-list .monaco-list-row').first().waitFor();
@@ -233,7 +340,14 @@ async function pickersInOneLine(d) {
   await d.answer('a-model-with-a-rather-long-name');
   await onlyThisSession(d);
   await bottom.filter({ hasText: 'a-model-with' }).waitFor();
-  const look = () => bottom.evaluateAll((all) => all.map((b) => ({ text: b.textContent, top: b.offsetTop, cut: b.scrollWidth > b.clientWidth })));
+  const look = () =>
+    bottom.evaluateAll((all) =>
+      all.map((b) => ({
+        text: b.textContent,
+        top: b.offsetTop,
+        cut: b.scrollWidth > b.clientWidth,
+      })),
+    );
   const [model, edits, commands] = await look();
   assert.deepEqual([edits.text, commands.text], ['Edits: ask first', 'Commands: ask']);
   assert.deepEqual([edits.top, commands.top], [model.top, model.top], 'one line');

@@ -1,12 +1,19 @@
 // The scripted model's replies, and what steps share.
 export const call = (name, args) => ({ toolCalls: [{ name, arguments: args }] });
 /** An edit needs that the file was read: both calls are in one reply. */
-const change = (file, what) => ({ toolCalls: [...call('read', { path: file }).toolCalls, ...call('edit', { path: file, ...what }).toolCalls] });
+const change = (file, what) => ({
+  toolCalls: [
+    ...call('read', { path: file }).toolCalls,
+    ...call('edit', { path: file, ...what }).toolCalls,
+  ],
+});
 export const edit = (file, old_string, new_string) => change(file, { old_string, new_string });
-export const edits = (file, ...pairs) => change(file, { edits: pairs.map(([old_string, new_string]) => ({ old_string, new_string })) });
+export const edits = (file, ...pairs) =>
+  change(file, { edits: pairs.map(([old_string, new_string]) => ({ old_string, new_string })) });
 export const bash = (command) => call('bash', { command });
 
-export const calc = 'function add(a, b) {\n  return a - b;\n}\n\nfunction twice(n) {\n  return n + n;\n}\n\nfunction zero() {\n  return 1;\n}\n';
+export const calc =
+  'function add(a, b) {\n  return a - b;\n}\n\nfunction twice(n) {\n  return n + n;\n}\n\nfunction zero() {\n  return 1;\n}\n';
 /** Goes on until it is stopped: minutes. */
 export const talk = (first) => ({ text: first + 'word '.repeat(4000), chunks: 4000, delayMs: 100 });
 
@@ -39,9 +46,15 @@ export async function editPolicy(d, policy) {
 
 export const lens = (d, text) => d.page.locator('.codelens-decoration a', { hasText: text });
 /** The button above one of several hunks, named by its place: another takes that place only after it is gone. */
-export const lensOf = (d, place, text) => d.page.locator('.codelens-decoration', { hasText: place }).locator('a', { hasText: text }).first();
+export const lensOf = (d, place, text) =>
+  d.page
+    .locator('.codelens-decoration', { hasText: place })
+    .locator('a', { hasText: text })
+    .first();
 export const review = (d) => d.panel.locator('.row.review');
 /** The view of pending changes is there while something is pending, and so are the keys. */
-export const pendingView = (d) => d.page.locator('.pane-header', { hasText: 'Agent: Pending Changes' });
+export const pendingView = (d) =>
+  d.page.locator('.pane-header', { hasText: 'Agent: Pending Changes' });
 /** The status bar counts what waits. */
-export const pendingHunks = (d, count) => d.page.locator('.statusbar-item', { hasText: `${count} to review` }).waitFor();
+export const pendingHunks = (d, count) =>
+  d.page.locator('.statusbar-item', { hasText: `${count} to review` }).waitFor();

@@ -8,7 +8,8 @@ import { until } from '../workbench.mjs';
 import { bash, edits, lens, lensOf, pendingView } from './model.mjs';
 
 const project = {
-  'package.json': '{\n  "name": "slug",\n  "version": "1.0.0",\n  "scripts": { "test": "node --test" }\n}\n',
+  'package.json':
+    '{\n  "name": "slug",\n  "version": "1.0.0",\n  "scripts": { "test": "node --test" }\n}\n',
   'slug.js': `/** The part of an address that a title gives: "Hello, World!" gives "hello-world". */
 function slug(title) {
   const words = title.toLowerCase().replace(/[^a-z0-9 ]/g, '');
@@ -39,23 +40,43 @@ const fixed = "words.replaceAll(' ', '-')";
 const script = [
   { text: 'I run the tests first.', ...bash('node --test') },
   {
-    expect: { lastTool: 'fail 1' }, reasoning: 'The second test has three spaces.', text: '`replace` takes only the **first** space. I mend that, and write `address` shorter.',
-    ...edits('slug.js', ["words.replace(' ', '-')", fixed], ["return '/posts/' + slug(post.title);", 'return `/posts/${slug(post.title)}`;']),
+    expect: { lastTool: 'fail 1' },
+    reasoning: 'The second test has three spaces.',
+    text: '`replace` takes only the **first** space. I mend that, and write `address` shorter.',
+    ...edits(
+      'slug.js',
+      ["words.replace(' ', '-')", fixed],
+      ["return '/posts/' + slug(post.title);", 'return `/posts/${slug(post.title)}`;'],
+    ),
   },
-  { expect: { lastTool: 'applied 1/2 hunks; hunk 2 rejected' }, text: 'Only the bug, then. The tests again:', ...bash('node --test') },
-  { expect: { lastTool: 'fail 0' }, text: 'The bug is gone: **every** space becomes a dash, and both tests pass.' },
+  {
+    expect: { lastTool: 'applied 1/2 hunks; hunk 2 rejected' },
+    text: 'Only the bug, then. The tests again:',
+    ...bash('node --test'),
+  },
+  {
+    expect: { lastTool: 'fail 0' },
+    text: 'The bug is gone: **every** space becomes a dash, and both tests pass.',
+  },
 ];
 
 /** A fresh workbench: the project, the model's script, and none of our settings. */
 export const newUser = {
   installed: false,
   env: (dir) => ({ HOME: home(dir) }),
-  settings: { 'terminal.integrated.gpuAcceleration': 'off', 'security.workspace.trust.enabled': false },
+  settings: {
+    'terminal.integrated.gpuAcceleration': 'off',
+    'security.workspace.trust.enabled': false,
+  },
   prepare({ dir, workspace, vsix }) {
     fs.mkdirSync(home(dir));
     fs.copyFileSync(vsix, path.join(home(dir), packed));
-    for (const [name, text] of Object.entries(project)) fs.writeFileSync(path.join(workspace, name), text);
-    fs.writeFileSync(path.join(dir, 'script.jsonl'), script.map((reply) => JSON.stringify(reply) + '\n').join(''));
+    for (const [name, text] of Object.entries(project))
+      fs.writeFileSync(path.join(workspace, name), text);
+    fs.writeFileSync(
+      path.join(dir, 'script.jsonl'),
+      script.map((reply) => JSON.stringify(reply) + '\n').join(''),
+    );
   },
 };
 
@@ -70,21 +91,33 @@ function testsPass(d) {
 
 const onDisk = (d) => fs.readFileSync(path.join(d.workspace, 'slug.js'), 'utf8');
 const terminal = (d) => d.page.locator('.terminal-wrapper.active .xterm-rows');
-const rows = async (d) => (await terminal(d).innerText({ timeout: 5000 }).catch(() => '')).split('\n').map((row) => row.trim()).filter(Boolean);
+const rows = async (d) =>
+  (
+    await terminal(d)
+      .innerText({ timeout: 5000 })
+      .catch(() => '')
+  )
+    .split('\n')
+    .map((row) => row.trim())
+    .filter(Boolean);
 const walkthrough = (d) => d.page.locator('.getting-started-step');
 const heading = (d, title) => walkthrough(d).filter({ hasText: title });
 const link = (d, title) => walkthrough(d).locator('.monaco-button', { hasText: title });
 
-const agentTab = (d) => d.page.locator('.part.auxiliarybar .composite-bar .action-label', { hasText: 'Agent' });
+const agentTab = (d) =>
+  d.page.locator('.part.auxiliarybar .composite-bar .action-label', { hasText: 'Agent' });
 
 /** The walkthrough's three beginnings, taken by `press(link, done)`. */
 async function firstSteps(d, press) {
-  const step = (title, button) => press(heading(d, title).locator('.step-title'), () => link(d, button).isVisible());
+  const step = (title, button) =>
+    press(heading(d, title).locator('.step-title'), () => link(d, button).isVisible());
   await heading(d, 'Choose a provider').waitFor();
   await link(d, 'Choose a provider').waitFor();
   await d.shot(`${d.step}-2-first-steps`);
   await step('Find a model', 'Look for a model');
-  await press(link(d, 'Look for a model'), () => d.page.locator('.notification-toast', { hasText: 'Found' }).isVisible());
+  await press(link(d, 'Look for a model'), () =>
+    d.page.locator('.notification-toast', { hasText: 'Found' }).isVisible(),
+  );
   await heading(d, 'Find a model').locator('.codicon-getting-started-step-checked').waitFor();
   await d.shot(`${d.step}-3-model-found`);
   await step('Try it without a key', 'Run the demo');
@@ -107,7 +140,9 @@ async function demoToItsEnd(d) {
     return now.at(-1)?.includes('Press Enter');
   });
   assert.match((await rows(d)).join(' '), /the edit is back/, 'its end can be read');
-  await heading(d, 'Try it without a key').locator('.codicon-getting-started-step-checked').waitFor();
+  await heading(d, 'Try it without a key')
+    .locator('.codicon-getting-started-step-checked')
+    .waitFor();
   await d.shot(`${d.step}-5-demo-over`);
 }
 
@@ -119,14 +154,23 @@ const saved = (d) => d.page.locator('.tab.active.dirty').waitFor({ state: 'hidde
 async function installByMouse(d) {
   const file = d.page.locator('.quick-input-list .monaco-list-row', { hasText: packed });
   const entry = d.page.locator('.monaco-menu .action-label', { hasText: 'Install from VSIX' });
-  await d.clickUntil(d.page.locator('.part.activitybar .action-label[aria-label^="Extensions"]'), () => d.page.locator('.extensions-viewlet').isVisible());
-  await d.clickUntil(d.page.locator('.part.sidebar .title .codicon-toolbar-more').first(), () => entry.isVisible());
+  await d.clickUntil(
+    d.page.locator('.part.activitybar .action-label[aria-label^="Extensions"]'),
+    () => d.page.locator('.extensions-viewlet').isVisible(),
+  );
+  await d.clickUntil(d.page.locator('.part.sidebar .title .codicon-toolbar-more').first(), () =>
+    entry.isVisible(),
+  );
   await d.clickUntil(entry, () => file.isVisible());
   await d.shot(`${d.step}-0-install`);
-  const done = () => d.page.locator('.notification-toast', { hasText: /[Cc]ompleted installing/ }).isVisible();
+  const done = () =>
+    d.page.locator('.notification-toast', { hasText: /[Cc]ompleted installing/ }).isVisible();
   await d.clickUntil(file, async () => (await done()) || !(await file.isVisible()));
   await until('it is installed', done);
-  await d.clickUntil(d.page.locator('.part.activitybar .action-label[aria-label^="Explorer"]'), () => d.page.locator('.explorer-folders-view').isVisible());
+  await d.clickUntil(
+    d.page.locator('.part.activitybar .action-label[aria-label^="Explorer"]'),
+    () => d.page.locator('.explorer-folders-view').isVisible(),
+  );
   await agentTab(d).waitFor();
 }
 
@@ -134,7 +178,12 @@ async function installByKeyboard(d) {
   await d.run('Extensions: Install from VSIX...');
   const row = d.page.locator('.quick-input-list .monaco-list-row', { hasText: packed });
   await row.waitFor();
-  await until('its row is the focused one', async () => (await row.getAttribute('class')).includes('focused') || void (await d.page.keyboard.press('ArrowDown')));
+  await until(
+    'its row is the focused one',
+    async () =>
+      (await row.getAttribute('class')).includes('focused') ||
+      void (await d.page.keyboard.press('ArrowDown')),
+  );
   await d.page.keyboard.press('Enter');
   await d.page.locator('.notification-toast', { hasText: /[Cc]ompleted installing/ }).waitFor();
 }
@@ -149,26 +198,53 @@ export async function newUserByMouse(d) {
   await firstSteps(d, click);
   await d.click(d.page.locator('.terminal-wrapper.active'));
   await demoToItsEnd(d);
-  await click(d.page.locator('.part.panel .codicon-panel-close'), () => d.page.locator('.part.panel').isHidden());
-  await click(heading(d, 'Ask for a change').locator('.step-title'), () => link(d, 'Ask the agent').isVisible());
-  await click(link(d, 'Ask the agent'), () => d.input.evaluate((input) => input === document.activeElement && document.hasFocus()));
-  await click(d.page.locator('.explorer-folders-view .monaco-list-row', { hasText: 'slug.js' }), () => d.page.locator('.tab.active[data-resource-name="slug.js"]').isVisible());
+  await click(d.page.locator('.part.panel .codicon-panel-close'), () =>
+    d.page.locator('.part.panel').isHidden(),
+  );
+  await click(heading(d, 'Ask for a change').locator('.step-title'), () =>
+    link(d, 'Ask the agent').isVisible(),
+  );
+  await click(link(d, 'Ask the agent'), () =>
+    d.input.evaluate((input) => input === document.activeElement && document.hasFocus()),
+  );
+  await click(
+    d.page.locator('.explorer-folders-view .monaco-list-row', { hasText: 'slug.js' }),
+    () => d.page.locator('.tab.active[data-resource-name="slug.js"]').isVisible(),
+  );
   await d.click(d.input);
   await d.page.keyboard.type('the tests fail, please mend it');
   await d.click(d.panel.getByRole('button', { name: 'Send' }));
   await asks(d).waitFor();
   await d.shot(`${d.step}-6-permission`);
-  await d.click(asks(d).getByRole('button', { name: /^Allow/ }).first());
+  await d.click(
+    asks(d)
+      .getByRole('button', { name: /^Allow/ })
+      .first(),
+  );
   await lens(d, '1 of 2').waitFor();
   await d.shot(`${d.step}-7-review`);
-  await d.clickUntil(lensOf(d, '1 of 2', 'Accept'), async () => (await lens(d, '1 of 2').count()) === 0);
+  await d.clickUntil(
+    lensOf(d, '1 of 2', 'Accept'),
+    async () => (await lens(d, '1 of 2').count()) === 0,
+  );
   await d.bufferHas(fixed);
-  await d.clickUntil(lens(d, 'Reject').first(), async () => (await lens(d, 'Reject').count()) === 0);
+  await d.clickUntil(
+    lens(d, 'Reject').first(),
+    async () => (await lens(d, 'Reject').count()) === 0,
+  );
   await asks(d).waitFor();
-  await d.click(asks(d).getByRole('button', { name: /^Allow/ }).first());
+  await d.click(
+    asks(d)
+      .getByRole('button', { name: /^Allow/ })
+      .first(),
+  );
   await answers(d, 'The bug is gone');
   await d.idle();
-  assert.equal(testsPass(d), true, 'the bug is mended: what was accepted was saved before the tests ran');
+  assert.equal(
+    testsPass(d),
+    true,
+    'the bug is mended: what was accepted was saved before the tests ran',
+  );
   await d.shot(`${d.step}-8-mended`);
   const prompt = d.entry('userMessage', 'the tests fail');
   await prompt.hover();
@@ -183,14 +259,31 @@ export async function newUserByMouse(d) {
 /** File: Save, by the menu. */
 async function save(d) {
   const dirty = d.page.locator('.tab.active.dirty');
-  const entry = (name) => d.page.locator('.monaco-menu .action-item:not(.disabled) .action-label', { hasText: name });
+  const entry = (name) =>
+    d.page.locator('.monaco-menu .action-item:not(.disabled) .action-label', { hasText: name });
   await until('it is saved', async () => {
     if (!(await dirty.count())) return true;
-    await d.page.locator('.editor-instance .view-line', { hasText: 'function slug' }).click({ timeout: 5000 }).catch(() => {});
-    for (const next of [d.page.locator('.menubar-menu-button').first(), entry(/^File$/), entry(/^Save$/)]) {
-      if (await next.click({ timeout: 5000 }).then(() => false, () => true)) return void (await d.page.keyboard.press('Escape')); // not as yet: the menu takes up late what it may do
+    await d.page
+      .locator('.editor-instance .view-line', { hasText: 'function slug' })
+      .click({ timeout: 5000 })
+      .catch(() => {});
+    for (const next of [
+      d.page.locator('.menubar-menu-button').first(),
+      entry(/^File$/),
+      entry(/^Save$/),
+    ]) {
+      if (
+        await next.click({ timeout: 5000 }).then(
+          () => false,
+          () => true,
+        )
+      )
+        return void (await d.page.keyboard.press('Escape')); // not as yet: the menu takes up late what it may do
     }
-    return dirty.waitFor({ state: 'hidden', timeout: 5000 }).then(() => true, () => false);
+    return dirty.waitFor({ state: 'hidden', timeout: 5000 }).then(
+      () => true,
+      () => false,
+    );
   });
 }
 
@@ -200,8 +293,17 @@ export async function newUserByKeyboard(d) {
   await installByKeyboard(d);
   await d.run('agent-lsp: First Steps');
   await firstSteps(d, (target, done) => enter(d, target, done));
-  const typesThere = () => d.page.locator('.terminal-wrapper.active textarea').evaluate((node) => node === document.activeElement && document.hasFocus(), undefined, { timeout: 3000 }).catch(() => false);
-  await until('keys go to the demo', async () => (await typesThere()) || void (await d.run('Terminal: Focus Terminal')));
+  const typesThere = () =>
+    d.page
+      .locator('.terminal-wrapper.active textarea')
+      .evaluate((node) => node === document.activeElement && document.hasFocus(), undefined, {
+        timeout: 3000,
+      })
+      .catch(() => false);
+  await until(
+    'keys go to the demo',
+    async () => (await typesThere()) || void (await d.run('Terminal: Focus Terminal')),
+  );
   await demoToItsEnd(d);
   await keyboard.press('Control+j');
   await d.page.locator('.part.panel').waitFor({ state: 'hidden' });
@@ -247,7 +349,19 @@ export async function newUserByKeyboard(d) {
 
 /** Goes to a target by Tab and the arrow keys, and presses Enter there. */
 async function enter(d, target, done) {
-  const there = () => target.first().evaluate((node) => node === document.activeElement || node.contains(document.activeElement) || node.closest('.getting-started-step')?.contains(document.activeElement) && node.matches('.step-title'), undefined, { timeout: 3000 }).catch(() => false);
+  const there = () =>
+    target
+      .first()
+      .evaluate(
+        (node) =>
+          node === document.activeElement ||
+          node.contains(document.activeElement) ||
+          (node.closest('.getting-started-step')?.contains(document.activeElement) &&
+            node.matches('.step-title')),
+        undefined,
+        { timeout: 3000 },
+      )
+      .catch(() => false);
   await until('it is reached by keys and its effect seen', async () => {
     if (await done()) return true;
     if (!(await there())) return void (await d.page.keyboard.press('Tab'));

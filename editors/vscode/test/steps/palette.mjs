@@ -3,14 +3,27 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { until } from '../workbench.mjs';
-import { bash, call, edits, lens, onlyThisSession, openCalc, pendingHunks, talk, trust } from './model.mjs';
+import {
+  bash,
+  call,
+  edits,
+  lens,
+  onlyThisSession,
+  openCalc,
+  pendingHunks,
+  talk,
+  trust,
+} from './model.mjs';
 
 /** Said to a turn that runs: one message into it, one for after it. */
 async function steerAndQueue(d) {
   const go = path.join(d.workspace, `.go-${Date.now()}`);
   await d.play(
     bash(`while [ ! -f '${go}' ]; do sleep 0.05; done; echo was-run`),
-    { expect: { lastUser: '^use the other name', sent: 'was-run' }, text: 'Under the other name, then.' },
+    {
+      expect: { lastUser: '^use the other name', sent: 'was-run' },
+      text: 'Under the other name, then.',
+    },
     { expect: { lastUser: '^and write the notes' }, text: 'The notes are written.' },
   );
   await trust(d);
@@ -27,24 +40,43 @@ async function steerAndQueue(d) {
   fs.writeFileSync(go, '');
   await d.entry('assistantMessage', 'Under the other name').waitFor();
   await d.entry('assistantMessage', 'The notes are written').waitFor();
-  await d.entry('userMessage', 'use the other name').locator('.who', { hasText: 'steered' }).waitFor();
-  await d.entry('userMessage', 'and write the notes').locator('.who', { hasText: 'queued' }).waitFor();
+  await d
+    .entry('userMessage', 'use the other name')
+    .locator('.who', { hasText: 'steered' })
+    .waitFor();
+  await d
+    .entry('userMessage', 'and write the notes')
+    .locator('.who', { hasText: 'queued' })
+    .waitFor();
   await d.panel.locator('.queue li').waitFor({ state: 'detached' });
   await d.idle();
 }
 
 /** A question with several answers: by mouse, then by keys alone. */
 async function severalAnswers(d) {
-  const options = [{ label: 'Red', description: 'like a fire engine' }, { label: 'Blue' }, { label: 'Green' }];
+  const options = [
+    { label: 'Red', description: 'like a fire engine' },
+    { label: 'Blue' },
+    { label: 'Green' },
+  ];
   const ask = (question) => call('ask_user', { question, multi: true, options });
-  await d.play(ask('Which colours?'), { expect: { lastTool: 'answered: Red, Green$' }, ...ask('And inside?') }, { expect: { lastTool: 'answered: Blue, Green, and a little black$' }, text: 'Painted.' });
+  await d.play(
+    ask('Which colours?'),
+    { expect: { lastTool: 'answered: Red, Green$' }, ...ask('And inside?') },
+    { expect: { lastTool: 'answered: Blue, Green, and a little black$' }, text: 'Painted.' },
+  );
   await d.prompt('paint it');
   const box = (question) => d.panel.getByRole('group', { name: `Question: ${question}` });
   const outside = box('Which colours?');
   await outside.locator('.detail', { hasText: 'like a fire engine' }).waitFor();
   await d.click(outside.getByRole('button', { name: 'Answer' }));
-  await until('nothing chosen is no answer: the first choice has the focus', () => outside.getByRole('checkbox', { name: 'Red' }).evaluate((node) => node === document.activeElement));
-  for (const name of ['Red', 'Blue', 'Green']) await d.click(outside.locator('label', { hasText: name }));
+  await until('nothing chosen is no answer: the first choice has the focus', () =>
+    outside
+      .getByRole('checkbox', { name: 'Red' })
+      .evaluate((node) => node === document.activeElement),
+  );
+  for (const name of ['Red', 'Blue', 'Green'])
+    await d.click(outside.locator('label', { hasText: name }));
   await d.click(outside.locator('label', { hasText: 'Blue' })); // not that one, after all
   await d.click(outside.getByRole('button', { name: 'Answer' }));
   await box('And inside?').waitFor();
@@ -52,7 +84,10 @@ async function severalAnswers(d) {
   const { keyboard } = d.page;
   await d.showPanel();
   const value = () => d.panel.locator('body').evaluate(() => document.activeElement?.value ?? '');
-  await until("'Blue' has the focus", async () => (await value()) === 'Blue' || void (await keyboard.press('Shift+Tab')));
+  await until(
+    "'Blue' has the focus",
+    async () => (await value()) === 'Blue' || void (await keyboard.press('Shift+Tab')),
+  );
   await keyboard.press('Space');
   await keyboard.press('Tab');
   assert.equal(await value(), 'Green');
@@ -72,12 +107,26 @@ async function compact(d) {
   await d.idle();
   await d.prompt('/compact');
   await d.page.locator('.statusbar-item', { hasText: 'nothing to shorten' }).waitFor();
-  const ways = { typed: () => d.prompt('/compact keep the goal'), palette: () => d.agent('Compact the Context') };
+  const ways = {
+    typed: () => d.prompt('/compact keep the goal'),
+    palette: () => d.agent('Compact the Context'),
+  };
   for (const [way, run] of Object.entries(ways)) {
     await d.play(
-      ...['First', 'Second', 'Third'].map((which) => ({ text: `${which} of the long answers that nobody needs to know later on.\n\n`, repeat: 400 })), { text: 'A short one.' },
+      ...['First', 'Second', 'Third'].map((which) => ({
+        text: `${which} of the long answers that nobody needs to know later on.\n\n`,
+        repeat: 400,
+      })),
+      { text: 'A short one.' },
       { expect: { lastUser: way === 'typed' ? 'keep the goal' : '.' }, text: '## Goal\nTalk.' },
-      { expect: { lastUser: 'go on', sent: '(?s)<context-summary>.*Talk', notSent: 'nobody needs to know' }, text: 'With less to carry.' },
+      {
+        expect: {
+          lastUser: 'go on',
+          sent: '(?s)<context-summary>.*Talk',
+          notSent: 'nobody needs to know',
+        },
+        text: 'With less to carry.',
+      },
     );
     for (const answer of ['First', 'Second', 'Third', 'A short one']) {
       await d.prompt(`tell me: ${answer}`);
@@ -85,10 +134,15 @@ async function compact(d) {
       await d.idle();
     }
     await run();
-    await d.panel.locator('.entry.compaction', { hasText: /Context compacted: \d+ → \d+ tokens/ }).waitFor();
+    await d.panel
+      .locator('.entry.compaction', { hasText: /Context compacted: \d+ → \d+ tokens/ })
+      .waitFor();
     assert.equal(await d.input.inputValue(), '');
     assert.equal(await d.entry('userMessage', '/compact').count(), 0, 'a command is no message');
-    await d.entry('assistantMessage', 'nobody needs to know').first().waitFor({ state: 'attached' }); // the conversation keeps what the model no longer gets
+    await d
+      .entry('assistantMessage', 'nobody needs to know')
+      .first()
+      .waitFor({ state: 'attached' }); // the conversation keeps what the model no longer gets
     await d.prompt('go on');
     await d.entry('assistantMessage', 'With less to carry').waitFor();
     await d.idle();
@@ -98,7 +152,11 @@ async function compact(d) {
 /** A change asked for, walked, taken, put back and brought again; a turn stopped; another session, model and daemon. */
 async function byThePalette(d) {
   const file = await openCalc(d);
-  await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), { text: 'Both are in.' }, talk('On and on. '));
+  await d.play(
+    edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']),
+    { text: 'Both are in.' },
+    talk('On and on. '),
+  );
   await d.focusEditor();
   await d.goto(2);
   await d.agent('Ask at the Cursor');
@@ -118,7 +176,11 @@ async function byThePalette(d) {
   await d.bufferHas('-  return a + b;'); // what the restore takes away
   await d.bufferHas('+  return a - b;');
   const [row] = await d.page.locator('.quick-input-list .monaco-list-row').allTextContents();
-  assert.match(row, /mend both.*\d\d:\d\d.*1 file \+2 −2.*calc\.js/, 'prompt, time, counts and files');
+  assert.match(
+    row,
+    /mend both.*\d\d:\d\d.*1 file \+2 −2.*calc\.js/,
+    'prompt, time, counts and files',
+  );
   await d.shot('checkpoints');
   await d.chooseLike('mend', 'mend both');
   await d.page.locator('.tab', { hasText: 'Checkpoint.diff' }).waitFor({ state: 'detached' });

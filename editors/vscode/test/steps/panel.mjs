@@ -6,29 +6,56 @@ import { refusedHost, until } from '../workbench.mjs';
 import { bash, call, onlyThisSession, openCalc } from './model.mjs';
 import { inThemes } from './themes.mjs';
 
-const axe = fs.readFileSync(path.join(import.meta.dirname, '../../node_modules/axe-core/axe.min.js'), 'utf8');
+const axe = fs.readFileSync(
+  path.join(import.meta.dirname, '../../node_modules/axe-core/axe.min.js'),
+  'utf8',
+);
 
 /** What a checker of accessibility finds in the panel: names, roles, contrast. */
 export async function findings(d) {
   const body = d.panel.locator('body');
   await body.evaluate((_, source) => window.axe || new Function(source)(), axe);
   return body.evaluate(async () => {
-    document.documentElement.style.background = getComputedStyle(document.body).getPropertyValue('--vscode-sideBar-background'); // it is the frame's around the page
-    const { violations } = await window.axe.run(document, { resultTypes: ['violations'], rules: { region: { enabled: false }, 'page-has-heading-one': { enabled: false } } });
+    document.documentElement.style.background = getComputedStyle(document.body).getPropertyValue(
+      '--vscode-sideBar-background',
+    ); // it is the frame's around the page
+    const { violations } = await window.axe.run(document, {
+      resultTypes: ['violations'],
+      rules: { region: { enabled: false }, 'page-has-heading-one': { enabled: false } },
+    });
     document.documentElement.style.background = '';
-    return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.target.join(' ')} (${(node.any[0] ?? node.all[0] ?? node.none[0])?.message ?? ''})`).join('; ')}`);
+    return violations.map(
+      ({ id, nodes }) =>
+        `${id}: ${nodes.map((node) => `${node.target.join(' ')} (${(node.any[0] ?? node.all[0] ?? node.none[0])?.message ?? ''})`).join('; ')}`,
+    );
   });
 }
 
 /** The panel with everything in it: a reply, a thought, tools, a plan, a queue, a question of permission. */
 async function fullPanel(d) {
   const file = await openCalc(d);
-  const markdown = 'I mend **add** in `calc.js`:\n\n1. read it\n2. mend it\n\n> as you said\n\n| file | change |\n|---|---|\n| calc.js | one |\n\n```js\nreturn a + b;\n```\n\nSee [the page](https://example.invalid/).\n';
+  const markdown =
+    'I mend **add** in `calc.js`:\n\n1. read it\n2. mend it\n\n> as you said\n\n| file | change |\n|---|---|\n| calc.js | one |\n\n```js\nreturn a + b;\n```\n\nSee [the page](https://example.invalid/).\n';
   await d.play(
-    { reasoning: 'The sign is wrong.', text: markdown, ...call('plan', { entries: [{ content: 'Read', status: 'completed' }, { content: 'Mend', status: 'inProgress' }, { content: 'Check', status: 'pending' }] }) },
+    {
+      reasoning: 'The sign is wrong.',
+      text: markdown,
+      ...call('plan', {
+        entries: [
+          { content: 'Read', status: 'completed' },
+          { content: 'Mend', status: 'inProgress' },
+          { content: 'Check', status: 'pending' },
+        ],
+      }),
+    },
     call('read', { path: d.at('nothing.js') }),
     call('read', { path: file }),
-    { text: 'Now the check.', ...bash('node check.js --all && echo "a command that is rather long, so that it has to be broken into lines"') },
+    {
+      text: 'Now the check.',
+      ...bash(
+        'node check.js --all && echo "a command that is rather long, so that it has to be broken into lines"',
+      ),
+    },
     { text: 'Over.' },
     { text: 'Over.' },
   );
@@ -45,16 +72,24 @@ async function inEveryTheme(d) {
     await d.shot(`panel-${name}`);
     found[name] = await findings(d);
   });
-  await d.click(d.panel.locator('.ask').getByRole('button', { name: /^(Deny|Reject|No)/ }).first());
+  await d.click(
+    d.panel
+      .locator('.ask')
+      .getByRole('button', { name: /^(Deny|Reject|No)/ })
+      .first(),
+  );
   await d.idle();
   assert.deepEqual(found, Object.fromEntries(Object.keys(found).map((name) => [name, []])));
 }
 
 /** What has the focus: its role or tag, and its name. */
-const focused = (d) => d.panel.locator('body').evaluate(() => {
-  const { activeElement: e } = document;
-  return e === document.body ? '' : (e.getAttribute('aria-label') ?? e.textContent.trim()).slice(0, 60);
-});
+const focused = (d) =>
+  d.panel.locator('body').evaluate(() => {
+    const { activeElement: e } = document;
+    return e === document.body
+      ? ''
+      : (e.getAttribute('aria-label') ?? e.textContent.trim()).slice(0, 60);
+  });
 
 /** Everything in the panel in its order, from the input backwards, and nothing of it without a name or out of sight. */
 async function byKeysAlone(d) {
@@ -68,10 +103,27 @@ async function byKeysAlone(d) {
     if (now && now !== seen.at(-1)) seen.push(now);
     return now === 'Conversation';
   });
-  const order = ['Remove', 'Edit', 'Feedback', 'Allow', 'Insert at cursor', 'Copy', 'Fork', 'Edit and resend', 'Conversation'];
+  const order = [
+    'Remove',
+    'Edit',
+    'Feedback',
+    'Allow',
+    'Insert at cursor',
+    'Copy',
+    'Fork',
+    'Edit and resend',
+    'Conversation',
+  ];
   const places = order.map((name) => seen.findIndex((text) => text.startsWith(name)));
-  assert.deepEqual(places, [...places].sort((a, b) => a - b), `the order is that of the page: ${seen.join(' | ')}`);
-  assert.ok(places.every((place) => place >= 0), `everything is reached: ${seen.join(' | ')}`);
+  assert.deepEqual(
+    places,
+    [...places].sort((a, b) => a - b),
+    `the order is that of the page: ${seen.join(' | ')}`,
+  );
+  assert.ok(
+    places.every((place) => place >= 0),
+    `everything is reached: ${seen.join(' | ')}`,
+  );
   await d.focusByKey('Tab', 'Thought');
   await keyboard.press('Enter');
   await d.panel.locator('.thought', { hasText: 'The sign is wrong' }).waitFor();
@@ -84,7 +136,10 @@ async function byKeysAlone(d) {
   await d.focusByKey('Shift+Tab', 'Allow once');
   await keyboard.press('Escape'); // wherever the focus is, but in a text field
   await d.entry('turn', 'Stopped').waitFor();
-  await until('the focus is in the input again', async () => (await focused(d)) === 'Message to the agent');
+  await until(
+    'the focus is in the input again',
+    async () => (await focused(d)) === 'Message to the agent',
+  );
   for (const name of ['Mode:', 'Send', 'Model:', 'Edits:', 'Commands:']) {
     await keyboard.press('Tab');
     assert.match(await focused(d), new RegExp(`^${name}`));
@@ -93,22 +148,42 @@ async function byKeysAlone(d) {
 
 /** What a screen reader is told unasked. */
 async function announcements(d) {
-  const spoken = (role, text) => d.panel.locator(`.sr[role="${role}"] p`, { hasText: text }).first().waitFor({ state: 'attached' });
-  await d.play({ text: 'First **this**:\n\n```\ncode\n```\n', ...bash('touch spoken') }, { text: 'It is done.', chunks: 20 });
+  const spoken = (role, text) =>
+    d.panel
+      .locator(`.sr[role="${role}"] p`, { hasText: text })
+      .first()
+      .waitFor({ state: 'attached' });
+  await d.play(
+    { text: 'First **this**:\n\n```\ncode\n```\n', ...bash('touch spoken') },
+    { text: 'It is done.', chunks: 20 },
+  );
   await d.prompt('speak');
   await spoken('status', 'The agent works.');
   await spoken('status', 'First this: Code.');
   await spoken('alert', 'The agent waits for your permission');
-  await d.click(d.panel.locator('.ask').getByRole('button', { name: /^Allow/ }).first());
+  await d.click(
+    d.panel
+      .locator('.ask')
+      .getByRole('button', { name: /^Allow/ })
+      .first(),
+  );
   await spoken('status', 'It is done.');
   await spoken('status', 'The agent is done.');
   const said = await d.panel.locator('.sr[role="status"] p').allTextContents();
-  assert.equal(said.filter((text) => text.startsWith('It is')).length, 1, 'a stream is told once, when it is whole');
+  assert.equal(
+    said.filter((text) => text.startsWith('It is')).length,
+    1,
+    'a stream is told once, when it is whole',
+  );
   await d.panel.locator('body').evaluate((body) => body.classList.add('before'));
   await d.command('workbench.action.webview.reloadWebviewAction');
   await d.panel.locator('body:not(.before)').waitFor({ state: 'attached' });
   await d.entry('assistantMessage', 'It is done').waitFor();
-  assert.deepEqual(await d.panel.locator('.sr p').allTextContents(), [], 'what is told again is not announced');
+  assert.deepEqual(
+    await d.panel.locator('.sr p').allTextContents(),
+    [],
+    'what is told again is not announced',
+  );
 }
 
 /** The page's own defence, if the sanitiser ever failed: no script but the panel's, no form, nothing from outside. */
@@ -116,8 +191,15 @@ async function contentSecurity(d) {
   await d.showPanel();
   const refused = await d.panel.locator('body').evaluate(async (body, host) => {
     const found = new Set();
-    document.addEventListener('securitypolicyviolation', (event) => found.add(event.effectiveDirective));
-    const tries = [`<img src="https://${host}/a.png">`, `<iframe src="https://${host}/"></iframe>`, `<link rel="stylesheet" href="https://${host}/a.css">`, '<button onclick="document.body.dataset.owned = 1">x</button>'];
+    document.addEventListener('securitypolicyviolation', (event) =>
+      found.add(event.effectiveDirective),
+    );
+    const tries = [
+      `<img src="https://${host}/a.png">`,
+      `<iframe src="https://${host}/"></iframe>`,
+      `<link rel="stylesheet" href="https://${host}/a.css">`,
+      '<button onclick="document.body.dataset.owned = 1">x</button>',
+    ];
     const box = document.createElement('div');
     body.append(box);
     box.innerHTML = tries.join('');
@@ -126,17 +208,42 @@ async function contentSecurity(d) {
     box.append(script);
     box.querySelector('button').click();
     await fetch(`https://${host}/`).catch(() => {});
-    for (const wanted of ['img-src', 'frame-src', 'style-src-elem', 'script-src-attr', 'script-src-elem', 'connect-src']) while (!found.has(wanted)) await new Promise((resolve) => document.addEventListener('securitypolicyviolation', resolve, { once: true }));
+    for (const wanted of [
+      'img-src',
+      'frame-src',
+      'style-src-elem',
+      'script-src-attr',
+      'script-src-elem',
+      'connect-src',
+    ])
+      while (!found.has(wanted))
+        await new Promise((resolve) =>
+          document.addEventListener('securitypolicyviolation', resolve, { once: true }),
+        );
     box.remove();
     return { directives: [...found].sort(), owned: body.dataset.owned };
   }, refusedHost);
-  assert.deepEqual(refused, { directives: ['connect-src', 'frame-src', 'img-src', 'script-src-attr', 'script-src-elem', 'style-src-elem'], owned: undefined });
+  assert.deepEqual(refused, {
+    directives: [
+      'connect-src',
+      'frame-src',
+      'img-src',
+      'script-src-attr',
+      'script-src-elem',
+      'style-src-elem',
+    ],
+    owned: undefined,
+  });
 }
 
 /** Model and thinking of the next prompt alone are shown at the input, and are gone after it. */
 async function promptOptions(d) {
   await d.configure('agentLsp.windows', { '*': 100_000 });
-  await d.play({ expect: { request: '"reasoning_effort":"high"' }, text: 'Thought hard.' }, { expect: { request: '"model":"once"' }, text: 'Once.' }, { expect: { request: '"model":"script"' }, text: 'As always.' });
+  await d.play(
+    { expect: { request: '"reasoning_effort":"high"' }, text: 'Thought hard.' },
+    { expect: { request: '"model":"once"' }, text: 'Once.' },
+    { expect: { request: '"model":"script"' }, text: 'As always.' },
+  );
   const chip = (text) => d.panel.locator('.chip', { hasText: text });
   await d.prompt('/options');
   await d.choose('Thinking: high');
@@ -162,7 +269,12 @@ async function promptOptions(d) {
 async function pickers(d) {
   await d.play({ text: 'With another model.' });
   await d.agent('Choose Model');
-  await d.page.locator('.quick-input-list .monaco-list-row', { hasText: '100K context · $5 in, $20 out per million tokens' }).first().waitFor();
+  await d.page
+    .locator('.quick-input-list .monaco-list-row', {
+      hasText: '100K context · $5 in, $20 out per million tokens',
+    })
+    .first()
+    .waitFor();
   await d.page.keyboard.press('Escape');
   await d.click(d.panel.getByRole('button', { name: /^Model:/ }));
   await d.choose('Another model…');

@@ -3,12 +3,30 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { until } from '../workbench.mjs';
-import { calc, edit, editPolicy, edits, lens, lensOf, openCalc, pendingHunks, pendingView, review } from './model.mjs';
+import {
+  calc,
+  edit,
+  editPolicy,
+  edits,
+  lens,
+  lensOf,
+  openCalc,
+  pendingHunks,
+  pendingView,
+  review,
+} from './model.mjs';
 import { inThemes } from './themes.mjs';
 
 async function promptAndDiff(d) {
   const file = await openCalc(d);
-  await d.play({ reasoning: 'The sign is wrong.', text: 'I will mend **add**.', ...edit(file, 'a - b', 'a + b') }, { text: 'Done: `add` adds now.', chunks: 5 });
+  await d.play(
+    {
+      reasoning: 'The sign is wrong.',
+      text: 'I will mend **add**.',
+      ...edit(file, 'a - b', 'a + b'),
+    },
+    { text: 'Done: `add` adds now.', chunks: 5 },
+  );
   assert.equal(d.daemons().length, 1, 'one daemon per window');
   await d.prompt('mend add');
   await d.entry('userMessage', 'mend add').waitFor();
@@ -16,11 +34,17 @@ async function promptAndDiff(d) {
   await review(d).waitFor();
   await lens(d, 'Accept').first().waitFor();
   assert.equal(d.read('calc.js'), calc, 'nothing is changed before it is accepted');
-  assert.equal(await d.input.evaluate((input) => input === document.activeElement), true, 'the panel keeps the focus');
+  assert.equal(
+    await d.input.evaluate((input) => input === document.activeElement),
+    true,
+    'the panel keeps the focus',
+  );
   await d.shot('review-light');
   await d.agent('Show Proposed Change as Diff');
   await d.page.locator('.monaco-diff-editor').waitFor();
-  await until('the diff shows the proposed text', async () => (await d.buffer('.monaco-diff-editor .modified')).includes('return a + b;'));
+  await until('the diff shows the proposed text', async () =>
+    (await d.buffer('.monaco-diff-editor .modified')).includes('return a + b;'),
+  );
   await d.shot('diff-light');
   await d.agent('Accept Change');
   await d.entry('assistantMessage', 'Done').waitFor();
@@ -32,7 +56,10 @@ async function promptAndDiff(d) {
 async function hunksOfUnsavedFile(d) {
   const file = await openCalc(d);
   await d.typeAt(4, '// mine, unsaved\n');
-  await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), { expect: { lastTool: '(?s)reject.*keep one' }, text: 'Understood.' });
+  await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), {
+    expect: { lastTool: '(?s)reject.*keep one' },
+    text: 'Understood.',
+  });
   await d.prompt('mend both');
   await lens(d, '1 of 2').waitFor();
   await d.focusEditor();
@@ -55,7 +82,10 @@ async function hunksOfUnsavedFile(d) {
 /** Takes a row of the menu above a hunk. */
 async function ofMenu(d, place, label) {
   const row = d.page.locator('.quick-input-list .monaco-list-row', { hasText: label });
-  const menu = d.page.locator('.codelens-decoration', { hasText: place }).locator('a:has(.codicon-ellipsis)').first();
+  const menu = d.page
+    .locator('.codelens-decoration', { hasText: place })
+    .locator('a:has(.codicon-ellipsis)')
+    .first();
   await d.clickUntil(menu, () => row.isVisible());
   await d.chooseLike(label, label);
 }
@@ -64,14 +94,22 @@ async function ofMenu(d, place, label) {
 async function lensesByMouse(d) {
   const file = await openCalc(d);
   await d.play(
-    edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), { expect: { lastTool: '(?s)rejected' }, text: 'Understood.' },
-    edits(file, ['a + b', 'b + a'], ['return 1', 'return 0']), { expect: { lastTool: 'applied' }, text: 'Both taken.' },
+    edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']),
+    { expect: { lastTool: '(?s)rejected' }, text: 'Understood.' },
+    edits(file, ['a + b', 'b + a'], ['return 1', 'return 0']),
+    { expect: { lastTool: 'applied' }, text: 'Both taken.' },
   );
   await d.prompt('mend both');
   await lens(d, '1 of 2').waitFor();
-  await d.clickUntil(lensOf(d, '1 of 2', 'Accept'), async () => (await lens(d, '1 of 2').count()) === 0);
+  await d.clickUntil(
+    lensOf(d, '1 of 2', 'Accept'),
+    async () => (await lens(d, '1 of 2').count()) === 0,
+  );
   await d.bufferHas('return a + b;');
-  await d.clickUntil(lens(d, 'Reject').first(), async () => (await lens(d, 'Reject').count()) === 0);
+  await d.clickUntil(
+    lens(d, 'Reject').first(),
+    async () => (await lens(d, 'Reject').count()) === 0,
+  );
   await d.entry('assistantMessage', 'Understood').waitFor();
   await d.bufferHas('return 1;');
   await d.idle();
@@ -85,15 +123,30 @@ async function lensesByMouse(d) {
 
 /** Decided from within the diff, where the hunks stand elsewhere than in the file; a comment is typed into the box below its hunk. */
 async function hunksOfTheDiff(d) {
-  const lines = (from, to) => Array.from({ length: to - from }, (_, i) => `line ${from + i}\n`).join('');
+  const lines = (from, to) =>
+    Array.from({ length: to - from }, (_, i) => `line ${from + i}\n`).join('');
   d.write('long.txt', lines(0, 40));
   await d.openFile('long.txt');
   const file = d.at('long.txt');
-  await d.play(edits(file, ['line 1\n', `line 1\n${'new\n'.repeat(20)}`], ['line 15\n', 'line fifteen\n'], ['line 35\n', 'line thirty-five\n']), { expect: { lastTool: '(?s)hunks? 3 rejected.*too long|too long.*hunks? 3 rejected' }, text: 'Two of three.' });
+  await d.play(
+    edits(
+      file,
+      ['line 1\n', `line 1\n${'new\n'.repeat(20)}`],
+      ['line 15\n', 'line fifteen\n'],
+      ['line 35\n', 'line thirty-five\n'],
+    ),
+    {
+      expect: { lastTool: '(?s)hunks? 3 rejected.*too long|too long.*hunks? 3 rejected' },
+      text: 'Two of three.',
+    },
+  );
   await d.prompt('mend it');
   await lens(d, '1 of 3').waitFor();
   await d.agent('Show Proposed Change as Diff');
-  await d.page.locator('.monaco-diff-editor .modified .view-line', { hasText: 'new' }).first().waitFor();
+  await d.page
+    .locator('.monaco-diff-editor .modified .view-line', { hasText: 'new' })
+    .first()
+    .waitFor();
   const { keyboard } = d.page;
   const at = (line) => d.page.locator('.statusbar-item', { hasText: `Ln ${line},` }).waitFor();
   await d.goto(1);
@@ -113,21 +166,33 @@ async function hunksOfTheDiff(d) {
   await d.entry('assistantMessage', 'Two of three').waitFor();
   await d.page.locator('.monaco-diff-editor').waitFor({ state: 'hidden' });
   await d.command('workbench.action.files.saveAll');
-  await until('it is saved', () => d.read('long.txt') === lines(0, 2) + 'new\n'.repeat(20) + lines(2, 15) + 'line fifteen\n' + lines(16, 40));
+  await until(
+    'it is saved',
+    () =>
+      d.read('long.txt') ===
+      lines(0, 2) + 'new\n'.repeat(20) + lines(2, 15) + 'line fifteen\n' + lines(16, 40),
+  );
 }
 
 async function acceptWithChanges(d) {
   const file = await openCalc(d);
-  await d.play(edit(file, 'a - b', 'a + b'), { expect: { lastTool: 'b \\+ a' }, text: 'Taken as you wrote it.' });
+  await d.play(edit(file, 'a - b', 'a + b'), {
+    expect: { lastTool: 'b \\+ a' },
+    text: 'Taken as you wrote it.',
+  });
   await d.prompt('mend add');
   await lens(d, 'Accept').first().waitFor();
   await d.agent('Show Proposed Change as Diff');
-  await d.page.locator('.monaco-diff-editor .modified .view-line', { hasText: 'return a + b;' }).waitFor();
+  await d.page
+    .locator('.monaco-diff-editor .modified .view-line', { hasText: 'return a + b;' })
+    .waitFor();
   await d.goto(2);
   await d.page.keyboard.press('End');
   for (let i = 0; i < 'a + b;'.length; i++) await d.page.keyboard.press('Backspace');
   await d.page.keyboard.type('b + a;');
-  await until('the side is edited', async () => (await d.buffer('.monaco-diff-editor .modified')).includes('return b + a;'));
+  await until('the side is edited', async () =>
+    (await d.buffer('.monaco-diff-editor .modified')).includes('return b + a;'),
+  );
   await d.page.keyboard.press('Control+s');
   await d.page.locator('.tab.active.dirty').waitFor({ state: 'hidden' });
   assert.equal(d.read('calc.js'), calc, 'saving the proposed side accepts nothing');
@@ -142,8 +207,12 @@ async function severalFilesAndThemes(d) {
   d.write('lib/greet.js', 'export function greet(name) {\n  return "Helo " + name;\n}\n');
   await d.play(
     {
-      reasoning: 'Two files are wrong.', text: 'Two things are wrong:\n\n1. `add` subtracts\n2. `greet` has a typo\n\n```js\nreturn a + b;\n```\n',
-      toolCalls: [...edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']).toolCalls, ...edit(d.at('lib/greet.js'), 'Helo ', 'Hello ').toolCalls],
+      reasoning: 'Two files are wrong.',
+      text: 'Two things are wrong:\n\n1. `add` subtracts\n2. `greet` has a typo\n\n```js\nreturn a + b;\n```\n',
+      toolCalls: [
+        ...edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']).toolCalls,
+        ...edit(d.at('lib/greet.js'), 'Helo ', 'Hello ').toolCalls,
+      ],
     },
     { text: 'Both bugs are fixed.' },
   );
@@ -152,11 +221,17 @@ async function severalFilesAndThemes(d) {
   await d.entry('assistantMessage', 'Both bugs are fixed').waitFor();
   await d.bufferHas('return a + b;');
   await lens(d, 'Keep').first().waitFor();
-  await until('the closed file is changed on disk', () => d.read('lib/greet.js').includes('"Hello "'));
+  await until('the closed file is changed on disk', () =>
+    d.read('lib/greet.js').includes('"Hello "'),
+  );
   await inThemes(d, (name) => seen(d, '.editor-instance .view-overlays .cdr', `applied-${name}`));
   await d.agent('Show Proposed Change as Diff');
-  await d.page.locator('.monaco-diff-editor .modified .view-line', { hasText: 'return a + b;' }).waitFor();
-  await inThemes(d, (name) => seen(d, '.monaco-diff-editor .modified .char-insert', `diff-${name}`));
+  await d.page
+    .locator('.monaco-diff-editor .modified .view-line', { hasText: 'return a + b;' })
+    .waitFor();
+  await inThemes(d, (name) =>
+    seen(d, '.monaco-diff-editor .modified .char-insert', `diff-${name}`),
+  );
   await d.agent('Review Pending Changes');
   await d.page.locator('.multiDiffEntry .modified .view-line', { hasText: 'Hello' }).waitFor();
   await inThemes(d, (name) => seen(d, '.multiDiffEntry .modified .char-insert', `multi-${name}`));
@@ -173,18 +248,25 @@ async function severalFilesAndThemes(d) {
 
 /** That what is marked can be seen in the theme of now, by its colour or by a frame. */
 async function seen(d, marks, picture) {
-  await until(`${marks} can be seen`, () => d.page.locator(marks).evaluateAll((all) => all.some((mark) => {
-    const { backgroundColor, borderStyle, borderColor } = getComputedStyle(mark);
-    const visible = (color) => !/, 0\)$|^transparent$/.test(color);
-    return visible(backgroundColor) || (borderStyle !== 'none' && visible(borderColor));
-  })));
+  await until(`${marks} can be seen`, () =>
+    d.page.locator(marks).evaluateAll((all) =>
+      all.some((mark) => {
+        const { backgroundColor, borderStyle, borderColor } = getComputedStyle(mark);
+        const visible = (color) => !/, 0\)$|^transparent$/.test(color);
+        return visible(backgroundColor) || (borderStyle !== 'none' && visible(borderColor));
+      }),
+    ),
+  );
   await d.shot(picture);
 }
 
 /** The whole file refused; what is said of one hunk is typed into the box below it. */
 async function fileRejected(d) {
   const file = await openCalc(d);
-  await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), { expect: { lastTool: '(?s)rejected.*not this one.*leave zero alone' }, text: 'Left alone.' });
+  await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), {
+    expect: { lastTool: '(?s)rejected.*not this one.*leave zero alone' },
+    text: 'Left alone.',
+  });
   await d.prompt('mend both');
   await lens(d, '2 of 2').waitFor();
   assert.equal(await d.page.locator('.review-widget').count(), 0, 'no box before one is asked for');
@@ -208,14 +290,22 @@ async function fileRejected(d) {
 /** The file is renamed while its hunks wait: they go along. */
 async function hunksFollowRename(d) {
   const file = await openCalc(d);
-  await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), { expect: { lastTool: '(?s)applied 1/2 hunks; hunk 2 rejected' }, text: 'They went along.' });
+  await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), {
+    expect: { lastTool: '(?s)applied 1/2 hunks; hunk 2 rejected' },
+    text: 'They went along.',
+  });
   await d.prompt('mend both');
   await lens(d, '1 of 2').waitFor();
-  const name = d.page.locator('.explorer-folders-view .explorer-item-edited input, .explorer-folders-view .monaco-inputbox input');
+  const name = d.page.locator(
+    '.explorer-folders-view .explorer-item-edited input, .explorer-folders-view .monaco-inputbox input',
+  );
   await until('a name can be given', async () => {
     await d.run('File: Reveal Active File in Explorer View');
     await d.page.keyboard.press('F2');
-    return name.waitFor({ timeout: 5000 }).then(() => true, () => false);
+    return name.waitFor({ timeout: 5000 }).then(
+      () => true,
+      () => false,
+    );
   });
   await name.fill('sum.js');
   await name.press('Enter');
@@ -228,14 +318,24 @@ async function hunksFollowRename(d) {
   await d.agent('Reject All Changes of the File');
   await d.entry('assistantMessage', 'They went along').waitFor();
   await d.command('workbench.action.files.saveAll');
-  await until('it is saved under its new name', () => d.read('sum.js') === calc.replace('a - b', 'a + b'));
-  assert.deepEqual(fs.readdirSync(path.dirname(path.join(d.workspace, file))), ['sum.js'], 'nothing came back under the old one');
+  await until(
+    'it is saved under its new name',
+    () => d.read('sum.js') === calc.replace('a - b', 'a + b'),
+  );
+  assert.deepEqual(
+    fs.readdirSync(path.dirname(path.join(d.workspace, file))),
+    ['sum.js'],
+    'nothing came back under the old one',
+  );
 }
 
 /** The main job with no mouse. */
 async function byKeyboard(d) {
   const file = await openCalc(d);
-  await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), { expect: { lastTool: '(?s)accepted.*rejected|rejected.*accepted|reject' }, text: 'As you like.' });
+  await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), {
+    expect: { lastTool: '(?s)accepted.*rejected|rejected.*accepted|reject' },
+    text: 'As you like.',
+  });
   const { keyboard } = d.page;
   await d.focusEditor();
   await keyboard.press('Control+Alt+i');
@@ -243,7 +343,11 @@ async function byKeyboard(d) {
   await lens(d, '1 of 2').waitFor();
   await pendingView(d).waitFor();
   await d.goto(1);
-  for (const [key, line] of [['Alt+F9', 2], ['Alt+F9', 10], ['Shift+Alt+F9', 2]]) {
+  for (const [key, line] of [
+    ['Alt+F9', 2],
+    ['Alt+F9', 10],
+    ['Shift+Alt+F9', 2],
+  ]) {
     await keyboard.press(key);
     await d.page.locator('.statusbar-item', { hasText: `Ln ${line},` }).waitFor();
   }
@@ -265,27 +369,49 @@ async function hunksInPlace(d) {
   d.write('long.txt', lines.join(''));
   await d.openFile('long.txt');
   const file = d.at('long.txt');
-  const pairs = [['line 2\n', 'line two\nand a half\n'], ['line 4\n', 'new line\nline 4\n'], ['line 80\n', 'line eighty\n']];
-  await d.play(edits(file, ...pairs), { expect: { lastTool: 'applied' }, text: 'All taken.' }, edits(file, ['line two\nand a half\n', 'line 2\n'], ['line eighty\n', 'line 80\n']), { text: 'All back.' });
+  const pairs = [
+    ['line 2\n', 'line two\nand a half\n'],
+    ['line 4\n', 'new line\nline 4\n'],
+    ['line 80\n', 'line eighty\n'],
+  ];
+  await d.play(
+    edits(file, ...pairs),
+    { expect: { lastTool: 'applied' }, text: 'All taken.' },
+    edits(file, ['line two\nand a half\n', 'line 2\n'], ['line eighty\n', 'line 80\n']),
+    { text: 'All back.' },
+  );
   const row = (text) => d.page.locator('.codelens-decoration', { hasText: text });
   const top = async (locator) => (await locator.first().boundingBox()).y;
-  const lineAt = (text) => d.page.locator('.view-line', { hasText: new RegExp(`^${text.replace(' ', '\\s')}$`) });
+  const lineAt = (text) =>
+    d.page.locator('.view-line', { hasText: new RegExp(`^${text.replace(' ', '\\s')}$`) });
   await d.prompt('count in words');
   await row('1 of 3').waitFor();
   await row('line two ⏎ and a half').waitFor();
   await d.shot('hunks-in-place');
   assert.equal(await row('1 of 3').locator('a').count(), 4, 'two buttons, a menu and the counter');
   assert.equal(await d.page.locator('.review-widget').count(), 0, 'no box of comments');
-  assert.ok((await top(row('1 of 3'))) < (await top(lineAt('line 2'))), 'the buttons are above the hunk');
-  assert.ok((await top(row('line two'))) > (await top(lineAt('line 2'))), 'the new text is below the old');
+  assert.ok(
+    (await top(row('1 of 3'))) < (await top(lineAt('line 2'))),
+    'the buttons are above the hunk',
+  );
+  assert.ok(
+    (await top(row('line two'))) > (await top(lineAt('line 2'))),
+    'the new text is below the old',
+  );
   const insertion = await top(row('new line'));
-  assert.ok(insertion > (await top(lineAt('line 3'))) && insertion < (await top(lineAt('line 4'))), 'an insertion is above the line that it precedes');
+  assert.ok(
+    insertion > (await top(lineAt('line 3'))) && insertion < (await top(lineAt('line 4'))),
+    'an insertion is above the line that it precedes',
+  );
   const at = (line) => d.page.locator('.statusbar-item', { hasText: `Ln ${line},` }).waitFor();
   await d.clickUntil(lensOf(d, '1 of 3', 'Accept'), async () => (await row('1 of 2').count()) > 0);
   await at(5);
   await d.clickUntil(lensOf(d, '1 of 2', 'Accept'), async () => (await row('1 of 1').count()) > 0);
   await at(82);
-  await d.clickUntil(lensOf(d, '1 of 1', 'Accept'), async () => (await row('1 of 1').count()) === 0);
+  await d.clickUntil(
+    lensOf(d, '1 of 1', 'Accept'),
+    async () => (await row('1 of 1').count()) === 0,
+  );
   await d.entry('assistantMessage', 'All taken').waitFor();
   await d.idle();
   await editPolicy(d, 'review after');
@@ -294,7 +420,10 @@ async function hunksInPlace(d) {
   await d.focusEditor();
   await d.goto(1);
   await row('line two ⏎ and a half').waitFor();
-  assert.ok((await top(row('line two'))) < (await top(lineAt('line 2'))), 'the old text is above the new');
+  assert.ok(
+    (await top(row('line two'))) < (await top(lineAt('line 2'))),
+    'the old text is above the new',
+  );
   await d.shot('hunks-applied-in-place');
   await d.agent('Accept All Changes');
   await row('1 of 2').waitFor({ state: 'hidden' });
@@ -305,9 +434,15 @@ async function changesBar(d) {
   const file = await openCalc(d);
   d.write('lib/greet.js', 'export function greet(name) {\n  return "Helo " + name;\n}\n');
   await d.play(
-    { toolCalls: [...edits(file, ['a - b', 'a + b'], ['return 1', 'return 0;\n  // nothing']).toolCalls, ...edit(d.at('lib/greet.js'), 'Helo ', 'Hello ').toolCalls] },
+    {
+      toolCalls: [
+        ...edits(file, ['a - b', 'a + b'], ['return 1', 'return 0;\n  // nothing']).toolCalls,
+        ...edit(d.at('lib/greet.js'), 'Helo ', 'Hello ').toolCalls,
+      ],
+    },
     { text: 'All in.' },
-    edit(file, 'n + n', '2 * n'), { text: 'Twice is in.' },
+    edit(file, 'n + n', '2 * n'),
+    { text: 'Twice is in.' },
   );
   const bar = d.panel.locator('.changes');
   const press = (name) => d.click(bar.getByRole('button', { name }));
@@ -336,7 +471,12 @@ async function changesBar(d) {
 /** The card of an edit: its changes in colour, their counts, what was decided; the same when it is told again. */
 async function editCard(d) {
   const file = await openCalc(d);
-  await d.play(edits(file, ['a - b', 'a + b'], ['return 1;', 'return 0;\n  // nothing']), { expect: { lastTool: 'keep one' }, text: 'Understood.' }, edit(file, 'not in the file', 'x'), { text: 'Over.' });
+  await d.play(
+    edits(file, ['a - b', 'a + b'], ['return 1;', 'return 0;\n  // nothing']),
+    { expect: { lastTool: 'keep one' }, text: 'Understood.' },
+    edit(file, 'not in the file', 'x'),
+    { text: 'Over.' },
+  );
   await d.prompt('mend both');
   const card = d.entry('toolCall', 'Edit').first();
   await lens(d, '1 of 2').waitFor();
@@ -358,9 +498,16 @@ async function editCard(d) {
     await card.locator('.decided em', { hasText: 'keep one' }).waitFor();
     await card.locator('.counts', { hasText: '+3 −2' }).waitFor();
     const text = await card.evaluate((node) => node.textContent);
-    assert.doesNotMatch(text, /old_string|hunk|edits:/, 'neither arguments nor what the model reads');
+    assert.doesNotMatch(
+      text,
+      /old_string|hunk|edits:/,
+      'neither arguments nor what the model reads',
+    );
     const time = /([\d.]+) s/.exec(await card.locator('.status').textContent())?.[1] ?? '0';
-    assert.ok(Number(time) * 1000 < Date.now() - asked - 500, `the user's time is not the tool's: ${time} s`);
+    assert.ok(
+      Number(time) * 1000 < Date.now() - asked - 500,
+      `the user's time is not the tool's: ${time} s`,
+    );
   };
   await told();
   await d.idle();

@@ -8,13 +8,28 @@ import { edit, openCalc, pendingHunks } from './model.mjs';
 
 /** A provider that wants a key, and lists a model that cannot chat as well. */
 async function providerServer(key) {
-  const json = (response, status, body) => response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-  const chunk = (choice) => `data: ${JSON.stringify({ id: '1', object: 'chat.completion.chunk', model: 'tiny-chat', choices: [{ index: 0, ...choice }] })}\n\n`;
+  const json = (response, status, body) =>
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  const chunk = (choice) =>
+    `data: ${JSON.stringify({ id: '1', object: 'chat.completion.chunk', model: 'tiny-chat', choices: [{ index: 0, ...choice }] })}\n\n`;
   const server = http.createServer((request, response) => {
-    if (request.headers.authorization !== `Bearer ${key}`) return void json(response, 401, { error: { message: 'who are you?' } });
-    if (request.url === '/v1/models') return void json(response, 200, { object: 'list', data: ['tiny-chat', 'text-embedding-3', 'whisper-1'].map((id) => ({ id, object: 'model' })) });
+    if (request.headers.authorization !== `Bearer ${key}`)
+      return void json(response, 401, { error: { message: 'who are you?' } });
+    if (request.url === '/v1/models')
+      return void json(response, 200, {
+        object: 'list',
+        data: ['tiny-chat', 'text-embedding-3', 'whisper-1'].map((id) => ({ id, object: 'model' })),
+      });
     if (request.url !== '/v1/chat/completions') return void response.writeHead(404).end();
-    request.resume().on('end', () => response.setHeader('content-type', 'text/event-stream').end(`${chunk({ delta: { role: 'assistant', content: 'Hello from the provider.' } })}${chunk({ delta: {}, finish_reason: 'stop' })}data: [DONE]\n\n`));
+    request
+      .resume()
+      .on('end', () =>
+        response
+          .setHeader('content-type', 'text/event-stream')
+          .end(
+            `${chunk({ delta: { role: 'assistant', content: 'Hello from the provider.' } })}${chunk({ delta: {}, finish_reason: 'stop' })}data: [DONE]\n\n`,
+          ),
+      );
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   return server;
@@ -22,8 +37,12 @@ async function providerServer(key) {
 
 const toast = (d, text) => d.page.locator('.notification-toast', { hasText: text });
 /** The rows of the open list: a list that was closed keeps its own. */
-const rows = (d) => d.page.locator('.quick-input-list .monaco-list-row .label-name')
-  .evaluateAll((all) => all.filter((row) => row.checkVisibility()).map((row) => row.textContent.trim()));
+const rows = (d) =>
+  d.page
+    .locator('.quick-input-list .monaco-list-row .label-name')
+    .evaluateAll((all) =>
+      all.filter((row) => row.checkVisibility()).map((row) => row.textContent.trim()),
+    );
 
 /** Waits for a notification. The editor hides its toast when a list is closed at that moment, and keeps it in the centre. */
 async function notified(d, text) {
@@ -38,8 +57,12 @@ async function notified(d, text) {
 
 /** The texts of the files below the test's folder that have a text in them. */
 function filesWith(dir, text) {
-  const files = fs.readdirSync(dir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-  return files.map((entry) => path.join(entry.parentPath, entry.name)).filter((file) => fs.readFileSync(file).includes(text));
+  const files = fs
+    .readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile());
+  return files
+    .map((entry) => path.join(entry.parentPath, entry.name))
+    .filter((file) => fs.readFileSync(file).includes(text));
 }
 
 async function setUpProvider(d) {
@@ -58,8 +81,14 @@ async function setUpProvider(d) {
     await d.prompt('hello');
     const problem = d.panel.locator('.problem', { hasText: 'No model provider is configured.' });
     await problem.waitFor();
-    assert.deepEqual(await problem.getByRole('button').allTextContents(), ['Choose a provider', 'Try the demo']);
-    await until('what could not be sent is in the input', async () => (await d.input.inputValue()) === 'hello');
+    assert.deepEqual(await problem.getByRole('button').allTextContents(), [
+      'Choose a provider',
+      'Try the demo',
+    ]);
+    await until(
+      'what could not be sent is in the input',
+      async () => (await d.input.inputValue()) === 'hello',
+    );
     const daemon = d.daemon;
     await d.click(problem.getByRole('button', { name: 'Choose a provider' }));
     await until('all providers are listed', async () => (await rows(d)).length === 10);
@@ -69,9 +98,14 @@ async function setUpProvider(d) {
     await d.answer('sk-wrong');
     await toast(d, 'is invalid: who are you?').waitFor();
     await d.shot('setup-3-wrong-key');
-    await d.click(toast(d, 'is invalid').locator('.monaco-button', { hasText: 'Enter the key again' }));
+    await d.click(
+      toast(d, 'is invalid').locator('.monaco-button', { hasText: 'Enter the key again' }),
+    );
     await d.answer(key);
-    await until('the models that can chat are listed, and they alone', async () => (await rows(d)).join() === `${model},Another model…`);
+    await until(
+      'the models that can chat are listed, and they alone',
+      async () => (await rows(d)).join() === `${model},Another model…`,
+    );
     await d.shot('setup-4-models');
     await d.choose(model);
     await notified(d, 'answered after');
@@ -83,12 +117,17 @@ async function setUpProvider(d) {
     await d.entry('assistantMessage', 'Hello from the provider.').waitFor();
     await d.idle();
     assert.deepEqual(d.daemons(), [daemon], 'nothing was restarted');
-    assert.deepEqual(filesWith(d.dir, key).map((file) => path.basename(file)), ['keys.json'], 'the key is in no other file');
+    assert.deepEqual(
+      filesWith(d.dir, key).map((file) => path.basename(file)),
+      ['keys.json'],
+      'the key is in no other file',
+    );
     await d.newSession();
     await d.panel.locator('.picker.model', { hasText: 'tiny-chat' }).waitFor(); // it is the default
   } finally {
     server.close();
-    for (const name of ['server.env', 'provider', 'providers', 'model']) await d.configure(`agentLsp.${name}`, null);
+    for (const name of ['server.env', 'provider', 'providers', 'model'])
+      await d.configure(`agentLsp.${name}`, null);
   }
 }
 

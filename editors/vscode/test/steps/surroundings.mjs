@@ -9,7 +9,13 @@ import { edit, review, talk } from './model.mjs';
 
 async function fixDiagnostic(d) {
   d.write('broken.json', '{ "a": 1,, }\n');
-  await d.play({ expect: { lastUser: '(?s)Fix .*broken.json.*line 1' }, ...edit(d.at('broken.json'), '1,,', '1') }, { text: 'Mended.' });
+  await d.play(
+    {
+      expect: { lastUser: '(?s)Fix .*broken.json.*line 1' },
+      ...edit(d.at('broken.json'), '1,,', '1'),
+    },
+    { text: 'Mended.' },
+  );
   await d.openFile('broken.json');
   await d.goto(1);
   await d.page.locator('.squiggly-error').first().waitFor();
@@ -66,7 +72,10 @@ async function twoFolders(d) {
   await d.prompt('change the other');
   await d.click(review(d).getByRole('button', { name: 'Accept all' }));
   await d.entry('assistantMessage', 'Changed there').waitFor();
-  await until('the file is changed', () => fs.readFileSync(path.join(second, 'other.txt'), 'utf8') === 'two\n');
+  await until(
+    'the file is changed',
+    () => fs.readFileSync(path.join(second, 'other.txt'), 'utf8') === 'two\n',
+  );
 }
 
 async function untrusted(d) {
@@ -75,7 +84,14 @@ async function untrusted(d) {
   fs.writeFileSync(path.join(folder, 'a.txt'), 'one\n');
   const evil = path.join(folder, 'evil.sh');
   fs.writeFileSync(evil, `#!/bin/sh\ntouch '${folder}/evil-ran'\n`, { mode: 0o755 });
-  fs.writeFileSync(path.join(folder, '.vscode', 'settings.json'), JSON.stringify({ 'agentLsp.server.path': evil, 'agentLsp.systemPrompt': 'evil', 'agentLsp.hooks': { beforeRun: [{ command: evil }] } }));
+  fs.writeFileSync(
+    path.join(folder, '.vscode', 'settings.json'),
+    JSON.stringify({
+      'agentLsp.server.path': evil,
+      'agentLsp.systemPrompt': 'evil',
+      'agentLsp.hooks': { beforeRun: [{ command: evil }] },
+    }),
+  );
   d.setting('security.workspace.trust.enabled', true);
   d.setting('security.workspace.trust.startupPrompt', 'never');
   await d.open({ folder });
@@ -89,13 +105,17 @@ async function untrusted(d) {
 
 /** The program that the daemon is: the one in the package, and the setting comes before it (PATH is tried in the unit tests: the host takes that from the user's shell). It runs beside the files, not beside the window. */
 async function whereTheDaemonIs(d) {
-  const restarted = (wanted) => until(`the daemon is ${wanted}`, async () => {
-    await d.command('agentLsp.restartServer');
-    return d.daemons().map(program).includes(wanted);
-  });
+  const restarted = (wanted) =>
+    until(`the daemon is ${wanted}`, async () => {
+      await d.command('agentLsp.restartServer');
+      return d.daemons().map(program).includes(wanted);
+    });
   await d.play({ text: 'Hello.' });
   const bundled = program(d.daemon);
-  assert.ok(bundled.startsWith(path.join(fs.realpathSync(d.dir), 'extensions')), `the package's own: ${bundled}`);
+  assert.ok(
+    bundled.startsWith(path.join(fs.realpathSync(d.dir), 'extensions')),
+    `the package's own: ${bundled}`,
+  );
   const { name, kind, pid } = await d.command('remote');
   assert.ok(name !== '', 'the window is one of another machine, as far as the editor knows');
   assert.equal(kind, 2, 'the extension is one of the workspace');
@@ -117,14 +137,35 @@ async function whereTheDaemonIs(d) {
 
 /** A model server as it stands on somebody's own machine, on the first of the usual ports that is free. */
 function localServer() {
-  const reply = (text) => [{ delta: { role: 'assistant', content: text } }, { delta: {}, finish_reason: 'stop' }].map((choice) => `data: ${JSON.stringify({ id: '1', object: 'chat.completion.chunk', model: 'tiny-local', choices: [{ index: 0, ...choice }] })}\n\n`).join('');
+  const reply = (text) =>
+    [{ delta: { role: 'assistant', content: text } }, { delta: {}, finish_reason: 'stop' }]
+      .map(
+        (choice) =>
+          `data: ${JSON.stringify({ id: '1', object: 'chat.completion.chunk', model: 'tiny-local', choices: [{ index: 0, ...choice }] })}\n\n`,
+      )
+      .join('');
   const server = http.createServer((request, response) => {
-    if (request.url.endsWith('/models')) return void response.setHeader('content-type', 'application/json').end(JSON.stringify({ object: 'list', data: [{ id: 'tiny-local', object: 'model' }] }));
+    if (request.url.endsWith('/models'))
+      return void response
+        .setHeader('content-type', 'application/json')
+        .end(JSON.stringify({ object: 'list', data: [{ id: 'tiny-local', object: 'model' }] }));
     if (!request.url.endsWith('/chat/completions')) return void response.writeHead(404).end();
-    request.resume().on('end', () => response.setHeader('content-type', 'text/event-stream').end(`${reply('Hello from this machine.')}data: [DONE]\n\n`));
+    request
+      .resume()
+      .on('end', () =>
+        response
+          .setHeader('content-type', 'text/event-stream')
+          .end(`${reply('Hello from this machine.')}data: [DONE]\n\n`),
+      );
   });
-  const listen = (port) => new Promise((resolve) => server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true)));
-  return [11434, 1234, 8000, 8080].reduce(async (found, port) => (await found) || ((await listen(port)) && server), false);
+  const listen = (port) =>
+    new Promise((resolve) =>
+      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true)),
+    );
+  return [11434, 1234, 8000, 8080].reduce(
+    async (found, port) => (await found) || ((await listen(port)) && server),
+    false,
+  );
 }
 
 /** The walkthrough's second step with a server that nobody told of, and its model used. */
@@ -140,7 +181,9 @@ async function localModel(d) {
     const step = d.page.locator('.getting-started-step', { hasText: 'Find a model' });
     const look = step.locator('.monaco-button', { hasText: 'Look for a model' });
     await d.clickUntil(step, () => look.isVisible());
-    await d.clickUntil(look, () => d.page.locator('.notification-toast', { hasText: 'tiny-local' }).isVisible());
+    await d.clickUntil(look, () =>
+      d.page.locator('.notification-toast', { hasText: 'tiny-local' }).isVisible(),
+    );
     await step.locator('.codicon-getting-started-step-checked').waitFor();
     await d.shot('local-model');
     await d.prompt('hello');
@@ -161,8 +204,15 @@ async function trace(d) {
   await d.prompt('trace me');
   await d.entry('assistantMessage', 'Traced').waitFor();
   await d.agent('Show Trace');
-  await d.page.locator('.part.panel select, .part.panel .monaco-select-box').filter({ hasText: 'agent-lsp trace' }).first().waitFor();
-  const written = (text) => until(`the channel has '${text}'`, async () => (await d.buffer('.part.panel .output-view')).includes(text));
+  await d.page
+    .locator('.part.panel select, .part.panel .monaco-select-box')
+    .filter({ hasText: 'agent-lsp trace' })
+    .first()
+    .waitFor();
+  const written = (text) =>
+    until(`the channel has '${text}'`, async () =>
+      (await d.buffer('.part.panel .output-view')).includes(text),
+    );
   await written("'agent/job/list"); // the last that is said when a turn has ended
   await d.shot('trace');
   await d.agent('Show Log');

@@ -1,12 +1,18 @@
 // The themes that everything is looked at in.
-const themes = [['dark', 'Dark Modern', 'vs-dark'], ['contrast', 'Default High Contrast', 'hc-black'], ['contrast-light', 'Default High Contrast Light', 'hc-light'], ['light', 'Light Modern', 'vs']];
+const themes = [
+  ['dark', 'Dark Modern', 'vs-dark'],
+  ['contrast', 'Default High Contrast', 'hc-black'],
+  ['contrast-light', 'Default High Contrast Light', 'hc-light'],
+  ['light', 'Light Modern', 'vs'],
+];
 
 /** Does something in each theme, named by its short name, and puts back the theme of before. */
 export async function inThemes(d, look) {
   for (const [name, theme, base] of themes) {
     await d.configure('workbench.colorTheme', theme);
     await d.page.locator(`.monaco-workbench.${base}`).waitFor();
-    if (await d.input.isVisible()) await d.panel.locator(`body[data-vscode-theme-id="${theme}"]`).waitFor();
+    if (await d.input.isVisible())
+      await d.panel.locator(`body[data-vscode-theme-id="${theme}"]`).waitFor();
     await look(name);
   }
   await d.configure('workbench.colorTheme', process.env.THEME ?? null);

@@ -10,7 +10,17 @@ async function thisRepository(d) {
   const top = path.resolve(import.meta.dirname, '../../../..');
   const clone = path.join(d.dir, 'agent-lsp');
   fs.mkdirSync(clone, { recursive: true });
-  for (const name of ['ARCHITECTURE.md', 'LICENSE', 'Makefile', 'README.md', 'cmd', 'docs', 'go.mod', 'go.sum', 'internal']) {
+  for (const name of [
+    'ARCHITECTURE.md',
+    'LICENSE',
+    'Makefile',
+    'README.md',
+    'cmd',
+    'docs',
+    'go.mod',
+    'go.sum',
+    'internal',
+  ]) {
     fs.cpSync(path.join(top, name), path.join(clone, name), { recursive: true });
   }
   await d.open({ folder: clone });
@@ -18,7 +28,17 @@ async function thisRepository(d) {
   const one = before.split('\n').find((line) => /^##? /.test(line));
   const other = before.split('\n').findLast((line) => /^## /.test(line));
   assert.ok(one && other && one !== other, 'the README has two headings');
-  await d.play({ text: 'Two headings.', ...edits('README.md', [`${one}\n`, `${one}, reviewed\n`], [`${other}\n`, `${other}, changed\n`]) }, { expect: { lastTool: '(?s)accepted.*rejected|rejected' }, text: 'One of two.' });
+  await d.play(
+    {
+      text: 'Two headings.',
+      ...edits(
+        'README.md',
+        [`${one}\n`, `${one}, reviewed\n`],
+        [`${other}\n`, `${other}, changed\n`],
+      ),
+    },
+    { expect: { lastTool: '(?s)accepted.*rejected|rejected' }, text: 'One of two.' },
+  );
   await d.prompt('change two headings');
   await pendingHunks(d, 2);
   await d.agent('Next Pending Change');
@@ -29,7 +49,12 @@ async function thisRepository(d) {
   await d.agent('Reject Change');
   await d.entry('assistantMessage', 'One of two').waitFor();
   await d.run('File: Save');
-  await until('the accepted hunk is on disk, and it alone', () => fs.readFileSync(path.join(clone, 'README.md'), 'utf8') === before.replace(`${one}\n`, `${one}, reviewed\n`));
+  await until(
+    'the accepted hunk is on disk, and it alone',
+    () =>
+      fs.readFileSync(path.join(clone, 'README.md'), 'utf8') ===
+      before.replace(`${one}\n`, `${one}, reviewed\n`),
+  );
 }
 
 async function nothingBeforeFirstUse(d) {
@@ -40,8 +65,16 @@ async function nothingBeforeFirstUse(d) {
   await d.open({ folder });
   await openCalc(d);
   await d.goto(2);
-  assert.equal((await d.command('remote')).active, false, 'the extension is not active before its first use');
-  assert.deepEqual(d.daemons().filter((pid) => !old.includes(pid)), [], 'no daemon before the first use');
+  assert.equal(
+    (await d.command('remote')).active,
+    false,
+    'the extension is not active before its first use',
+  );
+  assert.deepEqual(
+    d.daemons().filter((pid) => !old.includes(pid)),
+    [],
+    'no daemon before the first use',
+  );
   await d.showPanel();
   assert.equal((await d.command('remote')).active, true, 'it is active then');
   d.setting('workbench.secondarySideBar.defaultVisibility', undefined);
@@ -58,7 +91,10 @@ async function notice(d) {
   await toast.waitFor();
   assert.ok((await toast.count()) <= 1, 'one notice (which goes by itself after some seconds)');
   await d.shot('notice');
-  await toast.getByRole('button', { name: 'Show' }).click({ timeout: 5000 }).catch(() => d.showPanel()); // if it is still there
+  await toast
+    .getByRole('button', { name: 'Show' })
+    .click({ timeout: 5000 })
+    .catch(() => d.showPanel()); // if it is still there
   await d.input.waitFor();
   await d.entry('assistantMessage', 'Quietly done').waitFor();
   await d.idle();
@@ -69,7 +105,12 @@ async function notice(d) {
   await d.answer('more');
   await d.page.locator('.notification-toast', { hasText: 'waits for your answer' }).waitFor();
   await d.showPanel();
-  await d.click(d.panel.locator('.ask').getByRole('button', { name: /^Allow/ }).first());
+  await d.click(
+    d.panel
+      .locator('.ask')
+      .getByRole('button', { name: /^Allow/ })
+      .first(),
+  );
   await d.entry('assistantMessage', 'And again').waitFor();
   await d.idle();
   assert.equal(await toast.count(), 0, 'no notice while the panel is in view');
@@ -77,9 +118,16 @@ async function notice(d) {
 
 async function selections(d) {
   await openCalc(d);
-  const expect = (words) => ({ expect: { lastUser: `(?s)${words}.*return a - b` }, text: `${words}: yes.` });
+  const expect = (words) => ({
+    expect: { lastUser: `(?s)${words}.*return a - b` },
+    text: `${words}: yes.`,
+  });
   await d.play(expect('Explain'), expect('Write tests'), expect('Document'));
-  for (const [title, words] of [['Explain Selection', 'Explain'], ['Write Tests for Selection', 'Write tests'], ['Document Selection', 'Document']]) {
+  for (const [title, words] of [
+    ['Explain Selection', 'Explain'],
+    ['Write Tests for Selection', 'Write tests'],
+    ['Document Selection', 'Document'],
+  ]) {
     await d.focusEditor();
     await d.select(2);
     await d.agent(title);
@@ -96,12 +144,18 @@ async function selections(d) {
 async function languageServers(d) {
   await openCalc(d);
   d.write('bad.json', '{ "a": 1,, }\n');
-  await d.answering('vscode.executeDocumentSymbolProvider', path.join(d.workspace, d.at('calc.js')));
+  await d.answering(
+    'vscode.executeDocumentSymbolProvider',
+    path.join(d.workspace, d.at('calc.js')),
+  );
   await d.openFile('bad.json');
   await d.page.locator('.squiggly-error').first().waitFor();
   await d.play(
     call('lsp', { operation: 'diagnostics', path: d.at('bad.json') }),
-    { expect: { lastTool: '(?i)expected' }, ...call('lsp', { operation: 'documentSymbol', path: d.at('calc.js') }) },
+    {
+      expect: { lastTool: '(?i)expected' },
+      ...call('lsp', { operation: 'documentSymbol', path: d.at('calc.js') }),
+    },
     { expect: { lastTool: '(?s)add.*twice.*zero' }, text: 'Both answered.' },
   );
   await d.prompt('what is wrong?');
@@ -110,7 +164,13 @@ async function languageServers(d) {
   await d.play(
     { toolCalls: [{ name: 'read', arguments: { path: d.at('bad.json') } }] },
     call('edit', { path: d.at('bad.json'), old_string: '"a": 1,,', new_string: '"a" 1' }),
-    { expect: { lastTool: '(?s)applied 1/1.*new diagnostics after this edit, by the editor.*bad.json:1.*Colon' }, text: 'It was told.' },
+    {
+      expect: {
+        lastTool:
+          '(?s)applied 1/1.*new diagnostics after this edit, by the editor.*bad.json:1.*Colon',
+      },
+      text: 'It was told.',
+    },
   );
   await d.prompt('break it otherwise');
   await lens(d, 'Accept').first().waitFor();
@@ -122,28 +182,49 @@ async function languageServers(d) {
 async function silentServer(d) {
   const file = await openCalc(d);
   await d.answering('vscode.executeDocumentSymbolProvider', path.join(d.workspace, file));
-  await d.play(edit(file, 'a - b', 'a + b'), edit(file, 'return 1', 'return 0'), edit(file, 'n + n', '2 * n'), { text: 'All is tidy.' });
+  await d.play(
+    edit(file, 'a - b', 'a + b'),
+    edit(file, 'return 1', 'return 0'),
+    edit(file, 'n + n', '2 * n'),
+    { text: 'All is tidy.' },
+  );
   await editPolicy(d, 'automatic');
   await d.prompt('tidy up');
   await d.entry('assistantMessage', 'All is tidy').waitFor();
   await d.bufferHas('return 2 * n;');
   const times = await d.entry('toolCall', 'Edit').locator('.status').allTextContents();
   assert.equal(times.length, 3);
-  console.log(`          edits of a clean file, the wait for its language server included: ${times.join(', ')}`);
+  console.log(
+    `          edits of a clean file, the wait for its language server included: ${times.join(', ')}`,
+  );
 }
 
 /** A clean file of servers that repeat that it is: the editor tells that they spoke, though nothing is shown before and after, and that ends the wait. */
 async function repeatingServers(d) {
-  for (const [name, text] of [['clean.json', '{ "a": 1 }\n'], ['clean.css', 'a { color: red; }\n'], ['clean.html', '<p>x</p>\n']]) {
+  for (const [name, text] of [
+    ['clean.json', '{ "a": 1 }\n'],
+    ['clean.css', 'a { color: red; }\n'],
+    ['clean.html', '<p>x</p>\n'],
+  ]) {
     d.write(name, text);
-    assert.equal(await d.command('toldOfCleanFile', path.join(d.workspace, d.at(name)), 30_000), true, `the editor tells of ${name}`);
+    assert.equal(
+      await d.command('toldOfCleanFile', path.join(d.workspace, d.at(name)), 30_000),
+      true,
+      `the editor tells of ${name}`,
+    );
   }
-  await d.play(edit(d.at('clean.json'), '"a": 1', '"a": 2'), edit(d.at('clean.json'), '"a": 2', '"a": 3'), { text: 'It counts.' });
+  await d.play(
+    edit(d.at('clean.json'), '"a": 1', '"a": 2'),
+    edit(d.at('clean.json'), '"a": 2', '"a": 3'),
+    { text: 'It counts.' },
+  );
   await editPolicy(d, 'automatic');
   await d.prompt('count');
   await d.entry('assistantMessage', 'It counts').waitFor();
   const times = await d.entry('toolCall', 'Edit').locator('.status').allTextContents();
-  console.log(`          edits of a clean file whose server repeats that it is: ${times.join(', ')}`);
+  console.log(
+    `          edits of a clean file whose server repeats that it is: ${times.join(', ')}`,
+  );
 }
 
 async function lightBulb(d) {
@@ -157,9 +238,17 @@ async function lightBulb(d) {
   const row = d.page.locator('.action-widget .monaco-list-row', { hasText: 'Fix with agent' });
   await until('the menu is open', async () => {
     await d.page.keyboard.press('Control+.');
-    return row.waitFor({ timeout: 5000 }).then(() => true, () => false);
+    return row.waitFor({ timeout: 5000 }).then(
+      () => true,
+      () => false,
+    );
   });
-  await until('its row is the focused one', async () => (await row.getAttribute('class')).includes('focused') || void (await d.page.keyboard.press('ArrowDown')));
+  await until(
+    'its row is the focused one',
+    async () =>
+      (await row.getAttribute('class')).includes('focused') ||
+      void (await d.page.keyboard.press('ArrowDown')),
+  );
   await d.page.keyboard.press('Enter');
   await d.entry('assistantMessage', 'I would').waitFor();
 }

@@ -9,10 +9,13 @@ const home = (dir) => path.join(dir, 'home');
 const onPath = (dir) => path.join(home(dir), 'bin');
 const program = process.env.AGENT_LSP_BIN;
 /** The machine's PATH but for what holds a daemon of its own. */
-const others = (process.env.PATH ?? '').split(':').filter((dir) => !fs.existsSync(path.join(dir, 'agent-lsp')));
+const others = (process.env.PATH ?? '')
+  .split(':')
+  .filter((dir) => !fs.existsSync(path.join(dir, 'agent-lsp')));
 
 /** Which daemon runs, by the path that it was started with. */
-const running = (d) => d.daemons().map((pid) => fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[0]);
+const running = (d) =>
+  d.daemons().map((pid) => fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[0]);
 const problem = (d, text) => d.panel.locator('.problem', { hasText: text });
 
 export const withoutBinary = {
@@ -21,12 +24,19 @@ export const withoutBinary = {
   env: (dir) => ({ HOME: home(dir), SHELL: '/bin/bash' }),
   prepare({ dir }) {
     fs.mkdirSync(onPath(dir), { recursive: true });
-    fs.writeFileSync(path.join(home(dir), '.profile'), `PATH='${[onPath(dir), ...others].join(':')}'\n`);
-    fs.writeFileSync(path.join(dir, 'script.jsonl'), '{"expect":{"lastUser":"hello"},"text":"The script says hello."}\n');
+    fs.writeFileSync(
+      path.join(home(dir), '.profile'),
+      `PATH='${[onPath(dir), ...others].join(':')}'\n`,
+    );
+    fs.writeFileSync(
+      path.join(dir, 'script.jsonl'),
+      '{"expect":{"lastUser":"hello"},"text":"The script says hello."}\n',
+    );
   },
 };
 
-const restart = (d) => d.click(d.panel.locator('.problem').getByRole('button', { name: 'Restart' }));
+const restart = (d) =>
+  d.click(d.panel.locator('.problem').getByRole('button', { name: 'Restart' }));
 
 /** The prompt that is in the input gets its answer, from the daemon at a path. */
 async function answered(d, program) {
@@ -41,9 +51,21 @@ async function answered(d, program) {
 async function withoutTheProgram(d) {
   await d.showPanel();
   await d.prompt('say hello');
-  await problem(d, 'The agent-lsp program was not found. Locate it on this machine, or download it.').waitFor();
-  await until('what could not be sent stands in the input', async () => (await d.input.inputValue()) === 'say hello');
-  assert.deepEqual(await d.panel.locator('.problem').getByRole('button').allTextContents(), ['Locate…', 'Download', 'Settings', 'Restart', 'Log']);
+  await problem(
+    d,
+    'The agent-lsp program was not found. Locate it on this machine, or download it.',
+  ).waitFor();
+  await until(
+    'what could not be sent stands in the input',
+    async () => (await d.input.inputValue()) === 'say hello',
+  );
+  assert.deepEqual(await d.panel.locator('.problem').getByRole('button').allTextContents(), [
+    'Locate…',
+    'Download',
+    'Settings',
+    'Restart',
+    'Log',
+  ]);
   await d.shot('bare-1-nowhere');
   assert.deepEqual(running(d), []);
 
@@ -54,7 +76,10 @@ async function withoutTheProgram(d) {
 
   await d.configure('agentLsp.server.path', path.join(d.dir, 'mine', 'agent-lsp'));
   await d.command('agentLsp.restartServer');
-  await problem(d, 'mine/agent-lsp, which is not an executable file. Correct or clear the setting.').waitFor();
+  await problem(
+    d,
+    'mine/agent-lsp, which is not an executable file. Correct or clear the setting.',
+  ).waitFor();
   await d.shot('bare-3-wrong-setting');
   fs.mkdirSync(path.join(d.dir, 'mine'));
   fs.symlinkSync(program, path.join(d.dir, 'mine', 'agent-lsp'));
@@ -68,10 +93,16 @@ async function withoutTheProgram(d) {
   await d.input.fill('say hello');
   await d.click(d.panel.locator('.problem').getByRole('button', { name: 'Settings' }));
   await d.page.locator('.settings-editor .setting-item', { hasText: 'Path' }).waitFor();
-  assert.equal(await d.page.locator('.settings-editor .setting-item').count(), 1, 'it is the one setting');
+  assert.equal(
+    await d.page.locator('.settings-editor .setting-item').count(),
+    1,
+    'it is the one setting',
+  );
   await d.command('closeEditors');
   await d.page.locator('.settings-editor').waitFor({ state: 'hidden' });
-  await d.clickUntil(d.panel.locator('.problem').getByRole('button', { name: 'Locate…' }), () => d.page.locator('.quick-input-title', { hasText: 'Where is agent-lsp?' }).isVisible());
+  await d.clickUntil(d.panel.locator('.problem').getByRole('button', { name: 'Locate…' }), () =>
+    d.page.locator('.quick-input-title', { hasText: 'Where is agent-lsp?' }).isVisible(),
+  );
   await d.answerPath(path.join(d.dir, 'mine', 'agent-lsp'));
   await answered(d, path.join(d.dir, 'mine', 'agent-lsp'));
 }
@@ -88,13 +119,28 @@ async function wholeHome(d) {
   await d.click(dialog.locator('.monaco-button', { hasText: 'Cancel' }));
   await shown;
   await problem(d, 'The folder of this window is your home folder.').waitFor();
-  assert.deepEqual(d.daemons().filter((pid) => !old.includes(pid)), [], 'nothing was started');
+  assert.deepEqual(
+    d.daemons().filter((pid) => !old.includes(pid)),
+    [],
+    'nothing was started',
+  );
   await restart(d);
   await d.click(dialog.locator('.monaco-button', { hasText: 'Use the Whole Folder' }));
-  await until('the daemon runs there', () => d.daemons().some((pid) => !old.includes(pid) && fs.readlinkSync(`/proc/${pid}/cwd`) === fs.realpathSync(home(d.dir))));
+  await until('the daemon runs there', () =>
+    d
+      .daemons()
+      .some(
+        (pid) =>
+          !old.includes(pid) &&
+          fs.readlinkSync(`/proc/${pid}/cwd`) === fs.realpathSync(home(d.dir)),
+      ),
+  );
   await problem(d, 'home folder').waitFor({ state: 'hidden' });
   await d.command('agentLsp.restartServer'); // asks no more
   await d.newSession();
 }
 
-export const withoutBinarySteps = [['without a binary', withoutTheProgram], ['the home folder as workspace', wholeHome]];
+export const withoutBinarySteps = [
+  ['without a binary', withoutTheProgram],
+  ['the home folder as workspace', wholeHome],
+];

@@ -4,22 +4,57 @@ import { announcement, askAnnouncement } from '../../src/webview/announce';
 import type { AgentEvent } from '../../src/webview/messages';
 
 const stamp = { sessionId: 's', seq: 1, turnId: 't' };
-const completed = (item: object, more = {}) => announcement({ method: 'agent/item/completed', params: { ...stamp, ...more, item: { itemId: 'i', createdAt: '', ...item } } } as AgentEvent);
+const completed = (item: object, more = {}) =>
+  announcement({
+    method: 'agent/item/completed',
+    params: { ...stamp, ...more, item: { itemId: 'i', createdAt: '', ...item } },
+  } as AgentEvent);
 
 test('a reply is spoken as words', () => {
-  assert.equal(completed({ type: 'assistantMessage', text: 'See **this** `x` [page](https://x.y):\n\n```js\na();\n```\n\n- end' }), 'See this x page: Code. - end');
+  assert.equal(
+    completed({
+      type: 'assistantMessage',
+      text: 'See **this** `x` [page](https://x.y):\n\n```js\na();\n```\n\n- end',
+    }),
+    'See this x page: Code. - end',
+  );
   assert.equal(completed({ type: 'assistantMessage', text: 'long '.repeat(500) }).length, 601);
 });
 
 test('what is told again, or goes on inside, is not spoken', () => {
   assert.equal(completed({ type: 'assistantMessage', text: 'hi' }, { replay: true }), '');
   assert.equal(completed({ type: 'assistantMessage', text: 'hi', parentItemId: 'x' }), '');
-  assert.equal(announcement({ method: 'agent/delta', params: { ...stamp, itemId: 'i', kind: 'text', text: 'x' } } as AgentEvent), '');
+  assert.equal(
+    announcement({
+      method: 'agent/delta',
+      params: { ...stamp, itemId: 'i', kind: 'text', text: 'x' },
+    } as AgentEvent),
+    '',
+  );
   assert.equal(completed({ type: 'toolCall', status: 'completed', label: 'Read a' }), '');
 });
 
 test('what went wrong, and what waits, is', () => {
-  assert.equal(completed({ type: 'toolCall', status: 'failed', label: 'Run make' }), 'Run make: failed.');
-  const ask = { kind: 'permission', params: { requestId: 'r', sessionId: 's', title: 'Run make', subject: { command: 'make' }, reason: '', options: [{ optionId: 'a', name: 'Allow', kind: 'allowOnce' }, { optionId: 'b', name: 'Deny', kind: 'rejectOnce' }] } };
-  assert.equal(askAnnouncement(ask as never), 'The agent waits for your permission: Run make. make Allow, Deny.');
+  assert.equal(
+    completed({ type: 'toolCall', status: 'failed', label: 'Run make' }),
+    'Run make: failed.',
+  );
+  const ask = {
+    kind: 'permission',
+    params: {
+      requestId: 'r',
+      sessionId: 's',
+      title: 'Run make',
+      subject: { command: 'make' },
+      reason: '',
+      options: [
+        { optionId: 'a', name: 'Allow', kind: 'allowOnce' },
+        { optionId: 'b', name: 'Deny', kind: 'rejectOnce' },
+      ],
+    },
+  };
+  assert.equal(
+    askAnnouncement(ask as never),
+    'The agent waits for your permission: Run make. make Allow, Deny.',
+  );
 });

@@ -1,11 +1,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Hunk, ProposalFile } from '../../src/protocol';
-import { endOf, grow, marksFrom, nearestMark, nextMark, Offsets, shift, sidesOf, type Change } from '../../src/review/hunks';
+import {
+  endOf,
+  grow,
+  marksFrom,
+  nearestMark,
+  nextMark,
+  Offsets,
+  shift,
+  sidesOf,
+  type Change,
+} from '../../src/review/hunks';
 
 const at = (line: number, character: number) => ({ line, character });
 const range = (a: number, b: number, c: number, d: number) => ({ start: at(a, b), end: at(c, d) });
-const change = (a: number, b: number, c: number, d: number, text: string): Change => ({ range: range(a, b, c, d), text });
+const change = (a: number, b: number, c: number, d: number, text: string): Change => ({
+  range: range(a, b, c, d),
+  text,
+});
 
 test('a range moves with what is typed before it', () => {
   assert.deepEqual(shift(range(2, 0, 3, 0), change(0, 0, 0, 0, 'x\ny\n')), range(4, 0, 5, 0));
@@ -56,11 +69,18 @@ test('marks agree with a marker text under random edits', () => {
       const inserted = ['', 'x', '\n', 'long\nlines\n', 'y\n'][random(5)] ?? '';
       if (before && b === mark && inserted !== '' && !inserted.endsWith('\n')) continue; // would join the marker's line
       if (before && b === mark && inserted === '' && a > 0 && text[a - 1] !== '\n') continue;
-      place = shift(place, { range: { start: offsets.positionAt(a), end: offsets.positionAt(b) }, text: inserted });
+      place = shift(place, {
+        range: { start: offsets.positionAt(a), end: offsets.positionAt(b) },
+        text: inserted,
+      });
       text = text.slice(0, a) + inserted + text.slice(b);
     }
     const offsets = new Offsets(text);
-    assert.equal(text.slice(offsets.at(place.start), offsets.at(place.end)), '<M>\n', JSON.stringify(text));
+    assert.equal(
+      text.slice(offsets.at(place.start), offsets.at(place.end)),
+      '<M>\n',
+      JSON.stringify(text),
+    );
   }
 });
 
@@ -71,7 +91,8 @@ test('positions and offsets agree, CRLF and lone CR included', () => {
   assert.equal(offsets.at(at(2, 0)), 6);
   assert.equal(offsets.at(at(4, 2)), text.indexOf('d'));
   assert.equal(offsets.at(at(99, 0)), text.length);
-  for (const offset of [0, 3, 6, 8, 9, 11]) assert.equal(offsets.at(offsets.positionAt(offset)), offset);
+  for (const offset of [0, 3, 6, 8, 9, 11])
+    assert.equal(offsets.at(offsets.positionAt(offset)), offset);
 });
 
 test('the end of a text', () => {
@@ -79,15 +100,36 @@ test('the end of a text', () => {
   assert.deepEqual(endOf(at(1, 2), 'a\r\nbc'), at(2, 2));
 });
 
-const hunk = (hunkId: string, r: Hunk['range'], oldText: string, newText: string, state: Hunk['state'] = 'pending'): Hunk => ({ hunkId, range: r, oldText, newText, state, matchTier: 'exact' });
-const file = (placement: ProposalFile['placement'], ...hunks: Hunk[]): ProposalFile => ({ op: 'modify', uri: 'file:///a', placement, version: 1, base: { sha256: '', eol: '\n', bom: false }, hunks });
+const hunk = (
+  hunkId: string,
+  r: Hunk['range'],
+  oldText: string,
+  newText: string,
+  state: Hunk['state'] = 'pending',
+): Hunk => ({ hunkId, range: r, oldText, newText, state, matchTier: 'exact' });
+const file = (placement: ProposalFile['placement'], ...hunks: Hunk[]): ProposalFile => ({
+  op: 'modify',
+  uri: 'file:///a',
+  placement,
+  version: 1,
+  base: { sha256: '', eol: '\n', bom: false },
+  hunks,
+});
 
 test('both sides of what is proposed', () => {
-  const f = file('proposed', hunk('1', range(1, 0, 2, 0), 'b\n', 'B\nB2\n'), hunk('2', range(3, 0, 3, 0), '', 'new\n'), hunk('3', range(0, 0, 1, 0), 'a\n', 'A\n', 'rejected'));
+  const f = file(
+    'proposed',
+    hunk('1', range(1, 0, 2, 0), 'b\n', 'B\nB2\n'),
+    hunk('2', range(3, 0, 3, 0), '', 'new\n'),
+    hunk('3', range(0, 0, 1, 0), 'a\n', 'A\n', 'rejected'),
+  );
   const sides = sidesOf('a\nb\nc\n', f, marksFrom(f));
   assert.equal(sides.base, 'a\nb\nc\n');
   assert.equal(sides.proposed, 'a\nB\nB2\nc\nnew\n');
-  assert.deepEqual(sides.marks.map((m) => m.range), [range(1, 0, 3, 0), range(4, 0, 5, 0)]);
+  assert.deepEqual(
+    sides.marks.map((m) => m.range),
+    [range(1, 0, 3, 0), range(4, 0, 5, 0)],
+  );
 });
 
 test('both sides of what is applied already', () => {
@@ -110,7 +152,12 @@ test('a stale hunk stands on neither side', () => {
 test('the hunk at a line of a side is sought where it stands in that side', () => {
   const text = Array.from({ length: 40 }, (_, i) => `${i}\n`).join('');
   const more = 'new\n'.repeat(20);
-  const f = file('proposed', hunk('1', range(1, 0, 1, 0), '', more), hunk('2', range(20, 0, 21, 0), '20\n', 'x\n'), hunk('3', range(35, 0, 36, 0), '35\n', 'y\n'));
+  const f = file(
+    'proposed',
+    hunk('1', range(1, 0, 1, 0), '', more),
+    hunk('2', range(20, 0, 21, 0), '20\n', 'x\n'),
+    hunk('3', range(35, 0, 36, 0), '35\n', 'y\n'),
+  );
   const { marks, baseMarks } = sidesOf(text, f, marksFrom(f));
   assert.equal(nearestMark(marks, 40)?.hunk.hunkId, '2'); // by its line in the file this would be hunk 3
   assert.equal(nearestMark(baseMarks, 34)?.hunk.hunkId, '3');
@@ -120,9 +167,19 @@ test('the hunk at a line of a side is sought where it stands in that side', () =
 });
 
 test('marks stand on both sides of what is applied', () => {
-  const f = file('applied', hunk('1', range(0, 0, 3, 0), 'b\n', 'B\nB2\nB3\n'), hunk('2', range(4, 0, 5, 0), 'd\n', 'D\n'));
+  const f = file(
+    'applied',
+    hunk('1', range(0, 0, 3, 0), 'b\n', 'B\nB2\nB3\n'),
+    hunk('2', range(4, 0, 5, 0), 'd\n', 'D\n'),
+  );
   const sides = sidesOf('B\nB2\nB3\nc\nD\n', f, marksFrom(f));
   assert.equal(sides.base, 'b\nc\nd\n');
-  assert.deepEqual(sides.baseMarks.map((m) => m.range), [range(0, 0, 1, 0), range(2, 0, 3, 0)]);
-  assert.deepEqual(sides.marks.map((m) => m.range), [range(0, 0, 3, 0), range(4, 0, 5, 0)]);
+  assert.deepEqual(
+    sides.baseMarks.map((m) => m.range),
+    [range(0, 0, 1, 0), range(2, 0, 3, 0)],
+  );
+  assert.deepEqual(
+    sides.marks.map((m) => m.range),
+    [range(0, 0, 3, 0), range(4, 0, 5, 0)],
+  );
 });

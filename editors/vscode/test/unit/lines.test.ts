@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { lineDiff, lineStat } from '../../src/lines';
 
-const shown = (before: string, after: string) => lineDiff(before, after).map(({ kind, text }) => kind + text);
+const shown = (before: string, after: string) =>
+  lineDiff(before, after).map(({ kind, text }) => kind + text);
 
 test('lines that are in both texts are kept', () => {
   assert.deepEqual(shown('a\nb\nc\n', 'a\nB\nc\n'), [' a', '-b', '+B', ' c']);

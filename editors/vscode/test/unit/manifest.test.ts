@@ -14,25 +14,42 @@ interface Setting {
 const root = process.cwd();
 const read = (name: string) => fs.readFileSync(path.join(root, name), 'utf8');
 const manifest = JSON.parse(read('package.json'));
-const settings: Record<string, Setting> = Object.assign({}, ...manifest.contributes.configuration.map((part: { properties: object }) => part.properties));
-const commands: string[] = manifest.contributes.commands.map(({ command }: { command: string }) => command);
-const sources = (fs.readdirSync(path.join(root, 'src'), { recursive: true }) as string[]).filter((name) => name.endsWith('.ts')).map((name) => read(path.join('src', name))).join('\n');
+const settings: Record<string, Setting> = Object.assign(
+  {},
+  ...manifest.contributes.configuration.map((part: { properties: object }) => part.properties),
+);
+const commands: string[] = manifest.contributes.commands.map(
+  ({ command }: { command: string }) => command,
+);
+const sources = (fs.readdirSync(path.join(root, 'src'), { recursive: true }) as string[])
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => read(path.join('src', name)))
+  .join('\n');
 
 /** Ids that existing key bindings refer to: fixed. */
-const fixed = 'prompt promptInline steer queue abort newSession sessions acceptHunk rejectHunk acceptFile rejectFile acceptAll rejectAll nextHunk previousHunk review showDiff restoreCheckpoint compact selectModel fixDiagnostic explainSelection restartServer showLog';
+const fixed =
+  'prompt promptInline steer queue abort newSession sessions acceptHunk rejectHunk acceptFile rejectFile acceptAll rejectAll nextHunk previousHunk review showDiff restoreCheckpoint compact selectModel fixDiagnostic explainSelection restartServer showLog';
 
 test('every fixed command is in the palette, under the title by which the end-to-end tests have to run it', () => {
   const titles: Record<string, string> = JSON.parse(read('test/commands.json'));
-  assert.deepEqual(Object.keys(titles), fixed.split(' ').map((id) => `agentLsp.${id}`));
-  for (const { command, title } of manifest.contributes.commands) if (titles[command]) assert.equal(titles[command], title, command);
+  assert.deepEqual(
+    Object.keys(titles),
+    fixed.split(' ').map((id) => `agentLsp.${id}`),
+  );
+  for (const { command, title } of manifest.contributes.commands)
+    if (titles[command]) assert.equal(titles[command], title, command);
   for (const id of Object.keys(titles)) assert.ok(commands.includes(id), id);
 });
 
 test('every command of the manifest is implemented, and every id that the manifest names exists', () => {
   for (const id of commands) assert.ok(sources.includes(`'${id}':`), `${id} is implemented`);
   const { menus, keybindings, walkthroughs } = manifest.contributes;
-  const named = [...Object.values(menus).flat(), ...keybindings].map((entry) => (entry as { command?: string }).command).filter(Boolean) as string[];
-  const linked = [...JSON.stringify(walkthroughs).matchAll(/(?:command:|onCommand:)(agentLsp\.\w+)/g)].map((match) => match[1] ?? '');
+  const named = [...Object.values(menus).flat(), ...keybindings]
+    .map((entry) => (entry as { command?: string }).command)
+    .filter(Boolean) as string[];
+  const linked = [
+    ...JSON.stringify(walkthroughs).matchAll(/(?:command:|onCommand:)(agentLsp\.\w+)/g),
+  ].map((match) => match[1] ?? '');
   for (const id of [...named, ...linked]) assert.ok(commands.includes(id), id);
 });
 
@@ -42,22 +59,35 @@ test('every key of Config is a setting, and every setting says what it does', ()
   assert.ok(keys.length > 30, `keys of Config: ${keys.length}`);
   for (const key of keys) assert.ok(settings[`agentLsp.${key}`], `agentLsp.${key} is a setting`);
   const described = (name: string, setting: Setting, top = true): void => {
-    if (top) assert.ok((setting.description ?? setting.markdownDescription ?? '').length > 8, `${name} has a description`);
-    for (const [key, inner] of Object.entries(setting.properties ?? {})) described(`${name}.${key}`, inner);
+    if (top)
+      assert.ok(
+        (setting.description ?? setting.markdownDescription ?? '').length > 8,
+        `${name} has a description`,
+      );
+    for (const [key, inner] of Object.entries(setting.properties ?? {}))
+      described(`${name}.${key}`, inner);
     if (setting.items) described(`${name}[]`, setting.items, false);
   };
   for (const [name, setting] of Object.entries(settings)) described(name, setting);
 });
 
 /** What could run a program, send data elsewhere or widen what the agent may do. */
-const dangerous = 'provider permissions sandbox sandboxPaths hooks mcpServers languageServers check formatters shell webSearch fetch modes agents subagents editPolicy server.path server.args server.env';
+const dangerous =
+  'provider permissions sandbox sandboxPaths hooks mcpServers languageServers check formatters shell webSearch fetch modes agents subagents editPolicy server.path server.args server.env';
 
 test('no workspace can set what could be abused, and none counts at all where it is not trusted', () => {
-  for (const name of dangerous.split(' ')) assert.equal(settings[`agentLsp.${name}`]?.scope, 'machine', name);
-  assert.deepEqual([...manifest.capabilities.untrustedWorkspaces.restrictedConfigurations].sort(), Object.keys(settings).sort());
+  for (const name of dangerous.split(' '))
+    assert.equal(settings[`agentLsp.${name}`]?.scope, 'machine', name);
+  assert.deepEqual(
+    [...manifest.capabilities.untrustedWorkspaces.restrictedConfigurations].sort(),
+    Object.keys(settings).sort(),
+  );
 });
 
 test('the extension runs beside the files and is started by its use alone', () => {
   assert.deepEqual(manifest.extensionKind, ['workspace']);
-  assert.deepEqual(manifest.activationEvents, ['onView:agentLsp.panel', 'onFileSystem:agent-proposed']);
+  assert.deepEqual(manifest.activationEvents, [
+    'onView:agentLsp.panel',
+    'onFileSystem:agent-proposed',
+  ]);
 });

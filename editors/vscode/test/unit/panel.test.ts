@@ -6,11 +6,32 @@ import type { AgentEvent } from '../../src/webview/messages';
 import { Conversation, splitStable, wordsOf } from '../../src/webview/model';
 
 const stamp = { sessionId: 's', seq: 1, turnId: 't' };
-const item = (itemId: string, type: Item['type'], more: Partial<Item> = {}): Item => ({ itemId, type, createdAt: '', ...more });
-const started = (i: Item): AgentEvent => ({ method: 'agent/item/started', params: { ...stamp, item: i } });
-const completed = (i: Item): AgentEvent => ({ method: 'agent/item/completed', params: { ...stamp, item: i } });
-const delta = (itemId: string, text: string, kind: Delta['kind'] = 'text'): AgentEvent => ({ method: 'agent/delta', params: { ...stamp, itemId, kind, text } });
-const turn: Turn = { turnId: 't', status: 'completed', modelCalls: 1, toolCalls: 0, toolErrors: 0, usage: { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0, total: 0 } };
+const item = (itemId: string, type: Item['type'], more: Partial<Item> = {}): Item => ({
+  itemId,
+  type,
+  createdAt: '',
+  ...more,
+});
+const started = (i: Item): AgentEvent => ({
+  method: 'agent/item/started',
+  params: { ...stamp, item: i },
+});
+const completed = (i: Item): AgentEvent => ({
+  method: 'agent/item/completed',
+  params: { ...stamp, item: i },
+});
+const delta = (itemId: string, text: string, kind: Delta['kind'] = 'text'): AgentEvent => ({
+  method: 'agent/delta',
+  params: { ...stamp, itemId, kind, text },
+});
+const turn: Turn = {
+  turnId: 't',
+  status: 'completed',
+  modelCalls: 1,
+  toolCalls: 0,
+  toolErrors: 0,
+  usage: { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0, total: 0 },
+};
 
 function told(...events: AgentEvent[]): Conversation {
   const conversation = new Conversation();
@@ -19,7 +40,11 @@ function told(...events: AgentEvent[]): Conversation {
 }
 
 test('deltas put together are the text, and the completed text wins', () => {
-  const c = told(started(item('a', 'assistantMessage', { text: '' })), delta('a', 'one '), delta('a', 'two'));
+  const c = told(
+    started(item('a', 'assistantMessage', { text: '' })),
+    delta('a', 'one '),
+    delta('a', 'two'),
+  );
   assert.equal(c.entries.get('a')?.text, 'one two');
   c.take(completed(item('a', 'assistantMessage', { text: 'one two!' })));
   assert.equal(c.entries.get('a')?.text, 'one two!');
@@ -28,14 +53,20 @@ test('deltas put together are the text, and the completed text wins', () => {
 });
 
 test('telling it twice changes nothing', () => {
-  const events = [completed(item('u', 'userMessage', { text: 'hi' })), started(item('a', 'assistantMessage', { text: 'so far' }))];
+  const events = [
+    completed(item('u', 'userMessage', { text: 'hi' })),
+    started(item('a', 'assistantMessage', { text: 'so far' })),
+  ];
   const c = told(...events, ...events);
   assert.deepEqual(c.order, ['u', 'a']);
   assert.equal(c.entries.get('a')?.text, 'so far');
 });
 
 test('what a sub-agent does stands in its call', () => {
-  const c = told(started(item('call', 'toolCall')), started(item('inner', 'assistantMessage', { text: 'x', parentItemId: 'call' })));
+  const c = told(
+    started(item('call', 'toolCall')),
+    started(item('inner', 'assistantMessage', { text: 'x', parentItemId: 'call' })),
+  );
   assert.deepEqual(c.order, ['call']);
   assert.deepEqual(c.entries.get('call')?.children, ['inner']);
 });
@@ -51,7 +82,16 @@ test('parallel calls keep the order in which they were called, however they end'
 });
 
 test('a retry is shown until something comes', () => {
-  const retry: AgentEvent = { method: 'agent/retry', params: { ...stamp, attempt: 1, maxRetries: 3, delayMs: 100, error: { kind: 'transient', message: 'no' } } };
+  const retry: AgentEvent = {
+    method: 'agent/retry',
+    params: {
+      ...stamp,
+      attempt: 1,
+      maxRetries: 3,
+      delayMs: 100,
+      error: { kind: 'transient', message: 'no' },
+    },
+  };
   const c = told(retry, retry);
   assert.deepEqual(c.order, ['retry-t']);
   c.take(started(item('a', 'assistantMessage')));
@@ -59,23 +99,42 @@ test('a retry is shown until something comes', () => {
 });
 
 test('a waiting prompt is named by its words, else by what it holds', () => {
-  const file: ContentBlock = { type: 'resource', uri: 'file:///a.go', text: '(open in the editor)' };
+  const file: ContentBlock = {
+    type: 'resource',
+    uri: 'file:///a.go',
+    text: '(open in the editor)',
+  };
   assert.equal(wordsOf('words'), 'words');
-  assert.equal(wordsOf([{ type: 'text', text: 'explain' }, file, { type: 'text', text: 'this' }]), 'explain this');
+  assert.equal(
+    wordsOf([{ type: 'text', text: 'explain' }, file, { type: 'text', text: 'this' }]),
+    'explain this',
+  );
   assert.equal(wordsOf([file, { type: 'image', data: 'AA==' }]), 'file:///a.go image');
 });
 
 test('the end of a turn closes what is open', () => {
-  const c = told(started(item('a', 'toolCall')), { method: 'agent/turn/completed', params: { ...stamp, turn } });
+  const c = told(started(item('a', 'toolCall')), {
+    method: 'agent/turn/completed',
+    params: { ...stamp, turn },
+  });
   assert.equal(c.entries.get('a')?.done, true);
 });
 
 test('a message is drawn again when it is pinned or unpinned, and only then', () => {
-  const updated = (pinned?: string[]): AgentEvent => ({ method: 'agent/session/updated', params: { ...stamp, status: 'idle', pinned } });
-  const c = told(completed(item('u', 'userMessage', { pinned: true })), completed(item('v', 'userMessage')));
+  const updated = (pinned?: string[]): AgentEvent => ({
+    method: 'agent/session/updated',
+    params: { ...stamp, status: 'idle', pinned },
+  });
+  const c = told(
+    completed(item('u', 'userMessage', { pinned: true })),
+    completed(item('v', 'userMessage')),
+  );
   assert.deepEqual(c.take(updated(['u'])), []);
   assert.deepEqual(c.take(updated(['v'])).sort(), ['u', 'v']);
-  assert.deepEqual([c.entries.get('u')?.item?.pinned, c.entries.get('v')?.item?.pinned], [false, true]);
+  assert.deepEqual(
+    [c.entries.get('u')?.item?.pinned, c.entries.get('v')?.item?.pinned],
+    [false, true],
+  );
   assert.deepEqual(c.take(updated()), ['v']);
   assert.equal(c.entries.get('v')?.item?.pinned, false);
 });
@@ -91,7 +150,8 @@ test('unknown notifications are passed over', () => {
 });
 
 test('Markdown is split only where nothing can change any more', () => {
-  const check = (text: string, stable: string) => assert.equal(text.slice(0, splitStable(text, 0)), stable);
+  const check = (text: string, stable: string) =>
+    assert.equal(text.slice(0, splitStable(text, 0)), stable);
   check('one\n\ntwo', 'one\n\n');
   check('one\n\n', '');
   check('```\na\n\nb', '');
@@ -102,7 +162,15 @@ test('Markdown is split only where nothing can change any more', () => {
 });
 
 test('keys', () => {
-  const key = (name: string, more = {}) => keyAction({ key: name, shiftKey: false, altKey: false, ctrlKey: false, isComposing: false, ...more });
+  const key = (name: string, more = {}) =>
+    keyAction({
+      key: name,
+      shiftKey: false,
+      altKey: false,
+      ctrlKey: false,
+      isComposing: false,
+      ...more,
+    });
   assert.equal(key('Enter'), 'send');
   assert.equal(key('Enter', { altKey: true }), 'queue');
   assert.equal(key('Enter', { shiftKey: true }), undefined);

@@ -4,7 +4,12 @@ import { settled, watch } from '../../src/settle';
 import { fake, Uri, type Problem } from './vscode';
 
 const ask = 'typescript.tsserverRequest';
-const problem = (message: string, source = 'ts'): Problem => ({ message, source, severity: 0, range: { start: { line: 0, character: 4 } } });
+const problem = (message: string, source = 'ts'): Problem => ({
+  message,
+  source,
+  severity: 0,
+  range: { start: { line: 0, character: 4 } },
+});
 let made = 0;
 
 /** A document whose text has just been changed. Languages are distinguished by name, and each test has its own. */
@@ -35,7 +40,11 @@ function server(...said: string[]): void {
 }
 
 /** Milliseconds that a question took by the test's clock, and its answer. */
-async function took(t: TestContext, uri: Uri, meanwhile: Record<number, () => void> = {}): Promise<[number, boolean]> {
+async function took(
+  t: TestContext,
+  uri: Uri,
+  meanwhile: Record<number, () => void> = {},
+): Promise<[number, boolean]> {
   let answer: boolean | undefined;
   let at = 0;
   void settled({ uris: [uri.toString()], timeoutMs: 3000 }).then((is) => (answer = is));
@@ -49,7 +58,10 @@ async function took(t: TestContext, uri: Uri, meanwhile: Record<number, () => vo
 
 beforeEach((t) => {
   fake.commands = {};
-  (t as TestContext).mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 1_000_000 + made * 100_000 });
+  (t as TestContext).mock.timers.enable({
+    apis: ['setTimeout', 'Date'],
+    now: 1_000_000 + made * 100_000,
+  });
 });
 
 test('the wait ends a moment after the server has spoken', async (t) => {
@@ -74,7 +86,11 @@ test("a file that TypeScript's server has nothing new to say of is settled by it
   assert.deepEqual(await took(t, uri), [0, true]);
   server('worse');
   type(uri);
-  assert.deepEqual(await took(t, uri, { 400: () => tell(uri, [problem('worse')]) }), [650, true], 'what it says otherwise has to be shown first');
+  assert.deepEqual(
+    await took(t, uri, { 400: () => tell(uri, [problem('worse')]) }),
+    [650, true],
+    'what it says otherwise has to be shown first',
+  );
   type(uri);
   assert.deepEqual(await took(t, uri), [0, true]);
 });
@@ -87,7 +103,10 @@ test('where another tool speaks of scripts too, it is waited for', async (t) => 
   type(uri);
   tell(uri, []);
   type(uri);
-  assert.deepEqual(await took(t, uri, { 500: () => tell(uri, [problem('style', 'eslint')]) }), [750, true]);
+  assert.deepEqual(await took(t, uri, { 500: () => tell(uri, [problem('style', 'eslint')]) }), [
+    750,
+    true,
+  ]);
 });
 
 test('what the server says has to be shown before it counts, in a file that was clean too', async (t) => {

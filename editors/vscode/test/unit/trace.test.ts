@@ -12,8 +12,15 @@ test('the level of the trace follows its setting, and what is written stands in 
   fake.configured.fire({ affectsConfiguration: (name) => name === 'agentLsp.trace.server' });
   fake.configured.fire({ affectsConfiguration: () => false });
   assert.deepEqual(levels, [LogLevel.Trace]);
-  assert.equal(fake.output.has('agent-lsp trace'), false, 'the channel is made with the first message');
+  assert.equal(
+    fake.output.has('agent-lsp trace'),
+    false,
+    'the channel is made with the first message',
+  );
   channel.trace('Sending request');
   channel.error(new Error('broken'));
-  assert.match(fake.output.get('agent-lsp trace') ?? '', /^\S+Z Sending request\n\S+Z Error: broken\n$/);
+  assert.match(
+    fake.output.get('agent-lsp trace') ?? '',
+    /^\S+Z Sending request\n\S+Z Error: broken\n$/,
+  );
 });

@@ -6,37 +6,90 @@ import { answerOf, optionGroups, replyWith, visible } from '../../src/webview/ty
 
 type Kind = PermissionOption['kind'];
 const option = (optionId: string, kind: Kind) => ({ optionId, name: optionId, kind });
-const options = [option('once', 'allow_once'), option('always', 'allow_always'), option('no', 'reject_once')];
+const options = [
+  option('once', 'allow_once'),
+  option('always', 'allow_always'),
+  option('no', 'reject_once'),
+];
 const stamp = { requestId: 'r', sessionId: 's', turnId: 't', itemId: 'i' };
-const permission: Waiting = { kind: 'permission', params: { ...stamp, title: '', reason: '', subject: { kind: 'shell', command: 'ls' }, options } as never };
-const question: Waiting = { kind: 'ask', params: { ...stamp, question: 'Which?', options: [{ label: 'Red' }, { label: 'Blue' }] } as never };
+const permission: Waiting = {
+  kind: 'permission',
+  params: {
+    ...stamp,
+    title: '',
+    reason: '',
+    subject: { kind: 'shell', command: 'ls' },
+    options,
+  } as never,
+};
+const question: Waiting = {
+  kind: 'ask',
+  params: { ...stamp, question: 'Which?', options: [{ label: 'Red' }, { label: 'Blue' }] } as never,
+};
 
 test('a permission is answered by a digit, by yes and by no, and by nothing else', () => {
   const check = (text: string, optionId: string | undefined) => {
-    assert.deepEqual(answerOf(text, permission), optionId && { type: 'permission', requestId: 'r', optionId }, text);
+    assert.deepEqual(
+      answerOf(text, permission),
+      optionId && { type: 'permission', requestId: 'r', optionId },
+      text,
+    );
   };
   for (const yes of ['1', 'y', 'Y', 'yes', ' yes ']) check(yes, 'once');
   for (const no of ['2', 'n', 'no', 'NO']) check(no, 'no');
-  for (const other of ['', '0', '3', '4', '11', '1.', '1 2', 'yess', 'yes please', 'no, use the other', 'allow', 'ok']) check(other, undefined);
+  for (const other of [
+    '',
+    '0',
+    '3',
+    '4',
+    '11',
+    '1.',
+    '1 2',
+    'yess',
+    'yes please',
+    'no, use the other',
+    'allow',
+    'ok',
+  ])
+    check(other, undefined);
 });
 
 test('an allow that is not offered is not given', () => {
-  const without = { kind: 'permission', params: { ...permission.params, options: [option('always', 'allow_always')] } } as Waiting;
+  const without = {
+    kind: 'permission',
+    params: { ...permission.params, options: [option('always', 'allow_always')] },
+  } as Waiting;
   assert.equal(answerOf('y', without), undefined);
   assert.equal(answerOf('n', without), undefined);
-  assert.deepEqual(replyWith('why', without), { type: 'permission', requestId: 'r', optionId: '', feedback: 'why' });
+  assert.deepEqual(replyWith('why', without), {
+    type: 'permission',
+    requestId: 'r',
+    optionId: '',
+    feedback: 'why',
+  });
 });
 
 test('a question is answered by the digit of a choice', () => {
   assert.deepEqual(answerOf('2', question), { type: 'answer', requestId: 'r', answer: 'Blue' });
   for (const other of ['3', 'y', 'no']) assert.equal(answerOf(other, question), undefined);
-  assert.deepEqual(replyWith('Green', question), { type: 'answer', requestId: 'r', answer: 'Green' });
-  assert.equal(answerOf('1', { kind: 'ask', params: { ...question.params, multi: true } } as Waiting), undefined);
+  assert.deepEqual(replyWith('Green', question), {
+    type: 'answer',
+    requestId: 'r',
+    answer: 'Green',
+  });
+  assert.equal(
+    answerOf('1', { kind: 'ask', params: { ...question.params, multi: true } } as Waiting),
+    undefined,
+  );
 });
 
 test('the digits of the menu count only while it is open', () => {
   assert.equal(answerOf('3', permission), undefined);
-  assert.deepEqual(answerOf('3', permission, true), { type: 'permission', requestId: 'r', optionId: 'always' });
+  assert.deepEqual(answerOf('3', permission, true), {
+    type: 'permission',
+    requestId: 'r',
+    optionId: 'always',
+  });
 });
 
 test('allow once and reject are shown, the rest is in the menu', () => {

@@ -3,14 +3,20 @@ type Listener<T> = (event: T) => void;
 
 export class EventEmitter<T> {
   private readonly listeners = new Set<Listener<T>>();
-  readonly event = (listener: Listener<T>) => (this.listeners.add(listener), { dispose: () => this.listeners.delete(listener) });
+  readonly event = (listener: Listener<T>) => (
+    this.listeners.add(listener), { dispose: () => this.listeners.delete(listener) }
+  );
   fire = (event: T) => this.listeners.forEach((listener) => listener(event));
   dispose = () => this.listeners.clear();
 }
 
 export class Uri {
-  private constructor(readonly scheme: string, readonly path: string) {}
-  static parse = (text: string) => new Uri(text.slice(0, text.indexOf(':')), text.slice(text.indexOf(':') + 3));
+  private constructor(
+    readonly scheme: string,
+    readonly path: string,
+  ) {}
+  static parse = (text: string) =>
+    new Uri(text.slice(0, text.indexOf(':')), text.slice(text.indexOf(':') + 3));
   static file = (path: string) => new Uri('file', path);
   get fsPath() {
     return this.path;
@@ -22,7 +28,9 @@ export class ThemeIcon {
   constructor(readonly id: string) {}
 }
 
-export const Disposable = { from: (...all: { dispose(): void }[]) => ({ dispose: () => all.forEach((one) => one.dispose()) }) };
+export const Disposable = {
+  from: (...all: { dispose(): void }[]) => ({ dispose: () => all.forEach((one) => one.dispose()) }),
+};
 export const DiagnosticSeverity = { Error: 0, Warning: 1, Information: 2, Hint: 3 };
 export const LogLevel = { Off: 0, Trace: 1, Debug: 2, Info: 3, Warning: 4, Error: 5 };
 
@@ -70,11 +78,16 @@ export const workspace = {
   onDidChangeTextDocument: fake.changed.event,
   onDidChangeConfiguration: fake.configured.event,
   openTextDocument: () => Promise.reject(new Error('no such file')),
-  getConfiguration: () => ({ get: (name: string, otherwise: unknown) => fake.settings[name] ?? otherwise }),
+  getConfiguration: () => ({
+    get: (name: string, otherwise: unknown) => fake.settings[name] ?? otherwise,
+  }),
 };
 
 export const languages = {
-  getDiagnostics: (uri?: Uri) => (uri ? (fake.problems.get(uri.toString()) ?? []) : [...fake.problems].map(([name, found]) => [Uri.parse(name), found])),
+  getDiagnostics: (uri?: Uri) =>
+    uri
+      ? (fake.problems.get(uri.toString()) ?? [])
+      : [...fake.problems].map(([name, found]) => [Uri.parse(name), found]),
   onDidChangeDiagnostics: fake.told.event,
 };
 
@@ -91,6 +104,14 @@ export const window = {
   },
   createOutputChannel: (name: string) => {
     const append = (text: string) => fake.output.set(name, (fake.output.get(name) ?? '') + text);
-    return { append, appendLine: (text: string) => append(`${text}\n`), replace: (text: string) => fake.output.set(name, text), clear: () => fake.output.set(name, ''), show: () => {}, hide: () => {}, dispose: () => {} };
+    return {
+      append,
+      appendLine: (text: string) => append(`${text}\n`),
+      replace: (text: string) => fake.output.set(name, text),
+      clear: () => fake.output.set(name, ''),
+      show: () => {},
+      hide: () => {},
+      dispose: () => {},
+    };
   },
 };

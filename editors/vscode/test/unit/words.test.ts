@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { changedWords } from '../../src/review/words';
 
-const parts = (text: string, spans: { start: number; end: number }[]) => spans.map(({ start, end }) => text.slice(start, end));
+const parts = (text: string, spans: { start: number; end: number }[]) =>
+  spans.map(({ start, end }) => text.slice(start, end));
 
 function check(before: string, after: string, removed: string[], added: string[]): void {
   const changed = changedWords(before, after);
