@@ -221,7 +221,7 @@ func TestWindowFarTooLarge(t *testing.T) {
 	}
 }
 
-// Bad input of issue 10: nothing is lost and the session stays usable.
+// Nothing is lost and the session stays usable.
 func TestContextBadInput(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newStrict(10000)

@@ -168,7 +168,7 @@ func (f *fairness) Emit(id string, e Event) {
 	f.late = max(f.late, time.Since(f.start)-time.Duration(f.said[id])*10*time.Millisecond)
 }
 
-// Bad input of issue 10: if a summary is wrong about files, the program corrects it.
+// If a summary is wrong about files, the program corrects it.
 func TestSummaryThatLies(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newStrict(20000)

@@ -65,7 +65,7 @@ func day(t *testing.T, k *catalogue) {
 
 func acme() int { return catalog.Lookup("acme-house", "acme-9").Window }
 
-// TestCatalogueIsRefreshed covers issue 33: the catalogue is fetched only if the settings allow it
+// TestCatalogueIsRefreshed checks that the catalogue is fetched only if the settings allow it
 // and at most once a day, by one of several processes, and is used until the setting is turned off.
 func TestCatalogueIsRefreshed(t *testing.T) {
 	s, dir := newCatwalk(t), t.TempDir()
@@ -145,7 +145,7 @@ func TestCatalogueFailures(t *testing.T) {
 	k.close()
 }
 
-// TestDescribeCatalogue covers issue 33: a file that cannot be read is ignored, and doctor says so.
+// TestDescribeCatalogue checks that a file that cannot be read is ignored, and doctor says so.
 func TestDescribeCatalogue(t *testing.T) {
 	s, cache := newCatwalk(t), t.TempDir()
 	env := []string{"XDG_CACHE_HOME=" + cache}

@@ -76,7 +76,8 @@ var badModelInput = []struct {
 }{
 	{"an unknown provider", `{PROBE, "model": "antropic/claude", WORK}`, []modelStep{
 		{"run hello", exitNoProvider, []string{
-			`no provider is named "antropic": did you mean anthropic? Otherwise add it to "providers"`,
+			`no provider is named "antropic": did you mean anthropic? ` +
+				`Otherwise add it to "providers"`,
 		}},
 		{"doctor", exitNoProvider, []string{
 			"provider: none", "next: did you mean anthropic?", "keys: work from WORK_KEY",
@@ -132,7 +133,7 @@ var badModelInput = []struct {
 		}},
 }
 
-// TestBadModelInput covers issue 33: each mistake gives a sentence that says what to do, no output
+// TestBadModelInput checks that each mistake gives a sentence that says what to do, no output
 // has a key, and everything that can work works.
 func TestBadModelInput(t *testing.T) {
 	for _, c := range badModelInput {

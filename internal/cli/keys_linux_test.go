@@ -68,7 +68,7 @@ func newEchoing(t *testing.T, want string) *httptest.Server {
 	return server
 }
 
-// TestNoKeyIsShown covers issue 33: with an endpoint of each API that echoes the key in its errors,
+// TestNoKeyIsShown checks that with an endpoint of each API that echoes the key in its errors,
 // the key is in no output, notification, log, stored file and support bundle, and no process has it
 // in its arguments or environment. The key comes from a variable and from a login.
 func TestNoKeyIsShown(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 // inBus is set in the process that runs on a session bus of its own with an unlocked keyring.
 const inBus = "AGENT_LSP_TEST_KEYRING_BUS"
 
-// TestSystemKeyring covers issue 33: the real keyring of a desktop keeps a key, another store
+// TestSystemKeyring checks that the real keyring of a desktop keeps a key, another store
 // reads it, and a locked keyring is an error that says what to do.
 func TestSystemKeyring(t *testing.T) {
 	if os.Getenv(inBus) != "" {

@@ -80,7 +80,7 @@ func get(t *testing.T, address string) int {
 	return resp.StatusCode
 }
 
-// TestOpenRouterLogin covers issue 33: the browser's return with the right state and code gives the
+// TestOpenRouterLogin checks that the browser's return with the right state and code gives the
 // key. A foreign state and a return without a code are refused, and the login waits on.
 func TestOpenRouterLogin(t *testing.T) {
 	f := newFakeRouter(t)

@@ -294,7 +294,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestFaultPhases covers issue 33's proof: the table of the chat API.
+// TestFaultPhases is the table of faults of the chat API.
 func TestFaultPhases(t *testing.T) {
 	t.Parallel()
 	modeltest.CheckPhases(t, api)

@@ -324,7 +324,7 @@ func TestThinkingGoesBack(t *testing.T) {
 	}
 }
 
-// TestAnyHistoryIsValid covers the proof of issue 33.
+// TestAnyHistoryIsValid: every history becomes a valid request.
 func TestAnyHistoryIsValid(t *testing.T) {
 	modeltest.CheckAnyHistory(t, api, &modeltest.Histories{
 		Model:   "claude-sonnet-4-5",
@@ -398,7 +398,7 @@ func conversation(
 	return read, input
 }
 
-// TestCachedShare covers the numbers of issue 33: at least 90 % of the input is read from the cache
+// TestCachedShare: at least 90 % of the input is read from the cache
 // over requests 3 to 50, and at least 85 % with a steer and a compaction.
 func TestCachedShare(t *testing.T) {
 	check := func(name string, least, read, input int) {

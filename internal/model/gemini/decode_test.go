@@ -187,7 +187,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestFaultPhases covers the proof of issue 33: the table of the chat API.
+// TestFaultPhases is the table of faults of the chat API.
 func TestFaultPhases(t *testing.T) {
 	t.Parallel()
 	modeltest.CheckPhases(t, api)

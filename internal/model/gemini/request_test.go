@@ -245,7 +245,7 @@ func TestSignaturesGoBack(t *testing.T) {
 	}
 }
 
-// TestAnyHistoryIsValid covers the proof of issue 33.
+// TestAnyHistoryIsValid: every history becomes a valid request.
 func TestAnyHistoryIsValid(t *testing.T) {
 	modeltest.CheckAnyHistory(t, api, &modeltest.Histories{
 		Model:   "gemini-3-pro-preview",

@@ -58,7 +58,7 @@ const (
 		`"description":"Second.","parameters":{"type":"object"}}`
 )
 
-// TestDeferLoading covers issue 11. If the provider supports defer_loading, a tool that a search
+// TestDeferLoading: if the provider supports defer_loading, a tool that a search
 // loaded is sent once, with the result of the search. Other loaded tools are sent with the tools.
 // The other text of a search is not lost.
 func TestDeferLoading(t *testing.T) {

@@ -60,7 +60,7 @@ const (
 		`stop=toolUse in=20 out=9 cached=8 total=29`
 )
 
-// TestNativeCalls covers issue 33: the documented items become calls of agent-lsp's tools, even if
+// TestNativeCalls checks that the documented items become calls of agent-lsp's tools, even if
 // they appear only in the final response, and what is shown while they stream matches the calls.
 func TestNativeCalls(t *testing.T) {
 	stream := nativeStream(t)
@@ -129,7 +129,7 @@ func TestUnfinishedNativeCalls(t *testing.T) {
 	}
 }
 
-// TestNativeHistory covers issue 33: calls go back as the items that they came from, even after a
+// TestNativeHistory checks that calls go back as the items that they came from, even after a
 // restart and in a fork. They go back as functions if the tools are not native or their arguments
 // were shortened.
 func TestNativeHistory(t *testing.T) {
@@ -251,7 +251,7 @@ func TestNativeToolsOfARequest(t *testing.T) {
 	modeltest.Has(t, "choice", body, "tool_choice", `{"type":"apply_patch"}`)
 }
 
-// TestAnyHistoryIsValid covers the proof of issue 33 for the responses API, with and without the
+// TestAnyHistoryIsValid checks the responses API, with and without the
 // native tools, and for the chat API.
 func TestAnyHistoryIsValid(t *testing.T) {
 	native := answer(t, openai.Options{API: openai.APIResponses}, nativeStream(t)).Message

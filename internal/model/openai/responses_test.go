@@ -54,7 +54,7 @@ func TestResponsesFaults(t *testing.T) {
 	modeltest.CheckFaults(t, responsesAPI)
 }
 
-// TestResponsesPhases covers the proof of issue 33: the table of the chat API.
+// TestResponsesPhases is the table of faults of the chat API.
 func TestResponsesPhases(t *testing.T) {
 	t.Parallel()
 	modeltest.CheckPhases(t, responsesAPI)
