@@ -185,7 +185,7 @@ export interface Compaction {
   messagesAfter: number;
 }
 
-/** Config is the one shape of all settings (docs/reference/configuration.md), in every layer and per session. A nil pointer or an empty value means "not set here"; this package merges the layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md and of the JSON Schema. Config holds no secret: keys stand in environment variables or come from a command. */
+/** Config is the one shape of all settings (docs/reference/configuration.md), in every layer and per session. A nil pointer or an empty value means "not set here"; this package merges the layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md and of the JSON Schema. Config holds no secret: keys are in environment variables or come from a command. */
 export interface Config {
   /** Model id, or NAME/id for a model of a provider in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists. */
   model?: string;
@@ -360,7 +360,7 @@ export interface Diagnostic {
   message: string;
 }
 
-/** Diagnostics sets what the model is told after an edit. */
+/** Diagnostics configures what the model gets about diagnostics after an edit. */
 export interface Diagnostics {
   /** Whether to add new diagnostics to the result of an edit. */
   afterEdit?: boolean;
@@ -1006,7 +1006,7 @@ export interface Range {
   end: Position;
 }
 
-/** Repair switches the parts that mend what models send. */
+/** Repair enables the repairs of what models send. */
 export interface Repair {
   /** Repairs names, ids and arguments of tool calls. */
   normalizer?: boolean;

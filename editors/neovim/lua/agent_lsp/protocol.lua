@@ -140,7 +140,7 @@
 ---@field messagesBefore number
 ---@field messagesAfter number
 
---- Config is the one shape of all settings (docs/reference/configuration.md), in every layer and per session. A nil pointer or an empty value means "not set here"; this package merges the layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md and of the JSON Schema. Config holds no secret: keys stand in environment variables or come from a command.
+--- Config is the one shape of all settings (docs/reference/configuration.md), in every layer and per session. A nil pointer or an empty value means "not set here"; this package merges the layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md and of the JSON Schema. Config holds no secret: keys are in environment variables or come from a command.
 ---@class agent_lsp.Config
 ---@field model? string Model id, or NAME/id for a model of a provider in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists.
 ---@field fallbackModels? string[] Models to try in order when the first one fails for a reason that may not affect them, such as an outage or a rate limit. They may belong to other providers.
@@ -248,7 +248,7 @@
 ---@field source? string
 ---@field message string
 
---- Diagnostics sets what the model is told after an edit.
+--- Diagnostics configures what the model gets about diagnostics after an edit.
 ---@class agent_lsp.Diagnostics
 ---@field afterEdit? boolean Whether to add new diagnostics to the result of an edit.
 ---@field waitMs? number Maximum time to wait for diagnostics in milliseconds.
@@ -733,7 +733,7 @@
 ---@field start agent_lsp.Position
 ---@field end agent_lsp.Position
 
---- Repair switches the parts that mend what models send.
+--- Repair enables the repairs of what models send.
 ---@class agent_lsp.Repair
 ---@field normalizer? boolean Repairs names, ids and arguments of tool calls.
 ---@field stripAnsi? boolean Removes terminal escape sequences from the model's text.
