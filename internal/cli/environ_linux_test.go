@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestNoProcessShowsTheDaemonsKeys starts an agent that has a key in its environment, with a
@@ -155,6 +156,13 @@ func findKeys(to string) {
 		return
 	}
 	pids := []int{open.Process.Pid}
+	// Start returns when exec has closed the files, which is before the environment is in place.
+	for until := time.Now().Add(10 * time.Second); time.Now().Before(until); {
+		if b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pids[0])); len(b) > 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
 	for pid := os.Getppid(); pid > 0; pid = parentOf(pid) {
 		pids = append(pids, pid)
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
