@@ -29,7 +29,7 @@ check: ## formatting, vet, staticcheck, TypeScript's linter, unused code and opt
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.0 ./...
-	"$$(scripts/biome.sh)" ci --error-on-warnings .
+	"$$(scripts/biome.sh)" ci --colors=off --error-on-warnings .
 	$(GO) run ./scripts/house
 	$(GO) run ./scripts/style
 	$(MAKE) --no-print-directory cross

@@ -38,22 +38,18 @@ export function choicesOf(waiting: Waiting): Choice[] {
   const { requestId } = waiting.params;
   if (waiting.kind === 'permission') {
     const { shown, menu } = optionGroups(waiting.params.options);
-    return [...shown, ...menu]
-      .slice(0, 9)
-      .map(({ optionId, name }, index) => ({
-        digit: String(index + 1),
-        label: name,
-        message: { type: 'permission', requestId, optionId },
-      }));
+    return [...shown, ...menu].slice(0, 9).map(({ optionId, name }, index) => ({
+      digit: String(index + 1),
+      label: name,
+      message: { type: 'permission', requestId, optionId },
+    }));
   }
   if (waiting.params.multi) return [];
-  return (waiting.params.options ?? [])
-    .slice(0, 9)
-    .map(({ label }, index) => ({
-      digit: String(index + 1),
-      label,
-      message: { type: 'answer', requestId, answer: label },
-    }));
+  return (waiting.params.options ?? []).slice(0, 9).map(({ label }, index) => ({
+    digit: String(index + 1),
+    label,
+    message: { type: 'answer', requestId, answer: label },
+  }));
 }
 
 /**
