@@ -108,13 +108,15 @@ func keysFound(t *testing.T, exe, dir string, user int, setting string) map[stri
 }
 
 // keyModel is a model that runs the program as command and makes an edit, which formats the file
-// and asks the language server.
+// and asks the language server. It waits for the server's findings, because the end of the run ends
+// the server too.
 func keyModel(exe, work string) string {
 	command := fmt.Sprintf("%s %s %s/found-command", exe, findKeysArg, work)
 	return fmt.Sprintf(`{"toolCalls":[{"name":"bash","arguments":{"command":"%s"}}]}
 {"toolCalls":[{"name":"write","arguments":{"path":"a.canary","content":"text\n"}}]}
+{"toolCalls":[{"name":"bash","arguments":{"command":"%s"}}]}
 {"text":"done"}
-`, command)
+`, command, "until [ -e found-lsp ]; do sleep 0.1; done")
 }
 
 func keySettings(t *testing.T, exe, work string) string {
