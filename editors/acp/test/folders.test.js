@@ -173,7 +173,7 @@ test('a session is loaded again with other MCP servers', async (t) => {
   c.updates.length = 0;
   const mcpServers = [{ name: 'gone', command: '/does/not/exist', args: [], env: [] }];
   await c.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers });
-  const said = () => c.text().replace(/\n\[warning\] MCP server gone: [^\n]*\n/, ''); // told beside the turn, whenever it is known
+  const said = () => c.text().replace(/\n\[warning\] MCP server gone: [^\n]*\n/, ''); // it comes at any time during the turn
   assert.equal(said(), 'said. ');
   assert.equal((await c.prompt(id, 'again')).stopReason, 'end_turn');
   assert.equal(said(), 'said. said. ');

@@ -120,7 +120,7 @@ func (s *server) start(ctx context.Context) (*shell.Process, error) {
 }
 
 // client is the process that the server shall end with. A sandbox has its own process ids: a server
-// that looks for ours there would end at once.
+// that looks for the daemon's id there would end immediately.
 func (s *server) client() any {
 	if s.boxed {
 		return nil
