@@ -126,9 +126,11 @@ func keySettings(t *testing.T, exe, work string) string {
 	}
 	server := program("lsp")
 	server["extensions"] = []string{".canary"}
+	formatter := program("formatter")
+	formatter["timeoutMs"] = 120_000 // searching memory is slow under the race detector
 	b, err := json.Marshal(map[string]any{
 		"hooks":           map[string]any{"beforeRun": []any{program("hook")}},
-		"formatters":      map[string]any{"*.canary": program("formatter")},
+		"formatters":      map[string]any{"*.canary": formatter},
 		"mcpServers":      map[string]any{"canary": program("mcp")},
 		"languageServers": map[string]any{"canary": server},
 	})
@@ -195,7 +197,8 @@ func keysIn(b []byte, where string) (found []string) {
 	return found
 }
 
-// keysInMemory looks at everything that a process can write.
+// keysInMemory looks at everything that a process can write, a piece at a time: a buffer as large
+// as a mapping takes seconds under the race detector. Pieces overlap by more than a key's length.
 func keysInMemory(pid int) (found []string) {
 	maps, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
@@ -203,6 +206,8 @@ func keysInMemory(pid int) (found []string) {
 		return nil
 	}
 	defer mem.Close()
+	const overlap = 64
+	b := make([]byte, 1<<20)
 	for line := range strings.Lines(string(maps)) {
 		fields := strings.Fields(line)
 		from, to, _ := strings.Cut(fields[0], "-")
@@ -211,9 +216,13 @@ func keysInMemory(pid int) (found []string) {
 		if !strings.HasPrefix(fields[1], "rw") || end-start > 256<<20 {
 			continue
 		}
-		b := make([]byte, end-start)
-		n, _ := mem.ReadAt(b, start)
-		found = append(found, keysIn(b[:n], "memory")...)
+		for at := start; at < end; at += int64(len(b)) - overlap {
+			n, _ := mem.ReadAt(b[:min(int64(len(b)), end-at)], at)
+			if n == 0 {
+				break
+			}
+			found = append(found, keysIn(b[:n], "memory")...)
+		}
 	}
 	return found
 }
