@@ -12,7 +12,6 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
-	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
@@ -238,20 +237,11 @@ func (d *decoder) Reply() (*agent.Reply, error) {
 }
 
 func (d *decoder) refused() error {
-	text := d.c.Model + " refused to answer"
-	if r := d.refusal; r != nil {
-		if r.Category != "" {
-			text += " (" + r.Category + ")"
-		}
-		if r.Explanation != "" {
-			text += ": " + retry.Redact(r.Explanation)
-		}
+	r := d.refusal
+	if r == nil {
+		r = &refusal{}
 	}
-	return &retry.Error{
-		Kind:    retry.ContentFilter,
-		Message: text,
-		Hint:    retry.Hint(retry.ContentFilter),
-	}
+	return d.c.ErrRefused(r.Category, r.Explanation)
 }
 
 // block returns the block for the history.

@@ -77,6 +77,23 @@ func (c *Call) ErrCut() error {
 	}
 }
 
+// ErrRefused is the error of a reply in which the model refuses to answer. It is an error so that
+// the text of the reply is withdrawn and not sent again. why may be empty.
+func (c *Call) ErrRefused(category, why string) error {
+	text := c.Model + " refused to answer"
+	if category != "" {
+		text += " (" + category + ")"
+	}
+	if why != "" {
+		text += ": " + retry.Redact(why)
+	}
+	return &retry.Error{
+		Kind:    retry.ContentFilter,
+		Message: text,
+		Hint:    retry.Hint(retry.ContentFilter),
+	}
+}
+
 // ErrNoTools is the error of a request that cannot be served without tools.
 func (c *Call) ErrNoTools() error {
 	return &retry.Error{

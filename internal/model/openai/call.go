@@ -4,10 +4,12 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
@@ -49,6 +51,21 @@ func (c *call) run() (*agent.Reply, error) {
 		}
 		return modelhttp.Event{Data: raw}, err
 	}, d)
+}
+
+// finish returns a complete reply. A reply that has a refusal and no call is an error.
+func (c *call) finish(msg *message.Message, finish string, calls bool) (*agent.Reply, error) {
+	var refusal strings.Builder
+	for i := range msg.Content {
+		if b := &msg.Content[i]; b.Type == message.Refusal {
+			refusal.WriteString(b.Text)
+		}
+	}
+	if refusal.Len() > 0 && !calls {
+		return nil, c.ErrRefused("", refusal.String())
+	}
+	msg.Stop = stopOf(finish, calls)
+	return c.Reply(msg, finish), nil
 }
 
 // open sends the request. The typed request is a placeholder, because Do sends its own body.

@@ -330,8 +330,7 @@ func (d *chatDecoder) Reply() (*agent.Reply, error) {
 	}
 	msg := d.message()
 	msg.Usage = d.usage
-	msg.Stop = stopOf(d.finish, len(d.calls) > 0)
-	return d.c.Reply(msg, d.finish), nil
+	return d.c.finish(msg, d.finish, len(d.calls) > 0)
 }
 
 // message builds the message: blocks in the order of their arrival, then the calls by index.

@@ -1,6 +1,7 @@
 package openai_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -80,11 +81,6 @@ func TestProviderShapes(t *testing.T) {
 				`"arguments":"}"}}]}}]}`,
 			`{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, `[DONE]`),
 			`c read{"a":{"b":1}} stop=toolUse`},
-		{"OpenAI refusal", events(
-			`{"choices":[{"index":0,"delta":{"role":"assistant","content":null,`+
-				`"refusal":"I can"}}]}`, `{"choices":[{"index":0,"delta":{"refusal":"not."}}]`+
-				`}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, `[DONE]`),
-			`refusal:I cannot. stop=stop`},
 		{"Azure", events(
 			`{"choices":[],"created":0,"id":"","model":"","object":"","prompt_filter_results":[{`+
 				`"prompt_index":0,"content_filter_results":{"hate":{"filtered":false,`+
@@ -238,6 +234,30 @@ func TestProviderShapes(t *testing.T) {
 				t.Errorf("\n got %s\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+// TestRefusal: a reply that is a refusal is an error with the model's explanation.
+func TestRefusal(t *testing.T) {
+	for _, c := range []struct {
+		api  *modeltest.API
+		body string
+	}{
+		{chatAPI, events(`{"choices":[{"index":0,"delta":{"role":"assistant","content":null,`+
+			`"refusal":"I can"}}]}`, `{"choices":[{"index":0,"delta":{"refusal":"not."}}]}`,
+			`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, `[DONE]`)},
+		{responsesAPI, events(
+			`{"type":"response.refusal.delta","output_index":0,"delta":"I can"}`,
+			`{"type":"response.refusal.delta","output_index":0,"delta":"not."}`,
+			`{"type":"response.completed","response":{"status":"completed","output":[]}}`)},
+	} {
+		m, _ := modeltest.Endpoint(t, c.api, "m", modeltest.Stream(c.body))
+		_, err := m.Generate(t.Context(), modeltest.User("hi"), nil)
+		var e *retry.Error
+		if !errors.As(err, &e) || e.Kind != retry.ContentFilter ||
+			e.Message != "m refused to answer: I cannot." {
+			t.Errorf("%s: %v", c.body, err)
+		}
 	}
 }
 

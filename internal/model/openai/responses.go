@@ -299,8 +299,7 @@ func (d *responsesDecoder) Reply() (*agent.Reply, error) {
 			msg.Content = append(msg.Content, b)
 		}
 	}
-	msg.Stop = stopOf(d.finish, calls)
-	return d.c.Reply(msg, d.finish), nil
+	return d.c.finish(msg, d.finish, calls)
 }
 
 func (o *output) block() message.Block {
