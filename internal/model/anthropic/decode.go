@@ -241,7 +241,7 @@ func (d *decoder) refused() error {
 	if r == nil {
 		r = &refusal{}
 	}
-	return d.c.ErrRefused(r.Category, r.Explanation)
+	return modelhttp.ErrRefused(d.c.Model, r.Category, r.Explanation)
 }
 
 // block returns the block for the history.

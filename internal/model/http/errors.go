@@ -79,8 +79,8 @@ func (c *Call) ErrCut() error {
 
 // ErrRefused is the error of a reply in which the model refuses to answer. It is an error so that
 // the text of the reply is withdrawn and not sent again. why may be empty.
-func (c *Call) ErrRefused(category, why string) error {
-	text := c.Model + " refused to answer"
+func ErrRefused(model, category, why string) error {
+	text := model + " refused to answer"
 	if category != "" {
 		text += " (" + category + ")"
 	}

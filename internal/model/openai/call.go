@@ -62,7 +62,7 @@ func (c *call) finish(msg *message.Message, finish string, calls bool) (*agent.R
 		}
 	}
 	if refusal.Len() > 0 && !calls {
-		return nil, c.ErrRefused("", refusal.String())
+		return nil, modelhttp.ErrRefused(c.Model, "", refusal.String())
 	}
 	msg.Stop = stopOf(finish, calls)
 	return c.Reply(msg, finish), nil
