@@ -18,12 +18,19 @@ export const profileWords: Record<string, string> = {
   trust: 'all allowed',
 };
 
-/** Facts about a model in a list: its context window, its price, and whether it reads images. */
-export function modelFacts(model: Pick<Model, 'contextWindow' | 'cost' | 'vision'>): string {
-  const { contextWindow, cost, vision } = model;
+/** Facts about a model in a list: its context window, its price, and what it can do. */
+export function modelFacts(
+  model: Pick<Model, 'contextWindow' | 'cost' | 'tools' | 'vision' | 'thinking'>,
+): string {
+  const { contextWindow, cost, tools, vision, thinking } = model;
   const price = cost && `$${cost.input} in, $${cost.output} out per million tokens`;
   const window = contextWindow && `${shortCount(contextWindow)} context`;
-  return [window, price, vision && 'images'].filter(Boolean).join(' · ');
+  const abilities = [
+    tools === undefined ? '' : tools ? 'tools' : 'no tools',
+    vision && 'images',
+    thinking?.length && 'thinking',
+  ];
+  return [window, price, abilities.filter(Boolean).join(', ')].filter(Boolean).join(' · ');
 }
 
 /** A number of tokens as models are described: 8K, 1M, 1.5M. */

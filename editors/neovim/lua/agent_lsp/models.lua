@@ -1,4 +1,4 @@
---- The list of models: the current one is marked, the context window and the price are shown.
+--- The list of models: the current one is marked; windows, prices and abilities are shown.
 local client = require('agent_lsp.client')
 local log = require('agent_lsp.log')
 
@@ -15,7 +15,23 @@ local function dollars(n)
   return '$' .. (('%.2f'):format(n):gsub('%.00$', ''))
 end
 
---- The figures of a model in words, for example "200k tokens, $3 in and $15 out per million".
+--- What a model can do, as far as that is known.
+---@param m agent_lsp.Model
+local function abilities(m)
+  local can = {}
+  if m.tools ~= nil then
+    table.insert(can, m.tools and 'tools' or 'no tools')
+  end
+  if m.vision then
+    table.insert(can, 'images')
+  end
+  if m.thinking and #m.thinking > 0 then
+    table.insert(can, 'thinking')
+  end
+  return can
+end
+
+--- A model in words, for example "200k tokens, $3 in and $15 out per million, tools, images".
 ---@param m agent_lsp.Model
 function M.figures(m)
   local parts = {}
@@ -26,7 +42,7 @@ function M.figures(m)
     local input, output = dollars(m.cost.input), dollars(m.cost.output)
     table.insert(parts, ('%s in and %s out per million'):format(input, output))
   end
-  return table.concat(parts, ', ')
+  return table.concat(vim.list_extend(parts, abilities(m)), ', ')
 end
 
 --- The entry of a model in the list.

@@ -91,7 +91,7 @@ H.case('what setup() sets stays the default', function()
   H.equal(policy(), 'collect')
 end)
 
-H.case('the list of models marks the current one and shows window and price', function()
+H.case('the list of models marks the current one and shows window, price and abilities', function()
   local models = require('agent_lsp.models')
   local m = { id = 'big', provider = 'acme', contextWindow = 200000 }
   m.cost = { input = 3, output = 15.5 }
@@ -100,6 +100,9 @@ H.case('the list of models marks the current one and shows window and price', fu
   local here = { id = 'local', provider = 'x', contextWindow = 1048576 }
   H.equal(models.entry(here, 'big'), '  local  (1M tokens)')
   H.equal(models.entry({ id = 'bare', provider = 'x' }), '  bare')
+  local can = { id = 'c', provider = 'x', tools = true, vision = true, thinking = { 'low' } }
+  H.equal(models.entry(can), '  c  (tools, images, thinking)')
+  H.equal(models.entry({ id = 'c', provider = 'x', tools = false }), '  c  (no tools)')
 end)
 
 H.case('the model can be made the default', function()

@@ -62,11 +62,18 @@ test('arguments are read as they are, one a line', () => {
   assert.equal(argumentsText([1]), '[\n  1\n]');
 });
 
-test('a model is listed with its window and its price', () => {
+test('a model is listed with its window, its price and its abilities', () => {
   assert.equal(
-    modelFacts({ contextWindow: 200_000, cost: { input: 3, output: 15 }, vision: true }),
-    '200K context · $3 in, $15 out per million tokens · images',
+    modelFacts({
+      contextWindow: 200_000,
+      cost: { input: 3, output: 15 },
+      tools: true,
+      vision: true,
+      thinking: ['low'],
+    }),
+    '200K context · $3 in, $15 out per million tokens · tools, images, thinking',
   );
+  assert.equal(modelFacts({ tools: false, vision: false, thinking: [] }), 'no tools');
   assert.equal(modelFacts({}), '');
   assert.deepEqual([512, 8192, 1_000_000, 1_048_576, 1_500_000].map(shortCount), [
     '512',
