@@ -345,3 +345,9 @@ func TestModels(t *testing.T) {
 		t.Errorf("got %+v, %v", list, err)
 	}
 }
+
+// TestOptionsPrecedeTheList: a model's options take precedence over the endpoint's list.
+func TestOptionsPrecedeTheList(t *testing.T) {
+	modeltest.CheckListed(t, api, `{"data":[{"id":"m","max_input_tokens":1000,`+
+		`"capabilities":{"image_input":{"supported":false}}}]}`)
+}

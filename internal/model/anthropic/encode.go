@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -173,11 +172,5 @@ func appendTool(b []byte, t *agent.ToolSpec) []byte {
 	if t.Description != "" {
 		b = modelhttp.AppendField(b, "description", t.Description)
 	}
-	b = modelhttp.AppendKey(b, "input_schema")
-	if json.Valid(t.Schema) && len(t.Schema) > 0 {
-		b = append(b, t.Schema...)
-	} else {
-		b = append(b, `{"type":"object","properties":{}}`...)
-	}
-	return append(b, '}')
+	return append(modelhttp.AppendSchema(b, "input_schema", t), '}')
 }

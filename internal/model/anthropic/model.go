@@ -183,16 +183,9 @@ func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
 
 // listed combines what the endpoint and the catalogue know about a model.
 func (m *Model) listed(w *wireModel) agent.ModelInfo {
-	i := m.info(w.ID)
-	i.Name = w.Name
-	if n, ok := modelhttp.Integer(w.MaxInput); ok && n > 0 && m.Options.ContextWindow == 0 {
-		i.ContextWindow, i.Reported = n, true
-	}
-	if n, ok := modelhttp.Integer(w.MaxTokens); ok && n > 0 && m.Options.MaxOutput == 0 {
-		i.MaxOutput = n
-	}
+	r := modelhttp.Report{Name: w.Name, Window: []jsontext.Value{w.MaxInput}, Output: w.MaxTokens}
 	if w.Capabilities.Image != nil {
-		i.Vision = &w.Capabilities.Image.Supported
+		r.Vision = &w.Capabilities.Image.Supported
 	}
-	return i
+	return m.Reported(m.info(w.ID), &r)
 }

@@ -225,3 +225,8 @@ func TestModels(t *testing.T) {
 		t.Errorf("got %+v, %v", list, err)
 	}
 }
+
+// TestOptionsPrecedeTheList: a model's options take precedence over the endpoint's list.
+func TestOptionsPrecedeTheList(t *testing.T) {
+	modeltest.CheckListed(t, api, `{"models":[{"name":"models/m","inputTokenLimit":1000}]}`)
+}

@@ -124,13 +124,6 @@ func (w *wireModel) generates() bool {
 
 // listed combines what the endpoint and the catalogue know about a model.
 func (m *Model) listed(w *wireModel) agent.ModelInfo {
-	i := m.info(strings.TrimPrefix(w.Name, "models/"))
-	i.Name = w.Title
-	if n, ok := modelhttp.Integer(w.Input); ok && n > 0 && m.Options.ContextWindow == 0 {
-		i.ContextWindow, i.Reported = n, true
-	}
-	if n, ok := modelhttp.Integer(w.Output); ok && n > 0 {
-		i.MaxOutput = n
-	}
-	return i
+	return m.Reported(m.info(strings.TrimPrefix(w.Name, "models/")), &modelhttp.Report{
+		Name: w.Title, Window: []jsontext.Value{w.Input}, Output: w.Output})
 }

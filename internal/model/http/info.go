@@ -3,6 +3,8 @@ package modelhttp
 import (
 	"slices"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
@@ -36,6 +38,36 @@ func (c *Client) Info(id string) agent.ModelInfo {
 	}
 	if o.Tools != nil {
 		i.Tools = o.Tools
+	}
+	return i
+}
+
+// Report is what an endpoint's list says about a model. What it does not say is zero.
+type Report struct {
+	Name          string
+	Window        []jsontext.Value // the first positive number is used
+	Output        jsontext.Value
+	Vision, Tools *bool
+}
+
+// Reported adds what the endpoint says about a model, unless the options determine it.
+func (c *Client) Reported(i agent.ModelInfo, r *Report) agent.ModelInfo {
+	o := &c.Options
+	i.Name = r.Name
+	for _, v := range r.Window {
+		if n, ok := Integer(v); ok && n > 0 && o.ContextWindow == 0 {
+			i.ContextWindow, i.Reported = n, true
+			break
+		}
+	}
+	if n, ok := Integer(r.Output); ok && n > 0 && o.MaxOutput == 0 {
+		i.MaxOutput = n
+	}
+	if r.Vision != nil && o.Vision == nil {
+		i.Vision = r.Vision
+	}
+	if r.Tools != nil && o.Tools == nil {
+		i.Tools = r.Tools
 	}
 	return i
 }

@@ -2,6 +2,7 @@ package modelhttp
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 	"sync/atomic"
 
@@ -29,6 +30,16 @@ func (l *ToolList) Encode(tools []agent.ToolSpec, one func([]byte, *agent.ToolSp
 	b = append(b, ']')
 	l.last.Store(&encodedTools{slices.Clone(tools), b})
 	return b
+}
+
+// AppendSchema appends a key and the JSON Schema of a tool's arguments. A tool without a schema has
+// no arguments.
+func AppendSchema(b []byte, key string, t *agent.ToolSpec) []byte {
+	b = AppendKey(b, key)
+	if json.Valid(t.Schema) && len(t.Schema) > 0 {
+		return append(b, t.Schema...)
+	}
+	return append(b, `{"type":"object","properties":{}}`...)
 }
 
 func sameTool(a, b agent.ToolSpec) bool {

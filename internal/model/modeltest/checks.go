@@ -2,6 +2,7 @@ package modeltest
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
@@ -114,6 +115,30 @@ func BenchmarkEncode(b *testing.B, a *API, tools []agent.ToolSpec) {
 		if _, err := m.Generate(b.Context(), req, nil); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// CheckListed checks that a model's options take precedence over the endpoint's list, which has the
+// model "m" with other values.
+func CheckListed(t *testing.T, a *API, list string) {
+	t.Helper()
+	url, _ := Serve(t, JSON(200, list))
+	m := a.New(modelhttp.Options{BaseURL: url, Model: "m", ContextWindow: 5,
+		Vision: new(true), Tools: new(true)})
+	defer m.Close()
+	lister, ok := m.(interface {
+		Models(context.Context) ([]agent.ModelInfo, error)
+	})
+	if !ok {
+		t.Fatal("the model lists no models")
+	}
+	got, err := lister.Models(t.Context())
+	if err != nil || len(got) != 1 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if i := got[0]; i.ContextWindow != 5 || i.Vision == nil || !*i.Vision || i.Tools == nil ||
+		!*i.Tools {
+		t.Errorf("got %+v", i)
 	}
 }
 

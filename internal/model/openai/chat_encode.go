@@ -359,12 +359,7 @@ func (c *call) chatTool(b []byte, t *agent.ToolSpec) []byte {
 func appendTool(b []byte, t *agent.ToolSpec, strict bool) []byte {
 	b = modelhttp.AppendField(append(b, '{'), "name", modelhttp.PlainName(t.Name))
 	b = modelhttp.AppendField(b, "description", t.Description)
-	b = modelhttp.AppendKey(b, "parameters")
-	if json.Valid(t.Schema) && len(t.Schema) > 0 {
-		b = append(b, t.Schema...)
-	} else {
-		b = append(b, `{"type":"object","properties":{}}`...)
-	}
+	b = modelhttp.AppendSchema(b, "parameters", t)
 	if strict {
 		b = append(modelhttp.AppendKey(b, "strict"), "true"...)
 	}

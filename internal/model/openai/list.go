@@ -96,25 +96,16 @@ func (c *call) readWhole(err error, answer any, failure *jsontext.Value) error {
 
 // listed combines what the provider and the catalogue know about a model.
 func (m *Model) listed(w *wireModel) agent.ModelInfo {
-	i := m.info(w.ID)
-	i.Name = w.Name
-	i.Price = w.Pricing.price()
-	if n, ok := modelhttp.Integer(w.Top.MaxOutput); ok && n > 0 && m.opts.MaxOutput == 0 {
-		i.MaxOutput = n
-	}
-	for _, v := range []jsontext.Value{w.ContextLength, w.ContextWindow, w.MaxModelLen,
-		w.MaxContext, w.Meta.Train} {
-		if n, ok := modelhttp.Integer(v); ok && n > 0 && m.opts.ContextWindow == 0 {
-			i.ContextWindow, i.Reported = n, true
-			break
-		}
-	}
+	r := modelhttp.Report{Name: w.Name, Output: w.Top.MaxOutput, Window: []jsontext.Value{
+		w.ContextLength, w.ContextWindow, w.MaxModelLen, w.MaxContext, w.Meta.Train}}
 	if len(w.Architecture.Input) > 0 {
-		i.Vision = contains(w.Architecture.Input, "image")
+		r.Vision = contains(w.Architecture.Input, "image")
 	}
 	if len(w.Parameters) > 0 {
-		i.Tools = contains(w.Parameters, "tools")
+		r.Tools = contains(w.Parameters, "tools")
 	}
+	i := m.Reported(m.info(w.ID), &r)
+	i.Price = w.Pricing.price()
 	i.Reported = i.Reported || i.Price != nil
 	return i
 }

@@ -101,3 +101,9 @@ func TestModelList(t *testing.T) {
 		t.Fatalf("got %v, %v", list, err)
 	}
 }
+
+// TestOptionsPrecedeTheList: a model's options take precedence over the endpoint's list.
+func TestOptionsPrecedeTheList(t *testing.T) {
+	modeltest.CheckListed(t, chatAPI, `{"data":[{"id":"m","context_length":1000,`+
+		`"architecture":{"input_modalities":["text"]},"supported_parameters":["temperature"]}]}`)
+}
