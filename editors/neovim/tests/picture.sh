@@ -20,7 +20,7 @@ shot() { "${T[@]}" capture-pane -p -e -N >"$tmp/shot" && sed 's/\x1b\[[0-9;:]*m/
 seen() { shot && for want in "$@"; do grep -qF -- "$want" "$tmp/text" || return 1; done; }
 i=0
 until seen '    if len(items) == 0 {' '        total += item.Price * item.Quantity' 'total += item.Price' '❯ Total ignores' \
-  '▸ Total adds each price once. (2 lines)' '✓ Read cart.go' '▸ output,' '✎ Edit cart.go' '● waiting for you · Total ignores' '2 changes in 1 file, +4 -1' 'agent: 2 hunks to decide' '░░ 2' '(unsaved)' '- an empty basket'; do
+  '▸ Total adds each price once. (2 lines)' '✓ Read cart.go' '▸ output,' '✎ Edit cart.go' '● waiting for you · Total ignores' '2 changes in 1 file, +4 -1' 'agent: 2 hunks to decide' 'context 2' '(unsaved)' '- an empty basket'; do
   i=$((i + 1))
   [ $i -lt 1200 ] || { cat "$tmp/text" "$tmp/err"; echo 'picture.sh: this is not what should be seen'; exit 1; }
   sleep 0.05

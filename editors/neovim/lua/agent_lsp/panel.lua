@@ -81,14 +81,10 @@ local function fit(text, columns)
   return (text:gsub('%%', '%%%%'))
 end
 
+--- The share of the context in use, in the words of the status line.
 local function gauge()
   local used = percent()
-  if not used then
-    return ''
-  end
-  local full = math.floor(used / 10 + 0.5)
-  local bar = ('█'):rep(full) .. ('░'):rep(10 - full)
-  return ('%%#AgentLspMeta#%s %d%%%% '):format(bar, used)
+  return used and ('%%#AgentLspMeta#context %d%%%% '):format(used) or ''
 end
 
 local function cost()

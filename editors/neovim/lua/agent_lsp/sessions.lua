@@ -86,6 +86,47 @@ local function is_listed(s, current)
   return s.messages > 1 and s.origin ~= 'run'
 end
 
+local page_size = 100
+local most_pages = 5
+
+--- Reads pages of the stored sessions until 100 are listed, or 500 read. fn gets an error, or nil,
+--- those listed, how many of those read are omitted, and whether more are stored.
+---@param query string
+---@param listed fun(s: agent_lsp.Session): boolean
+---@param at { workspace: agent_lsp.Workspace }
+---@param fn fun(err: string?, list: agent_lsp.Session[]?, hidden: integer?, more: boolean?)
+local function find(query, listed, at, fn)
+  local list, seen = {}, 0
+  local function page(number, cursor)
+    local params = { limit = page_size, query = query ~= '' and query or nil, cursor = cursor }
+    client.request('agent/session/list', params, function(err, res)
+      if err then
+        return fn(err)
+      end
+      vim.list_extend(list, vim.tbl_filter(listed, res.sessions))
+      seen = seen + #res.sessions
+      if res.nextCursor and number < most_pages and #list < page_size then
+        return page(number + 1, res.nextCursor)
+      end
+      fn(nil, list, seen - #list, res.nextCursor ~= nil)
+    end, at)
+  end
+  page(1)
+end
+
+--- Adds to a text what the list omits.
+local function question(text, hidden, more)
+  local notes = {}
+  if hidden > 0 then
+    local others = '%d of agent-lsp run or without an answer: :AgentSessions!'
+    table.insert(notes, others:format(hidden))
+  end
+  if more then
+    table.insert(notes, 'older ones: :AgentSessions WORDS searches all')
+  end
+  return #notes > 0 and ('%s (%s)'):format(text, table.concat(notes, '; ')) or text
+end
+
 --- Splits what follows the command: an action, and words to search for.
 local function split(args)
   local first, rest = args:match('^(%S*)%s*(.*)$')
@@ -101,22 +142,20 @@ end
 function M.pick(args, all)
   local action, query = split(args)
   local at = { workspace = client.workspace() } -- whatever window the choice is made in
-  local params = { limit = 100, query = query ~= '' and query or nil }
-  client.request('agent/session/list', params, function(err, res)
+  local current = at.workspace.session
+  local function listed(s)
+    return all or is_listed(s, current)
+  end
+  find(query, listed, at, function(err, list, hidden, more)
     if err then
       return log.tell(err, vim.log.levels.WARN)
     end
-    local current = at.workspace.session
-    local list = vim.tbl_filter(function(s)
-      return all or is_listed(s, current)
-    end, res.sessions)
-    local hidden = #res.sessions - #list
-    local more = hidden > 0 and (' (%d of agent-lsp run or without an answer: :AgentSessions!)'):format(hidden) or ''
     if #list == 0 then
-      return log.tell(('no sessions%s'):format(query ~= '' and ' with ' .. query or more))
+      local none = question('no sessions', hidden, more)
+      return log.tell(query ~= '' and 'no sessions with ' .. query or none)
     end
     vim.ui.select(list, {
-      prompt = 'Session to ' .. action .. more,
+      prompt = question('Session to ' .. action, hidden, more),
       format_item = function(s)
         return M.entry(s, current)
       end,

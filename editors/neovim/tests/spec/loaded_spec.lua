@@ -167,4 +167,39 @@ H.case('sessions of `agent-lsp run` and those without an answer are listed with 
   H.matches(table.concat(H.asked[2].items, '|'), 'from the command line')
 end)
 
+H.case('a hundred runs of the command do not hide the sessions before them', function()
+  H.start({ script = { { text = 'Yes.' } } })
+  vim.cmd('AgentPrompt mine')
+  H.turn()
+  local client = require('agent_lsp.client')
+  local real, asked = client.request, {}
+  local function stored(id, origin)
+    local s = { sessionId = id, title = id, messages = 2, status = 'idle', origin = origin }
+    return vim.tbl_extend('error', s, { updatedAt = '2026-11-20T08:00:00Z' })
+  end
+  client.request = function(method, params, fn, ...)
+    if method ~= 'agent/session/list' then
+      return real(method, params, fn, ...)
+    end
+    table.insert(asked, params.cursor or 'first')
+    if not params.cursor then
+      local runs = {}
+      for i = 1, 100 do
+        table.insert(runs, stored('run' .. i, 'run'))
+      end
+      return fn(nil, { sessions = runs, nextCursor = 'second' })
+    end
+    fn(nil, { sessions = { stored("yesterday's", nil) } })
+  end
+  H.choose(false)
+  vim.cmd('AgentSessions')
+  H.wait('the list', function()
+    return H.asked[1]
+  end)
+  H.equal(asked, { 'first', 'second' })
+  H.equal(#H.asked[1].items, 1)
+  H.matches(H.asked[1].items[1], "yesterday's")
+  H.matches(H.asked[1].text, '%(100 of agent%-lsp run or without an answer: :AgentSessions!%)')
+end)
+
 H.run()

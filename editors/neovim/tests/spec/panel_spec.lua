@@ -360,7 +360,7 @@ H.case('a context that is hardly used shows no gauge', function()
   for tokens, want in pairs({ [10] = false, [3200] = true }) do
     events.emit('session/updated', { contextTokens = tokens, contextWindow = 32000 })
     H.equal(panel.statusline(), want and 'agent: context 10%%' or '')
-    H.equal(vim.wo[win].winbar:find('░', 1, true) ~= nil, want, 'window bar')
+    H.equal(vim.wo[win].winbar:find('context 10%%', 1, true) ~= nil, want, 'window bar')
   end
 end)
 
