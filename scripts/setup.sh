@@ -10,6 +10,7 @@ sudo=(); [ "$(id -u)" = 0 ] || sudo=(sudo -n)
 missing=()
 for cmd in "${!need[@]}"; do command -v "$cmd" >/dev/null || missing+=("${need[$cmd]}"); done
 [ -d /usr/share/emacs/site-lisp/elpa/eglot-1.9 ] || ls -d /usr/share/emacs/site-lisp/elpa/eglot* >/dev/null 2>&1 || missing+=(elpa-eglot)
+[ -e /usr/share/bash-completion/bash_completion ] || missing+=(bash-completion)
 if [ ${#missing[@]} -gt 0 ]; then
   echo "setup: installing ${missing[*]}" >&2
   log=$(mktemp)

@@ -4,24 +4,27 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/spf13/cobra"
+
 	"github.com/agent-lsp/agent-lsp/internal/app"
 )
 
-// runACP speaks the Agent Client Protocol on stdio until the client leaves.
-func runACP(ctx context.Context, p *program, args []string) int {
+// acpCommand returns the command that speaks the Agent Client Protocol until the client leaves.
+func (p *program) acpCommand() *cobra.Command {
 	var f serveFlags
-	flags := p.flags("acp")
-	f.register(flags, p.env)
-	flags.BoolVar(&f.verbose, "verbose", false, "log more")
-	if err := p.parse(flags, args); err != nil {
-		return usageCode(err)
+	c := &cobra.Command{
+		Use: "acp", Short: "speak the Agent Client Protocol on stdio", Args: noArguments,
+		Run: p.does(func(ctx context.Context, _ []string) int { return p.acp(ctx, f) }),
 	}
-	if flags.Arg(0) == "login" { // a client's terminal appends the arguments of the login
-		return runLogin(ctx, p, flags.Args()[1:])
-	}
-	if p.unexpected(flags) {
-		return exitUsage
-	}
+	f.register(c.Flags(), p.env)
+	c.Flags().BoolVar(&f.verbose, "verbose", false, "log more")
+	login := p.loginCommand() // a client's terminal appends the arguments of the login
+	login.Hidden = true
+	c.AddCommand(login)
+	return c
+}
+
+func (p *program) acp(ctx context.Context, f serveFlags) int {
 	p.sayWhoSpeaks("the Agent Client Protocol")
 	err := p.withLog(f, func(o app.Options) error { return app.ServeACP(ctx, o) })
 	if err != nil {

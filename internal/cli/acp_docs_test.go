@@ -36,7 +36,8 @@ func TestEditorsDocumentation(t *testing.T) {
 		for _, s := range slices.Concat(slices.Collect(maps.Values(config.Servers)),
 			slices.Collect(maps.Values(config.Agents))) {
 			found++
-			if s.Command != "agent-lsp" || len(s.Args) != 1 || find(s.Args[0]) == nil {
+			started, _, err := (&program{}).commands().Find(s.Args)
+			if s.Command != "agent-lsp" || len(s.Args) != 1 || err != nil || !started.HasParent() {
 				t.Errorf("%+v starts nothing", s)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"sort"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/session"
 	"github.com/agent-lsp/agent-lsp/internal/app"
@@ -34,55 +37,64 @@ type bundlePart struct {
 	data []byte
 }
 
-// runBundle writes a bundle for a report of a mistake. Nothing is sent anywhere.
-func runBundle(ctx context.Context, p *program, args []string) int {
-	flags := p.flags("bundle")
-	log := flags.String("log", "",
+// bundleCommand returns the command that writes a bundle for a report of a mistake. Nothing is sent
+// anywhere.
+func (p *program) bundleCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "bundle FILE.tar.gz",
+		Short: "collect what a bug report needs, without secrets",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || !strings.HasSuffix(args[0], ".tar.gz") {
+				return errors.New("name one file that ends in .tar.gz")
+			}
+			return nil
+		},
+	}
+	log := c.Flags().String("log", "",
 		"add the end of this log of the daemon (the file of serve --log-file)")
-	id := flags.String("session", "",
+	id := c.Flags().String("session", "",
 		"add the messages of this session, without secrets (default: none)")
-	if err := p.parse(flags, args); err != nil {
-		return usageCode(err)
-	}
-	if flags.NArg() != 1 || !strings.HasSuffix(flags.Arg(0), ".tar.gz") {
-		fmt.Fprintln(p.stderr, "agent-lsp bundle: name one file that ends in .tar.gz")
-		return exitUsage
-	}
+	c.Run = p.does(func(ctx context.Context, args []string) int {
+		return p.bundle(ctx, args[0], *log, *id)
+	})
+	return c
+}
+
+func (p *program) bundle(ctx context.Context, file, log, id string) int {
 	b := &bundle{p: p, redact: app.NewRedactor(p.env), home: app.Lookup(p.env, "HOME")}
 	b.gather(ctx)
-	if err := b.addLog(*log); err != nil {
+	if err := b.addLog(log); err != nil {
 		return p.fail("bundle", err)
 	}
-	if err := b.addSession(*id); err != nil {
+	if err := b.addSession(id); err != nil {
 		return p.fail("bundle", err)
 	}
-	if err := b.write(flags.Arg(0)); err != nil {
+	if err := b.write(file); err != nil {
 		return p.fail("bundle", err)
 	}
 	for _, part := range b.parts {
 		fmt.Fprintf(p.stdout, "%8d %s\n", len(part.data), part.name)
 	}
 	fmt.Fprintf(p.stdout, "wrote %s; check its contents before you attach it to a report\n",
-		flags.Arg(0))
+		file)
 	return exitOK
 }
 
 // gather adds what every bundle holds.
 func (b *bundle) gather(ctx context.Context) {
-	b.add("version.txt", b.output(ctx, runVersion)+modules())
-	b.add("doctor.txt", b.output(ctx, runDoctor))
-	b.add("settings.txt", b.output(ctx, runDoctor, "--config"))
+	b.add("version.txt", b.output(ctx, "version")+modules())
+	b.add("doctor.txt", b.output(ctx, "doctor"))
+	b.add("settings.txt", b.output(ctx, "doctor", "--config"))
 	b.add("environment.txt", variables(b.p.env))
 	b.add("sessions.txt", b.sessions())
 }
 
 // output runs a command of this program and returns everything it prints.
-func (b *bundle) output(ctx context.Context, run func(context.Context, *program, []string) int,
-	args ...string) string {
+func (b *bundle) output(ctx context.Context, args ...string) string {
 	var out bytes.Buffer
-	code := run(ctx, &program{version: b.p.version, env: b.p.env, stdin: strings.NewReader(""),
-		stdout: &out, stderr: &out}, args)
-	if code != exitOK {
+	p := &program{version: b.p.version, env: b.p.env, stdin: strings.NewReader(""),
+		stdout: &out, stderr: &out}
+	if code := p.execute(ctx, args); code != exitOK {
 		fmt.Fprintf(&out, "exit code %d\n", code)
 	}
 	return out.String()

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/session"
@@ -182,30 +184,33 @@ func TestBundleRefuses(t *testing.T) {
 	}
 }
 
-// Every command and every flag that it parses is listed in its help and in each completion.
+// Every command and every flag that it parses is listed in its help and offered as a completion, by
+// scripts that the shells accept.
 func TestCompletion(t *testing.T) {
-	for _, shell := range words["completion"] {
-		out, errs, code := play(t, nil, "completion", shell)
-		if code != exitOK {
-			t.Fatalf("%s: exit code %d: %s", shell, code, errs)
+	for _, c := range (&program{}).commands().Commands() {
+		help, _, code := play(t, nil, "help", c.Name())
+		if code != exitOK || !strings.Contains(help, c.Short) {
+			t.Errorf("help %s: exit code %d\n%s", c.Name(), code, help)
 		}
-		for _, c := range commands {
-			if !strings.Contains(out, c.name) {
-				t.Errorf("%s lacks the command %s", shell, c.name)
+		offers, _, _ := play(t, nil, "__complete", c.Name(), "--")
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if !strings.Contains(help, "--"+f.Name) {
+				t.Errorf("the help for %s lacks --%s", c.Name(), f.Name)
 			}
-			for _, f := range flagsOf(c) {
-				if !strings.Contains(out, "--"+f.name) && !strings.Contains(out, "-l "+f.name) {
-					t.Errorf("%s lacks %s --%s", shell, c.name, f.name)
-				}
+			if !strings.Contains(offers, "--"+f.Name+"\t") {
+				t.Errorf("the completion of %s lacks --%s: %s", c.Name(), f.Name, offers)
 			}
+		})
+	}
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		out, errs, code := play(t, nil, "completion", shell)
+		if code != exitOK || !strings.Contains(out, "__complete") {
+			t.Fatalf("%s: exit code %d: %s", shell, code, errs)
 		}
 		checkSyntax(t, shell, out)
 	}
 	if _, _, code := play(t, nil, "completion", "tcsh"); code != exitUsage {
 		t.Errorf("an unknown shell: exit code %d", code)
-	}
-	if help, _, _ := play(t, nil, "help", "doctor"); !strings.Contains(help, "--config") {
-		t.Errorf("help of doctor lacks its flag:\n%s", help)
 	}
 }
 
@@ -222,23 +227,57 @@ func checkSyntax(t *testing.T, shell, script string) {
 	}
 }
 
-// Bash offers what fits what was typed.
+// Completions fit what was typed.
+func TestCompletes(t *testing.T) {
+	env := []string{"HOME=" + t.TempDir()}
+	for typed, want := range map[string]string{
+		"do":                             "doctor",
+		"doctor --c":                     "--config",
+		"sessions ex":                    "export",
+		"sessions export --format j":     "json",
+		"run --permissions tr":           "trust",
+		"demo --edit-policy rev":         "review",
+		"help ser":                       "serve",
+		"help sessions sh":               "show",
+		"trust y":                        "yes",
+		"login openr":                    "openrouter",
+		"models --provider open":         "openai",
+		"completion power":               "powershell",
+		"sessions list --workspace here": "",
+	} {
+		words := strings.Fields(typed)
+		out, errs, code := play(t, env, append([]string{"__complete"}, words...)...)
+		got := ""
+		for line := range strings.Lines(out) { // a shell takes what begins with what was typed
+			word, _, _ := strings.Cut(strings.TrimSpace(line), "\t")
+			if got == "" && strings.HasPrefix(word, words[len(words)-1]) {
+				got = word
+			}
+		}
+		if got != want || code != exitOK {
+			t.Errorf("%q completes to %q (exit code %d, %s), want %q", typed, out, code, errs, want)
+		}
+	}
+}
+
+// Bash completes with the script, as it does for a user.
 func TestBashCompletes(t *testing.T) {
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		return // bash is not on every system; checkSyntax says the same
+	const library = "/usr/share/bash-completion/bash_completion"
+	if _, err := os.Stat(library); err != nil {
+		return // the words are tested above; this machine's bash completes nothing
 	}
 	script, _, _ := play(t, nil, "completion", "bash")
-	for typed, want := range map[string]string{"agent-lsp do": "doctor\n",
-		"agent-lsp doctor --c": "--config\n", "agent-lsp sessions ex": "export\n",
-		"agent-lsp sessions export --format j": "json\n",
-		"agent-lsp run --permissions tr":       "trust\n", "agent-lsp run --log-file s": "\n"} {
-		fields := strings.Fields(typed)
-		last := string(rune('0' + len(fields) - 1))
-		cmd := exec.Command(bash, "-c", script+"COMP_WORDS=("+typed+"); COMP_CWORD="+last+
-			"; _agent_lsp; printf '%s\\n' \"${COMPREPLY[@]}\"")
-		if out, err := cmd.CombinedOutput(); err != nil || string(out) != want {
-			t.Errorf("%q completes to %q (%v), want %q", typed, out, err, want)
-		}
+	dir := t.TempDir()
+	run := "#!/bin/sh\n" + envRunMain + "=1 exec " + os.Args[0] + " \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(dir, "agent-lsp"), []byte(run), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("bash", "-c", ". "+library+"\n"+script+`
+COMP_WORDS=(agent-lsp sessions export --format j); COMP_CWORD=4
+COMP_LINE="${COMP_WORDS[*]}"; COMP_POINT=${#COMP_LINE}; COMP_TYPE=9
+__start_agent-lsp agent-lsp j --format; printf '%s\n' "${COMPREPLY[@]}"`)
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+	if out, err := cmd.Output(); err != nil || string(out) != "json\n" {
+		t.Errorf("bash completes to %q (%v)", out, err)
 	}
 }

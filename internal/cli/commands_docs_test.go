@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
 // The page of commands has the help text of each, as the program prints it. `make docs` writes it.
@@ -40,17 +42,27 @@ func TestCommandPage(t *testing.T) {
 func helpTexts(t *testing.T) string {
 	t.Helper()
 	var page strings.Builder
-	for _, name := range strings.Fields(names()) {
-		if name == "help" || name == "version" {
+	for _, c := range (&program{}).commands().Commands() {
+		if c.Name() == "help" || c.Name() == "version" {
 			continue
 		}
-		var out, errs bytes.Buffer
-		if code := Run(context.Background(), "0", []string{"help", name}, nil,
-			strings.NewReader(""), &out, &errs); code != 0 {
-			t.Fatalf("help %s ends with %d: %s", name, code, errs.String())
+		fmt.Fprintf(&page, "\n## agent-lsp %s\n\n```text\n%s\n```\n", c.Name(),
+			strings.TrimSpace(helpText(t, c)))
+		for _, sub := range listed(c) {
+			fmt.Fprintf(&page, "\n```text\n%s\n```\n", strings.TrimSpace(helpText(t, sub)))
 		}
-		fmt.Fprintf(&page, "\n## agent-lsp %s\n\n```text\n%s\n```\n", name,
-			strings.TrimSpace(out.String()))
 	}
 	return page.String() + "\n"
+}
+
+// helpText is the help for a command, by its name after the program's.
+func helpText(t *testing.T, c *cobra.Command) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	args := append([]string{"help"}, strings.Fields(c.CommandPath())[1:]...)
+	if code := Run(context.Background(), "0", args, nil, strings.NewReader(""), &out,
+		&errs); code != 0 {
+		t.Fatalf("%v ends with %d: %s", args, code, errs.String())
+	}
+	return out.String()
 }

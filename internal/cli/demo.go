@@ -10,8 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
@@ -57,50 +58,47 @@ type event struct {
 	reply  chan<- any      // nil for a notification
 }
 
-// runDemo shows the main job: on a sample with a scripted model, or with --workspace on the user's
-// own folder with the configured one.
-func runDemo(ctx context.Context, p *program, args []string) int {
-	flags := p.flags("demo")
-	workspace := flags.String(
-		"workspace",
-		"",
-		"folder to work on, with the configured model, instead of the sample",
-	)
-	policy := flags.String(
-		"edit-policy",
-		"",
-		"with --workspace, what happens with edits: "+strings.Join(
-			values["edit-policy"],
-			", ",
-		)+" (auto without a terminal)",
-	)
-	if err := p.parse(flags, args); err != nil {
-		return usageCode(err)
+// demoCommand returns the command that shows the main job: on a sample with a scripted model, or
+// with --workspace on the user's own folder with the configured one.
+func (p *program) demoCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:               `demo [--workspace DIR ["prompt"]]`,
+		Short:             "show a whole turn on a sample project, without a key or network",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Long: "exit codes: 0 done, 1 failed, 2 wrong usage, 3 no provider is configured, " +
+			"130 interrupted",
 	}
-	if *workspace == "" && flags.NArg() > 0 {
-		fmt.Fprintf(
-			p.stderr,
-			"agent-lsp demo: unexpected argument %q: the sample has its own prompt; to send yours, add --workspace DIR\n",
-			flags.Arg(0),
-		)
-		return exitUsage
+	workspace := folder(c, "workspace",
+		"folder to work on, with the configured model, instead of the sample")
+	policy := choice(c, "edit-policy", "",
+		"with --workspace, what happens with edits: %s (auto without a terminal)", editPolicies)
+	c.Args = func(_ *cobra.Command, args []string) error {
+		if *workspace == "" && len(args) > 0 {
+			return fmt.Errorf("%w: the sample has its own prompt; to send yours, "+
+				"add --workspace DIR", unexpected(args[0]))
+		}
+		return nil
 	}
-	if *policy != "" && !slices.Contains(values["edit-policy"], *policy) {
-		return p.noneOf("demo --edit-policy", *policy, values["edit-policy"])
-	}
-	d := &demo{view: newView(p.stdout, p.env), policy: *policy, events: make(chan event, 1<<16)}
+	c.Run = p.does(func(ctx context.Context, args []string) int {
+		return p.demo(ctx, *workspace, policy.value, strings.Join(args, " "))
+	})
+	return c
+}
+
+func (p *program) demo(ctx context.Context, workspace, policy, prompt string) int {
+	d := &demo{view: newView(p.stdout, p.env), policy: policy, events: make(chan event, 1<<16)}
 	if isTerminal(p.stdin) && isTerminal(p.stdout) {
 		d.desk = newDesk(p.stdin)
 	}
 	var err error
-	if *workspace == "" {
+	if workspace == "" {
 		d.sample = true
 		err = d.playSample(ctx, p)
 	} else {
 		if d.alone = d.desk == nil; d.alone && d.policy == "" {
 			d.policy = "auto" // as run does
 		}
-		err = d.playFolder(ctx, p, *workspace, strings.Join(flags.Args(), " "))
+		err = d.playFolder(ctx, p, workspace, prompt)
 	}
 	if err == nil {
 		return exitOK

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/agent-lsp/agent-lsp/internal/app"
 	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/near"
@@ -20,16 +22,19 @@ import (
 // doctorTimeout bounds what doctor asks of the network.
 const doctorTimeout = 10 * time.Second
 
-// runDoctor says what is configured, what answers, and what to do next.
-func runDoctor(ctx context.Context, p *program, args []string) int {
-	flags := p.flags("doctor")
-	explain := flags.Bool("config", false, "explain why each setting has its value")
-	if err := p.parse(flags, args); err != nil {
-		return usageCode(err)
+// doctorCommand returns the command that says what is configured, what answers, and what to do
+// next.
+func (p *program) doctorCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "doctor", Short: "report what is configured, what responds and what to do next",
+		Args: noArguments,
 	}
-	if p.unexpected(flags) {
-		return exitUsage
-	}
+	explain := c.Flags().Bool("config", false, "explain why each setting has its value")
+	c.Run = p.does(func(ctx context.Context, _ []string) int { return p.doctor(ctx, *explain) })
+	return c
+}
+
+func (p *program) doctor(ctx context.Context, explain bool) int {
 	root, err := workingFolder()
 	if err != nil {
 		fmt.Fprintln(p.stderr, "agent-lsp doctor:", err)
@@ -37,7 +42,7 @@ func runDoctor(ctx context.Context, p *program, args []string) int {
 	}
 	state := app.StateDir(p.env)
 	set := p.settings(root)
-	if *explain {
+	if explain {
 		if err := set.WriteExplanation(p.stdout); err != nil {
 			return exitFailed
 		}

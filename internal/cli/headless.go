@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"go.lsp.dev/jsonrpc2"
 
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
@@ -60,58 +60,68 @@ func (a *answer) print(w io.Writer) {
 	}
 }
 
-// runHeadless runs one turn and exits with a code that says how it ended.
-func runHeadless(ctx context.Context, p *program, args []string) int {
-	var f serveFlags
-	flags := p.flags("run")
-	asJSON := flags.Bool("json", false, "print the notifications as JSON Lines")
-	quiet := flags.Bool("quiet", false, "do not print progress, only the answer and errors")
-	policy := flags.String("edit-policy", "auto", "edit policy: "+
-		strings.Join(values["edit-policy"], ", "))
-	model := flags.String("model", "", "model to use")
-	profile := flags.String("permissions", "", "permission profile: "+
-		strings.Join(values["permissions"], ", "))
-	session := flags.String("session", "", "continue the session with this `ID`")
-	flags.BoolVar(&f.verbose, "verbose", false, "also write the log to stderr")
-	f.register(flags, p.env)
-	if err := p.parse(flags, args); err != nil {
-		return usageCode(err)
+// runFlags are the flags of run.
+type runFlags struct {
+	serveFlags
+	json, quiet     bool
+	model, session  string
+	policy, profile *oneOf
+}
+
+// runCommand returns the command that runs one turn and exits with a code that says how it ended.
+func (p *program) runCommand() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use: `run "prompt"`, Short: "run one turn without an editor",
+		Long: "exit codes: 0 completed, 1 failed, 2 wrong usage, 3 no provider is configured, " +
+			"130 aborted\nCtrl-C aborts the turn. Without a terminal, every question is refused; " +
+			"the turn continues, and the exit code is 0.",
 	}
-	prompt := strings.Join(flags.Args(), " ")
+	c.Flags().BoolVar(&f.json, "json", false, "print the notifications as JSON Lines")
+	c.Flags().BoolVar(&f.quiet, "quiet", false, "do not print progress, only the answer and errors")
+	f.policy = choice(c, "edit-policy", "auto", "edit policy: %s", editPolicies)
+	c.Flags().StringVar(&f.model, "model", "", "model to use")
+	f.profile = choice(c, "permissions", "", "permission profile: %s", profiles)
+	c.Flags().StringVar(&f.session, "session", "", "continue the session with this `ID`")
+	c.Flags().BoolVar(&f.verbose, "verbose", false, "also write the log to stderr")
+	f.register(c.Flags(), p.env)
+	c.Run = p.does(func(ctx context.Context, args []string) int {
+		prompt, err := p.readPrompt(strings.Join(args, " "))
+		if err != nil {
+			return p.wrong("run", err)
+		}
+		return newHeadless(p, f.json, f.quiet, f.policy.value).
+			run(ctx, f.serveFlags, f.settings(), prompt, f.session)
+	})
+	return c
+}
+
+// readPrompt returns the prompt, which is "-" if it comes from stdin.
+func (p *program) readPrompt(prompt string) (string, error) {
 	if prompt == "-" {
 		b, err := io.ReadAll(p.stdin)
 		if err != nil {
-			fmt.Fprintln(p.stderr, "agent-lsp run: reading the prompt:", err)
-			return exitUsage
+			return "", fmt.Errorf("reading the prompt: %w", err)
 		}
 		prompt = string(b)
 	}
 	if strings.TrimSpace(prompt) == "" {
-		fmt.Fprintln(p.stderr, `agent-lsp run: a prompt is missing: agent-lsp run "what to do" `+
+		return "", errors.New(`a prompt is missing: agent-lsp run "what to do" ` +
 			`(or - to read it from stdin)`)
-		return exitUsage
 	}
-	for _, a := range flags.Args() {
-		if name := strings.TrimLeft(a, "-"); name != a &&
-			flags.Lookup(strings.SplitN(name, "=", 2)[0]) != nil {
-			fmt.Fprintf(p.stderr, "agent-lsp run: put %s before the prompt\n", a)
-			return exitUsage
-		}
+	return prompt, nil
+}
+
+// settings returns the settings of the session that the flags choose.
+func (f *runFlags) settings() map[string]any {
+	settings := map[string]any{"editPolicy": f.policy.value}
+	if f.model != "" {
+		settings["model"] = f.model
 	}
-	if !slices.Contains(values["edit-policy"], *policy) {
-		return p.noneOf("run --edit-policy", *policy, values["edit-policy"])
+	if f.profile.value != "" {
+		settings["permissions"] = map[string]any{"profile": f.profile.value}
 	}
-	if *profile != "" && !slices.Contains(values["permissions"], *profile) {
-		return p.noneOf("run --permissions", *profile, values["permissions"])
-	}
-	settings := map[string]any{"editPolicy": *policy}
-	if *model != "" {
-		settings["model"] = *model
-	}
-	if *profile != "" {
-		settings["permissions"] = map[string]any{"profile": *profile}
-	}
-	return newHeadless(p, *asJSON, *quiet, *policy).run(ctx, f, settings, prompt, *session)
+	return settings
 }
 
 func newHeadless(p *program, asJSON, quiet bool, policy string) *headless {

@@ -182,7 +182,9 @@ func TestRunExitCodes(t *testing.T) {
 		{`{"error":{"status":401}}` + "\n", []string{"hello"}, exitFailed},
 		{done, nil, exitUsage},
 		{done, []string{"--edit-policy", "perhaps", "hello"}, exitUsage},
-		{done, []string{"hello", "--json"}, exitUsage},
+		{done, []string{"hello", "--json"}, exitOK},
+		{done, []string{"hello", "--jason"}, exitUsage},
+		{done, []string{"--", "--json"}, exitOK},
 	} {
 		if code, out, errs := headlessRun(t, c.script, c.args...); code != c.code {
 			t.Errorf("%v: exit code %d, want %d\n%s%s", c.args, code, c.code, out, errs)

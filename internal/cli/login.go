@@ -9,9 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/agent-lsp/agent-lsp/internal/app"
@@ -21,30 +21,57 @@ import (
 // maxKey bounds what is read as a key.
 const maxKey = 64 << 10
 
-// runLogin stores the key of a provider. A running daemon uses it from its next call on.
-func runLogin(ctx context.Context, p *program, args []string) int {
-	flags := p.flags("login")
-	fromInput := flags.Bool("stdin", false, "read the key from standard input")
-	name, err := p.parseFilter(flags, args)
-	if err != nil {
-		return usageCode(err)
+// loginCommand returns the command that stores the key of a provider. A running daemon uses it from
+// its next call on.
+func (p *program) loginCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "login NAME [--stdin]", Short: "store the key of a model provider", Args: atMost(1),
+		ValidArgsFunction: p.completeProviders,
 	}
-	if p.unexpected(flags) {
-		return exitUsage
+	fromInput := c.Flags().Bool("stdin", false, "read the key from standard input")
+	c.Run = p.does(func(ctx context.Context, args []string) int {
+		return p.login(ctx, strings.Join(args, ""), *fromInput)
+	})
+	return c
+}
+
+// logoutCommand returns the command that deletes the stored key of a provider.
+func (p *program) logoutCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "logout NAME", Short: "delete the stored key of a model provider", Args: atMost(1),
+		ValidArgsFunction: p.completeProviders,
+		Run: p.does(func(_ context.Context, args []string) int {
+			return p.logout(strings.Join(args, ""))
+		}),
 	}
+}
+
+// completeProviders offers the names of providers as the only argument.
+func (p *program) completeProviders(
+	_ *cobra.Command, args []string, _ string,
+) ([]string, cobra.ShellCompDirective) {
+	root, err := workingFolder()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return p.settings(root).Config().ProviderNames(), cobra.ShellCompDirectiveNoFileComp
+}
+
+func (p *program) login(ctx context.Context, name string, fromInput bool) int {
 	names, code := p.providerNames("login")
 	if code != exitOK {
 		return code
 	}
-	if name == "" && !*fromInput && isTerminal(p.stdin) {
+	var err error
+	if name == "" && !fromInput && isTerminal(p.stdin) {
 		if name, err = p.askName(names); err != nil {
 			return p.fail("login", err)
 		}
 	}
-	if !slices.Contains(names, name) {
-		return p.noneOf("login", name, names)
+	if err := noneOf(name, names); err != nil {
+		return p.wrong("login", err)
 	}
-	key, err := p.newKey(ctx, name, *fromInput)
+	key, err := p.newKey(ctx, name, fromInput)
 	if err != nil {
 		return p.fail("login", err)
 	}
@@ -59,16 +86,7 @@ func runLogin(ctx context.Context, p *program, args []string) int {
 	return exitOK
 }
 
-// runLogout deletes the stored key of a provider.
-func runLogout(_ context.Context, p *program, args []string) int {
-	flags := p.flags("logout")
-	name, err := p.parseFilter(flags, args)
-	if err != nil {
-		return usageCode(err)
-	}
-	if p.unexpected(flags) {
-		return exitUsage
-	}
+func (p *program) logout(name string) int {
 	names, code := p.providerNames("logout")
 	if code != exitOK {
 		return code
@@ -77,8 +95,8 @@ func runLogout(_ context.Context, p *program, args []string) int {
 	if err != nil {
 		return p.fail("logout", err)
 	}
-	if !found && !slices.Contains(names, name) {
-		return p.noneOf("logout", name, names)
+	if err := noneOf(name, names); !found && err != nil {
+		return p.wrong("logout", err)
 	}
 	if !found {
 		fmt.Fprintf(p.stdout, "No key of %s is stored.\n", name)

@@ -3,39 +3,47 @@ package cli
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/spf13/cobra"
 
 	"github.com/agent-lsp/agent-lsp/internal/app"
 	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// runModels lists the models that the settings can name, with their window, price and abilities.
-func runModels(ctx context.Context, p *program, args []string) int {
-	flags := p.flags("models")
-	asJSON := flags.Bool("json", false, "print the list as agent/models does")
-	provider := flags.String("provider", "", "list only the models of this provider")
-	filter, err := p.parseFilter(flags, args)
-	if err != nil {
-		return usageCode(err)
+// modelsCommand returns the command that lists the models that the settings can name, with their
+// window, price and abilities.
+func (p *program) modelsCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "models [FILTER] [--provider NAME]",
+		Short: "list the models with their windows, prices and abilities",
+		Args:  atMost(1), ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	if p.unexpected(flags) {
-		return exitUsage
+	asJSON := c.Flags().Bool("json", false, "print the list as agent/models does")
+	provider := c.Flags().String("provider", "", "list only the models of this provider")
+	if err := c.RegisterFlagCompletionFunc("provider", p.completeProviders); err != nil {
+		panic(err) // the flag was added above
 	}
+	c.Run = p.does(func(ctx context.Context, args []string) int {
+		return p.models(ctx, strings.Join(args, ""), *provider, *asJSON)
+	})
+	return c
+}
+
+func (p *program) models(ctx context.Context, filter, provider string, asJSON bool) int {
 	root, err := workingFolder()
 	if err != nil {
 		return p.fail("models", err)
 	}
 	set := p.settings(root)
 	names := set.Config().ProviderNames()
-	if *provider != "" && !slices.Contains(names, *provider) {
-		return p.noneOf("models", *provider, names)
+	if err := noneOf(provider, names); provider != "" && err != nil {
+		return p.wrong("models", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
@@ -44,7 +52,7 @@ func runModels(ctx context.Context, p *program, args []string) int {
 		return p.fail("models", err)
 	}
 	defer probe.Close()
-	list, err := listModels(ctx, probe, set.Config(), *provider)
+	list, err := listModels(ctx, probe, set.Config(), provider)
 	var unset *config.NotConfiguredError
 	if errors.As(err, &unset) {
 		p.fail("models", err)
@@ -54,21 +62,12 @@ func runModels(ctx context.Context, p *program, args []string) int {
 		return p.fail("models", err)
 	}
 	list = matching(list, filter)
-	if *asJSON {
+	if asJSON {
 		fmt.Fprintf(p.stdout, "%s\n", encodeArgs(map[string]any{"models": list}))
 		return exitOK
 	}
 	writeModelTable(p.stdout, list, configured(set.Config()))
 	return exitOK
-}
-
-// parseFilter parses flags before and after the one argument that the command takes.
-func (p *program) parseFilter(flags *flag.FlagSet, args []string) (filter string, err error) {
-	if err := p.parse(flags, args); err != nil || flags.NArg() == 0 {
-		return "", err
-	}
-	filter = flags.Arg(0)
-	return filter, p.parse(flags, flags.Args()[1:])
 }
 
 func listModels(

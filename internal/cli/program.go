@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/agent-lsp/agent-lsp/internal/app"
 	"github.com/agent-lsp/agent-lsp/internal/near"
 )
@@ -29,48 +31,13 @@ type program struct {
 	env            []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	code           int // exit code of the command that ran
 }
 
-// endings says how a command ends, where that is of use to a script.
-var endings = map[string]string{
-	"run": "\nexit codes: 0 completed, 1 failed, 2 wrong usage, 3 no provider is configured, 130 aborted\n" +
-		"Ctrl-C aborts the turn. Without a terminal, every question is refused; the turn continues, and the exit code is 0.\n",
-	"demo": "\nexit codes: 0 done, 1 failed, 2 wrong usage, 3 no provider is configured, 130 interrupted\n",
-}
+// action runs a command with the arguments that are not flags, and returns its exit code.
+type action func(ctx context.Context, args []string) int
 
-// command is a subcommand.
-type command struct {
-	name, args, summary string
-	run                 func(ctx context.Context, p *program, args []string) int
-}
-
-// commands are listed in the order of `agent-lsp help`.
-var commands []command
-
-func init() {
-	commands = []command{
-		{"serve", "", "speak LSP on stdio (the default)", runServe},
-		{"acp", "", "speak the Agent Client Protocol on stdio", runACP},
-		{"run", `"prompt"`, "run one turn without an editor", runHeadless},
-		{"demo", `[--workspace DIR ["prompt"]]`,
-			"show a whole turn on a sample project, without a key or network", runDemo},
-		{"doctor", "", "report what is configured, what responds and what to do next", runDoctor},
-		{"models", "[FILTER] [--provider NAME]",
-			"list the models with their windows, prices and abilities", runModels},
-		{"login", "NAME [--stdin]", "store the key of a model provider", runLogin},
-		{"logout", "NAME", "delete the stored key of a model provider", runLogout},
-		{"sessions", "list | show ID | export ID", "list, show and export stored sessions",
-			runSessions},
-		{"trust", "[yes|no|ask]", "show or set whether this workspace's settings may loosen yours",
-			runTrust},
-		{"schema", "[json|typescript|lua]", "print the protocol's types", runSchema},
-		{"bundle", "FILE.tar.gz", "collect what a bug report needs, without secrets", runBundle},
-		{"completion", "bash | zsh | fish", "print the completion script for a shell",
-			runCompletion},
-		{"version", "", "print the version", runVersion},
-		{"help", "[COMMAND]", "print this text, or the help for a command", runHelp},
-	}
-}
+func init() { cobra.EnableCommandSorting = false } // help has the order of the commands method
 
 // RunHelper does not return if this process was started to supervise the commands of a daemon. The
 // program calls it before anything else.
@@ -87,83 +54,101 @@ func Run(
 ) int {
 	p := &program{version: version, env: env, stdin: stdin}
 	p.stdout, p.stderr = onScreen(stdout), onScreen(stderr)
-	if len(args) > 0 && args[0] == "--version" {
-		return runVersion(ctx, p, args[1:])
-	}
-	if len(args) > 0 && asksForHelp(args[0]) {
-		return runHelp(ctx, p, nil)
-	}
-	name := "serve"
-	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		name, args = args[0], args[1:]
-	}
-	if len(args) > 0 && asksForHelp(args[0]) {
-		return runHelp(ctx, p, []string{name})
-	}
-	if c := find(name); c != nil {
-		return c.run(ctx, p, args)
-	}
-	return p.noCommand(name)
+	return p.execute(ctx, args)
 }
 
-func asksForHelp(arg string) bool { return arg == "-h" || arg == "--help" || arg == "-help" }
-
-// noCommand says that there is no such command.
-func (p *program) noCommand(name string) int {
-	fmt.Fprintf(p.stderr, "agent-lsp: unknown command %q%s; `agent-lsp help` lists the commands\n",
-		name, near.Suggestion("", name, strings.Fields(names())))
-	return exitUsage
-}
-
-func runVersion(_ context.Context, p *program, args []string) int {
-	flags := p.flags("version")
-	if err := p.parse(flags, args); err != nil {
-		return usageCode(err)
+// execute runs the command that the arguments name. Without one it is serve, because editors start
+// the bare program, some of them with --stdio.
+func (p *program) execute(ctx context.Context, args []string) int {
+	switch {
+	case len(args) > 0 && args[0] == "--version":
+		args = append([]string{"version"}, args[1:]...)
+	case len(args) > 0 && asksForHelp(args[0]):
+		args = []string{"help"}
+	case len(args) == 0 || strings.HasPrefix(args[0], "-"):
+		args = append([]string{"serve"}, args...)
 	}
-	if p.unexpected(flags) {
+	root := p.commands()
+	root.SetArgs(args)
+	root.SetIn(p.stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	if cmd, err := root.ExecuteContextC(ctx); err != nil {
+		fmt.Fprintf(p.stderr, "%s: %v\n", cmd.CommandPath(), err)
 		return exitUsage
 	}
-	rev := ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-				rev = " " + s.Value[:12]
-			}
-		}
-	}
-	fmt.Fprintf(p.stdout, "agent-lsp %s%s %s %s/%s\n", p.version, rev, runtime.Version(),
-		runtime.GOOS, runtime.GOARCH)
-	return exitOK
+	return p.code
 }
 
-func runHelp(_ context.Context, p *program, args []string) int {
-	if len(args) > 0 {
-		c := find(args[0])
-		if c == nil {
-			return p.noCommand(args[0])
-		}
-		if len(args) > 1 {
-			return p.unexpectedArg("agent-lsp help", args[1])
-		}
-		fmt.Fprintf(p.stdout, "%s\n\n  %s\n", strings.TrimSpace("agent-lsp "+c.name+" "+c.args),
-			c.summary)
-		writeFlags(p.stdout, *c)
-		fmt.Fprint(p.stdout, endings[c.name])
-		return exitOK
+func asksForHelp(arg string) bool { return arg == "-h" || arg == "--help" }
+
+// commands returns the tree of commands, in the order of `agent-lsp help`.
+func (p *program) commands() *cobra.Command {
+	root := &cobra.Command{
+		Use: "agent-lsp", SilenceErrors: true, SilenceUsage: true,
+		Short: "agent-lsp is a coding agent that any editor can start like a language server.",
+		Args: func(root *cobra.Command, args []string) error {
+			return unknownCommand(root, args[0])
+		},
+		Run: func(*cobra.Command, []string) {}, // its arguments are always an error
 	}
-	fmt.Fprint(p.stdout, "agent-lsp is a coding agent that any editor can start like a language server.\n\nusage: agent-lsp [command] [flags]\n\n")
-	for _, c := range commands {
-		fmt.Fprintf(p.stdout, "  %-10s %-30s %s\n", c.name, c.args, c.summary)
-	}
-	fmt.Fprint(p.stdout, "\nThe settings choose the model, or OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL. Without them,\nagent-lsp looks for a local OpenAI-compatible server. `agent-lsp doctor` reports what it found.\n`agent-lsp help COMMAND` lists the flags of a command.\n")
-	return exitOK
+	root.SetHelpFunc(p.help)
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(p.helpCommand())
+	root.AddCommand(
+		p.serveCommand(), p.acpCommand(), p.runCommand(), p.demoCommand(), p.doctorCommand(),
+		p.modelsCommand(), p.loginCommand(), p.logoutCommand(), p.sessionsCommand(),
+		p.trustCommand(), p.schemaCommand(), p.bundleCommand(), p.completionCommand(),
+		p.versionCommand(),
+	)
+	return root
 }
 
-func find(name string) *command {
-	for i := range commands {
-		if commands[i].name == name {
-			return &commands[i]
+// does makes an action a command's function.
+func (p *program) does(do action) func(*cobra.Command, []string) {
+	return func(c *cobra.Command, args []string) { p.code = do(c.Context(), args) }
+}
+
+func unknownCommand(root *cobra.Command, name string) error {
+	var names []string
+	for _, c := range listed(root) {
+		names = append(names, c.Name())
+	}
+	return fmt.Errorf("unknown command %q%s; `agent-lsp help` lists the commands", name,
+		near.Suggestion("", name, names))
+}
+
+// listed are the subcommands that users call.
+func listed(c *cobra.Command) (list []*cobra.Command) {
+	for _, sub := range c.Commands() {
+		if !sub.Hidden {
+			list = append(list, sub)
 		}
 	}
-	return nil
+	return list
+}
+
+func (p *program) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "print the version", Args: noArguments,
+		Run: p.does(func(context.Context, []string) int {
+			fmt.Fprintf(p.stdout, "agent-lsp %s%s %s %s/%s\n", p.version, revision(),
+				runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return exitOK
+		}),
+	}
+}
+
+// revision is the commit that the program was built from, after a space, where that is known.
+func revision() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return " " + s.Value[:12]
+		}
+	}
+	return ""
 }

@@ -3,38 +3,49 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/agent-lsp/agent-lsp/internal/rpc/schema"
 )
 
-// runSchema prints the wire's types as JSON Schema, TypeScript or Lua.
-func runSchema(_ context.Context, p *program, args []string) int {
-	flags := p.flags("schema")
-	if err := p.parse(flags, args); err != nil {
-		return usageCode(err)
+// schemaCommand returns the command that prints the wire's types as JSON Schema, TypeScript or Lua.
+func (p *program) schemaCommand() *cobra.Command {
+	languages := []string{"json", "typescript", "lua"}
+	return &cobra.Command{
+		Use: "schema [json|typescript|lua]", Short: "print the protocol's types",
+		ValidArgs: languages,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return one("name", languages)(c, args)
+		},
+		Run: p.does(func(_ context.Context, args []string) int {
+			return p.schema(strings.Join(args, ""))
+		}),
 	}
-	if flags.NArg() > 1 {
-		return p.unexpectedArg(flags.Name(), flags.Arg(1))
-	}
+}
+
+func (p *program) schema(language string) int {
 	s, err := schema.Load()
 	if err != nil {
 		fmt.Fprintln(p.stderr, "agent-lsp schema:", err)
 		return exitFailed
 	}
-	switch what := flags.Arg(0); what {
-	case "", "json":
+	switch language {
+	case "typescript":
+		fmt.Fprint(p.stdout, s.TypeScript())
+	case "lua":
+		fmt.Fprint(p.stdout, s.Lua())
+	default:
 		b, err := s.JSON()
 		if err != nil {
 			fmt.Fprintln(p.stderr, "agent-lsp schema:", err)
 			return exitFailed
 		}
 		fmt.Fprintf(p.stdout, "%s\n", b)
-	case "typescript", "ts":
-		fmt.Fprint(p.stdout, s.TypeScript())
-	case "lua":
-		fmt.Fprint(p.stdout, s.Lua())
-	default:
-		return p.noneOf("schema", what, words["schema"])
 	}
 	return exitOK
 }

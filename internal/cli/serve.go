@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/agent-lsp/agent-lsp/internal/app"
 )
@@ -17,7 +19,7 @@ type serveFlags struct {
 }
 
 // register adds the flags that every command has that is a daemon, or has one within.
-func (f *serveFlags) register(flags *flag.FlagSet, env []string) {
+func (f *serveFlags) register(flags *pflag.FlagSet, env []string) {
 	flags.StringVar(&f.logFile, "log-file", "", "write the log to this file instead of stderr")
 	flags.StringVar(&f.script, "script", app.Lookup(env, "AGENT_LSP_SCRIPT"),
 		"play this scripted model instead of calling a provider")
@@ -32,19 +34,21 @@ func (p *program) sayWhoSpeaks(protocol string) {
 	}
 }
 
-// runServe speaks LSP on stdio until the client leaves.
-func runServe(ctx context.Context, p *program, args []string) int {
+// serveCommand returns the command that speaks LSP on stdio until the client leaves.
+func (p *program) serveCommand() *cobra.Command {
 	var f serveFlags
-	flags := p.flags("serve")
-	f.register(flags, p.env)
-	flags.BoolVar(&f.verbose, "verbose", false, "log more")
-	flags.Bool("stdio", true, "accepted for clients that pass it; stdio is the only transport")
-	if err := p.parse(flags, args); err != nil {
-		return usageCode(err)
+	c := &cobra.Command{
+		Use: "serve", Short: "speak LSP on stdio (the default)", Args: noArguments,
+		Run: p.does(func(ctx context.Context, _ []string) int { return p.serve(ctx, f) }),
 	}
-	if p.unexpected(flags) {
-		return exitUsage
-	}
+	f.register(c.Flags(), p.env)
+	c.Flags().BoolVar(&f.verbose, "verbose", false, "log more")
+	c.Flags().Bool("stdio", true,
+		"accepted for clients that pass it; stdio is the only transport")
+	return c
+}
+
+func (p *program) serve(ctx context.Context, f serveFlags) int {
 	p.sayWhoSpeaks("LSP")
 	if err := serve(ctx, p, f, p.stdin, p.stdout); err != nil {
 		fmt.Fprintln(p.stderr, "agent-lsp:", err)

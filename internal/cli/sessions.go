@@ -5,91 +5,99 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"text/tabwriter"
+
+	"github.com/spf13/cobra"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent/session"
 	"github.com/agent-lsp/agent-lsp/internal/app"
 )
 
-// runSessions lists, shows, exports and records the stored sessions of the working directory's
-// workspace.
-func runSessions(_ context.Context, p *program, args []string) int {
-	if len(args) == 0 {
-		args = []string{"list"}
-	}
-	if strings.HasPrefix(args[0], "-") {
-		args = append([]string{"list"}, args...)
-	}
-	verb, args := args[0], args[1:]
-	flags := p.flags("sessions " + verb)
-	dir := flags.String("workspace", "", "the workspace's folder (default: the working directory)")
-	format := flags.String("format", "markdown", "export: markdown or json")
-	record := flags.String("record", "",
-		"export: write a session script to this file, with the scripted model and the files that the session used")
-	query := flags.String("query", "",
-		"list: only sessions whose title or messages contain this text")
-	archived := flags.Bool("archived", false, "list: the archived sessions")
-	if err := p.parse(flags, reorder(args)); err != nil {
-		return usageCode(err)
-	}
-	if verb == "list" && p.unexpected(flags) {
-		return exitUsage
-	}
-	library, err := p.library(*dir)
-	if err != nil {
-		return p.fail("sessions", err)
-	}
-	defer library.Close()
-	switch {
-	case verb == "list":
-		err = p.listSessions(library, *dir, *query, *archived)
-	case verb != "show" && verb != "export":
-		return p.noneOf("sessions", verb, words["sessions"])
-	case flags.NArg() != 1:
-		fmt.Fprintf(p.stderr, "agent-lsp sessions %s: name one session; `agent-lsp sessions list` lists them\n", verb)
-		return exitUsage
-	case verb == "show":
-		err = p.exportSession(library, flags.Arg(0), "markdown")
-	case verb == "export" && *record != "":
-		err = p.recordSession(library, flags.Arg(0), *dir, *record)
-	default:
-		err = p.exportSession(library, flags.Arg(0), *format)
-	}
-	if errors.Is(err, session.ErrUnknown) {
-		err = fmt.Errorf("session %s is not stored for this workspace; `agent-lsp sessions list` lists those that are", flags.Arg(0))
-	}
-	if err != nil {
-		return p.fail("sessions "+verb, err)
-	}
-	return exitOK
-}
+// workspaceUsage explains the flag --workspace.
+const workspaceUsage = "the workspace's folder (default: the working directory)"
 
-// reorder puts flags before arguments, so that both orders work.
-func reorder(args []string) []string {
-	var flags, rest []string
-	for i := 0; i < len(args); i++ {
-		if len(args[i]) > 1 && args[i][0] == '-' {
-			flags = append(flags, args[i])
-			if i+1 < len(args) && args[i] != "-archived" && args[i] != "--archived" &&
-				!hasValue(args[i]) {
-				i++
-				flags = append(flags, args[i])
+// sessionsCommand returns the commands that list, show, export and record the stored sessions of a
+// workspace. Without a subcommand it lists them.
+func (p *program) sessionsCommand() *cobra.Command {
+	verbs := []string{"list", "show", "export"}
+	c := &cobra.Command{
+		Use: "sessions", Short: "list, show and export stored sessions",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
 			}
-			continue
-		}
-		rest = append(rest, args[i])
+			return one("name", verbs)(c, args)
+		},
 	}
-	return append(flags, rest...)
+	c.Run = p.listSessionsWith(c)
+	list := &cobra.Command{Use: "list", Short: "list the sessions", Args: noArguments}
+	list.Run = p.listSessionsWith(list)
+	show := &cobra.Command{Use: "show ID", Short: "show a session as Markdown", Args: oneSession}
+	dir := folder(show, "workspace", workspaceUsage)
+	show.Run = p.withLibrary("show", dir, func(l *session.Library, args []string) error {
+		return p.exportSession(l, args[0], "markdown")
+	})
+	c.AddCommand(list, show, p.exportCommand())
+	return c
 }
 
-func hasValue(flag string) bool {
-	for _, r := range flag {
-		if r == '=' {
-			return true
-		}
+// listSessionsWith adds the flags of a list to a command, and returns its function.
+func (p *program) listSessionsWith(c *cobra.Command) func(*cobra.Command, []string) {
+	dir := folder(c, "workspace", workspaceUsage)
+	query := c.Flags().String("query", "",
+		"list only sessions whose title or messages contain this text")
+	archived := c.Flags().Bool("archived", false, "list the archived sessions")
+	return p.withLibrary("list", dir, func(l *session.Library, _ []string) error {
+		return p.listSessions(l, *dir, *query, *archived)
+	})
+}
+
+func (p *program) exportCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "export ID", Short: "print a session, or write it as a session script",
+		Args: oneSession,
 	}
-	return false
+	dir := folder(c, "workspace", workspaceUsage)
+	format := choice(c, "format", "markdown", "%s", formats)
+	record := c.Flags().String("record", "", "write a session script to this file, "+
+		"with the scripted model and the files that the session used")
+	c.Run = p.withLibrary("export", dir, func(l *session.Library, args []string) error {
+		if *record != "" {
+			return p.recordSession(l, args[0], *dir, *record)
+		}
+		return p.exportSession(l, args[0], format.value)
+	})
+	return c
+}
+
+// oneSession is the rule of a command for one session.
+func oneSession(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return errors.New("name one session; `agent-lsp sessions list` lists them")
+	}
+	return nil
+}
+
+// withLibrary makes a command's function of one that works on the sessions of a workspace.
+func (p *program) withLibrary(
+	verb string, dir *string, do func(*session.Library, []string) error,
+) func(*cobra.Command, []string) {
+	return p.does(func(_ context.Context, args []string) int {
+		library, err := p.library(*dir)
+		if err != nil {
+			return p.fail("sessions", err)
+		}
+		defer library.Close()
+		err = do(library, args)
+		if errors.Is(err, session.ErrUnknown) {
+			err = fmt.Errorf("session %s is not stored for this workspace; "+
+				"`agent-lsp sessions list` lists those that are", args[0])
+		}
+		if err != nil {
+			return p.fail("sessions "+verb, err)
+		}
+		return exitOK
+	})
 }
 
 func (p *program) fail(what string, err error) int {

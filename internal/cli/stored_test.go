@@ -68,8 +68,8 @@ func TestSessionsCommand(t *testing.T) {
 		"is not stored for this workspace")
 	has(t, "of another workspace", program(two, exitFailed, "sessions", "show", id),
 		"is not stored for this workspace")
-	has(t, "an unknown format", program(one, exitFailed, "sessions", "export", id, "--format",
-		"pdf"), "json or markdown")
+	has(t, "an unknown format", program(one, exitUsage, "sessions", "export", id, "--format",
+		"pdf"), `"pdf" is not one of markdown, json`)
 	has(t, "no session", program(one, exitUsage, "sessions", "show"), "name one session")
 	has(t, "an unknown verb", program(one, exitUsage, "sessions", "burn", id),
 		"not one of list, show, export")

@@ -6,36 +6,52 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/agent-lsp/agent-lsp/internal/app"
 	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
-// runTrust shows or changes whether the settings in a workspace's own file may loosen what the
-// agent does.
-func runTrust(_ context.Context, p *program, args []string) int {
-	flags := p.flags("trust")
-	dir := flags.String("workspace", "", "the workspace's folder (default: the working directory)")
-	if err := p.parse(flags, reorder(args)); err != nil {
-		return usageCode(err)
+// trustCommand returns the command that shows or changes whether the settings in a workspace's own
+// file may loosen what the agent does.
+func (p *program) trustCommand() *cobra.Command {
+	answers := []string{"yes", "no", "ask"}
+	c := &cobra.Command{
+		Use:   "trust [yes|no|ask]",
+		Short: "show or set whether this workspace's settings may loosen yours",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 || len(args) == 1 && !slices.Contains(answers, args[0]) {
+				return errors.New("pass yes, no or ask, or nothing to see the current state")
+			}
+			return nil
+		},
+		ValidArgs: answers,
 	}
-	root, err := workspaceRoot(*dir)
+	dir := folder(c, "workspace", workspaceUsage)
+	c.Run = p.does(func(_ context.Context, args []string) int {
+		return p.trust(*dir, strings.Join(args, ""))
+	})
+	return c
+}
+
+func (p *program) trust(dir, answer string) int {
+	root, err := workspaceRoot(dir)
 	if err != nil {
 		return p.fail("trust", err)
 	}
 	file := config.NewTrustFile(filepath.Join(app.StateDir(p.env), "trust.json"))
-	switch answer := flags.Arg(0); {
-	case flags.NArg() > 1 || answer != "" && answer != "yes" && answer != "no" && answer != "ask":
-		fmt.Fprintln(p.stderr, "agent-lsp trust: pass yes, no or ask, or nothing to see the current state")
-		return exitUsage
-	case answer == "ask":
+	switch answer {
+	case "ask":
 		err = file.Forget(root)
-	case answer == "yes":
+	case "yes":
 		set := p.settings(root)
 		servers := app.LanguageServerClaims(set.Config(), p.env, root)
 		err = file.Allow(root, append(set.Claims(), servers...))
-	case answer == "no":
+	case "no":
 		err = file.Refuse(root)
 	}
 	if err != nil {

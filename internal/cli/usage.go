@@ -2,79 +2,88 @@ package cli
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/agent-lsp/agent-lsp/internal/near"
 )
 
-// flags returns the flag set of a command, for parse.
-func (p *program) flags(name string) *flag.FlagSet {
-	f := flag.NewFlagSet("agent-lsp "+name, flag.ContinueOnError)
-	f.Usage = func() {}
-	return f
-}
+// The values that flags can have.
+var (
+	editPolicies = []string{"auto", "ask", "review", "collect", "confirm"}
+	profiles     = []string{"readOnly", "ask", "workspace", "trust"}
+	formats      = []string{"markdown", "json"}
+)
 
-// parse parses a command's flags and says on stderr what is wrong with them; asked for help it
-// lists them there.
-func (p *program) parse(f *flag.FlagSet, args []string) error {
-	f.SetOutput(io.Discard)
-	err := f.Parse(args)
+// flagError says what is wrong with a flag, and what was probably meant.
+func flagError(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var missing *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
 	switch {
-	case errors.Is(err, flag.ErrHelp):
-		f.SetOutput(p.stderr)
-		f.PrintDefaults()
-	case err != nil:
-		fmt.Fprintf(p.stderr, "%s: %s; `%s --help` lists the flags\n", f.Name(),
-			flagTrouble(f, err.Error()), f.Name())
-	}
-	return err
-}
-
-// flagTrouble rewrites a message of package flag in the form in which flags are written here.
-func flagTrouble(f *flag.FlagSet, said string) string {
-	if name, unknown := strings.CutPrefix(said, "flag provided but not defined: -"); unknown {
+	case errors.As(err, &unknown):
+		name, typed := unknown.GetSpecifiedName(), "--"+unknown.GetSpecifiedName()
+		if short := unknown.GetSpecifiedShortnames(); short != "" {
+			name, typed = short, "-"+short
+		}
 		var names []string
-		f.VisitAll(func(fl *flag.Flag) { names = append(names, fl.Name) })
-		return "unknown flag --" + name + near.Suggestion("--", name, names)
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		err = fmt.Errorf("unknown flag %s%s", typed, near.Suggestion("--", name, names))
+	case errors.As(err, &missing):
+		err = fmt.Errorf("--%s needs a value", missing.GetSpecifiedName())
+	case errors.As(err, &invalid):
+		err = fmt.Errorf("--%s: %w", invalid.GetFlag().Name, errors.Unwrap(invalid))
 	}
-	if name, missing := strings.CutPrefix(said, "flag needs an argument: -"); missing {
-		return "--" + name + " needs a value"
-	}
-	return said
+	return fmt.Errorf("%w; `%s --help` lists the flags", err, c.CommandPath())
 }
 
-// usageCode is the exit code for what parse returned.
-func usageCode(err error) int {
-	if errors.Is(err, flag.ErrHelp) {
-		return exitOK
+// noArguments is the rule of a command that has only flags.
+func noArguments(_ *cobra.Command, args []string) error { return atMost(0)(nil, args) }
+
+// atMost is the rule of a command that takes some arguments.
+func atMost(n int) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > n {
+			return unexpected(args[n])
+		}
+		return nil
 	}
-	return exitUsage
 }
 
-// unexpected says that a command takes no arguments, where it was given some.
-func (p *program) unexpected(f *flag.FlagSet) bool {
-	if f.NArg() > 0 {
-		p.unexpectedArg(f.Name(), f.Arg(0))
+// one is the rule of a command that takes one of some words.
+func one(verb string, words []string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fmt.Errorf("%s one of %s", verb, strings.Join(words, ", "))
+		}
+		if err := noneOf(args[0], words); err != nil {
+			return err
+		}
+		return atMost(1)(nil, args)
 	}
-	return f.NArg() > 0
 }
 
-// unexpectedArg says that a command does not take an argument, and returns its exit code.
-func (p *program) unexpectedArg(command, arg string) int {
-	fmt.Fprintf(p.stderr, "%s: unexpected argument %q\n", command, arg)
-	return exitUsage
-}
+func unexpected(arg string) error { return fmt.Errorf("unexpected argument %q", arg) }
 
-// noneOf reports that a word is not one of those that are possible there.
-func (p *program) noneOf(command, word string, words []string) int {
+// noneOf is nil if a word is one of those that are possible there.
+func noneOf(word string, words []string) error {
+	for _, w := range words {
+		if w == word {
+			return nil
+		}
+	}
 	if word == "" {
-		fmt.Fprintf(p.stderr, "agent-lsp %s: name one of %s\n", command, strings.Join(words, ", "))
-	} else {
-		fmt.Fprintf(p.stderr, "agent-lsp %s: %q is not one of %s%s\n", command, word,
-			strings.Join(words, ", "), near.Suggestion("", word, words))
+		return fmt.Errorf("name one of %s", strings.Join(words, ", "))
 	}
+	return fmt.Errorf("%q is not one of %s%s", word, strings.Join(words, ", "),
+		near.Suggestion("", word, words))
+}
+
+// wrong says how a command was called wrongly, and returns its exit code.
+func (p *program) wrong(command string, err error) int {
+	fmt.Fprintf(p.stderr, "agent-lsp %s: %v\n", command, err)
 	return exitUsage
 }
