@@ -76,7 +76,9 @@ export function drawGauge({ contextTokens, contextWindow, usage }: PanelState): 
       'aria-label': 'Context used',
     });
     const title = `${contextTokens.toLocaleString()} of ${contextWindow.toLocaleString()} tokens of context`;
-    if (percent > 0) parts.push(h('span', { title }, meter, ` ${percent} %`)); // an empty gauge says nothing
+    // An empty gauge says nothing.
+    if (percent > 0)
+      parts.push(h('span', { class: 'share', title }, 'Context ', meter, ` ${percent} %`));
   } else if (contextTokens) {
     parts.push(h('span', { title: 'Context used' }, `${contextTokens.toLocaleString()} tokens`));
   }

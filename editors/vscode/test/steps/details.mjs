@@ -147,7 +147,7 @@ async function mentions(d) {
   await d.input.press('Enter');
   await d.entry('assistantMessage', 'All seen').waitFor();
   await d.idle();
-  await d.panel.locator('.gauge meter').waitFor();
+  await d.panel.locator('.gauge .share', { hasText: 'Context' }).waitFor();
   await d.panel.locator('.gauge .cost[title*="an estimate"]', { hasText: '$0.0' }).waitFor();
   await d.input.press('ArrowUp');
   await until('the history gives the prompt back', async () =>

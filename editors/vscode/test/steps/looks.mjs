@@ -8,7 +8,8 @@ import { bash, call, edit, edits, lens, onlyThisSession, openCalc, talk, trust }
 import { inThemes } from './themes.mjs';
 import { findings } from './panel.mjs';
 
-const widths = { narrow: 300, wide: 520 };
+/** `first` is the width of the panel in a window of 1280 pixels before the user drags its edge. */
+const widths = { first: 291, narrow: 300, wide: 520 };
 
 /** Drags the edge of the side bar that the panel is in. */
 async function panelWidth(d, width) {
@@ -274,7 +275,13 @@ async function conversation(d) {
   await d.click(d.panel.locator('.row.review').getByRole('button', { name: 'Accept all' }));
   await d.entry('assistantMessage', 'mended').waitFor();
   await d.entry('userMessage').getByRole('button', { name: 'Restore' }).waitFor();
-  await d.panel.locator('.gauge meter').waitFor();
+  await panelWidth(d, widths.narrow);
+  const share = d.panel.locator('.gauge .share', { hasText: /^Context +62 %$/ });
+  const tools = d.panel.locator('.composer .tools');
+  await until('the share of the context is in view, by its name', async () => {
+    const [inner, outer] = [await share.boundingBox(), await tools.boundingBox()];
+    return inner.y + inner.height <= outer.y + outer.height + 1;
+  });
   await looks(d, 'conversation');
   await d.input.fill('@cal');
   await d.panel.locator('.menu .option', { hasText: 'calc.js' }).first().waitFor();
@@ -333,8 +340,15 @@ async function editorsOwn(d) {
 /** The pickers have one line in a narrow panel, in words. Only the name of a model is cut. */
 async function pickersInOneLine(d) {
   await d.play({ text: 'Over.' });
-  await panelWidth(d, widths.narrow);
   const bottom = d.panel.locator('.foot .picker');
+  await panelWidth(d, widths.first);
+  await bottom.filter({ hasText: 'Model: default' }).waitFor();
+  assert.deepEqual(
+    await bottom.evaluateAll((all) => all.filter((b) => b.scrollWidth > b.clientWidth).length),
+    0,
+    'nothing is cut in the width that the panel has at first',
+  );
+  await panelWidth(d, widths.narrow);
   await d.click(bottom.filter({ hasText: 'Model' }));
   await d.choose('Another model…');
   await d.answer('a-model-with-a-rather-long-name');
