@@ -11,8 +11,8 @@ export PLUGIN=${here%/tests} BACKGROUND=$background WORKSPACE=$tmp/shop AGENT_LS
 mkdir -p "$WORKSPACE/.git"
 cp "$here/testdata/shop/cart.go" "$WORKSPACE"
 cat >"$AGENT_LSP_SCRIPT" <<'JSONL'
-{"reasoning":"Total adds each price once.\nThe quantity is never used, and shipping is added even to nothing.","text":"I look at the file first.","toolCalls":[{"name":"read","arguments":{"path":"cart.go"}}],"usage":{"input":5200,"output":80}}
-{"text":"Two changes in `cart.go:11`:\n\n- an **empty basket** costs nothing,\n- each price counts *as often as wanted*.\n","toolCalls":[{"name":"edit","arguments":{"path":"cart.go","edits":[{"old_string":"func Total(items []Item) int {\n","new_string":"func Total(items []Item) int {\n\tif len(items) == 0 {\n\t\treturn 0\n\t}\n"},{"old_string":"total += item.Price","new_string":"total += item.Price * item.Quantity"}]}}],"usage":{"input":6100,"output":160}}
+{"reasoning":"Total adds each price once.\nThe quantity is never used, and shipping is added even to nothing.","text":"I will read the file first.","toolCalls":[{"name":"read","arguments":{"path":"cart.go"}}],"usage":{"input":5200,"output":80}}
+{"text":"Two changes in `cart.go:11`:\n\n- an **empty basket** costs nothing,\n- each price is *multiplied by its quantity*.\n","toolCalls":[{"name":"edit","arguments":{"path":"cart.go","edits":[{"old_string":"func Total(items []Item) int {\n","new_string":"func Total(items []Item) int {\n\tif len(items) == 0 {\n\t\treturn 0\n\t}\n"},{"old_string":"total += item.Price","new_string":"total += item.Price * item.Quantity"}]}}],"usage":{"input":6100,"output":160}}
 {"text":"Done."}
 JSONL
 "${T[@]}" new-session -d -x 132 -y 34 "'$nvim' --clean -u '$here/picture.lua' 2>'$tmp/err'"

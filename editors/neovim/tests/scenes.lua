@@ -48,12 +48,12 @@ local comment = { old_string = '// Count is the number of items.\n', new_string 
 local usage = { input = 5200, output = 80, cost = 0.0132 }
 local looked = {
   reasoning = 'Total adds each price once.\nThe quantity is never used, and shipping is added even to nothing.',
-  text = 'I look at the file first.',
+  text = 'I will read the file first.',
   toolCalls = { read },
   usage = usage,
 }
 local changed = {
-  text = 'Two changes in `cart.go:11`:\n\n- an **empty basket** costs nothing,\n- each price counts *as often as wanted*.\n',
+  text = 'Two changes in `cart.go:11`:\n\n- an **empty basket** costs nothing,\n- each price is *multiplied by its quantity*.\n',
   toolCalls = { edit('cart.go', { empty_basket, quantity }) },
   usage = { input = 6100, output = 160 },
 }
@@ -136,12 +136,12 @@ scene('streaming', {
     {
       text = '`Total` adds each price **once** and ignores the quantity.\n\n'
         .. 'I change two things:\n\n- an empty basket costs nothing,\n'
-        .. '- each price counts as often as wanted',
+        .. '- each price is multiplied by its quantity',
       stall = true,
     },
   },
   prompt,
-  { see = 'as often as wanted' },
+  { see = 'multiplied by its quantity' },
 })
 scene('hunks', {
   script = { looked, { text = 'Three changes.', toolCalls = { edit('cart.go', { empty_basket, quantity, comment }) } }, done },

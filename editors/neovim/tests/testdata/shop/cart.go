@@ -1,6 +1,6 @@
 package cart
 
-// Item is a product and how many of it are wanted.
+// Item is a product and its quantity.
 type Item struct {
 	Name     string
 	Price    int // in cents
