@@ -152,7 +152,7 @@ func (d *daemon) build(init agentapi.Init, o coreOptions) error {
 	d.openTools(o.terminal)
 	d.mcp = &mcpServers{
 		env: o.env, inherited: d.processes.scrubbed,
-		root: d.folders.root, config: get, sessions: d.sessions,
+		root: d.folders.root, config: get,
 	}
 	d.mcp.hub = mcp.New(mcp.Options{
 		Runner: runner, Roots: d.rootURIs, Notice: d.notices.send, Elicit: d.questions.elicit,

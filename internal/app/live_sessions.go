@@ -1,7 +1,6 @@
 package app
 
 import (
-	"slices"
 	"strings"
 	"sync"
 )
@@ -34,19 +33,6 @@ func (l *liveSessions) remove(id string) *sessionParts {
 	p := l.byID[id]
 	delete(l.byID, id)
 	return p
-}
-
-// users returns the sessions that users started, the oldest first.
-func (l *liveSessions) users() (out []*sessionParts) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, p := range l.byID {
-		if p.user == "" {
-			out = append(out, p)
-		}
-	}
-	slices.SortFunc(out, func(a, b *sessionParts) int { return a.started.Compare(b.started) })
-	return out
 }
 
 // any returns a session in which to show a question that belongs to no session, or "".

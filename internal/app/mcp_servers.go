@@ -19,15 +19,13 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp"
 )
 
-// mcpServers runs the MCP servers that the settings and the loaded sessions name.
-// Safe for concurrent use.
+// mcpServers runs the MCP servers that the settings name. Safe for concurrent use.
 type mcpServers struct {
 	hub       *mcp.Hub
 	env       []string        // the daemon's own
 	inherited func() []string // what each server gets of it
 	root      string
 	config    func() *config.Config
-	sessions  *liveSessions
 
 	due         atomic.Bool // sessions have come since the last start
 	definitions mcp.Definitions[config.MCP]
@@ -41,22 +39,16 @@ func (m *mcpServers) later() {
 	}
 }
 
-// start makes the running MCP servers those of the settings and of the sessions that are loaded.
-// They start in the background. Where two sessions name different servers alike, the newer
-// session's runs.
+// start makes the running MCP servers those of the settings. They start in the background.
 func (m *mcpServers) start() {
 	m.due.Store(false) // a session that comes from here on asks again
-	m.definitions.Merge(m.wanted, func(s config.MCP) bool { return s.Disabled }, m.configure)
+	m.definitions.Apply(m.wanted, func(s config.MCP) bool { return s.Disabled }, m.configure)
 }
 
-// wanted lists the servers of the settings, then those of each session, the oldest first.
-func (m *mcpServers) wanted() []map[string]config.MCP {
-	lists := []map[string]config.MCP{m.config().MCPServers}
-	for _, p := range m.sessions.users() {
-		lists = append(lists, p.info.Config().MCPServers)
-	}
-	return lists
-}
+func (m *mcpServers) wanted() map[string]config.MCP { return m.config().MCPServers }
+
+// changed reports whether the settings name other servers than at the last start.
+func (m *mcpServers) changed() bool { return !m.definitions.Applied(m.wanted()) }
 
 func (m *mcpServers) configure(defs map[string]config.MCP) {
 	var configs []mcp.Config
@@ -72,24 +64,11 @@ func (m *mcpServers) configure(defs map[string]config.MCP) {
 // starts returns an error if the settings no longer name the server. Its program may have changed
 // since it was configured, and with it what the user trusts.
 func (m *mcpServers) starts(name string, def config.MCP) error {
-	for _, list := range m.wanted() {
-		if now, ok := list[name]; ok && reflect.DeepEqual(now, def) {
-			return nil
-		}
+	if now, ok := m.wanted()[name]; ok && reflect.DeepEqual(now, def) {
+		return nil
 	}
 	m.later() // takes the server away
 	return errUntrusted
-}
-
-// serversChanged says whether a session's settings name other MCP servers than at its last model
-// call. Nothing else changes them but a session that comes or goes, so that most model calls need
-// not look at all sessions'.
-func (p *sessionParts) serversChanged(c *config.Config) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	same := mcp.SameMap(p.wanted, c.MCPServers)
-	p.wanted = c.MCPServers
-	return !same
 }
 
 // mcpConfig reads a server's settings. inherited is its environment without its own variables, and
@@ -134,22 +113,10 @@ func (p *sessionParts) mcpTools(c *config.Config) (out []tool.Tool) {
 	return out
 }
 
-// has says whether a running server is the one that a session's settings mean by that name.
+// has reports whether a running server is the one that a session's settings name.
 func (p *sessionParts) has(server string, c *config.Config) bool {
-	own, ok := c.MCPServers[server]
-	if !ok || own.Disabled {
-		return false
-	}
-	runs, same := p.d.mcp.definitions.Running(server, own)
-	if !runs || same {
-		return runs
-	}
-	if p.d.mcp.due.Load() { // what runs is not what is asked for by now
-		return false
-	}
-	p.d.notices.once(p.info, []string{"MCP server " + server +
-		": another session runs a different server with this name; rename one of them"})
-	return false
+	def, ok := c.MCPServers[server]
+	return ok && !def.Disabled && p.d.mcp.definitions.Runs(server, def)
 }
 
 // holdServers keeps MCP servers from starting until the session's next request has been on its way

@@ -37,10 +37,9 @@ type sessionParts struct {
 	release  func() // lets MCP servers start again; nil: nothing of this session's keeps them
 	budget   *tools.Budget
 	registry *tool.Registry
-	key      string                // what the registry was made of
-	wanted   map[string]config.MCP // of the settings, at the last model call
-	recalled map[string]bool       // memories that the model has seen
-	options  *agent.TurnOptions    // of the turn, at the last model call
+	key      string             // what the registry was made of
+	recalled map[string]bool    // memories that the model has seen
+	options  *agent.TurnOptions // of the turn, at the last model call
 
 	titleDue atomic.Bool // the session has had no turn
 }
@@ -138,11 +137,8 @@ func (p *sessionParts) servers() (names []string) {
 
 // closed is called when a session is no longer loaded.
 func (d *daemon) closed(id string, deleted bool) {
-	parts := d.sessions.remove(id)
+	d.sessions.remove(id)
 	d.policy.Forget(id)
-	if parts != nil && parts.user == "" {
-		d.mcp.start() // ends the servers that it alone wanted
-	}
 	if deleted {
 		d.shared.jobs.EndSession(id)
 		_ = os.RemoveAll(d.folders.spill(id))
@@ -202,7 +198,7 @@ func (p *sessionParts) step(ctx context.Context, c *config.Config) (agent.Step, 
 		p.d.configurePolicy(p.info.ID, p.caller, c) // the parent has already reported its problems
 		return p.stepWith(ctx, c)
 	}
-	if p.serversChanged(c) && (!p.holding() || !p.d.mcp.due.Load()) { // else the request goes first
+	if p.d.mcp.changed() && (!p.holding() || !p.d.mcp.due.Load()) { // else the request goes first
 		p.d.mcp.start()
 	}
 	p.d.cleanup.sweep()

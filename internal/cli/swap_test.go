@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// A session that gets another provider and model uses them from the next call on, with its whole
+// A session that gets another provider's model uses it from the next call on, with its whole
 // history. When it is switched back, it uses the first again. A key is sent only to its own
-// provider.
+// provider. The providers come from the user's settings: a session cannot name another address.
 func TestProviderIsSwappedAtRunTime(t *testing.T) {
 	type seen struct {
 		key  string
@@ -26,7 +26,9 @@ func TestProviderIsSwappedAtRunTime(t *testing.T) {
 		_, _ = w.Write([]byte(`data: {"choices":[{"index":0,"delta":{"content":"from the second"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"))
 	}))
 	t.Cleanup(second.Close)
-	r := newReach(t, nil, "SECOND_KEY=k-second")
+	provider := map[string]any{"baseUrl": second.URL + "/v1", "apiKeyEnv": "SECOND_KEY"}
+	r := newReach(t, map[string]any{"providers": map[string]any{"second": provider}},
+		"SECOND_KEY=k-second")
 	id := r.session(nil)
 	if a := r.asked(id, "one"); a.Model != "m" {
 		t.Errorf("at first: %.300v", a)
@@ -34,8 +36,11 @@ func TestProviderIsSwappedAtRunTime(t *testing.T) {
 	configure := func(config map[string]any) {
 		r.call("agent/session/configure", map[string]any{"sessionId": id, "config": config}, nil)
 	}
-	configure(map[string]any{"model": "m2",
-		"provider": map[string]any{"baseUrl": second.URL + "/v1", "apiKeyEnv": "SECOND_KEY"}})
+	configure(map[string]any{"provider": provider})
+	if r.asked(id, "own address"); len(other) != 0 {
+		t.Fatal("a session's own provider was asked")
+	}
+	configure(map[string]any{"model": "second/m2", "provider": nil})
 	var turn struct{ Status string }
 	r.call("agent/prompt", map[string]any{"sessionId": id, "prompt": "two"}, nil)
 	r.call("agent/turn/wait", map[string]any{"sessionId": id}, &turn)
@@ -48,14 +53,13 @@ func TestProviderIsSwappedAtRunTime(t *testing.T) {
 	for _, m := range s.body.Messages[1:] {
 		said = append(said, m.Content)
 	}
-	if s.key != "Bearer k-second" || s.body.Model != "m2" || len(said) != 3 || said[0] != "one" ||
-		said[1] != "ok" || said[2] != "two" {
+	if s.key != "Bearer k-second" || s.body.Model != "m2" || len(said) != 5 || said[0] != "one" ||
+		said[1] != "ok" || said[2] != "own address" || said[4] != "two" {
 		t.Errorf("the second was asked as %s, for %s, with %q", s.key, s.body.Model, said)
 	}
-	configure(map[string]any{"model": "m",
-		"provider": map[string]any{"baseUrl": nil, "apiKeyEnv": nil}})
+	configure(map[string]any{"model": "m"})
 	if a := r.asked(id, "three"); a.Model != "m" ||
-		!strings.Contains(a.Messages[4].Content, "from the second") {
+		!strings.Contains(a.Messages[6].Content, "from the second") {
 		t.Errorf("back again: %.600v", a)
 	}
 }

@@ -191,3 +191,51 @@ func TestAnUntrustedWorkspaceMayOnlyTighten(t *testing.T) {
 		t.Errorf("agents %+v", list)
 	}
 }
+
+// A session's own config may not set what starts programs or says where data and keys go, whatever
+// client writes it. Every privileged setting is one of those or is listed here.
+func TestASessionSetsNoPrograms(t *testing.T) {
+	allowed := []string{
+		"prices", "fetch", "shell.timeoutMs", "shell.maxTimeoutMs", "sandboxPaths", "mode",
+		"aiComments", "repair",
+	}
+	below := func(list []string, path string) bool {
+		return slices.ContainsFunc(list, func(key string) bool {
+			return path == key || strings.HasPrefix(path, key+".")
+		})
+	}
+	user := NewLive(files(t, "", ""), nil)
+	leaves(func(path string, f field) {
+		if !below(privileged, path) {
+			return
+		}
+		if below(allowed, path) == below(sessionsMayNotSet, path) {
+			t.Errorf("%s: list it in sessionsMayNotSet, or here", path)
+		}
+		if below(allowed, path) {
+			return
+		}
+		own := in(t, path, sample(f))
+		_, notices, err := user.Session(json.RawMessage(own))
+		if err != nil || len(notices) != 1 ||
+			!strings.Contains(notices[0], "a session cannot set this") {
+			t.Errorf("%s: notices %q, %v", own, notices, err)
+		}
+		with := user.Set().With(Session, json.RawMessage(own))
+		was, _ := lookup(user.Set().tree, path)
+		if now, _ := lookup(with.tree, path); !reflect.DeepEqual(now, was) {
+			t.Errorf("%s takes effect as %v", own, now)
+		}
+		// What the user set may be repeated.
+		same := NewLive(files(t, own, ""), nil)
+		if _, notices, _ := same.Session(json.RawMessage(own)); len(notices) != 0 {
+			t.Errorf("%s repeated: %q", own, notices)
+		}
+	})
+	c, _, _ := user.Session(json.RawMessage(`{"editPolicy":"auto","sandbox":"off",` +
+		`"permissions":{"profile":"trust","rules":["allow bash(ls *)"]}}`))
+	if c.EditPolicy != "auto" || c.Sandbox != "off" || c.Permissions.Profile != "trust" ||
+		len(c.Permissions.Rules) != 1 {
+		t.Errorf("a session's own permissions, sandbox or edit policy are ignored: %+v", c)
+	}
+}

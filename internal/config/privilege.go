@@ -21,6 +21,16 @@ var privileged = []string{
 	"mode", "aiComments", "repair",
 }
 
+// sessionsMayNotSet are the privileged keys that start programs or say where data and keys go. They
+// come from the layers below the sessions', because every client that can create a session can
+// write its config. TestASessionSetsNoPrograms checks that every
+// privileged key is here or is known to be harmless.
+var sessionsMayNotSet = []string{
+	"provider", "providers", "catalog", "mcpServers", "languageServers", "hooks", "check",
+	"formatters", "shell.program", "shell.passEnv", "environment", "network", "webSearch",
+	"memory.embeddings",
+}
+
 // bounds are limits, budgets and retention, which a workspace may only lower. The value says which
 // numbers mean that there is no limit.
 var bounds = map[string]unlimited{
@@ -91,6 +101,26 @@ func (c *checker) restrict(tree, base map[string]any) (held []Claimed) {
 		held = append(held, restrict(tree, base)...)
 	}
 	return held
+}
+
+// refuse takes out of a session's own config what a session cannot set. A client may repeat the
+// value that applies anyway, because it may send back the config that it was sent.
+func (c *checker) refuse(tree, below map[string]any) {
+	for _, path := range sessionsMayNotSet {
+		v, ok := lookup(tree, path)
+		if !ok {
+			continue
+		}
+		remove(tree, path)
+		now, _ := lookup(below, path)
+		set, isObject := v.(map[string]any)
+		if was, both := now.(map[string]any); isObject && both {
+			v = merge(was, set)
+		}
+		if !reflect.DeepEqual(v, now) {
+			c.note(path, "a session cannot set this; change it in your own settings")
+		}
+	}
 }
 
 // restrictAgents leaves agents everything but a looser profile and rules that allow. It replaces

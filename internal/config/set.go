@@ -137,6 +137,9 @@ func build(layers []layer, trust verdict) *Set {
 		c := checker{layer: l.name()}
 		tree := c.object(l.tree, configType, "")
 		mine := c.object(l.mine, configType, "")
+		if l.kind == Session {
+			c.refuse(tree, s.tree)
+		}
 		base = merge(base, mine)
 		if l.all || s.claim(&c, l, tree, base) {
 			base = merge(base, tree)

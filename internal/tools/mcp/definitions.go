@@ -2,62 +2,59 @@ package mcp
 
 import (
 	"reflect"
-	"slices"
 	"sync"
 )
 
-// Definitions merges the servers that several sessions define into those that run. D is the
-// definition of a server, and its maps must not be changed once they are passed. The zero value is
-// ready for use. Safe for concurrent use.
+// Definitions are the servers that run. D is the definition of a server. Maps of definitions must
+// not be changed once they are passed. The zero value is ready for use. Safe for concurrent use.
 type Definitions[D any] struct {
-	merging sync.Mutex     // one change at a time; guards lists
-	lists   []map[string]D // as they were last merged
+	applying sync.Mutex // one change at a time
 
 	mu      sync.Mutex
-	running map[string]D
+	list    map[string]D // as it was last applied
+	running map[string]D // those of list that are not disabled
 }
 
-// Merge merges lists of servers by name, without those that disabled reports, and calls apply if
-// the result differs from the servers that run. If two lists define the same name, the later list
-// wins. Calls of apply do not overlap, and apply must not call Merge.
-func (d *Definitions[D]) Merge(
-	collect func() []map[string]D,
+// Apply calls apply with the servers of a list, without those that disabled reports, if they differ
+// from the servers that run. Calls of collect and apply do not overlap, and neither of them may
+// call Apply.
+func (d *Definitions[D]) Apply(
+	collect func() map[string]D,
 	disabled func(D) bool,
 	apply func(map[string]D),
 ) {
-	d.merging.Lock()
-	defer d.merging.Unlock()
-	lists := collect()
-	if slices.EqualFunc(lists, d.lists, SameMap) {
+	d.applying.Lock()
+	defer d.applying.Unlock()
+	list := collect()
+	if d.Applied(list) {
 		return
 	}
-	d.lists = lists
-	merged := map[string]D{}
-	for _, list := range lists {
-		for name, def := range list {
-			if !disabled(def) {
-				merged[name] = def
-			}
+	running := map[string]D{}
+	for name, def := range list {
+		if !disabled(def) {
+			running[name] = def
 		}
 	}
 	d.mu.Lock()
-	same := reflect.DeepEqual(d.running, merged)
-	d.running = merged
+	same := reflect.DeepEqual(d.running, running)
+	d.list, d.running = list, running
 	d.mu.Unlock()
 	if !same {
-		apply(merged)
+		apply(running)
 	}
 }
 
-// Running reports whether a server of that name runs, and whether it is the one that def defines.
-func (d *Definitions[D]) Running(name string, def D) (runs, same bool) {
+// Applied reports whether a list is the very map that was applied last.
+func (d *Definitions[D]) Applied(list map[string]D) bool {
 	d.mu.Lock()
-	running, runs := d.running[name]
-	d.mu.Unlock()
-	return runs, runs && reflect.DeepEqual(running, def)
+	defer d.mu.Unlock()
+	return reflect.ValueOf(list).UnsafePointer() == reflect.ValueOf(d.list).UnsafePointer()
 }
 
-// SameMap reports whether two maps are one and the same, without a look at what they hold.
-func SameMap[D any](a, b map[string]D) bool {
-	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
+// Runs reports whether the server that def defines runs under that name.
+func (d *Definitions[D]) Runs(name string, def D) bool {
+	d.mu.Lock()
+	running, ok := d.running[name]
+	d.mu.Unlock()
+	return ok && reflect.DeepEqual(running, def)
 }
