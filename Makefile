@@ -24,11 +24,12 @@ test: setup check test-race test-heavy test-oracle chaos-ci test-editors bench-s
 quick: ## in less than a minute: build, and check and test the Go packages that differ from main
 	@scripts/quick.sh
 
-check: ## formatting, vet, staticcheck, TypeScript's linter, unused code and options, style of texts, all systems' types
+check: ## formatting, vet, staticcheck, linters of TypeScript and Lua, unused code and options, style of texts, all systems' types
 	@fmt=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$fmt" ] || { echo "gofmt would change:"; echo "$$fmt"; exit 1; }
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.0 ./...
+	scripts/lua.sh
 	"$$(scripts/biome.sh)" ci --colors=off --error-on-warnings .
 	$(GO) run ./scripts/house
 	$(GO) run ./scripts/style

@@ -6,16 +6,31 @@ vim.g.loaded_agent_lsp = 1
 
 --- Commands by name: the function of agent_lsp.commands, what nargs, range, bang it takes, and its description.
 local commands = {
-  AgentPrompt = { 'prompt', nargs = '*', range = true, desc = 'Prompt the agent (with a range: about the selection)' },
+  AgentPrompt = {
+    'prompt',
+    nargs = '*',
+    range = true,
+    desc = 'Prompt the agent (with a range: about the selection)',
+  },
   AgentSteer = { 'steer', nargs = '*', desc = 'Steer the running turn' },
-  AgentQueue = { 'queue', nargs = '*', desc = 'Queue a prompt for after the turn, or show the queue' },
+  AgentQueue = {
+    'queue',
+    nargs = '*',
+    desc = 'Queue a prompt for after the turn, or show the queue',
+  },
   AgentAbort = { 'abort', desc = 'Stop the running turn' },
   AgentAnswer = { 'answer', desc = 'Open the question that the agent waits for' },
   AgentToggle = { 'toggle', desc = 'Show or hide the panel' },
   AgentNew = { 'new', nargs = '*', desc = 'Start a new session' },
   AgentSessions = { 'sessions', nargs = '*', bang = true, desc = 'List sessions, or act on one' },
   AgentReview = { 'review', nargs = '?', desc = 'Show all pending hunks' },
-  AgentAccept = { 'accept', bang = true, range = true, nargs = '*', desc = 'Accept the hunk under the cursor or in the range (! = all)' },
+  AgentAccept = {
+    'accept',
+    bang = true,
+    range = true,
+    nargs = '*',
+    desc = 'Accept the hunk under the cursor or in the range (! = all)',
+  },
   AgentReject = {
     'reject',
     bang = true,

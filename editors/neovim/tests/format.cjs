@@ -1,4 +1,6 @@
-// node format.cjs STYLUA_DIR [--write] FILES...    StyLua (its npm package is a library) with the settings of .stylua.toml
+// node format.cjs STYLUA_DIR [--write] FILES...
+//
+// Runs StyLua, whose npm package is a library, with the settings of .stylua.toml.
 const fs = require('node:fs');
 const path = require('node:path');
 const [dir, ...rest] = process.argv.slice(2);
@@ -24,6 +26,6 @@ for (const file of files) {
   bad++;
   const was = text.split('\n');
   const line = formatted.split('\n').findIndex((l, i) => l !== was[i]);
-  console.log(`${file}:${line + 1}: stylua would change it (editors/neovim/tests/run.sh --format)`);
+  console.log(`${file}:${line + 1}: stylua would change it (scripts/lua.sh --format)`);
 }
 process.exit(bad ? 1 : 0);

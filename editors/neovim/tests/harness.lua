@@ -64,7 +64,10 @@ end
 
 function H.equal(got, want, what)
   if not vim.deep_equal(got, want) then
-    error(('%s\n got: %s\nwant: %s'):format(what or 'differs', vim.inspect(got), vim.inspect(want)), 2)
+    error(
+      ('%s\n got: %s\nwant: %s'):format(what or 'differs', vim.inspect(got), vim.inspect(want)),
+      2
+    )
   end
 end
 
@@ -77,7 +80,9 @@ end
 --- A temporary folder that is a workspace, with files (text by path).
 function H.workspace(files)
   count = count + 1
-  local dir = vim.fs.normalize(vim.uv.fs_realpath(vim.fn.fnamemodify(vim.fn.tempname(), ':h'))) .. '/ws' .. count
+  local dir = vim.fs.normalize(vim.uv.fs_realpath(vim.fn.fnamemodify(vim.fn.tempname(), ':h')))
+    .. '/ws'
+    .. count
   vim.fn.mkdir(dir .. '/.git', 'p')
   for path, text in pairs(files or {}) do
     H.write(dir .. '/' .. path, text)
@@ -131,7 +136,13 @@ local function begin(opts)
   end
   H.choose()
   local api = require('agent_lsp')
-  api.setup(vim.tbl_deep_extend('force', { cmd = { H.bin }, settings = opts.settings or {} }, opts.setup or {}))
+  api.setup(
+    vim.tbl_deep_extend(
+      'force',
+      { cmd = { H.bin }, settings = opts.settings or {} },
+      opts.setup or {}
+    )
+  )
   api.on('*', function(params, name)
     table.insert(H.events, { name = name, params = params })
   end)
@@ -234,7 +245,10 @@ function H.told()
       names,
       e.name
         .. (item and (':' .. tostring(item.type) .. ':' .. tostring(item.status or '') .. (item.isError and '!' .. item.result or '')) or '')
-        .. (e.params and e.params.turn and e.params.turn.error and vim.inspect(e.params.turn.error) or '')
+        .. (
+          e.params and e.params.turn and e.params.turn.error and vim.inspect(e.params.turn.error)
+          or ''
+        )
     )
   end
   return table.concat(names, ' ')
@@ -310,7 +324,9 @@ function H.run()
       if ok and vim.v.errmsg ~= '' then
         ok, err = false, 'an error on the way: ' .. vim.v.errmsg
       end
-      io.stdout:write(('%s %s (%d ms)\n'):format(ok and 'ok  ' or 'FAIL', c.name, (vim.uv.hrtime() - began) / 1e6))
+      io.stdout:write(
+        ('%s %s (%d ms)\n'):format(ok and 'ok  ' or 'FAIL', c.name, (vim.uv.hrtime() - began) / 1e6)
+      )
       if not ok then
         failed = failed + 1
         io.stdout:write(tostring(err), '\n')

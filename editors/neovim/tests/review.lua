@@ -19,7 +19,13 @@ function R.edits(list, opts)
 end
 
 function R.marks(buf)
-  return vim.api.nvim_buf_get_extmarks(buf or 0, require('agent_lsp.draw').namespace, 0, -1, { details = true })
+  return vim.api.nvim_buf_get_extmarks(
+    buf or 0,
+    require('agent_lsp.draw').namespace,
+    0,
+    -1,
+    { details = true }
+  )
 end
 
 --- The virtual lines, without what fills them up to the edge.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# run.sh [--format] [SPEC...]    the plugin in real Neovim, oldest and newest, against the real daemon
+# run.sh [SPEC...]    the plugin in real Neovim, oldest and newest, against the real daemon
 #
-# Gets both Neovims and StyLua when they are missing (caches lie outside the checkout), builds the daemon unless
+# Gets both Neovims when they are missing (caches lie outside the checkout), builds the daemon unless
 # AGENT_LSP_BIN names one, and exits non-zero on the first kind of failure. CASE=pattern runs only such cases.
 # PICTURES=1 takes the pictures of docs/images anew, in the newest Neovim; the spec "picture" alone looks at the screen.
 # The spec "screens", which only runs when named, makes the screens of scenes.lua (SHOTS=folder, ONLY=pattern).
@@ -10,24 +10,9 @@ here=$(cd "$(dirname "$0")" && pwd -P)
 plugin=$(dirname "$here")
 repo=$(cd "$plugin/../.." && pwd -P)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/agent-lsp-test
-stylua=$cache/stylua-2.5.2
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/agent-lsp-nvim.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
-
-fetch_stylua() {
-  [ -e "$stylua/.complete" ] && return
-  command -v npm >/dev/null || { echo 'run.sh: npm is missing'; exit 1; }
-  mkdir -p "$stylua"
-  npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$stylua" @johnnymorganz/stylua@2.5.2
-  touch "$stylua/.complete"
-}
-
-mapfile -t sources < <(find "$plugin" -name '*.lua' ! -path '*/lua/agent_lsp/protocol.lua' | sort)
-if [ "${1:-}" = --format ]; then
-  fetch_stylua
-  exec node "$here/format.cjs" "$stylua" --write "${sources[@]}"
-fi
 
 if [ -z "${AGENT_LSP_BIN:-}" ]; then
   AGENT_LSP_BIN=$tmp/agent-lsp
@@ -105,11 +90,6 @@ for suite in trixie forky; do
 done
 
 if [ $# -eq 0 ]; then
-  echo '== luacheck'
-  (cd "$plugin" && luacheck -q --config .luacheckrc .) || failed+=(luacheck)
-  echo '== stylua'
-  fetch_stylua
-  node "$here/format.cjs" "$stylua" "${sources[@]}" || failed+=(stylua)
   echo '== protocol.lua'
   "$AGENT_LSP_BIN" schema lua | diff -q - "$plugin/lua/agent_lsp/protocol.lua" >/dev/null ||
     { echo 'lua/agent_lsp/protocol.lua is not what `agent-lsp schema lua` prints'; failed+=(protocol.lua); }

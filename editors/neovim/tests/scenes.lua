@@ -42,7 +42,8 @@ local empty_basket = {
   old_string = 'func Total(items []Item) int {\n',
   new_string = 'func Total(items []Item) int {\n\tif len(items) == 0 {\n\t\treturn 0\n\t}\n',
 }
-local quantity = { old_string = 'total += item.Price', new_string = 'total += item.Price * item.Quantity' }
+local quantity =
+  { old_string = 'total += item.Price', new_string = 'total += item.Price * item.Quantity' }
 local comment = { old_string = '// Count is the number of items.\n', new_string = '' }
 
 local usage = { input = 5200, output = 80, cost = 0.0132 }
@@ -60,14 +61,23 @@ local changed = {
 local done = { text = 'Done: `Total` now counts quantities.' }
 
 local function hunks(n)
-  return { lua = ("return package.loaded['agent_lsp.hunks'] and require('agent_lsp.hunks').count() == %d"):format(n) }
+  return {
+    lua = ("return package.loaded['agent_lsp.hunks'] and require('agent_lsp.hunks').count() == %d"):format(
+      n
+    ),
+  }
 end
 
 local function status(want)
-  return { lua = ("return package.loaded['agent_lsp.panel'] and require('agent_lsp.panel').state.status == '%s'"):format(want) }
+  return {
+    lua = ("return package.loaded['agent_lsp.panel'] and require('agent_lsp.panel').state.status == '%s'"):format(
+      want
+    ),
+  }
 end
 
-local prompt = ':AgentPrompt Total ignores the quantity, and an empty basket should cost nothing. Please fix it.<CR>'
+local prompt =
+  ':AgentPrompt Total ignores the quantity, and an empty basket should cost nothing. Please fix it.<CR>'
 local proposed = { script = { looked, changed, done }, prompt, hunks(2), '13G' }
 
 local trust = { permissions = { profile = 'trust' }, sandbox = 'off' }
@@ -104,7 +114,9 @@ local tools = {
       reasoning = 'First the tests.\nThen the code.',
       text = 'I run the tests and look around.',
       toolCalls = {
-        call('bash', { command = 'for i in 1 2 3 4 5 6; do echo "--- PASS: TestCart/case_$i (0.00s)"; done; echo ok' }),
+        call('bash', {
+          command = 'for i in 1 2 3 4 5 6; do echo "--- PASS: TestCart/case_$i (0.00s)"; done; echo ok',
+        }),
         call('grep', { pattern = 'item\\.' }),
         call('ls', { path = '.' }),
         read,
@@ -121,7 +133,10 @@ local tools = {
   status('idle'),
 }
 
-local endless = { text = 'The tests first.', toolCalls = { call('bash', { command = 'echo "go test ./..."; sleep 300' }) } }
+local endless = {
+  text = 'The tests first.',
+  toolCalls = { call('bash', { command = 'echo "go test ./..."; sleep 300' }) },
+}
 
 local M = { files = files, scenes = {} }
 
@@ -144,21 +159,36 @@ scene('streaming', {
   { see = 'multiplied by its quantity' },
 })
 scene('hunks', {
-  script = { looked, { text = 'Three changes.', toolCalls = { edit('cart.go', { empty_basket, quantity, comment }) } }, done },
+  script = {
+    looked,
+    {
+      text = 'Three changes.',
+      toolCalls = { edit('cart.go', { empty_basket, quantity, comment }) },
+    },
+    done,
+  },
   prompt,
   hunks(3),
 })
 scene(
   'hunks-jump',
-  from(
-    proposed,
-    { 'gg]h', { lua = 'return vim.api.nvim_win_get_cursor(0)[1] == 12' }, ']h', { lua = 'return vim.api.nvim_win_get_cursor(0)[1] == 14' } }
-  )
+  from(proposed, {
+    'gg]h',
+    { lua = 'return vim.api.nvim_win_get_cursor(0)[1] == 12' },
+    ']h',
+    { lua = 'return vim.api.nvim_win_get_cursor(0)[1] == 14' },
+  })
 )
 scene('jump-none', { ',n', { see = 'no pending hunks' } })
 scene('accepted', from(proposed, { ':AgentAccept<CR>', hunks(1) }))
 scene('finished', from(proposed, { ':AgentAccept!<CR>', hunks(0), status('idle') }))
-scene('comment', from(proposed, { ',c', { see = 'Why not?' }, 'shipping is free over 50', { see = 'shipping is free' } }))
+scene(
+  'comment',
+  from(
+    proposed,
+    { ',c', { see = 'Why not?' }, 'shipping is free over 50', { see = 'shipping is free' } }
+  )
+)
 scene('edit', from(proposed, { ',e', { see = ':w accepts this' } }))
 scene('stale', from(proposed, { '14GA // soon<Esc>', { see = 'stale' } }))
 scene('diff', from(proposed, { ':AgentDiff<CR>', { see = 'proposed, editable' } }))
@@ -180,12 +210,19 @@ scene('review-two', {
   hunks(3),
   ':AgentReview<CR>',
   { see = 'prices.md  1 hunk' },
-  { lua = "return #vim.api.nvim_buf_get_extmarks(0, vim.api.nvim_create_namespace('agent_lsp_overview_syntax'), 0, -1, {}) > 5" },
+  {
+    lua = "return #vim.api.nvim_buf_get_extmarks(0, vim.api.nvim_create_namespace('agent_lsp_overview_syntax'), 0, -1, {}) > 5",
+  },
 })
 scene('quickfix', from(proposed, { ':AgentReview quickfix<CR>', { see = '[modify]' } }))
 scene('permission', {
   script = {
-    { text = 'I clean up.', toolCalls = { call('bash', { command = 'rm -rf build/ && mkdir -p build/out\ncp -r docs build/out' }) } },
+    {
+      text = 'I clean up.',
+      toolCalls = {
+        call('bash', { command = 'rm -rf build/ && mkdir -p build/out\ncp -r docs build/out' }),
+      },
+    },
   },
   ':AgentPrompt clean up the build folder<CR>',
   { see = 'reject and give a reason' },
@@ -205,7 +242,10 @@ scene('question', {
       toolCalls = {
         call('ask_user', {
           question = 'Which currency should the totals be in?',
-          options = { { label = 'Euro', description = 'as on the invoices' }, { label = 'Dollar', description = 'as in the shop' } },
+          options = {
+            { label = 'Euro', description = 'as on the invoices' },
+            { label = 'Dollar', description = 'as in the shop' },
+          },
         }),
       },
     },
@@ -266,7 +306,9 @@ scene('crash', {
   script = { endless, { text = 'x' } },
   ':AgentPrompt run the tests<CR>',
   { see = 'go test' },
-  { lua = "require('agent_lsp.client').request('agent/status', {}, function(_, res) vim.uv.kill(res.pid, 'sigkill') end) return true" },
+  {
+    lua = "require('agent_lsp.client').request('agent/status', {}, function(_, res) vim.uv.kill(res.pid, 'sigkill') end) return true",
+  },
   { see = 'being restarted' },
   { see = 'c  continue where it stopped' },
 })
@@ -275,10 +317,12 @@ scene('retry', {
   ':AgentPrompt fix it<CR>',
   { see = 'trying again' },
 })
-scene(
-  'failed',
-  { script = { { error = { status = 401, message = 'invalid api key' } } }, ':AgentPrompt fix it<CR>', { see = 'key' }, status('idle') }
-)
+scene('failed', {
+  script = { { error = { status = 401, message = 'invalid api key' } } },
+  ':AgentPrompt fix it<CR>',
+  { see = 'key' },
+  status('idle'),
+})
 scene('plan', {
   settings = trust,
   script = {
@@ -303,7 +347,10 @@ scene('plan', {
 scene('subagent-stopped', {
   settings = trust,
   script = {
-    { text = 'I let somebody look.', toolCalls = { call('agent', { agent = 'general', task = 'find out why TestTotal fails' }) } },
+    {
+      text = 'I let somebody look.',
+      toolCalls = { call('agent', { agent = 'general', task = 'find out why TestTotal fails' }) },
+    },
     { text = 'I run it.', toolCalls = { call('bash', { command = 'go version; sleep 300' }) } },
     { text = 'It was stopped, so I look myself.' },
   },
@@ -316,11 +363,20 @@ scene('subagent-stopped', {
 })
 scene('tools-fold', tools)
 scene('tools-open', from(tools, { '<C-w>lzRgg' }))
-scene('input-menu', { ':AgentPrompt<CR>', { see = 'sends' }, 'look at @ca', { see = '@cart_test.go' } })
+scene(
+  'input-menu',
+  { ':AgentPrompt<CR>', { see = 'sends' }, 'look at @ca', { see = '@cart_test.go' } }
+)
 scene('input-menu2', { ':AgentPrompt<CR>', { see = 'sends' }, 'about @', { see = '@diagnostics' } })
 scene('about', { ':11,17AgentPrompt<CR>', { see = 'about cart.go:11-17' }, 'why 100?' })
 scene('sessions', from(stored, { ':AgentSessions<CR>', { see = 'Session to resume' } }))
-scene('restored', from(stored, { ':AgentSessions<CR>', { see = 'Session to resume' }, '2<CR>', { see = 'Prices are whole' } }))
+scene(
+  'restored',
+  from(
+    stored,
+    { ':AgentSessions<CR>', { see = 'Session to resume' }, '2<CR>', { see = 'Prices are whole' } }
+  )
+)
 scene(
   'exported',
   from(stored, {
@@ -331,13 +387,26 @@ scene(
     { lua = "return vim.bo.filetype == 'markdown'" },
   })
 )
-scene('new', from(stored, { ':AgentNew Shipping costs<CR>', { see = 'Shipping costs' }, { see = 'i  write a prompt' } }))
-scene('model', { ':AgentModel<CR>', { see = 'Type number' } })
-scene('checkpoints', from(proposed, { ':AgentAccept!<CR>', hunks(0), status('idle'), ':AgentCheckpoints<CR>', { see = 'Restore' } }))
 scene(
-  'log',
-  { { lua = "require('agent_lsp.log').error('the daemon ended (signal 9)') return true" }, ':AgentLog<CR>', { see = 'signal 9' } }
+  'new',
+  from(
+    stored,
+    { ':AgentNew Shipping costs<CR>', { see = 'Shipping costs' }, { see = 'i  write a prompt' } }
+  )
 )
+scene('model', { ':AgentModel<CR>', { see = 'Type number' } })
+scene(
+  'checkpoints',
+  from(
+    proposed,
+    { ':AgentAccept!<CR>', hunks(0), status('idle'), ':AgentCheckpoints<CR>', { see = 'Restore' } }
+  )
+)
+scene('log', {
+  { lua = "require('agent_lsp.log').error('the daemon ended (signal 9)') return true" },
+  ':AgentLog<CR>',
+  { see = 'signal 9' },
+})
 scene('setup', { ':AgentSetup<CR>', { see = 'Other URL' } })
 scene(
   'preview',

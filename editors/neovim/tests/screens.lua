@@ -2,7 +2,8 @@
 ---
 --- Each must come to show what its steps wait for. With SHOTS=folder they are written there as pages (picture.cjs), to be
 --- looked at or photographed. NVIM is the Neovim that is shown, ONLY a pattern of names, SIZES such as "120x40 80x24".
-local here = vim.fs.dirname(vim.fs.normalize(vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p')))
+local here =
+  vim.fs.dirname(vim.fs.normalize(vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p')))
 package.path = here .. '/?.lua;' .. package.path
 local catalogue = require('scenes')
 
@@ -28,7 +29,8 @@ local function script_of(steps)
 end
 
 local function init_of(steps, dir, background)
-  local settings = vim.tbl_deep_extend('force', { context = { window = 32000 } }, steps.settings or {})
+  local settings =
+    vim.tbl_deep_extend('force', { context = { window = 32000 } }, steps.settings or {})
   return ([[
 vim.opt.runtimepath:prepend(%q)
 vim.o.termguicolors, vim.o.background = true, %q
@@ -40,7 +42,13 @@ for key, name in pairs({ n = 'next', c = 'comment', e = 'edit' }) do
   vim.keymap.set('n', ',' .. key, ('<Plug>(agent-lsp-%%s)'):format(name))
 end
 require('agent_lsp').setup({ cmd = { %q }, settings = vim.json.decode(%q) })
-]]):format(vim.fs.dirname(here), background, dir .. '/shop', vim.env.AGENT_LSP_BIN, vim.json.encode(settings))
+]]):format(
+    vim.fs.dirname(here),
+    background,
+    dir .. '/shop',
+    vim.env.AGENT_LSP_BIN,
+    vim.json.encode(settings)
+  )
 end
 
 ---@class Terminal a Neovim in tmux, with a channel to it
@@ -48,7 +56,9 @@ local Terminal = {}
 Terminal.__index = Terminal
 
 function Terminal:tmux(...)
-  return vim.system({ 'tmux', '-u', '-S', self.dir .. '/tmux', '-f', '/dev/null', ... }, { text = true }):wait()
+  return vim
+    .system({ 'tmux', '-u', '-S', self.dir .. '/tmux', '-f', '/dev/null', ... }, { text = true })
+    :wait()
 end
 
 local function open(steps, columns, lines, background)

@@ -52,7 +52,9 @@ local notifications = {
 
 --- Whether a buffer is the user's own document: a file, on disk or not yet.
 local function is_document(buf)
-  return vim.api.nvim_buf_is_valid(buf) and vim.bo[buf].buftype == '' and vim.api.nvim_buf_get_name(buf) ~= ''
+  return vim.api.nvim_buf_is_valid(buf)
+    and vim.bo[buf].buftype == ''
+    and vim.api.nvim_buf_get_name(buf) ~= ''
 end
 
 --- The folders of a workspace: its root, and those that the user added.
@@ -102,7 +104,15 @@ end
 ---@return agent_lsp.Workspace
 function M.add(root)
   workspaces[root] = workspaces[root]
-    or { root = root, waiting = {}, wanting = {}, starting = false, stopped = false, making = false, crashes = 0 }
+    or {
+      root = root,
+      waiting = {},
+      wanting = {},
+      starting = false,
+      stopped = false,
+      making = false,
+      crashes = 0,
+    }
   return workspaces[root]
 end
 
@@ -148,7 +158,12 @@ end
 local function capabilities()
   local caps = vim.lsp.protocol.make_client_capabilities()
   caps.experimental = {
-    agentLsp = { version = 1, permission = true, ask = true, editor = { query = true, save = true, reveal = true, showDiff = true } },
+    agentLsp = {
+      version = 1,
+      permission = true,
+      ask = true,
+      editor = { query = true, save = true, reveal = true, showDiff = true },
+    },
   }
   caps.general = caps.general or {}
   caps.general.positionEncodings = config.options.position_encodings
@@ -177,7 +192,13 @@ local function handlers()
 end
 
 local function attach(ws, buf)
-  if ws.id and is_document(buf) and vim.api.nvim_buf_is_loaded(buf) and around(buf) == ws and not peek.is(buf) then
+  if
+    ws.id
+    and is_document(buf)
+    and vim.api.nvim_buf_is_loaded(buf)
+    and around(buf) == ws
+    and not peek.is(buf)
+  then
     vim.lsp.buf_attach_client(buf, ws.id)
   end
 end
@@ -198,7 +219,8 @@ end
 vim.api.nvim_create_autocmd('LspNotify', {
   group = vim.api.nvim_create_augroup('agent_lsp_folders', { clear = true }),
   callback = function(args)
-    local ws = args.data.method == 'workspace/didChangeWorkspaceFolders' and M.by_id(args.data.client_id)
+    local ws = args.data.method == 'workspace/didChangeWorkspaceFolders'
+      and M.by_id(args.data.client_id)
     if ws then
       vim.schedule(function() -- the client updates its folders only after the notification
         for _, buf in ipairs(vim.api.nvim_list_bufs()) do
@@ -234,7 +256,12 @@ end
 local function resume(ws)
   M.with(function(client)
     if client and ws.session then
-      M.request('agent/session/load', { sessionId = ws.session, replay = true }, nil, { workspace = ws })
+      M.request(
+        'agent/session/load',
+        { sessionId = ws.session, replay = true },
+        nil,
+        { workspace = ws }
+      )
     end
   end, { workspace = ws })
 end
@@ -243,13 +270,21 @@ end
 local function on_exit(ws, id, ended)
   if ws.starting then
     ws.id = nil
-    return finish(ws, nil, ended.refused or ('it stopped while starting (%s); see :AgentLog'):format(process.ending(ended)))
+    return finish(
+      ws,
+      nil,
+      ended.refused
+        or ('it stopped while starting (%s); see :AgentLog'):format(process.ending(ended))
+    )
   end
   if ws.id ~= id then
     return
   end
   ws.id = nil
-  events.emit('exit', { client_id = id, sessionId = ws.session, code = ended.code, signal = ended.signal })
+  events.emit(
+    'exit',
+    { client_id = id, sessionId = ws.session, code = ended.code, signal = ended.signal }
+  )
   if ws.stopped or vim.v.exiting ~= vim.NIL then
     return
   end
@@ -257,7 +292,10 @@ local function on_exit(ws, id, ended)
   if ws.crashes > max_crashes then
     return log.tell('the daemon keeps stopping; see :AgentLog', vim.log.levels.ERROR)
   end
-  log.tell(('the daemon stopped (%s) and is being restarted'):format(process.ending(ended)), vim.log.levels.WARN)
+  log.tell(
+    ('the daemon stopped (%s) and is being restarted'):format(process.ending(ended)),
+    vim.log.levels.WARN
+  )
   resume(ws)
 end
 

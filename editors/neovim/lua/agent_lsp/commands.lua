@@ -51,11 +51,19 @@ function M.queue(opts)
         prompt = 'Remove from the queue',
         format_item = function(q)
           local render = require('agent_lsp.render')
-          return ('%s  (%s)'):format(render.line(render.prompt_text(q.prompt)), render.delivery(q.delivery))
+          return ('%s  (%s)'):format(
+            render.line(render.prompt_text(q.prompt)),
+            render.delivery(q.delivery)
+          )
         end,
       }, function(q)
         if q then
-          client.request('agent/queue/remove', { sessionId = session, messageId = q.messageId }, nil, at)
+          client.request(
+            'agent/queue/remove',
+            { sessionId = session, messageId = q.messageId },
+            nil,
+            at
+          )
         end
       end)
     end, at)
@@ -104,7 +112,10 @@ end
 
 local function decide(action, opts)
   local comment = opts.args ~= '' and opts.args or nil
-  require('agent_lsp.review').decide(action, { all = opts.bang, comment = comment, range = range(opts) })
+  require('agent_lsp.review').decide(
+    action,
+    { all = opts.bang, comment = comment, range = range(opts) }
+  )
 end
 
 function M.accept(opts)
@@ -146,12 +157,18 @@ function M.fix(opts)
   end
   local list, texts = {}, {}
   for _, d in ipairs(found) do
-    local r = { start = { line = d.lnum, character = d.col }, ['end'] = { line = d.end_lnum or d.lnum, character = d.end_col or d.col } }
+    local r = {
+      start = { line = d.lnum, character = d.col },
+      ['end'] = { line = d.end_lnum or d.lnum, character = d.end_col or d.col },
+    }
     table.insert(list, { range = r, severity = d.severity, message = d.message, source = d.source })
     table.insert(texts, d.message)
   end
   local text = opts.args ~= '' and opts.args or ('Fix this problem: ' .. table.concat(texts, '; '))
-  api().prompt(text, { context = { uri = vim.uri_from_bufnr(0), selection = list[1].range, diagnostics = list } })
+  api().prompt(
+    text,
+    { context = { uri = vim.uri_from_bufnr(0), selection = list[1].range, diagnostics = list } }
+  )
 end
 
 function M.undo()
@@ -197,9 +214,17 @@ end
 
 function M.compact(opts)
   client.session(function(session, at)
-    client.request('agent/compact', { sessionId = session, instructions = opts.args ~= '' and opts.args or nil }, function(err, res)
-      log.tell(err or require('agent_lsp.render').compaction(res), err and vim.log.levels.WARN or nil)
-    end, at)
+    client.request(
+      'agent/compact',
+      { sessionId = session, instructions = opts.args ~= '' and opts.args or nil },
+      function(err, res)
+        log.tell(
+          err or require('agent_lsp.render').compaction(res),
+          err and vim.log.levels.WARN or nil
+        )
+      end,
+      at
+    )
   end)
 end
 

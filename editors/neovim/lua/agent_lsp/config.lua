@@ -20,7 +20,15 @@ local M = {}
 M.defaults = {
   cmd = nil,
   settings = {},
-  root_markers = { '.agent-lsp.json', '.git', 'AGENTS.md', 'go.mod', 'package.json', 'Cargo.toml', 'pyproject.toml' },
+  root_markers = {
+    '.agent-lsp.json',
+    '.git',
+    'AGENTS.md',
+    'go.mod',
+    'package.json',
+    'Cargo.toml',
+    'pyproject.toml',
+  },
   panel = { side = 'right', width = 60, input_height = 5 },
   review = {
     signs = true,

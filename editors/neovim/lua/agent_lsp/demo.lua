@@ -8,7 +8,8 @@ local M = {}
 
 M.prompt = 'The check fails. Find the cause and fix it.'
 
-local after = 'This was the demo: its model is a script that knows one task. ' .. '`:AgentSetup` chooses a provider for your own work.'
+local after = 'This was the demo: its model is a script that knows one task. '
+  .. '`:AgentSetup` chooses a provider for your own work.'
 
 --- How many further prompts the script answers.
 local spare = 50

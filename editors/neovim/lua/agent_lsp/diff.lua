@@ -23,7 +23,10 @@ local function pieces(proposal, file)
   for _, h in ipairs(file.hunks) do
     if h.state == 'pending' then
       local row = draw.place_of({ proposal = proposal, file = file, hunk = h })
-      table.insert(out, { hunk = h, row = row, old = hunks.split(h.oldText), new = hunks.split(h.newText) })
+      table.insert(
+        out,
+        { hunk = h, row = row, old = hunks.split(h.oldText), new = hunks.split(h.newText) }
+      )
     end
   end
   table.sort(out, function(a, b)
@@ -93,7 +96,11 @@ end
 ---@return agent_lsp.Decision[]? decisions nil where a change reaches across a hunk's border
 ---@return { row: integer, stop: integer, lines: string[] }[] own edits, rows of the base
 local function decisions(list, proposed, now)
-  local changes = diff(table.concat(proposed, '\n') .. '\n', table.concat(now, '\n') .. '\n', { result_type = 'indices' })
+  local changes = diff(
+    table.concat(proposed, '\n') .. '\n',
+    table.concat(now, '\n') .. '\n',
+    { result_type = 'indices' }
+  )
   local out, own, taken = {}, {}, {}
   for _, p in ipairs(list) do
     local lo, hi = p.proposed, p.proposed + #p.new
@@ -111,7 +118,11 @@ local function decisions(list, proposed, now)
     end
     local like = p.hunk.newText ~= '' and p.hunk.newText or p.hunk.oldText
     local text = len > 0 and review.join(vim.list_slice(now, at + 1, at + len), like) or ''
-    table.insert(out, { hunkId = p.hunk.hunkId, action = 'accept', newText = text ~= p.hunk.newText and text or nil })
+    table.insert(out, {
+      hunkId = p.hunk.hunkId,
+      action = 'accept',
+      newText = text ~= p.hunk.newText and text or nil,
+    })
   end
   for i, c in ipairs(changes) do
     if not taken[i] then
@@ -120,7 +131,10 @@ local function decisions(list, proposed, now)
       for _, p in ipairs(list) do
         shift = p.proposed + #p.new <= a and shift + #p.new - #p.old or shift
       end
-      table.insert(own, { row = a - shift, stop = stop - shift, lines = vim.list_slice(now, b + 1, b_stop) })
+      table.insert(
+        own,
+        { row = a - shift, stop = stop - shift, lines = vim.list_slice(now, b + 1, b_stop) }
+      )
     end
   end
   return out, own
@@ -149,7 +163,10 @@ local function accept(proposal, file, buf, list, proposed)
   local now = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
   local made, own = decisions(list, proposed, now)
   if not made then
-    return log.tell('a change crosses the border of a hunk; accept first, then edit in the file', vim.log.levels.WARN)
+    return log.tell(
+      'a change crosses the border of a hunk; accept first, then edit in the file',
+      vim.log.levels.WARN
+    )
   end
   make_own(hunks.uri(file), own)
   vim.bo[buf].modified = false
@@ -176,7 +193,10 @@ end
 --- The line above the proposed side: as much of it as there is room for.
 function M.hint()
   local room = vim.api.nvim_win_get_width(0) - 1
-  for _, text in ipairs({ 'proposed, editable: :w accepts, :tabclose leaves it', 'proposed, editable: :w accepts' }) do
+  for _, text in ipairs({
+    'proposed, editable: :w accepts, :tabclose leaves it',
+    'proposed, editable: :w accepts',
+  }) do
     if #text <= room then
       return text
     end

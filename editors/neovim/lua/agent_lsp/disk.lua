@@ -49,7 +49,10 @@ function M.write(buf)
   look(buf)
   if differs[buf] then
     local name = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(buf), ':~:.')
-    log.tell(('%s changed in the buffer and on disk and was not saved: use :write! or :edit!'):format(name), vim.log.levels.WARN)
+    log.tell(
+      ('%s changed in the buffer and on disk and was not saved: use :write! or :edit!'):format(name),
+      vim.log.levels.WARN
+    )
     return false
   end
   local confirm = vim.o.confirm
@@ -65,7 +68,15 @@ function M.write(buf)
 end
 
 --- Tools that only look: after them nothing is read again.
-local harmless = { read = true, grep = true, glob = true, lsp = true, plan = true, ask_user = true, present_plan = true }
+local harmless = {
+  read = true,
+  grep = true,
+  glob = true,
+  lsp = true,
+  plan = true,
+  ask_user = true,
+  present_plan = true,
+}
 
 local waiting = false
 
@@ -82,7 +93,9 @@ end
 local function reread()
   waiting = false
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
-    local file = vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == '' and vim.api.nvim_buf_get_name(buf) ~= ''
+    local file = vim.api.nvim_buf_is_loaded(buf)
+      and vim.bo[buf].buftype == ''
+      and vim.api.nvim_buf_get_name(buf) ~= ''
     if file and autoread(buf) and not vim.bo[buf].modified then
       look(buf)
     end

@@ -133,7 +133,9 @@ local function columns(buf)
   local least
   for _, win in ipairs(vim.fn.win_findbuf(buf)) do
     local width = vim.api.nvim_win_get_width(win) - vim.fn.getwininfo(win)[1].textoff
-    local soon = not drawn[buf] and config.options.review.signs and vim.startswith(vim.wo[win].signcolumn, 'auto')
+    local soon = not drawn[buf]
+      and config.options.review.signs
+      and vim.startswith(vim.wo[win].signcolumn, 'auto')
     width = soon and width - 2 or width -- our signs will make their column
     least = vim.wo[win].wrap and width >= 10 and math.min(least or width, width) or least
   end
@@ -199,15 +201,20 @@ local function place(buf, w, width)
   local last = math.min(row + #shown, count) -- first row behind the hunk
   local opts = {
     priority = 150,
-    virt_text = (stale and { { ' stale: the text here has changed', 'AgentLspStale' } }) or (note and { { note, 'AgentLspStale' } }) or nil,
+    virt_text = (stale and { { ' stale: the text here has changed', 'AgentLspStale' } })
+      or (note and { { note, 'AgentLspStale' } })
+      or nil,
   }
   if last > row and not stale then
     opts.end_row, opts.end_col, opts.hl_eol = last, 0, true
     opts.hl_group = applied and 'AgentLspAdd' or 'AgentLspDelete'
   end
   local at = math.min(row, count - 1)
-  if opts.end_row == count and vim.api.nvim_buf_get_lines(buf, count - 1, count, false)[1] ~= nil then
-    opts.end_row, opts.end_col = count - 1, #vim.api.nvim_buf_get_lines(buf, count - 1, count, false)[1]
+  if
+    opts.end_row == count and vim.api.nvim_buf_get_lines(buf, count - 1, count, false)[1] ~= nil
+  then
+    opts.end_row, opts.end_col =
+      count - 1, #vim.api.nvim_buf_get_lines(buf, count - 1, count, false)[1]
   end
   local mark = vim.api.nvim_buf_set_extmark(buf, ns, at, 0, opts)
   local others = { sign(buf, at, math.max(at, last - 1), stale, applied) }
@@ -249,7 +256,10 @@ end
 
 local function key_of(w, width)
   local h = w.hunk
-  return table.concat({ w.file.placement, w.file.op, h.state, width or '', h.oldText, h.newText }, '\0')
+  return table.concat(
+    { w.file.placement, w.file.op, h.state, width or '', h.oldText, h.newText },
+    '\0'
+  )
 end
 
 --- At most so many columns have the virtual lines of a hunk: counted by bytes, tabs as wide as they can be.
@@ -263,7 +273,8 @@ local function longest(w, buf)
     most = math.max(most, stop - at)
     at = stop + 1
   end
-  return most + (text:find('\t', 1, true) and select(2, text:gsub('\t', '')) * (vim.bo[buf].tabstop - 1) or 0)
+  return most
+    + (text:find('\t', 1, true) and select(2, text:gsub('\t', '')) * (vim.bo[buf].tabstop - 1) or 0)
 end
 
 --- Virtual lines above the first line show only if the window makes room for them.
@@ -331,7 +342,10 @@ function M.rows(buf)
     local pos = vim.api.nvim_buf_get_extmark_by_id(buf, ns, d.mark, { details = true })
     if pos[1] then
       local stop, col = pos[3].end_row or pos[1], pos[3].end_col or 0
-      table.insert(out, { row = pos[1], last = math.max(pos[1], col == 0 and stop - 1 or stop), item = d })
+      table.insert(
+        out,
+        { row = pos[1], last = math.max(pos[1], col == 0 and stop - 1 or stop), item = d }
+      )
     end
   end
   table.sort(out, function(a, b)

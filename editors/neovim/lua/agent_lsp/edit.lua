@@ -9,7 +9,9 @@ local M = {}
 ---@return string?
 function M.locked(buf)
   if vim.api.nvim_buf_is_loaded(buf) and not vim.bo[buf].modifiable then
-    return ("the buffer of %s is 'nomodifiable'"):format(vim.fn.fnamemodify(vim.api.nvim_buf_get_name(buf), ':.'))
+    return ("the buffer of %s is 'nomodifiable'"):format(
+      vim.fn.fnamemodify(vim.api.nvim_buf_get_name(buf), ':.')
+    )
   end
 end
 
@@ -34,7 +36,11 @@ local function mismatch(client_id, edit)
       if not vim.lsp.buf_is_attached(buf, client_id) then
         return ('%s is no longer open'):format(vim.fn.bufname(buf)) -- or it would change unseen
       elseif have and have ~= version then
-        return ('%s is at version %d, the edit is for %d'):format(vim.fn.bufname(buf), have, version)
+        return ('%s is at version %d, the edit is for %d'):format(
+          vim.fn.bufname(buf),
+          have,
+          version
+        )
       end
     end
   end

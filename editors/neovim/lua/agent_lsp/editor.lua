@@ -31,7 +31,10 @@ local function diagnostics(buf, encoding)
   for _, d in ipairs(vim.diagnostic.get(buf)) do
     if d.source ~= 'agent-lsp' then
       table.insert(out, {
-        range = { start = place(d.lnum, d.col), ['end'] = place(d.end_lnum or d.lnum, d.end_col or d.col) },
+        range = {
+          start = place(d.lnum, d.col),
+          ['end'] = place(d.end_lnum or d.lnum, d.end_col or d.col),
+        },
         severity = d.severity,
         source = d.source,
         code = d.code,
@@ -48,7 +51,8 @@ local function all_diagnostics(encoding)
   local out = vim.empty_dict()
   local buffers = {}
   for _, d in ipairs(vim.diagnostic.get(nil)) do
-    buffers[d.bufnr] = vim.api.nvim_buf_is_valid(d.bufnr) and vim.api.nvim_buf_get_name(d.bufnr) ~= ''
+    buffers[d.bufnr] = vim.api.nvim_buf_is_valid(d.bufnr)
+      and vim.api.nvim_buf_get_name(d.bufnr) ~= ''
   end
   for buf, named in pairs(buffers) do
     local list = named and diagnostics(buf, encoding) or {}
@@ -96,10 +100,16 @@ end
 local function calls(direction, p, buf, encoding)
   local c = server(buf, 'textDocument/prepareCallHierarchy')
   if not c then
-    return nil, vim.lsp.rpc_response_error(-32601, 'no language server of this editor knows call hierarchies')
+    return nil,
+      vim.lsp.rpc_response_error(-32601, 'no language server of this editor knows call hierarchies')
   end
   return translated(c, p, encoding, function(at)
-    local items = await(c, 'textDocument/prepareCallHierarchy', { textDocument = { uri = p.uri }, position = at }, buf)
+    local items = await(
+      c,
+      'textDocument/prepareCallHierarchy',
+      { textDocument = { uri = p.uri }, position = at },
+      buf
+    )
     if not items or not items[1] then
       return {}
     end
@@ -115,7 +125,11 @@ local function query(p, buf, encoding)
   end
   local c = server(buf, method)
   if not c then
-    return nil, vim.lsp.rpc_response_error(-32601, ('no language server of this editor answers %s here'):format(p.operation))
+    return nil,
+      vim.lsp.rpc_response_error(
+        -32601,
+        ('no language server of this editor answers %s here'):format(p.operation)
+      )
   end
   return translated(c, p, encoding, function(at)
     local params = { textDocument = p.uri and { uri = p.uri }, position = at, query = p.query }
@@ -148,7 +162,8 @@ local function answer_diagnostics(p, buf, encoding)
   end
   local list = diagnostics(buf, encoding)
   if p.settle and #list == 0 and not fresh.has_server(buf) then
-    return nil, vim.lsp.rpc_response_error(-32601, 'no language server of this editor speaks about this file')
+    return nil,
+      vim.lsp.rpc_response_error(-32601, 'no language server of this editor speaks about this file')
   end
   return p.settle and { items = list, settled = settled } or list
 end

@@ -21,9 +21,10 @@ end
 ---@param name string
 function M.pattern(name)
   local words = vim.split(name, '/', { plain = true })
-  return 'AgentLsp' .. table.concat(vim.tbl_map(function(w)
-    return w:sub(1, 1):upper() .. w:sub(2)
-  end, words))
+  return 'AgentLsp'
+    .. table.concat(vim.tbl_map(function(w)
+      return w:sub(1, 1):upper() .. w:sub(2)
+    end, words))
 end
 
 --- Deltas come by the thousand: only Lua listeners get them, no autocommand.
@@ -41,7 +42,10 @@ function M.emit(name, params)
     end
   end
   if not quiet[name] then
-    vim.api.nvim_exec_autocmds('User', { pattern = M.pattern(name), modeline = false, data = params })
+    vim.api.nvim_exec_autocmds(
+      'User',
+      { pattern = M.pattern(name), modeline = false, data = params }
+    )
   end
 end
 

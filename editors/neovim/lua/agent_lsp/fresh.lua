@@ -51,7 +51,8 @@ function M.has_server(buf)
 end
 
 local function how_to_know(c, buf)
-  local commands = vim.tbl_get(c.server_capabilities or {}, 'executeCommandProvider', 'commands') or {}
+  local commands = vim.tbl_get(c.server_capabilities or {}, 'executeCommandProvider', 'commands')
+    or {}
   if vim.list_contains(commands, look_now) then
     return 'command'
   end
@@ -84,7 +85,9 @@ local function expect_if_behind(buf)
   local name = vim.api.nvim_buf_get_name(buf)
   for _, c in ipairs(servers(buf)) do
     local version = versions[c.id] and heard[c.id][name]
-    if how_to_know(c, buf) ~= 'push' or version and version < (vim.lsp.util.buf_versions[buf] or 0) then
+    if
+      how_to_know(c, buf) ~= 'push' or version and version < (vim.lsp.util.buf_versions[buf] or 0)
+    then
       await_server(c, buf)
     end
   end
@@ -116,9 +119,12 @@ end
 --- Each server that is awaited is asked, if it can be.
 local function ask(buf, c, a)
   a.asked = true
-  local method, params = 'textDocument/diagnostic', { textDocument = { uri = vim.uri_from_bufnr(buf) } }
+  local method, params =
+    'textDocument/diagnostic', { textDocument = { uri = vim.uri_from_bufnr(buf) } }
   if a.how == 'command' then
-    method, params = 'workspace/executeCommand', { command = look_now, arguments = { { Files = { vim.uri_from_bufnr(buf) } } } }
+    method, params =
+      'workspace/executeCommand',
+      { command = look_now, arguments = { { Files = { vim.uri_from_bufnr(buf) } } } }
   end
   local sent = lsp.request(c, method, params, function(err, result, ctx)
     if a.how == 'pull' then
@@ -158,7 +164,9 @@ local function ask_others()
   end
   for id, pull in pairs(pulled) do
     local c = pull and vim.lsp.get_client_by_id(id)
-    local alone = c and vim.tbl_get(c.server_capabilities or {}, 'diagnosticProvider', 'interFileDependencies') == false
+    local alone = c
+      and vim.tbl_get(c.server_capabilities or {}, 'diagnosticProvider', 'interFileDependencies')
+        == false
     for buf in pairs(c and not alone and c.attached_buffers or {}) do
       if not (awaited[buf] and awaited[buf][id]) and vim.api.nvim_buf_is_loaded(buf) then
         await_server(c, buf)
@@ -238,7 +246,10 @@ local function published(id, uri, version)
   calm_at = vim.uv.now() + calm
   for buf, clients in pairs(awaited) do
     local a = clients[id]
-    local mine = a and a.how == 'push' and vim.api.nvim_buf_is_valid(buf) and vim.api.nvim_buf_get_name(buf) == name
+    local mine = a
+      and a.how == 'push'
+      and vim.api.nvim_buf_is_valid(buf)
+      and vim.api.nvim_buf_get_name(buf) == name
     if mine and (not version or version >= (vim.lsp.util.buf_versions[buf] or 0)) then
       done_with(buf, id)
     end

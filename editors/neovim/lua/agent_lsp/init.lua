@@ -21,7 +21,11 @@ local function document()
   local best
   local root = require('agent_lsp.client').root
   for _, info in ipairs(vim.fn.getbufinfo({ buflisted = 1 })) do
-    if is_document(info.bufnr) and root(info.bufnr) == root() and (not best or info.lastused > best.lastused) then
+    if
+      is_document(info.bufnr)
+      and root(info.bufnr) == root()
+      and (not best or info.lastused > best.lastused)
+    then
       best = info
     end
   end
@@ -37,7 +41,10 @@ local function context(range)
   end
   local out = { uri = vim.uri_from_bufnr(buf) }
   if range then
-    out.selection = { start = { line = range.first - 1, character = 0 }, ['end'] = { line = range.last, character = 0 } }
+    out.selection = {
+      start = { line = range.first - 1, character = 0 },
+      ['end'] = { line = range.last, character = 0 },
+    }
   end
   return out
 end
@@ -99,7 +106,11 @@ end
 local function undecided(ws)
   local hunks, count = require('agent_lsp.hunks'), 0
   for _, w in ipairs(hunks.pending()) do
-    if hunks.workspace(w.proposal) == ws and w.proposal.sessionId == ws.session and w.file.placement ~= 'applied' then
+    if
+      hunks.workspace(w.proposal) == ws
+      and w.proposal.sessionId == ws.session
+      and w.file.placement ~= 'applied'
+    then
       count = count + 1
     end
   end

@@ -27,7 +27,10 @@ function M.about(range)
   if range and vim.bo.buftype == '' and name ~= '' then
     about = {
       uri = vim.uri_from_bufnr(0),
-      range = { start = { line = range.first - 1, character = 0 }, ['end'] = { line = range.last, character = 0 } },
+      range = {
+        start = { line = range.first - 1, character = 0 },
+        ['end'] = { line = range.last, character = 0 },
+      },
       name = ('%s:%d-%d'):format(vim.fs.basename(name), range.first, range.last),
     }
   end
@@ -43,7 +46,9 @@ function M.hint()
   for _, shorter in ipairs({ 'Enter sends, Ctrl-C stops', 'Enter sends' }) do
     keys = #keys > room and shorter or keys
   end
-  return (what ~= '' and ' %#AgentLspKey#' .. what:gsub('%%', '%%%%') or '') .. ' %#AgentLspMeta#' .. keys
+  return (what ~= '' and ' %#AgentLspKey#' .. what:gsub('%%', '%%%%') or '')
+    .. ' %#AgentLspMeta#'
+    .. keys
 end
 
 --- A steer has no field for a selection: the lines are sent as content.
@@ -110,17 +115,22 @@ local function is_for_request(said, deliver)
     return true
   end
   local question = entry.kind == 'question'
-  vim.ui.select({ question and 'Answer with this' or 'Reject with this comment', 'Steer', 'Keep typing' }, {
-    prompt = question and 'The agent waits for an answer.' or 'The agent waits for your permission.',
-    kind = 'agent_lsp',
-  }, function(_, n)
-    if n == 2 then
-      deliver()
-    elseif n == 1 and vim.list_contains(permission.list(), entry) then
-      clear()
-      entry.answer(permission.in_words(entry, said))
+  vim.ui.select(
+    { question and 'Answer with this' or 'Reject with this comment', 'Steer', 'Keep typing' },
+    {
+      prompt = question and 'The agent waits for an answer.'
+        or 'The agent waits for your permission.',
+      kind = 'agent_lsp',
+    },
+    function(_, n)
+      if n == 2 then
+        deliver()
+      elseif n == 1 and vim.list_contains(permission.list(), entry) then
+        clear()
+        entry.answer(permission.in_words(entry, said))
+      end
     end
-  end)
+  )
   return true
 end
 
@@ -298,7 +308,10 @@ function M.buffer()
   map_keys(buffer)
   quiet_menu(buffer)
   vim.api.nvim_create_autocmd('TextChangedI', { buffer = buffer, callback = complete_at })
-  vim.api.nvim_create_autocmd({ 'TextChanged', 'TextChangedI', 'TextChangedP' }, { buffer = buffer, callback = note_begin })
+  vim.api.nvim_create_autocmd(
+    { 'TextChanged', 'TextChangedI', 'TextChangedP' },
+    { buffer = buffer, callback = note_begin }
+  )
   vim.api.nvim_create_autocmd('CompleteDone', {
     buffer = buffer,
     callback = function()

@@ -22,7 +22,8 @@ end
 ---@return integer height
 function M.sizes()
   local o = config.options.panel
-  return math.max(20, math.min(o.width, math.floor(vim.o.columns / 2))), math.max(1, math.min(o.input_height, math.floor(vim.o.lines / 4)))
+  return math.max(20, math.min(o.width, math.floor(vim.o.columns / 2))),
+    math.max(1, math.min(o.input_height, math.floor(vim.o.lines / 4)))
 end
 
 local chosen = {} ---@type { all?: integer, input?: integer } lines of panel and input, when they were last looked at

@@ -17,7 +17,9 @@ end
 
 local function documents()
   return vim.tbl_filter(function(buf)
-    return vim.bo[buf].buflisted and vim.bo[buf].buftype == '' and vim.api.nvim_buf_get_name(buf) ~= ''
+    return vim.bo[buf].buflisted
+      and vim.bo[buf].buftype == ''
+      and vim.api.nvim_buf_get_name(buf) ~= ''
   end, vim.api.nvim_list_bufs())
 end
 
@@ -26,17 +28,27 @@ local function diagnostics_text()
   for _, d in ipairs(vim.diagnostic.get(nil)) do
     if d.source ~= 'agent-lsp' and vim.api.nvim_buf_is_valid(d.bufnr) then
       local path = shown(vim.api.nvim_buf_get_name(d.bufnr))
-      table.insert(out, ('%s:%d: %s: %s'):format(path, d.lnum + 1, vim.diagnostic.severity[d.severity]:lower(), d.message))
+      table.insert(
+        out,
+        ('%s:%d: %s: %s'):format(
+          path,
+          d.lnum + 1,
+          vim.diagnostic.severity[d.severity]:lower(),
+          d.message
+        )
+      )
     end
   end
-  return #out > 0 and 'Diagnostics of the editor:\n' .. table.concat(out, '\n') or 'The editor has no diagnostics.'
+  return #out > 0 and 'Diagnostics of the editor:\n' .. table.concat(out, '\n')
+    or 'The editor has no diagnostics.'
 end
 
 local function buffers_text()
   return 'Open in the editor:\n'
     .. table.concat(
       vim.tbl_map(function(buf)
-        return shown(vim.api.nvim_buf_get_name(buf)) .. (vim.bo[buf].modified and ' (unsaved)' or '')
+        return shown(vim.api.nvim_buf_get_name(buf))
+          .. (vim.bo[buf].modified and ' (unsaved)' or '')
       end, documents()),
       '\n'
     )
@@ -62,7 +74,10 @@ function M.blocks(text)
       local block = { type = 'resource', uri = vim.uri_from_fname(file) }
       if first then
         local stop = last ~= '' and tonumber(last) or tonumber(first)
-        block.range = { start = { line = tonumber(first) - 1, character = 0 }, ['end'] = { line = stop, character = 0 } }
+        block.range = {
+          start = { line = tonumber(first) - 1, character = 0 },
+          ['end'] = { line = stop, character = 0 },
+        }
       end
       table.insert(out, block)
     end
@@ -97,7 +112,10 @@ local function symbols(query, done)
       local s = list[i]
       local line = s.location.range and s.location.range.start.line + 1 or 1
       local path = shown(vim.uri_to_fname(s.location.uri))
-      table.insert(out, { word = ('@%s:%d'):format(path, line), abbr = '@#' .. s.name, menu = path })
+      table.insert(
+        out,
+        { word = ('@%s:%d'):format(path, line), abbr = '@#' .. s.name, menu = path }
+      )
     end
     done(out)
   end)

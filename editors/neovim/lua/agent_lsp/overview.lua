@@ -41,7 +41,11 @@ function M.jump(step)
       return vim.api.nvim_win_set_cursor(0, { places[i].first + 1, 0 })
     end
   end
-  log.tell(#places == 0 and 'no pending hunks' or step > 0 and 'this is the last hunk' or 'this is the first hunk')
+  log.tell(
+    #places == 0 and 'no pending hunks'
+      or step > 0 and 'this is the last hunk'
+      or 'this is the first hunk'
+  )
 end
 
 --- What the keys do, as the first line says it; the keys themselves stand out.
@@ -52,7 +56,13 @@ local function colour_keys()
   vim.api.nvim_buf_clear_namespace(buffer, key_ns, 0, -1)
   for entry in vim.gsplit(#places > 0 and key_line or '', '  ', { plain = true }) do
     local stop = at + #entry:match('^%S*')
-    vim.api.nvim_buf_set_extmark(buffer, key_ns, 0, at, { end_col = stop, hl_group = 'AgentLspKey', priority = 120 })
+    vim.api.nvim_buf_set_extmark(
+      buffer,
+      key_ns,
+      0,
+      at,
+      { end_col = stop, hl_group = 'AgentLspKey', priority = 120 }
+    )
     at = at + #entry + 2
   end
 end
@@ -70,7 +80,8 @@ vim.api.nvim_set_decoration_provider(ns, {
     for row = top, bottom do
       local m = current.marks[row]
       if m then
-        local line = { end_row = row + 1, hl_group = m[1], hl_eol = true, ephemeral = true, priority = 100 }
+        local line =
+          { end_row = row + 1, hl_group = m[1], hl_eol = true, ephemeral = true, priority = 100 }
         pcall(vim.api.nvim_buf_set_extmark, buf, ns, row, 0, line)
         for _, s in ipairs(m.spans or {}) do
           local span = { end_col = s[2], hl_group = s[3], ephemeral = true, priority = 120 }
@@ -130,7 +141,8 @@ function M.want_colours(top, bottom)
   if not wanted then
     vim.schedule(colour_wanted)
   end
-  wanted = { math.min(top, wanted and wanted[1] or top), math.max(bottom, wanted and wanted[2] or bottom) }
+  wanted =
+    { math.min(top, wanted and wanted[1] or top), math.max(bottom, wanted and wanted[2] or bottom) }
 end
 
 local function refresh()

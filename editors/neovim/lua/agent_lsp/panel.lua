@@ -35,7 +35,10 @@ local function open_decisions()
   local parts = {}
   local questions = #permission.list()
   if questions > 0 then
-    table.insert(parts, questions .. (questions == 1 and ' question (:AgentAnswer)' or ' questions (:AgentAnswer)'))
+    table.insert(
+      parts,
+      questions .. (questions == 1 and ' question (:AgentAnswer)' or ' questions (:AgentAnswer)')
+    )
   end
   local hunks = require('agent_lsp.hunks').count()
   if hunks > 0 then
@@ -95,7 +98,8 @@ local function cost()
   return ('%%#AgentLspMeta#$%.4f '):format(usage.cost)
 end
 
-local status_groups = { running = 'AgentLspRunning', awaiting = 'AgentLspWaiting', paused = 'AgentLspWaiting' }
+local status_groups =
+  { running = 'AgentLspRunning', awaiting = 'AgentLspWaiting', paused = 'AgentLspWaiting' }
 
 --- Draws the window bars: state, title, cost, context.
 function M.winbar()
@@ -106,8 +110,12 @@ function M.winbar()
   bar = (state.title or '') ~= '' and bar .. '· ' or bar
   local rest = cost() .. gauge()
   for _, win in ipairs(transcript.windows()) do
-    local taken = vim.api.nvim_eval_statusline(bar .. rest, { winid = win, use_winbar = true }).width
-    vim.wo[win][0].winbar = bar .. fit(state.title or '', vim.api.nvim_win_get_width(win) - taken - 1) .. '%=' .. rest
+    local taken =
+      vim.api.nvim_eval_statusline(bar .. rest, { winid = win, use_winbar = true }).width
+    vim.wo[win][0].winbar = bar
+      .. fit(state.title or '', vim.api.nvim_win_get_width(win) - taken - 1)
+      .. '%='
+      .. rest
   end
 end
 
@@ -193,7 +201,10 @@ local function pin()
   if not here or here.data.type ~= 'userMessage' or here.depth > 0 then
     return log.tell('no message of yours here')
   end
-  client.request('agent/session/update', { sessionId = transcript.session, [here.data.pinned and 'unpin' or 'pin'] = { here.id } })
+  client.request(
+    'agent/session/update',
+    { sessionId = transcript.session, [here.data.pinned and 'unpin' or 'pin'] = { here.id } }
+  )
 end
 
 --- Continues after a turn that was stopped or failed, or with the queue.
@@ -284,7 +295,8 @@ end
 
 local function open_input(win)
   local _, height = layout.sizes()
-  local input_win = vim.api.nvim_open_win(input.buffer(), false, { split = 'below', height = height, win = win })
+  local input_win =
+    vim.api.nvim_open_win(input.buffer(), false, { split = 'below', height = height, win = win })
   layout.note(input_win, height)
   set_options(input_win, plain)
   set_options(input_win, {
@@ -306,7 +318,8 @@ function M.open()
     map_keys(buf)
   end
   pcall(vim.api.nvim_win_close, layout.input() or -1, true) -- one that was left alone
-  local win = vim.api.nvim_open_win(buf, false, { split = o.side, width = (layout.sizes()), win = -1 })
+  local win =
+    vim.api.nvim_open_win(buf, false, { split = o.side, width = (layout.sizes()), win = -1 })
   layout.note(win, (layout.sizes()))
   set_options(win, plain)
   set_options(win, {
@@ -390,10 +403,15 @@ events.on('turn/completed', function(p)
     transcript.note(failure.text(err), 'error')
   end
   if config.options.notify and not p.replay and not (M.is_open() and transcript.ours(p)) then
-    local text =
-      { completed = 'the turn is done', aborted = 'the turn was aborted', failed = 'the turn failed: ' .. (err and err.message or '') }
+    local text = {
+      completed = 'the turn is done',
+      aborted = 'the turn was aborted',
+      failed = 'the turn failed: ' .. (err and err.message or ''),
+    }
     local ws = client.count() > 1 and client.by_id(p.client_id)
-    log.tell((ws and vim.fs.basename(ws.root) .. ': ' or '') .. (text[p.turn.status] or p.turn.status))
+    log.tell(
+      (ws and vim.fs.basename(ws.root) .. ': ' or '') .. (text[p.turn.status] or p.turn.status)
+    )
   end
 end)
 

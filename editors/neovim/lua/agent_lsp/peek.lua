@@ -79,7 +79,11 @@ end
 local function drop_oldest()
   while #kept > max_kept do
     local buf = table.remove(kept, 1)
-    if vim.api.nvim_buf_is_valid(buf) and not vim.bo[buf].modified and vim.fn.bufwinid(buf) == -1 then
+    if
+      vim.api.nvim_buf_is_valid(buf)
+      and not vim.bo[buf].modified
+      and vim.fn.bufwinid(buf) == -1
+    then
       pcall(vim.api.nvim_buf_delete, buf, { unload = true })
     end
   end
@@ -89,8 +93,12 @@ end
 ---@param buf integer
 function M.load(buf)
   local path = vim.fs.normalize(vim.api.nvim_buf_get_name(buf))
-  local stat, filetype = vim.uv.fs_stat(path), vim.filetype.match({ filename = path, buf = buf }) or ''
-  local client = stat and stat.type == 'file' and stat.size <= max_size and server_for(path, filetype)
+  local stat, filetype =
+    vim.uv.fs_stat(path), vim.filetype.match({ filename = path, buf = buf }) or ''
+  local client = stat
+    and stat.type == 'file'
+    and stat.size <= max_size
+    and server_for(path, filetype)
   if not client then
     return
   end

@@ -51,7 +51,8 @@ end)
 --- Queues a server request; the answer resumes the coroutine that Neovim runs its handler in.
 local function queue(kind, params, ctx)
   local co = coroutine.running()
-  local entry = { id = params.requestId, client_id = ctx.client_id, kind = kind, params = params, chosen = {} }
+  local entry =
+    { id = params.requestId, client_id = ctx.client_id, kind = kind, params = params, chosen = {} }
   local done = false
   function entry.answer(result)
     if done then
@@ -100,20 +101,30 @@ function M.headline(entry)
   if s.command then
     return ('The agent asks to run: %s'):format(render.line(s.command))
   end
-  return ('The agent asks: %s'):format(render.line(entry.kind == 'question' and entry.params.question or entry.params.title))
+  return ('The agent asks: %s'):format(
+    render.line(entry.kind == 'question' and entry.params.question or entry.params.title)
+  )
 end
 
 --- Names the unsaved buffers of a workspace, which are written before a command runs.
 local function unsaved(client_id)
   local names = {}
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
-    if vim.bo[buf].modified and vim.bo[buf].buftype == '' and vim.lsp.buf_is_attached(buf, client_id) then
+    if
+      vim.bo[buf].modified
+      and vim.bo[buf].buftype == ''
+      and vim.lsp.buf_is_attached(buf, client_id)
+    then
       table.insert(names, vim.fn.fnamemodify(vim.api.nvim_buf_get_name(buf), ':~:.'))
     end
   end
   table.sort(names)
   if #names > 0 then
-    return ('saves %d unsaved %s: %s'):format(#names, #names == 1 and 'buffer' or 'buffers', table.concat(names, ', '))
+    return ('saves %d unsaved %s: %s'):format(
+      #names,
+      #names == 1 and 'buffer' or 'buffers',
+      table.concat(names, ', ')
+    )
   end
 end
 
@@ -153,13 +164,17 @@ function M.asks_about(item)
   if entry.kind == 'permission' then
     return entry.params.itemId == item.itemId
   end
-  return item.name == 'ask_user' and type(item.args) == 'table' and item.args.question == entry.params.question
+  return item.name == 'ask_user'
+    and type(item.args) == 'table'
+    and item.args.question == entry.params.question
 end
 
 --- Whether a request takes several of its choices.
 ---@param entry agent_lsp.Pending
 function M.is_multi(entry)
-  return entry.kind == 'question' and entry.params.multi == true and #(entry.params.options or {}) > 0
+  return entry.kind == 'question'
+    and entry.params.multi == true
+    and #(entry.params.options or {}) > 0
 end
 
 --- The text after a choice: the rule that it makes, or its description.
@@ -333,16 +348,20 @@ end
 local function select_several(entry)
   local choices = M.choices(entry)
   choices[#choices + 1] = 'Send'
-  vim.ui.select(choices, { prompt = table.concat(M.describe(entry), '\n'), kind = 'agent_lsp' }, function(_, n)
-    if not n then
-      still_waits(entry)
-    elseif n == #choices then
-      entry.answer(marked(entry))
-    elseif vim.list_contains(pending, entry) then
-      mark(entry, n)
-      select_several(entry)
+  vim.ui.select(
+    choices,
+    { prompt = table.concat(M.describe(entry), '\n'), kind = 'agent_lsp' },
+    function(_, n)
+      if not n then
+        still_waits(entry)
+      elseif n == #choices then
+        entry.answer(marked(entry))
+      elseif vim.list_contains(pending, entry) then
+        mark(entry, n)
+        select_several(entry)
+      end
     end
-  end)
+  )
 end
 
 --- Asks by vim.ui.select, or vim.ui.input for a question without choices.
@@ -361,12 +380,16 @@ function M.select(entry)
   if M.is_multi(entry) then
     return select_several(entry)
   end
-  vim.ui.select(choices, { prompt = table.concat(M.describe(entry), '\n'), kind = 'agent_lsp' }, function(_, n)
-    if not n then
-      return still_waits(entry)
+  vim.ui.select(
+    choices,
+    { prompt = table.concat(M.describe(entry), '\n'), kind = 'agent_lsp' },
+    function(_, n)
+      if not n then
+        return still_waits(entry)
+      end
+      entry.answer(result_of(entry, n))
     end
-    entry.answer(result_of(entry, n))
-  end)
+  )
 end
 
 return M

@@ -17,7 +17,8 @@ local leaving = {} ---@type table<integer, agent_lsp.Leaving>
 
 local function text_of(buf)
   local ending = ({ unix = '\n', dos = '\r\n', mac = '\r' })[vim.bo[buf].fileformat]
-  return table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, false), ending) .. (vim.bo[buf].eol and ending or '')
+  return table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, false), ending)
+    .. (vim.bo[buf].eol and ending or '')
 end
 
 --- Opens the buffer under its new name.
@@ -43,7 +44,11 @@ vim.api.nvim_create_autocmd('BufFilePre', {
   callback = function(args)
     local clients = vim.lsp.get_clients({ bufnr = args.buf, name = 'agent_lsp' })
     if #clients > 0 then
-      leaving[args.buf] = { uri = vim.uri_from_bufnr(args.buf), path = vim.api.nvim_buf_get_name(args.buf), clients = clients }
+      leaving[args.buf] = {
+        uri = vim.uri_from_bufnr(args.buf),
+        path = vim.api.nvim_buf_get_name(args.buf),
+        clients = clients,
+      }
     end
   end,
 })
@@ -58,7 +63,11 @@ local function tell(c, buf, was, belongs)
   end
   lsp.notify(c, 'textDocument/didClose', { textDocument = { uri = was.uri } })
   if not vim.uv.fs_stat(was.path) then
-    lsp.notify(c, 'workspace/didRenameFiles', { files = { { oldUri = was.uri, newUri = vim.uri_from_bufnr(buf) } } })
+    lsp.notify(
+      c,
+      'workspace/didRenameFiles',
+      { files = { { oldUri = was.uri, newUri = vim.uri_from_bufnr(buf) } } }
+    )
   end
 end
 

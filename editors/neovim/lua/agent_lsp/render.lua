@@ -104,7 +104,14 @@ function M.time(iso)
   if not y then
     return iso
   end
-  local fields = { year = tonumber(y), month = tonumber(mo), day = tonumber(d), hour = tonumber(h), min = tonumber(mi), sec = tonumber(s) }
+  local fields = {
+    year = tonumber(y),
+    month = tonumber(mo),
+    day = tonumber(d),
+    hour = tonumber(h),
+    min = tonumber(mi),
+    sec = tonumber(s),
+  }
   fields.isdst = false
   local told = os.time(fields) -- as if it were local
   local sign, zone_h, zone_m = zone:match('^([+-])(%d+):(%d+)$')
@@ -176,7 +183,12 @@ function M.unclosed(lines)
     end
     if not open then
       open = fence
-    elseif fence and fence:sub(1, 1) == open:sub(1, 1) and #fence >= #open and not info:find('%S') then
+    elseif
+      fence
+      and fence:sub(1, 1) == open:sub(1, 1)
+      and #fence >= #open
+      and not info:find('%S')
+    then
       open = nil
     end
   end
@@ -211,7 +223,12 @@ local function message(item, columns)
   local out = M.lines(item.done and item.text:gsub('%s+$', '') or item.text)
   if d.status == 'retracted' then
     return {
-      lines = { ('(%d %s withdrawn, the answer starts again)'):format(#out, #out == 1 and 'line' or 'lines') },
+      lines = {
+        ('(%d %s withdrawn, the answer starts again)'):format(
+          #out,
+          #out == 1 and 'line' or 'lines'
+        ),
+      },
       group = 'AgentLspMeta',
     }
   end
@@ -230,7 +247,12 @@ local function reasoning(item)
   for i, l in ipairs(out) do
     out[i] = '> ' .. l
   end
-  return { lines = out, group = 'AgentLspReasoning', whole = true, fold = item.done and { 1, #out } or nil }
+  return {
+    lines = out,
+    group = 'AgentLspReasoning',
+    whole = true,
+    fold = item.done and { 1, #out } or nil,
+  }
 end
 
 local function plan(item)
@@ -241,7 +263,10 @@ local function plan(item)
     local icon = icons[status]
     table.insert(out, ('%s %s'):format(icon, verbatim(M.line(e.content))))
     table.insert(marks, { #out - 1, 0, #icon, groups[status] or 'AgentLspMeta' })
-    table.insert(marks, status == 'completed' and { #out - 1, #icon, #out[#out], 'AgentLspMeta' } or nil)
+    table.insert(
+      marks,
+      status == 'completed' and { #out - 1, #icon, #out[#out], 'AgentLspMeta' } or nil
+    )
   end
   return { lines = out, group = 'AgentLspUser', marks = marks }
 end
@@ -262,7 +287,9 @@ local function notice(item)
   for i = 2, #out do
     out[i] = '  ' .. out[i]
   end
-  local group = level == 'error' and 'AgentLspFailed' or level == 'warning' and 'AgentLspWaiting' or 'AgentLspMeta'
+  local group = level == 'error' and 'AgentLspFailed'
+    or level == 'warning' and 'AgentLspWaiting'
+    or 'AgentLspMeta'
   return { lines = out, group = group, whole = true }
 end
 
@@ -279,7 +306,8 @@ end
 --- How a command ended that did not end well, "" for all others.
 local function code(d)
   local n = type(d.details) == 'table' and d.details.exitCode
-  return d.status == 'completed' and type(n) == 'number' and n ~= 0 and ('  exit code %d'):format(n) or ''
+  return d.status == 'completed' and type(n) == 'number' and n ~= 0 and ('  exit code %d'):format(n)
+    or ''
 end
 
 --- What a call does, without the part that the question below it shows in full.
@@ -360,7 +388,14 @@ local function tool(item)
   return look
 end
 
-local kinds = { userMessage = message, assistantMessage = message, reasoning = reasoning, plan = plan, notice = notice, toolCall = tool }
+local kinds = {
+  userMessage = message,
+  assistantMessage = message,
+  reasoning = reasoning,
+  plan = plan,
+  notice = notice,
+  toolCall = tool,
+}
 
 --- The look of an item; of a sub-agent's item behind a line at its left.
 ---@param item agent_lsp.PanelItem
@@ -381,7 +416,8 @@ function M.is_plain(item)
   if item.data.type ~= 'assistantMessage' or item.depth > 0 or item.data.status then
     return false
   end
-  return not item.done or not (item.text:find('%s$') or tables.has(item.text) or M.unclosed(M.lines(item.text)))
+  return not item.done
+    or not (item.text:find('%s$') or tables.has(item.text) or M.unclosed(M.lines(item.text)))
 end
 
 return M

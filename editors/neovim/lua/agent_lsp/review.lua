@@ -114,7 +114,12 @@ local function let_go(proposal, decisions)
   for _, f in ipairs(proposal.files) do
     local buf = f.op == 'create' and f.placement ~= 'applied' and draw.buffer(f.uri)
     local wanted = accepted['*'] or f.hunks[1] and accepted[f.hunks[1].hunkId]
-    if buf and wanted and not vim.bo[buf].modified and not vim.uv.fs_stat(vim.uri_to_fname(f.uri)) then
+    if
+      buf
+      and wanted
+      and not vim.bo[buf].modified
+      and not vim.uv.fs_stat(vim.uri_to_fname(f.uri))
+    then
       for _, c in ipairs(vim.lsp.get_clients({ bufnr = buf, name = 'agent_lsp' })) do
         vim.lsp.buf_detach_client(buf, c.id)
       end
@@ -236,7 +241,8 @@ function M.decide(action, opts)
   if opts.all then
     return decide_all(action, opts.comment)
   end
-  local list = opts.range and in_range(opts.range.first, opts.range.last) or { opts.hunk or M.at_cursor() }
+  local list = opts.range and in_range(opts.range.first, opts.range.last)
+    or { opts.hunk or M.at_cursor() }
   if #list == 0 then
     return no_hunk()
   end
@@ -244,7 +250,10 @@ function M.decide(action, opts)
   for _, w in ipairs(list) do
     local id = w.proposal.proposalId
     by_proposal[id] = by_proposal[id] or { proposal = w.proposal, decisions = {} }
-    table.insert(by_proposal[id].decisions, { hunkId = w.hunk.hunkId, action = action, comment = opts.comment, newText = opts.text })
+    table.insert(
+      by_proposal[id].decisions,
+      { hunkId = w.hunk.hunkId, action = action, comment = opts.comment, newText = opts.text }
+    )
   end
   decided_in = vim.api.nvim_get_current_buf()
   for _, d in pairs(by_proposal) do
@@ -280,7 +289,11 @@ local function width_for(buf)
   for _, line in ipairs(vim.api.nvim_buf_get_lines(buf, 0, -1, false)) do
     longest = math.max(longest, vim.fn.strdisplaywidth(line))
   end
-  return math.max(20, math.min(100, longest + 20, vim.api.nvim_win_get_width(0) - 4, vim.o.columns - 4), math.min(40, vim.o.columns - 4))
+  return math.max(
+    20,
+    math.min(100, longest + 20, vim.api.nvim_win_get_width(0) - 4, vim.o.columns - 4),
+    math.min(40, vim.o.columns - 4)
+  )
 end
 
 --- Opens the hunk's new text in a small window; writing it accepts the hunk with that text.
@@ -292,7 +305,11 @@ function M.edit()
   local buf = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, hunks.split(w.hunk.newText))
   local path = vim.uri_to_fname(hunks.uri(w.file))
-  pcall(vim.api.nvim_buf_set_name, buf, ('%s (hunk at line %d)'):format(vim.fn.fnamemodify(path, ':.'), draw.place_of(w) + 1))
+  pcall(
+    vim.api.nvim_buf_set_name,
+    buf,
+    ('%s (hunk at line %d)'):format(vim.fn.fnamemodify(path, ':.'), draw.place_of(w) + 1)
+  )
   vim.bo[buf].buftype, vim.bo[buf].bufhidden = 'acwrite', 'wipe'
   vim.bo[buf].filetype = vim.filetype.match({ filename = path }) or ''
   vim.bo[buf].modified = false
@@ -309,7 +326,10 @@ function M.edit()
   vim.api.nvim_create_autocmd('BufWriteCmd', {
     buffer = buf,
     callback = function()
-      local text = M.join(vim.api.nvim_buf_get_lines(buf, 0, -1, false), w.hunk.newText ~= '' and w.hunk.newText or w.hunk.oldText)
+      local text = M.join(
+        vim.api.nvim_buf_get_lines(buf, 0, -1, false),
+        w.hunk.newText ~= '' and w.hunk.newText or w.hunk.oldText
+      )
       vim.bo[buf].modified = false
       vim.schedule(function()
         pcall(vim.api.nvim_win_close, win, true)
@@ -330,7 +350,11 @@ function M.fill_quickfix()
     table.insert(list, {
       bufnr = buffers[uri],
       lnum = draw.place_of(w) + 1,
-      text = ('[%s%s] %s'):format(w.file.op, w.hunk.state == 'stale' and ', stale' or '', vim.trim(first)),
+      text = ('[%s%s] %s'):format(
+        w.file.op,
+        w.hunk.state == 'stale' and ', stale' or '',
+        vim.trim(first)
+      ),
       user_data = w.hunk.hunkId,
     })
   end

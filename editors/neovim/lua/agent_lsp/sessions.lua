@@ -44,7 +44,8 @@ end
 
 --- A title as the name of a Markdown file in the current folder that is not there yet.
 local function file_name(title)
-  local bare = vim.fn.substitute(title:lower(), '[^[:alnum:]]\\+', '-', 'g'):gsub('^%-+', ''):gsub('%-+$', '')
+  local bare =
+    vim.fn.substitute(title:lower(), '[^[:alnum:]]\\+', '-', 'g'):gsub('^%-+', ''):gsub('%-+$', '')
   bare = vim.fn.strcharpart(bare ~= '' and bare or 'session', 0, 60)
   local name, n = bare .. '.md', 1
   while vim.uv.fs_stat(name) or vim.fn.bufexists(name) == 1 do
@@ -55,15 +56,20 @@ local function file_name(title)
 end
 
 function actions.export(s, at)
-  client.request('agent/session/export', { sessionId = s.sessionId, format = 'markdown' }, function(err, res)
-    if err then
-      return log.tell(err, vim.log.levels.WARN)
-    end
-    vim.cmd.tabnew()
-    vim.api.nvim_buf_set_lines(0, 0, -1, false, vim.split(res.content, '\n'))
-    pcall(vim.api.nvim_buf_set_name, 0, file_name(s.title)) -- :w keeps it
-    vim.bo.filetype, vim.bo.modified = 'markdown', false -- :q asks nothing
-  end, at)
+  client.request(
+    'agent/session/export',
+    { sessionId = s.sessionId, format = 'markdown' },
+    function(err, res)
+      if err then
+        return log.tell(err, vim.log.levels.WARN)
+      end
+      vim.cmd.tabnew()
+      vim.api.nvim_buf_set_lines(0, 0, -1, false, vim.split(res.content, '\n'))
+      pcall(vim.api.nvim_buf_set_name, 0, file_name(s.title)) -- :w keeps it
+      vim.bo.filetype, vim.bo.modified = 'markdown', false -- :q asks nothing
+    end,
+    at
+  )
 end
 
 --- The entry of a session: time, title, number of messages, state.

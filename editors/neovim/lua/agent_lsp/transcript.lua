@@ -107,7 +107,13 @@ local function colour(item, look, row)
     end
   elseif look.icon then
     local stop = #from + #vim.fn.matchstr(look.lines[1], '^.', #from)
-    vim.api.nvim_buf_set_extmark(M.buf, colours, row, #from, { end_col = stop, hl_group = look.icon, priority = 120 })
+    vim.api.nvim_buf_set_extmark(
+      M.buf,
+      colours,
+      row,
+      #from,
+      { end_col = stop, hl_group = look.icon, priority = 120 }
+    )
   end
   for _, m in ipairs(look.marks or {}) do
     local opts = { end_col = #from + m[3], hl_group = m[4], priority = 120 }
@@ -119,7 +125,13 @@ local function colour(item, look, row)
   end
   if item.depth > 0 then
     for i = 1, #look.lines do
-      vim.api.nvim_buf_set_extmark(M.buf, colours, row + i - 1, 0, { end_col = #from, hl_group = 'AgentLspMeta', priority = 121 })
+      vim.api.nvim_buf_set_extmark(
+        M.buf,
+        colours,
+        row + i - 1,
+        0,
+        { end_col = #from, hl_group = 'AgentLspMeta', priority = 121 }
+      )
     end
   end
 end
@@ -184,7 +196,12 @@ local function draw_all(todo)
   for _, item in ipairs(items.list) do
     if todo[item] then
       gather(item)
-      if item.mark and item.drawn and render.is_plain(item) and vim.startswith(item.text, item.drawn) then
+      if
+        item.mark
+        and item.drawn
+        and render.is_plain(item)
+        and vim.startswith(item.text, item.drawn)
+      then
         append(item)
       else
         draw(item)
@@ -205,7 +222,9 @@ end
 function M.follow(win)
   vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(M.buf), 0 })
   local first = footer.mark and footer.lines > 1 and row_of(footer)
-  local tall = first and vim.api.nvim_win_text_height(win, { start_row = first }).all >= vim.api.nvim_win_get_height(win)
+  local tall = first
+    and vim.api.nvim_win_text_height(win, { start_row = first }).all
+      >= vim.api.nvim_win_get_height(win)
   vim.api.nvim_win_call(win, function()
     vim.cmd('keepjumps normal! zb')
     if tall then
@@ -217,7 +236,9 @@ end
 
 --- The windows whose cursor is at the end: they follow the stream.
 local function following()
-  local last = M.buf and vim.api.nvim_buf_is_valid(M.buf) and vim.api.nvim_buf_line_count(M.buf) - footer.lines - 1
+  local last = M.buf
+    and vim.api.nvim_buf_is_valid(M.buf)
+    and vim.api.nvim_buf_line_count(M.buf) - footer.lines - 1
   return vim.tbl_filter(function(win)
     return vim.api.nvim_win_get_cursor(win)[1] >= last
   end, M.windows())
@@ -286,7 +307,8 @@ end
 
 M.touch = touch
 
-footer = { id = '', data = {}, text = '', parts = {}, output = '', depth = 0, done = false, lines = 0 }
+footer =
+  { id = '', data = {}, text = '', parts = {}, output = '', depth = 0, done = false, lines = 0 }
 
 --- Sets what is drawn below all items: a function that returns the look.
 ---@param look fun(): agent_lsp.Look
@@ -314,7 +336,10 @@ end)
 ---@return string?
 function M.prompt(id)
   local item = items.by_id[id]
-  return item and item.data.type == 'userMessage' and vim.fn.strcharpart(render.line(item.text), 0, 60) or nil
+  return item
+      and item.data.type == 'userMessage'
+      and vim.fn.strcharpart(render.line(item.text), 0, 60)
+    or nil
 end
 
 --- Whether nothing has been said yet.
@@ -435,7 +460,11 @@ function M.ours(params)
   return not M.session or params.sessionId == M.session
 end
 
-for name, done in pairs({ ['item/started'] = false, ['item/updated'] = false, ['item/completed'] = true }) do
+for name, done in pairs({
+  ['item/started'] = false,
+  ['item/updated'] = false,
+  ['item/completed'] = true,
+}) do
   events.on(name, function(params)
     if M.ours(params) then
       M.take(params.item, done)

@@ -11,7 +11,9 @@ local function tokens(line)
   local texts, starts = {}, {}
   local at = 1
   while at <= #line do
-    local stop = select(2, line:find('^[%w_\128-\255]+', at)) or select(2, line:find('^%s+', at)) or at
+    local stop = select(2, line:find('^[%w_\128-\255]+', at))
+      or select(2, line:find('^%s+', at))
+      or at
     texts[#texts + 1], starts[#starts + 1] = line:sub(at, stop), at - 1
     at = stop + 1
   end

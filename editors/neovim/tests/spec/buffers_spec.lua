@@ -135,7 +135,11 @@ H.case('the last line without a newline, an empty file, and a file that ends', f
   H.equal(H.lines(buf), { 'one', 'TWO', 'THREE' })
   H.start({
     files = { ['a.txt'] = '' },
-    script = { H.call('read', { path = 'a.txt' }), H.call('write', { path = 'a.txt', content = 'first\nsecond\n' }), { text = 'Done.' } },
+    script = {
+      H.call('read', { path = 'a.txt' }),
+      H.call('write', { path = 'a.txt', content = 'first\nsecond\n' }),
+      { text = 'Done.' },
+    },
   })
   buf = H.edit('a.txt')
   vim.cmd('AgentPrompt go')
@@ -155,7 +159,11 @@ end)
 
 H.case('files are created, and one open unsaved under that name is edited in its buffer', function()
   H.start({
-    script = { H.call('read', { path = 'new.txt' }), H.call('write', { path = 'new.txt', content = 'made\n' }), { text = 'Done.' } },
+    script = {
+      H.call('read', { path = 'new.txt' }),
+      H.call('write', { path = 'new.txt', content = 'made\n' }),
+      { text = 'Done.' },
+    },
   })
   local buf = H.edit('new.txt')
   vim.cmd('AgentPrompt go')
@@ -165,35 +173,38 @@ H.case('files are created, and one open unsaved under that name is edited in its
   H.equal(H.lines(buf)[1], 'made')
 end)
 
-H.case('a new file is shown where it would be, and made from its own buffer, which is then the file', function()
-  local text = 'first\n\tsecond\n'
-  H.start({
-    files = { ['a.txt'] = 'one\n' },
-    script = {
-      H.call('write', { path = 'new.txt', content = text }),
-      H.call('edit', { path = 'new.txt', old_string = 'first', new_string = 'FIRST' }),
-      { text = 'Done.' },
-    },
-  })
-  H.edit('a.txt')
-  vim.cmd('AgentPrompt go')
-  local review = H.hunks(1)
-  review.jump(1)
-  H.matches(vim.api.nvim_buf_get_name(0), 'new%.txt$')
-  local buf = vim.api.nvim_get_current_buf()
-  vim.bo.tabstop = 4
-  require('agent_lsp.draw').buffer_hunks(buf, true)
-  H.equal(virtual_lines(), { 'first', '    second' })
-  vim.cmd('AgentAccept')
-  H.wait('the file', function()
-    return vim.deep_equal(H.lines(buf), { 'first', '\tsecond' })
-  end)
-  H.equal(H.read(H.dir .. '/new.txt'), text)
-  H.hunks(1) -- of the edit that came after: the buffer is an open document like any other
-  vim.cmd('AgentAccept!')
-  H.equal(H.turn().status, 'completed')
-  H.equal(H.lines(buf), { 'FIRST', '\tsecond' })
-  H.equal(H.read(H.dir .. '/new.txt'), text, 'the file on disk')
-end)
+H.case(
+  'a new file is shown where it would be, and made from its own buffer, which is then the file',
+  function()
+    local text = 'first\n\tsecond\n'
+    H.start({
+      files = { ['a.txt'] = 'one\n' },
+      script = {
+        H.call('write', { path = 'new.txt', content = text }),
+        H.call('edit', { path = 'new.txt', old_string = 'first', new_string = 'FIRST' }),
+        { text = 'Done.' },
+      },
+    })
+    H.edit('a.txt')
+    vim.cmd('AgentPrompt go')
+    local review = H.hunks(1)
+    review.jump(1)
+    H.matches(vim.api.nvim_buf_get_name(0), 'new%.txt$')
+    local buf = vim.api.nvim_get_current_buf()
+    vim.bo.tabstop = 4
+    require('agent_lsp.draw').buffer_hunks(buf, true)
+    H.equal(virtual_lines(), { 'first', '    second' })
+    vim.cmd('AgentAccept')
+    H.wait('the file', function()
+      return vim.deep_equal(H.lines(buf), { 'first', '\tsecond' })
+    end)
+    H.equal(H.read(H.dir .. '/new.txt'), text)
+    H.hunks(1) -- of the edit that came after: the buffer is an open document like any other
+    vim.cmd('AgentAccept!')
+    H.equal(H.turn().status, 'completed')
+    H.equal(H.lines(buf), { 'FIRST', '\tsecond' })
+    H.equal(H.read(H.dir .. '/new.txt'), text, 'the file on disk')
+  end
+)
 
 H.run()

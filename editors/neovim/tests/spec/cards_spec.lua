@@ -22,33 +22,36 @@ local function coloured(group)
   return out
 end
 
-H.case('a decided edit shows counts, the decision and the diff, and no text for the model', function()
-  R.edits({ 'two\n', 'TWO\nTWO AGAIN\n', 'nine\n', 'NINE\n' })
-  H.edit('a.txt')
-  vim.cmd('AgentPrompt go')
-  H.hunks(2)
-  R.go(2)
-  vim.cmd('AgentAccept')
-  H.hunks(1)
-  R.go(10)
-  vim.cmd('AgentReject not this one')
-  H.equal(H.turn().status, 'completed')
-  shows('✓ `Edit a.txt`  +3 -2  `1 accepted, 1 rejected: not this one`')
-  shows('Done.')
-  shows('-two\n+TWO\n+TWO AGAIN\n three')
-  local text = H.panel_text()
-  for _, model_text in ipairs({ 'hunks;', 'tier T', 'The proposed text', '--- a.txt' }) do
-    H.equal(text:find(model_text, 1, true), nil, model_text)
+H.case(
+  'a decided edit shows counts, the decision and the diff, and no text for the model',
+  function()
+    R.edits({ 'two\n', 'TWO\nTWO AGAIN\n', 'nine\n', 'NINE\n' })
+    H.edit('a.txt')
+    vim.cmd('AgentPrompt go')
+    H.hunks(2)
+    R.go(2)
+    vim.cmd('AgentAccept')
+    H.hunks(1)
+    R.go(10)
+    vim.cmd('AgentReject not this one')
+    H.equal(H.turn().status, 'completed')
+    shows('✓ `Edit a.txt`  +3 -2  `1 accepted, 1 rejected: not this one`')
+    shows('Done.')
+    shows('-two\n+TWO\n+TWO AGAIN\n three')
+    local text = H.panel_text()
+    for _, model_text in ipairs({ 'hunks;', 'tier T', 'The proposed text', '--- a.txt' }) do
+      H.equal(text:find(model_text, 1, true), nil, model_text)
+    end
+    local removed = { '-2', '-two', '-nine' }
+    local added = { '+3', '+TWO', '+TWO AGAIN', '+NINE' }
+    for _, want in ipairs(added) do
+      H.equal(vim.list_contains(coloured('AgentLspAdded'), want), true, want)
+    end
+    for _, want in ipairs(removed) do
+      H.equal(vim.list_contains(coloured('AgentLspRemoved'), want), true, want)
+    end
   end
-  local removed = { '-2', '-two', '-nine' }
-  local added = { '+3', '+TWO', '+TWO AGAIN', '+NINE' }
-  for _, want in ipairs(added) do
-    H.equal(vim.list_contains(coloured('AgentLspAdded'), want), true, want)
-  end
-  for _, want in ipairs(removed) do
-    H.equal(vim.list_contains(coloured('AgentLspRemoved'), want), true, want)
-  end
-end)
+)
 
 H.case('an edit that is rejected as a whole says so', function()
   R.edits({ 'two\n', 'TWO\n' })

@@ -22,66 +22,72 @@ local function move(row)
   vim.cmd('doautocmd CursorMoved')
 end
 
-H.case('keys accept, reject, comment and edit the hunk under the cursor, and go with the last hunk', function()
-  R.edits({ 'two\n', 'TWO\n', 'four\n', 'FOUR\n', 'seven\n', 'SEVEN\n', 'nine\n', 'NINE\n' })
-  local buf = H.edit('a.txt')
-  vim.cmd('AgentPrompt go')
-  H.hunks(4)
-  move(2)
-  press('gla')
-  H.hunks(3)
-  move(4)
-  press('glr')
-  H.hunks(2)
-  move(7)
-  H.choose('seven is fine')
-  press('glc')
-  H.hunks(1)
-  press(']h')
-  H.equal(vim.api.nvim_win_get_cursor(0)[1], 9)
-  press('gle')
-  H.equal(H.lines(), { 'NINE' })
-  vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'Nine' })
-  vim.cmd('write')
-  H.equal(H.turn().status, 'completed')
-  local want = { 'one', 'TWO', 'three', 'four', 'five', 'six', 'seven', 'eight', 'Nine', 'ten' }
-  H.equal(H.lines(buf), want)
-  for _, lhs in ipairs({ 'gla', 'glr', 'gle', 'glc' }) do
-    H.equal(vim.fn.maparg(lhs, 'n'), '', lhs .. ' without hunks')
+H.case(
+  'keys accept, reject, comment and edit the hunk under the cursor, and go with the last hunk',
+  function()
+    R.edits({ 'two\n', 'TWO\n', 'four\n', 'FOUR\n', 'seven\n', 'SEVEN\n', 'nine\n', 'NINE\n' })
+    local buf = H.edit('a.txt')
+    vim.cmd('AgentPrompt go')
+    H.hunks(4)
+    move(2)
+    press('gla')
+    H.hunks(3)
+    move(4)
+    press('glr')
+    H.hunks(2)
+    move(7)
+    H.choose('seven is fine')
+    press('glc')
+    H.hunks(1)
+    press(']h')
+    H.equal(vim.api.nvim_win_get_cursor(0)[1], 9)
+    press('gle')
+    H.equal(H.lines(), { 'NINE' })
+    vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'Nine' })
+    vim.cmd('write')
+    H.equal(H.turn().status, 'completed')
+    local want = { 'one', 'TWO', 'three', 'four', 'five', 'six', 'seven', 'eight', 'Nine', 'ten' }
+    H.equal(H.lines(buf), want)
+    for _, lhs in ipairs({ 'gla', 'glr', 'gle', 'glc' }) do
+      H.equal(vim.fn.maparg(lhs, 'n'), '', lhs .. ' without hunks')
+    end
+    H.equal(vim.fn.maparg(']h', 'n') ~= '', true, ']h goes on to other files')
+    H.equal(hint(buf), '')
   end
-  H.equal(vim.fn.maparg(']h', 'n') ~= '', true, ']h goes on to other files')
-  H.equal(hint(buf), '')
-end)
+)
 
-H.case('the hunk under the cursor shows the keys, and elsewhere the next hunk shows how to reach it', function()
-  R.edits({ 'two\n', 'TWO\n', 'nine\n', 'NINE\n' })
-  H.edit('a.txt')
-  vim.cmd('AgentPrompt go')
-  H.hunks(2)
-  require('agent_lsp.panel').close()
-  move(2)
-  H.equal({ hint() }, { 'gla accept  glr reject  gle edit  glc comment', 1 })
-  move(5)
-  H.equal({ hint() }, { ']h next', 8 })
-  move(10)
-  H.equal({ hint() }, { '' })
-  move(9)
-  H.equal({ hint() }, { 'gla accept  glr reject  gle edit  glc comment', 8 })
-  local all = 'gla accept  glr reject  gle edit  glc comment'
-  -- A sign takes two columns, and Neovim leaves one between a line and its virtual text.
-  local by_width = { [56] = all, [53] = 'gla accept  glr reject', [20] = 'gla glr' }
-  local columns = vim.o.columns
-  vim.o.columns = 120
-  for width, want in pairs(by_width) do
-    vim.cmd('vsplit | vertical resize ' .. width)
+H.case(
+  'the hunk under the cursor shows the keys, and elsewhere the next hunk shows how to reach it',
+  function()
+    R.edits({ 'two\n', 'TWO\n', 'nine\n', 'NINE\n' })
+    H.edit('a.txt')
+    vim.cmd('AgentPrompt go')
+    H.hunks(2)
+    require('agent_lsp.panel').close()
+    move(2)
+    H.equal({ hint() }, { 'gla accept  glr reject  gle edit  glc comment', 1 })
+    move(5)
+    H.equal({ hint() }, { ']h next', 8 })
+    move(10)
+    H.equal({ hint() }, { '' })
     move(9)
-    H.equal(hint(), want, 'columns: ' .. width)
-    vim.cmd('close')
+    H.equal({ hint() }, { 'gla accept  glr reject  gle edit  glc comment', 8 })
+    local all = 'gla accept  glr reject  gle edit  glc comment'
+    -- A sign takes two columns, and Neovim leaves one between a line and its virtual text.
+    local by_width = { [56] = all, [53] = 'gla accept  glr reject', [20] = 'gla glr' }
+    local columns = vim.o.columns
+    vim.o.columns = 120
+    for width, want in pairs(by_width) do
+      vim.cmd('vsplit | vertical resize ' .. width)
+      move(9)
+      H.equal(hint(), want, 'columns: ' .. width)
+      vim.cmd('close')
+    end
+    vim.o.columns = columns
+    vim.cmd('AgentReject!')
+    H.equal(H.turn().status, 'completed')
   end
-  vim.o.columns = columns
-  vim.cmd('AgentReject!')
-  H.equal(H.turn().status, 'completed')
-end)
+)
 
 H.case('a key that the user has mapped is left alone, and the hint does not name it', function()
   vim.keymap.set('n', 'glr', '<Nop>')

@@ -1,27 +1,30 @@
 --- :AgentDemo: the scripted model in the real panel, with real hunks, whatever is configured.
 local H = require('harness')
 
-H.case('the demo runs its command after a question and proposes hunks that the user decides', function()
-  H.start({ settings = { editPolicy = 'auto', permissions = { profile = 'readOnly' } } })
-  local own = H.workspace()
-  vim.env.AGENT_LSP_SCRIPT = own .. '/none.jsonl' -- the demo has a script of its own
-  vim.cmd('AgentDemo')
-  vim.v.errmsg = '' -- what Vim's own syntax file of shell scripts leaves there
-  local function answer_if_asked()
-    local permission = require('agent_lsp.permission')
-    if #permission.list() > 0 then
-      permission.answer(1)
+H.case(
+  'the demo runs its command after a question and proposes hunks that the user decides',
+  function()
+    H.start({ settings = { editPolicy = 'auto', permissions = { profile = 'readOnly' } } })
+    local own = H.workspace()
+    vim.env.AGENT_LSP_SCRIPT = own .. '/none.jsonl' -- the demo has a script of its own
+    vim.cmd('AgentDemo')
+    vim.v.errmsg = '' -- what Vim's own syntax file of shell scripts leaves there
+    local function answer_if_asked()
+      local permission = require('agent_lsp.permission')
+      if #permission.list() > 0 then
+        permission.answer(1)
+      end
     end
+    local review = require('agent_lsp.review')
+    H.wait('two hunks', function()
+      answer_if_asked()
+      return review.count() == 2
+    end)
+    H.equal(vim.fn.expand('%:t'), 'stats.sh')
+    H.matches(H.panel_text(), 'The check fails%. Find the cause and fix it%.')
+    H.matches(H.panel_text(), 'FAIL  stats%.sh')
   end
-  local review = require('agent_lsp.review')
-  H.wait('two hunks', function()
-    answer_if_asked()
-    return review.count() == 2
-  end)
-  H.equal(vim.fn.expand('%:t'), 'stats.sh')
-  H.matches(H.panel_text(), 'The check fails%. Find the cause and fix it%.')
-  H.matches(H.panel_text(), 'FAIL  stats%.sh')
-end)
+)
 
 H.case('a decision of the demo is real, and a later prompt is answered', function()
   H.start({})

@@ -98,19 +98,30 @@ H.case('the help file makes tags', function()
   vim.cmd.helptags(dir .. '/doc')
   H.matches(H.read(dir .. '/doc/tags'), ':AgentPrompt\t')
   -- They are kept in the repository, because most ways to install make no tags in a folder inside it.
-  H.equal(H.read(H.plugin .. '/doc/tags'), H.read(dir .. '/doc/tags'), 'doc/tags is not current: :helptags editors/neovim/doc')
+  H.equal(
+    H.read(H.plugin .. '/doc/tags'),
+    H.read(dir .. '/doc/tags'),
+    'doc/tags is not current: :helptags editors/neovim/doc'
+  )
   for _, line in ipairs(vim.split(help, '\n')) do
     H.equal(vim.fn.strdisplaywidth(line) <= 78, true, line)
   end
 end)
 
 H.case('commands complete their arguments', function()
-  H.start({ files = { ['a.txt'] = 'one\n', ['dir/deep.txt'] = 'deep\n' }, script = { { expect = { lastUser = 'deep' }, text = 'ok' } } })
+  H.start({
+    files = { ['a.txt'] = 'one\n', ['dir/deep.txt'] = 'deep\n' },
+    script = { { expect = { lastUser = 'deep' }, text = 'ok' } },
+  })
   H.edit('a.txt')
   H.equal(vim.fn.getcompletion('AgentSessions r', 'cmdline'), { 'resume', 'rename' })
   H.equal(vim.fn.getcompletion('AgentReview ', 'cmdline'), { 'tab', 'quickfix', 'diff' })
   for _, name in ipairs({ 'Prompt', 'Steer', 'Queue', 'Fix', 'Compact', 'New', 'Accept', 'Reject' }) do
-    H.equal(vim.fn.getcompletion(('Agent%s look at @dir/'):format(name), 'cmdline'), { '@dir/deep.txt' }, name)
+    H.equal(
+      vim.fn.getcompletion(('Agent%s look at @dir/'):format(name), 'cmdline'),
+      { '@dir/deep.txt' },
+      name
+    )
   end
   H.equal(vim.fn.getcompletion('AgentPrompt @d', 'cmdline'), { '@diagnostics', '@dir/' })
   vim.cmd('AgentPrompt look at @dir/deep.txt')
@@ -168,7 +179,10 @@ vim.cmd('qa!')
   -- `make build` puts it next to the plugin; otherwise it is on PATH.
   vim.fn.mkdir(dir .. '/bin', 'p')
   vim.uv.fs_symlink(H.bin, dir .. '/bin/agent-lsp')
-  H.write(dir .. '/script.jsonl', vim.json.encode({ expect = { lastUser = 'hello' }, text = 'Hello.' }) .. '\n')
+  H.write(
+    dir .. '/script.jsonl',
+    vim.json.encode({ expect = { lastUser = 'hello' }, text = 'Hello.' }) .. '\n'
+  )
   local env = {
     XDG_DATA_HOME = dir .. '/data',
     XDG_CONFIG_HOME = dir .. '/config',
@@ -177,10 +191,16 @@ vim.cmd('qa!')
     PATH = dir .. '/bin:' .. vim.env.PATH,
   }
   local done = vim
-    .system(
-      { vim.v.progpath, '--headless', '-i', 'NONE', '-u', dir .. '/init.lua', '-c', 'luafile ' .. check },
-      { text = true, env = env, cwd = dir }
-    )
+    .system({
+      vim.v.progpath,
+      '--headless',
+      '-i',
+      'NONE',
+      '-u',
+      dir .. '/init.lua',
+      '-c',
+      'luafile ' .. check,
+    }, { text = true, env = env, cwd = dir })
     :wait(H.deadline)
   H.matches((done.stdout or '') .. (done.stderr or ''), 'there, completed')
 end
@@ -214,20 +234,37 @@ end
 --- name checkouts they do it themselves, with one thing changed, the address.
 if vim.env.LAZY_NVIM then
   H.case('installed by lazy.nvim itself', function()
-    local spec = snippet('lazy.nvim'):gsub("'agent%-lsp/agent%-lsp'", ("url = '%s', name = 'agent-lsp'"):format(repository()))
+    local spec = snippet('lazy.nvim'):gsub(
+      "'agent%-lsp/agent%-lsp'",
+      ("url = '%s', name = 'agent-lsp'"):format(repository())
+    )
     -- The Neovim of these tests has its parsers where lazy.nvim would not look for them.
     local options = '{ performance = { rtp = { reset = false } } }'
-    installed(('vim.opt.rtp:prepend(%q)\nrequire("lazy").setup({ %s }, %s)'):format(vim.env.LAZY_NVIM, spec, options))
+    installed(
+      ('vim.opt.rtp:prepend(%q)\nrequire("lazy").setup({ %s }, %s)'):format(
+        vim.env.LAZY_NVIM,
+        spec,
+        options
+      )
+    )
   end)
 end
 
 if vim.env.VIM_PLUG then
   H.case('installed by vim-plug itself', function()
-    local plug = vim.trim(snippet('vim-plug')):gsub("'agent%-lsp/agent%-lsp'", ("'%s'"):format(repository()))
-    local lines =
-      { 'source ' .. vim.env.VIM_PLUG .. '/plug.vim', "call plug#begin(stdpath('data') .. '/plugged')", plug, 'call plug#end()' }
+    local plug =
+      vim.trim(snippet('vim-plug')):gsub("'agent%-lsp/agent%-lsp'", ("'%s'"):format(repository()))
+    local lines = {
+      'source ' .. vim.env.VIM_PLUG .. '/plug.vim',
+      "call plug#begin(stdpath('data') .. '/plugged')",
+      plug,
+      'call plug#end()',
+    }
     installed(
-      ('vim.cmd(%q)\nvim.cmd("PlugInstall --sync | only | enew")\nvim.cmd(%q)'):format(table.concat(lines, '\n'), table.concat(lines, '\n'))
+      ('vim.cmd(%q)\nvim.cmd("PlugInstall --sync | only | enew")\nvim.cmd(%q)'):format(
+        table.concat(lines, '\n'),
+        table.concat(lines, '\n')
+      )
     )
   end)
 end
@@ -237,7 +274,13 @@ H.case('installed by lazy.nvim', function()
   -- sources the files in its plugin/, and calls config.
   local spec = assert(loadstring('return ' .. snippet('lazy.nvim')))()
   H.equal({ spec.lazy, built(spec.build) }, { false, true })
-  installed(('local spec = %s\nvim.opt.rtp:prepend(%q)\nspec.config({ dir = %q })'):format(snippet('lazy.nvim'), repo, repo))
+  installed(
+    ('local spec = %s\nvim.opt.rtp:prepend(%q)\nspec.config({ dir = %q })'):format(
+      snippet('lazy.nvim'),
+      repo,
+      repo
+    )
+  )
 end)
 
 H.case('installed by vim-plug', function()
@@ -250,8 +293,9 @@ end)
 H.case('installed as a package', function()
   local home = H.workspace()
   local env = { HOME = home, XDG_DATA_HOME = home .. '/.local/share' }
-  local script =
-    snippet('As a package'):gsub('git clone [^\n]*', ('ln -s %s ~/.local/share/nvim/agent-lsp'):format(repo)):gsub('make [^\n]*\n', '')
+  local script = snippet('As a package')
+    :gsub('git clone [^\n]*', ('ln -s %s ~/.local/share/nvim/agent-lsp'):format(repo))
+    :gsub('make [^\n]*\n', '')
   vim.fn.mkdir(home .. '/.local/share/nvim', 'p')
   local done = vim.system({ 'sh', '-ec', script }, { env = env, text = true }):wait(H.deadline)
   H.equal(done.code, 0, done.stderr)
@@ -263,21 +307,28 @@ H.case('installed by pathogen', function()
   local home = H.workspace()
   vim.fn.mkdir(home .. '/.local/share/nvim', 'p')
   vim.uv.fs_symlink(repo, home .. '/.local/share/nvim/agent-lsp') -- the clone, built, as for a package
-  local done = vim.system({ 'sh', '-ec', snippet('pathogen') }, { env = { HOME = home }, text = true }):wait(H.deadline)
+  local done = vim
+    .system({ 'sh', '-ec', snippet('pathogen') }, { env = { HOME = home }, text = true })
+    :wait(H.deadline)
   H.equal(done.code, 0, done.stderr)
   local rtp = { home .. '/.config/nvim', vim.env.PATHOGEN }
-  installed(('vim.opt.rtp:prepend(%s)\nvim.cmd("execute pathogen#infect()")'):format(vim.inspect(rtp)))
+  installed(
+    ('vim.opt.rtp:prepend(%s)\nvim.cmd("execute pathogen#infect()")'):format(vim.inspect(rtp))
+  )
 end)
 
 H.case('installed by Neovim alone', function()
-  local config = snippet('Neovim alone'):gsub("vim%.fn%.stdpath%('data'%) %.%. '[^']*'", ('%q'):format(repo))
+  local config =
+    snippet('Neovim alone'):gsub("vim%.fn%.stdpath%('data'%) %.%. '[^']*'", ('%q'):format(repo))
   H.matches(config, vim.pesc(repo))
   installed(config)
 end)
 
 if vim.fn.has('nvim-0.12') == 1 then
   H.case('installed by vim.pack', function()
-    local config = snippet('vim.pack'):gsub('https://[%w%./%-]+', repository()):gsub('%)\n', ', { confirm = false })\n', 1)
+    local config = snippet('vim.pack')
+      :gsub('https://[%w%./%-]+', repository())
+      :gsub('%)\n', ', { confirm = false })\n', 1)
     installed(config)
   end)
 end

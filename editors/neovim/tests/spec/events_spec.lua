@@ -35,7 +35,10 @@ end
 
 --- Thoughts, text and tools; two hunks, of which one is decided after the other.
 local function turn_with_hunks()
-  local list = { { old_string = 'two\n', new_string = 'TWO\n' }, { old_string = 'nine\n', new_string = 'NINE\n' } }
+  local list = {
+    { old_string = 'two\n', new_string = 'TWO\n' },
+    { old_string = 'nine\n', new_string = 'NINE\n' },
+  }
   H.start({
     files = { ['a.txt'] = 'one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n' },
     settings = { sandbox = 'off', context = { window = 64000 } },

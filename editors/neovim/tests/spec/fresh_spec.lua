@@ -10,10 +10,11 @@ local function diagnostics_server(capabilities)
   local on_exit
   function control.publish(buf, message, version)
     local at = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 1 } }
-    control.notify(
-      'textDocument/publishDiagnostics',
-      { uri = vim.uri_from_bufnr(buf), version = version, diagnostics = message and { { range = at, message = message } } or {} }
-    )
+    control.notify('textDocument/publishDiagnostics', {
+      uri = vim.uri_from_bufnr(buf),
+      version = version,
+      diagnostics = message and { { range = at, message = message } } or {},
+    })
   end
   function control.cmd(dispatchers)
     local closing = false
@@ -82,84 +83,109 @@ local function with_server(capabilities)
   return server, buf
 end
 
-H.case('an answer about diagnostics waits until a server that publishes with versions spoke of the present text', function()
-  local server, buf = with_server({ textDocumentSync = 1 })
-  server.publish(buf, nil, vim.lsp.util.buf_versions[buf])
-  local uri = vim.uri_from_bufnr(buf)
-  local settle = { uris = { uri }, timeoutMs = 60000 }
-  H.wait('an answer for a text that the server knows', ask({ operation = 'diagnostics', settle = settle }))
-  vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'changed' })
-  local old = vim.lsp.util.buf_versions[buf]
-  vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'changed again' })
-  local all = ask({ operation = 'diagnostics', settle = settle })
-  local one = ask({ operation = 'diagnostics', uri = uri, settle = settle })
-  server.publish(buf, 'of an old text', old)
-  H.settle()
-  H.equal({ all(), one() }, {}, 'an old version counts')
-  server.publish(buf, 'of this text', vim.lsp.util.buf_versions[buf])
-  local result = H.wait('the answer', all)[1]
-  H.equal({ result.settled, result[uri][1].message }, { true, 'of this text' })
-  result = H.wait('the answer for the file', one)[1]
-  H.equal({ result.settled, result.items[1].message }, { true, 'of this text' })
-  vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'once more' })
-  result = H.wait('the end of the wait', ask({ operation = 'diagnostics', settle = { uris = { uri }, timeoutMs = 20 } }))[1]
-  H.equal(result.settled, false)
-  S.stop()
-end)
+H.case(
+  'an answer about diagnostics waits until a server that publishes with versions spoke of the present text',
+  function()
+    local server, buf = with_server({ textDocumentSync = 1 })
+    server.publish(buf, nil, vim.lsp.util.buf_versions[buf])
+    local uri = vim.uri_from_bufnr(buf)
+    local settle = { uris = { uri }, timeoutMs = 60000 }
+    H.wait(
+      'an answer for a text that the server knows',
+      ask({ operation = 'diagnostics', settle = settle })
+    )
+    vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'changed' })
+    local old = vim.lsp.util.buf_versions[buf]
+    vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'changed again' })
+    local all = ask({ operation = 'diagnostics', settle = settle })
+    local one = ask({ operation = 'diagnostics', uri = uri, settle = settle })
+    server.publish(buf, 'of an old text', old)
+    H.settle()
+    H.equal({ all(), one() }, {}, 'an old version counts')
+    server.publish(buf, 'of this text', vim.lsp.util.buf_versions[buf])
+    local result = H.wait('the answer', all)[1]
+    H.equal({ result.settled, result[uri][1].message }, { true, 'of this text' })
+    result = H.wait('the answer for the file', one)[1]
+    H.equal({ result.settled, result.items[1].message }, { true, 'of this text' })
+    vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'once more' })
+    result = H.wait(
+      'the end of the wait',
+      ask({ operation = 'diagnostics', settle = { uris = { uri }, timeoutMs = 20 } })
+    )[1]
+    H.equal(result.settled, false)
+    S.stop()
+  end
+)
 
-H.case('a server that can be asked for diagnostics is asked, for its other documents too', function()
-  local server, buf =
-    with_server({ textDocumentSync = 1, diagnosticProvider = { interFileDependencies = true, workspaceDiagnostics = false } })
-  local other = H.edit('b.txt')
-  H.wait('the second document', function()
-    return vim.lsp.buf_is_attached(other, vim.lsp.get_clients({ name = 'fake' })[1].id)
-  end)
-  H.settle()
-  server.hold = true
-  vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'changed' })
-  local answer = ask({ operation = 'diagnostics', settle = { uris = { vim.uri_from_bufnr(buf) }, timeoutMs = 60000 } })
-  local at = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 1 } }
-  local function take(uri)
-    H.wait('the question about ' .. uri, function()
-      return vim.iter(server.asked):any(function(q)
-        return q.uri == uri
-      end)
+H.case(
+  'a server that can be asked for diagnostics is asked, for its other documents too',
+  function()
+    local server, buf = with_server({
+      textDocumentSync = 1,
+      diagnosticProvider = { interFileDependencies = true, workspaceDiagnostics = false },
+    })
+    local other = H.edit('b.txt')
+    H.wait('the second document', function()
+      return vim.lsp.buf_is_attached(other, vim.lsp.get_clients({ name = 'fake' })[1].id)
     end)
-    for _, q in ipairs(server.asked) do
-      if q.uri == uri and q.answer then
-        q.answer(nil, { kind = 'full', items = { { range = at, message = 'pulled' } } })
-        q.answer = nil
+    H.settle()
+    server.hold = true
+    vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'changed' })
+    local answer = ask({
+      operation = 'diagnostics',
+      settle = { uris = { vim.uri_from_bufnr(buf) }, timeoutMs = 60000 },
+    })
+    local at = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 1 } }
+    local function take(uri)
+      H.wait('the question about ' .. uri, function()
+        return vim.iter(server.asked):any(function(q)
+          return q.uri == uri
+        end)
+      end)
+      for _, q in ipairs(server.asked) do
+        if q.uri == uri and q.answer then
+          q.answer(nil, { kind = 'full', items = { { range = at, message = 'pulled' } } })
+          q.answer = nil
+        end
       end
     end
+    take(vim.uri_from_bufnr(buf))
+    H.equal(answer(), nil, 'the other document was not waited for')
+    take(vim.uri_from_bufnr(other))
+    local result = H.wait('the answer', function()
+      take(vim.uri_from_bufnr(buf)) -- Neovim itself asks too
+      return answer()
+    end)[1]
+    H.equal({
+      result.settled,
+      result[vim.uri_from_bufnr(buf)][1].message,
+      result[vim.uri_from_bufnr(other)][1].message,
+    }, { true, 'pulled', 'pulled' })
+    server.hold = false
+    S.stop()
   end
-  take(vim.uri_from_bufnr(buf))
-  H.equal(answer(), nil, 'the other document was not waited for')
-  take(vim.uri_from_bufnr(other))
-  local result = H.wait('the answer', function()
-    take(vim.uri_from_bufnr(buf)) -- Neovim itself asks too
-    return answer()
-  end)[1]
-  H.equal(
-    { result.settled, result[vim.uri_from_bufnr(buf)][1].message, result[vim.uri_from_bufnr(other)][1].message },
-    { true, 'pulled', 'pulled' }
-  )
-  server.hold = false
-  S.stop()
-end)
+)
 
-H.case('silence is an answer of a server without versions; without a server there is nothing to wait for', function()
-  local server, buf = with_server({ textDocumentSync = 1 })
-  server.publish(buf, 'wrong')
-  local uri = vim.uri_from_bufnr(buf)
-  require('agent_lsp.fresh').expect(buf) -- as after an edit
-  local settle = { uris = { uri }, timeoutMs = 60000 }
-  local result = H.wait('the answer', ask({ operation = 'diagnostics', settle = settle }))[1]
-  H.equal({ result.settled, #result[uri] }, { true, 1 })
-  S.stop()
-  result = H.wait('the answer without a server', ask({ operation = 'diagnostics', settle = settle }))[1]
-  H.equal(result, { settled = true })
-  local problem = H.wait('the answer for the file', ask({ operation = 'diagnostics', uri = uri, settle = settle }))[2]
-  H.equal(problem.code, -32601)
-end)
+H.case(
+  'silence is an answer of a server without versions; without a server there is nothing to wait for',
+  function()
+    local server, buf = with_server({ textDocumentSync = 1 })
+    server.publish(buf, 'wrong')
+    local uri = vim.uri_from_bufnr(buf)
+    require('agent_lsp.fresh').expect(buf) -- as after an edit
+    local settle = { uris = { uri }, timeoutMs = 60000 }
+    local result = H.wait('the answer', ask({ operation = 'diagnostics', settle = settle }))[1]
+    H.equal({ result.settled, #result[uri] }, { true, 1 })
+    S.stop()
+    result =
+      H.wait('the answer without a server', ask({ operation = 'diagnostics', settle = settle }))[1]
+    H.equal(result, { settled = true })
+    local problem = H.wait(
+      'the answer for the file',
+      ask({ operation = 'diagnostics', uri = uri, settle = settle })
+    )[2]
+    H.equal(problem.code, -32601)
+  end
+)
 
 H.run()

@@ -30,7 +30,10 @@ local function start(files, script, settings)
   H.dir = H.workspace(files)
   H.script(script)
   local env = { AGENT_LSP_SCRIPT = vim.env.AGENT_LSP_SCRIPT, XDG_STATE_HOME = H.dir .. '-state' }
-  channel = vim.fn.jobstart({ vim.v.progpath, '--embed', '--clean', '-n', '-i', 'NONE' }, { rpc = true, env = env, cwd = H.dir })
+  channel = vim.fn.jobstart(
+    { vim.v.progpath, '--embed', '--clean', '-n', '-i', 'NONE' },
+    { rpc = true, env = env, cwd = H.dir }
+  )
   vim.rpcrequest(channel, 'nvim_ui_attach', 80, 24, { rgb = true })
   lua(
     [[
@@ -49,7 +52,9 @@ local function start(files, script, settings)
 end
 
 local function input()
-  return lua([[return table.concat(vim.api.nvim_buf_get_lines(require('agent_lsp.input').buffer(), 0, -1, false), '\n')]])
+  return lua(
+    [[return table.concat(vim.api.nvim_buf_get_lines(require('agent_lsp.input').buffer(), 0, -1, false), '\n')]]
+  )
 end
 
 local function wait_input(text)
@@ -78,47 +83,58 @@ local function wait_seen(name, n)
   end)
 end
 
-local files = { ['cart.go'] = 'package cart\n', ['cart_test.go'] = 'package cart\n', ['dir/deep.txt'] = 'deep\n' }
+local files = {
+  ['cart.go'] = 'package cart\n',
+  ['cart_test.go'] = 'package cart\n',
+  ['dir/deep.txt'] = 'deep\n',
+}
 
-H.case('the menu behind an @ inserts nothing unasked: typing goes on, <Tab> takes, <CR> takes what one went to', function()
-  start(files, { { text = 'One.' }, { text = 'Two.' } })
-  keys(':edit cart.go<CR>:AgentPrompt<CR>')
-  H.wait('the input', function()
-    return lua([[return vim.bo.filetype == 'agent_lsp_input' and vim.fn.mode() == 'i']])
-  end)
-  keys('look at @c')
-  menu('@cart_test.go')
-  wait_input('look at @c')
-  keys('art_')
-  wait_input('look at @cart_')
-  menu('@cart_test.go')
-  keys('<Tab>')
-  wait_input('look at @cart_test.go')
-  keys(' and @ca')
-  menu('@cart_test.go')
-  keys('<Down>')
-  wait_input('look at @cart_test.go and @cart_test.go')
-  keys('<CR>')
-  H.wait('the menu to close', function()
-    return not lua([[return vim.fn.pumvisible() == 1]])
-  end)
-  H.equal(input(), 'look at @cart_test.go and @cart_test.go', 'it was sent')
-  keys('<CR>')
-  wait_seen('turn/completed', 1)
-  wait_input('')
-  keys('@cart.go')
-  menu('@cart.go')
-  wait_input('@cart.go')
-  keys('<CR>') -- the word is there already
-  wait_seen('turn/completed', 2)
-  keys('<Up><Up>')
-  wait_input('look at @cart_test.go and @cart_test.go')
-  keys('<Esc>')
-  H.wait('the end of insert mode', function()
-    return lua([[return vim.fn.mode() == 'n']])
-  end)
-  H.equal(lua([[return vim.go.completeopt:find('noinsert')]]) or vim.NIL, vim.NIL, "the user's own completeopt")
-end)
+H.case(
+  'the menu behind an @ inserts nothing unasked: typing goes on, <Tab> takes, <CR> takes what one went to',
+  function()
+    start(files, { { text = 'One.' }, { text = 'Two.' } })
+    keys(':edit cart.go<CR>:AgentPrompt<CR>')
+    H.wait('the input', function()
+      return lua([[return vim.bo.filetype == 'agent_lsp_input' and vim.fn.mode() == 'i']])
+    end)
+    keys('look at @c')
+    menu('@cart_test.go')
+    wait_input('look at @c')
+    keys('art_')
+    wait_input('look at @cart_')
+    menu('@cart_test.go')
+    keys('<Tab>')
+    wait_input('look at @cart_test.go')
+    keys(' and @ca')
+    menu('@cart_test.go')
+    keys('<Down>')
+    wait_input('look at @cart_test.go and @cart_test.go')
+    keys('<CR>')
+    H.wait('the menu to close', function()
+      return not lua([[return vim.fn.pumvisible() == 1]])
+    end)
+    H.equal(input(), 'look at @cart_test.go and @cart_test.go', 'it was sent')
+    keys('<CR>')
+    wait_seen('turn/completed', 1)
+    wait_input('')
+    keys('@cart.go')
+    menu('@cart.go')
+    wait_input('@cart.go')
+    keys('<CR>') -- the word is there already
+    wait_seen('turn/completed', 2)
+    keys('<Up><Up>')
+    wait_input('look at @cart_test.go and @cart_test.go')
+    keys('<Esc>')
+    H.wait('the end of insert mode', function()
+      return lua([[return vim.fn.mode() == 'n']])
+    end)
+    H.equal(
+      lua([[return vim.go.completeopt:find('noinsert')]]) or vim.NIL,
+      vim.NIL,
+      "the user's own completeopt"
+    )
+  end
+)
 
 H.case('<CR> takes what <C-n> went to, and sends nothing', function()
   start(files, { { text = 'One.' } })
@@ -138,13 +154,21 @@ H.case('<CR> takes what <C-n> went to, and sends nothing', function()
 end)
 
 H.case('a daemon that dies is told of in one line: nobody who types is asked for a key', function()
-  start(files, { H.call('bash', { command = 'sleep 1000' }), { text = 'x' } }, { permissions = { profile = 'trust' }, sandbox = 'off' })
+  start(
+    files,
+    { H.call('bash', { command = 'sleep 1000' }), { text = 'x' } },
+    { permissions = { profile = 'trust' }, sandbox = 'off' }
+  )
   keys(':edit cart.go<CR>:AgentPrompt go<CR>')
   H.wait('the command', function()
-    return lua([[return package.loaded['agent_lsp.transcript'] and table.concat(
-      vim.api.nvim_buf_get_lines(require('agent_lsp.transcript').buffer(), 0, -1, false), '\n'):find('● `Run sleep') ~= nil]])
+    return lua(
+      [[return package.loaded['agent_lsp.transcript'] and table.concat(
+      vim.api.nvim_buf_get_lines(require('agent_lsp.transcript').buffer(), 0, -1, false), '\n'):find('● `Run sleep') ~= nil]]
+    )
   end)
-  lua([[require('agent_lsp.client').request('agent/status', {}, function(_, res) vim.uv.kill(res.pid, 'sigkill') end)]])
+  lua(
+    [[require('agent_lsp.client').request('agent/status', {}, function(_, res) vim.uv.kill(res.pid, 'sigkill') end)]]
+  )
   wait_seen('exit', 1)
   wait_seen('ready', 2)
   local said = lua([[return vim.api.nvim_exec2('messages', { output = true }).output]])
@@ -164,14 +188,17 @@ end
 
 local function wait_hunks(n)
   H.wait(n .. ' hunks', function()
-    return lua([[return package.loaded['agent_lsp.hunks'] and require('agent_lsp.hunks').count()]]) == n
+    return lua([[return package.loaded['agent_lsp.hunks'] and require('agent_lsp.hunks').count()]])
+      == n
   end)
 end
 
 local function wait_line(n, text)
   H.wait('the line ' .. text, function()
-    return lua([[return vim.fn.bufnr('ten.txt') ~= -1 and vim.api.nvim_buf_get_lines(vim.fn.bufnr('ten.txt'), ..., -1, false)[1] ]], n - 1)
-      == text
+    return lua(
+      [[return vim.fn.bufnr('ten.txt') ~= -1 and vim.api.nvim_buf_get_lines(vim.fn.bufnr('ten.txt'), ..., -1, false)[1] ]],
+      n - 1
+    ) == text
   end)
 end
 
@@ -186,11 +213,10 @@ H.case('each <Plug> mapping does its work under a key of the user', function()
   for _, word in ipairs({ 'two', 'four', 'six', 'eight', 'ten' }) do
     table.insert(list, { old_string = word .. '\n', new_string = word:upper() .. '\n' })
   end
-  start(
-    { ['ten.txt'] = 'one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n' },
-    { H.call('edit', { path = 'ten.txt', edits = list }), H.call('bash', { command = 'touch made && sleep 1000' }) },
-    { sandbox = 'off' }
-  )
+  start({ ['ten.txt'] = 'one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n' }, {
+    H.call('edit', { path = 'ten.txt', edits = list }),
+    H.call('bash', { command = 'touch made && sleep 1000' }),
+  }, { sandbox = 'off' })
   local maps = {
     a = 'accept',
     r = 'reject',
@@ -202,7 +228,10 @@ H.case('each <Plug> mapping does its work under a key of the user', function()
     x = 'abort',
     w = 'answer',
   }
-  lua([[for key, name in pairs(...) do vim.keymap.set('n', ',' .. key, ('<Plug>(agent-lsp-%s)'):format(name)) end]], maps)
+  lua(
+    [[for key, name in pairs(...) do vim.keymap.set('n', ',' .. key, ('<Plug>(agent-lsp-%s)'):format(name)) end]],
+    maps
+  )
   keys(':edit ten.txt<CR>:AgentPrompt go<CR>')
   wait_hunks(5)
   keys('gg,n')
@@ -303,35 +332,48 @@ H.case('what is told asks for no key, however long it is, and is whole in the lo
   local long = ('long '):rep(40) .. 'end'
   lua([[require('agent_lsp.log').tell(...)]], long .. '\nsecond line')
   H.wait('the short', function()
-    return lua([[return vim.api.nvim_exec2('messages', { output = true }).output]]):find('agent%-lsp: long .*lon.* … :AgentLog$')
+    return lua([[return vim.api.nvim_exec2('messages', { output = true }).output]]):find(
+      'agent%-lsp: long .*lon.* … :AgentLog$'
+    )
   end)
   keys(':AgentLog<CR>')
   H.wait('the whole', function()
-    return lua([[return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')]]):find(long .. '\nsecond line', 1, true)
+    return lua([[return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')]]):find(
+      long .. '\nsecond line',
+      1,
+      true
+    )
   end)
 end)
 
-H.case('with one status line and no command line what is told asks for no key, and all is shown', function()
-  local edit = H.call('edit', { path = 'ten.txt', old_string = 'two', new_string = 'TWO' })
-  start({ ['ten.txt'] = 'one\ntwo\n' }, { edit, { text = 'Done.' } })
-  lua([[vim.o.laststatus, vim.o.cmdheight = 3, 0]])
-  keys(':edit ten.txt<CR>:AgentPrompt go<CR>')
-  wait_hunks(1)
-  keys(':AgentToggle<CR>')
-  wait_panel(false)
-  lua([[require('agent_lsp.log').tell('a short word')]])
-  keys('2G:AgentAccept<CR>')
-  wait_seen('turn/completed', 1) -- also shown as a message: the panel is hidden
-  wait_line(2, 'TWO')
-  keys(':AgentToggle<CR>')
-  wait_panel(true)
-end)
+H.case(
+  'with one status line and no command line what is told asks for no key, and all is shown',
+  function()
+    local edit = H.call('edit', { path = 'ten.txt', old_string = 'two', new_string = 'TWO' })
+    start({ ['ten.txt'] = 'one\ntwo\n' }, { edit, { text = 'Done.' } })
+    lua([[vim.o.laststatus, vim.o.cmdheight = 3, 0]])
+    keys(':edit ten.txt<CR>:AgentPrompt go<CR>')
+    wait_hunks(1)
+    keys(':AgentToggle<CR>')
+    wait_panel(false)
+    lua([[require('agent_lsp.log').tell('a short word')]])
+    keys('2G:AgentAccept<CR>')
+    wait_seen('turn/completed', 1) -- also shown as a message: the panel is hidden
+    wait_line(2, 'TWO')
+    keys(':AgentToggle<CR>')
+    wait_panel(true)
+  end
+)
 
 H.case('a log with nothing in it is not opened, but told of', function()
   start(files, {})
   keys(':AgentLog<CR>')
   H.wait('the word', function()
-    return lua([[return vim.api.nvim_exec2('messages', { output = true }).output]]):find('there are no log entries', 1, true)
+    return lua([[return vim.api.nvim_exec2('messages', { output = true }).output]]):find(
+      'there are no log entries',
+      1,
+      true
+    )
   end)
   H.equal(lua([[return vim.fn.tabpagenr('$')]]), 1)
 end)
@@ -343,7 +385,10 @@ H.case('logs open without a word of what Neovim deprecates', function()
   H.wait('the log', function()
     return lua([[return vim.api.nvim_buf_get_name(0)]]):find('log$')
   end)
-  H.equal(lua([[return vim.api.nvim_exec2('messages', { output = true }).output]]):find('deprecated'), nil)
+  H.equal(
+    lua([[return vim.api.nvim_exec2('messages', { output = true }).output]]):find('deprecated'),
+    nil
+  )
   stop()
 end)
 

@@ -3,7 +3,8 @@ local H = require('harness')
 
 vim.cmd('syntax on')
 
-local go = 'package shop\n\nfunc Total() int {\n\ttotal := 0\n\treturn total\n}\n\n' .. 'func Free() bool {\n\treturn false\n}\n'
+local go = 'package shop\n\nfunc Total() int {\n\ttotal := 0\n\treturn total\n}\n\n'
+  .. 'func Free() bool {\n\treturn false\n}\n'
 local page = '# Prices\n\nAll prices are in cents.\n'
 
 local function two_files(settings)

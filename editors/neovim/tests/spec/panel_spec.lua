@@ -26,7 +26,10 @@ H.case('a hostile reply is shown as text and does nothing', function()
     return H.panel_text():find('onerror')
   end)
   vim.cmd.redrawstatus({ bang = true })
-  vim.api.nvim_eval_statusline(vim.wo[require('agent_lsp.transcript').window()].winbar, { winid = 0, use_winbar = true })
+  vim.api.nvim_eval_statusline(
+    vim.wo[require('agent_lsp.transcript').window()].winbar,
+    { winid = 0, use_winbar = true }
+  )
   vim.api.nvim_eval_statusline(require('agent_lsp').statusline(), {})
   H.equal(vim.g.owned, nil, 'the reply was executed')
   H.equal(H.panel_text():find('[%z\7\27]'), nil, 'control characters')
@@ -34,59 +37,78 @@ H.case('a hostile reply is shown as text and does nothing', function()
   H.equal(H.turn(2).status, 'completed')
 end)
 
-H.case('commands, patterns and messages are shown letter by letter, whatever Markdown would make of them', function()
-  H.start({
-    settings = { sandbox = 'off' },
-    -- the model is asked to continue a text that breaks off
-    script = { H.call('bash', { command = 'rm *a* _b_ `c` ``````' }), { text = 'So.\n```go\nunclosed' }, { text = 'Then *this*.' } },
-  })
-  vim.cmd('AgentPrompt remove *a* and _b_')
-  H.wait('the question', function()
-    return #require('agent_lsp.permission').list() == 1 and H.panel_text():find('f  reject', 1, true)
-  end)
-  local transcript = require('agent_lsp.transcript')
-  --- What of a line is seen: conceal takes the rest away.
-  local function seen(text)
-    for i, line in ipairs(vim.api.nvim_buf_get_lines(transcript.buf, 0, -1, false)) do
-      if line:find(text, 1, true) then
-        local out = {}
-        vim.treesitter.get_parser(transcript.buf, 'markdown'):parse(true)
-        for col = 0, #line - 1 do
-          local hidden = false
-          for _, c in ipairs(vim.treesitter.get_captures_at_pos(transcript.buf, i - 1, col)) do
-            hidden = hidden or (c.metadata.conceal ~= nil and not c.capture:find('block'))
+H.case(
+  'commands, patterns and messages are shown letter by letter, whatever Markdown would make of them',
+  function()
+    H.start({
+      settings = { sandbox = 'off' },
+      -- the model is asked to continue a text that breaks off
+      script = {
+        H.call('bash', { command = 'rm *a* _b_ `c` ``````' }),
+        { text = 'So.\n```go\nunclosed' },
+        { text = 'Then *this*.' },
+      },
+    })
+    vim.cmd('AgentPrompt remove *a* and _b_')
+    H.wait('the question', function()
+      return #require('agent_lsp.permission').list() == 1
+        and H.panel_text():find('f  reject', 1, true)
+    end)
+    local transcript = require('agent_lsp.transcript')
+    --- What of a line is seen: conceal takes the rest away.
+    local function seen(text)
+      for i, line in ipairs(vim.api.nvim_buf_get_lines(transcript.buf, 0, -1, false)) do
+        if line:find(text, 1, true) then
+          local out = {}
+          vim.treesitter.get_parser(transcript.buf, 'markdown'):parse(true)
+          for col = 0, #line - 1 do
+            local hidden = false
+            for _, c in ipairs(vim.treesitter.get_captures_at_pos(transcript.buf, i - 1, col)) do
+              hidden = hidden or (c.metadata.conceal ~= nil and not c.capture:find('block'))
+            end
+            table.insert(out, hidden and '' or line:sub(col + 1, col + 1))
           end
-          table.insert(out, hidden and '' or line:sub(col + 1, col + 1))
+          return table.concat(out)
         end
-        return table.concat(out)
       end
+      error(text .. ' is not in\n' .. H.panel_text())
     end
-    error(text .. ' is not in\n' .. H.panel_text())
+    H.matches(seen('❯ remove'), vim.pesc('remove *a* and _b_'))
+    H.matches(seen('$ rm'), vim.pesc('$ rm *a* _b_ `c` ``````'))
+    H.matches(H.panel_text(), '%? `Run …`', 'the command is told twice')
+    require('agent_lsp.permission').answer(1)
+    H.equal(H.turn().status, 'completed')
+    H.wait('its end', function()
+      return H.panel_text():find('exit code', 1, true)
+    end)
+    H.matches(seen('Run rm'), vim.pesc('Run rm *a* _b_ `c` ``````') .. ' +exit code')
+    H.wait('the answer', function()
+      return H.panel_text():find('Then *this*.', 1, true)
+    end)
+    H.equal(seen('Then *this*.'), 'Then this.', 'the block of the first answer was not closed')
   end
-  H.matches(seen('❯ remove'), vim.pesc('remove *a* and _b_'))
-  H.matches(seen('$ rm'), vim.pesc('$ rm *a* _b_ `c` ``````'))
-  H.matches(H.panel_text(), '%? `Run …`', 'the command is told twice')
-  require('agent_lsp.permission').answer(1)
-  H.equal(H.turn().status, 'completed')
-  H.wait('its end', function()
-    return H.panel_text():find('exit code', 1, true)
-  end)
-  H.matches(seen('Run rm'), vim.pesc('Run rm *a* _b_ `c` ``````') .. ' +exit code')
-  H.wait('the answer', function()
-    return H.panel_text():find('Then *this*.', 1, true)
-  end)
-  H.equal(seen('Then *this*.'), 'Then this.', 'the block of the first answer was not closed')
-end)
+)
 
 H.case('code in a line leaves no gap before it', function()
-  local entries = { { content = 'read `a.txt`', status = 'completed' }, { content = '`b` is next', status = 'pending' } }
-  local look = require('agent_lsp.render').item({ data = { type = 'plan', entries = entries }, text = '', depth = 0 })
+  local entries = {
+    { content = 'read `a.txt`', status = 'completed' },
+    { content = '`b` is next', status = 'pending' },
+  }
+  local look = require('agent_lsp.render').item({
+    data = { type = 'plan', entries = entries },
+    text = '',
+    depth = 0,
+  })
   H.equal(look.lines, { 'Plan', '✓ ``read `a.txt` ``', '○ `` `b` is next``' })
 end)
 
 H.case('one line that was taken back, or is not shown, is told as one', function()
   local function look(text)
-    return require('agent_lsp.render').item({ data = { type = 'assistantMessage', status = 'retracted' }, text = text, depth = 0 }).lines
+    return require('agent_lsp.render').item({
+      data = { type = 'assistantMessage', status = 'retracted' },
+      text = text,
+      depth = 0,
+    }).lines
   end
   H.equal(look('broke'), { '(1 line withdrawn, the answer starts again)' })
   H.equal(look('broke\noff'), { '(2 lines withdrawn, the answer starts again)' })
@@ -101,7 +123,13 @@ end)
 
 H.case('an edit that was rejected tells its title once', function()
   local look = require('agent_lsp.render').item({
-    data = { type = 'toolCall', name = 'edit', label = 'Edit a.txt', status = 'denied', result = 'Edit a.txt: applied 0/1 hunks' },
+    data = {
+      type = 'toolCall',
+      name = 'edit',
+      label = 'Edit a.txt',
+      status = 'denied',
+      result = 'Edit a.txt: applied 0/1 hunks',
+    },
     done = true,
     depth = 0,
   })
@@ -110,39 +138,50 @@ H.case('an edit that was rejected tells its title once', function()
   H.equal(look.lines[1]:find('Edit.*Edit'), nil)
 end)
 
-H.case('a low and narrow panel: the input keeps its height, its keys are told whole, what waits begins in sight', function()
-  local lines, columns = vim.o.lines, vim.o.columns
-  vim.o.lines, vim.o.columns = 24, 80
-  local long = 'touch ' .. ('made '):rep(60)
-  H.start({ script = { H.call('bash', { command = long }), { text = 'no' } }, settings = { sandbox = 'off' } })
-  vim.cmd('AgentToggle')
-  local panel, input = require('agent_lsp.transcript'), require('agent_lsp.input')
-  local win = vim.fn.bufwinid(input.buffer())
-  local function resized()
-    vim.cmd('doautocmd WinResized')
-    return vim.api.nvim_win_get_height(win)
+H.case(
+  'a low and narrow panel: the input keeps its height, its keys are told whole, what waits begins in sight',
+  function()
+    local lines, columns = vim.o.lines, vim.o.columns
+    vim.o.lines, vim.o.columns = 24, 80
+    local long = 'touch ' .. ('made '):rep(60)
+    H.start({
+      script = { H.call('bash', { command = long }), { text = 'no' } },
+      settings = { sandbox = 'off' },
+    })
+    vim.cmd('AgentToggle')
+    local panel, input = require('agent_lsp.transcript'), require('agent_lsp.input')
+    local win = vim.fn.bufwinid(input.buffer())
+    local function resized()
+      vim.cmd('doautocmd WinResized')
+      return vim.api.nvim_win_get_height(win)
+    end
+    H.equal(resized(), 5)
+    vim.cmd('botright 14new')
+    resized()
+    vim.cmd('bwipeout')
+    H.equal(resized(), 5, 'after a window below')
+    vim.api.nvim_win_set_height(win, 8)
+    H.equal(resized(), 8, 'as the user chose')
+    H.equal(
+      #vim.trim(
+          vim.api.nvim_eval_statusline(vim.wo[win].winbar, { winid = win, use_winbar = true }).str
+        ) < 40,
+      true
+    )
+    vim.cmd('AgentPrompt go')
+    H.wait('the question', function()
+      return H.panel_text():find(':AgentAnswer', 1, true)
+    end)
+    local top = vim.api.nvim_win_call(panel.window(), function()
+      vim.cmd('redraw')
+      return vim.fn.getline('w0', 'w0')[1] .. vim.fn.getline(vim.fn.line('w0') + 1)
+    end)
+    H.matches(top, 'Allow this command%?', 'the first line that shows')
+    vim.cmd('AgentAbort')
+    H.turn()
+    vim.o.lines, vim.o.columns = lines, columns
   end
-  H.equal(resized(), 5)
-  vim.cmd('botright 14new')
-  resized()
-  vim.cmd('bwipeout')
-  H.equal(resized(), 5, 'after a window below')
-  vim.api.nvim_win_set_height(win, 8)
-  H.equal(resized(), 8, 'as the user chose')
-  H.equal(#vim.trim(vim.api.nvim_eval_statusline(vim.wo[win].winbar, { winid = win, use_winbar = true }).str) < 40, true)
-  vim.cmd('AgentPrompt go')
-  H.wait('the question', function()
-    return H.panel_text():find(':AgentAnswer', 1, true)
-  end)
-  local top = vim.api.nvim_win_call(panel.window(), function()
-    vim.cmd('redraw')
-    return vim.fn.getline('w0', 'w0')[1] .. vim.fn.getline(vim.fn.line('w0') + 1)
-  end)
-  H.matches(top, 'Allow this command%?', 'the first line that shows')
-  vim.cmd('AgentAbort')
-  H.turn()
-  vim.o.lines, vim.o.columns = lines, columns
-end)
+)
 
 H.case('an empty panel says what to do, until something is said', function()
   H.start({ script = { { text = 'Hello.' } } })
@@ -172,74 +211,91 @@ H.case('an empty panel says what to do, until something is said', function()
   H.wait('what to do', told)
 end)
 
-H.case('what is asked is told once, while it is asked; of two calls that wait the second is told in full', function()
-  local question = 'Which currency?'
-  H.start({
-    settings = { sandbox = 'off' },
-    script = {
-      H.call('ask_user', { question = question, options = { { label = 'Euro' } } }),
-      {
-        toolCalls = { { name = 'bash', arguments = { command = 'touch one' } }, { name = 'bash', arguments = { command = 'touch two' } } },
+H.case(
+  'what is asked is told once, while it is asked; of two calls that wait the second is told in full',
+  function()
+    local question = 'Which currency?'
+    H.start({
+      settings = { sandbox = 'off' },
+      script = {
+        H.call('ask_user', { question = question, options = { { label = 'Euro' } } }),
+        {
+          toolCalls = {
+            { name = 'bash', arguments = { command = 'touch one' } },
+            { name = 'bash', arguments = { command = 'touch two' } },
+          },
+        },
+        { text = 'Done.' },
       },
-      { text = 'Done.' },
-    },
-  })
-  vim.cmd('AgentPrompt go')
-  local permission = require('agent_lsp.permission')
-  local function times(text)
-    return select(2, H.panel_text():gsub(vim.pesc(text), ''))
+    })
+    vim.cmd('AgentPrompt go')
+    local permission = require('agent_lsp.permission')
+    local function times(text)
+      return select(2, H.panel_text():gsub(vim.pesc(text), ''))
+    end
+    H.wait('the question, once', function()
+      return H.panel_text():find(' 1  Euro', 1, true) and times(question) == 1
+    end)
+    permission.answer(1)
+    H.equal(times(question), 1, 'the answered question')
+    local first = H.wait('the first command', function() -- either may be asked about first
+      return H.panel_text():match('%$ touch (%a+)')
+    end)
+    H.wait('both commands, once each', function()
+      return times('touch one') == 1 and times('touch two') == 1 and times('`Run …`') == 1
+    end)
+    permission.answer(1)
+    H.wait('the second command', function()
+      return H.panel_text():find('$ touch ' .. (first == 'one' and 'two' or 'one'), 1, true)
+        and times('touch one') == 1
+        and times('touch two') == 1
+    end)
+    permission.answer(1)
+    H.equal(H.turn().status, 'completed')
   end
-  H.wait('the question, once', function()
-    return H.panel_text():find(' 1  Euro', 1, true) and times(question) == 1
-  end)
-  permission.answer(1)
-  H.equal(times(question), 1, 'the answered question')
-  local first = H.wait('the first command', function() -- either may be asked about first
-    return H.panel_text():match('%$ touch (%a+)')
-  end)
-  H.wait('both commands, once each', function()
-    return times('touch one') == 1 and times('touch two') == 1 and times('`Run …`') == 1
-  end)
-  permission.answer(1)
-  H.wait('the second command', function()
-    return H.panel_text():find('$ touch ' .. (first == 'one' and 'two' or 'one'), 1, true)
-      and times('touch one') == 1
-      and times('touch two') == 1
-  end)
-  permission.answer(1)
-  H.equal(H.turn().status, 'completed')
-end)
+)
 
-H.case('output is told from its command, an error of one line is told once, and what explains a choice is dim', function()
-  local ask = { question = 'Which?', options = { { label = 'Red', description = 'like blood' } } }
-  H.start(allow_all({
-    { toolCalls = { { name = 'bash', arguments = { command = 'echo printed' } }, { name = 'read', arguments = { path = 'nothing' } } } },
-    H.call('ask_user', ask),
-  }))
-  vim.cmd('AgentPrompt go')
-  H.wait('the question', function()
-    return H.panel_text():find(' 1  Red  like blood', 1, true)
-  end)
-  local buf = require('agent_lsp.transcript').buf
-  local function looks(text, group)
-    for i, line in ipairs(H.lines(buf)) do
-      local col = line:find(text, 1, true)
-      if col and not line:find('echo') then
-        return vim.iter(vim.inspect_pos(buf, i - 1, col - 1).extmarks):any(function(m)
-          return m.opts.hl_group == group
-        end)
+H.case(
+  'output is told from its command, an error of one line is told once, and what explains a choice is dim',
+  function()
+    local ask = { question = 'Which?', options = { { label = 'Red', description = 'like blood' } } }
+    H.start(allow_all({
+      {
+        toolCalls = {
+          { name = 'bash', arguments = { command = 'echo printed' } },
+          { name = 'read', arguments = { path = 'nothing' } },
+        },
+      },
+      H.call('ask_user', ask),
+    }))
+    vim.cmd('AgentPrompt go')
+    H.wait('the question', function()
+      return H.panel_text():find(' 1  Red  like blood', 1, true)
+    end)
+    local buf = require('agent_lsp.transcript').buf
+    local function looks(text, group)
+      for i, line in ipairs(H.lines(buf)) do
+        local col = line:find(text, 1, true)
+        if col and not line:find('echo') then
+          return vim.iter(vim.inspect_pos(buf, i - 1, col - 1).extmarks):any(function(m)
+            return m.opts.hl_group == group
+          end)
+        end
       end
     end
+    H.equal(looks('printed', 'AgentLspOutput'), true, 'output')
+    H.equal({ looks('Red', 'AgentLspMeta'), looks('like blood', 'AgentLspMeta') }, { false, true })
+    H.equal(select(2, H.panel_text():gsub('does not exist', '')), 1)
   end
-  H.equal(looks('printed', 'AgentLspOutput'), true, 'output')
-  H.equal({ looks('Red', 'AgentLspMeta'), looks('like blood', 'AgentLspMeta') }, { false, true })
-  H.equal(select(2, H.panel_text():gsub('does not exist', '')), 1)
-end)
+)
 
 H.case('what waits says by which keys it is decided, and <CR> there goes to it', function()
   H.start({
     files = { ['a.txt'] = 'one\ntwo\n' },
-    script = { H.call('edit', { path = 'a.txt', old_string = 'two', new_string = 'TWO' }), { text = 'Done.' } },
+    script = {
+      H.call('edit', { path = 'a.txt', old_string = 'two', new_string = 'TWO' }),
+      { text = 'Done.' },
+    },
   })
   vim.cmd('AgentPrompt go')
   H.hunks(1)
@@ -263,7 +319,10 @@ end)
 H.case('the panel folds thoughts and output, and gf opens the file under the cursor', function()
   H.start({
     files = { ['dir/a.txt'] = 'one\ntwo\nthree\n' },
-    script = { H.call('read', { path = 'dir/a.txt' }, { reasoning = 'I look.\nClosely.' }), { text = 'See `dir/a.txt:2`.' } },
+    script = {
+      H.call('read', { path = 'dir/a.txt' }, { reasoning = 'I look.\nClosely.' }),
+      { text = 'See `dir/a.txt:2`.' },
+    },
   })
   H.edit('dir/a.txt')
   vim.cmd('enew')
@@ -290,7 +349,12 @@ H.case('the panel folds thoughts and output, and gf opens the file under the cur
 end)
 
 H.case('c goes on with what is queued, or where a turn was stopped', function()
-  H.start(allow_all({ H.call('bash', endless), { text = 'The queued one.' }, H.call('bash', endless), { text = 'The rest.' } }))
+  H.start(allow_all({
+    H.call('bash', endless),
+    { text = 'The queued one.' },
+    H.call('bash', endless),
+    { text = 'The rest.' },
+  }))
   vim.cmd('AgentPrompt go')
   H.wait('the command', function()
     return H.panel_text():find('● `Run sleep', 1, true)
@@ -299,7 +363,11 @@ H.case('c goes on with what is queued, or where a turn was stopped', function()
   H.wait('the queue', function()
     return H.panel_text():find('» and then this', 1, true)
   end)
-  H.equal(H.panel_text():find(' c  ', 1, true), nil, 'while a turn runs there is nothing to go on with')
+  H.equal(
+    H.panel_text():find(' c  ', 1, true),
+    nil,
+    'while a turn runs there is nothing to go on with'
+  )
   vim.cmd('AgentAbort')
   H.equal(H.turn().status, 'aborted')
   H.wait('the hint', function()
@@ -313,7 +381,8 @@ H.case('c goes on with what is queued, or where a turn was stopped', function()
   press()
   H.equal(H.turn(2).status, 'completed')
   H.wait('the answer', function()
-    return H.panel_text():find('The queued one.', 1, true) and not H.panel_text():find(' c  ', 1, true)
+    return H.panel_text():find('The queued one.', 1, true)
+      and not H.panel_text():find(' c  ', 1, true)
   end)
   vim.cmd('AgentPrompt again')
   H.event('item/updated', function(p)

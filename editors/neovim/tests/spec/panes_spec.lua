@@ -2,7 +2,13 @@
 local H = require('harness')
 
 local function prompt(script, opts)
-  H.start(vim.tbl_extend('force', { files = { ['a.txt'] = 'one\ntwo\nthree\n' }, script = script }, opts or {}))
+  H.start(
+    vim.tbl_extend(
+      'force',
+      { files = { ['a.txt'] = 'one\ntwo\nthree\n' }, script = script },
+      opts or {}
+    )
+  )
   H.edit('a.txt')
   vim.cmd('AgentPrompt go')
   H.equal(H.turn().status, 'completed')
@@ -12,7 +18,8 @@ local function prompt(script, opts)
   return require('agent_lsp.transcript'), require('agent_lsp.layout')
 end
 
-local looked = { H.call('read', { path = 'a.txt' }, { reasoning = 'I look.\nClosely.' }), { text = 'Done.' } }
+local looked =
+  { H.call('read', { path = 'a.txt' }, { reasoning = 'I look.\nClosely.' }), { text = 'Done.' } }
 
 --- How many folds are closed in a window.
 local function folds(win)
@@ -39,30 +46,38 @@ local function names()
   end, vim.api.nvim_tabpage_list_wins(0))
 end
 
-H.case('a turn that ends while another tab is shown leaves bar and folds as they should be, in each tab', function()
-  H.start({ files = { ['a.txt'] = 'one\n' }, script = looked })
-  H.edit('a.txt')
-  vim.cmd('AgentToggle')
-  local transcript = require('agent_lsp.transcript')
-  local first = transcript.window()
-  vim.cmd('tabnew | AgentToggle')
-  local second = transcript.window()
-  vim.cmd('tabnew')
-  vim.cmd('AgentNew')
-  require('agent_lsp.panel').close()
-  require('agent_lsp.client').session(function(session, at)
-    require('agent_lsp.client').request('agent/prompt', { sessionId = session, prompt = 'go' }, nil, at)
-  end)
-  H.equal(H.turn().status, 'completed')
-  for _, win in ipairs({ first, second }) do
-    H.wait('the folds', function()
-      return folds(win) == 2
+H.case(
+  'a turn that ends while another tab is shown leaves bar and folds as they should be, in each tab',
+  function()
+    H.start({ files = { ['a.txt'] = 'one\n' }, script = looked })
+    H.edit('a.txt')
+    vim.cmd('AgentToggle')
+    local transcript = require('agent_lsp.transcript')
+    local first = transcript.window()
+    vim.cmd('tabnew | AgentToggle')
+    local second = transcript.window()
+    vim.cmd('tabnew')
+    vim.cmd('AgentNew')
+    require('agent_lsp.panel').close()
+    require('agent_lsp.client').session(function(session, at)
+      require('agent_lsp.client').request(
+        'agent/prompt',
+        { sessionId = session, prompt = 'go' },
+        nil,
+        at
+      )
     end)
-    H.wait('the bar', function()
-      return vim.wo[win].winbar:find('ready%%*%* · go')
-    end)
+    H.equal(H.turn().status, 'completed')
+    for _, win in ipairs({ first, second }) do
+      H.wait('the folds', function()
+        return folds(win) == 2
+      end)
+      H.wait('the bar', function()
+        return vim.wo[win].winbar:find('ready%%*%* · go')
+      end)
+    end
   end
-end)
+)
 
 H.case('with the transcript goes the input; what was left alone comes back once', function()
   local transcript, layout = prompt(looked)
@@ -115,59 +130,79 @@ H.case('a panel buffer that is wiped comes back whole', function()
   end), true, 'its keys')
 end)
 
-H.case('a small terminal keeps room for the documents, and the panel grows again with it', function()
-  local lines, columns = vim.o.lines, vim.o.columns
-  vim.o.lines, vim.o.columns = 40, 160
-  local transcript, layout = prompt(looked)
-  H.equal(vim.api.nvim_win_get_width(transcript.window()), 60)
-  vim.o.lines, vim.o.columns = 12, 40
-  vim.cmd('doautocmd VimResized')
-  H.equal({ vim.api.nvim_win_get_width(transcript.window()), vim.api.nvim_win_get_height(layout.input()) }, { 20, 3 })
-  vim.o.lines, vim.o.columns = 40, 160
-  vim.cmd('doautocmd VimResized')
-  H.equal({ vim.api.nvim_win_get_width(transcript.window()), vim.api.nvim_win_get_height(layout.input()) }, { 60, 5 })
-  vim.api.nvim_win_set_width(transcript.window(), 70)
-  vim.o.columns = 150
-  vim.cmd('doautocmd VimResized')
-  H.equal(vim.api.nvim_win_get_width(transcript.window()), 70, 'as the user chose')
-  vim.cmd('AgentToggle')
-  vim.o.columns = 60
-  vim.cmd('AgentToggle')
-  H.equal(vim.api.nvim_win_get_width(transcript.window()), 30)
-  vim.o.columns = 160
-  vim.cmd('doautocmd VimResized')
-  H.equal(vim.api.nvim_win_get_width(transcript.window()), 60, 'opened in a small terminal')
-  vim.o.lines, vim.o.columns = lines, columns
-end)
+H.case(
+  'a small terminal keeps room for the documents, and the panel grows again with it',
+  function()
+    local lines, columns = vim.o.lines, vim.o.columns
+    vim.o.lines, vim.o.columns = 40, 160
+    local transcript, layout = prompt(looked)
+    H.equal(vim.api.nvim_win_get_width(transcript.window()), 60)
+    vim.o.lines, vim.o.columns = 12, 40
+    vim.cmd('doautocmd VimResized')
+    H.equal({
+      vim.api.nvim_win_get_width(transcript.window()),
+      vim.api.nvim_win_get_height(layout.input()),
+    }, { 20, 3 })
+    vim.o.lines, vim.o.columns = 40, 160
+    vim.cmd('doautocmd VimResized')
+    H.equal({
+      vim.api.nvim_win_get_width(transcript.window()),
+      vim.api.nvim_win_get_height(layout.input()),
+    }, { 60, 5 })
+    vim.api.nvim_win_set_width(transcript.window(), 70)
+    vim.o.columns = 150
+    vim.cmd('doautocmd VimResized')
+    H.equal(vim.api.nvim_win_get_width(transcript.window()), 70, 'as the user chose')
+    vim.cmd('AgentToggle')
+    vim.o.columns = 60
+    vim.cmd('AgentToggle')
+    H.equal(vim.api.nvim_win_get_width(transcript.window()), 30)
+    vim.o.columns = 160
+    vim.cmd('doautocmd VimResized')
+    H.equal(vim.api.nvim_win_get_width(transcript.window()), 60, 'opened in a small terminal')
+    vim.o.lines, vim.o.columns = lines, columns
+  end
+)
 
-H.case('highlights outlive another colour scheme and background, without colours of the terminal too', function()
-  prompt(looked)
-  local function all()
-    local out = {}
-    for name, hl in pairs(vim.api.nvim_get_hl(0, {})) do
-      out[name] = name:match('^AgentLsp') and (hl.link or 'none') or nil
+H.case(
+  'highlights outlive another colour scheme and background, without colours of the terminal too',
+  function()
+    prompt(looked)
+    local function all()
+      local out = {}
+      for name, hl in pairs(vim.api.nvim_get_hl(0, {})) do
+        out[name] = name:match('^AgentLsp') and (hl.link or 'none') or nil
+      end
+      return out
     end
-    return out
+    local before = all()
+    H.equal(vim.tbl_count(before) > 10, true)
+    for _, command in ipairs({
+      'colorscheme habamax',
+      'set background=light',
+      'set notermguicolors',
+      'colorscheme default',
+      'highlight clear',
+    }) do
+      vim.cmd(command)
+      H.equal(all(), before, command)
+    end
+    vim.cmd('highlight AgentLspUser guifg=#ff0000 | set background=dark')
+    vim.cmd('set background& termguicolors&')
   end
-  local before = all()
-  H.equal(vim.tbl_count(before) > 10, true)
-  for _, command in ipairs({
-    'colorscheme habamax',
-    'set background=light',
-    'set notermguicolors',
-    'colorscheme default',
-    'highlight clear',
-  }) do
-    vim.cmd(command)
-    H.equal(all(), before, command)
-  end
-  vim.cmd('highlight AgentLspUser guifg=#ff0000 | set background=dark')
-  vim.cmd('set background& termguicolors&')
-end)
+)
 
 H.case("the user's options for windows stay the user's, and out of the panel", function()
-  local own =
-    { number = true, relativenumber = true, list = true, wrap = false, spell = true, cursorline = true, foldcolumn = '2', conceallevel = 0 }
+  local own = {
+    number = true,
+    relativenumber = true,
+    list = true,
+    wrap = false,
+    spell = true,
+    cursorline = true,
+    foldcolumn = '2',
+    conceallevel = 0,
+  }
   for name, value in pairs(own) do
     vim.o[name] = value
   end
@@ -186,7 +221,10 @@ H.case("the user's options for windows stay the user's, and out of the panel", f
   end
   H.equal(differing(0), {}, "the document's window")
   for _, win in ipairs({ transcript.window(), layout.input() }) do
-    H.equal({ vim.wo[win].number, vim.wo[win].list, vim.wo[win].wrap, vim.wo[win].spell }, { false, false, true, false })
+    H.equal(
+      { vim.wo[win].number, vim.wo[win].list, vim.wo[win].wrap, vim.wo[win].spell },
+      { false, false, true, false }
+    )
   end
   for name, value in pairs(own) do
     H.equal(vim.go[name], value, name .. ' of new windows')
@@ -201,26 +239,35 @@ H.case("the user's options for windows stay the user's, and out of the panel", f
   end
 end)
 
-H.case('a decision on a buffer that cannot be changed is not sent, and can be taken again', function()
-  H.start({
-    files = { ['a.txt'] = 'one\ntwo\nthree\n' },
-    script = { H.call('edit', { path = 'a.txt', old_string = 'two\n', new_string = 'TWO\n' }), { text = 'Done.' } },
-  })
-  local buf = H.edit('a.txt')
-  vim.bo[buf].modifiable = false
-  vim.cmd('AgentPrompt go')
-  local review = H.hunks(1)
-  vim.api.nvim_win_set_cursor(0, { 2, 0 })
-  vim.cmd('AgentAccept')
-  H.wait('the word', function()
-    return #H.notices > 0
-  end)
-  H.equal(H.notices[1].text, "agent-lsp: the buffer of a.txt is 'nomodifiable'; nothing was decided")
-  H.equal({ review.count(), H.lines(buf) }, { 1, { 'one', 'two', 'three' } })
-  vim.bo[buf].modifiable = true
-  vim.cmd('AgentAccept')
-  H.equal(H.turn().status, 'completed')
-  H.equal(H.lines(buf)[2], 'TWO')
-end)
+H.case(
+  'a decision on a buffer that cannot be changed is not sent, and can be taken again',
+  function()
+    H.start({
+      files = { ['a.txt'] = 'one\ntwo\nthree\n' },
+      script = {
+        H.call('edit', { path = 'a.txt', old_string = 'two\n', new_string = 'TWO\n' }),
+        { text = 'Done.' },
+      },
+    })
+    local buf = H.edit('a.txt')
+    vim.bo[buf].modifiable = false
+    vim.cmd('AgentPrompt go')
+    local review = H.hunks(1)
+    vim.api.nvim_win_set_cursor(0, { 2, 0 })
+    vim.cmd('AgentAccept')
+    H.wait('the word', function()
+      return #H.notices > 0
+    end)
+    H.equal(
+      H.notices[1].text,
+      "agent-lsp: the buffer of a.txt is 'nomodifiable'; nothing was decided"
+    )
+    H.equal({ review.count(), H.lines(buf) }, { 1, { 'one', 'two', 'three' } })
+    vim.bo[buf].modifiable = true
+    vim.cmd('AgentAccept')
+    H.equal(H.turn().status, 'completed')
+    H.equal(H.lines(buf)[2], 'TWO')
+  end
+)
 
 H.run()

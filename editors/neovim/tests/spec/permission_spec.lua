@@ -2,7 +2,10 @@
 local H = require('harness')
 
 H.case('a permission is answered by one key in the panel', function()
-  H.start({ script = { H.call('bash', { command = 'touch made' }), { text = 'Done.' } }, settings = { sandbox = 'off' } })
+  H.start({
+    script = { H.call('bash', { command = 'touch made' }), { text = 'Done.' } },
+    settings = { sandbox = 'off' },
+  })
   vim.cmd('AgentPrompt go')
   H.wait('the question', function()
     return H.panel_text():find('$ touch made', 1, true)
@@ -24,62 +27,84 @@ local function request()
   end)
 end
 
-H.case('with the panel hidden a permission opens no prompt: a notification names the command that does', function()
-  H.start({
-    files = { ['a.txt'] = 'one\n', ['b.txt'] = 'two\n' },
-    script = { H.call('bash', { command = 'touch made' }), { text = 'Then not.' } },
-    settings = { sandbox = 'off' },
-  })
-  for _, name in ipairs({ 'a.txt', 'b.txt' }) do
-    H.edit(name)
-    vim.api.nvim_buf_set_lines(0, 0, 0, false, { 'unsaved' })
-  end
-  vim.cmd('AgentPrompt go')
-  require('agent_lsp.panel').close()
-  local entry = request()
-  H.wait('the notification', function()
-    return vim.iter(H.notices):any(function(n)
-      return n.text:find('asks to run: touch made', 1, true) and n.text:find(':AgentAnswer', 1, true)
+H.case(
+  'with the panel hidden a permission opens no prompt: a notification names the command that does',
+  function()
+    H.start({
+      files = { ['a.txt'] = 'one\n', ['b.txt'] = 'two\n' },
+      script = { H.call('bash', { command = 'touch made' }), { text = 'Then not.' } },
+      settings = { sandbox = 'off' },
+    })
+    for _, name in ipairs({ 'a.txt', 'b.txt' }) do
+      H.edit(name)
+      vim.api.nvim_buf_set_lines(0, 0, 0, false, { 'unsaved' })
+    end
+    vim.cmd('AgentPrompt go')
+    require('agent_lsp.panel').close()
+    local entry = request()
+    H.wait('the notification', function()
+      return vim.iter(H.notices):any(function(n)
+        return n.text:find('asks to run: touch made', 1, true)
+          and n.text:find(':AgentAnswer', 1, true)
+      end)
     end)
-  end)
-  H.settle()
-  H.equal(H.asked, {}, 'a prompt was opened')
-  H.matches(require('agent_lsp').statusline(), '1 question %(:AgentAnswer%)')
-  H.choose(false)
-  vim.cmd('AgentAnswer')
-  H.matches(H.asked[1].text, '%$ touch made')
-  H.matches(H.asked[1].text, 'saves 2 unsaved buffers: a.txt, b.txt')
-  H.settle()
-  H.equal(require('agent_lsp.permission').list()[1], entry, 'a prompt that was left decided something')
-  H.choose('^Reject')
-  vim.cmd('AgentAnswer')
-  H.equal(H.turn().status, 'completed')
-  H.equal(vim.fn.filereadable(H.dir .. '/made'), 0)
-  H.event('item/completed', function(p)
-    return p.item.status == 'denied'
-  end)
-end)
+    H.settle()
+    H.equal(H.asked, {}, 'a prompt was opened')
+    H.matches(require('agent_lsp').statusline(), '1 question %(:AgentAnswer%)')
+    H.choose(false)
+    vim.cmd('AgentAnswer')
+    H.matches(H.asked[1].text, '%$ touch made')
+    H.matches(H.asked[1].text, 'saves 2 unsaved buffers: a.txt, b.txt')
+    H.settle()
+    H.equal(
+      require('agent_lsp.permission').list()[1],
+      entry,
+      'a prompt that was left decided something'
+    )
+    H.choose('^Reject')
+    vim.cmd('AgentAnswer')
+    H.equal(H.turn().status, 'completed')
+    H.equal(vim.fn.filereadable(H.dir .. '/made'), 0)
+    H.event('item/completed', function(p)
+      return p.item.status == 'denied'
+    end)
+  end
+)
 
 --- Types into the input and presses <CR>.
 local function enter(text)
   require('agent_lsp.panel').focus_input()
-  vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes('i' .. text .. '<CR><Esc>', true, false, true), 'xt', false)
+  vim.api.nvim_feedkeys(
+    vim.api.nvim_replace_termcodes('i' .. text .. '<CR><Esc>', true, false, true),
+    'xt',
+    false
+  )
 end
 
 local function input_text()
-  return table.concat(vim.api.nvim_buf_get_lines(require('agent_lsp.input').buffer(), 0, -1, false), '\n')
+  return table.concat(
+    vim.api.nvim_buf_get_lines(require('agent_lsp.input').buffer(), 0, -1, false),
+    '\n'
+  )
 end
 
 for text, made in pairs({ ['1'] = 1, y = 1, yes = 1, n = 0 }) do
   H.case(('%q typed in the input answers a permission on Enter'):format(text), function()
-    H.start({ script = { H.call('bash', { command = 'touch made' }), { text = 'Done.' } }, settings = { sandbox = 'off' } })
+    H.start({
+      script = { H.call('bash', { command = 'touch made' }), { text = 'Done.' } },
+      settings = { sandbox = 'off' },
+    })
     vim.cmd('AgentPrompt go')
     request()
     require('agent_lsp.panel').focus_input()
     vim.api.nvim_feedkeys('i' .. text, 'xt', false)
     H.settle()
     H.equal(#require('agent_lsp.permission').list(), 1, 'typing decided something')
-    vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes('A<CR><Esc>', true, false, true), 'xt', false)
+    vim.api.nvim_feedkeys(
+      vim.api.nvim_replace_termcodes('A<CR><Esc>', true, false, true),
+      'xt',
+      false
+    )
     H.equal(H.turn().status, 'completed')
     H.equal(vim.fn.filereadable(H.dir .. '/made'), made)
     H.equal(H.asked, {})
@@ -89,7 +114,10 @@ end
 
 H.case('any other text typed while a permission waits asks what it is for', function()
   H.start({
-    script = { H.call('bash', { command = 'touch made' }), { expect = { lastTool = 'yes, but later' }, text = 'Then not.' } },
+    script = {
+      H.call('bash', { command = 'touch made' }),
+      { expect = { lastTool = 'yes, but later' }, text = 'Then not.' },
+    },
     settings = { sandbox = 'off' },
   })
   vim.cmd('AgentPrompt go')
@@ -111,7 +139,10 @@ end)
 
 H.case('a text that was begun before the question came is not an answer to it', function()
   H.start({
-    script = { { delayMs = 300, toolCalls = H.call('bash', { command = 'touch made' }).toolCalls }, { text = 'Done.' } },
+    script = {
+      { delayMs = 300, toolCalls = H.call('bash', { command = 'touch made' }).toolCalls },
+      { text = 'Done.' },
+    },
     settings = { sandbox = 'off' },
   })
   vim.cmd('AgentPrompt go')
@@ -120,7 +151,11 @@ H.case('a text that was begun before the question came is not an answer to it', 
   vim.cmd.doautocmd('TextChangedI')
   request()
   H.choose(false)
-  vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes('A<CR><Esc>', true, false, true), 'xt', false)
+  vim.api.nvim_feedkeys(
+    vim.api.nvim_replace_termcodes('A<CR><Esc>', true, false, true),
+    'xt',
+    false
+  )
   H.equal(H.asked[1].items[3], 'Keep typing')
   H.equal(#require('agent_lsp.permission').list(), 1)
   vim.cmd('AgentAbort')
@@ -129,7 +164,10 @@ H.case('a text that was begun before the question came is not an answer to it', 
 end)
 
 H.case('a stop that discards undecided changes asks first', function()
-  H.start({ files = { ['a.txt'] = 'one\n' }, script = { H.call('edit', { path = 'a.txt', old_string = 'one', new_string = 'ONE' }) } })
+  H.start({
+    files = { ['a.txt'] = 'one\n' },
+    script = { H.call('edit', { path = 'a.txt', old_string = 'one', new_string = 'ONE' }) },
+  })
   H.edit('a.txt')
   vim.cmd('AgentPrompt go')
   H.hunks(1)
@@ -148,7 +186,10 @@ end)
 
 H.case('a permission is refused with words for the model', function()
   H.start({
-    script = { H.call('bash', { command = 'touch made' }), { expect = { lastTool = 'not on a Sunday' }, text = 'Then not.' } },
+    script = {
+      H.call('bash', { command = 'touch made' }),
+      { expect = { lastTool = 'not on a Sunday' }, text = 'Then not.' },
+    },
     settings = { sandbox = 'off' },
   })
   vim.cmd('AgentPrompt go')
@@ -163,12 +204,18 @@ H.case('a permission is refused with words for the model', function()
 end)
 
 H.case('a question is answered by a choice, by words, or not', function()
-  local ask = H.call('ask_user', { question = 'Which colour?', options = { { label = 'red' }, { label = 'blue' } } })
+  local ask = H.call(
+    'ask_user',
+    { question = 'Which colour?', options = { { label = 'red' }, { label = 'blue' } } }
+  )
   H.start({
     script = {
       ask,
       { expect = { lastTool = 'blue' }, toolCalls = ask.toolCalls },
-      { expect = { lastTool = 'green' }, toolCalls = { { name = 'ask_user', arguments = { question = 'Anything else?' } } } },
+      {
+        expect = { lastTool = 'green' },
+        toolCalls = { { name = 'ask_user', arguments = { question = 'Anything else?' } } },
+      },
       { text = 'Fine.' },
     },
   })
@@ -193,51 +240,62 @@ H.case('a question is answered by a choice, by words, or not', function()
   H.equal(H.turn().status, 'completed')
 end)
 
-H.case('of a question that takes several answers keys mark them and <CR> sends them; the same by vim.ui.select', function()
-  local options = { { label = 'red' }, { label = 'blue' }, { label = 'green' } }
-  local ask = { { name = 'ask_user', arguments = { question = 'Which ones?', options = options, multi = true } } }
-  H.start({
-    script = {
-      { toolCalls = ask },
-      { expect = { lastTool = 'answered: red, green$' }, toolCalls = ask },
-      { expect = { lastTool = 'answered: blue, green$' }, toolCalls = ask },
-      { expect = { lastTool = 'declined' }, text = 'Fine.' },
-    },
-  })
-  vim.cmd('AgentPrompt go')
-  local panel = require('agent_lsp.transcript')
-  local function footer(text)
-    H.wait(text, function()
-      return H.panel_text():find(text, 1, true)
+H.case(
+  'of a question that takes several answers keys mark them and <CR> sends them; the same by vim.ui.select',
+  function()
+    local options = { { label = 'red' }, { label = 'blue' }, { label = 'green' } }
+    local ask = {
+      {
+        name = 'ask_user',
+        arguments = { question = 'Which ones?', options = options, multi = true },
+      },
+    }
+    H.start({
+      script = {
+        { toolCalls = ask },
+        { expect = { lastTool = 'answered: red, green$' }, toolCalls = ask },
+        { expect = { lastTool = 'answered: blue, green$' }, toolCalls = ask },
+        { expect = { lastTool = 'declined' }, text = 'Fine.' },
+      },
+    })
+    vim.cmd('AgentPrompt go')
+    local panel = require('agent_lsp.transcript')
+    local function footer(text)
+      H.wait(text, function()
+        return H.panel_text():find(text, 1, true)
+      end)
+    end
+    footer(' 3  [ ] green')
+    vim.api.nvim_set_current_win(panel.window())
+    vim.api.nvim_feedkeys('132', 'xt', false)
+    footer(' 2  [x] blue')
+    vim.api.nvim_feedkeys('2', 'xt', false)
+    footer(' 2  [ ] blue')
+    footer(' 3  [x] green')
+    H.choose(2, 1, 3, 1, 'Send')
+    local first = request()
+    vim.api.nvim_feedkeys('\r', 'xt', false)
+    vim.cmd('AgentToggle') -- hidden, the next one uses vim.ui.select if the user's settings say so
+    H.wait('the second question', function()
+      return request() ~= first
     end)
+    local second = request()
+    vim.cmd('AgentAnswer')
+    H.equal(H.asked[2].items, { '[ ] red', '[x] blue', '[ ] green', 'Send' })
+    H.wait('the third question', function()
+      return request() ~= second
+    end)
+    H.choose(4) -- none is marked
+    vim.cmd('AgentAnswer')
+    H.equal(H.turn().status, 'completed')
   end
-  footer(' 3  [ ] green')
-  vim.api.nvim_set_current_win(panel.window())
-  vim.api.nvim_feedkeys('132', 'xt', false)
-  footer(' 2  [x] blue')
-  vim.api.nvim_feedkeys('2', 'xt', false)
-  footer(' 2  [ ] blue')
-  footer(' 3  [x] green')
-  H.choose(2, 1, 3, 1, 'Send')
-  local first = request()
-  vim.api.nvim_feedkeys('\r', 'xt', false)
-  vim.cmd('AgentToggle') -- hidden, the next one uses vim.ui.select if the user's settings say so
-  H.wait('the second question', function()
-    return request() ~= first
-  end)
-  local second = request()
-  vim.cmd('AgentAnswer')
-  H.equal(H.asked[2].items, { '[ ] red', '[x] blue', '[ ] green', 'Send' })
-  H.wait('the third question', function()
-    return request() ~= second
-  end)
-  H.choose(4) -- none is marked
-  vim.cmd('AgentAnswer')
-  H.equal(H.turn().status, 'completed')
-end)
+)
 
 H.case('an abort takes a pending permission away', function()
-  H.start({ script = { H.call('bash', { command = 'touch made' }) }, settings = { sandbox = 'off' } })
+  H.start({
+    script = { H.call('bash', { command = 'touch made' }) },
+    settings = { sandbox = 'off' },
+  })
   vim.cmd('AgentPrompt go')
   H.wait('the question', function()
     return #require('agent_lsp.permission').list() == 1

@@ -2,7 +2,8 @@
 local H = require('harness')
 
 local text = H.read(vim.fs.dirname(vim.fs.dirname(H.plugin)) .. '/docs/use/editors.md')
-local section = assert(text:match('### Without the plugin(.-)\n## '), 'docs/use/editors.md has no such section')
+local section =
+  assert(text:match('### Without the plugin(.-)\n## '), 'docs/use/editors.md has no such section')
 local blocks = {}
 for block in section:gmatch('```lua\n(.-)```') do
   table.insert(blocks, block)
@@ -47,10 +48,13 @@ H.case('a prompt, its progress, the hunks as hints, accept and reject by code ac
   start({
     files = { ['a.txt'] = 'one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n' },
     script = {
-      H.call(
-        'edit',
-        { path = 'a.txt', edits = { { old_string = 'two\n', new_string = 'TWO\n' }, { old_string = 'eight\n', new_string = 'EIGHT\n' } } }
-      ),
+      H.call('edit', {
+        path = 'a.txt',
+        edits = {
+          { old_string = 'two\n', new_string = 'TWO\n' },
+          { old_string = 'eight\n', new_string = 'EIGHT\n' },
+        },
+      }),
       { text = 'Done.' },
     },
   })
@@ -79,7 +83,10 @@ H.case('a prompt, its progress, the hunks as hints, accept and reject by code ac
   vim.api.nvim_win_set_cursor(0, { 8, 0 })
   vim.cmd('AgentReject')
   wait()
-  H.equal(H.lines(buf), { 'one', 'TWO', 'three', 'four', 'five, unsaved', 'six', 'seven', 'eight', 'nine' })
+  H.equal(
+    H.lines(buf),
+    { 'one', 'TWO', 'three', 'four', 'five, unsaved', 'six', 'seven', 'eight', 'nine' }
+  )
   H.wait('the hints to go', function()
     return #vim.diagnostic.get(buf) == 0
   end)

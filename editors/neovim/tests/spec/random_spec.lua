@@ -10,7 +10,9 @@ local rounds = tonumber(vim.env.ROUNDS) or seed and 1 or 12
 local function change(i)
   local line = 'line ' .. i .. ' é𝄞\n'
   local kind = math.random(3)
-  local new = kind == 1 and line:upper() or kind == 2 and line .. 'new ' .. i .. '\nmore ' .. i .. '\n' or ''
+  local new = kind == 1 and line:upper()
+    or kind == 2 and line .. 'new ' .. i .. '\nmore ' .. i .. '\n'
+    or ''
   return { at = i, old = line, new = new, accepted = math.random(2) == 1 }
 end
 
@@ -46,7 +48,14 @@ local function round(n)
   while #changes > 0 do
     local typed = 5 * math.random(0, 11) + math.random(2, 3) -- never next to a hunk
     local row = row_of(typed)
-    vim.api.nvim_buf_set_text(buf, row - 1, 0, row - 1, 0, { ('𝄞 typed %d'):format(#changes), '' })
+    vim.api.nvim_buf_set_text(
+      buf,
+      row - 1,
+      0,
+      row - 1,
+      0,
+      { ('𝄞 typed %d'):format(#changes), '' }
+    )
     lines[typed] = lines[typed]:gsub('line ', ('𝄞 typed %d\nline '):format(#changes))
     local c = table.remove(changes, math.random(#changes))
     vim.api.nvim_win_set_cursor(0, { row_of(c.at), 0 })

@@ -9,69 +9,87 @@ local virtual_lines = R.virtual_lines
 local go = R.go
 local replace = R.replace
 
-H.case('hunks of an unsaved buffer are decided one by one; other changes, cursor, marks, folds and registers survive', function()
-  edits({ 'two\n', 'TWO\n', 'nine\n', 'NINE\nNINE AND A HALF\n' })
-  local buf = H.edit('a.txt')
-  vim.api.nvim_buf_set_lines(buf, 4, 5, false, { 'five, unsaved' })
-  go(6)
-  vim.cmd('normal! ma')
-  vim.cmd('7,8fold')
-  vim.fn.setreg('"', 'mine')
-  local split = vim.api.nvim_get_current_win()
-  vim.cmd('AgentPrompt change two and nine')
-  local review = H.hunks(2)
-  H.equal(virtual_lines(), { 'TWO', 'NINE', 'NINE AND A HALF' })
-  H.equal(H.lines(buf), replace(vim.split(vim.trim(ten), '\n'), 5, 'five, unsaved'))
-  go(9)
-  vim.cmd('AgentAccept')
-  H.hunks(1)
-  H.equal(#namespace_marks() > 0, true)
-  go(2)
-  vim.cmd('AgentReject not this one')
-  H.equal(H.turn().status, 'completed')
-  H.equal(review.count(), 0)
-  H.equal(H.lines(buf), { 'one', 'two', 'three', 'four', 'five, unsaved', 'six', 'seven', 'eight', 'NINE', 'NINE AND A HALF', 'ten' })
-  H.equal(H.read(H.dir .. '/a.txt'), ten, 'the file on disk')
-  H.equal(vim.fn.getpos("'a")[2], 6, 'the mark')
-  H.equal(vim.fn.foldclosed(7), 7, 'the fold')
-  H.equal(vim.fn.getreg('"'), 'mine', 'the register')
-  H.equal(vim.api.nvim_win_get_cursor(0), { 2, 0 }, 'the cursor')
-  H.equal(vim.api.nvim_get_current_win(), split, 'the focus')
-  H.equal(namespace_marks(), {}, 'marks are left')
-  local result = H.event('item/completed', function(p)
-    return p.item.name == 'edit'
-  end).item.result
-  H.matches(result, 'not this one')
-end)
-
-H.case('a proposed line that is longer than the window is wide is shown whole, whatever its width becomes', function()
-  local long = ('0123456789 ééé'):rep(5)
-  edits({ 'two\n', '\t' .. long .. '\n' })
-  H.edit('a.txt')
-  vim.bo.tabstop = 4
-  vim.cmd('AgentPrompt go')
-  H.hunks(1)
-  local function widest()
-    local most = 0
-    for _, line in ipairs(virtual_lines()) do
-      most = math.max(most, vim.api.nvim_strwidth(line))
-    end
-    return most
+H.case(
+  'hunks of an unsaved buffer are decided one by one; other changes, cursor, marks, folds and registers survive',
+  function()
+    edits({ 'two\n', 'TWO\n', 'nine\n', 'NINE\nNINE AND A HALF\n' })
+    local buf = H.edit('a.txt')
+    vim.api.nvim_buf_set_lines(buf, 4, 5, false, { 'five, unsaved' })
+    go(6)
+    vim.cmd('normal! ma')
+    vim.cmd('7,8fold')
+    vim.fn.setreg('"', 'mine')
+    local split = vim.api.nvim_get_current_win()
+    vim.cmd('AgentPrompt change two and nine')
+    local review = H.hunks(2)
+    H.equal(virtual_lines(), { 'TWO', 'NINE', 'NINE AND A HALF' })
+    H.equal(H.lines(buf), replace(vim.split(vim.trim(ten), '\n'), 5, 'five, unsaved'))
+    go(9)
+    vim.cmd('AgentAccept')
+    H.hunks(1)
+    H.equal(#namespace_marks() > 0, true)
+    go(2)
+    vim.cmd('AgentReject not this one')
+    H.equal(H.turn().status, 'completed')
+    H.equal(review.count(), 0)
+    H.equal(H.lines(buf), {
+      'one',
+      'two',
+      'three',
+      'four',
+      'five, unsaved',
+      'six',
+      'seven',
+      'eight',
+      'NINE',
+      'NINE AND A HALF',
+      'ten',
+    })
+    H.equal(H.read(H.dir .. '/a.txt'), ten, 'the file on disk')
+    H.equal(vim.fn.getpos("'a")[2], 6, 'the mark')
+    H.equal(vim.fn.foldclosed(7), 7, 'the fold')
+    H.equal(vim.fn.getreg('"'), 'mine', 'the register')
+    H.equal(vim.api.nvim_win_get_cursor(0), { 2, 0 }, 'the cursor')
+    H.equal(vim.api.nvim_get_current_win(), split, 'the focus')
+    H.equal(namespace_marks(), {}, 'marks are left')
+    local result = H.event('item/completed', function(p)
+      return p.item.name == 'edit'
+    end).item.result
+    H.matches(result, 'not this one')
   end
-  local wide = table.concat(virtual_lines())
-  H.equal(wide, '    ' .. long)
-  H.equal(widest() <= 78, true, 'it is cut')
-  vim.cmd('vertical resize 40')
-  vim.cmd('doautocmd WinResized')
-  H.wait('the narrower lines', function()
-    return widest() <= 40
-  end)
-  H.equal(#virtual_lines() > 1, true)
-  H.equal(table.concat(virtual_lines()), wide)
-  vim.wo.wrap = false
-  require('agent_lsp.draw').buffer_hunks(0, true)
-  H.equal(virtual_lines(), { '    ' .. long })
-end)
+)
+
+H.case(
+  'a proposed line that is longer than the window is wide is shown whole, whatever its width becomes',
+  function()
+    local long = ('0123456789 ééé'):rep(5)
+    edits({ 'two\n', '\t' .. long .. '\n' })
+    H.edit('a.txt')
+    vim.bo.tabstop = 4
+    vim.cmd('AgentPrompt go')
+    H.hunks(1)
+    local function widest()
+      local most = 0
+      for _, line in ipairs(virtual_lines()) do
+        most = math.max(most, vim.api.nvim_strwidth(line))
+      end
+      return most
+    end
+    local wide = table.concat(virtual_lines())
+    H.equal(wide, '    ' .. long)
+    H.equal(widest() <= 78, true, 'it is cut')
+    vim.cmd('vertical resize 40')
+    vim.cmd('doautocmd WinResized')
+    H.wait('the narrower lines', function()
+      return widest() <= 40
+    end)
+    H.equal(#virtual_lines() > 1, true)
+    H.equal(table.concat(virtual_lines()), wide)
+    vim.wo.wrap = false
+    require('agent_lsp.draw').buffer_hunks(0, true)
+    H.equal(virtual_lines(), { '    ' .. long })
+  end
+)
 
 H.case('one decision is one undo step, and undo and redo go across an accept', function()
   edits({ 'two\n', 'TWO\n', 'nine\n', 'NINE\n' })
@@ -121,7 +139,10 @@ H.case('a hunk is accepted with changes', function()
   vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'Two', 'and a bit' })
   vim.cmd('write')
   H.equal(H.turn().status, 'completed')
-  H.equal(vim.list_slice(H.lines(vim.fn.bufnr('a.txt')), 1, 4), { 'one', 'Two', 'and a bit', 'three' })
+  H.equal(
+    vim.list_slice(H.lines(vim.fn.bufnr('a.txt')), 1, 4),
+    { 'one', 'Two', 'and a bit', 'three' }
+  )
   local result = H.event('item/completed', function(p)
     return p.item.name == 'edit'
   end).item.result
@@ -155,7 +176,10 @@ H.case('a range decides the hunks in it', function()
   H.hunks(1)
   vim.cmd('AgentReject!')
   H.equal(H.turn().status, 'completed')
-  H.equal(H.lines(), { 'one', 'TWO', 'three', 'four', 'FIVE', 'six', 'seven', 'eight', 'nine', 'ten' })
+  H.equal(
+    H.lines(),
+    { 'one', 'TWO', 'three', 'four', 'FIVE', 'six', 'seven', 'eight', 'nine', 'ten' }
+  )
 end)
 
 H.case(']h and [h walk the hunks, also into other files, and say when there are none', function()
@@ -163,10 +187,13 @@ H.case(']h and [h walk the hunks, also into other files, and say when there are 
     files = { ['a.txt'] = ten, ['b.txt'] = ten },
     settings = { editPolicy = 'collect' },
     script = {
-      H.call(
-        'edit',
-        { path = 'a.txt', edits = { { old_string = 'two\n', new_string = 'TWO\n' }, { old_string = 'nine\n', new_string = 'NINE\n' } } }
-      ),
+      H.call('edit', {
+        path = 'a.txt',
+        edits = {
+          { old_string = 'two\n', new_string = 'TWO\n' },
+          { old_string = 'nine\n', new_string = 'NINE\n' },
+        },
+      }),
       H.call('edit', { path = 'b.txt', old_string = 'five\n', new_string = 'FIVE\n' }),
       { text = 'Done.' },
     },
@@ -179,7 +206,10 @@ H.case(']h and [h walk the hunks, also into other files, and say when there are 
   local seen = {}
   for _ = 1, 4 do
     vim.cmd.normal(']h')
-    table.insert(seen, vim.fs.basename(vim.api.nvim_buf_get_name(0)) .. vim.api.nvim_win_get_cursor(0)[1])
+    table.insert(
+      seen,
+      vim.fs.basename(vim.api.nvim_buf_get_name(0)) .. vim.api.nvim_win_get_cursor(0)[1]
+    )
   end
   H.equal(seen, { 'a.txt2', 'a.txt9', 'b.txt5', 'a.txt2' })
   vim.cmd.normal('[h')
@@ -221,57 +251,74 @@ H.case('from a file whose hunks are decided ]h goes on to the next file', functi
   H.equal(vim.api.nvim_win_get_cursor(0)[1], 5)
 end)
 
-H.case("the review's buffers have names that a line of tabs can show, and its options end with it", function()
-  H.start({
-    files = { ['dir/a.txt'] = ten },
-    settings = { editPolicy = 'collect' },
-    script = { H.call('edit', { path = 'dir/a.txt', old_string = 'two\n', new_string = 'TWO\n' }), { text = 'Done.' } },
-  })
-  H.edit('dir/a.txt')
-  vim.cmd('AgentPrompt go')
-  H.equal(H.turn().status, 'completed')
-  H.hunks(1)
-  vim.o.number, vim.o.list, vim.o.wrap = true, true, true
-  local function tabs()
-    return vim.tbl_map(function(buf)
-      return vim.fn.bufname(buf)
-    end, vim.fn.tabpagebuflist())
+H.case(
+  "the review's buffers have names that a line of tabs can show, and its options end with it",
+  function()
+    H.start({
+      files = { ['dir/a.txt'] = ten },
+      settings = { editPolicy = 'collect' },
+      script = {
+        H.call('edit', { path = 'dir/a.txt', old_string = 'two\n', new_string = 'TWO\n' }),
+        { text = 'Done.' },
+      },
+    })
+    H.edit('dir/a.txt')
+    vim.cmd('AgentPrompt go')
+    H.equal(H.turn().status, 'completed')
+    H.hunks(1)
+    vim.o.number, vim.o.list, vim.o.wrap = true, true, true
+    local function tabs()
+      return vim.tbl_map(function(buf)
+        return vim.fn.bufname(buf)
+      end, vim.fn.tabpagebuflist())
+    end
+    vim.cmd('AgentReview')
+    H.equal(tabs(), { 'agent-lsp review' })
+    H.equal({ vim.wo.number, vim.wo.list, vim.wo.wrap }, { false, false, false })
+    H.equal(
+      { vim.go.number, vim.go.list, vim.go.wrap },
+      { true, true, true },
+      'the options of all windows'
+    )
+    vim.cmd('enew')
+    H.equal(
+      { vim.wo.number, vim.wo.list, vim.wo.wrap },
+      { true, true, true },
+      'the next buffer in that window'
+    )
+    vim.cmd('tabclose')
+    vim.cmd('AgentDiff')
+    H.equal(tabs(), { 'dir/a.txt (base)', 'dir/a.txt (proposed)' })
+    for _, width in ipairs({ 60, 35, 18 }) do
+      vim.cmd('vertical resize ' .. width)
+      local hint = require('agent_lsp.diff').hint()
+      H.equal({ #hint < width, hint:find(':w accepts', 1, true) ~= nil }, { true, true }, hint)
+    end
+    vim.cmd('AgentDiff')
+    H.equal(tabs(), { 'dir/a.txt (base)', 'dir/a.txt (proposed)' })
+    vim.cmd('silent write')
+    H.hunks(0)
+    H.wait('the change', function()
+      return H.lines(vim.fn.bufnr('dir/a.txt$'))[2] == 'TWO'
+    end)
+    H.equal(vim.fn.filereadable('dir/a.txt (proposed)'), 0)
+    vim.o.list = false
+    vim.o.number = false
   end
-  vim.cmd('AgentReview')
-  H.equal(tabs(), { 'agent-lsp review' })
-  H.equal({ vim.wo.number, vim.wo.list, vim.wo.wrap }, { false, false, false })
-  H.equal({ vim.go.number, vim.go.list, vim.go.wrap }, { true, true, true }, 'the options of all windows')
-  vim.cmd('enew')
-  H.equal({ vim.wo.number, vim.wo.list, vim.wo.wrap }, { true, true, true }, 'the next buffer in that window')
-  vim.cmd('tabclose')
-  vim.cmd('AgentDiff')
-  H.equal(tabs(), { 'dir/a.txt (base)', 'dir/a.txt (proposed)' })
-  for _, width in ipairs({ 60, 35, 18 }) do
-    vim.cmd('vertical resize ' .. width)
-    local hint = require('agent_lsp.diff').hint()
-    H.equal({ #hint < width, hint:find(':w accepts', 1, true) ~= nil }, { true, true }, hint)
-  end
-  vim.cmd('AgentDiff')
-  H.equal(tabs(), { 'dir/a.txt (base)', 'dir/a.txt (proposed)' })
-  vim.cmd('silent write')
-  H.hunks(0)
-  H.wait('the change', function()
-    return H.lines(vim.fn.bufnr('dir/a.txt$'))[2] == 'TWO'
-  end)
-  H.equal(vim.fn.filereadable('dir/a.txt (proposed)'), 0)
-  vim.o.list = false
-  vim.o.number = false
-end)
+)
 
 H.case('the quickfix list and the overview show all pending hunks, and decide them', function()
   H.start({
     files = { ['a.txt'] = ten, ['b.txt'] = ten },
     settings = { editPolicy = 'collect' },
     script = {
-      H.call(
-        'edit',
-        { path = 'a.txt', edits = { { old_string = 'two\n', new_string = 'TWO\n' }, { old_string = 'nine\n', new_string = 'NINE\n' } } }
-      ),
+      H.call('edit', {
+        path = 'a.txt',
+        edits = {
+          { old_string = 'two\n', new_string = 'TWO\n' },
+          { old_string = 'nine\n', new_string = 'NINE\n' },
+        },
+      }),
       H.call('write', { path = 'new.txt', content = 'new\n' }),
       { text = 'Done.' },
     },
@@ -325,10 +372,19 @@ H.case('the diff shows both sides; an edited proposal is accepted as it was edit
   vim.api.nvim_buf_set_lines(right, 6, 7, false, { 'six, by me' })
   vim.cmd('write')
   H.equal(H.turn().status, 'completed')
-  H.equal(
-    H.lines(vim.fn.bufnr('a.txt')),
-    { 'one', 'Two', 'and a half', 'three', 'four', 'five', 'six, by me', 'seven', 'eight', 'NINE', 'ten' }
-  )
+  H.equal(H.lines(vim.fn.bufnr('a.txt')), {
+    'one',
+    'Two',
+    'and a half',
+    'three',
+    'four',
+    'five',
+    'six, by me',
+    'seven',
+    'eight',
+    'NINE',
+    'ten',
+  })
   H.wait('the tab to close', function()
     return vim.fn.tabpagenr('$') == 1
   end)
@@ -378,26 +434,29 @@ H.case('saving, autosave and format-on-write accept nothing', function()
   H.matches(table.concat(H.lines(buf), '\n'), 'TWO\nthree.*NINE')
 end)
 
-H.case('typing elsewhere shifts a hunk; typing inside makes it stale, and it can be rejected', function()
-  edits({ 'two\n', 'TWO\n', 'nine\n', 'NINE\n' })
-  local buf = H.edit('a.txt')
-  vim.cmd('AgentPrompt go')
-  H.hunks(2)
-  vim.api.nvim_buf_set_lines(buf, 0, 0, false, { 'zero', 'zero and a half' })
-  vim.api.nvim_buf_set_text(buf, 3, 1, 3, 1, { 'hidden ' })
-  H.event('proposal/updated', function(p)
-    return p.proposal.files[1].hunks[1].state == 'stale'
-  end)
-  H.equal(require('agent_lsp.draw').rows(buf)[2].row, 10)
-  H.matches(vim.inspect(namespace_marks(buf)), 'stale')
-  go(4)
-  vim.cmd('AgentReject')
-  H.hunks(1)
-  go(11)
-  vim.cmd('AgentAccept')
-  H.equal(H.turn().status, 'completed')
-  H.equal({ H.lines(buf)[4], H.lines(buf)[11] }, { 'thidden wo', 'NINE' })
-end)
+H.case(
+  'typing elsewhere shifts a hunk; typing inside makes it stale, and it can be rejected',
+  function()
+    edits({ 'two\n', 'TWO\n', 'nine\n', 'NINE\n' })
+    local buf = H.edit('a.txt')
+    vim.cmd('AgentPrompt go')
+    H.hunks(2)
+    vim.api.nvim_buf_set_lines(buf, 0, 0, false, { 'zero', 'zero and a half' })
+    vim.api.nvim_buf_set_text(buf, 3, 1, 3, 1, { 'hidden ' })
+    H.event('proposal/updated', function(p)
+      return p.proposal.files[1].hunks[1].state == 'stale'
+    end)
+    H.equal(require('agent_lsp.draw').rows(buf)[2].row, 10)
+    H.matches(vim.inspect(namespace_marks(buf)), 'stale')
+    go(4)
+    vim.cmd('AgentReject')
+    H.hunks(1)
+    go(11)
+    vim.cmd('AgentAccept')
+    H.equal(H.turn().status, 'completed')
+    H.equal({ H.lines(buf)[4], H.lines(buf)[11] }, { 'thidden wo', 'NINE' })
+  end
+)
 
 H.case('what differs between two lines is found word by word', function()
   local words = require('agent_lsp.words')

@@ -83,7 +83,11 @@ H.case('a message is pinned and unpinned by a key', function()
 end)
 
 H.case('the last turn is undone and redone, also in a buffer', function()
-  H.start({ files = { ['a.txt'] = 'one\ntwo\n' }, settings = auto, script = { edit_a('one', 'ONE'), { text = 'Done.' } } })
+  H.start({
+    files = { ['a.txt'] = 'one\ntwo\n' },
+    settings = auto,
+    script = { edit_a('one', 'ONE'), { text = 'Done.' } },
+  })
   local buf = H.edit('a.txt')
   vim.cmd('AgentPrompt go')
   H.equal(H.turn().status, 'completed')
@@ -118,7 +122,12 @@ H.case('a checkpoint is chosen and restored', function()
   H.start({
     files = { ['a.txt'] = 'one\n' },
     settings = auto,
-    script = { edit_a('one', 'two'), { text = 'Done.' }, edit_a('two', 'three'), { text = 'Done.' } },
+    script = {
+      edit_a('one', 'two'),
+      { text = 'Done.' },
+      edit_a('two', 'three'),
+      { text = 'Done.' },
+    },
   })
   vim.cmd('AgentPrompt first')
   H.equal(H.turn().status, 'completed')
@@ -206,7 +215,10 @@ H.case('a session is resumed in a new Neovim by its pending hunks too', function
 end)
 
 H.case('Neovim ends in mid-turn; a new one goes on with the hunks that waited', function()
-  H.start({ files = { ['a.txt'] = 'one\n' }, script = { edit_a('one', 'ONE'), { text = 'Never said.' } } })
+  H.start({
+    files = { ['a.txt'] = 'one\n' },
+    script = { edit_a('one', 'ONE'), { text = 'Never said.' } },
+  })
   H.edit('a.txt')
   vim.cmd('AgentPrompt go')
   H.hunks(1)
@@ -260,16 +272,29 @@ H.case('the model is chosen and the context compacted', function()
     return #H.notices > 1
   end)
   local compaction = require('agent_lsp.render').compaction
-  H.equal(compaction({ tokensBefore = 900, tokensAfter = 100 }), 'context reduced from 900 to 100 tokens')
+  H.equal(
+    compaction({ tokensBefore = 900, tokensAfter = 100 }),
+    'context reduced from 900 to 100 tokens'
+  )
   H.equal(compaction({ tokensBefore = 100, tokensAfter = 900 }):find('reduced'), nil)
-  H.equal(compaction({ tokensBefore = 100, tokensAfter = 100 }), 'the context stays as it is, at 100 tokens')
+  H.equal(
+    compaction({ tokensBefore = 100, tokensAfter = 100 }),
+    'the context stays as it is, at 100 tokens'
+  )
 end)
 
 H.case('a diagnostic at the cursor is sent to be fixed', function()
-  H.start({ files = { ['a.txt'] = 'one\ntwo\n' }, script = { { expect = { lastUser = 'undefined: two' }, text = 'I see.' } } })
+  H.start({
+    files = { ['a.txt'] = 'one\ntwo\n' },
+    script = { { expect = { lastUser = 'undefined: two' }, text = 'I see.' } },
+  })
   local buf = H.edit('a.txt')
   local ns = vim.api.nvim_create_namespace('test')
-  vim.diagnostic.set(ns, buf, { { lnum = 1, col = 0, message = 'undefined: two', severity = vim.diagnostic.severity.ERROR } })
+  vim.diagnostic.set(
+    ns,
+    buf,
+    { { lnum = 1, col = 0, message = 'undefined: two', severity = vim.diagnostic.severity.ERROR } }
+  )
   vim.api.nvim_win_set_cursor(0, { 2, 0 })
   vim.cmd('AgentFix')
   H.equal(H.turn().status, 'completed')
@@ -283,10 +308,18 @@ local function language_server()
       request = function(method, params, callback)
         local result
         if method == 'initialize' then
-          result = { capabilities = { definitionProvider = true, workspaceSymbolProvider = true, positionEncoding = 'utf-16' } }
+          result = {
+            capabilities = {
+              definitionProvider = true,
+              workspaceSymbolProvider = true,
+              positionEncoding = 'utf-16',
+            },
+          }
         elseif method == 'textDocument/definition' then
           local at = { line = 0, character = params.position.character }
-          result = { { uri = params.textDocument.uri, range = { start = at, ['end'] = vim.deepcopy(at) } } }
+          result = {
+            { uri = params.textDocument.uri, range = { start = at, ['end'] = vim.deepcopy(at) } },
+          }
         elseif method == 'workspace/symbol' then
           result = {
             {
@@ -294,7 +327,10 @@ local function language_server()
               kind = 5,
               location = {
                 uri = vim.uri_from_fname(H.dir .. '/a.txt'),
-                range = { start = { line = 1, character = 0 }, ['end'] = { line = 1, character = 1 } },
+                range = {
+                  start = { line = 1, character = 0 },
+                  ['end'] = { line = 1, character = 1 },
+                },
               },
             },
           }
@@ -322,64 +358,92 @@ local function language_server()
   return vim.lsp.start({ name = 'fake', cmd = start, root_dir = H.dir })
 end
 
-H.case("the daemon's questions are answered from the editor's own language servers, in its own encoding", function()
-  H.start({ files = { ['a.txt'] = '𝄞𝄞 word\nword\n' }, script = { { text = 'ok' } } })
-  local buf = H.edit('a.txt')
-  language_server()
-  vim.cmd('AgentPrompt go')
-  H.equal(H.turn().status, 'completed')
-  local handlers = require('agent_lsp.editor').handlers
-  local ctx = { client_id = require('agent_lsp.client').running().id }
-  local uri = vim.uri_from_bufnr(buf)
-  local got
-  coroutine.wrap(function()
-    got = handlers['agent/editor/query'](nil, { operation = 'definition', uri = uri, position = { line = 0, character = 9 } }, ctx)
-  end)()
-  H.wait('the definition', function()
-    return got
-  end)
-  H.equal(got[1].range.start, { line = 0, character = 9 }) -- 5 for the server
-  vim.diagnostic.set(vim.api.nvim_create_namespace('test'), buf, { { lnum = 0, col = 8, message = 'odd' } })
-  local list = handlers['agent/editor/query'](nil, { operation = 'diagnostics', uri = uri }, ctx)
-  H.equal({ list[1].message, list[1].range.start.character }, { 'odd', 8 })
-  vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'changed' })
-  H.equal(handlers['agent/editor/save'](nil, { uris = { uri } }, ctx), { saved = { uri }, failed = {} })
-  H.matches(H.read(H.dir .. '/a.txt'), '^changed\n')
-  local win = vim.api.nvim_get_current_win()
-  H.equal(handlers['agent/editor/reveal'](nil, { uri = uri, range = { start = { line = 1, character = 0 } } }, ctx), { shown = true })
-  H.equal(vim.api.nvim_get_current_win(), win)
-end)
-
-H.case('an @ completes files, buffers, diagnostics and symbols, and is sent as what it stands for', function()
-  H.start({
-    files = { ['a.txt'] = 'one\ntwo\n', ['dir/deep.txt'] = 'deep\n' },
-    script = { { expect = { lastUser = 'deep' }, text = 'ok' } },
-  })
-  H.edit('a.txt')
-  language_server()
-  local mention = require('agent_lsp.mention')
-  local function words(query)
+H.case(
+  "the daemon's questions are answered from the editor's own language servers, in its own encoding",
+  function()
+    H.start({ files = { ['a.txt'] = '𝄞𝄞 word\nword\n' }, script = { { text = 'ok' } } })
+    local buf = H.edit('a.txt')
+    language_server()
+    vim.cmd('AgentPrompt go')
+    H.equal(H.turn().status, 'completed')
+    local handlers = require('agent_lsp.editor').handlers
+    local ctx = { client_id = require('agent_lsp.client').running().id }
+    local uri = vim.uri_from_bufnr(buf)
     local got
-    mention.complete(query, function(list)
-      got = list
-    end)
-    H.wait('completions of ' .. query, function()
+    coroutine.wrap(function()
+      got = handlers['agent/editor/query'](
+        nil,
+        { operation = 'definition', uri = uri, position = { line = 0, character = 9 } },
+        ctx
+      )
+    end)()
+    H.wait('the definition', function()
       return got
     end)
-    return vim.tbl_map(function(w)
-      return w.word
-    end, got)
+    H.equal(got[1].range.start, { line = 0, character = 9 }) -- 5 for the server
+    vim.diagnostic.set(
+      vim.api.nvim_create_namespace('test'),
+      buf,
+      { { lnum = 0, col = 8, message = 'odd' } }
+    )
+    local list = handlers['agent/editor/query'](nil, { operation = 'diagnostics', uri = uri }, ctx)
+    H.equal({ list[1].message, list[1].range.start.character }, { 'odd', 8 })
+    vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'changed' })
+    H.equal(
+      handlers['agent/editor/save'](nil, { uris = { uri } }, ctx),
+      { saved = { uri }, failed = {} }
+    )
+    H.matches(H.read(H.dir .. '/a.txt'), '^changed\n')
+    local win = vim.api.nvim_get_current_win()
+    H.equal(
+      handlers['agent/editor/reveal'](
+        nil,
+        { uri = uri, range = { start = { line = 1, character = 0 } } },
+        ctx
+      ),
+      { shown = true }
+    )
+    H.equal(vim.api.nvim_get_current_win(), win)
   end
-  H.equal(words('dee'), { '@dir/deep.txt' })
-  H.equal(words('diag'), { '@diagnostics' })
-  H.equal(words('#Thi'), { '@a.txt:2' })
-  H.equal(vim.tbl_contains(words('a.t'), '@a.txt'), true)
-  local blocks = mention.blocks('look at @dir/deep.txt and @a.txt:2, also @diagnostics but not me@example.org')
-  H.equal({ #blocks, blocks[2].type, blocks[3].range.start.line, blocks[4].type }, { 4, 'resource', 1, 'text' })
-  require('agent_lsp').prompt(blocks)
-  H.equal(H.turn().status, 'completed')
-  H.equal(mention.blocks('plain'), 'plain')
-end)
+)
+
+H.case(
+  'an @ completes files, buffers, diagnostics and symbols, and is sent as what it stands for',
+  function()
+    H.start({
+      files = { ['a.txt'] = 'one\ntwo\n', ['dir/deep.txt'] = 'deep\n' },
+      script = { { expect = { lastUser = 'deep' }, text = 'ok' } },
+    })
+    H.edit('a.txt')
+    language_server()
+    local mention = require('agent_lsp.mention')
+    local function words(query)
+      local got
+      mention.complete(query, function(list)
+        got = list
+      end)
+      H.wait('completions of ' .. query, function()
+        return got
+      end)
+      return vim.tbl_map(function(w)
+        return w.word
+      end, got)
+    end
+    H.equal(words('dee'), { '@dir/deep.txt' })
+    H.equal(words('diag'), { '@diagnostics' })
+    H.equal(words('#Thi'), { '@a.txt:2' })
+    H.equal(vim.tbl_contains(words('a.t'), '@a.txt'), true)
+    local blocks =
+      mention.blocks('look at @dir/deep.txt and @a.txt:2, also @diagnostics but not me@example.org')
+    H.equal(
+      { #blocks, blocks[2].type, blocks[3].range.start.line, blocks[4].type },
+      { 4, 'resource', 1, 'text' }
+    )
+    require('agent_lsp').prompt(blocks)
+    H.equal(H.turn().status, 'completed')
+    H.equal(mention.blocks('plain'), 'plain')
+  end
+)
 
 H.case('events reach listeners and autocommands', function()
   H.start({ script = { { text = 'ok', chunks = 3 } } })
@@ -482,7 +546,9 @@ io.stdout:write(require('agent_lsp.client').running().id, '\n')
 vim.cmd('qa!')
 ]]):format(H.plugin, H.dir, H.bin)
   )
-  local done = vim.system({ vim.v.progpath, '--headless', '--clean', '-l', child }, { text = true }):wait(H.deadline)
+  local done = vim
+    .system({ vim.v.progpath, '--headless', '--clean', '-l', child }, { text = true })
+    :wait(H.deadline)
   H.equal(done.code, 0, (done.stdout or '') .. (done.stderr or ''))
   H.wait('the processes to end', function()
     return #processes('sleep\0' .. number) == 0

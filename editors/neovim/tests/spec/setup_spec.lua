@@ -16,13 +16,15 @@ local function serve()
   local requests, server = {}, vim.uv.new_tcp()
   server:bind('127.0.0.1', 0)
   local function reply(sock, status, kind, body)
-    local head = 'HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n' .. 'Connection: close\r\n\r\n'
+    local head = 'HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n'
+      .. 'Connection: close\r\n\r\n'
     sock:write(head:format(status, kind, #body) .. body, function()
       sock:close()
     end)
   end
   local list = '{"data":[{"id":"small-chat"},{"id":"big-chat"}]}'
-  local words = 'data: {"choices":[{"index":0,"delta":{"content":"ok"},"finish_reason":"stop"}]}\n\n'
+  local words =
+    'data: {"choices":[{"index":0,"delta":{"content":"ok"},"finish_reason":"stop"}]}\n\n'
   server:listen(16, function()
     local sock, data = vim.uv.new_tcp(), ''
     server:accept(sock)
@@ -92,7 +94,10 @@ H.case('the empty panel says that no provider is configured, and its keys lead o
   vim.api.nvim_set_current_win(require('agent_lsp.transcript').window())
   vim.api.nvim_feedkeys('S', 'xt', false)
   local titles = table.concat(H.asked[1].items, '|')
-  H.matches(titles, 'OpenAI|Anthropic|Gemini|OpenRouter|Ollama.*llama%-server.*LM Studio.*vLLM.*Azure')
+  H.matches(
+    titles,
+    'OpenAI|Anthropic|Gemini|OpenRouter|Ollama.*llama%-server.*LM Studio.*vLLM.*Azure'
+  )
   H.matches(titles, 'Other URL')
 end)
 
@@ -102,55 +107,61 @@ H.case('a prompt without a provider names the setup and the demo', function()
   told(':AgentSetup chooses a provider, :AgentDemo shows the agent without one')
 end)
 
-H.case('a server is set up: address, key, model from its list, test call; nothing restarts', function()
-  start()
-  local url, requests = serve()
-  vim.cmd('AgentNew')
-  H.event('session')
-  local pid = H.request('agent/status', {}).pid
-  local prompts = secret('k-secret')
-  H.choose('Other URL', url, 'big%-chat')
-  vim.cmd('AgentSetup')
-  told('custom/big-chat answered')
-  H.matches(prompts[1], 'not shown')
-  H.equal(H.read(vim.env.LOGIN_FILE), 'login custom --stdin\nk-secret\n')
-  local stored = vim.json.decode(H.read(vim.env.XDG_CONFIG_HOME .. '/agent-lsp/config.json'))
-  H.equal(stored, { providers = { custom = { baseUrl = url } } }, 'no key is in the settings')
-  H.equal(#requests > 1, true)
-  H.wait('the model', function()
-    return model() == 'custom/big-chat'
-  end)
-  H.equal(H.request('agent/status', {}).pid, pid)
-  vim.cmd('AgentNew')
-  H.event('session', nil, 2)
-  H.equal(model(), 'custom/big-chat', 'in a new session')
-  for _, n in ipairs(H.notices) do
-    H.equal(n.text:find('k-secret', 1, true), nil)
+H.case(
+  'a server is set up: address, key, model from its list, test call; nothing restarts',
+  function()
+    start()
+    local url, requests = serve()
+    vim.cmd('AgentNew')
+    H.event('session')
+    local pid = H.request('agent/status', {}).pid
+    local prompts = secret('k-secret')
+    H.choose('Other URL', url, 'big%-chat')
+    vim.cmd('AgentSetup')
+    told('custom/big-chat answered')
+    H.matches(prompts[1], 'not shown')
+    H.equal(H.read(vim.env.LOGIN_FILE), 'login custom --stdin\nk-secret\n')
+    local stored = vim.json.decode(H.read(vim.env.XDG_CONFIG_HOME .. '/agent-lsp/config.json'))
+    H.equal(stored, { providers = { custom = { baseUrl = url } } }, 'no key is in the settings')
+    H.equal(#requests > 1, true)
+    H.wait('the model', function()
+      return model() == 'custom/big-chat'
+    end)
+    H.equal(H.request('agent/status', {}).pid, pid)
+    vim.cmd('AgentNew')
+    H.event('session', nil, 2)
+    H.equal(model(), 'custom/big-chat', 'in a new session')
+    for _, n in ipairs(H.notices) do
+      H.equal(n.text:find('k-secret', 1, true), nil)
+    end
   end
-end)
+)
 
-H.case('the real login stores the key of an address, and every request to it has that key', function()
-  start()
-  local url, requests = serve()
-  vim.env.AGENT_LSP_KEYRING = 'file'
-  require('agent_lsp').setup({ cmd = { H.bin }, settings = { provider = { probe = false } } })
-  secret('k-real')
-  H.choose('Other URL', url, 'big%-chat')
-  vim.cmd('AgentSetup')
-  told('custom/big-chat answered')
-  H.matches(requests[1], '^GET /v1/models ')
-  H.matches(requests[#requests], '^POST /v1/chat/completions ', 'the test call')
-  for _, head in ipairs(requests) do
-    H.matches(head:lower(), 'authorization: bearer k%-real', 'a request')
+H.case(
+  'the real login stores the key of an address, and every request to it has that key',
+  function()
+    start()
+    local url, requests = serve()
+    vim.env.AGENT_LSP_KEYRING = 'file'
+    require('agent_lsp').setup({ cmd = { H.bin }, settings = { provider = { probe = false } } })
+    secret('k-real')
+    H.choose('Other URL', url, 'big%-chat')
+    vim.cmd('AgentSetup')
+    told('custom/big-chat answered')
+    H.matches(requests[1], '^GET /v1/models ')
+    H.matches(requests[#requests], '^POST /v1/chat/completions ', 'the test call')
+    for _, head in ipairs(requests) do
+      H.matches(head:lower(), 'authorization: bearer k%-real', 'a request')
+    end
+    H.wait('the model', function()
+      return model() == 'custom/big-chat'
+    end)
+    vim.cmd('AgentPrompt hello')
+    H.equal(H.turn().status, 'completed')
+    vim.env.AGENT_LSP_KEYRING = nil
+    os.remove(vim.fn.stdpath('state') .. '/agent_lsp/defaults.json')
   end
-  H.wait('the model', function()
-    return model() == 'custom/big-chat'
-  end)
-  vim.cmd('AgentPrompt hello')
-  H.equal(H.turn().status, 'completed')
-  vim.env.AGENT_LSP_KEYRING = nil
-  os.remove(vim.fn.stdpath('state') .. '/agent_lsp/defaults.json')
-end)
+)
 
 H.case('a new key and a new provider leave pending changes and their daemon as they are', function()
   local edit = H.call('edit', { path = 'a.txt', old_string = 'one', new_string = 'two' })

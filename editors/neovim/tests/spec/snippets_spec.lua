@@ -6,7 +6,9 @@ local repo = vim.fs.dirname(vim.fs.dirname(H.plugin))
 --- The first block of Lua behind a sentence of a page.
 local function snippet(path, sentence)
   local block = H.read(path):match(vim.pesc(sentence) .. '.-```lua\n(.-)```')
-  return assert(loadstring(assert(block, ('%s shows no Lua behind "%s"'):format(path, sentence)), path))
+  return assert(
+    loadstring(assert(block, ('%s shows no Lua behind "%s"'):format(path, sentence)), path)
+  )
 end
 
 H.case('the mappings of the README are mappings of the plugin', function()
@@ -47,7 +49,9 @@ H.case('CodeCompanion is told to start what speaks its protocol', function()
     method = 'initialize',
     params = { protocolVersion = 1, clientCapabilities = vim.empty_dict() },
   })
-  local done = vim.system(command, { stdin = initialize .. '\n', text = true, cwd = H.workspace() }):wait(H.deadline)
+  local done = vim
+    .system(command, { stdin = initialize .. '\n', text = true, cwd = H.workspace() })
+    :wait(H.deadline)
   H.equal(vim.json.decode(vim.split(done.stdout, '\n')[1]).result.protocolVersion, 1)
 end)
 

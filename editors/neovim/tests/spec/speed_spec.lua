@@ -33,7 +33,13 @@ local function yardstick()
       cpu(function()
         vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
         for i = 1, 2000 do
-          vim.api.nvim_buf_set_extmark(buf, ns, 3 * i - 2, 0, { virt_lines = { { { lines[i], 'Added' } } }, line_hl_group = 'Removed' })
+          vim.api.nvim_buf_set_extmark(
+            buf,
+            ns,
+            3 * i - 2,
+            0,
+            { virt_lines = { { { lines[i], 'Added' } } }, line_hl_group = 'Removed' }
+          )
         end
         vim.deepcopy(vim.api.nvim_buf_get_extmarks(buf, ns, 0, -1, { details = true }))
       end)
@@ -127,7 +133,10 @@ H.case('10,000 deltas are drawn by frames', function()
   local took, stall, longest = 0, 0, math.huge
   for run = 1, 3 do -- other work on the machine lengthens a draw: the least of some counts
     local id = 'big' .. run
-    events.emit('item/started', { sessionId = session, item = { itemId = id, type = 'assistantMessage', text = '', createdAt = '' } })
+    events.emit('item/started', {
+      sessionId = session,
+      item = { itemId = id, type = 'assistantMessage', text = '', createdAt = '' },
+    })
     for _, word in ipairs(list) do
       vim.schedule(function()
         events.emit('delta', { sessionId = session, itemId = id, kind = 'text', text = word })
@@ -208,8 +217,17 @@ H.case('a review of 2,000 hunks opens in under 300 ms', function()
     }
   end
   local uri = vim.uri_from_bufnr(buf)
-  local file = { op = 'modify', uri = uri, placement = 'proposed', version = 0, base = {}, hunks = hunks }
-  local proposal = { proposalId = 'p', revision = 1, sessionId = 's', title = '', state = 'proposed', stat = {}, files = { file } }
+  local file =
+    { op = 'modify', uri = uri, placement = 'proposed', version = 0, base = {}, hunks = hunks }
+  local proposal = {
+    proposalId = 'p',
+    revision = 1,
+    sessionId = 's',
+    title = '',
+    state = 'proposed',
+    stat = {},
+    files = { file },
+  }
   local store = require('agent_lsp.hunks')
   local inline, overview = math.huge, math.huge
   for _ = 1, 3 do

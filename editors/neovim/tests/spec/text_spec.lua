@@ -24,32 +24,35 @@ H.case('a table is drawn with aligned columns', function()
   H.matches(H.panel_text(), '\nDone%.')
 end)
 
-H.case('a table that is too wide is wrapped in its cells, and drawn again for another width', function()
-  local words = 'a rather long text that needs two or three lines of a narrow panel'
-  local text = ('| n | text |\n|---|---|\n| 1 | %s |\n| 2 | x |\n'):format(words)
-  H.start({ script = { { text = text } }, setup = { panel = { width = 40 } } })
-  vim.cmd('AgentPrompt go')
-  H.equal(H.turn().status, 'completed')
-  local function table_lines()
-    return vim.tbl_filter(function(l)
-      return l:find('│') or l:find('─')
-    end, vim.split(H.panel_text(), '\n'))
+H.case(
+  'a table that is too wide is wrapped in its cells, and drawn again for another width',
+  function()
+    local words = 'a rather long text that needs two or three lines of a narrow panel'
+    local text = ('| n | text |\n|---|---|\n| 1 | %s |\n| 2 | x |\n'):format(words)
+    H.start({ script = { { text = text } }, setup = { panel = { width = 40 } } })
+    vim.cmd('AgentPrompt go')
+    H.equal(H.turn().status, 'completed')
+    local function table_lines()
+      return vim.tbl_filter(function(l)
+        return l:find('│') or l:find('─')
+      end, vim.split(H.panel_text(), '\n'))
+    end
+    H.wait('the table', function()
+      return #table_lines() > 4
+    end)
+    for _, line in ipairs(table_lines()) do
+      H.equal(vim.api.nvim_strwidth(line) <= 40, true, line)
+    end
+    local before = #table_lines()
+    vim.o.columns = 160
+    vim.api.nvim_win_set_width(require('agent_lsp.transcript').window(), 90)
+    vim.cmd.doautocmd('WinResized')
+    H.wait('the wide table', function()
+      return #table_lines() < before
+    end)
+    vim.o.columns = 80
   end
-  H.wait('the table', function()
-    return #table_lines() > 4
-  end)
-  for _, line in ipairs(table_lines()) do
-    H.equal(vim.api.nvim_strwidth(line) <= 40, true, line)
-  end
-  local before = #table_lines()
-  vim.o.columns = 160
-  vim.api.nvim_win_set_width(require('agent_lsp.transcript').window(), 90)
-  vim.cmd.doautocmd('WinResized')
-  H.wait('the wide table', function()
-    return #table_lines() < before
-  end)
-  vim.o.columns = 80
-end)
+)
 
 H.case('what is no table is left as it is', function()
   local same = {

@@ -15,7 +15,11 @@ local function running(pattern)
 end
 
 H.case('a prompt streams its answer into the panel', function()
-  H.start({ script = { { text = 'Hello **you**, here is the answer.', chunks = 6, reasoning = 'Thinking it over.' } } })
+  H.start({
+    script = {
+      { text = 'Hello **you**, here is the answer.', chunks = 6, reasoning = 'Thinking it over.' },
+    },
+  })
   local win = vim.api.nvim_get_current_win()
   vim.cmd('AgentPrompt say hello')
   H.equal(H.turn().status, 'completed')
@@ -28,63 +32,83 @@ H.case('a prompt streams its answer into the panel', function()
 end)
 
 H.case('a prompt carries the document and the selection', function()
-  H.start({ files = { ['a.txt'] = 'one\ntwo\nthree\n' }, script = { { expect = { lastUser = 'a\\.txt' }, text = 'I see it.' } } })
+  H.start({
+    files = { ['a.txt'] = 'one\ntwo\nthree\n' },
+    script = { { expect = { lastUser = 'a\\.txt' }, text = 'I see it.' } },
+  })
   H.edit('a.txt')
   vim.cmd('2,3AgentPrompt explain')
   H.equal(H.turn().status, 'completed')
 end)
 
-H.case('a range without a text is what the next prompt of the input is about, and only that one', function()
-  H.start({
-    files = { ['a.txt'] = 'one\ntwo\nthree\nfour\n' },
-    script = { { text = 'First.' }, { text = 'Second.' }, H.call('bash', endless), { text = 'no' } },
-    settings = { permissions = { profile = 'trust' }, sandbox = 'off' },
-  })
-  local buf, win = H.edit('a.txt'), vim.api.nvim_get_current_win()
-  local sent = {}
-  local client = require('agent_lsp.client')
-  local request = client.request
-  client.request = function(method, params, ...)
-    table.insert(sent, { method, params })
-    return request(method, params, ...)
+H.case(
+  'a range without a text is what the next prompt of the input is about, and only that one',
+  function()
+    H.start({
+      files = { ['a.txt'] = 'one\ntwo\nthree\nfour\n' },
+      script = {
+        { text = 'First.' },
+        { text = 'Second.' },
+        H.call('bash', endless),
+        { text = 'no' },
+      },
+      settings = { permissions = { profile = 'trust' }, sandbox = 'off' },
+    })
+    local buf, win = H.edit('a.txt'), vim.api.nvim_get_current_win()
+    local sent = {}
+    local client = require('agent_lsp.client')
+    local request = client.request
+    client.request = function(method, params, ...)
+      table.insert(sent, { method, params })
+      return request(method, params, ...)
+    end
+    local input = require('agent_lsp.input')
+    local function say(text)
+      vim.api.nvim_buf_set_lines(input.buffer(), 0, -1, false, { text })
+      input.submit()
+    end
+    vim.cmd('2,3AgentPrompt')
+    vim.cmd.stopinsert()
+    H.matches(vim.api.nvim_eval_statusline(input.hint(), {}).str, '^ about a.txt:2%-3 ')
+    local lines = { start = { line = 1, character = 0 }, ['end'] = { line = 3, character = 0 } }
+    say('explain')
+    H.turn()
+    H.wait('the idle session', function() -- or it would be a steer
+      return require('agent_lsp.panel').state.status == 'idle'
+    end)
+    say('and now')
+    H.turn(2)
+    vim.api.nvim_set_current_win(win)
+    vim.cmd('AgentPrompt go on')
+    H.wait('the running tool', function()
+      return running('sleep')
+    end)
+    vim.cmd('4AgentPrompt')
+    vim.cmd.stopinsert()
+    say('not this')
+    vim.cmd('AgentAbort')
+    H.turn(3)
+    local prompts = vim.tbl_filter(function(s)
+      return s[1] == 'agent/prompt' or s[1] == 'agent/steer'
+    end, sent)
+    local uri = vim.uri_from_bufnr(buf)
+    H.equal(
+      { prompts[1][2].context, prompts[2][2].context },
+      { { uri = uri, selection = lines }, { uri = uri } }
+    )
+    local last = { start = { line = 3, character = 0 }, ['end'] = { line = 4, character = 0 } }
+    H.equal(
+      prompts[4][2].prompt,
+      { { type = 'text', text = 'not this' }, { type = 'resource', uri = uri, range = last } }
+    )
   end
-  local input = require('agent_lsp.input')
-  local function say(text)
-    vim.api.nvim_buf_set_lines(input.buffer(), 0, -1, false, { text })
-    input.submit()
-  end
-  vim.cmd('2,3AgentPrompt')
-  vim.cmd.stopinsert()
-  H.matches(vim.api.nvim_eval_statusline(input.hint(), {}).str, '^ about a.txt:2%-3 ')
-  local lines = { start = { line = 1, character = 0 }, ['end'] = { line = 3, character = 0 } }
-  say('explain')
-  H.turn()
-  H.wait('the idle session', function() -- or it would be a steer
-    return require('agent_lsp.panel').state.status == 'idle'
-  end)
-  say('and now')
-  H.turn(2)
-  vim.api.nvim_set_current_win(win)
-  vim.cmd('AgentPrompt go on')
-  H.wait('the running tool', function()
-    return running('sleep')
-  end)
-  vim.cmd('4AgentPrompt')
-  vim.cmd.stopinsert()
-  say('not this')
-  vim.cmd('AgentAbort')
-  H.turn(3)
-  local prompts = vim.tbl_filter(function(s)
-    return s[1] == 'agent/prompt' or s[1] == 'agent/steer'
-  end, sent)
-  local uri = vim.uri_from_bufnr(buf)
-  H.equal({ prompts[1][2].context, prompts[2][2].context }, { { uri = uri, selection = lines }, { uri = uri } })
-  local last = { start = { line = 3, character = 0 }, ['end'] = { line = 4, character = 0 } }
-  H.equal(prompts[4][2].prompt, { { type = 'text', text = 'not this' }, { type = 'resource', uri = uri, range = last } })
-end)
+)
 
 H.case('the input window sends a prompt, keeps a history, and steers while a turn runs', function()
-  H.start(allow_all({ H.call('bash', endless), { expect = { lastUser = 'other way' }, text = 'Understood.' } }))
+  H.start(allow_all({
+    H.call('bash', endless),
+    { expect = { lastUser = 'other way' }, text = 'Understood.' },
+  }))
   vim.cmd('AgentPrompt')
   local input = require('agent_lsp.input')
   H.equal(vim.bo.filetype, 'agent_lsp_input')
@@ -152,8 +176,17 @@ H.case('a waiting prompt of several blocks is named by its words, else by what i
   local render = require('agent_lsp.render')
   H.equal(render.prompt_text('words'), 'words')
   local file, image =
-    { type = 'resource', uri = 'file:///a.go', text = 'package a' }, { type = 'image', data = 'AA==', mimeType = 'image/png' }
-  H.equal(render.prompt_text({ file, { type = 'text', text = 'explain' }, image, { type = 'text', text = 'this' } }), 'explain this')
+    { type = 'resource', uri = 'file:///a.go', text = 'package a' },
+    { type = 'image', data = 'AA==', mimeType = 'image/png' }
+  H.equal(
+    render.prompt_text({
+      file,
+      { type = 'text', text = 'explain' },
+      image,
+      { type = 'text', text = 'this' },
+    }),
+    'explain this'
+  )
   H.equal(render.prompt_text({ file, image }), 'file:///a.go image')
   H.equal(render.prompt_text({}), '')
 end)
@@ -161,7 +194,10 @@ end)
 H.case('a queued prompt can be taken back', function()
   H.start({
     files = { ['a.txt'] = 'one\n' },
-    script = { H.call('edit', { path = 'a.txt', old_string = 'one', new_string = 'ONE' }), { text = 'First.' } },
+    script = {
+      H.call('edit', { path = 'a.txt', old_string = 'one', new_string = 'ONE' }),
+      { text = 'First.' },
+    },
   })
   H.edit('a.txt')
   vim.cmd('AgentPrompt first')
@@ -192,24 +228,28 @@ H.case('abort ends a running command and the next prompt works', function()
   H.equal(H.turn(2).status, 'completed')
 end)
 
-H.case('an abort without a turn, before the daemon runs and after, and a way to review that there is not, are answered in words', function()
-  H.start({ script = { { text = 'Done.' } } })
-  vim.cmd('AgentAbort')
-  vim.cmd('AgentPrompt go')
-  H.turn()
-  vim.cmd('AgentAbort')
-  H.wait('both answers', function()
-    return #H.notices == 2
-  end)
-  vim.cmd('AgentReview quickfx')
-  H.wait('the third', function()
-    return #H.notices == 3
-  end)
-  local said = { 'no turn is running', 'no turn is running', 'quickfx is not one of tab, quickfix, diff' }
-  for i, want in ipairs(said) do
-    H.equal(H.notices[i].text, 'agent-lsp: ' .. want)
+H.case(
+  'an abort without a turn, before the daemon runs and after, and a way to review that there is not, are answered in words',
+  function()
+    H.start({ script = { { text = 'Done.' } } })
+    vim.cmd('AgentAbort')
+    vim.cmd('AgentPrompt go')
+    H.turn()
+    vim.cmd('AgentAbort')
+    H.wait('both answers', function()
+      return #H.notices == 2
+    end)
+    vim.cmd('AgentReview quickfx')
+    H.wait('the third', function()
+      return #H.notices == 3
+    end)
+    local said =
+      { 'no turn is running', 'no turn is running', 'quickfx is not one of tab, quickfix, diff' }
+    for i, want in ipairs(said) do
+      H.equal(H.notices[i].text, 'agent-lsp: ' .. want)
+    end
   end
-end)
+)
 
 H.case('plan mode presents a plan for approval and shows the task list', function()
   H.start({
@@ -217,13 +257,19 @@ H.case('plan mode presents a plan for approval and shows the task list', functio
     files = { ['a.txt'] = 'one\n' },
     script = {
       H.call('present_plan', { plan = '1. change one' }),
-      H.call('plan', { entries = { { content = 'change one', status = 'inProgress' }, { content = 'look at it', status = 'pending' } } }),
+      H.call('plan', {
+        entries = {
+          { content = 'change one', status = 'inProgress' },
+          { content = 'look at it', status = 'pending' },
+        },
+      }),
       { text = 'Done.' },
     },
   })
   vim.cmd('AgentPrompt go')
   H.wait('the plan', function()
-    return #require('agent_lsp.permission').list() == 1 and H.panel_text():find('1. change one', 1, true)
+    return #require('agent_lsp.permission').list() == 1
+      and H.panel_text():find('1. change one', 1, true)
   end)
   require('agent_lsp.permission').answer(1)
   H.equal(H.turn().status, 'completed')
@@ -235,7 +281,10 @@ end)
 H.case('a daemon killed in mid-turn comes back with its session', function()
   H.start({
     files = { ['a.txt'] = 'one\n' },
-    script = { { text = 'Before the crash.' }, H.call('edit', { path = 'a.txt', old_string = 'one', new_string = 'ONE' }) },
+    script = {
+      { text = 'Before the crash.' },
+      H.call('edit', { path = 'a.txt', old_string = 'one', new_string = 'ONE' }),
+    },
   })
   H.edit('a.txt')
   vim.cmd('AgentPrompt first')
@@ -272,45 +321,51 @@ H.case('a daemon that cannot start says so', function()
   H.matches(H.notices[1].text, '/nonexistent/agent%-lsp')
 end)
 
-H.case('a prompt that could not be sent says why in the panel and stands in the input again', function()
-  H.start({ settings = { provider = { probe = false } } })
-  vim.env.AGENT_LSP_SCRIPT = nil
-  local input = require('agent_lsp.input')
-  local function type_and_send(text, why)
-    vim.cmd('AgentPrompt')
-    vim.cmd.stopinsert()
-    vim.api.nvim_buf_set_lines(0, 0, -1, false, vim.split(text, '\n'))
-    input.submit()
-    H.wait('the prompt to come back', function()
-      return table.concat(H.lines(input.buffer()), '\n') == text
-    end)
-    H.wait('the reason', function()
-      return H.panel_text():find(why)
-    end)
-    H.equal(#H.notices, 1, 'how often it was told')
+H.case(
+  'a prompt that could not be sent says why in the panel and stands in the input again',
+  function()
+    H.start({ settings = { provider = { probe = false } } })
+    vim.env.AGENT_LSP_SCRIPT = nil
+    local input = require('agent_lsp.input')
+    local function type_and_send(text, why)
+      vim.cmd('AgentPrompt')
+      vim.cmd.stopinsert()
+      vim.api.nvim_buf_set_lines(0, 0, -1, false, vim.split(text, '\n'))
+      input.submit()
+      H.wait('the prompt to come back', function()
+        return table.concat(H.lines(input.buffer()), '\n') == text
+      end)
+      H.wait('the reason', function()
+        return H.panel_text():find(why)
+      end)
+      H.equal(#H.notices, 1, 'how often it was told')
+    end
+    type_and_send('do it\nwell', '✗ `no model provider is configured')
+
+    H.start({ setup = { cmd = { '/nonexistent/agent-lsp' } } })
+    input = require('agent_lsp.input')
+    type_and_send('do it', '✗ `.*/nonexistent/agent%-lsp')
   end
-  type_and_send('do it\nwell', '✗ `no model provider is configured')
+)
 
-  H.start({ setup = { cmd = { '/nonexistent/agent-lsp' } } })
-  input = require('agent_lsp.input')
-  type_and_send('do it', '✗ `.*/nonexistent/agent%-lsp')
-end)
-
-H.case('a daemon that refuses to start says why, leaves no process, and the next command tries again', function()
-  H.start({ files = { ['a.txt'] = 'one\n' }, script = { { text = 'x', nonsense = true } } })
-  vim.cmd('AgentPrompt go')
-  H.wait('the message', function()
-    return H.notices[1]
-  end)
-  H.matches(H.notices[1].text, 'unknown field')
-  H.equal(H.notices[1].text:find('stack traceback'), nil)
-  H.wait('the end of the process', function()
-    return #vim.lsp.get_clients({ name = 'agent_lsp' }) == 0
-  end)
-  H.script({ { text = 'Now.' } })
-  vim.cmd('AgentPrompt go')
-  H.equal(H.turn().status, 'completed')
-end)
+H.case(
+  'a daemon that refuses to start says why, leaves no process, and the next command tries again',
+  function()
+    H.start({ files = { ['a.txt'] = 'one\n' }, script = { { text = 'x', nonsense = true } } })
+    vim.cmd('AgentPrompt go')
+    H.wait('the message', function()
+      return H.notices[1]
+    end)
+    H.matches(H.notices[1].text, 'unknown field')
+    H.equal(H.notices[1].text:find('stack traceback'), nil)
+    H.wait('the end of the process', function()
+      return #vim.lsp.get_clients({ name = 'agent_lsp' }) == 0
+    end)
+    H.script({ { text = 'Now.' } })
+    vim.cmd('AgentPrompt go')
+    H.equal(H.turn().status, 'completed')
+  end
+)
 
 H.case('broken arguments and a failing provider end in words, and the next prompt works', function()
   H.start({
