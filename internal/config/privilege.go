@@ -21,14 +21,12 @@ var privileged = []string{
 	"mode", "aiComments", "repair",
 }
 
-// sessionsMayNotSet are the privileged keys that start programs or say where data and keys go. They
-// come from the layers below the sessions', because every client that can create a session can
-// write its config. TestASessionSetsNoPrograms checks that every
-// privileged key is here or is known to be harmless.
+// sessionsMayNotSet are the keys that a session's own config cannot set, whatever client writes it
+// (docs/reference/protocol/sessions.md). They come from the layers below the sessions'.
+// TestASessionSetsNoPrograms decides this for every privileged key.
 var sessionsMayNotSet = []string{
-	"provider", "providers", "catalog", "mcpServers", "languageServers", "hooks", "check",
-	"formatters", "shell.program", "shell.passEnv", "environment", "network", "webSearch",
-	"memory.embeddings",
+	"provider", "providers", "mcpServers", "languageServers", "hooks", "network", "environment",
+	"readRoots",
 }
 
 // bounds are limits, budgets and retention, which a workspace may only lower. The value says which
