@@ -346,7 +346,7 @@ func writeShort(b *strings.Builder, own *peer) {
 	}
 }
 
-// barred are the rows that are drawn.
+// barred lists the indexes of the rows that writeBars draws.
 var barred = []int{0, 2, 5, 7, 11}
 
 const barWidth = 50
@@ -405,7 +405,7 @@ func writeNoise(b *strings.Builder, all []*peer) {
 const head = `# Performance
 
 Written by ` + "`make bench-peers`" + `; do not edit by hand. Agents that an editor can drive, each started as an editor starts it, against one scripted model server on
-loopback, in a network namespace with nothing else. Times are medians in milliseconds; memory is of the whole process tree. Quote the ratios: both sides of one
+loopback, in a network namespace with nothing else. Times are medians in milliseconds; memory is the total of the whole process tree. Quote the ratios: both sides of one
 come from one run on one machine. ` + "`refdaemon`" + ` is no agent (no history on disk, no tools but two): the floor of Go and the wire. ` + "`agentlsp-acp`" + ` is this program
 spoken to by the Agent Client Protocol.
 

@@ -242,7 +242,7 @@ func (d *daemon) jobsOf() jobs {
 	return jobs{d.shared.jobs, d.sessions, d.folders, d.redact}
 }
 
-// core hands the parts to the server.
+// core assembles the dependencies of the server.
 func (d *daemon) core() *agentapi.Core {
 	return &agentapi.Core{
 		ViewDir:   d.folders.file("views"),

@@ -23,8 +23,8 @@ const (
 	maxAsked = 3
 )
 
-// elicited asks one question for each property of the schema. If there are none, the server only
-// needs a yes.
+// elicited asks one question for each property of the schema. If there are none, it only asks the
+// user to confirm.
 func elicited(
 	ctx context.Context,
 	q mcp.Elicitation,

@@ -138,7 +138,7 @@ func endpointKey(name string, settings config.Provider) string {
 	return name + "\x00" + fingerprint(settings)
 }
 
-// endpoint finds the provider of the setting model.
+// endpoint finds the provider for the setting `model`.
 func (p *providers) endpoint(ctx context.Context, c *config.Config) (*config.Endpoint, error) {
 	return p.find(ctx, c, c.Reference(c.Model))
 }

@@ -108,7 +108,7 @@ func (w *world) turn(blow bool) (gone bool, err error) {
 	return false, errors.New("the turn does not end")
 }
 
-// strike lets the daemon or the editor die.
+// strike kills the daemon or disconnects the editor, chosen at random.
 func (w *world) strike() error {
 	killed := oneIn(w.rng, 2)
 	if killed {
@@ -222,7 +222,7 @@ func (w *world) answer() {
 	for _, m := range w.ed.Unanswered() {
 		switch m.Method {
 		case "workspace/applyEdit":
-			continue // how these are treated is the editor's way, see Behave
+			continue // the test editor answers these itself; see Behave
 		case "agent/requestPermission":
 			replies := []string{`{"optionId":"allow_once"}`, `{"optionId":"allow_session"}`,
 				`{"optionId":"allow_session"}`, `{"optionId":"reject_once","feedback":"no"}`,

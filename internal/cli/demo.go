@@ -254,7 +254,7 @@ func (d *demo) playFolder(ctx context.Context, p *program, folder, prompt string
 	})
 }
 
-// withDaemon runs f while a daemon runs, which it starts as an editor does.
+// withDaemon starts a daemon the way an editor does, and runs f while the daemon is running.
 func (d *demo) withDaemon(ctx context.Context, env []string, f func() error) error {
 	exe, err := os.Executable()
 	if err != nil {

@@ -82,8 +82,8 @@ func trustWords(answer config.Answer, open []config.Claim) string {
 	case answer.Refused:
 		return "not trusted, settings that would loosen yours are ignored"
 	case !answer.Given():
-		return "not decided, you are asked when its " + config.WorkspaceName +
-			" would loosen settings"
+		return "not decided: you will be asked when " + config.WorkspaceName +
+			" in this workspace would loosen your settings"
 	case len(open) > 0:
 		return "changed since you trusted it, you are asked again; " +
 			"until then settings that would loosen yours are ignored"

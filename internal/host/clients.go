@@ -38,7 +38,7 @@ func (c *Clients) Subscribe(s Subscriber) {
 	c.subscribers.Store(&list)
 }
 
-// Unsubscribe stops notifying s. When Unsubscribe returns, no call of s is running.
+// Unsubscribe stops notifying s. When Unsubscribe returns, no call to s is in progress.
 func (c *Clients) Unsubscribe(s Subscriber) {
 	c.lists.Lock()
 	isSame := func(o Subscriber) bool { return o == s }

@@ -308,7 +308,8 @@ func lost(what string) *frameError {
 		"; skipped to the next Content-Length", resync: true}
 }
 
-// resync searches for the next header and returns its length. Whatever it skips is answered once.
+// resync searches for the next header and returns its length. The client gets one error response
+// for everything that resync skips.
 func (s *Stream) resync() (int64, error) {
 	for {
 		if err := s.seek(lengthField); err != nil {

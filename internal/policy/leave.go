@@ -42,7 +42,7 @@ func (s Settings) place(m machine, sub *tool.Subject, c Classification) (Place, 
 	return Inside, ""
 }
 
-// writesRepository returns the first part of a command that writes to .git, "" without one.
+// writesRepository returns the first part of a command that writes to .git, or "" if no part does.
 func writesRepository(c Classification) string {
 	for _, p := range c.Parts {
 		if p.Class == ReadOnly || len(p.Words) < 2 || commandName(p.Words[0]) != "git" {

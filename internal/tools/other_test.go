@@ -111,7 +111,7 @@ func TestToolSearch(t *testing.T) {
 		}
 		want(t, res.Text, c.text)
 	}
-	want(t, h.run("tool_search", args{"query": "/(/"}), "ERROR: reading the expression")
+	want(t, h.run("tool_search", args{"query": "/(/"}), "ERROR: invalid regular expression")
 	want(t, h.run("tool_search", args{"query": ""}), "ERROR: the query is empty")
 	own := newHarness(t)
 	want(t, own.tool("tool_search").Spec().Description, "apply_patch, ls, plan, job", "!web_search",

@@ -134,7 +134,7 @@ func findTools(specs []tool.Spec, query string) (hits []tool.Spec, unknown []str
 	if len(query) > 2 && query[0] == '/' && query[len(query)-1] == '/' {
 		re, err := regexp.Compile("(?i)" + query[1:len(query)-1])
 		if err != nil {
-			return nil, nil, fmt.Errorf("reading the expression: %w", err)
+			return nil, nil, fmt.Errorf("invalid regular expression: %w", err)
 		}
 		for _, s := range specs {
 			if re.MatchString(s.Name + "\n" + s.Description) {

@@ -62,8 +62,8 @@ type decision struct {
 	Decision
 }
 
-// Decide carries out decisions and returns after the editor or the disk was verified.
-// Decisions about one proposal run one after the other; the second sees what the first did.
+// Decide applies decisions, and returns after it has verified the editor's buffer or the file on
+// disk. Decisions about the same proposal run one at a time, each on the result of the one before.
 // Errors: ErrUnknownProposal, ErrUnknownHunk, ErrBadDecision, *StaleError, or ctx's.
 func (w *Workspace) Decide(ctx context.Context, req DecideRequest) (DecideResult, error) {
 	w.canonicalizeDocs()

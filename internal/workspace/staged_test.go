@@ -10,9 +10,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
-// Another program changes a file while one of its collected hunks is being applied, and the session
-// reads the file then, which moves the pending hunks onto the new text. The apply was computed from
-// the old text, so it must not replace the new one: the hunk is applied to the new text.
+// Another program changes a file while one of its collected hunks is being applied. Then the
+// session reads the file, which moves the pending hunks to the new text. The apply was computed
+// from the old text, so it must not overwrite the new text: the hunk is applied to the new text
+// instead.
 func TestReadDuringApplyLosesNothing(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p := b.propose(Collect, "a.txt", edited)

@@ -176,7 +176,7 @@ func (p *proposal) become(next proposalPhase) bool {
 // state is what clients see of the proposal. Caller holds mu.
 func (p *proposal) state() State { return proposalShown[p.phase] }
 
-// closed reports whether the proposal waits for nothing. Caller holds mu.
+// closed reports whether the proposal no longer waits for a decision. Caller holds mu.
 func (p *proposal) closed() bool { return p.phase.closed() }
 
 func (ph proposalPhase) closed() bool { return ph != proposalOpen && ph != proposalContested }

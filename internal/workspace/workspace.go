@@ -47,8 +47,8 @@ type ClientFeatures struct {
 	// IdleChanges marks clients known to send didChange only when their user's command is over
 	// and they are idle (eglot): it is awaited longer.
 	IdleChanges bool
-	// WritesNew marks the client that new files are written by: the ACP front end, whose editor may
-	// hold them back.
+	// WritesNew is set for a client that creates new files itself: the ACP front end, whose editor
+	// may delay the write.
 	WritesNew bool
 }
 

@@ -5,7 +5,7 @@ import type {
   WorkspaceEdit,
 } from 'vscode-languageclient';
 
-/** Versions by URI of the documents that are open now. */
+/** Returns the version of an open document, or undefined if the document is not open. */
 export type OpenVersions = (uri: string) => number | undefined;
 
 /** Says why an edit must not be applied, or nothing. */

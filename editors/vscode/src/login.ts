@@ -8,15 +8,15 @@ export interface Login {
   /** The provider's name. */
   name: string;
   key: string;
-  /** The editor's settings of providers: the program does not read them. */
+  /** Provider settings of the editor, which the program cannot read itself. */
   providers: Config['providers'];
   environment: Record<string, string>;
   cwd: string;
 }
 
 /**
- * Gives what the program prints: where the key is, and what is used instead of it. The key goes
- * through its input alone.
+ * Runs `agent-lsp login` and resolves to its output: where the key is stored, and what is used
+ * instead of it, if anything. The key is passed only on stdin.
  */
 export function login({ program, name, key, providers, environment, cwd }: Login): Promise<string> {
   const env = {

@@ -68,7 +68,7 @@ const (
 	StrategySlidingWindow = "sliding_window"
 	StrategyHybrid        = "hybrid"
 	StrategyAdaptive      = "adaptive"
-	strategyImportance    = "importance" // if it is the only name, a strategy
+	strategyImportance    = "importance" // a strategy if it is the only name
 )
 
 // Strategies are the named lists of reducers, cheapest first. The name importance stands for the

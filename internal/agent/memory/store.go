@@ -126,7 +126,7 @@ func (s *Store) open(ctx context.Context) (*sql.DB, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, errors.New("the memory is closed")
+		return nil, errors.New("the memory store is closed")
 	}
 	if s.db != nil {
 		return s.db, nil

@@ -417,7 +417,7 @@ func shown(s string) string { return clip.Bytes(strings.ToValidUTF8(s, "\uFFFD")
 // DefaultMessage returns the message for a response with a status (0: unknown) but without a text.
 func DefaultMessage(status int) string {
 	if status == 0 {
-		return "the model's provider failed without a word"
+		return "the model's provider failed and sent no error message"
 	}
 	return "the model's provider answered with status " + strconv.Itoa(status) + " and no message"
 }

@@ -17,7 +17,7 @@ const DefaultLimit = 50
 // Query selects sessions. The zero value selects the newest ones that are not archived.
 type Query struct {
 	Text     string // searched in titles and messages, ignoring case
-	Archived bool   // only archived sessions instead of the others
+	Archived bool   // list archived sessions instead of unarchived ones
 	Cursor   string // from an earlier page
 	Limit    int    // 0: DefaultLimit; negative: all
 }

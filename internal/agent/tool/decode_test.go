@@ -21,7 +21,8 @@ type embedded struct {
 	Task string `json:"task"`
 }
 
-// Decode fills a struct like json.Unmarshal does, from what was decoded once.
+// Decode fills a struct from the decoded object with the same result as json.Unmarshal, without
+// parsing the JSON again.
 func TestDecodeFillsLikeJSON(t *testing.T) {
 	for in, bad := range map[string]bool{
 		`{"task":"t","path":"p","old_string":"o","line":-3,"wait":1.5}`: false,

@@ -87,7 +87,8 @@ func toolName(name string) string {
 	return name
 }
 
-// generation appends the limit, the sampling parameters and thinking.
+// generation appends generationConfig: the limit of output tokens, the sampling parameters and the
+// thinking settings.
 func (c *call) generation(b []byte) []byte {
 	s := c.Req.Sampling
 	if s.MinP != 0 || s.RepetitionPenalty != 0 {

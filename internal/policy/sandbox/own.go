@@ -95,7 +95,8 @@ func moved(paths []string, from, to string) []string {
 	return out
 }
 
-// merged drops folders inside another of the list: the protection of the outer one covers them.
+// merged removes folders that are inside another listed folder: protecting the outer folder
+// protects them too.
 func merged(roots []string) []string {
 	roots = slices.Clone(roots)
 	slices.Sort(roots)

@@ -52,7 +52,7 @@ type Spec struct {
 	// Caches are package caches. Our own sandbox gives each a private layer. In another sandbox a
 	// command that may write changes them.
 	Caches []string
-	Layer  string // folder of these layers, made if missing; "": they end with the command
+	Layer  string // folder that stores the layers, made if missing; "": they end with the command
 	// Secrets are secret files that stay readable, links resolved. Only our own sandbox hides any.
 	Secrets   []string
 	Protected []string // below Writable and still read-only; bubblewrap only

@@ -72,8 +72,8 @@ func (c *core) Ask(questions []*host.Open) {
 	wg.Wait()
 }
 
-// askUser asks a question after everything that was reported before it. It returns when no
-// repetition of the question is open.
+// askUser asks a question after all earlier notifications have been sent. It returns after the
+// question, and every repetition of it, has been answered or withdrawn.
 func (c *core) askUser(o *host.Open) {
 	if settled := c.api.Host().Settled(c.sessionOf(o)); settled != nil {
 		select {

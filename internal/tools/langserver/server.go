@@ -27,7 +27,8 @@ const (
 	StartTimeout = 30 * time.Second
 	// maxStarts is how often a server that ends is started again.
 	maxStarts = 3
-	// againAfter is the pause before a question that a server put off.
+	// againAfter is the pause before a request is repeated that a server canceled or found
+	// outdated.
 	againAfter = 50 * time.Millisecond
 	maxWork    = 200
 )

@@ -23,9 +23,10 @@ type Hit struct {
 	Score int
 }
 
-// Find returns the files that match all words of the query, the best first: a name above
-// a folder, the whole name, its beginning and the beginnings of words above letters in
-// between, boosted paths above equals. An empty query finds boosted and upper files.
+// Find returns the files that match all words of the query, best match first. Matches in the name
+// of the file rank above matches in its folders; whole names, prefixes and starts of words rank
+// above scattered letters. boost adds to the score of a path. An empty query returns boosted files
+// and files near the top of the tree.
 func (x *Index) Find(ctx context.Context, query string, limit int, boost map[string]int) []Hit {
 	limit = min(max(limit, 1), maxFindLimit)
 	if len(query) > maxQuery {

@@ -70,8 +70,8 @@ func compilePattern(text string, negated bool) (p pattern, err error) {
 	case text == "":
 		return p, errors.New("it names no file; ** stands for all")
 	case !doublestar.ValidatePattern(p.text):
-		return p, errors.New(`a [ or { is not closed, or it ends with a \; put a \ before a ` +
-			`character that is meant as it is`)
+		return p, errors.New(`it has an unclosed [ or {, or a \ at the end; put a \ before a ` +
+			`character to match it literally`)
 	case globs.Alternatives(p.text) > globs.MaxAlternatives:
 		return p, ErrGlobTooLong
 	case folder && negated:

@@ -140,7 +140,7 @@ func (s *scene) must(err error) {
 	}
 }
 
-// listen counts the connections of a listener.
+// listen starts a listener, counts its connections as an effect, and returns its address.
 func (s *scene) listen(effect, network, addr string) string {
 	l, err := net.Listen(network, addr)
 	s.must(err)

@@ -45,7 +45,7 @@ func TestSupervisorServesManyCommands(t *testing.T) {
 	}
 }
 
-// One that is worn, or whose command was ended, is replaced.
+// A supervisor is replaced after ordersPerHelper commands, and after its command was killed.
 func TestSupervisorIsReplaced(t *testing.T) {
 	r := newRunner(t)
 	first := supervisorOf(t, r)

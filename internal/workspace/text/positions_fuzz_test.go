@@ -33,9 +33,9 @@ func slowPosition(text []byte, offset int, enc Encoding) (p Position) {
 	return p
 }
 
-// At every character boundary, the offset has the position that counting gives, and the position
-// maps back to that offset; any other position maps to an offset within the text; and an index that
-// was kept up to date equals a fresh one.
+// At every character boundary, the index returns the same position as a naive count, and the
+// position maps back to the offset. Any other position maps to an offset inside the text. An
+// incrementally updated index equals a newly built one.
 func FuzzPositions(f *testing.F) {
 	f.Add([]byte("a\r\nb\rc\n\xf0\x9f\x98\x80x\xff\n"), uint16(3), uint16(5), []byte("\né"),
 		uint8(1), uint32(2), uint32(99))

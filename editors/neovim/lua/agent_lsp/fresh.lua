@@ -116,7 +116,7 @@ local function wake()
   end, math.max(0, calm_at - vim.uv.now()))
 end
 
---- Each server that is awaited is asked, if it can be.
+--- Asks one client for the diagnostics of a buffer, with a pull request or a command.
 local function ask(buf, c, a)
   a.asked = true
   local method, params =

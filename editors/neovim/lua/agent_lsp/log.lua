@@ -28,8 +28,8 @@ end
 
 local groups = { [vim.log.levels.ERROR] = 'ErrorMsg', [vim.log.levels.WARN] = 'WarningMsg' }
 
---- As much of a text as the line below the windows has room for: more would stop who types until a key is pressed.
---- The whole goes to the log.
+--- Shows the first line of a text, cut to fit the command line: a longer message would stop the
+--- user at the "Press ENTER" prompt. The full text goes to the log.
 local function tell_short(text, level)
   local hint, line = ' … :AgentLog', vim.split(text, '\n')[1]
   local room = math.max(20, vim.v.echospace) - #hint

@@ -45,7 +45,8 @@ local function spans(row, length)
   return out
 end
 
---- The coloured parts of each line: first byte (zero-based), byte after the last, highlight.
+--- The highlighted spans of each line: first byte (zero-based), byte after the last, highlight
+--- group.
 ---@param path string of the file that the code is of
 ---@param lines string[]
 ---@return table[][]

@@ -1,4 +1,4 @@
---- Settings that are chosen in a picker: for the session, or as the default of new ones.
+--- Settings chosen in a picker, for the current session or as the default for new sessions.
 local H = require('harness')
 
 local function edits(n)

@@ -213,7 +213,7 @@ async function sides(pending: PendingFile): Promise<Sides> {
   return sidesOf(await textOf(uri), pending.file, pending.marks);
 }
 
-/** The buffer of an open file, the disk of a closed one. */
+/** Returns the buffer's text if the file is open, otherwise the text on disk. */
 async function textOf(uri: vscode.Uri): Promise<string> {
   const open = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString());
   if (open) return open.getText();

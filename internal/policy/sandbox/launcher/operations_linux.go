@@ -158,7 +158,7 @@ func (c *call) access() (int64, error) {
 	return 0, unix.Faccessat2(p.dir, p.name, uint32(c.args[2]), int(flags)&unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// accessRoot answers for a folder that is named without its parent, such as "." or a root.
+// accessRoot checks access to a folder that the path names without a parent, such as "." or a root.
 func (c *call) accessRoot(name string, not error) (int64, error) {
 	if name == "" {
 		return 0, not

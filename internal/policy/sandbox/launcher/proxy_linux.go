@@ -39,18 +39,18 @@ func DialProxy(socket string) (int, error) {
 func OfferProxy(conn int, token string) error {
 	l, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return fmt.Errorf("offering the proxy a listener: %w", err)
+		return fmt.Errorf("passing a listener to the proxy: %w", err)
 	}
 	defer unix.Close(l)
 	addr := &unix.SockaddrInet4{Port: ProxyPort, Addr: [4]byte{127, 0, 0, 1}}
 	if err := unix.Bind(l, addr); err != nil {
-		return fmt.Errorf("offering the proxy a listener: %w", err)
+		return fmt.Errorf("passing a listener to the proxy: %w", err)
 	}
 	if err := unix.Listen(l, unix.SOMAXCONN); err != nil {
-		return fmt.Errorf("offering the proxy a listener: %w", err)
+		return fmt.Errorf("passing a listener to the proxy: %w", err)
 	}
 	if err := unix.Sendmsg(conn, []byte(token), unix.UnixRights(l), nil, 0); err != nil {
-		return fmt.Errorf("offering the proxy a listener: %w", err)
+		return fmt.Errorf("passing a listener to the proxy: %w", err)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 type secretWalk struct {
 	roots  []string
 	found  []string
-	inodes map[inode]bool // of secret files with other names
+	inodes map[inode]bool // of secret files that also have other names (hard links)
 	git    []tracked      // of each root, nil until the first secret file is found
 }
 

@@ -55,7 +55,7 @@ type shown struct {
 func (s shown) oldSide() []string { return slices.Concat(s.before, s.old, s.after) }
 func (s shown) newSide() []string { return slices.Concat(s.before, s.new, s.after) }
 
-// Write expresses the intent in a format. ok is false where the noise cannot be applied to it.
+// Write expresses the intent in a format. ok is false if the noise does not apply to that format.
 func Write(in Intent, f Format, n Noise, choose Choose) (call Call, ok bool) {
 	call = Call{Format: f}
 	if f == Whole {
