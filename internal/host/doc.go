@@ -3,5 +3,5 @@
 // clients and convert its notifications and errors to messages.
 //
 // Lock order: Host.mu and Session.mu are never held together. feed.mu comes last, and subscribers
-// are called while it is held.
+// are called while it is held. Questions.mu comes before Open.mu.
 package host

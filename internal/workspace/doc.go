@@ -23,8 +23,10 @@
 //	Workspace.mu
 //	readset.Set.mu, eventQueue.mu, broadcast.mu, Workspace.spawns, files.Blobs.mu
 //
-// Before all of them come the semaphore of a proposal, which the one decision under way holds, and
-// the locks of files in keylock.Locks, in the order of their keys.
+// Before all of them come the semaphore of a proposal, which is held by what changes the proposal
+// (a decision, a new edit, the end of a wait), and the locks of files in keylock.Locks, in the
+// order of their keys. The test does not see these two. holdAll tries the semaphore under
+// Workspace.mu and does not wait for it.
 //
 //house:large documents and proposals change under one lock, because hunks follow every keystroke
 package workspace
