@@ -90,8 +90,8 @@ func TestGlobSpaces(t *testing.T) {
 func TestGlobRefused(t *testing.T) {
 	for glob, want := range map[string]string{
 		"": "empty", " , ": "empty", "!": "names no file", "/": "names no file",
-		"[ab": "not closed", "{a,b": "not closed", `a\`: "ends with a",
-		"*.go,[": "not closed", strings.Repeat("{a,b}", 60): "too many", "{" +
+		"[ab": "an unclosed [", "{a,b": "an unclosed [", `a\`: `a \ at the end`,
+		"*.go,[": "an unclosed [", strings.Repeat("{a,b}", 60): "too many", "{" +
 			strings.Repeat("{a,b,c},", 100) + "d}": "too many",
 		strings.Repeat("x", 2000): "too long",
 	} {
