@@ -82,7 +82,8 @@ H.case('the Lua API, the events and the highlights are in the help file', functi
   end
   local emit = require('agent_lsp.events')
   local names = { 'ready', 'exit', 'session', 'review', 'pending' }
-  for method in H.read(H.plugin .. '/lua/agent_lsp/client.lua'):gmatch("'agent/([%a/]+)',\n") do
+  local client = H.read(H.plugin .. '/lua/agent_lsp/client.lua')
+  for method in client:gmatch("\n  'agent/([%a/]+)',") do
     table.insert(names, method ~= 'delta' and method or nil)
   end
   for _, name in ipairs(names) do
