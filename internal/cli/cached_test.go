@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
-	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,20 +22,13 @@ func TestCompactionKeepsTheCachedPrefix(t *testing.T) {
 		_ = json.Unmarshal(body, &r)
 		prefixes = append(prefixes, string(r.Tools)+string(r.System))
 	}
-	inR, inW := io.Pipe()
-	outR, outW := io.Pipe()
-	code := make(chan int, 1)
-	args := []string{"serve", "--state-dir", filepath.Join(t.TempDir(), "state")}
-	env := []string{"HOME=" + t.TempDir(), "KEY=k"}
-	go func() {
-		code <- run(context.Background(), args, env, inR, outW, io.Discard)
-		outW.Close()
-	}()
+	d := startInProcess(t, []string{"serve", "--state-dir", filepath.Join(t.TempDir(), "state")},
+		[]string{"HOME=" + t.TempDir(), "KEY=k"})
 	defer func() {
-		inW.Close()
-		<-code
+		d.Stdin.Close()
+		d.Wait()
 	}()
-	c := connect(t.Context(), outR, inW, &client{notify: func(string, json.RawMessage) {}})
+	c := connect(t.Context(), d.Stdout, d.Stdin, &client{notify: func(string, json.RawMessage) {}})
 	options := map[string]any{"model": "m", "context": map[string]any{"window": 200000},
 		"memory":   map[string]any{"enabled": false},
 		"provider": map[string]any{"api": "anthropic", "baseUrl": server.URL(), "apiKeyEnv": "KEY"}}

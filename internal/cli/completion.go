@@ -24,7 +24,7 @@ func (p *program) completionCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "completion " + strings.Join(shells, " | "),
 		Short: "print the completion script for a shell", ValidArgs: shells,
-		Args: one("name", shells),
+		Args: one(shells),
 		Long: "In bash: source <(agent-lsp completion bash)\n" +
 			"In zsh, after compinit: source <(agent-lsp completion zsh)\n" +
 			"In fish: agent-lsp completion fish | source\n" +

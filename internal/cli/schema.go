@@ -16,12 +16,7 @@ func (p *program) schemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "schema [json|typescript|lua]", Short: "print the protocol's types",
 		ValidArgs: languages,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			return one("name", languages)(c, args)
-		},
+		Args:      atMostOne(languages),
 		Run: p.does(func(_ context.Context, args []string) int {
 			return p.schema(strings.Join(args, ""))
 		}),

@@ -19,15 +19,9 @@ const workspaceUsage = "the workspace's folder (default: the working directory)"
 // sessionsCommand returns the commands that list, show, export and record the stored sessions of a
 // workspace. Without a subcommand it lists them.
 func (p *program) sessionsCommand() *cobra.Command {
-	verbs := []string{"list", "show", "export"}
 	c := &cobra.Command{
 		Use: "sessions", Short: "list, show and export stored sessions",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			return one("name", verbs)(c, args)
-		},
+		Args: atMostOne([]string{"list", "show", "export"}),
 	}
 	c.Run = p.listSessionsWith(c)
 	list := &cobra.Command{Use: "list", Short: "list the sessions", Args: noArguments}

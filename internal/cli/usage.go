@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,7 @@ func flagError(c *cobra.Command, err error) error {
 }
 
 // noArguments is the rule of a command that has only flags.
-func noArguments(_ *cobra.Command, args []string) error { return atMost(0)(nil, args) }
+var noArguments = atMost(0)
 
 // atMost is the rule of a command that takes some arguments.
 func atMost(n int) cobra.PositionalArgs {
@@ -54,15 +55,25 @@ func atMost(n int) cobra.PositionalArgs {
 }
 
 // one is the rule of a command that takes one of some words.
-func one(verb string, words []string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
+func one(words []string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return fmt.Errorf("%s one of %s", verb, strings.Join(words, ", "))
+			return noneOf("", words)
+		}
+		return atMostOne(words)(c, args)
+	}
+}
+
+// atMostOne is the rule of a command that may take one of some words.
+func atMostOne(words []string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
 		}
 		if err := noneOf(args[0], words); err != nil {
 			return err
 		}
-		return atMost(1)(nil, args)
+		return atMost(1)(c, args)
 	}
 }
 
@@ -70,10 +81,8 @@ func unexpected(arg string) error { return fmt.Errorf("unexpected argument %q", 
 
 // noneOf is nil if a word is one of those that are possible there.
 func noneOf(word string, words []string) error {
-	for _, w := range words {
-		if w == word {
-			return nil
-		}
+	if slices.Contains(words, word) {
+		return nil
 	}
 	if word == "" {
 		return fmt.Errorf("name one of %s", strings.Join(words, ", "))

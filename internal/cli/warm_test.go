@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -53,20 +51,13 @@ func warmSession(t testing.TB, api string) (turn func() time.Duration) {
 		}
 	}))
 	t.Cleanup(srv.Close)
-	inR, inW := io.Pipe()
-	outR, outW := io.Pipe()
-	code := make(chan int, 1)
-	args := []string{"serve", "--state-dir", filepath.Join(t.TempDir(), "state")}
-	env := []string{"HOME=" + t.TempDir(), "KEY=k"}
-	go func() {
-		code <- run(context.Background(), args, env, inR, outW, io.Discard)
-		outW.Close()
-	}()
+	d := startInProcess(t, []string{"serve", "--state-dir", filepath.Join(t.TempDir(), "state")},
+		[]string{"HOME=" + t.TempDir(), "KEY=k"})
 	t.Cleanup(func() {
-		inW.Close()
-		<-code
+		d.Stdin.Close()
+		d.Wait()
 	})
-	c := connect(t.Context(), outR, inW, &client{notify: func(string, json.RawMessage) {}})
+	c := connect(t.Context(), d.Stdout, d.Stdin, &client{notify: func(string, json.RawMessage) {}})
 	call := func(method string, params, result any) {
 		if err := c.call(t.Context(), method, params, result); err != nil {
 			t.Fatal(err)

@@ -347,7 +347,7 @@ H.case('what is told asks for no key, however long it is, and is whole in the lo
 end)
 
 H.case(
-  'with one status line and no command line what is told asks for no key, and all is shown',
+  'with one status line and no command line a message asks for no key, and all is shown',
   function()
     local edit = H.call('edit', { path = 'ten.txt', old_string = 'two', new_string = 'TWO' })
     start({ ['ten.txt'] = 'one\ntwo\n' }, { edit, { text = 'Done.' } })

@@ -75,7 +75,7 @@ H.case(
     end
     H.matches(seen('❯ remove'), vim.pesc('remove *a* and _b_'))
     H.matches(seen('$ rm'), vim.pesc('$ rm *a* _b_ `c` ``````'))
-    H.matches(H.panel_text(), '%? `Run …`', 'the command is told twice')
+    H.matches(H.panel_text(), '%? `Run …`', 'the command appears twice')
     require('agent_lsp.permission').answer(1)
     H.equal(H.turn().status, 'completed')
     H.wait('its end', function()
@@ -212,7 +212,7 @@ H.case('an empty panel says what to do, until something is said', function()
 end)
 
 H.case(
-  'what is asked is told once, while it is asked; of two calls that wait the second is told in full',
+  'a question names its call once, while it is open; of two waiting calls the second is named in full',
   function()
     local question = 'Which currency?'
     H.start({
@@ -256,7 +256,7 @@ H.case(
 )
 
 H.case(
-  'output is told from its command, an error of one line is told once, and what explains a choice is dim',
+  'output differs from its command, an error of one line appears once, and the help for a choice is dim',
   function()
     local ask = { question = 'Which?', options = { { label = 'Red', description = 'like blood' } } }
     H.start(allow_all({

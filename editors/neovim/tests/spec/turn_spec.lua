@@ -321,32 +321,29 @@ H.case('a daemon that cannot start says so', function()
   H.matches(H.notices[1].text, '/nonexistent/agent%-lsp')
 end)
 
-H.case(
-  'a prompt that could not be sent says why in the panel and stands in the input again',
-  function()
-    H.start({ settings = { provider = { probe = false } } })
-    vim.env.AGENT_LSP_SCRIPT = nil
-    local input = require('agent_lsp.input')
-    local function type_and_send(text, why)
-      vim.cmd('AgentPrompt')
-      vim.cmd.stopinsert()
-      vim.api.nvim_buf_set_lines(0, 0, -1, false, vim.split(text, '\n'))
-      input.submit()
-      H.wait('the prompt to come back', function()
-        return table.concat(H.lines(input.buffer()), '\n') == text
-      end)
-      H.wait('the reason', function()
-        return H.panel_text():find(why)
-      end)
-      H.equal(#H.notices, 1, 'how often it was told')
-    end
-    type_and_send('do it\nwell', '✗ `no model provider is configured')
-
-    H.start({ setup = { cmd = { '/nonexistent/agent-lsp' } } })
-    input = require('agent_lsp.input')
-    type_and_send('do it', '✗ `.*/nonexistent/agent%-lsp')
+H.case('a prompt that could not be sent says why in the panel and returns to the input', function()
+  H.start({ settings = { provider = { probe = false } } })
+  vim.env.AGENT_LSP_SCRIPT = nil
+  local input = require('agent_lsp.input')
+  local function type_and_send(text, why)
+    vim.cmd('AgentPrompt')
+    vim.cmd.stopinsert()
+    vim.api.nvim_buf_set_lines(0, 0, -1, false, vim.split(text, '\n'))
+    input.submit()
+    H.wait('the prompt to come back', function()
+      return table.concat(H.lines(input.buffer()), '\n') == text
+    end)
+    H.wait('the reason', function()
+      return H.panel_text():find(why)
+    end)
+    H.equal(#H.notices, 1, 'how often it was told')
   end
-)
+  type_and_send('do it\nwell', '✗ `no model provider is configured')
+
+  H.start({ setup = { cmd = { '/nonexistent/agent-lsp' } } })
+  input = require('agent_lsp.input')
+  type_and_send('do it', '✗ `.*/nonexistent/agent%-lsp')
+end)
 
 H.case(
   'a daemon that refuses to start says why, leaves no process, and the next command tries again',
