@@ -116,3 +116,33 @@ func TestSystemAndToolsCount(t *testing.T) {
 		}
 	})
 }
+
+// A restart keeps the provider's count of the conversation and the calibration of the estimate.
+func TestRestartKeepsTheCount(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := newStrict(100000)
+		m.factor, m.reply = 2, bigCalls(4)
+		r := strictRig(t, m, nil, bigTool(8000))
+		defer r.close()
+		r.run("first")
+		r.run("second")
+		again := NewSession(Options{ID: "s", Restored: Restored{Messages: r.s.Messages()}})
+		if got, want := again.State().ContextTokens, r.s.State().ContextTokens; got != want {
+			t.Errorf("%d tokens after a restart, before it %d", got, want)
+		}
+		live, restored := &r.s.conv.view.meter, &again.conv.view.meter
+		restored.SetOverhead(0)
+		if live.Ratio() < 1.5 || restored.Ratio() < 1.5 {
+			t.Errorf("ratio %.2f, after the restart %.2f", live.Ratio(), restored.Ratio())
+		}
+		// What a reduction has replaced is not counted.
+		last := r.s.Messages()[len(r.s.Messages())-1]
+		notes := message.NewText(message.RoleUser, "notes")
+		again = NewSession(Options{ID: "s", Restored: Restored{Messages: r.s.Messages(),
+			Commits: []*Commit{{Through: last.ID,
+				Replacement: []*message.Message{notes, {ID: last.ID}}}}}})
+		if n := again.State().ContextTokens; n > 100 {
+			t.Errorf("%d tokens after a reduction", n)
+		}
+	})
+}

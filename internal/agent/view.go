@@ -44,18 +44,33 @@ func (v *view) append(m *message.Message) {
 // restore rebuilds the view of a stored history.
 func (v *view) restore(all []*message.Message, commits []*Commit) {
 	v.msgs = slices.Clone(all)
+	newer := len(all)
 	for _, c := range commits {
-		v.replace(all, c)
+		newer = v.replace(all, c)
 	}
 	v.meter.Reset(v.msgs)
+	v.restoreCount(len(v.msgs) - newer)
 }
 
-// replace makes a commit's replacement the beginning of the view. Messages with only an ID are
-// looked up in the log.
-func (v *view) replace(all []*message.Message, c *Commit) {
+// restoreCount passes the count of the newest reply that a provider counted to the meter. The
+// counts of replies before index from are of a history that a reduction has replaced since.
+func (v *view) restoreCount(from int) {
+	for i := len(v.msgs) - 1; i >= from; i-- {
+		m := v.msgs[i]
+		if m.Role == message.RoleAssistant && m.Usage != nil && m.Usage.Input > 0 {
+			v.meter.Restored(m.Usage.Input, m.Usage.Output, history.Total(v.msgs[:i]),
+				history.Tokens(m))
+			return
+		}
+	}
+}
+
+// replace makes a commit's replacement the beginning of the view and returns how many messages
+// came after it. Messages with only an ID are looked up in the log.
+func (v *view) replace(all []*message.Message, c *Commit) (newer int) {
 	i := slices.IndexFunc(all, func(m *message.Message) bool { return m.ID == c.Through })
 	if i < 0 {
-		return
+		return 0
 	}
 	logged := make(map[string]*message.Message, i+1)
 	for _, m := range all[:i+1] {
@@ -71,6 +86,7 @@ func (v *view) replace(all []*message.Message, c *Commit) {
 		}
 	}
 	v.msgs, v.paired = append(msgs, all[i+1:]...), 0
+	return len(all) - i - 1
 }
 
 // sendable returns the view, clipped, so that appending to it copies it. Unpaired messages, which

@@ -82,7 +82,12 @@ type Meter struct {
 	counted   int     // the provider's count after the last call; 0: unknown
 	atCounted int     // the estimate at that time
 	ratio     float64 // the provider's count / the estimate; 0: unknown
+	stored    stored  // the count of a stored reply, until the overhead is known
 }
+
+// stored is what a provider counted as the input of a stored reply, and the estimate for the
+// messages in that input.
+type stored struct{ input, estimate int }
 
 // Limits of the calibration. A provider beyond them miscounts.
 const (
@@ -96,11 +101,34 @@ func (c *Meter) Add(m *message.Message) { c.estimate += Tokens(m) }
 
 // Reset counts a history that was replaced.
 func (c *Meter) Reset(msgs []*message.Message) {
-	c.estimate, c.counted, c.atCounted = Total(msgs), 0, 0
+	c.estimate, c.counted, c.atCounted, c.stored = Total(msgs), 0, 0, stored{}
 }
 
 // SetOverhead sets the estimate for what is sent in addition to the messages.
-func (c *Meter) SetOverhead(tokens int) { c.overhead = tokens }
+func (c *Meter) SetOverhead(tokens int) {
+	c.overhead = tokens
+	if c.ratio == 0 && c.stored.input > 0 {
+		c.calibrate(c.stored.input, c.stored.estimate)
+	}
+	c.stored = stored{}
+}
+
+// Restored records the provider's count that is stored with a reply: input and output tokens, and
+// the estimates for the messages before the reply and for the reply. Without it, a restarted
+// session would have only the uncalibrated estimate until its next reply.
+func (c *Meter) Restored(input, output, before, reply int) {
+	if input <= 0 {
+		return
+	}
+	c.stored = stored{input, before}
+	c.counted, c.atCounted = input+output, before+reply
+}
+
+func (c *Meter) calibrate(input, messages int) {
+	if est := c.overhead + messages; est >= minCalibrated {
+		c.ratio = min(max(float64(input)/float64(est), minRatio), maxRatio)
+	}
+}
 
 // Counted records the provider's count for a call whose reply was just added: input tokens
 // (including cached ones) and output tokens.
@@ -108,9 +136,7 @@ func (c *Meter) Counted(input, output, replyEstimate int) {
 	if input <= 0 {
 		return
 	}
-	if est := c.overhead + c.estimate - replyEstimate; est >= minCalibrated {
-		c.ratio = min(max(float64(input)/float64(est), minRatio), maxRatio)
-	}
+	c.calibrate(input, c.estimate-replyEstimate)
 	c.counted, c.atCounted = input+output, c.estimate
 }
 
