@@ -4,7 +4,7 @@ VERSION ?= $(shell cat VERSION)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 BIN     := bin/agent-lsp
 NICE    ?=
-FACES   ?= 5
+FRONTENDS   ?= 5
 
 .DEFAULT_GOAL := help
 .PHONY: help build setup test quick check style-baseline test-go test-race test-heavy test-oracle test-editors test-others test-neovim test-vscode test-acp test-plain fuzz chaos soak chaos-ci chaos-engine chaos-outside chaos-kills docs site bench bench-peers bench-smoke pictures release-dry-run update generate cross clean
@@ -106,9 +106,9 @@ bench: build ## our benchmarks
 
 bench-peers: build ## this program, its rivals (INSTALL=1 installs them from npm) and the floor on the same work; writes docs/contribute/performance.md (ONLY=agentlsp,refdaemon)
 	AGENTLSP_BIN=$(CURDIR)/$(BIN) OUT_DIR=$(CURDIR)/bin/peers bench/peers/run.sh $(if $(ONLY),-only $(ONLY)) $(BENCHFLAGS)
-	rm -rf bin/peers/face-*
-	for n in $$(seq $(FACES)); do AGENTLSP_BIN=$(CURDIR)/$(BIN) OUT_DIR=$(CURDIR)/bin/peers/face-$$n bench/peers/run.sh -only agentlsp,agentlsp-acp -long 0 -pairs 8 -crowds 3 -cold 1 -streams 1 -bursts 1 -tool-turns 1 -aborts 1 > /dev/null || exit 1; done
-	$(GO) run ./bench/perfdoc bin/peers/results.json $$(ls bin/peers/face-*/results.json) > bin/peers/performance.md
+	rm -rf bin/peers/frontend-*
+	for n in $$(seq $(FRONTENDS)); do AGENTLSP_BIN=$(CURDIR)/$(BIN) OUT_DIR=$(CURDIR)/bin/peers/frontend-$$n bench/peers/run.sh -only agentlsp,agentlsp-acp -long 0 -pairs 8 -groups 3 -cold 1 -streams 1 -bursts 1 -tool-turns 1 -aborts 1 > /dev/null || exit 1; done
+	$(GO) run ./bench/perfdoc bin/peers/results.json $$(ls bin/peers/frontend-*/results.json) > bin/peers/performance.md
 	mv bin/peers/performance.md docs/contribute/performance.md
 
 site: ## build the documentation site into dist/site; dead links fail

@@ -18,7 +18,7 @@ func TestEveryPackageIsOnTheMap(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(string(page), "## Code map")
 	section, _, _ := strings.Cut(rest, "\n## ")
-	packages, told := map[string]bool{}, map[string]bool{}
+	packages, reported := map[string]bool{}, map[string]bool{}
 	walkTree(func(file string) {
 		dir := path.Dir(file)
 		if strings.HasSuffix(file, "_test.go") || !strings.HasSuffix(file, ".go") ||
@@ -30,10 +30,10 @@ func TestEveryPackageIsOnTheMap(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told[dir] = told[dir] || packageComment.Match(text)
+		reported[dir] = reported[dir] || packageComment.Match(text)
 	})
 	for dir := range packages {
-		if !told[dir] {
+		if !reported[dir] {
 			t.Errorf("%s: no file says what the package is for", dir)
 		}
 		named := false

@@ -2,9 +2,9 @@
 // table with a target and a ratio for each figure, bars, and by name what fell short. It computes
 // nothing that was not measured.
 //
-//	go run ./bench/perfdoc RESULTS.json [FACES.json ...] > docs/contribute/performance.md
+//	go run ./bench/perfdoc RESULTS.json [FRONTENDS.json ...] > docs/contribute/performance.md
 //
-// Further results are of runs with our two faces only.
+// Further results are of runs with our two front ends only.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	if len(args) == 0 {
-		return fmt.Errorf("usage: perfdoc RESULTS.json [FACES.json ...]")
+		return fmt.Errorf("usage: perfdoc RESULTS.json [FRONTENDS.json ...]")
 	}
 	all := make([]*results, len(args))
 	for i, name := range args {
@@ -91,7 +91,7 @@ type peer struct {
 	Steal          float64   `json:"steal_pct"`
 	Growth         []stretch
 	Long           []stretch
-	Crowds         []crowd
+	Groups         []group
 }
 
 // stretch is a range of turns of one conversation.
@@ -101,8 +101,8 @@ type stretch struct {
 	Bytes    int     `json:"request_bytes"`
 }
 
-// crowd is many parallel sessions of one process.
-type crowd struct {
+// group is many parallel sessions of one process.
+type group struct {
 	Sessions int
 	Latency  *spread `json:"delta_latency_ms"`
 	Turn     *spread `json:"turn_ms"`
@@ -112,32 +112,32 @@ type crowd struct {
 
 type spread struct{ Min, P50, P99, Max float64 }
 
-// of gives a figure of the crowd of n sessions, 0 where there is none.
-func of(n int, figure func(*crowd) float64) func(*peer) float64 {
+// of gives a figure of the group of n sessions, 0 where there is none.
+func of(n int, figure func(*group) float64) func(*peer) float64 {
 	return func(p *peer) float64 {
-		if c := p.crowd(n); c != nil && c.Latency != nil && c.Turn != nil {
+		if c := p.group(n); c != nil && c.Latency != nil && c.Turn != nil {
 			return figure(c)
 		}
 		return 0
 	}
 }
 
-// crowd is that of n sessions, nil where there is none.
-func (p *peer) crowd(n int) *crowd {
-	for i := range p.Crowds {
-		if p.Crowds[i].Sessions == n {
-			return &p.Crowds[i]
+// group is that of n sessions, nil where there is none.
+func (p *peer) group(n int) *group {
+	for i := range p.Groups {
+		if p.Groups[i].Sessions == n {
+			return &p.Groups[i]
 		}
 	}
 	return nil
 }
 
-func crowdP50(c *crowd) float64    { return c.Latency.P50 }
-func crowdMemory(c *crowd) float64 { return mib(c.Memory) }
+func groupP50(c *group) float64    { return c.Latency.P50 }
+func groupMemory(c *group) float64 { return mib(c.Memory) }
 
-// crowdP99 is the median over the crowds of that size, as with streams: one that the machine held
+// groupP99 is the median over the groups of that size, as with streams: one that the machine held
 // up is one of them.
-func crowdP99(c *crowd) float64 {
+func groupP99(c *group) float64 {
 	if len(c.P99s) > 0 {
 		return median(c.P99s)
 	}
@@ -145,7 +145,7 @@ func crowdP99(c *crowd) float64 {
 }
 
 // unfair is how much longer the slowest turn took than the fastest.
-func unfair(c *crowd) float64 { return c.Turn.Max / c.Turn.Min }
+func unfair(c *group) float64 { return c.Turn.Max / c.Turn.Min }
 
 // row is a figure: how it is read, and the target that the project set for itself.
 type row struct {
@@ -213,12 +213,12 @@ var rows = []row{
 	{"abort → turn completed", "ms", 1, false, func(p *peer) float64 { return p50(p.AbortDone) }},
 	{"prompt → request, first 20 turns", "ms", 1.5, false, growth(func(int) int { return 0 })},
 	{"prompt → request, last 20 turns", "ms", 3, false, growth(func(n int) int { return n - 1 })},
-	{"10 sessions at once: delta, p50", "ms", 0.3, false, of(10, crowdP50)},
-	{"10 sessions at once: delta, p99", "ms", 4, false, of(10, crowdP99)},
-	{"100 sessions at once: delta, p50", "ms", 0.5, false, of(100, crowdP50)},
-	{"100 sessions at once: delta, p99", "ms", 8, false, of(100, crowdP99)},
-	{"100 sessions at once: slowest turn over fastest", "", 1.2, false, of(100, unfair)},
-	{"memory with 100 sessions", "MiB", 80, false, of(100, crowdMemory)},
+	{"10 parallel sessions: delta, p50", "ms", 0.3, false, of(10, groupP50)},
+	{"10 parallel sessions: delta, p99", "ms", 4, false, of(10, groupP99)},
+	{"100 parallel sessions: delta, p50", "ms", 0.5, false, of(100, groupP50)},
+	{"100 parallel sessions: delta, p99", "ms", 8, false, of(100, groupP99)},
+	{"100 parallel sessions: slowest turn over fastest", "", 1.2, false, of(100, unfair)},
+	{"memory with 100 sessions", "MiB", 80, false, of(100, groupMemory)},
 	{"installed size", "MiB", 40, false,
 		func(p *peer) float64 { return float64(p.Info.Size) / (1 << 20) }},
 	{"first request, bytes", "", 8000, false, func(p *peer) float64 { return p.RequestBytes }},
@@ -251,8 +251,8 @@ func (r *row) ahead(own float64, rivals []*peer) float64 {
 	return best
 }
 
-// document is the page; faces are runs with our two faces only.
-func document(r *results, faces []*results) (string, error) {
+// document writes the page; frontEnds holds runs with our two front ends only.
+func document(r *results, frontEnds []*results) (string, error) {
 	var own *peer
 	var rivals, all []*peer
 	for i := range r.Peers {
@@ -274,7 +274,7 @@ func document(r *results, faces []*results) (string, error) {
 	fmt.Fprintf(&b, "Measured %s on %s.\n", strings.TrimSuffix(r.When, "Z"), r.Machine)
 	writeTable(&b, own, rivals, all)
 	writeShort(&b, own)
-	writeFaces(&b, faces)
+	writeFrontEnds(&b, frontEnds)
 	writeBars(&b, own, all)
 	writeGrowth(&b, all)
 	writeNoise(&b, all)

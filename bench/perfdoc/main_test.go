@@ -14,7 +14,7 @@ func TestDocument(t *testing.T) {
 		Idle: &memory{RSS: 100 << 10}, Busy: 50}
 	rival.Info.Version = "1.2.3"
 	own.ToolSandboxed, rival.ToolSandboxed = &stat{4}, &stat{60}
-	own.Crowds = []crowd{{Sessions: 100, Latency: &spread{P50: 0.4, P99: 2},
+	own.Groups = []group{{Sessions: 100, Latency: &spread{P50: 0.4, P99: 2},
 		Turn: &spread{Min: 10, Max: 11}}}
 	own.Long = []stretch{{From: 981, To: 1000, Request: 5, Bytes: 4100000}}
 	model := peer{Name: direct, Throughput: &stat{200000}}
@@ -28,7 +28,7 @@ func TestDocument(t *testing.T) {
 		"| deltas per second, unpaced | 50000 | 25000 | 200000 | > 80000 | 2.0× |",
 		"| codex 1.2.3 |",
 		"| tool round: sandboxed `true`, ms | 4.00 | 60.0 | - | < 6.00 | 15.0× |",
-		"| 100 sessions at once: slowest turn over fastest | 1.10 |",
+		"| 100 parallel sessions: slowest turn over fastest | 1.10 |",
 		"- agentlsp, a very long conversation: turns 981–1000: 5.00 (4100 KB)",
 		"- deltas per second, unpaced: 50000, the target is 80000",
 		"Noisy: something else kept the machine 50 % busy before codex",

@@ -65,7 +65,7 @@ func (h chaosHook) SessionStarts(ctx context.Context, _ SessionInfo) (string, er
 }
 func (h chaosHook) SessionEnds(ctx context.Context, _ SessionInfo) error { return h.trouble(ctx) }
 func (h chaosHook) BeforePrompt(ctx context.Context, _ string, _ *message.Message) (string, error) {
-	return []string{"", "told"}[h.c.n(2)], h.trouble(ctx)
+	return []string{"", "reported"}[h.c.n(2)], h.trouble(ctx)
 }
 func (h chaosHook) BeforeCompact(ctx context.Context, _ CompactInfo) (string, error) {
 	return "", h.trouble(ctx)

@@ -21,18 +21,18 @@ import (
 // strict is a provider that enforces its window, strict pairing and a user message at the
 // beginning, and whose token counts are off by a factor. Its summaries are short.
 type strict struct {
-	window  int
-	told    int // the window that Info reports; 0: unknown
-	factor  float64
-	reply   func(n int) step
-	n       int
-	most    int
-	refused int
-	names   bool // whether its refusals name the window
-	summary func() (*Reply, error)
+	window   int
+	reported int // the window that Info reports; 0: unknown
+	factor   float64
+	reply    func(n int) step
+	n        int
+	most     int
+	refused  int
+	names    bool // whether its refusals name the window
+	summary  func() (*Reply, error)
 }
 
-func (m *strict) Info() ModelInfo { return ModelInfo{ID: "strict", ContextWindow: m.told} }
+func (m *strict) Info() ModelInfo { return ModelInfo{ID: "strict", ContextWindow: m.reported} }
 
 func (m *strict) count(req *Request) int {
 	n := history.Total(req.Messages)
@@ -82,7 +82,7 @@ func (m *strict) Generate(ctx context.Context, req *Request, on func(Delta)) (*R
 	return sub.Generate(ctx, &Request{}, on)
 }
 
-func newStrict(window int) *strict { return &strict{window: window, told: window, factor: 1} }
+func newStrict(window int) *strict { return &strict{window: window, reported: window, factor: 1} }
 
 func strictRig(t *testing.T, m *strict, opts func(*Options), tools ...tool.Tool) *rig {
 	r := newRig(t, script(), opts, tools...)
@@ -160,19 +160,19 @@ func TestLongSessionFits(t *testing.T) {
 // Issue 10, overflow: the estimate is too low and the provider refuses. There is one forced
 // reduction and one retry, and the estimate has learned.
 func TestOverflowRecovery(t *testing.T) {
-	for _, told := range []int{0, 30000} {
+	for _, reported := range []int{0, 30000} {
 		bubble(t, func(t *testing.T) {
 			m := newStrict(20000)
-			m.told, m.reply = told, bigCalls(5)
+			m.reported, m.reply = reported, bigCalls(5)
 			r := strictRig(t, m, nil, bigTool(8000))
 			defer r.close()
 			for i := range 12 {
 				if turn := r.run(fmt.Sprint("turn ", i)); turn.Status != TurnStatusCompleted {
-					t.Fatalf("told %d: turn %d: %+v %v", told, i, turn, turn.Error)
+					t.Fatalf("reported %d: turn %d: %+v %v", reported, i, turn, turn.Error)
 				}
 			}
 			if m.refused == 0 || m.refused > 8 {
-				t.Errorf("told %d: refused %d times", told, m.refused)
+				t.Errorf("reported %d: refused %d times", reported, m.refused)
 			}
 		})
 	}
@@ -187,7 +187,7 @@ func TestWindowFarTooLarge(t *testing.T) {
 	}{{true, 1, 2}, {false, MaxRefusals, 3 * MaxRefusals}} {
 		bubble(t, func(t *testing.T) {
 			m := newStrict(4096)
-			m.told, m.names = 131072, c.names
+			m.reported, m.names = 131072, c.names
 			r := strictRig(t, m, nil)
 			defer r.close()
 			m.window = 131072

@@ -26,14 +26,14 @@ func TestSkippedProviderIsToldOnceInATurn(t *testing.T) {
 			if turn := r.run("go"); turn.Status != TurnStatusCompleted {
 				t.Fatalf("turn %+v", turn)
 			}
-			told := 0
+			reported := 0
 			for _, e := range r.log.all() {
 				if n, ok := e.(ItemCompleted); ok && n.Item.Type == ItemNotice {
-					told++
+					reported++
 				}
 			}
-			if told != turns {
-				t.Errorf("after %d turns the user was told %d times", turns, told)
+			if reported != turns {
+				t.Errorf("after %d turns the user was informed %d times", turns, reported)
 			}
 		}
 		if n := len(first.reqs); n != 4 {

@@ -106,10 +106,10 @@ func (s *Session) putBack(oneShots []*message.Message) {
 // request builds what is sent: the model's view of the history, and what belongs only to this call.
 func (s *Session) request(t *turn, oneShots []*message.Message) (*Request, error) {
 	s.mu.Lock()
-	msgs, mended := s.conv.view.sendable()
+	msgs, repaired := s.conv.view.sendable()
 	tools := toolSpecs(t.step.Tools.Active(s.conv.active))
 	s.mu.Unlock()
-	if mended {
+	if repaired {
 		s.bug("session %s: the history was not paired before a model call", s.opts.ID)
 	}
 	msgs = slices.Clip(forTheModel(msgs))

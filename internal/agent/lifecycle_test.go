@@ -92,7 +92,7 @@ assistant "A"
 user "two"
 user "Seen: two"`)
 		if strings.Contains(r.log.lines(), "Seen:") {
-			t.Error("the user is shown what was told the model")
+			t.Error("the user is shown what only the model was sent")
 		}
 	})
 }

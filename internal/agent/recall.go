@@ -26,7 +26,7 @@ const (
 const recallName = "recall"
 
 // recallNote points the model to recall where something was omitted.
-const recallNote = "[What was left out is not lost: the tool recall finds it in this session's own history.]"
+const recallNote = "[What was omitted is not lost: the tool recall finds it in this session's own history.]"
 
 type recallArgs struct {
 	Query  string `json:"query"`
@@ -50,7 +50,7 @@ func (recallTool) Spec() tool.Spec {
 	return tool.Spec{
 		Name: recallName, Label: "Recall", Effect: tool.ReadOnly, Source: "builtin",
 		Schema: json.RawMessage(recallSchema),
-		Description: "Search this conversation's own past, including what was summarised or left out of your view: earlier messages, tool results and what the user said. " +
+		Description: "Search this conversation's own past, including what was summarised or omitted from your view: earlier messages, tool results and what the user said. " +
 			"Give words with query; the newest passages come first, each with its number. Give a number to read that message.",
 	}
 }

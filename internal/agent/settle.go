@@ -92,7 +92,7 @@ func (t *turn) resetCounts() {
 // adopt makes the reply's message valid for the history: unique IDs, objects as arguments, valid
 // text.
 func (s *Session) adopt(t *turn, reply *Reply, st *stream) *message.Message {
-	m := s.mend(t, reply)
+	m := s.repairReply(t, reply)
 	m.ID, m.App, m.Source, m.Hidden = st.messageID, "", "", false
 	s.stampAssistant(t, m)
 	sanitize(m)
@@ -108,8 +108,8 @@ func (s *Session) adopt(t *turn, reply *Reply, st *stream) *message.Message {
 	return m
 }
 
-// mend repairs the reply with package repair.
-func (s *Session) mend(t *turn, reply *Reply) *message.Message {
+// repairReply fixes the reply with package repair.
+func (s *Session) repairReply(t *turn, reply *Reply) *message.Message {
 	o := t.step.Repair
 	o.NewID = func() string { return s.opts.NewID("call_") }
 	o.Taken = func(id string) bool {

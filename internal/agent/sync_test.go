@@ -102,14 +102,14 @@ func TestADiskThatFails(t *testing.T) {
 		if got := r.results(); ran || !strings.Contains(got, "input/output error") {
 			t.Errorf("ran %v, the result is %s", ran, got)
 		}
-		told := false
+		reported := false
 		for _, e := range r.log.all() {
 			done, ok := e.(ItemCompleted)
-			told = told || ok && done.Item.Type == ItemNotice &&
+			reported = reported || ok && done.Item.Type == ItemNotice &&
 				strings.Contains(done.Item.Text, "input/output error")
 		}
-		if !told {
-			t.Errorf("the user was not told:\n%s", r.log.lines())
+		if !reported {
+			t.Errorf("the user was not informed:\n%s", r.log.lines())
 		}
 		r.close()
 	})

@@ -91,13 +91,13 @@ func (v *view) replace(all []*message.Message, c *Commit) (newer int) {
 
 // sendable returns the view, clipped, so that appending to it copies it. Unpaired messages, which
 // would be a bug, are repaired and reported.
-func (v *view) sendable() (msgs []*message.Message, mended bool) {
+func (v *view) sendable() (msgs []*message.Message, repaired bool) {
 	n, open := history.PairedPrefix(v.msgs[v.paired:])
 	if v.paired+n < len(v.msgs) || open {
-		v.msgs, v.paired, mended = slices.Clone(history.Pair(v.msgs, nil)), 0, true
+		v.msgs, v.paired, repaired = slices.Clone(history.Pair(v.msgs, nil)), 0, true
 	}
 	v.paired = len(v.msgs)
-	return slices.Clip(v.msgs), mended
+	return slices.Clip(v.msgs), repaired
 }
 
 // forTheModel converts the history to messages for the model. It omits app-level messages and

@@ -103,7 +103,7 @@ func TestElicitationIsTheUsersToAccept(t *testing.T) {
 		got, _ := elicited(context.Background(),
 			mcp.Elicitation{Server: "files", Message: "Delete all?"}, "s", ask)
 		if got != want || asked != "files asks: Delete all?" {
-			t.Errorf("asked %q and told %q, the server gets %s, want %s", asked, answer, got, want)
+			t.Errorf("asked %q and reported %q, the server gets %s, want %s", asked, answer, got, want)
 		}
 	}
 }

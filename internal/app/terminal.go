@@ -53,7 +53,7 @@ func inTerminal(terminal acp.Terminal) func(context.Context, *tool.Call,
 		res := shell.Result{ExitCode: exit.Code, Signal: exit.Signal, Head: []byte(exit.Output),
 			Total: int64(len(exit.Output)), Duration: time.Since(began)}
 		if exit.Truncated {
-			res.Head = append([]byte("[the beginning of the output is left out]\n"), res.Head...)
+			res.Head = append([]byte("[the beginning of the output is omitted]\n"), res.Head...)
 		}
 		res.Aborted = ctx.Err() != nil
 		res.TimedOut = !res.Aborted && limited.Err() != nil

@@ -258,7 +258,7 @@ func TestACPModels(t *testing.T) {
 	}
 	for asked.Load() == 0 { // until a session's question was refused
 		if got := session(); strings.Contains(got, "second") {
-			t.Fatalf("models that nobody told: %s", got)
+			t.Fatalf("models that no server lists: %s", got)
 		}
 	}
 	for tries := 0; !strings.Contains(session(), "second"); tries++ {

@@ -99,7 +99,7 @@ func TestBigResultOfAServer(t *testing.T) {
 	}
 	path := regexp.MustCompile(`the whole is in ([^]"]+\.txt)`).FindSubmatch(request)
 	if path == nil {
-		t.Fatalf("the model is told of no file: %s", request)
+		t.Fatalf("the model is informed of no file: %s", request)
 	}
 	whole, err := os.ReadFile(string(path[1]))
 	if err != nil {

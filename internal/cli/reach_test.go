@@ -205,8 +205,8 @@ func TestServersAddNothingToTheFirstPrompt(t *testing.T) {
 	for _, how := range []string{"agent/session/new", "agent/prompt"} { // what makes the session
 		t.Run(filepath.Base(how), func(t *testing.T) {
 			without, with := firstPrompt(t, how, 0), firstPrompt(t, how, 10)
-			if without.told != with.told {
-				t.Errorf("told with servers:\n%s\nwithout:\n%s", with.told, without.told)
+			if without.reported != with.reported {
+				t.Errorf("reported with servers:\n%s\nwithout:\n%s", with.reported, without.reported)
 			}
 			if without.stored != with.stored {
 				t.Errorf("stored with servers:\n%s\nwithout:\n%s", with.stored, without.stored)
@@ -226,7 +226,7 @@ func TestServersAddNothingToTheFirstPrompt(t *testing.T) {
 
 // moment is what there is when a first request has come: the notifications, the session's records,
 // and the request's messages and tools, each without what differs from run to run.
-type moment struct{ told, stored, sent, search string }
+type moment struct{ reported, stored, sent, search string }
 
 func firstPrompt(t *testing.T, how string, n int) (m moment) {
 	t.Helper()
@@ -250,7 +250,7 @@ func firstPrompt(t *testing.T, how string, n int) (m moment) {
 		}
 		var p struct{ Item struct{ Type, Text string } }
 		_ = json.Unmarshal(msg.Params, &p)
-		m.told += fmt.Sprintln(msg.Method, p.Item.Type, p.Item.Text)
+		m.reported += fmt.Sprintln(msg.Method, p.Item.Type, p.Item.Text)
 	}
 	files, err := filepath.Glob(filepath.Join(r.home, "agent-lsp", "sessions", "*", "*.jsonl"))
 	if err != nil || len(files) != 1 {

@@ -88,12 +88,12 @@ func TestMemoryByMeaningGoesWithAPrompt(t *testing.T) {
 		a := r.asked(id, "Which mammal lives here?")
 		if last := a.Messages[len(a.Messages)-1].Content; !strings.Contains(last, "Rosa") ||
 			strings.Contains(last, "green") {
-			t.Errorf("the model was told %q", last)
+			t.Errorf("the model was informed %q", last)
 		}
 		before := strings.Count(strings.Join(contents(a), "\n"), "Rosa")
 		if a = r.asked(id, "And which mammal sleeps?"); strings.Count(strings.Join(contents(a),
 			"\n"), "Rosa") != before {
-			t.Error("it was told twice")
+			t.Error("it was informed twice")
 		}
 		if got := <-keys; got != key {
 			t.Errorf("the endpoint got the key %q", got)

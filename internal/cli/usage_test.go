@@ -181,18 +181,18 @@ func TestNamesOfNothing(t *testing.T) {
 	mustStore(t, model, []byte(`{"text": "Yes."}`))
 	env := []string{"HOME=" + home, "XDG_STATE_HOME=" + home, "AGENT_LSP_CONFIG=" + config,
 		"PATH=" + os.Getenv("PATH"), "AGENT_LSP_SCRIPT=" + model}
-	told := []string{`mode: "pln" is not one of default, plan, did you mean plan?`,
+	reported := []string{`mode: "pln" is not one of default, plan, did you mean plan?`,
 		"agents[1]: has no name", `permissions.rules[0] ("dny bash(x)")`,
 		"hooks: unknown point beforeTol"}
 	out, errs, _ := play(t, env, "doctor")
-	has(t, "doctor", out+errs, append(told,
+	has(t, "doctor", out+errs, append(reported,
 		"MCP server files: there is no command no-such-program\n",
 		"MCP server none: its settings have neither")...)
 	if strings.Contains(out, "server far") || strings.Contains(out, "server off") {
 		t.Errorf("doctor complains of what it knows nothing against:\n%s", out)
 	}
 	out, errs, _ = play(t, env, "run", "is it?")
-	has(t, "run", out+errs, append(told, "Yes.")...)
+	has(t, "run", out+errs, append(reported, "Yes.")...)
 }
 
 // Doctor says that what a run keeps cannot be kept.

@@ -13,13 +13,13 @@ import (
 // each session its own. Files that changed are read again when a session asks. Safe for
 // concurrent use.
 type Live struct {
-	mu     sync.Mutex
-	src    Sources
-	init   json.RawMessage
-	client json.RawMessage
-	stamps []stamp
-	set    *Set
-	told   *Set // what the last caller of Changed or ClientChanged got
+	mu       sync.Mutex
+	src      Sources
+	init     json.RawMessage
+	client   json.RawMessage
+	stamps   []stamp
+	set      *Set
+	reported *Set // what the last caller of Changed or ClientChanged got
 }
 
 // NewLive reads the lower layers; init is the client's initializationOptions, nil for none.
@@ -29,7 +29,7 @@ func NewLive(src Sources, init json.RawMessage) *Live {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.reload()
-	l.told = l.set
+	l.reported = l.set
 	return l
 }
 
@@ -95,9 +95,9 @@ func (l *Live) Changed() (set *Set, news bool) {
 	set = l.Set()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	news = set != l.told &&
-		!(slices.Equal(set.held, l.told.held) && reflect.DeepEqual(set.tree, l.told.tree))
-	l.told = set
+	news = set != l.reported &&
+		!(slices.Equal(set.held, l.reported.held) && reflect.DeepEqual(set.tree, l.reported.tree))
+	l.reported = set
 	return set, news
 }
 
@@ -133,7 +133,7 @@ func (l *Live) ClientChanged(section json.RawMessage) ([]string, error) {
 	defer l.mu.Unlock()
 	l.client = section
 	l.reload()
-	l.told = l.set
+	l.reported = l.set
 	var notices []string
 	for _, n := range l.set.Notices() {
 		if n.Layer == ClientConfig.String() {

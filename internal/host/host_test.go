@@ -142,12 +142,12 @@ func TestHoldFor(t *testing.T) {
 	}
 	answered[0]()
 	if len(one.all())+len(two.all()) != 0 {
-		t.Errorf("told before the answer: %q", one.all())
+		t.Errorf("reported before the answer: %q", one.all())
 	}
 	answered[1]()
 	<-settled
 	if len(one.all()) != 9 || len(two.all()) != 9 {
-		t.Errorf("told after the answer: %q and %q", one.all(), two.all())
+		t.Errorf("reported after the answer: %q and %q", one.all(), two.all())
 	}
 }
 

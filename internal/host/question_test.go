@@ -81,7 +81,7 @@ func (c *closings) Notify(n Notification) {
 // first answer counts for both, the other client's question ends, and every subscriber is notified.
 func TestOneAnswersForAll(t *testing.T) {
 	h, s := oneSession(t)
-	told := closedIn(h)
+	reported := closedIn(h)
 	one, two := newUser(), newUser()
 	q := h.Questions()
 	q.Attach(one)
@@ -99,8 +99,8 @@ func TestOneAnswersForAll(t *testing.T) {
 	}
 	<-one.returned
 	<-two.returned
-	if !slices.Equal(told.ids, []string{first.ID}) {
-		t.Errorf("told of %q, want %q", told.ids, first.ID)
+	if !slices.Equal(reported.ids, []string{first.ID}) {
+		t.Errorf("informed of %q, want %q", reported.ids, first.ID)
 	}
 	detach()
 	answer = ask(t.Context(), q, Question{SessionID: s.ID, Text: "Alone?"})
@@ -108,7 +108,7 @@ func TestOneAnswersForAll(t *testing.T) {
 	if a := <-answer; !a.Declined {
 		t.Errorf("an empty answer gave %+v", a)
 	}
-	if len(told.ids) != 1 || len(two.asked) != 0 {
+	if len(reported.ids) != 1 || len(two.asked) != 0 {
 		t.Error("one client's own answer was announced, or a client that left was asked")
 	}
 }
@@ -116,7 +116,7 @@ func TestOneAnswersForAll(t *testing.T) {
 // Either client can answer a permission, once. The other permissions of the round stay open.
 func TestOnePermissionForAll(t *testing.T) {
 	h, s := oneSession(t)
-	told := closedIn(h)
+	reported := closedIn(h)
 	one, two := newUser(), newUser()
 	q := h.Questions()
 	q.Attach(one)
@@ -143,8 +143,8 @@ func TestOnePermissionForAll(t *testing.T) {
 	if got[0].OptionID != "yes" || !got[1].Cancelled {
 		t.Errorf("replies %+v", got)
 	}
-	if len(told.ids) != 2 {
-		t.Errorf("told of %q, want both", told.ids)
+	if len(reported.ids) != 2 {
+		t.Errorf("informed of %q, want both", reported.ids)
 	}
 }
 
@@ -200,7 +200,7 @@ func TestNoClientCanAsk(t *testing.T) {
 // effect.
 func TestAQuestionEndsWithItsContext(t *testing.T) {
 	h, s := oneSession(t)
-	told := closedIn(h)
+	reported := closedIn(h)
 	one := newUser()
 	q := h.Questions()
 	q.Attach(one)
@@ -212,8 +212,8 @@ func TestAQuestionEndsWithItsContext(t *testing.T) {
 	if a := <-answer; a.Text != "the turn was aborted" || !a.Declined {
 		t.Errorf("answered %+v", a)
 	}
-	if !slices.Equal(told.ids, []string{open.ID}) {
-		t.Errorf("told of %q", told.ids)
+	if !slices.Equal(reported.ids, []string{open.ID}) {
+		t.Errorf("informed of %q", reported.ids)
 	}
 }
 

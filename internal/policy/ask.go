@@ -138,7 +138,7 @@ func (e *Engine) answer(req *tool.ApprovalRequest, v verdict, opts []Option,
 	if g, ok := e.grantFor(req, *chosen, v); ok {
 		if err := e.remember(g); err != nil && allow {
 			return tool.Decision{Allow: true, Secrets: v.secrets,
-				Reason: "the answer holds for this session only: " + err.Error()}
+				Reason: "the answer applies to this session only: " + err.Error()}
 		}
 	}
 	if !allow {

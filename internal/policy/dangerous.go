@@ -15,17 +15,17 @@ func dangerous(name string, args []arg) string {
 	switch name {
 	case "rm", "unlink", "rmdir":
 		if has(args, "rRf", "recursive", "force", "no-preserve-root") || anyDynamic(args) {
-			return "it deletes files for good"
+			return "it deletes files permanently"
 		}
 	case "chmod", "chown", "chgrp":
 		if has(args, "R", "recursive") || anyText(args, "777", "+s", "u+s", "4755") {
 			return "it changes the permissions of many files, or gives all of them away"
 		}
 	case "truncate":
-		return "it empties files for good"
+		return "it empties files permanently"
 	case "find":
 		if anyText(args, "-delete") {
-			return "it deletes files for good"
+			return "it deletes files permanently"
 		}
 	case "git":
 		return dangerousGit(args)
@@ -62,7 +62,7 @@ func dangerousGit(args []arg) string {
 			return "it throws uncommitted work away"
 		}
 	case "clean":
-		return "it deletes files for good"
+		return "it deletes files permanently"
 	case "checkout", "restore", "switch":
 		if has(rest, "f", "force", "discard-changes") || anyText(rest, ".", "--") ||
 			args[i].text == "restore" {

@@ -111,7 +111,7 @@ func (e *Engine) Approve(ctx context.Context, req tool.ApprovalRequest) (tool.De
 	case v.action != Ask:
 		return e.settle(v), nil
 	case e.opts.Asker == nil:
-		return tool.Decision{Reason: "this needs the user's permission, and nobody can be asked: " +
+		return tool.Decision{Reason: "this needs the user's permission, and no client can ask for it: " +
 			v.reason}, nil
 	}
 	if req.Again != "" {

@@ -168,7 +168,7 @@ func TestProfiles(t *testing.T) {
 			boxed, command("s", "make"), Ask, "switched off"},
 		{"require refuses without a sandbox",
 			Settings{Profile: ProfileTrust, Sandbox: sandbox.Require}, none, command("s", "ls"),
-			Deny, "this machine has none"},
+			Deny, "this machine has no sandbox"},
 		{"require refuses to leave it", Settings{Profile: ProfileTrust, Sandbox: sandbox.Require},
 			boxed, unbox, Deny, "sandbox: require"},
 		{
@@ -317,7 +317,7 @@ func TestNoReplyAtAllIsARefusal(t *testing.T) {
 	}
 	if d, err := newEngine(t, nil, boxed, nil).Approve(context.Background(),
 		command("s", "make")); err != nil || d.Allow ||
-		!strings.Contains(d.Reason, "nobody can be asked") {
+		!strings.Contains(d.Reason, "no client can ask for it") {
 		t.Errorf("without an asker: got %+v, %v", d, err)
 	}
 }

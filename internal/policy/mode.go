@@ -104,7 +104,7 @@ func (e *Engine) AskTrust(ctx context.Context, store TrustStore, q TrustQuestion
 func (e *Engine) askPerson(ctx context.Context, req tool.ApprovalRequest, sub tool.Subject, preview,
 	reason string, opts ...Option) (tool.Decision, error) {
 	if e.opts.Asker == nil {
-		return tool.Decision{Reason: "this needs the user's permission, and nobody can be asked"},
+		return tool.Decision{Reason: "this needs the user's permission, and no client can ask for it"},
 			nil
 	}
 	p := newPending(ctx, &req, Question{SessionID: req.SessionID, TurnID: req.TurnID,

@@ -152,7 +152,7 @@ func (s Settings) readOnlyReason(what string) string {
 
 func (s Settings) judgeCommand(m machine, all []Rule, sub *tool.Subject) verdict {
 	if s.Sandbox == sandbox.Require && !m.box.Available() {
-		return verdict{action: Deny, reason: "commands must run in a sandbox (sandbox: require), and this machine has none: " + m.box.Why}
+		return verdict{action: Deny, reason: "commands must run in a sandbox (sandbox: require), but this machine has no sandbox: " + m.box.Why}
 	}
 	c := Classify(sub.Command)
 	if !m.readable {

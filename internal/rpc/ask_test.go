@@ -34,13 +34,13 @@ func TestAQuestionOvertakesNothing(t *testing.T) {
 	// give a question that does not wait the time to arrive
 	c.call("agent/session/list", map[string]any{}, nil)
 	release()
-	_, told := c.wait(
+	_, reported := c.wait(
 		"turn/started",
 		func(m msg) bool { return m.Method == wire.MethodTurnStarted },
 	)
 	q, at := c.wait("the question", func(m msg) bool { return m.Method == wire.MethodAsk })
-	if at < told {
-		t.Errorf("the question came as message %d, the turn's start as %d", at, told)
+	if at < reported {
+		t.Errorf("the question came as message %d, the turn's start as %d", at, reported)
 	}
 	c.send(map[string]any{"id": q.ID, "result": map[string]any{"answer": "that"}})
 	if r := <-asked; r.Text != "that" {

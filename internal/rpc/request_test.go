@@ -26,7 +26,7 @@ func TestHoldKeepsEventsBehindTheAnswer(t *testing.T) {
 	settled := h.Settled(id)
 	select {
 	case <-settled:
-		t.Error("told before the answer")
+		t.Error("reported before the answer")
 	default:
 	}
 	if delivered != 0 {
@@ -34,7 +34,7 @@ func TestHoldKeepsEventsBehindTheAnswer(t *testing.T) {
 	}
 	all.Sent([]byte(`{"jsonrpc":"2.0","id":1,"result":null}`))
 	<-settled
-	if told := sent(); len(told) != 2 {
-		t.Errorf("told %+v", told)
+	if reported := sent(); len(reported) != 2 {
+		t.Errorf("reported %+v", reported)
 	}
 }

@@ -108,8 +108,8 @@ func (s *server) abort(ctx context.Context, p *wire.AbortParams) (wire.AbortResu
 // error is logged.
 type notice func(s *server, params []byte) error
 
-// told makes a notice from a typed handler.
-func told[P any](f func(s *server, params *P) error) notice {
+// noticeOf makes a notice from a typed handler.
+func noticeOf[P any](f func(s *server, params *P) error) notice {
 	return func(s *server, raw []byte) error {
 		params := new(P)
 		if err := agentapi.DecodeParams(raw, params); err != nil {

@@ -173,7 +173,7 @@ func TestLoadTellsOpenItemsProposalsAndQuestionsAgain(t *testing.T) {
 		proposal = proposal || p.Replay && m.Method == wire.MethodProposalCreated
 	}
 	if !item || !proposal {
-		t.Errorf("open item told again: %v, proposal: %v\n%s", item, proposal, c.dump())
+		t.Errorf("open item reported again: %v, proposal: %v\n%s", item, proposal, c.dump())
 	}
 
 	q := asking2(t, false)
@@ -346,7 +346,7 @@ func TestATurnOfAnotherDaemonIsNotCalledInterrupted(t *testing.T) {
 	})
 	for _, m := range d.messages() {
 		if strings.Contains(string(m.Params), "agent-lsp stopped in the middle") {
-			t.Errorf("told %s", m)
+			t.Errorf("reported %s", m)
 		}
 	}
 }
@@ -437,8 +437,8 @@ func TestDeletingASessionLosesNoNews(t *testing.T) {
 	) // everything that the deletion does immediately is done
 	release()
 	_, answered := c.wait("the deletion's answer", isAnswer(deletion))
-	_, told := c.wait("the news", isMethod(wire.MethodTurnStarted))
-	if told > answered {
+	_, reported := c.wait("the news", isMethod(wire.MethodTurnStarted))
+	if reported > answered {
 		t.Error("the session was deleted before its news were told")
 	}
 }
@@ -701,8 +701,8 @@ func TestARestoreIsAnsweredBeforeWhatItCauses(t *testing.T) {
 			c.request(wire.MethodCheckpointRestore, map[string]any{"checkpointId": checkpoint}),
 		),
 	)
-	_, told := c.wait("the update", isMethod(wire.MethodProposalUpdated))
-	if told < answered {
+	_, reported := c.wait("the update", isMethod(wire.MethodProposalUpdated))
+	if reported < answered {
 		t.Error("a proposal's update came before the answer of the restore that caused it")
 	}
 }
@@ -757,8 +757,8 @@ func TestARestoreOfBothKeepsTheOrder(t *testing.T) {
 			),
 		),
 	)
-	_, told := c.wait("the update", isMethod(wire.MethodProposalUpdated))
-	if told < answered {
+	_, reported := c.wait("the update", isMethod(wire.MethodProposalUpdated))
+	if reported < answered {
 		t.Error("a proposal's update came before the answer of the restore that caused it")
 	}
 	next := c.prompt(r.SessionID, "go on")

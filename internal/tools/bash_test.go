@@ -209,7 +209,7 @@ func TestGrepLeavesSecretsOut(t *testing.T) {
 	})
 	h.files("a.txt: needle\n", "key.pem: needle secret\n")
 	out := h.run("grep", args{"pattern": "needle"})
-	want(t, out, "a.txt", "1 file with matches left out", "!needle secret", "!key.pem")
+	want(t, out, "a.txt", "1 file with matches skipped", "!needle secret", "!key.pem")
 	want(t, h.run("grep", args{"pattern": "needle", "path": "key.pem"}), "needle secret")
 }
 
@@ -302,8 +302,8 @@ func TestJobWaitIsBounded(t *testing.T) {
 
 // The end of a session ends its jobs without a message. The jobs of other sessions keep running.
 func TestJobsEndWithSession(t *testing.T) {
-	var told []string
-	j := NewJobs(func(b Job, _ string) { told = append(told, b.SessionID) })
+	var reported []string
+	j := NewJobs(func(b Job, _ string) { reported = append(reported, b.SessionID) })
 	defer j.Close()
 	wait := func(ctx context.Context,
 		_ func([]byte)) JobEnd {
@@ -317,8 +317,8 @@ func TestJobsEndWithSession(t *testing.T) {
 	}
 	j.EndSession("a")
 	if len(j.List("a")) != 0 || len(j.List("b")) != 1 || j.List("b")[0].Status != "running" ||
-		told != nil {
-		t.Errorf("%v %v", j.List(""), told)
+		reported != nil {
+		t.Errorf("%v %v", j.List(""), reported)
 	}
 	for range maxRunningJobs - 1 {
 		if _, err := j.Start(Job{SessionID: "b"}, wait); err != nil {

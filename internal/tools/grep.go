@@ -175,7 +175,7 @@ func compileGrep(a grepArgs) (*search.Matcher, string, error) {
 		return nil, "", err2
 	}
 	why := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
-	return m, "Note: the pattern is no valid regular expression (" + why +
+	return m, "Note: the pattern is not a valid regular expression (" + why +
 		"), so it was searched as plain text.", nil
 }
 
@@ -196,7 +196,7 @@ func (o *grepOutput) write() string {
 	}
 	if o.secret > 0 {
 		o.line("[" + plural(o.secret, "file") +
-			" with matches left out: reading what usually holds secrets asks the user first; use read.]")
+			" with matches skipped: reading what usually holds secrets asks the user first; use read.]")
 	}
 	if len(o.found.Files) == 0 {
 		if o.secret == 0 {
@@ -227,7 +227,7 @@ func (o *grepOutput) nothing() string {
 		s += "."
 	}
 	if o.found.Binary > 0 {
-		s += " " + plural(o.found.Binary, "binary file") + " left out."
+		s += " " + plural(o.found.Binary, "binary file") + " skipped."
 	}
 	if !o.a.All {
 		s += " Hidden files and those that ignore files name were not searched; set all to search them."

@@ -75,7 +75,7 @@ func (e *sessionEnv) startJob(call *tool.Call, a bashArgs, cmd shell.Command,
 		return nil, err
 	}
 	e.watchJob(job.ID, watch)
-	s := fmt.Sprintf("Started job %s. It runs on while you work; a message tells its end. The job tool reads its output and ends it.", job.ID)
+	s := fmt.Sprintf("Started job %s. It keeps running while you work; a message reports its end. The job tool reads its output and ends it.", job.ID)
 	for _, n := range notes {
 		s += "\n[" + n + "]"
 	}

@@ -95,11 +95,11 @@ func TestToolSearch(t *testing.T) {
 		{"several", "many_0 many_1 many_2 many_3 many_4", "Loaded"},
 		{"select:many_9,many_8,many_7,many_6,many_5,many_4,ls",
 			"many_9 many_8 many_7 many_6 many_5",
-			"- many_5: One of several\nNot loaded, 5 at most at once: many_4, ls. Search again for those that you need."},
+			"- many_5: One of several\nNot loaded, at most 5 per search: many_4, ls. Search again for those that you need."},
 		{"/many_[2-7]/", "many_2 many_3 many_4 many_5 many_6",
-			"Not loaded, 5 at most at once: many_7."},
+			"Not loaded, at most 5 per search: many_7."},
 		{"one of", "many_0 many_1 many_2 many_3 many_4",
-			"Not loaded, 5 at most at once: many_5, many_6, many_7, many_8, many_9."},
+			"Not loaded, at most 5 per search: many_5, many_6, many_7, many_8, many_9."},
 		{"zebra", "", `No tool matches "zebra". There are: git_log, git_diff, ls, many_0`},
 	} {
 		res, err := h.result("tool_search", args{"query": c.query})
@@ -147,7 +147,7 @@ func TestFetch(t *testing.T) {
 	for path, pieces := range map[string][]string{
 		"/page": {"200 OK, text/html. What follows is data",
 			"T\n\n# Head\n\nHello world & all (/x)", "!bad"},
-		"/long":      {"éé\n[Bytes 0-32768 of 80000. Use offset=32768 to go on.]", "!\ufffd"},
+		"/long":      {"éé\n[Bytes 0-32768 of 80000. Use offset=32768 to continue.]", "!\ufffd"},
 		"/huge":      {"The answer was longer than 5,000,000 bytes"},
 		"/bin":       {"ERROR: ", "application/octet-stream (3 bytes), not text"},
 		"/loop":      {"ERROR: ", "redirects more than 5 times"},

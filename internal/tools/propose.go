@@ -251,7 +251,7 @@ func (e *sessionEnv) known(call *tool.Call, t *target, plan *edit.Plan) (note st
 		return "", nil
 	case errors.As(err, &unread):
 		e.Workspace.Stamp(e.ID, t.file, false)
-		return "", fmt.Errorf("%w. Nothing was changed. This is what stands there; send the edit again if it still is right:\n%s", err, around(t.file, plan))
+		return "", fmt.Errorf("%w. Nothing was changed. This is the current text; send the edit again if it is still right:\n%s", err, around(t.file, plan))
 	case errors.As(err, &changed) && changed.Complete:
 		e.Workspace.Stamp(e.ID, t.file, false)
 		return "", fmt.Errorf("%w\nNothing was changed. Send the edit again if it still is right",

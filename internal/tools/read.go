@@ -27,7 +27,7 @@ const (
 
 type readArgs struct {
 	Path   string   `json:"path,omitempty" jsonschema:"file or folder"`
-	Paths  []string `json:"paths,omitempty" jsonschema:"several at once, instead of path"`
+	Paths  []string `json:"paths,omitempty" jsonschema:"several files, instead of path"`
 	Offset int      `json:"offset,omitempty" jsonschema:"first line, from 1; negative: from the end"`
 	Limit  int      `json:"limit,omitempty" jsonschema:"lines, at most 2000"`
 }
@@ -73,7 +73,7 @@ func (e *sessionEnv) read(ctx context.Context, call *tool.Call, a readArgs,
 	case len(files) == 1:
 		return e.readOne(ctx, call, files[0], a, readBytes)
 	case len(files) > readFiles:
-		return nil, fmt.Errorf("%d files are asked for; at most %d can be read at once", len(files),
+		return nil, fmt.Errorf("%d files are asked for; at most %d can be read in one call", len(files),
 			readFiles)
 	}
 	return e.readSeveral(ctx, call, files, a)
@@ -330,9 +330,9 @@ func (v *view) footer() string {
 	s := ""
 	switch {
 	case v.total < 0:
-		s = fmt.Sprintf("[Lines %d-%d; more follow. Use offset=%d to go on, or grep to find a place.]\n", v.first, v.last, v.last+1)
+		s = fmt.Sprintf("[Lines %d-%d; more follow. Use offset=%d to continue, or grep to search.]\n", v.first, v.last, v.last+1)
 	case v.last < v.total:
-		s = fmt.Sprintf("[Lines %d-%d of %d. Use offset=%d to go on.]\n", v.first, v.last, v.total,
+		s = fmt.Sprintf("[Lines %d-%d of %d. Use offset=%d to continue.]\n", v.first, v.last, v.total,
 			v.last+1)
 	case v.first > 1:
 		s = fmt.Sprintf("[Lines %d-%d of %d: the end of the file.]\n", v.first, v.last, v.total)

@@ -33,7 +33,7 @@ func TestRead(t *testing.T) {
 	}{
 		{"whole", args{"path": "a.txt"}, []string{"1\tone\n2\ttwo\n3\tthree", "!["}},
 		{"part", args{"path": "a.txt", "offset": 2, "limit": 1},
-			[]string{"2\ttwo\n[Lines 2-2 of 3. Use offset=3 to go on.]", "!one"}},
+			[]string{"2\ttwo\n[Lines 2-2 of 3. Use offset=3 to continue.]", "!one"}},
 		{"from the end", args{"path": "a.txt", "offset": -1},
 			[]string{"3\tthree\n[Lines 3-3 of 3: the end of the file.]"}},
 		{"beyond", args{"path": "a.txt", "offset": 9},
@@ -50,7 +50,7 @@ func TestRead(t *testing.T) {
 		{"UTF-16", args{"path": "utf16"}, []string{"1\tok"}},
 		{"long line", args{"path": "long"}, []string{"é... [line cut]\n2\tend", "!\ufffd"}},
 		{"many lines", args{"path": "many"},
-			[]string{"2000\tline 2000\n[Lines 1-2000 of 2500. Use offset=2001 to go on.]"}},
+			[]string{"2000\tline 2000\n[Lines 1-2000 of 2500. Use offset=2001 to continue.]"}},
 		{"many bytes", args{"path": "wide"}, []string{" of 1000. Use offset="}},
 		{"unsaved", args{"path": "open.txt"},
 			[]string{"[source: buffer (unsaved)]\n", "1\tbuffer", "!1\tdisk"}},
@@ -139,7 +139,7 @@ func TestReadLargeFile(t *testing.T) {
 	got := h.run("read", args{"path": "big.log", "offset": 1_000_000, "limit": 101})
 	runtime.ReadMemStats(&after)
 	want(t, got, "1000000\tline 1000000 of", "1000100\tline 1000100 of",
-		fmt.Sprintf("[Lines 1000000-1000100 of %d. Use offset=1000101 to go on.]", lines))
+		fmt.Sprintf("[Lines 1000000-1000100 of %d. Use offset=1000101 to continue.]", lines))
 	if n := after.TotalAlloc - before.TotalAlloc; n > 16<<20 {
 		t.Errorf("allocated %d bytes", n)
 	}

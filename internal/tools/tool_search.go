@@ -88,7 +88,7 @@ func (e *sessionEnv) toolSearch(ctx context.Context, _ *tool.Call,
 		fmt.Fprintf(&b, "- %s: %s\n", s.Name, oneLine(s.Description, 200))
 	}
 	if more := hits[len(loaded):]; len(more) > 0 {
-		fmt.Fprintf(&b, "Not loaded, %d at most at once: %s. Search again for those that you need.\n", maxToolHits, nameList(more, maxMoreNames))
+		fmt.Fprintf(&b, "Not loaded, at most %d per search: %s. Search again for those that you need.\n", maxToolHits, nameList(more, maxMoreNames))
 	}
 	if len(unknown) > 0 {
 		fmt.Fprintf(&b, "Not known: %s.%s\n", strings.Join(unknown, ", "), e.missing())

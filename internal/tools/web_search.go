@@ -87,7 +87,7 @@ func webSearch(ctx context.Context, opt WebSearchOptions, query string,
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, errors.New("the search endpoint that is configured is no valid address")
+		return nil, errors.New("the search endpoint in the settings is not a valid address")
 	}
 	req.Header.Set("Accept", "application/json")
 	for k, v := range opt.Headers {

@@ -140,7 +140,7 @@ func (w *Workspace) outcome(p *proposal) Outcome {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	o := Outcome{ProposalID: p.id, State: p.state(), Text: p.report()}
-	p.told = o.Text
+	p.reported = o.Text
 	if p.teller == tellByCall {
 		p.teller = tellByOutcomes
 	}
@@ -173,23 +173,23 @@ func (w *Workspace) outcome(p *proposal) Outcome {
 func (w *Workspace) Outcomes(sessionID string, prompt bool) []string {
 	w.mu.Lock()
 	var out []string
-	var told []*proposal
+	var reported []*proposal
 	for _, p := range w.proposals.order {
 		if p.session != sessionID || p.policy == Collect && !prompt {
 			continue
 		}
 		switch {
 		case p.untold():
-			p.told = p.report()
+			p.reported = p.report()
 			w.stampOwn(p)
-			out = append(out, fmt.Sprintf("%s (%s): %s", orElse(p.title, "edit"), p.id, p.told))
-			told = append(told, p)
+			out = append(out, fmt.Sprintf("%s (%s): %s", orElse(p.title, "edit"), p.id, p.reported))
+			reported = append(reported, p)
 		case p.closed() && p.kept && p.teller != tellByCall:
-			told = append(told, p) // by its call, whose result is kept by now
+			reported = append(reported, p) // by its call, whose result is kept by now
 		}
 	}
 	w.mu.Unlock()
-	for _, p := range told {
+	for _, p := range reported {
 		w.persist(p)
 	}
 	return out
@@ -198,7 +198,7 @@ func (w *Workspace) Outcomes(sessionID string, prompt bool) []string {
 // untold reports whether the model does not know how the proposal stands and no waiting
 // call is going to tell it. Caller holds mu.
 func (p *proposal) untold() bool {
-	return p.teller == tellByOutcomes && p.decided && p.report() != p.told
+	return p.teller == tellByOutcomes && p.decided && p.report() != p.reported
 }
 
 // report is the outcome in words: terse, exact, with the user's own text as a diff.

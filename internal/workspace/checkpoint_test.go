@@ -144,7 +144,7 @@ func TestRestoreTellsOfOtherProposals(t *testing.T) {
 	b.undo()
 	equal(t, "hunk", states(b.get(p.ID)), "stale")
 	kinds := b.kinds()
-	equal(t, "told", kinds[len(kinds)-1], "updated 2 proposed")
+	equal(t, "reported", kinds[len(kinds)-1], "updated 2 proposed")
 }
 
 func TestRestoreGoesThroughTheEditor(t *testing.T) {

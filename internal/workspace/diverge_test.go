@@ -73,11 +73,11 @@ func TestTypingWhileSaved(t *testing.T) {
 	b.ed.type_(b.uri("a.txt"), 0, 0, "a")
 	must(t, os.WriteFile(b.path("a.txt"), []byte("aone\n"), 0o644)) // the editor's own
 	b.ed.type_(b.uri("a.txt"), 0, 0, "b")
-	agree("written, not told yet")
+	agree("written, not reported yet")
 	must(t, os.WriteFile(b.path("a.txt"), []byte("baone\n"), 0o644))
 	b.ed.type_(b.uri("a.txt"), 0, 0, "c")
 	must(t, b.DidSave(b.uri("a.txt"), nil))
-	agree("told after more was typed")
+	agree("reported after more was typed")
 	must(t, os.WriteFile(b.path("a.txt"), []byte("aone\n"), 0o644))
 	equal(t, "an older text of it, by somebody else", b.read("a.txt").Diverged, true)
 }

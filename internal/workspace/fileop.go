@@ -117,14 +117,14 @@ func (w *Workspace) deleteFile(ctx context.Context, p *proposal, c *change, h *h
 // completely: when the editor answers, and at each document event until one second after that (the
 // contract's limit), when it is enough that it happened.
 func (w *Workspace) viaEditor(ctx context.Context, p *proposal, op FileOp, happened,
-	told func() bool) error {
+	reported func() bool) error {
 	answer := w.send(label(p), WorkspaceEdit{Files: []FileOp{op}})
 	timer := time.NewTimer(replyWait)
 	defer timer.Stop()
 	aborted, refusal := ctx.Done(), ""
 	for {
 		changed := w.docEvents.wait()
-		if happened() && told() {
+		if happened() && reported() {
 			return nil
 		}
 		select {
@@ -174,8 +174,8 @@ func (w *Workspace) renameFile(ctx context.Context, p *proposal, from, to Ref, t
 var errMoved = errors.New("it has its new name, but not its new text")
 
 // move renames a file: through the editor, if the file is open there and the editor can do it. With
-// toldOf, the editor has by then reported what it has open, and that text counts.
-func (w *Workspace) move(ctx context.Context, p *proposal, f *File, to Ref, toldOf bool) error {
+// announced, the editor has by then reported what it has open, and that text counts.
+func (w *Workspace) move(ctx context.Context, p *proposal, f *File, to Ref, announced bool) error {
 	from := f.Ref
 	var err error
 	if f.Source == FromBuffer && w.opt.Client.Features().Rename {
@@ -183,8 +183,8 @@ func (w *Workspace) move(ctx context.Context, p *proposal, f *File, to Ref, told
 		moved := func() bool { return files.Exists(to) && !files.Exists(from) }
 		// An editor renames on disk first and says later that the new file is open, with the old
 		// text: what was written there meanwhile would be undone by its next save.
-		told := func() bool { return !toldOf || w.isOpen(to.Key) && !w.isOpen(from.Key) }
-		err = w.viaEditor(ctx, p, op, moved, told)
+		reported := func() bool { return !announced || w.isOpen(to.Key) && !w.isOpen(from.Key) }
+		err = w.viaEditor(ctx, p, op, moved, reported)
 	} else {
 		err = files.Move(from, to)
 	}

@@ -210,7 +210,7 @@ func checkAfterKill(t *testing.T, dir string, policy Policy, at string) {
 	}
 	equal(t, "a.txt after deciding the rest", b.disk("a.txt"), want)
 	equal(t, "new.txt after deciding the rest", b.disk("sub/new.txt"), "new\n")
-	equal(t, "the model is told", len(b.Outcomes("s", true)), 1)
+	equal(t, "the model is informed", len(b.Outcomes("s", true)), 1)
 }
 
 // TestKilledInRename: a daemon that dies while it renames a file and changes it leaves one file,
@@ -294,7 +294,7 @@ func TestPendingSurvivesRestart(t *testing.T) {
 	equal(t, "a.txt", b.ed.text(b.uri("a.txt")), "unsaved\n"+edited)
 	equal(t, "b.txt", b.disk("b.txt"), "zero\n"+
 		strings.Replace(ten, "five\n", "five\nand a half\n", 1))
-	equal(t, "told", len(b.Outcomes("s", true)), 1)
+	equal(t, "reported", len(b.Outcomes("s", true)), 1)
 	names, err := filepath.Glob(filepath.Join(opt.StateDir, "proposals", "s", "*"))
 	must(t, err)
 	equal(t, "nothing stored any more", len(names), 0)
@@ -309,14 +309,14 @@ func TestToldOnce(t *testing.T) {
 		b.decide(p, accept("*"))
 		o, err := b.Await(context.Background(), p.ID)
 		must(t, err)
-		equal(t, "told", o.Text, "applied 3/3 hunks")
+		equal(t, "reported", o.Text, "applied 3/3 hunks")
 		if boundary {
-			equal(t, "told again", len(b.Outcomes("s", false)), 0)
+			equal(t, "reported again", len(b.Outcomes("s", false)), 0)
 		}
 		opt := b.opt
 		b.Workspace.Close()
 		b.start(opt)
 		must(t, b.LoadSession(context.Background(), "s"))
-		equal(t, "told after a restart", len(b.Outcomes("s", true)) == 0, boundary)
+		equal(t, "reported after a restart", len(b.Outcomes("s", true)) == 0, boundary)
 	}
 }

@@ -88,7 +88,7 @@ func (w *Workspace) fromStored(ctx context.Context, s *storedProposal) *proposal
 		},
 		revision: s.Revision, phase: storedProposalPhase(s.State, s.Closed), decided: s.Decided,
 		comment: s.Comment,
-		notes:   s.Notes, told: s.Told, diff: s.Diff, sem: make(chan struct{}, 1),
+		notes:   s.Notes, reported: s.Reported, diff: s.Diff, sem: make(chan struct{}, 1),
 		done: make(chan struct{}),
 	}
 	if p.closed() {

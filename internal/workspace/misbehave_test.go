@@ -145,7 +145,7 @@ func TestMisbehavingEditors(t *testing.T) {
 		synctest.Wait()
 		equal(t, "text", b.ed.text(uri), edited)
 		equal(t, "recognised", b.get(p.ID).State, StateApplied)
-		equal(t, "the model is told", len(b.Outcomes("s", false)), 1)
+		equal(t, "the model is informed", len(b.Outcomes("s", false)), 1)
 		b.ed.mu.Lock()
 		b.ed.misbehave = nil
 		b.ed.mu.Unlock()
@@ -235,7 +235,7 @@ func TestMisbehavingEditors(t *testing.T) {
 			equal(t, "state", r.Proposal.State, StateConflict)
 			equal(t, "hunks", states(r.Proposal), "stale pending pending")
 			equal(t, "listed for the user", len(b.PendingAt(uri)), 1)
-			equal(t, "told", b.kinds()[1], "updated 2 conflict")
+			equal(t, "reported", b.kinds()[1], "updated 2 conflict")
 			opt := b.opt
 			b.Workspace.Close()
 			text := b.ed.text(uri)

@@ -146,7 +146,7 @@ func TestBufferIsTheTruth(t *testing.T) {
 		t.Fatalf("diverged %v, notes %q", f.Diverged, b.notes)
 	}
 	b.read("a.txt")
-	equal(t, "told once", len(b.notes), 1)
+	equal(t, "reported once", len(b.notes), 1)
 	b.ed.save(odd)
 	equal(t, "saved", b.read("a.txt").SourceLabel(), "buffer")
 	docs := b.Documents()

@@ -32,7 +32,7 @@ type storedProposal struct {
 	Decided  bool           `json:"decided,omitempty"`
 	Comment  string         `json:"comment,omitempty"`
 	Notes    []string       `json:"notes,omitempty"`
-	Told     string         `json:"told,omitempty"`
+	Reported string         `json:"told,omitempty"`
 	Diff     string         `json:"diff,omitempty"`
 	Changes  []storedChange `json:"changes"`
 }
@@ -109,7 +109,7 @@ func (w *Workspace) store(p *proposal) error {
 	p.stored.Lock()
 	defer p.stored.Unlock()
 	w.mu.Lock()
-	p.kept = w.proposals.byID[p.id] == p && (!p.closed() || p.decided && p.report() != p.told)
+	p.kept = w.proposals.byID[p.id] == p && (!p.closed() || p.decided && p.report() != p.reported)
 	if !p.kept {
 		w.mu.Unlock()
 		return files.RemoveState(w.storedPath(p))
@@ -137,7 +137,7 @@ func (p *proposal) toStored() *storedProposal {
 		Title:  p.title,
 		Policy: p.policy, Created: p.created, Revision: p.revision, State: p.state(),
 		Closed:  p.closed(),
-		Decided: p.decided, Comment: p.comment, Notes: slices.Clone(p.notes), Told: p.told,
+		Decided: p.decided, Comment: p.comment, Notes: slices.Clone(p.notes), Reported: p.reported,
 	}
 	if p.closed() {
 		s.Diff = p.diff

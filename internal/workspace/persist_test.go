@@ -33,7 +33,7 @@ func TestIntentStaysWhileOthersStore(t *testing.T) {
 		}
 		met++
 		before := intent()
-		equal(t, "told meanwhile", len(b.Outcomes("s", true)), 1)
+		equal(t, "reported meanwhile", len(b.Outcomes("s", true)), 1)
 		equal(t, "an intent", before != "", true)
 		equal(t, "the intent then", intent(), before)
 	}

@@ -148,7 +148,7 @@ type proposal struct {
 	comment  string
 	notes    []string  // for the model: formatted, check results
 	diff     string    // as last shown
-	told     string    // outcome that the model knows
+	reported string    // outcome that the model knows
 	refused  []refusal // of a restore: files that cannot be changed; the others are all the same
 }
 

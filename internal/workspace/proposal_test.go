@@ -68,7 +68,7 @@ func TestAutoAndReview(t *testing.T) {
 		if o := b.Outcomes("s", false); len(o) != 1 || !strings.Contains(o[0], "applied 0/") {
 			t.Fatalf("outcomes %q", o)
 		}
-		equal(t, "told once", len(b.Outcomes("s", true)), 0)
+		equal(t, "reported once", len(b.Outcomes("s", true)), 0)
 	}
 }
 

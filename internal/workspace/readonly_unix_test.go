@@ -109,9 +109,9 @@ func notWritten(t *testing.T, reason string, deny func(b *bench)) {
 	allow := func() { _ = os.Chmod(b.path("d"), 0o755); _ = os.Chmod(b.path("d/a.txt"), 0o644) }
 	defer allow()
 	r := b.decide(p, accept("*"))
-	told := fmt.Sprint(r.Conflicts)
-	if len(r.Conflicts) == 0 || !strings.Contains(told, reason) || strings.Contains(told, b.dir) {
-		t.Fatalf("the reason does not tell %q: %s", reason, told)
+	reported := fmt.Sprint(r.Conflicts)
+	if len(r.Conflicts) == 0 || !strings.Contains(reported, reason) || strings.Contains(reported, b.dir) {
+		t.Fatalf("the reason does not tell %q: %s", reason, reported)
 	}
 	closed := b.decide(made, accept("*"))
 	folder := strings.Contains(fmt.Sprint(closed.Conflicts), "permission denied")

@@ -76,10 +76,10 @@ type moved struct {
 // followRename moves everything at or below a path. It returns false if it must be tried again.
 func (w *Workspace) followRename(r *rename, from, to string) bool {
 	moves := w.movesOf(from, to)
-	var told []*proposal
+	var reported []*proposal
 	for _, m := range moves {
-		if !slices.Contains(told, m.c.p) {
-			told = append(told, m.c.p)
+		if !slices.Contains(reported, m.c.p) {
+			reported = append(reported, m.c.p)
 		}
 	}
 	w.mu.Lock()
@@ -87,21 +87,21 @@ func (w *Workspace) followRename(r *rename, from, to string) bool {
 		w.mu.Unlock()
 		return true // already done elsewhere
 	}
-	if !holdAll(told) {
+	if !holdAll(reported) {
 		w.mu.Unlock()
 		return false
 	}
 	for _, m := range moves {
 		w.moveChange(m)
 	}
-	for _, p := range told {
+	for _, p := range reported {
 		<-p.sem
 		w.emit(p, Updated)
 	}
 	w.renames = slices.DeleteFunc(w.renames, func(o *rename) bool { return o == r })
 	w.mu.Unlock()
 	w.reads.Rename(from, to)
-	for _, p := range told {
+	for _, p := range reported {
 		w.persist(p)
 	}
 	return true

@@ -96,15 +96,15 @@ func TestReducers(t *testing.T) {
 		{Dedupe, []string{"[Earlier file read: /same; a later result shows it]"},
 			[]string{"Earlier file read: /f1;"}},
 		{Mask, []string{"[PREVIOUS RESULT: read, 4800 chars, 301 lines]"}, nil},
-		{Truncate, []string{"chars left out"}, nil},
+		{Truncate, []string{"chars omitted"}, nil},
 		{TurnSummaries, []string{"- User asked: question 0. Used tools: read (2x). Read files: /f0, /same. Response: answer 0"}, []string{"user: question 0"}},
 		{Summary, []string{"<context-summary>\nthe gist\n<read-files>\n/f0\n"},
 			[]string{"user: question 0"}},
-		{Importance, []string{"earlier messages of this conversation were left out",
+		{Importance, []string{"earlier messages of this conversation were omitted",
 			"user: question 0", "user: question 19"}, nil},
-		{DropTurns, []string{"earlier messages of this conversation were left out"},
+		{DropTurns, []string{"earlier messages of this conversation were omitted"},
 			[]string{"user: question 0"}},
-		{Emergency, []string{"chars left out"}, nil},
+		{Emergency, []string{"chars omitted"}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			msgs := talk(&maker{}, 20, 4800)

@@ -193,6 +193,6 @@ func headTail(text string, head, tail int, where string) string {
 	if where != "" {
 		where = "; the whole is in " + where
 	}
-	return fmt.Sprintf("%s\n[... %d chars left out%s ...]\n%s", string(r[:head]), len(r)-head-tail,
+	return fmt.Sprintf("%s\n[... %d chars omitted%s ...]\n%s", string(r[:head]), len(r)-head-tail,
 		where, string(r[len(r)-tail:]))
 }

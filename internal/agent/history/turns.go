@@ -218,7 +218,7 @@ func (dropTurns) Reduce(_ context.Context, in *Input) ([]*message.Message, error
 	return dropUnits(in, us, drop), nil
 }
 
-const droppedNote = "[%d earlier messages of this conversation were left out to save space.]"
+const droppedNote = "[%d earlier messages of this conversation were omitted to save space.]"
 
 // dropUnits rebuilds the messages without the dropped units, with a note in the position of the
 // first one.

@@ -58,7 +58,7 @@ func TestNormalizer(t *testing.T) {
 		{"a copy of other content", []message.ToolCall{{ID: "a", Name: "read",
 			Args: raw(`{"x":1}`)}, {ID: "a", Name: "read", Args: raw(`{"x":2}`)}},
 			`a read {"x":1}; new1 read {"x":2}`, 0},
-		{"mended", []message.ToolCall{{ID: "a", Name: "read", Raw: `{'x': "it's",}`}},
+		{"repaired", []message.ToolCall{{ID: "a", Name: "read", Raw: `{'x': "it's",}`}},
 			`a read {"x":"it's"}`, 0},
 		{"string in a string", []message.ToolCall{{ID: "a", Name: "read", Raw: `"{\"x\":1}"`}},
 			`a read {"x":1}`, 0},

@@ -99,7 +99,7 @@ func TestImportOfSomebodyElse(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"chat": {`[{"role":"system","content":"s"},{"role":"user","content":"hi"},` +
 			`{"role":"assistant","content":[{"type":"text","text":"ho"},` +
-			`{"type":"image_url"}]}]`, "u:hi a:ho[image_url left out]"},
+			`{"type":"image_url"}]}]`, "u:hi a:ho[image_url omitted]"},
 		"object": {`{"model":"x","messages":[{"role":"user","content":"hi"}]}`, "u:hi"},
 		"calls": {`[{"role":"user","content":"hi"},{"role":"assistant","content":null,` +
 			`"tool_calls":[{"id":"c","function":{"name":"f","arguments":"{\"a\":1}"}},` +

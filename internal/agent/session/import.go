@@ -206,7 +206,7 @@ func textOf(raw json.RawMessage) (string, error) {
 	var b strings.Builder
 	for _, p := range parts {
 		if p.Text == "" && p.Type != "text" {
-			fmt.Fprintf(&b, "[%s left out]", p.Type)
+			fmt.Fprintf(&b, "[%s omitted]", p.Type)
 		}
 		b.WriteString(p.Text)
 	}

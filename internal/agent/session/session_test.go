@@ -215,7 +215,7 @@ func TestCrashInTool(t *testing.T) {
 	again := load(t, other, s.ID())
 	check(again)
 	if again.InterruptedTurn != "" || len(again.Interrupted) != 0 {
-		t.Errorf("after it was mended: interrupted %q %v", again.InterruptedTurn, again.Interrupted)
+		t.Errorf("after it was repaired: interrupted %q %v", again.InterruptedTurn, again.Interrupted)
 	}
 	must(t, other.Close())
 }

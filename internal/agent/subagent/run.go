@@ -147,7 +147,7 @@ func clip(s string) string {
 	}
 	half := maxOutput / 2
 	return strings.ToValidUTF8(s[:half], "") +
-		fmt.Sprintf("\n[… %d bytes left out …]\n", len(s)-2*half) +
+		fmt.Sprintf("\n[… %d bytes omitted …]\n", len(s)-2*half) +
 		strings.ToValidUTF8(s[len(s)-half:], "")
 }
 

@@ -152,8 +152,8 @@ func byName(list []Agent, name string) (Agent, bool) {
 func (t *Tool) Spec() tool.Spec {
 	var b strings.Builder
 	b.WriteString("Hand work to a sub-agent with an empty context: it sees only the task, so say all it needs. " +
-		"Exactly one of task, tasks (run at once) or chain (in order; {previous} is replaced by the answer before). " +
-		"background: returns at once, a message tells of the end.\nAgents:")
+		"Exactly one of task, tasks (run in parallel) or chain (in order; {previous} is replaced by the answer before). " +
+		"background: returns immediately; a message reports the end.\nAgents:")
 	for _, a := range t.agents {
 		fmt.Fprintf(&b, "\n- %s: %s", a.Name, a.Description)
 	}

@@ -48,7 +48,7 @@ func HeadTail(text string, limit int, where string) string {
 	}
 	head, tail = trimBroken(head), strings.TrimLeftFunc(tail,
 		func(r rune) bool { return r == utf8.RuneError })
-	return fmt.Sprintf("%s\n... (truncated: %d of %d bytes left out%s) ...\n%s", head,
+	return fmt.Sprintf("%s\n... (truncated: %d of %d bytes omitted%s) ...\n%s", head,
 		len(text)-len(head)-len(tail), len(text), where, tail)
 }
 

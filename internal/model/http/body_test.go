@@ -12,9 +12,9 @@ import (
 	"testing/iotest"
 )
 
-// someBody builds a body of short and long encodings with written bytes in between. It also returns
+// randomBody builds a body of short and long encodings with written bytes in between. It also returns
 // its whole content.
-func someBody(r *rand.Rand) (*Body, []byte) {
+func randomBody(r *rand.Rand) (*Body, []byte) {
 	c := &BodyBuilder{}
 	var written, whole []byte
 	for range r.IntN(40) {
@@ -32,7 +32,7 @@ func someBody(r *rand.Rand) (*Body, []byte) {
 // A body reads as what was written and put, however it is read and however often it is sent.
 func TestBodyIsWhatWasPut(t *testing.T) {
 	for seed := range uint64(200) {
-		b, want := someBody(rand.New(rand.NewPCG(seed, 1)))
+		b, want := randomBody(rand.New(rand.NewPCG(seed, 1)))
 		if b.size != int64(len(want)) {
 			t.Fatalf("seed %d: the size is %d, not %d", seed, b.size, len(want))
 		}
@@ -64,7 +64,7 @@ func TestBodyArrives(t *testing.T) {
 			url    string
 			client *http.Client
 		}{{plain.URL, client}, {secure.URL, secure.Client()}} {
-			b, want := someBody(rand.New(rand.NewPCG(seed, 2)))
+			b, want := randomBody(rand.New(rand.NewPCG(seed, 2)))
 			// more than a connection accepts in one write
 			b.add(bytes.Repeat([]byte("long "), 50_000))
 			want = append(want, bytes.Repeat([]byte("long "), 50_000)...)

@@ -211,7 +211,7 @@ func TestStrict(t *testing.T) {
 			result("c1", "x")}, retry.Client},
 		{"the assistant first", []*message.Message{a, u}, retry.Client},
 		{"the assistant last", []*message.Message{u, a}, retry.Client},
-		{"a mended name", []*message.Message{u, badName, result("c1", "x")}, ""},
+		{"a repaired name", []*message.Message{u, badName, result("c1", "x")}, ""},
 		{"overflow", []*message.Message{long}, retry.ContextOverflow},
 	} {
 		for name, m := range both(t, `{"window":1000}`, `{"text":"ok"}`) {

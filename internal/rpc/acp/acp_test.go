@@ -267,22 +267,22 @@ func TestAnswersComeAfterWhatIsHeldBack(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		s := &session{a: &adapter{ctx: ctx}}
 		s.caughtUp() // nothing is held back
-		var told []string
+		var reported []string
 		s.hold()
 		s.inOrder(func() {
-			told = append(told, "first")
-			s.inOrder(func() { told = append(told, "second") })
+			reported = append(reported, "first")
+			s.inOrder(func() { reported = append(reported, "second") })
 		})
 		go func() {
 			s.caughtUp()
-			told = append(told, "answer")
+			reported = append(reported, "answer")
 		}()
 		synctest.Wait()
 		s.resume(ctx)
 		synctest.Wait()
-		s.inOrder(func() { told = append(told, "third") })
-		if want := []string{"first", "second", "answer", "third"}; !slices.Equal(told, want) {
-			t.Errorf("told %q", told)
+		s.inOrder(func() { reported = append(reported, "third") })
+		if want := []string{"first", "second", "answer", "third"}; !slices.Equal(reported, want) {
+			t.Errorf("reported %q", reported)
 		}
 		s.hold()
 		go end()
@@ -328,7 +328,7 @@ func TestWhatAClientMissedComesAtTheEnd(t *testing.T) {
 	}()
 	if got, err := io.ReadAll(lines); err != nil || strings.Count(string(got), "\n") != 1 ||
 		!strings.Contains(string(got), `"text":"234"`) {
-		t.Errorf("told %s, %v", got, err)
+		t.Errorf("reported %s, %v", got, err)
 	}
 }
 
@@ -336,26 +336,26 @@ func TestWhatAClientMissedComesAtTheEnd(t *testing.T) {
 // long as the longer of the two loads needs.
 func TestHoldsOfLoadsThatOverlap(t *testing.T) {
 	s := &session{a: &adapter{ctx: t.Context()}}
-	var told []string
-	say := func(what string) { s.inOrder(func() { told = append(told, what) }) }
+	var reported []string
+	say := func(what string) { s.inOrder(func() { reported = append(reported, what) }) }
 	s.hold()
 	say("first")
 	s.hold()
 	s.resume(t.Context())
 	say("second")
-	if len(told) > 0 {
-		t.Errorf("told %q within the second hold", told)
+	if len(reported) > 0 {
+		t.Errorf("reported %q within the second hold", reported)
 	}
 	s.inOrder(func() { s.hold(); say("third") })
 	s.resume(t.Context())
 	say("fourth")
-	if want := []string{"first", "second"}; !slices.Equal(told, want) {
-		t.Errorf("told %q, and the third hold was not heeded", told)
+	if want := []string{"first", "second"}; !slices.Equal(reported, want) {
+		t.Errorf("reported %q, and the third hold was not heeded", reported)
 	}
 	s.resume(t.Context())
 	say("fifth")
-	if want := []string{"first", "second", "third", "fourth", "fifth"}; !slices.Equal(told, want) {
-		t.Errorf("told %q", told)
+	if want := []string{"first", "second", "third", "fourth", "fifth"}; !slices.Equal(reported, want) {
+		t.Errorf("reported %q", reported)
 	}
 }
 
@@ -395,7 +395,7 @@ func TestDeltasKeepTheirPlace(t *testing.T) {
 		got[id] += strings.TrimSuffix(text, deltaEnd)
 	}
 	if want := map[string]string{"one": "13", "two": "24"}; !maps.Equal(got, want) {
-		t.Errorf("told %v by\n%s", got, wrote.String())
+		t.Errorf("reported %v by\n%s", got, wrote.String())
 	}
 }
 

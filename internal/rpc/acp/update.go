@@ -48,10 +48,10 @@ func (c *core) Notify(n host.Notification) {
 	stamp := wire.Stamp{SessionID: n.SessionID, Seq: n.Seq, Replay: n.Replay}
 	method, params := agentapi.Notification(stamp, n.Event)
 	if e, ok := params.(wire.ItemEvent); ok && e.Replay {
-		s.told(method, params) // the past precedes the response for which others wait
+		s.convert(method, params) // the past precedes the response for which others wait
 		return
 	}
-	s.inOrder(func() { s.told(method, params) })
+	s.inOrder(func() { s.convert(method, params) })
 }
 
 // Delta implements host.Subscriber.
@@ -151,8 +151,8 @@ func (s *session) caughtUp() {
 	}
 }
 
-// told converts one notification to updates. It never waits for the client.
-func (s *session) told(method string, params any) {
+// convert converts one notification to updates. It never waits for the client.
+func (s *session) convert(method string, params any) {
 	switch e := params.(type) {
 	case wire.ItemEvent:
 		s.itemTold(method, &e)

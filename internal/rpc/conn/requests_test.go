@@ -10,8 +10,8 @@ import (
 // Wait, would cut it off.
 func TestWaitingForRequestsIsWaitingForWhatTheirAnswersLetGo(t *testing.T) {
 	var all Requests
-	held, told := make(chan struct{}), make(chan struct{})
-	all.Add(jsonrpc2.NewNumberID(1), &Request{Answered: func() { close(held); <-told }})
+	held, reported := make(chan struct{}), make(chan struct{})
+	all.Add(jsonrpc2.NewNumberID(1), &Request{Answered: func() { close(held); <-reported }})
 	before := all.Wait()
 	ended := make(chan bool)
 	go func() { ended <- all.Sent([]byte(`{"jsonrpc":"2.0","id":1,"result":null}`)) }()
@@ -24,7 +24,7 @@ func TestWaitingForRequestsIsWaitingForWhatTheirAnswersLetGo(t *testing.T) {
 		default:
 		}
 	}
-	close(told)
+	close(reported)
 	if !<-ended {
 		t.Error("the answer is not known as one")
 	}

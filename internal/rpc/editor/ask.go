@@ -52,7 +52,7 @@ func (p *Peer) askQuestion(o *host.Open) {
 	switch {
 	case o.Context().Err() != nil:
 		if o.SessionID == "" {
-			p.moot(id, o.ID)
+			p.withdraw(id, o.ID)
 		}
 	case err != nil:
 		p.failed(o, err)
@@ -116,7 +116,7 @@ func (p *Peer) ask(ctx context.Context, a *asking) (json.RawMessage, error) {
 	defer done()
 	defer context.AfterFunc(p.link.Context(), done)()
 	a.ctx, a.reply = ctx, make(chan answer, 1)
-	after := p.told(a.sessionID)
+	after := p.delivered(a.sessionID)
 	p.mu.Lock()
 	p.pending[a.id] = a
 	p.order = append(p.order, a.id)
@@ -138,9 +138,9 @@ func (p *Peer) ask(ctx context.Context, a *asking) (json.RawMessage, error) {
 	}
 }
 
-// told returns a channel that is closed when the client has received everything that precedes a
+// delivered returns a channel that is closed when the client has received everything that precedes a
 // question in its session, including the response to the request that began it.
-func (p *Peer) told(sessionID string) <-chan struct{} {
+func (p *Peer) delivered(sessionID string) <-chan struct{} {
 	if h := p.api.Host(); h != nil {
 		return h.Settled(sessionID)
 	}
@@ -177,8 +177,8 @@ func (p *Peer) send(a *asking, after <-chan struct{}) (queued <-chan struct{}) {
 	return done
 }
 
-// moot reports that a question no longer needs an answer.
-func (p *Peer) moot(sessionID, requestID string) {
+// withdraw reports that a question no longer needs an answer.
+func (p *Peer) withdraw(sessionID, requestID string) {
 	if h := p.api.Host(); h != nil {
 		h.CloseQuestion(sessionID, requestID)
 	}

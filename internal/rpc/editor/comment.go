@@ -160,8 +160,8 @@ func (s *Features) commentActions(p *DocumentParams) (out []codeAction) {
 
 // saved records, by document, the comments for which a save has already sent a prompt.
 type saved struct {
-	mu   sync.Mutex
-	told map[string]map[string]bool
+	mu       sync.Mutex
+	reported map[string]map[string]bool
 }
 
 // fresh returns the comments that are new since the last save, and records all.
@@ -170,12 +170,12 @@ func (t *saved) fresh(uri string, comments []aiComment) (out []aiComment) {
 	defer t.mu.Unlock()
 	now := map[string]bool{}
 	for _, c := range comments {
-		if !t.told[uri][c.text] && !now[c.text] {
+		if !t.reported[uri][c.text] && !now[c.text] {
 			out = append(out, c)
 		}
 		now[c.text] = true
 	}
-	t.told[uri] = now
+	t.reported[uri] = now
 	return out
 }
 

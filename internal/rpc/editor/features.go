@@ -38,7 +38,7 @@ func New(
 	s := &Features{link: link, api: api, peer: peer, abort: abort}
 	s.hints = &hints{s: s, shown: map[string]bool{}, dirty: map[string]bool{}}
 	s.views = &views{s: s, shown: map[string]bool{}, dirty: map[string]bool{}}
-	s.saved.told = map[string]map[string]bool{}
+	s.saved.reported = map[string]map[string]bool{}
 	s.progress = &progress{s: s, turns: map[string]*turnProgress{}}
 	return s
 }

@@ -18,19 +18,19 @@ func TestEveryCommandIsDocumented(t *testing.T) {
 	if !ok {
 		t.Fatal("the README has no section on commands")
 	}
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, row := range strings.Split(table, "\n") {
 		cells := strings.SplitN(row, " | ", 2)
 		for _, m := range regexp.MustCompile("`([a-z-]+)").FindAllStringSubmatch(cells[0], -1) {
-			told[m[1]] = true
+			reported[m[1]] = true
 		}
 	}
 	for name := range commands {
-		if !told[name] {
+		if !reported[name] {
 			t.Errorf("%s is not documented", name)
 		}
 	}
-	for name := range told {
+	for name := range reported {
 		if commands[name] == nil {
 			t.Errorf("%s is documented and does not exist", name)
 		}

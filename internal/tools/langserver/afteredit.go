@@ -51,7 +51,7 @@ func (h *Hub) AfterEdit(ctx context.Context, paths []string, before Shown) strin
 func (h *Hub) afterOwn(ctx context.Context, s *server, paths []string) string {
 	if err := s.started(ctx); err != nil {
 		if errors.Is(err, errNotReady) {
-			return fmt.Sprintf("diagnostics: %s is still starting; what this edit broke is told later", s.conf.Name)
+			return fmt.Sprintf("diagnostics: %s is still starting; problems that this edit causes will be reported later", s.conf.Name)
 		}
 		return ""
 	}
@@ -68,10 +68,10 @@ func (h *Hub) afterOwn(ctx context.Context, s *server, paths []string) string {
 	s.editing.Lock()
 	defer s.editing.Unlock()
 	s.mu.Lock()
-	if s.problems.told == nil {
-		s.problems.told = s.counts()
+	if s.problems.reported == nil {
+		s.problems.reported = s.counts()
 	}
-	before := s.problems.told
+	before := s.problems.reported
 	s.mu.Unlock()
 	if s.sync(ctx, files...) != nil || s.changedOnDisk(paths) != nil {
 		return fmt.Sprintf("diagnostics: %s hangs; what this edit broke is not known", s.conf.Name)
@@ -91,7 +91,7 @@ func (h *Hub) newsOf(ctx context.Context, s *server, before map[string]int, fres
 		all[string(uri.File(path))] = p.items
 	}
 	now := s.counts()
-	s.problems.told = now
+	s.problems.reported = now
 	gone := s.err
 	s.mu.Unlock()
 	if gone != nil {

@@ -101,7 +101,7 @@ func (h *Hub) askEditor(ctx context.Context, q Question) (answer, error) {
 // ready is the server for a file, started and in step.
 func (h *Hub) ready(ctx context.Context, f *workspace.File) (*server, error) {
 	if !f.Ref.IsFile() {
-		return nil, fmt.Errorf("no data: %s is no file, and the editor's language servers do not answer for it", f.Ref)
+		return nil, fmt.Errorf("no data: %s is not a file, and the editor's language servers do not answer for it", f.Ref)
 	}
 	s, err := h.serverFor(ctx, f.Ref.Path, true)
 	if err != nil {

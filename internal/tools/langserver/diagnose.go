@@ -107,7 +107,7 @@ func (r *render) lines(uri string, items []diagnostic, enc workspace.Encoding, m
 	var b strings.Builder
 	for i, d := range items {
 		if i == most {
-			fmt.Fprintf(&b, "… and %d more; mend these first and ask again\n", len(items)-i)
+			fmt.Fprintf(&b, "… and %d more; fix these first and ask again\n", len(items)-i)
 			break
 		}
 		where, line := r.at(uri, d.Range.Start, enc)

@@ -167,7 +167,7 @@ func (d *drafts) rename(c *wireChange) error {
 		return err
 	}
 	if f == nil {
-		return fmt.Errorf("the server's edit renames %s, which is no file; do it with the shell and ask again", from)
+		return fmt.Errorf("the server's edit renames %s, which is not a file; do it with the shell and ask again", from)
 	}
 	there, to, err := d.at(c.NewURI)
 	switch {
@@ -194,7 +194,7 @@ func (d *drafts) delete(c *wireChange) error {
 	case f != nil:
 		f.deleted, d.by[ref.Key] = true, nil
 	case !c.Options.IgnoreIfNotExists:
-		return fmt.Errorf("the server's edit deletes %s, which is no file; do it with the shell",
+		return fmt.Errorf("the server's edit deletes %s, which is not a file; do it with the shell",
 			ref)
 	}
 	return nil

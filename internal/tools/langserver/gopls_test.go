@@ -161,7 +161,7 @@ func TestGoplsPull(t *testing.T) {
 	check(t, broken, "new diagnostics after this edit, by gopls", "main.go:7:",
 		"not enough arguments in call to calc.Add", "!not answered")
 	if n := strings.Count(broken, "not enough arguments"); n != 1 {
-		t.Errorf("it is told %d times: %s", n, broken)
+		t.Errorf("it is reported %d times: %s", n, broken)
 	}
 	check(t, h.edit("main.go", "package main\n\nimport \"example.com/sample/calc\"\n\nfunc main() { println(twice(2)) }\n\nfunc twice(n int) int { return calc.Add(n, n, 0) }\n"), "!diagnostics")
 	check(t, h.lsp("workspaceDiagnostics", nil), "clean: gopls")

@@ -175,7 +175,7 @@ func (h *Hub) serverFor(ctx context.Context, path string, start bool) (*server, 
 	top, ok := h.topOf(path)
 	if !ok {
 		return nil, fmt.Errorf(
-			"%s lies outside the workspace folders; no language server is started there",
+			"%s is outside the workspace folders; no language server is started there",
 			path,
 		)
 	}

@@ -328,7 +328,7 @@ func TestPulledAndPublishedDiagnostics(t *testing.T) {
 	check(t, broken, "new diagnostics after this edit, by fake",
 		"a.fk:2:6: error: undefined: nobody", "b.fk:2:6: error: undefined: two")
 	if n := strings.Count(broken, "undefined"); n != 2 {
-		t.Errorf("two are told %d times: %s", n, broken)
+		t.Errorf("two are reported %d times: %s", n, broken)
 	}
 	check(t, h.lsp("diagnostics", object{"path": "a.fk"}), "a.fk: 1 error, by fake")
 	check(t, h.lsp("workspaceDiagnostics", nil), "2 diagnostics in 2 files, by fake")
@@ -397,7 +397,7 @@ func TestCodeActions(t *testing.T) {
 	check(t, h.run("lsp_action", object{"path": "b.fk", "line": 1, "title": "run the tests"}),
 		"ERROR: ", "may do more than change text")
 	check(t, h.run("lsp_action", object{"path": "b.fk", "line": 1, "title": "new file"}),
-		"ERROR: the server's edit renames old.fk, which is no file", "Nothing was changed.")
+		"ERROR: the server's edit renames old.fk, which is not a file", "Nothing was changed.")
 	check(t, h.lsp("codeActions", object{"path": "b.fk", "line": 2}), "- Run the tests", "!Declare")
 	check(t, h.lsp("codeActions", object{"path": "b.fk", "line": 1, "end_line": 99}),
 		"ERROR: line 99 is past the end")
@@ -409,7 +409,7 @@ func TestRefusalsFromBelow(t *testing.T) {
 	h := newHarness(t, fake(t, "normal"), "fake.mod: ", "sub/b.fk: call missing\n")
 	h.cwd = "sub"
 	check(t, h.run("lsp_action", object{"path": "b.fk", "line": 1, "title": "new file"}),
-		"ERROR: the server's edit renames old.fk, which is no file", "!sub/old.fk",
+		"ERROR: the server's edit renames old.fk, which is not a file", "!sub/old.fk",
 		"Nothing was changed.")
 	check(t, h.run("lsp_rename", object{"path": "b.fk", "line": 9, "new_name": "x"}),
 		"ERROR: line 9 is past the end: b.fk has", "Nothing was changed.")

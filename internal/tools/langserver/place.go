@@ -63,7 +63,7 @@ func offsetAt(f *workspace.File, a args) (int, error) {
 	case a.Symbol != "":
 		at := wordAt(line, lastName(a.Symbol))
 		if at < 0 {
-			return 0, fmt.Errorf("%s does not stand on line %d of %s: %s", a.Symbol, a.Line, f.Ref,
+			return 0, fmt.Errorf("%s is not on line %d of %s: %s", a.Symbol, a.Line, f.Ref,
 				shown(string(line)))
 		}
 		return start + at, nil

@@ -72,11 +72,11 @@ type commandActions struct {
 
 // problems are the diagnostics that a server has reported. They are guarded by the server's lock.
 type problems struct {
-	diags   map[string]*published // what it published, by path
-	pulled  map[string]*published // what it answered
-	unheard int                   // times that it was asked and has published nothing yet
-	told    map[string]int        // errors and warnings that the model may know, counted
-	seq     int                   // publications so far
+	diags    map[string]*published // what it published, by path
+	pulled   map[string]*published // what it answered
+	unheard  int                   // times that it was asked and has published nothing yet
+	reported map[string]int        // errors and warnings that the model may know, counted
+	seq      int                   // publications so far
 }
 
 // run starts the server and serves it until it ends.

@@ -61,8 +61,8 @@ func TestHeadersStayWithTheServer(t *testing.T) {
 func TestAdvice(t *testing.T) {
 	for want, c := range map[string]Config{"answers at its url": {URL: "http://127.0.0.1:1"},
 		"run its command": {Command: "server"}} {
-		if told := c.advice(); !strings.Contains(told, want) {
-			t.Errorf("%+v: %q lacks %q", c, told, want)
+		if reported := c.advice(); !strings.Contains(reported, want) {
+			t.Errorf("%+v: %q lacks %q", c, reported, want)
 		}
 	}
 }

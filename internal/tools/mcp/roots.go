@@ -10,11 +10,11 @@ import (
 // roots are the workspace folders that a server's client has, and whether a goroutine is sending
 // them. The server's lock guards it.
 type roots struct {
-	client  *sdk.Client // nil: none has connected yet
-	told    []string
-	telling bool
-	again   bool          // they changed meanwhile
-	current chan struct{} // closed when they are up to date; nil: they are
+	client   *sdk.Client // nil: none has connected yet
+	reported []string
+	telling  bool
+	again    bool          // they changed meanwhile
+	current  chan struct{} // closed when they are up to date; nil: they are
 }
 
 // RootsChanged notifies each server that the workspace folders changed. It does not wait. Calls
@@ -59,7 +59,7 @@ func (s *server) rootsTold(ctx context.Context) error {
 // connecting makes client the one whose roots are kept up to date.
 func (s *server) connecting(client *sdk.Client) {
 	s.mu.Lock()
-	s.roots.client, s.roots.told = client, nil
+	s.roots.client, s.roots.reported = client, nil
 	s.mu.Unlock()
 	s.tellRoots()
 }
@@ -75,15 +75,15 @@ func (s *server) tellRoots() {
 	s.roots.telling = true
 	for s.roots.again {
 		s.roots.again = false
-		client, told := s.roots.client, s.roots.told
+		client, reported := s.roots.client, s.roots.reported
 		s.mu.Unlock()
 		now := s.hub.opts.Roots()
 		if client != nil {
-			changeRoots(client, told, now)
+			changeRoots(client, reported, now)
 		}
 		s.mu.Lock()
 		if s.roots.client == client {
-			s.roots.told = now
+			s.roots.reported = now
 		} else {
 			s.roots.again = true
 		}

@@ -30,7 +30,7 @@ func TestCallsKnowTheFoldersOfNow(t *testing.T) {
 	aborted, abort := context.WithCancel(t.Context())
 	abort()
 	if err := w.hub.sorted()[0].rootsTold(aborted); err == nil {
-		t.Error("the new folders are told already")
+		t.Error("the new folders are reported already")
 	}
 	// a call that does not wait is through by then
 	time.AfterFunc(50*time.Millisecond, func() { close(tell) })
@@ -57,11 +57,11 @@ func TestResourcesAndPromptsWaitForTheFolders(t *testing.T) {
 			}
 		},
 	} {
-		var told atomic.Bool
+		var reported atomic.Bool
 		w.hub.RootsChanged()
 		// who does not wait is through by then
-		time.AfterFunc(50*time.Millisecond, func() { told.Store(true); tell <- struct{}{} })
-		if read(); !told.Load() {
+		time.AfterFunc(50*time.Millisecond, func() { reported.Store(true); tell <- struct{}{} })
+		if read(); !reported.Load() {
 			t.Errorf("%s did not wait for the folders", name)
 		}
 	}

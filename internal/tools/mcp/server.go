@@ -210,7 +210,7 @@ func (s *server) explain(ctx context.Context, proc *shell.Process, err error) er
 	if s.unauthorized.Load() {
 		return &hopeless{
 			fmt.Sprintf(
-				`it answers 401 (not authorized): set mcpServers.%s.headers to what it wants, `+
+				`it answers 401 (not authorized): set mcpServers.%s.headers to what it expects, `+
 					`such as {"Authorization": "Bearer ..."}`,
 				s.conf.Name,
 			),

@@ -113,7 +113,7 @@ func TestGrepOverlay(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	if !found.Files[0].Unsaved || found.Files[1].Unsaved {
-		t.Error("unsaved is told wrongly")
+		t.Error("unsaved is reported wrongly")
 	}
 	found, err = Grep(context.Background(), abs("new/x"), Options{}, q)
 	if err != nil || show(found) != ":1:buffer\n" {
@@ -201,7 +201,7 @@ func TestPatternErrors(t *testing.T) {
 		}
 	}
 	if !SpansLines(Pattern{Text: `a\nb`}) || SpansLines(Pattern{Text: `a[^x]b`}) {
-		t.Error("line breaks are told wrongly")
+		t.Error("line breaks are reported wrongly")
 	}
 }
 

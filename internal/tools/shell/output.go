@@ -227,7 +227,7 @@ func (r *Result) Text() string {
 		return string(r.Head)
 	}
 	omitted := r.Total - int64(len(r.Head)+len(r.Tail))
-	return fmt.Sprintf("%s\n[… %d bytes left out%s …]\n%s", r.Head, omitted, r.where(), r.Tail)
+	return fmt.Sprintf("%s\n[… %d bytes omitted%s …]\n%s", r.Head, omitted, r.where(), r.Tail)
 }
 
 func (r *Result) where() string {

@@ -197,7 +197,7 @@ func TestLongOutputKeepsBothEndsAndAFile(t *testing.T) {
 	if !bytes.Equal(res.Head, whole[:100]) || !bytes.Equal(res.Tail, whole[len(whole)-100:]) {
 		t.Errorf("head %q, tail %q", res.Head, res.Tail)
 	}
-	if !strings.Contains(res.Text(), "bytes left out; the whole is in "+res.SpillPath+
+	if !strings.Contains(res.Text(), "bytes omitted; the whole is in "+res.SpillPath+
 		": read or grep it") {
 		t.Errorf("text does not say what is missing: %q", res.Text())
 	}

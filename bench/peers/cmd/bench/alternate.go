@@ -9,7 +9,7 @@ import (
 
 // alternate takes the rows of time of two programs, turn by turn in the one and the other, in pairs
 // of fresh processes: what the machine does meanwhile, and where it lets a process run, meets both
-// alike. Crowds take turns as wholes.
+// alike. Groups take turns as wholes.
 func alternate(one, other *bench, pairs int) {
 	both := []*bench{one, other}
 	all := make([]samples, len(both))
@@ -30,8 +30,8 @@ func alternate(one, other *bench, pairs int) {
 	if one.opt.turns > 0 {
 		grow(pairs, one.opt.turns, one, other)
 	}
-	if one.opt.crowds > 0 {
-		crowds(pairs*one.opt.crowds, one, other)
+	if one.opt.groups > 0 {
+		groups(pairs*one.opt.groups, one, other)
 	}
 	log.Printf("%s and %s: took turns in %d pairs of processes", one.p.Name(), other.p.Name(),
 		pairs)

@@ -22,7 +22,7 @@ import (
 
 type options struct {
 	n, size, delayUS, streams, bursts, cold, warm, toolTurns, rounds, aborts int
-	turns, long, pairs, crowds, cached                                       int
+	turns, long, pairs, groups, cached                                       int
 	cachedOnly                                                               bool
 }
 
@@ -59,8 +59,8 @@ func main() {
 		"turns of the very long conversation, of our own daemon and the floor only")
 	flag.IntVar(&o.pairs, "pairs", 0,
 		"where just two programs are measured, let them take turns in so many pairs of processes, for all rows of time")
-	flag.IntVar(&o.crowds, "crowds", 1,
-		"crowds of 10 and of 100 sessions at once, where a process serves several; as many in each pair of processes")
+	flag.IntVar(&o.groups, "groups", 1,
+		"groups of 10 and of 100 parallel sessions, where a process serves several; as many in each pair of processes")
 	flag.IntVar(&o.cached, "cached", 50, "tool calls of the conversations over the Messages API")
 	flag.BoolVar(&o.cachedOnly, "cached-only", false, "measure only that conversation")
 	wait := flag.Duration("quiet", time.Minute,

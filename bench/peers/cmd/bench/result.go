@@ -124,9 +124,9 @@ type Result struct {
 	CachedShow *Cached `json:"cached_show,omitempty"`
 	CachedRead *Cached `json:"cached_read,omitempty"`
 
-	Growth      []GrowthRow `json:"growth,omitempty"`
-	GrowthTurns int         `json:"growth_turns,omitempty"`
-	Crowds      []Crowd     `json:"crowds,omitempty"` // many sessions in parallel
+	Growth      []GrowthRow    `json:"growth,omitempty"`
+	GrowthTurns int            `json:"growth_turns,omitempty"`
+	Groups      []SessionGroup `json:"groups,omitempty"` // many sessions in parallel
 	// one very long conversation, of our own daemon and the floor
 	Long       []GrowthRow `json:"long,omitempty"`
 	GrowthDisk int64       `json:"growth_home_bytes,omitempty"` // what the home folder grew by

@@ -161,8 +161,8 @@ func (b *bench) all() {
 	warm.turns(r)
 	c.Stop()
 
-	if o.crowds > 0 && o.pairs == 0 { // else they take turns
-		crowds(o.crowds, b)
+	if o.groups > 0 && o.pairs == 0 { // else they take turns
+		groups(o.groups, b)
 		log.Printf("%s: many sessions measured", b.p.Name())
 	}
 	if o.turns > 0 && o.pairs == 0 {

@@ -9,31 +9,31 @@ import (
 // closeEnough is how much more than LSP a row may cost over ACP.
 const closeEnough = 1.10
 
-// facePair holds what each run measured of one row, both faces of one run side by side.
-type facePair struct {
+// frontEndPair holds what each run measured of one row, both front ends of one run side by side.
+type frontEndPair struct {
 	lsp, acp []float64
 	// the ratio of the ACP figure to the LSP figure, in each pair of consecutive measurements
 	pairs []float64
 }
 
-// inPairs are the rows that consist of few large samples, such as whole crowds. Load on the machine
+// inPairs are the rows that consist of few large samples, such as whole groups. Load on the machine
 // changes them more than the protocol does, and lasts longer than one sample. So each sample is
 // compared with its neighbour.
 var inPairs = map[string]func(p *peer) []float64{
-	"added latency per delta, p99":     func(p *peer) []float64 { return p.DeltaP99s },
-	"10 sessions at once: delta, p99":  func(p *peer) []float64 { return p.crowdP99s(10) },
-	"100 sessions at once: delta, p99": func(p *peer) []float64 { return p.crowdP99s(100) },
+	"added latency per delta, p99":      func(p *peer) []float64 { return p.DeltaP99s },
+	"10 parallel sessions: delta, p99":  func(p *peer) []float64 { return p.groupP99s(10) },
+	"100 parallel sessions: delta, p99": func(p *peer) []float64 { return p.groupP99s(100) },
 }
 
-func (p *peer) crowdP99s(n int) []float64 {
-	if c := p.crowd(n); c != nil {
+func (p *peer) groupP99s(n int) []float64 {
+	if c := p.group(n); c != nil {
 		return c.P99s
 	}
 	return nil
 }
 
 // pair adds the figures of a run's pairs.
-func (p *facePair) pair(r *row, lsp, acp *peer) {
+func (p *frontEndPair) pair(r *row, lsp, acp *peer) {
 	figures := inPairs[r.name]
 	if figures == nil {
 		return
@@ -47,9 +47,9 @@ func (p *facePair) pair(r *row, lsp, acp *peer) {
 	}
 }
 
-// facesOf collects a row's figures over all runs. A run that lacks one of the two counts for
+// frontEndsOf collects a row's figures over all runs. A run that lacks one of the two counts for
 // neither.
-func facesOf(r *row, runs []*results) (p facePair) {
+func frontEndsOf(r *row, runs []*results) (p frontEndPair) {
 	for _, run := range runs {
 		var lsp, other *peer
 		for i := range run.Peers {
@@ -72,7 +72,7 @@ func facesOf(r *row, runs []*results) (p facePair) {
 // costs are the ratios of the ACP figure to the LSP figure, one per run, sorted; inverted for rows
 // where more is better. Both figures of a ratio come from one run, because runs differ more than
 // the protocols do.
-func (p facePair) costs(r *row) []float64 {
+func (p frontEndPair) costs(r *row) []float64 {
 	list := make([]float64, len(p.lsp))
 	for i := range list {
 		if list[i] = p.acp[i] / p.lsp[i]; r.more {
@@ -83,16 +83,16 @@ func (p facePair) costs(r *row) []float64 {
 	return list
 }
 
-// writeFaces compares the two faces over several runs.
-func writeFaces(b *strings.Builder, runs []*results) {
+// writeFrontEnds compares the two front ends over several runs.
+func writeFrontEnds(b *strings.Builder, runs []*results) {
 	if len(runs) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n## Both faces\n\nLSP and ACP in %d more runs without the rivals, the last at %s, medians over the runs; the cost is the median of the runs' own, with the least and the most. For all rows of time the faces took turns, prompt by prompt, in pairs of fresh processes; a p99 is the median of the streams' own, or of the crowds', and its cost that of all pairs which followed each other, with the quartiles:\n\n| | LSP | ACP | ACP's cost |\n|---|---:|---:|---:|\n", len(runs), strings.TrimSuffix(runs[len(runs)-1].When, "Z"))
+	fmt.Fprintf(b, "\n## Both front ends\n\nLSP and ACP in %d more runs without the rivals, the last at %s, medians over the runs; the cost is the median of the runs' own, with the least and the most. For all rows of time the front ends took turns, prompt by prompt, in pairs of fresh processes; a p99 is the median of the streams' own, or of the groups', and its cost that of all pairs which followed each other, with the quartiles:\n\n| | LSP | ACP | ACP's cost |\n|---|---:|---:|---:|\n", len(runs), strings.TrimSuffix(runs[len(runs)-1].When, "Z"))
 	var beyond []string
 	for i := range rows {
 		r := &rows[i]
-		p := facesOf(r, runs)
+		p := frontEndsOf(r, runs)
 		if len(p.lsp) == 0 {
 			continue
 		}

@@ -10,24 +10,24 @@ import (
 	"time"
 )
 
-// Crowd is what was measured with many sessions of one process under way at once, all with the same
-// paced stream. All crowds together ask for the same number of deltas a second, however many
+// SessionGroup is what was measured with many sessions of one process running in parallel, all with the same
+// paced stream. All groups together ask for the same number of deltas a second, however many
 // sessions share them.
-type Crowd struct {
+type SessionGroup struct {
 	Sessions int   `json:"sessions"`
 	Latency  *Stat `json:"delta_latency_ms"`
 	First    *Stat `json:"first_delta_ms"` // prompt sent -> first delta of its session
 	// prompt sent -> end of its turn: the spread says how fair it was
 	Turn    *Stat   `json:"turn_ms"`
-	Memory  *Memory `json:"memory"` // after it; the median of several crowds
+	Memory  *Memory `json:"memory"` // after it; the median of several groups
 	Missing int     `json:"missing_deltas"`
 
-	P99s []float64 `json:"delta_p99_ms_by_run,omitempty"` // of each crowd of the size
+	P99s []float64 `json:"delta_p99_ms_by_run,omitempty"` // of each group of the size
 }
 
 const (
-	crowdRate   = 5000 // deltas a second, of all sessions together
-	crowdDeltas = 10000
+	groupRate   = 5000 // deltas a second, of all sessions together
+	groupDeltas = 10000
 )
 
 // single are the peers that serve one session in a process.
@@ -36,7 +36,7 @@ var single = map[string]bool{"pi": true, "refdaemon": true}
 // sessionOf finds whose message it is.
 var sessionOf = regexp.MustCompile(`"(?:sessionId|threadId|conversationId)":"([^"]+)"`)
 
-// member is one session of a crowd.
+// member is one session of a group.
 type member struct {
 	id         string
 	sent, done int64
@@ -45,16 +45,16 @@ type member struct {
 	text       []byte
 }
 
-// crowdSamples are the figures of one crowd, or of several of the same size.
-type crowdSamples struct {
+// groupSamples are the figures of one group, or of several of the same size.
+type groupSamples struct {
 	lat, first, turn []float64
-	p99s             []float64 // of the deltas of each crowd
+	p99s             []float64 // of the deltas of each group
 	memory           []Memory  // after each
 	missing          int
 }
 
-// crowd measures n sessions at once in a process of their own.
-func (b *bench) crowd(home string, n int, s *crowdSamples) error {
+// group measures n parallel sessions in a process of their own.
+func (b *bench) group(home string, n int, s *groupSamples) error {
 	c, _, _, err := b.open(home)
 	if err != nil {
 		return err
@@ -65,8 +65,8 @@ func (b *bench) crowd(home string, n int, s *crowdSamples) error {
 		return err
 	}
 	pending := map[int]*member{}
-	script := fmt.Sprintf("STREAM n=%d size=%d delay_us=%d id=%s", crowdDeltas/n, b.opt.size,
-		1_000_000*n/crowdRate, b.id())
+	script := fmt.Sprintf("STREAM n=%d size=%d delay_us=%d id=%s", groupDeltas/n, b.opt.size,
+		1_000_000*n/groupRate, b.id())
 	for _, m := range all {
 		c.session = m.id
 		if m.sent, err = b.p.Prompt(c, script); err != nil {
@@ -159,12 +159,12 @@ func (m *member) take(at int64, text string) {
 	m.text = append(m.text[:0], m.text[max(end, len(m.text)-21):]...)
 }
 
-func (s *crowdSamples) add(c *Conn, all []*member) {
+func (s *groupSamples) add(c *Conn, all []*member) {
 	var lat []float64
 	for _, m := range all {
 		lat, s.first, s.turn = append(lat, m.lat...), append(s.first, ms(m.sent, m.first)),
 			append(s.turn, ms(m.sent, m.done))
-		s.missing += crowdDeltas/len(all) - len(m.lat)
+		s.missing += groupDeltas/len(all) - len(m.lat)
 	}
 	if l := stat(lat); l != nil {
 		s.p99s = append(s.p99s, l.P99)
@@ -173,24 +173,24 @@ func (s *crowdSamples) add(c *Conn, all []*member) {
 	s.memory = append(s.memory, memory(c.cmd.Process.Pid))
 }
 
-func (s *crowdSamples) stat(n int) Crowd {
+func (s *groupSamples) stat(n int) SessionGroup {
 	slices.SortFunc(s.memory, func(a, b Memory) int { return cmp.Compare(a.RSS, b.RSS) })
-	return Crowd{n, stat(s.lat), stat(s.first), stat(s.turn), &s.memory[len(s.memory)/2], s.missing,
+	return SessionGroup{n, stat(s.lat), stat(s.first), stat(s.turn), &s.memory[len(s.memory)/2], s.missing,
 		s.p99s}
 }
 
-// crowdSizes are the crowds' numbers of sessions.
-var crowdSizes = []int{10, 100}
+// groupSizes are the groups' numbers of sessions.
+var groupSizes = []int{10, 100}
 
-// crowds measures many sessions at once where a process serves more than one: times crowds of each
+// groups measures many parallel sessions where a process serves more than one: times groups of each
 // size of each program, by turns.
-func crowds(times int, all ...*bench) {
-	for _, n := range crowdSizes {
-		samples := make([]crowdSamples, len(all))
+func groups(times int, all ...*bench) {
+	for _, n := range groupSizes {
+		samples := make([]groupSamples, len(all))
 		for k := range times * len(all) {
 			i := (k + k/len(all)) % len(all) // who goes first changes
 			if b := all[i]; !single[b.p.Name()] {
-				if err := b.crowd(b.home(), n, &samples[i]); err != nil {
+				if err := b.group(b.home(), n, &samples[i]); err != nil {
 					b.fail(fmt.Sprintf("%d sessions at once", n), err)
 					return
 				}
@@ -199,7 +199,7 @@ func crowds(times int, all ...*bench) {
 		for i, b := range all {
 			if s := &samples[i]; len(s.lat) > 0 {
 				b.res.Missing += s.missing
-				b.res.Crowds = append(b.res.Crowds, s.stat(n))
+				b.res.Groups = append(b.res.Groups, s.stat(n))
 			}
 		}
 	}

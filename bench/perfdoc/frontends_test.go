@@ -5,15 +5,15 @@ import (
 	"testing"
 )
 
-// TestFaces compares the faces run by run, whichever way is better.
-func TestFaces(t *testing.T) {
+// TestFrontEnds compares the front ends run by run, whichever way is better.
+func TestFrontEnds(t *testing.T) {
 	run := func(lsp, other, many, few float64) *results {
 		return &results{Peers: []peer{
 			{Name: ours, ColdInit: &stat{lsp}, Throughput: &stat{many}},
 			{Name: acp, ColdInit: &stat{other}, Throughput: &stat{few}}}}
 	}
 	var b strings.Builder
-	writeFaces(&b, []*results{run(10, 20, 2000, 1000), run(10, 10.5, 2000, 1000),
+	writeFrontEnds(&b, []*results{run(10, 20, 2000, 1000), run(10, 10.5, 2000, 1000),
 		run(11, 9, 3000, 1900), {Peers: []peer{{Name: ours, ColdInit: &stat{1}}}}})
 	for _, part := range []string{
 		"| spawn → `initialize` answered, ms | 10.0 | 10.5 | 1.05× (0.82–2.00) |",
@@ -25,27 +25,27 @@ func TestFaces(t *testing.T) {
 		}
 	}
 	b.Reset()
-	if writeFaces(&b, []*results{run(10, 10, 1000, 1000)}); !strings.Contains(b.String(),
+	if writeFrontEnds(&b, []*results{run(10, 10, 1000, 1000)}); !strings.Contains(b.String(),
 		"Every row is within 10 %.") {
 		t.Error(b.String())
 	}
 }
 
-// TestFacesInPairs compares what follows each other, and drops no run's.
-func TestFacesInPairs(t *testing.T) {
+// TestFrontEndsInPairs compares what follows each other, and drops no run's.
+func TestFrontEndsInPairs(t *testing.T) {
 	run := func(lsp, other []float64) *results {
-		crowds := func(p99s []float64) []crowd {
-			return []crowd{{Sessions: 100, Latency: &spread{1, 1, 9, 9}, Turn: &spread{1, 1, 1, 1},
+		groups := func(p99s []float64) []group {
+			return []group{{Sessions: 100, Latency: &spread{1, 1, 9, 9}, Turn: &spread{1, 1, 1, 1},
 				P99s: p99s}}
 		}
-		return &results{Peers: []peer{{Name: ours, Crowds: crowds(lsp)},
-			{Name: acp, Crowds: crowds(other)}}}
+		return &results{Peers: []peer{{Name: ours, Groups: groups(lsp)},
+			{Name: acp, Groups: groups(other)}}}
 	}
 	var b strings.Builder
 	// The machine was slow during the last pairs, of which the second was stopped.
-	writeFaces(&b, []*results{run([]float64{4, 5, 4}, []float64{4.4, 5, 3.6}),
+	writeFrontEnds(&b, []*results{run([]float64{4, 5, 4}, []float64{4.4, 5, 3.6}),
 		run([]float64{40, 50}, []float64{60, 50}), run([]float64{4, 5}, []float64{9})})
-	if want := "| 100 sessions at once: delta, p99, ms | 5.00 | 9.00 | 1.00× (1.00–1.10) |"; !strings.Contains(b.String(), want) {
+	if want := "| 100 parallel sessions: delta, p99, ms | 5.00 | 9.00 | 1.00× (1.00–1.10) |"; !strings.Contains(b.String(), want) {
 		t.Errorf("the section lacks %q:\n%s", want, b.String())
 	}
 }
