@@ -219,9 +219,7 @@ func (s *Session) reduce(ctx context.Context, t *turn, step *Step, b budget, ins
 		ladder = summaryFirst(ladder)
 	}
 	in.Target = max(in.Target, floor, 1)
-	if step.Tools.Lookup(recallName) != nil {
-		in.Lookup = recallNote
-	}
+	in.Lookup = s.lookupNote(step)
 	if unsummed < MaxFruitless {
 		in.Summarize = s.summarizer(t, step)
 	}
@@ -257,6 +255,19 @@ func summaryFirst(ladder []history.Reducer) []history.Reducer {
 
 func perRatio(tokens int, m history.Meter) int { return int(float64(tokens) / m.Ratio()) }
 
+// lookupNote returns the note for the model on how to look up what a reduction omits, or "".
+func (s *Session) lookupNote(step *Step) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch e := step.Tools.Lookup(recallName); {
+	case e == nil:
+		return ""
+	case e.Spec.Deferred && !s.conv.active[recallName]:
+		return recallNote + recallLoad
+	}
+	return recallNote
+}
+
 // commitReduction makes a reduction the new beginning of the view, if it saved enough.
 func (s *Session) commitReduction(t *turn, res history.Result, before int) (ev Compacted, ok bool) {
 	s.mu.Lock()
@@ -269,7 +280,6 @@ func (s *Session) commitReduction(t *turn, res history.Result, before int) (ev C
 	s.compaction.commits++
 	n := len(s.conv.view.msgs)
 	s.replaceViewLocked(s.withPinnedLocked(res.Messages), res.Strategy)
-	s.activateLocked([]string{recallName})
 	ev = Compacted{
 		Strategy: res.Strategy, TokensBefore: before, TokensAfter: s.conv.view.meter.Used(),
 		MessagesBefore: n, MessagesAfter: len(s.conv.view.msgs),

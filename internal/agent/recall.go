@@ -21,12 +21,17 @@ const (
 	recallWhole   = 8000 // bytes of a message that is requested by number
 )
 
-// recallName is the tool with which a model looks up what a reduction has removed from its view.
-// The first reduction loads it, even if it is deferred.
+// recallName is the tool with which a model looks up what a reduction has removed from its view. A
+// reduction does not load it if it is deferred, because the tools that the provider has cached
+// would change.
 const recallName = "recall"
 
-// recallNote points the model to recall where something was omitted.
-const recallNote = "[What was omitted is not lost: the tool recall finds it in this session's own history.]"
+// recallNote points the model to recall where something was omitted. While recall is deferred,
+// recallLoad follows it.
+const (
+	recallNote = "[What was omitted is not lost: the tool recall finds it in this session's own history.]"
+	recallLoad = " [Load recall first.]"
+)
 
 type recallArgs struct {
 	Query  string `json:"query"`

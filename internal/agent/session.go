@@ -267,9 +267,6 @@ func (s *Session) restore(r Restored) {
 		s.activateLocked(Activated(m))
 	}
 	s.activateLocked(r.Activated)
-	if len(r.Commits) > 0 {
-		s.activateLocked([]string{recallName})
-	}
 	s.hooks.restored = len(r.Messages) > 0
 	s.conv.title, s.usage = r.Title, r.Usage
 	if r.Paused {
