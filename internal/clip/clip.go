@@ -1,7 +1,10 @@
 // Package clip shortens texts for users and for models.
 package clip
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Bytes returns s if it has at most n bytes, and otherwise its first n bytes and an ellipsis. It
 // never cuts within a character, and drops invalid bytes from a text that it shortens.
@@ -10,6 +13,15 @@ func Bytes(s string, n int) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:n], "") + "…"
+}
+
+// Counted returns s if it has at most n bytes, and otherwise what Bytes returns and the number of
+// bytes of s.
+func Counted(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return Bytes(s, n) + fmt.Sprintf(" (%d bytes)", len(s))
 }
 
 // Line returns a text as one line of at most n characters, shortened like Runes, in which words are

@@ -13,6 +13,8 @@ func TestClip(t *testing.T) {
 		{"bytes that fit", Bytes, "häll", 5, "häll"},
 		{"bytes that do not", Bytes, "hello", 4, "hell…"},
 		{"within a character", Bytes, "häll", 2, "h…"},
+		{"counted bytes that fit", Counted, "häll", 5, "häll"},
+		{"counted bytes that do not", Counted, "hello", 4, "hell… (5 bytes)"},
 		{"runes that fit", Runes, "häll", 4, "häll"},
 		{"runes that do not", Runes, "hälla", 4, "häl…"},
 		{"nothing", Runes, "", 4, ""},

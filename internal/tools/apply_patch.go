@@ -10,6 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit/patch"
 )
 
 // maxPatchFiles bounds the files of one patch.
@@ -32,16 +33,16 @@ func (e *sessionEnv) patchTool() tool.Tool {
 				"patchtext": "patch", "content": "patch"},
 		},
 		prepare: func(call *tool.Call, a patchArgs) tool.Prepared {
-			patch := a.parse()
-			files := e.resolve(call, patch.names...)
+			parsed := a.parse()
+			files := e.resolve(call, parsed.names...)
 			return tool.Prepared{
-				Label:     "Patch " + oneLine(strings.Join(patch.names, ", "), 80),
+				Label:     "Patch " + oneLine(strings.Join(parsed.names, ", "), 80),
 				Locations: files.locations(0),
 				Subject:   files.subject(tool.SubjectEdit, "Patch"),
 				Locks:     files.locks(),
 				Run: saysUnchanged(func(ctx context.Context, call *tool.Call) (*tool.Result,
 					error) {
-					return e.patch(ctx, call, patch, files)
+					return e.patch(ctx, call, parsed, files)
 				}),
 			}
 		},
@@ -50,7 +51,7 @@ func (e *sessionEnv) patchTool() tool.Tool {
 
 // parsedPatch is a patch that was read.
 type parsedPatch struct {
-	files []edit.FilePatch
+	files []patch.File
 	names []string // of the files that it may change, or seems to where it cannot be applied
 	err   error    // why it cannot be applied
 }
@@ -58,13 +59,13 @@ type parsedPatch struct {
 func (a patchArgs) parse() *parsedPatch {
 	p := &parsedPatch{}
 	if a.Path != "" {
-		p.files, p.err = edit.ParseFilePatch(a.Path, a.Patch)
+		p.files, p.err = patch.ParseFor(a.Path, a.Patch)
 	} else {
-		p.files, p.err = edit.ParsePatch(a.Patch)
+		p.files, p.err = patch.Parse(a.Patch)
 	}
 	named := p.files
 	if p.err != nil {
-		named, _ = edit.ParsePatch(a.Patch)
+		named, _ = patch.Parse(a.Patch)
 	}
 	for _, f := range named {
 		if p.names = append(p.names, f.Path); f.NewPath != "" {
@@ -77,13 +78,13 @@ func (a patchArgs) parse() *parsedPatch {
 func (e *sessionEnv) patch(
 	ctx context.Context,
 	call *tool.Call,
-	patch *parsedPatch,
+	parsed *parsedPatch,
 	resolved paths,
 ) (*tool.Result, error) {
-	if patch.err != nil {
-		return nil, patch.err
+	if parsed.err != nil {
+		return nil, parsed.err
 	}
-	files := patch.files
+	files := parsed.files
 	if len(files) > maxPatchFiles {
 		return nil, fmt.Errorf("the patch has %d files; at most %d go in one call", len(files),
 			maxPatchFiles)
@@ -120,12 +121,12 @@ func (e *sessionEnv) patch(
 }
 
 // patchFile plans one file's part; no change where it already stands.
-func (e *sessionEnv) patchFile(ctx context.Context, call *tool.Call, p edit.FilePatch,
+func (e *sessionEnv) patchFile(ctx context.Context, call *tool.Call, p patch.File,
 	resolved paths) (*workspace.Change, string, string, error) {
 	t, err := e.target(ctx, call, resolved.of(p.Path))
 	missing := errors.Is(err, fs.ErrNotExist) && t != nil
 	switch {
-	case missing && p.Op == edit.OpCreate:
+	case missing && p.Op == patch.Create:
 		return &workspace.Change{Op: workspace.Create, Ref: t.ref, Data: p.Content}, "new file, " +
 			plural(countLines(p.Content), "line"), t.name, nil
 	case missing:
@@ -142,7 +143,7 @@ func (e *sessionEnv) patchFile(ctx context.Context, call *tool.Call, p edit.File
 		return nil, "", "", e.failed(t, err)
 	}
 	note := ""
-	if p.Op != edit.OpDelete && len(plan.Spans) > 0 {
+	if p.Op != patch.Delete && len(plan.Spans) > 0 {
 		if note, err = e.known(call, t, plan); err != nil {
 			return nil, "", "", err
 		}
@@ -155,13 +156,13 @@ func (e *sessionEnv) patchFile(ctx context.Context, call *tool.Call, p edit.File
 	return c, summary, t.name, err
 }
 
-func (e *sessionEnv) patchChange(ctx context.Context, call *tool.Call, t *target, p edit.FilePatch,
+func (e *sessionEnv) patchChange(ctx context.Context, call *tool.Call, t *target, p patch.File,
 	plan *edit.Plan, newName named) (*workspace.Change, string, error) {
 	switch p.Op {
-	case edit.OpDelete:
+	case patch.Delete:
 		return &workspace.Change{Op: workspace.Delete, Ref: t.ref, Base: t.file.SHA256}, "deleted",
 			nil
-	case edit.OpRename:
+	case patch.Rename:
 		if newName.err != nil {
 			return nil, "", newName.err
 		}

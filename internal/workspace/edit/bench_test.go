@@ -3,6 +3,7 @@ package edit
 import (
 	"bytes"
 	"fmt"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit/patch"
 	"strings"
 	"testing"
 	"time"
@@ -137,26 +138,26 @@ func hardCases(size int) map[string]func() {
 				bytes.Replace(pair, []byte("b\n"), []byte("r\n"), 1000))
 		},
 		"patch of repeats": func() {
-			files, err := ParsePatch("*** Begin Patch\n*** Update File: f\n@@\n" +
+			files, err := patch.Parse("*** Begin Patch\n*** Update File: f\n@@\n" +
 				strings.Repeat(" a\n b\n", size/50) + "-c\n+d\n*** End Patch")
 			if err == nil {
 				_, _ = MatchPatch(pair, files[0], Options{})
 			}
 		},
 		"patch with many hunks": func() {
-			files, err := ParsePatch("*** Begin Patch\n*** Update File: f\n" +
+			files, err := patch.Parse("*** Begin Patch\n*** Update File: f\n" +
 				strings.Repeat("@@ a\n-b\n+d\n", 200) + "*** End Patch")
 			if err == nil {
 				_, _ = MatchPatch(sourceText(size), files[0], Options{})
 			}
 		},
 		"patch with many scopes": func() {
-			var patch strings.Builder
-			patch.WriteString("*** Begin Patch\n*** Update File: f\n")
+			var text strings.Builder
+			text.WriteString("*** Begin Patch\n*** Update File: f\n")
 			for i := range 300 {
-				fmt.Fprintf(&patch, "@@ if value%d > limit {\n-\t\treturn compute(value%d)\n+\t\treturn %d\n", 20*i, 20*i, i)
+				fmt.Fprintf(&text, "@@ if value%d > limit {\n-\t\treturn compute(value%d)\n+\t\treturn %d\n", 20*i, 20*i, i)
 			}
-			if files, err := ParsePatch(patch.String() + "*** End Patch"); err == nil {
+			if files, err := patch.Parse(text.String() + "*** End Patch"); err == nil {
 				_, _ = MatchPatch(sourceText(size), files[0], Options{})
 			}
 		},

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit/patch"
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
@@ -111,7 +112,7 @@ func (c editCase) run(t testing.TB) (*Plan, error) {
 	if !isPatch {
 		return Match(c.base(), edits, opt)
 	}
-	files, err := ParsePatch(marks.Replace(text))
+	files, err := patch.Parse(marks.Replace(text))
 	if err != nil {
 		return nil, err
 	}
@@ -119,6 +120,17 @@ func (c editCase) run(t testing.TB) (*Plan, error) {
 		t.Fatalf("%d files in the patch, want 1", len(files))
 	}
 	return MatchPatch(c.base(), files[0], opt)
+}
+
+// refusal returns why a call was refused, nil if the error is something else. A text that is not a
+// patch is a refusal of KindPatch.
+func refusal(err error) (me *MatchError) {
+	var pe *patch.Error
+	if errors.As(err, &pe) {
+		return &MatchError{Kind: KindPatch, Edit: -1, Msg: pe.Msg}
+	}
+	errors.As(err, &me)
+	return me
 }
 
 // check runs one case. The first line of "then" is the outcome, "says" lines
@@ -149,8 +161,8 @@ func (c editCase) check(t *testing.T) {
 		}
 		said = strings.Join(plan.Notes, "\n")
 	case "refuse":
-		var me *MatchError
-		if !errors.As(err, &me) {
+		me := refusal(err)
+		if me == nil {
 			t.Fatalf("plan %+v, error %v; want a *MatchError", plan, err)
 		}
 		kind, lines, _ := strings.Cut(arg, " ")

@@ -7,8 +7,6 @@
 // outside a matched range changes by one byte. Inside it, lines that the edit does not change keep
 // their own ending, trailing space and quotes.
 //
-// Start with Match (match.go), then ParsePatch and MatchPatch (patch.go), Hunks (hunk.go) and
-// Decode (text.go). docs/reference/edits.md shows each tier.
-//
-//house:large the tiers and the formats that use them are pure functions with one test table
+// Start with Match (match.go), then MatchPatch (patchmatch.go), Hunks (hunk.go) and Decode
+// (text.go). Package patch reads the formats of patches. docs/reference/edits.md shows each tier.
 package edit

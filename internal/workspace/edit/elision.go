@@ -71,7 +71,7 @@ func (m *matcher) refuseElision(i int, lines []string) error {
 		}
 		return &MatchError{Kind: KindElided, Edit: i,
 			Msg: fmt.Sprintf("%sline %d of the new text, %q, represents omitted lines; written as is, it would delete them. Nothing was changed. Send every line, or one small edit for each change.",
-				prefix, n+1, clip(strings.TrimSpace(l)))}
+				prefix, n+1, clipped(strings.TrimSpace(l)))}
 	}
 	return nil
 }

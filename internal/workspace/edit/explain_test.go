@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit/patch"
 	"strings"
 	"testing"
 )
@@ -43,7 +44,7 @@ func TestWhyNotFound(t *testing.T) {
 		}
 	}
 	hunk := "*** Begin Patch\n*** Update File: f.txt\n@@\n-Total = 1\n+x\n*** End Patch\n"
-	files, err := ParsePatch(hunk)
+	files, err := patch.Parse(hunk)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package edit
 import (
 	"bytes"
 	"errors"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit/patch"
 	"slices"
 	"strings"
 	"testing"
@@ -63,7 +64,7 @@ func checkSpans(t *testing.T, base []byte, p *Plan, e Replace) {
 
 func first(r []Replace, _ Options) []Replace { return r }
 
-// FuzzParsePatch: any text is a patch or a KindPatch error, and any patch is
+// FuzzParsePatch: any text is a patch or a refusal of KindPatch, and any patch is
 // placed or refused without harm.
 func FuzzParsePatch(f *testing.F) {
 	for _, c := range loadCases(f) {
@@ -73,17 +74,16 @@ func FuzzParsePatch(f *testing.F) {
 	}
 	f.Add("diff --git \"a/\\303\\244\" b/x\nrename from x\nrename to y\n", []byte("a"))
 	f.Fuzz(func(t *testing.T, text string, base []byte) {
-		files, err := ParsePatch(text)
+		files, err := patch.Parse(text)
 		if err != nil {
-			var me *MatchError
-			if !errors.As(err, &me) || me.Kind != KindPatch {
+			if me := refusal(err); me == nil || me.Kind != KindPatch || me.Msg == "" {
 				t.Fatalf("error %v", err)
 			}
 			return
 		}
 		for _, p := range files {
-			if p.Path == "" || !slices.Contains([]string{OpModify, OpCreate, OpDelete, OpRename},
-				p.Op) {
+			ops := []string{patch.Modify, patch.Create, patch.Delete, patch.Rename}
+			if p.Path == "" || !slices.Contains(ops, p.Op) {
 				t.Fatalf("%+v", p)
 			}
 			plan, err := MatchPatch(base, p, Options{})

@@ -2,7 +2,6 @@ package edit
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit/edittest"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit/patch"
 )
 
 // suiteTime bounds each of the suites over drawn intents: what is left when it is over is not
@@ -30,9 +30,9 @@ func planOf(base []byte, path string, c edittest.Call) (*Plan, error) {
 		}
 		return Match(base, edits, opt)
 	}
-	files, err := ParsePatch(c.Patch)
+	files, err := patch.Parse(c.Patch)
 	if c.Path != "" {
-		files, err = ParseFilePatch(c.Path, c.Patch)
+		files, err = patch.ParseFor(c.Path, c.Patch)
 	}
 	if err != nil {
 		return nil, err
@@ -55,9 +55,8 @@ type outcome struct {
 func outcomeOf(in edittest.Intent, n edittest.Noise, c edittest.Call) outcome {
 	plan, err := planOf(in.Base(), in.Path, c)
 	if err != nil {
-		var me *MatchError
-		switch {
-		case !errors.As(err, &me) || me.Kind == "":
+		switch me := refusal(err); {
+		case me == nil || me.Kind == "":
 			return outcome{problem: "the error is " + err.Error()}
 		case !saysWhatToDo(err.Error()):
 			return outcome{problem: "the refusal does not say what to do: " + err.Error()}

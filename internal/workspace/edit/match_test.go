@@ -30,3 +30,16 @@ func TestReplaceAllHasNoLimit(t *testing.T) {
 		}
 	}
 }
+
+func TestPlanHunksBearTheirTier(t *testing.T) {
+	base := []byte("a  \nb\nc\nd\ne\nf\n")
+	p, err := Match(base, []Replace{{Old: "a\nb", New: "a\nB"}, {Old: "f", New: "F"}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hunks := p.Hunks(base)
+	if len(hunks) != 2 || hunks[0].Tier != T2 || hunks[1].Tier != T0 || hunks[0].BaseLine != 1 ||
+		string(hunks[0].Old) != "b\n" {
+		t.Errorf("%+v", hunks)
+	}
+}

@@ -2,34 +2,44 @@ package edit
 
 import (
 	"fmt"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit/patch"
 	"slices"
 	"strings"
 )
 
 // MatchPatch plans one file's part of a patch against its text, all or none,
 // by the tiers and the rule of uniqueness of Match. Hunks are looked for behind
-// the one before; context lines are never rewritten. For OpDelete the plan
+// the one before; context lines are never rewritten. For patch.Delete the plan
 // empties the text, after checking the lines that the patch says it removes.
-func MatchPatch(base []byte, p FilePatch, opt Options) (*Plan, error) {
+func MatchPatch(base []byte, p patch.File, opt Options) (*Plan, error) {
 	if err := checkSize(base); err != nil {
 		return nil, err
 	}
 	switch p.Op {
-	case OpCreate:
+	case patch.Create:
 		if len(base) > 0 {
-			return nil, patchError(0, "%s exists already; update it instead, or delete it first",
+			return nil, patchError("%s exists already; update it instead, or delete it first",
 				p.Path)
 		}
 		return &Plan{Spans: []Span{{New: p.Content}}}, nil
-	case OpDelete:
+	case patch.Delete:
 		return planDelete(base, p, opt)
-	case OpModify, OpRename:
-		if len(p.Edits) > 0 {
-			return Match(base, p.Edits, opt)
+	case patch.Modify, patch.Rename:
+		if len(p.Blocks) > 0 {
+			return Match(base, replacements(p.Blocks), opt)
 		}
 		return matchHunks(base, p, opt)
 	}
-	return nil, patchError(0, "unknown operation %q", p.Op)
+	return nil, patchError("unknown operation %q", p.Op)
+}
+
+// replacements returns the edits that SEARCH/REPLACE blocks stand for.
+func replacements(blocks []patch.Block) []Replace {
+	edits := make([]Replace, len(blocks))
+	for i, b := range blocks {
+		edits[i] = Replace{Old: b.Search, New: b.Replace, WholeLines: true, NearLine: b.Line}
+	}
+	return edits
 }
 
 // Whole plans the replacement of the whole text by content, whose line endings do not matter: lines
@@ -55,13 +65,19 @@ func Whole(base, content []byte, opt Options) (*Plan, error) {
 	return m.finish(p)
 }
 
-func planDelete(base []byte, p FilePatch, opt Options) (*Plan, error) {
+// patchError refuses a patch that contradicts the file or itself.
+func patchError(format string, args ...any) error {
+	return &MatchError{Kind: KindPatch, Edit: -1,
+		Msg: fmt.Sprintf(format, args...) + ". Nothing was changed."}
+}
+
+func planDelete(base []byte, p patch.File, opt Options) (*Plan, error) {
 	m := newMatcher(base, opt, "hunk")
 	var old []string
 	for _, h := range p.Hunks {
-		o, new := h.sides()
+		o, new := h.Sides()
 		if len(new) > 0 {
-			return nil, patchError(0, "%s is deleted, but a hunk keeps or adds lines", p.Path)
+			return nil, patchError("%s is deleted, but a hunk keeps or adds lines", p.Path)
 		}
 		old = append(old, o...)
 	}
@@ -84,7 +100,7 @@ type patchMatcher struct {
 	byKey  *trimmedLines
 }
 
-func matchHunks(base []byte, f FilePatch, opt Options) (*Plan, error) {
+func matchHunks(base []byte, f patch.File, opt Options) (*Plan, error) {
 	pm := &patchMatcher{matcher: newMatcher(base, opt, "hunk")}
 	p := &Plan{}
 	for i, h := range f.Hunks {
@@ -93,14 +109,14 @@ func matchHunks(base []byte, f FilePatch, opt Options) (*Plan, error) {
 		}
 	}
 	out, err := pm.finish(p)
-	if err == nil && f.Op == OpRename {
+	if err == nil && f.Op == patch.Rename {
 		out.NoOp = false
 	}
 	return out, err
 }
 
-func (pm *patchMatcher) hunk(p *Plan, i int, h PatchHunk) error {
-	old, _ := h.sides()
+func (pm *patchMatcher) hunk(p *Plan, i int, h patch.Hunk) error {
+	old, _ := h.Sides()
 	if len(old) == 0 {
 		return pm.insertion(p, i, h)
 	}
@@ -112,10 +128,10 @@ func (pm *patchMatcher) hunk(p *Plan, i int, h PatchHunk) error {
 		}
 		return err
 	}
-	if err := pm.refuseElision(i, v.hunk.added()); err != nil {
+	if err := pm.refuseElision(i, v.hunk.Added()); err != nil {
 		return err
 	}
-	old, _ = v.hunk.sides()
+	old, _ = v.hunk.Sides()
 	s, problem := pm.build(v.hunk, v.tier, at)
 	if problem != "" {
 		return &MatchError{Kind: KindNotFound, Edit: i, Line: at + 1,
@@ -132,7 +148,7 @@ func (pm *patchMatcher) hunk(p *Plan, i int, h PatchHunk) error {
 	return nil
 }
 
-func (pm *patchMatcher) advance(h PatchHunk, from, to int) {
+func (pm *patchMatcher) advance(h patch.Hunk, from, to int) {
 	if h.HasRange {
 		pm.drift = from + 1 - h.OldLine
 	}
@@ -142,20 +158,20 @@ func (pm *patchMatcher) advance(h PatchHunk, from, to int) {
 // variant is a hunk in the form in which a tier found it; note is set when the text already
 // contains it.
 type variant struct {
-	hunk   PatchHunk
+	hunk   patch.Hunk
 	tier   Tier
 	note   string
 	newLen int
 }
 
 // locate runs the tiers and returns the only match that remains.
-func (pm *patchMatcher) locate(i int, h PatchHunk) (variant, int, error) {
+func (pm *patchMatcher) locate(i int, h patch.Hunk) (variant, int, error) {
 	scopes, err := pm.scopes(i, h)
 	if err != nil {
 		return variant{}, 0, err
 	}
 	for _, v := range pm.variants(h) {
-		old, new := v.hunk.sides()
+		old, new := v.hunk.Sides()
 		starts := pm.starts(v.tier, old)
 		if len(starts) == 0 {
 			continue
@@ -171,27 +187,27 @@ func (pm *patchMatcher) locate(i int, h PatchHunk) (variant, int, error) {
 		}
 		return v, at, nil
 	}
-	_, new := h.sides()
-	if at := pm.starts(T0, new); len(at) == 1 && h.changes() && telling(new) && h.leavesTrace() {
+	_, new := h.Sides()
+	if at := pm.starts(T0, new); len(at) == 1 && h.Changes() && telling(new) && leavesTrace(h) {
 		return variant{hunk: h, note: fmt.Sprintf("its result is already at line %d; nothing to change", at[0]+1), newLen: len(new)}, at[0], nil
 	}
 	return variant{}, 0, pm.hunkNotFound(i, h)
 }
 
 // variants are the hunk per tier; T1 drops blank context lines at its borders.
-func (pm *patchMatcher) variants(h PatchHunk) []variant {
+func (pm *patchMatcher) variants(h patch.Hunk) []variant {
 	out := []variant{{hunk: h, tier: T0}}
-	isBlank := func(l PatchLine) bool { return l.Kind == ' ' && strings.TrimSpace(l.Text) == "" }
+	isBlank := func(l patch.Line) bool { return l.Kind == ' ' && strings.TrimSpace(l.Text) == "" }
 	n := len(h.Lines)
 	lead, trail := n > 1 && isBlank(h.Lines[0]), n > 1 && isBlank(h.Lines[n-1])
 	cut := func(from, to int) {
 		short := h
 		short.Lines = h.Lines[from:to]
-		if old, _ := short.sides(); strings.TrimSpace(strings.Join(old, "")) != "" {
+		if old, _ := short.Sides(); strings.TrimSpace(strings.Join(old, "")) != "" {
 			out = append(out, variant{hunk: short, tier: T1})
 		}
 	}
-	if old, _ := h.sides(); len(pm.starts(T2, old)) > 0 {
+	if old, _ := h.Sides(); len(pm.starts(T2, old)) > 0 {
 		lead, trail = false, false // the blank lines are lines of white space
 	}
 	if trail {
@@ -248,8 +264,8 @@ func (pm *patchMatcher) applied(v variant, starts []int, old, new []string) (int
 }
 
 // build writes the replacement of the file's lines from at on.
-func (pm *patchMatcher) build(h PatchHunk, t Tier, at int) (s Span, problem string) {
-	old, new := h.sides()
+func (pm *patchMatcher) build(h patch.Hunk, t Tier, at int) (s Span, problem string) {
+	old, new := h.Sides()
 	pl := pm.linePlace(pm.lines(), at, len(old), true)
 	s = Span{Start: pm.orig(pl.start), End: pm.orig(pl.end), Tier: t}
 	final := new
@@ -262,7 +278,7 @@ func (pm *patchMatcher) build(h PatchHunk, t Tier, at int) (s Span, problem stri
 	}
 	w := &splicer{m: pm.matcher, pl: pl, tier: t, old: fullPieces(old), new: fullPieces(new),
 		final: fullPieces(final), whole: true}
-	s.New = w.run(h.chunks())
+	s.New = w.run(changedRanges(h))
 	keep := pl.noEOL && !h.NoNewlineOld || h.NoNewlineNew
 	if keep && pl.end == len(pm.text) {
 		s.New = cutEOL(s.New)
@@ -272,10 +288,10 @@ func (pm *patchMatcher) build(h PatchHunk, t Tier, at int) (s Span, problem stri
 
 // reindentHunk re-indents the new side. Context lines are copied from the
 // file, so only what is added must be able to follow the shift.
-func (pm *patchMatcher) reindentHunk(h PatchHunk, pl place) ([]string, string) {
-	old, side := h.sides()
+func (pm *patchMatcher) reindentHunk(h patch.Hunk, pl place) ([]string, string) {
+	old, side := h.Sides()
 	text, problem := pm.reindent(strings.Join(old, "\n"), strings.Join(side, "\n"),
-		strings.Join(h.added(), "\n"), pl)
+		strings.Join(h.Added(), "\n"), pl)
 	if problem != "" {
 		return nil, problem
 	}
@@ -292,8 +308,8 @@ func (pm *patchMatcher) reindentHunk(h PatchHunk, pl place) ([]string, string) {
 	return out, ""
 }
 
-// chunks are the hunk's changed ranges, old lines against new ones.
-func (h *PatchHunk) chunks() []chunk {
+// changedRanges returns what the hunk changes, old lines against new ones.
+func changedRanges(h patch.Hunk) []chunk {
 	var out []chunk
 	a, b, open := 0, 0, false
 	for _, l := range h.Lines {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/clip"
 )
 
 // Tier says how loosely a search text was compared. T0 to T4 are applied; T5
@@ -161,18 +163,13 @@ func numbered(data []byte, lines []line, from, to int) string {
 			fmt.Fprintf(&b, "  ... %d lines ...\n", skip)
 			i += skip
 		}
-		fmt.Fprintf(&b, "%5d| %s\n", i+1, clip(string(data[lines[i].start:lines[i].end])))
+		fmt.Fprintf(&b, "%5d| %s\n", i+1, clipped(string(data[lines[i].start:lines[i].end])))
 	}
 	return b.String()
 }
 
-// clip shortens a line for display at a rune border.
-func clip(s string) string {
-	if len(s) <= maxShownBytes {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxShownBytes], "") + fmt.Sprintf("… (%d bytes)", len(s))
-}
+// clipped shortens a line for a message.
+func clipped(s string) string { return clip.Counted(s, maxShownBytes) }
 
 func sortSpans(spans []Span) {
 	slices.SortStableFunc(spans, func(a, b Span) int {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit/patch"
 	"pgregory.net/rapid"
 )
 
@@ -106,7 +107,7 @@ func TestUnifiedIsReadBack(t *testing.T) {
 		if text == "" {
 			return
 		}
-		files, err := ParsePatch(text)
+		files, err := patch.Parse(text)
 		if err != nil || len(files) != 1 || files[0].Path != "dir/my file" {
 			t.Fatalf("%+v, %v\n%s", files, err, text)
 		}

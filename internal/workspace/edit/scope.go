@@ -2,6 +2,7 @@ package edit
 
 import (
 	"fmt"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/edit/patch"
 	"maps"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ type block struct{ from, to int }
 
 // pick returns the only match, or the one that the end of the file, the scope, the order of hunks,
 // or the header's line or heading distinguishes from the others.
-func (pm *patchMatcher) pick(h PatchHunk, starts []int, n int, scopes []block) (int, bool) {
+func (pm *patchMatcher) pick(h patch.Hunk, starts []int, n int, scopes []block) (int, bool) {
 	if h.AtEOF {
 		if last := starts[len(starts)-1]; last+n == len(pm.lines()) {
 			return last, true
@@ -81,7 +82,7 @@ func (pm *patchMatcher) named(starts []int, line int) (int, bool) {
 
 // scopes are the blocks of the hunk's "@@" lines. A scope that is not there is
 // an error even if the hunk's lines are unique: one of the two is wrong.
-func (pm *patchMatcher) scopes(i int, h PatchHunk) ([]block, error) {
+func (pm *patchMatcher) scopes(i int, h patch.Hunk) ([]block, error) {
 	if len(h.Scopes) == 0 {
 		return nil, nil
 	}
@@ -97,7 +98,7 @@ func (pm *patchMatcher) scopes(i int, h PatchHunk) ([]block, error) {
 			break
 		}
 	}
-	err.Msg = fmt.Sprintf("%sthe line after @@ was not found%s: %s\nNothing was changed. @@ must repeat a whole line of the file that is above the hunk.\n%s", pm.name(i), inFile(pm.opt.Path), clip(missing), pm.diagnose(err, []string{missing}, true))
+	err.Msg = fmt.Sprintf("%sthe line after @@ was not found%s: %s\nNothing was changed. @@ must repeat a whole line of the file that is above the hunk.\n%s", pm.name(i), inFile(pm.opt.Path), clipped(missing), pm.diagnose(err, []string{missing}, true))
 	return nil, err
 }
 
@@ -205,12 +206,12 @@ func firstToken(l string) string {
 
 // insertion places a hunk of added lines only: behind its scope, at the end of
 // the file, or where its header says; never somewhere for want of an anchor.
-func (pm *patchMatcher) insertion(p *Plan, i int, h PatchHunk) error {
+func (pm *patchMatcher) insertion(p *Plan, i int, h patch.Hunk) error {
 	at, err := pm.insertAt(i, h)
 	if err != nil {
 		return err
 	}
-	_, new := h.sides()
+	_, new := h.Sides()
 	if found := pm.starts(T0, new); telling(new) &&
 		(slices.Contains(found, at) || slices.Contains(found, at-len(new))) {
 		p.Notes = append(p.Notes, fmt.Sprintf("%salready applied at line %d; nothing to change",
@@ -244,7 +245,7 @@ func (pm *patchMatcher) insertion(p *Plan, i int, h PatchHunk) error {
 }
 
 // insertAt is the number of lines before the insertion.
-func (pm *patchMatcher) insertAt(i int, h PatchHunk) (int, error) {
+func (pm *patchMatcher) insertAt(i int, h patch.Hunk) (int, error) {
 	n := len(pm.lines())
 	if len(h.Scopes) > 0 {
 		blocks, err := pm.scopes(i, h)
@@ -270,13 +271,21 @@ func (pm *patchMatcher) insertAt(i int, h PatchHunk) (int, error) {
 			Msg: fmt.Sprintf("%sit only adds lines, and the line numbers of this patch are wrong (by %d in the hunk before). Add the line above as context. Nothing was changed.", pm.name(i), pm.drift)}
 	}
 	return 0, &MatchError{Kind: KindEmpty, Edit: i, Msg: pm.name(i) +
-		"it only adds lines and says not where: add the line above as context, or name it behind @@, or end the hunk with \"" + endOfFile + "\". Nothing was changed."}
+		"it only adds lines and says not where: add the line above as context, or name it behind @@, or end the hunk with \"" + patch.EndOfFile + "\". Nothing was changed."}
 }
 
 // telling reports whether lines are long enough to prove by standing somewhere
 // that they were put there.
 func telling(lines []string) bool {
 	return len(strings.TrimSpace(strings.Join(lines, ""))) >= minTelling
+}
+
+// leavesTrace reports whether the outcome of the hunk proves that it was applied: it adds
+// lines, or the lines that it removes were between others.
+func leavesTrace(h patch.Hunk) bool {
+	old, _ := h.Sides()
+	fresh := slices.DeleteFunc(h.Added(), func(l string) bool { return slices.Contains(old, l) })
+	return telling(fresh) || h.Lines[0].Kind == ' ' && h.Lines[len(h.Lines)-1].Kind == ' '
 }
 
 func (pm *patchMatcher) ambiguousHunk(i int, v variant, starts []int) error {
@@ -289,9 +298,9 @@ func (pm *patchMatcher) ambiguousHunk(i int, v variant, starts []int) error {
 			v.tier.Describe()))
 }
 
-func (pm *patchMatcher) hunkNotFound(i int, h PatchHunk) error {
+func (pm *patchMatcher) hunkNotFound(i int, h patch.Hunk) error {
 	err := &MatchError{Kind: KindNotFound, Edit: i}
-	old, _ := h.sides()
+	old, _ := h.Sides()
 	err.Msg = fmt.Sprintf("%sits context and removed lines were not found%s. Nothing was changed.\n%s%s", pm.name(i), inFile(pm.opt.Path), pm.elsewhere(strings.Join(old, "\n")), pm.diagnose(err, old, true))
 	return err
 }

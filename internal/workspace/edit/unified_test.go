@@ -113,3 +113,16 @@ func TestUnifiedHunksIsUnified(t *testing.T) {
 		}
 	}
 }
+
+func TestUnifiedOutput(t *testing.T) {
+	got := Unified("a/f", "b/f", []byte("1\n2\n3\n4\n5\n6\n7\n8\n9"),
+		[]byte("1\n2\n3\n4\nV\n6\n7\n8\n9\n"), 1)
+	want := "--- a/f\n+++ b/f\n@@ -4,3 +4,3 @@\n 4\n-5\n+V\n 6\n@@ -8,2 +8,2 @@\n 8\n-9\n\\ No newline at end of file\n+9\n"
+	if got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	if got := Unified("/dev/null", "b/n", nil, []byte("x\n"),
+		3); got != "--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n" {
+		t.Errorf("created:\n%s", got)
+	}
+}

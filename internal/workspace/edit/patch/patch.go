@@ -1,66 +1,79 @@
-package edit
+// Package patch reads the patches that models send: the "*** Begin Patch" format (begin.go),
+// unified diffs (unified.go) and SEARCH/REPLACE blocks (blocks.go), with the deviations that models
+// produce.
+//
+// It knows neither the file's text nor where a hunk belongs: edit.MatchPatch places a File.
+package patch
 
 import (
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/agent-lsp/agent-lsp/internal/clip"
 )
 
-// The operations of a FilePatch.
+// The operations of a File.
 const (
-	OpModify = "modify"
-	OpCreate = "create"
-	OpDelete = "delete"
-	OpRename = "rename"
+	Modify = "modify"
+	Create = "create"
+	Delete = "delete"
+	Rename = "rename"
 )
 
-// FilePatch is what a patch does to one file. Paths are as written, not
+// File is what a patch does to one file. Paths are as written, not
 // checked: confining them to the workspace is the caller's part, as is whether
 // the files exist.
-type FilePatch struct {
+type File struct {
 	Op            string
-	Path, NewPath string // NewPath only for OpRename
+	Path, NewPath string // NewPath only for Rename
 	Content       []byte // the text of a created file, LF
-	Edits         []Replace
-	Hunks         []PatchHunk
+	Blocks        []Block
+	Hunks         []Hunk
 }
 
-// PatchHunk is one changed place.
-type PatchHunk struct {
+// Block is a SEARCH/REPLACE block: whole lines of the file and what replaces them.
+type Block struct {
+	Search, Replace string
+	Line            int // 1-based line at which the patch says that Search begins, or 0
+}
+
+// Hunk is one changed place.
+type Hunk struct {
 	Scopes   []string // lines named by "@@", outermost first: the hunk is after them
 	Section  string   // heading behind a unified header; used only to tell equal places apart
 	HasRange bool     // OldLine comes from a header
 	// 1-based first line, a hint; before a pure insertion the line that it follows
 	OldLine int
-	Lines   []PatchLine
+	Lines   []Line
 	AtEOF   bool // the hunk ends at the end of the file
 
 	NoNewlineOld, NoNewlineNew bool // "\ No newline at end of file"
 }
 
-// PatchLine is one line of a hunk: Kind is ' ', '-' or '+'.
-type PatchLine struct {
+// Line is one line of a hunk: Kind is ' ', '-' or '+'.
+type Line struct {
 	Kind byte
 	Text string
 }
 
-// ParsePatch reads the "*** Begin Patch" format, a unified diff, or
+// Parse reads the "*** Begin Patch" format, a unified diff, or
 // SEARCH/REPLACE blocks, around which fences and prose may stand. Every error
-// is a *MatchError of KindPatch. A patch that seems cut off is refused.
-func ParsePatch(text string) ([]FilePatch, error) { return parsePatch(text, "") }
+// is an *Error. A patch that seems cut off is refused.
+func Parse(text string) ([]File, error) { return parse(text, "") }
 
-// ParseFilePatch reads a patch that is given together with the path of a file. What names no
+// ParseFor reads a patch that is given together with the path of a file. What names no
 // file is for that one: SEARCH/REPLACE blocks, among them those of Cline and Roo Code, and "@@"
 // hunks without a header. A patch that names its files is refused if that one is not among
 // them.
-func ParseFilePatch(path, text string) ([]FilePatch, error) {
-	files, err := parsePatch(text, path)
+func ParseFor(path, text string) ([]File, error) {
+	files, err := parse(text, path)
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(files, func(f FilePatch) bool { return sameFile(f.Path, path) }) {
-		return nil, patchError(0, "the call names the file %s, the patch changes %s. Send the path of one file, or the patch alone", path, files[0].Path)
+	if !slices.ContainsFunc(files, func(f File) bool { return sameFile(f.Path, path) }) {
+		return nil, fail(0, "the call names the file %s, the patch changes %s. Send the path of one file, or the patch alone", path, files[0].Path)
 	}
 	if len(files) == 1 {
 		files[0].Path = path
@@ -75,13 +88,13 @@ func sameFile(a, b string) bool {
 	return a == b || strings.HasSuffix(a, "/"+b) || strings.HasSuffix(b, "/"+a)
 }
 
-func parsePatch(text, path string) ([]FilePatch, error) {
-	lines := strings.Split(strings.TrimPrefix(toLF(text), "\ufeff"), "\n")
-	var files []FilePatch
+func parse(text, path string) ([]File, error) {
+	lines := strings.Split(strings.TrimPrefix(lf(text), "\ufeff"), "\n")
+	var files []File
 	var err error
 	switch first := slices.IndexFunc(lines, beginsFormat); {
 	case strings.TrimSpace(text) == "":
-		return nil, patchError(0, "the patch is empty")
+		return nil, fail(0, "the patch is empty")
 	case first >= 0 && isBeginFormat(lines[first]):
 		files, err = parseBegin(lines)
 	case first >= 0 && isSearchMarker(lines[first]):
@@ -91,7 +104,7 @@ func parsePatch(text, path string) ([]FilePatch, error) {
 	case path != "" && anyLine(lines, rangeHeader().MatchString):
 		files, err = parseUnified(append([]string{"--- " + path, "+++ " + path}, lines...))
 	default:
-		return nil, patchError(0, `no patch found: send "*** Begin Patch" ... "*** End Patch" or a unified diff with "--- a/path" and "+++ b/path" lines`)
+		return nil, fail(0, `no patch found: send "*** Begin Patch" ... "*** End Patch" or a unified diff with "--- a/path" and "+++ b/path" lines`)
 	}
 	if err != nil {
 		return nil, err
@@ -106,12 +119,17 @@ func beginsFormat(l string) bool {
 	return isBeginFormat(l) || isSearchMarker(l) || isUnifiedHeader(l)
 }
 
-func patchError(line int, format string, args ...any) error {
+// Error explains to the model why a text is not a patch, and what to send instead.
+type Error struct{ Msg string }
+
+func (e *Error) Error() string { return e.Msg }
+
+func fail(line int, format string, args ...any) error {
 	msg := fmt.Sprintf(format, args...)
 	if line > 0 {
 		msg = fmt.Sprintf("line %d of the patch: %s", line, msg)
 	}
-	return &MatchError{Kind: KindPatch, Edit: -1, Msg: msg + ". Nothing was changed."}
+	return &Error{Msg: msg + ". Nothing was changed."}
 }
 
 func anyLine(lines []string, f func(string) bool) bool {
@@ -125,24 +143,24 @@ func anyLine(lines []string, f func(string) bool) bool {
 
 // joinFiles puts the hunks of sections for the same file together, because all
 // are matched against the same text, and refuses operations that exclude each other.
-func joinFiles(files []FilePatch) ([]FilePatch, error) {
+func joinFiles(files []File) ([]File, error) {
 	if len(files) == 0 {
-		return nil, patchError(0, "the patch names no file")
+		return nil, fail(0, "the patch names no file")
 	}
-	var out []FilePatch
+	var out []File
 	index := map[string]int{}
 	for _, f := range files {
-		if strings.TrimSpace(f.Path) == "" || f.Op == OpRename &&
+		if strings.TrimSpace(f.Path) == "" || f.Op == Rename &&
 			strings.TrimSpace(f.NewPath) == "" {
-			return nil, patchError(0, "a file header names no path")
+			return nil, fail(0, "a file header names no path")
 		}
 		k, ok := index[f.Path]
-		if ok && (f.Op != OpModify || out[k].Op != OpModify && out[k].Op != OpRename) {
-			return nil, patchError(0, "%s is named twice, to %s and to %s", f.Path, out[k].Op, f.Op)
+		if ok && (f.Op != Modify || out[k].Op != Modify && out[k].Op != Rename) {
+			return nil, fail(0, "%s is named twice, to %s and to %s", f.Path, out[k].Op, f.Op)
 		}
 		if ok {
-			out[k].Hunks, out[k].Edits = append(out[k].Hunks, f.Hunks...),
-				append(out[k].Edits, f.Edits...)
+			out[k].Hunks, out[k].Blocks = append(out[k].Hunks, f.Hunks...),
+				append(out[k].Blocks, f.Blocks...)
 			continue
 		}
 		index[f.Path] = len(out)
@@ -156,24 +174,24 @@ func joinFiles(files []FilePatch) ([]FilePatch, error) {
 	return out, nil
 }
 
-func (f *FilePatch) check(index map[string]int) error {
-	if f.Op == OpModify && len(f.Hunks) == 0 && len(f.Edits) == 0 {
-		return patchError(0, "the section for %s has no hunk. Send the lines to change", f.Path)
+func (f *File) check(index map[string]int) error {
+	if f.Op == Modify && len(f.Hunks) == 0 && len(f.Blocks) == 0 {
+		return fail(0, "the section for %s has no hunk. Send the lines to change", f.Path)
 	}
-	if f.Op != OpRename {
+	if f.Op != Rename {
 		return nil
 	}
 	if f.Path == f.NewPath {
-		return patchError(0, "%s is moved to itself", f.Path)
+		return fail(0, "%s is moved to itself", f.Path)
 	}
 	if _, ok := index[f.NewPath]; ok {
-		return patchError(0, "%s is both the target of a move and changed itself", f.NewPath)
+		return fail(0, "%s is both the target of a move and changed itself", f.NewPath)
 	}
 	return nil
 }
 
-// old and new are the two sides of a hunk.
-func (h *PatchHunk) sides() (old, new []string) {
+// sides returns the lines that the hunk expects and the ones that it leaves.
+func (h *Hunk) Sides() (old, new []string) {
 	for _, l := range h.Lines {
 		if l.Kind != '+' {
 			old = append(old, l.Text)
@@ -185,8 +203,8 @@ func (h *PatchHunk) sides() (old, new []string) {
 	return old, new
 }
 
-// added are the lines that the hunk adds.
-func (h *PatchHunk) added() (lines []string) {
+// added returns the lines that the hunk adds.
+func (h *Hunk) Added() (lines []string) {
 	for _, l := range h.Lines {
 		if l.Kind == '+' {
 			lines = append(lines, l.Text)
@@ -195,15 +213,8 @@ func (h *PatchHunk) added() (lines []string) {
 	return lines
 }
 
-// leavesTrace reports whether the outcome of the hunk proves that it was applied: it adds
-// lines, or the lines that it removes were between others.
-func (h *PatchHunk) leavesTrace() bool {
-	old, _ := h.sides()
-	fresh := slices.DeleteFunc(h.added(), func(l string) bool { return slices.Contains(old, l) })
-	return telling(fresh) || h.Lines[0].Kind == ' ' && h.Lines[len(h.Lines)-1].Kind == ' '
-}
-
-func (h *PatchHunk) changes() bool {
+// changes reports whether the hunk adds or removes a line.
+func (h *Hunk) Changes() bool {
 	for _, l := range h.Lines {
 		if l.Kind != ' ' {
 			return true
@@ -214,7 +225,7 @@ func (h *PatchHunk) changes() bool {
 
 // trimEmpty drops the empty lines at a hunk's end that are not marked as context: they separate
 // sections.
-func (h *PatchHunk) trimEmpty(empties int) {
+func (h *Hunk) trimEmpty(empties int) {
 	h.Lines = h.Lines[:len(h.Lines)-empties]
 }
 
@@ -234,3 +245,13 @@ func contentOf(lines []string, noNewline bool) []byte {
 	}
 	return []byte(s)
 }
+
+// lf returns the text with every line ending written as LF.
+func lf(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+}
+
+func indentOf(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " \t"))] }
+
+// shown returns a line of the patch for a message.
+func shown(line string) string { return clip.Counted(line, 240) }

@@ -1,4 +1,4 @@
-package edit
+package patch
 
 import (
 	"slices"
@@ -12,7 +12,7 @@ const (
 	updateFile = "*** Update File:"
 	deleteFile = "*** Delete File:"
 	moveTo     = "*** Move to:"
-	endOfFile  = "*** End of File"
+	EndOfFile  = "*** End of File"
 )
 
 func isBeginFormat(l string) bool {
@@ -29,13 +29,13 @@ func isFileHeader(l string) bool {
 type beginParser struct {
 	lines  []string
 	at     int
-	files  []FilePatch
+	files  []File
 	indent string // of the first file header; every header has it
 }
 
 // parseBegin skips what stands around the patch. A missing end means that the
 // patch was cut off; what came before must not be applied alone.
-func parseBegin(lines []string) ([]FilePatch, error) {
+func parseBegin(lines []string) ([]File, error) {
 	p := &beginParser{lines: outdented(lines)}
 	lines = p.lines
 	for p.at < len(lines) && !isBeginFormat(lines[p.at]) {
@@ -51,7 +51,7 @@ func parseBegin(lines []string) ([]FilePatch, error) {
 		var err error
 		switch t := strings.TrimSpace(l); {
 		case t == endPatch && ended:
-			return nil, patchError(p.at+1,
+			return nil, fail(p.at+1,
 				"the patch ends twice, so it is unclear what belongs to it. Send it with one %q line", endPatch)
 		case t == endPatch:
 			ended = true
@@ -64,11 +64,11 @@ func parseBegin(lines []string) ([]FilePatch, error) {
 		case strings.HasPrefix(t, addFile):
 			err = p.add()
 		case strings.HasPrefix(t, deleteFile):
-			p.files = append(p.files, FilePatch{Op: OpDelete, Path: p.header(deleteFile)})
+			p.files = append(p.files, File{Op: Delete, Path: p.header(deleteFile)})
 		case strings.HasPrefix(t, updateFile):
 			err = p.update()
 		default:
-			err = patchError(p.at+1, "%q is not a file header; expected %q, %q, %q or %q", clip(l),
+			err = fail(p.at+1, "%q is not a file header; expected %q, %q, %q or %q", shown(l),
 				addFile, updateFile, deleteFile, endPatch)
 		}
 		if err != nil {
@@ -76,7 +76,7 @@ func parseBegin(lines []string) ([]FilePatch, error) {
 		}
 	}
 	if !ended {
-		return nil, patchError(len(lines),
+		return nil, fail(len(lines),
 			"the patch has no %q line, so it may be cut off; send it whole", endPatch)
 	}
 	return p.files, nil
@@ -122,17 +122,19 @@ func (p *beginParser) section() bool {
 
 // marker reports whether a line is indented as the markers are. Others belong to the text of
 // the file.
-func (p *beginParser) marker(l string) bool { return indentOf(l) == "" || indentOf(l) == p.indent }
+func (p *beginParser) marker(l string) bool {
+	return indentOf(l) == "" || indentOf(l) == p.indent
+}
 
 func (p *beginParser) add() error {
-	f := FilePatch{Op: OpCreate, Path: p.header(addFile)}
+	f := File{Op: Create, Path: p.header(addFile)}
 	var lines []string
 	for ; !p.section(); p.at++ {
 		l := p.lines[p.at]
 		if text, ok := strings.CutPrefix(l, "+"); ok {
 			lines = append(lines, text)
 		} else if strings.TrimSpace(l) != "" {
-			return patchError(p.at+1, "%q: every line of an added file begins with \"+\"", clip(l))
+			return fail(p.at+1, "%q: every line of an added file begins with \"+\"", shown(l))
 		}
 	}
 	f.Content = contentOf(lines, false)
@@ -141,9 +143,9 @@ func (p *beginParser) add() error {
 }
 
 func (p *beginParser) update() error {
-	f := FilePatch{Op: OpModify, Path: p.header(updateFile)}
+	f := File{Op: Modify, Path: p.header(updateFile)}
 	if p.at < len(p.lines) && strings.HasPrefix(strings.TrimSpace(p.lines[p.at]), moveTo) {
-		f.Op, f.NewPath = OpRename, p.header(moveTo)
+		f.Op, f.NewPath = Rename, p.header(moveTo)
 	}
 	for !p.section() {
 		h, err := p.hunk()
@@ -153,15 +155,15 @@ func (p *beginParser) update() error {
 		if len(h.Lines) > 0 {
 			f.Hunks = append(f.Hunks, h)
 		} else if len(h.Scopes) > 0 {
-			return patchError(p.at, "the hunk behind \"@@ %s\" has no lines", clip(h.Scopes[0]))
+			return fail(p.at, "the hunk behind \"@@ %s\" has no lines", shown(h.Scopes[0]))
 		}
 	}
 	p.files = append(p.files, f)
 	return nil
 }
 
-func (p *beginParser) hunk() (PatchHunk, error) {
-	var h PatchHunk
+func (p *beginParser) hunk() (Hunk, error) {
+	var h Hunk
 	empties := 0
 	for ; !p.section(); p.at++ {
 		l := p.lines[p.at]
@@ -172,7 +174,7 @@ func (p *beginParser) hunk() (PatchHunk, error) {
 				return h, nil
 			}
 			h.header(l)
-		case p.marker(l) && strings.TrimSpace(l) == endOfFile:
+		case p.marker(l) && strings.TrimSpace(l) == EndOfFile:
 			h.AtEOF = true
 			p.at++
 			h.trimEmpty(empties)
@@ -188,7 +190,7 @@ func (p *beginParser) hunk() (PatchHunk, error) {
 }
 
 // header takes one "@@" line: a unified range, or the name of a scope.
-func (h *PatchHunk) header(l string) {
+func (h *Hunk) header(l string) {
 	if r := rangeHeader().FindStringSubmatch(l); r != nil {
 		h.setRange(r)
 		return
@@ -200,27 +202,27 @@ func (h *PatchHunk) header(l string) {
 }
 
 // body takes one line of a hunk. An empty line is context whose space was lost.
-func (h *PatchHunk) body(l string, lineNo int, empties *int) error {
+func (h *Hunk) body(l string, lineNo int, empties *int) error {
 	if l == "" {
-		h.Lines = append(h.Lines, PatchLine{' ', ""})
+		h.Lines = append(h.Lines, Line{' ', ""})
 		*empties++
 		return nil
 	}
 	*empties = 0
 	switch l[0] {
 	case ' ', '+', '-':
-		h.Lines = append(h.Lines, PatchLine{l[0], l[1:]})
+		h.Lines = append(h.Lines, Line{l[0], l[1:]})
 	case '\\':
 		h.noNewline()
 	default:
-		return patchError(lineNo,
-			"%q begins with none of \" \", \"+\", \"-\", \"@@\" (context lines need a leading space). Send context lines with it, and no other text behind the patch", clip(l))
+		return fail(lineNo,
+			"%q begins with none of \" \", \"+\", \"-\", \"@@\" (context lines need a leading space). Send context lines with it, and no other text behind the patch", shown(l))
 	}
 	return nil
 }
 
 // noNewline applies "\ No newline at end of file" to the line before it.
-func (h *PatchHunk) noNewline() {
+func (h *Hunk) noNewline() {
 	if len(h.Lines) == 0 {
 		return
 	}

@@ -1,4 +1,4 @@
-package edit
+package patch
 
 import (
 	"slices"
@@ -11,7 +11,7 @@ import (
 // rangeHeader is "@@ -12,5 +12,6 @@ section".
 var rangeHeader = lazyregexp.New(`^@@+ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@+ ?(.*)$`)
 
-func (h *PatchHunk) setRange(r []string) {
+func (h *Hunk) setRange(r []string) {
 	h.HasRange = true
 	h.OldLine, _ = strconv.Atoi(r[1])
 	h.Section = strings.TrimSpace(r[5])
@@ -25,11 +25,11 @@ func isUnifiedHeader(l string) bool {
 type unifiedParser struct {
 	lines  []string
 	at     int
-	files  []FilePatch
+	files  []File
 	fenced bool // a fence was opened before the first file
 }
 
-func parseUnified(lines []string) ([]FilePatch, error) {
+func parseUnified(lines []string) ([]File, error) {
 	p := &unifiedParser{lines: lines}
 	p.fenced = anyLine(lines[:max(0, slices.IndexFunc(lines, isUnifiedHeader))], isFence)
 	for p.at < len(lines) {
@@ -38,9 +38,9 @@ func parseUnified(lines []string) ([]FilePatch, error) {
 		case strings.HasPrefix(l, "diff --git "):
 			err = p.git()
 		case p.fileHeader(p.at):
-			err = p.file(FilePatch{Op: OpModify})
+			err = p.file(File{Op: Modify})
 		case strings.HasPrefix(l, "@@"):
-			err = patchError(p.at+1, "a hunk before any \"--- a/path\" and \"+++ b/path\" lines")
+			err = fail(p.at+1, "a hunk before any \"--- a/path\" and \"+++ b/path\" lines")
 		default:
 			p.at++ // prose, fences, index lines
 		}
@@ -49,7 +49,7 @@ func parseUnified(lines []string) ([]FilePatch, error) {
 		}
 	}
 	if len(p.files) == 0 {
-		return nil, patchError(0, "no file header: a unified diff needs \"--- a/path\" followed by \"+++ b/path\"")
+		return nil, fail(0, "no file header: a unified diff needs \"--- a/path\" followed by \"+++ b/path\"")
 	}
 	return p.files, nil
 }
@@ -62,7 +62,7 @@ func (p *unifiedParser) fileHeader(i int) bool {
 
 // git reads the extended header of one file and its hunks.
 func (p *unifiedParser) git() error {
-	f := FilePatch{Op: OpModify}
+	f := File{Op: Modify}
 	from, to, _ := strings.Cut(strings.TrimPrefix(p.lines[p.at], "diff --git "), " b/")
 	f.Path, f.NewPath = strings.TrimPrefix(from, "a/"), to
 	start := p.at + 1
@@ -73,66 +73,66 @@ func (p *unifiedParser) git() error {
 		case p.fileHeader(p.at):
 			return p.file(f)
 		case strings.HasPrefix(l, "new file mode"):
-			f.Op = OpCreate
+			f.Op = Create
 		case strings.HasPrefix(l, "deleted file mode"):
-			f.Op = OpDelete
+			f.Op = Delete
 		case strings.HasPrefix(l, "rename from "):
-			f.Op, f.Path = OpRename, unquote(l[len("rename from "):])
+			f.Op, f.Path = Rename, unquote(l[len("rename from "):])
 		case strings.HasPrefix(l, "rename to "):
 			f.NewPath = unquote(l[len("rename to "):])
 		case strings.HasPrefix(l, "copy from "):
-			return patchError(p.at+1, "copies are not supported; create the file with its whole text")
+			return fail(p.at+1, "copies are not supported; create the file with its whole text")
 		case strings.HasPrefix(l, "GIT binary patch"), strings.HasPrefix(l, "Binary files "):
-			return patchError(p.at+1, "binary patches are not supported")
+			return fail(p.at+1, "binary patches are not supported")
 		case strings.HasPrefix(l, "old mode "), strings.HasPrefix(l, "new mode "):
 			mode = true
 		case strings.HasPrefix(l, "diff --git "):
 			return p.withoutHunks(f, mode, start)
 		case strings.HasPrefix(l, "@@"):
-			return patchError(p.at+1, "a hunk without \"--- a/path\" and \"+++ b/path\" lines")
+			return fail(p.at+1, "a hunk without \"--- a/path\" and \"+++ b/path\" lines")
 		}
 	}
 	return p.withoutHunks(f, mode, start)
 }
 
-func (p *unifiedParser) withoutHunks(f FilePatch, mode bool, lineNo int) error {
-	if f.Op == OpModify {
+func (p *unifiedParser) withoutHunks(f File, mode bool, lineNo int) error {
+	if f.Op == Modify {
 		if mode {
-			return patchError(lineNo, "changing a file's mode is not supported; use a shell command")
+			return fail(lineNo, "changing a file's mode is not supported; use a shell command")
 		}
-		return patchError(lineNo, "the section for %s has no hunk. Send the lines to change",
+		return fail(lineNo, "the section for %s has no hunk. Send the lines to change",
 			f.Path)
 	}
-	if f.Op == OpCreate {
+	if f.Op == Create {
 		f.Content = []byte{}
 	}
 	p.push(f)
 	return nil
 }
 
-func (p *unifiedParser) push(f FilePatch) {
-	if f.Op != OpRename {
+func (p *unifiedParser) push(f File) {
+	if f.Op != Rename {
 		f.NewPath = ""
 	}
 	p.files = append(p.files, f)
 }
 
 // file reads the two header lines and the hunks.
-func (p *unifiedParser) file(f FilePatch) error {
+func (p *unifiedParser) file(f File) error {
 	old, new := headerPath(p.lines[p.at][4:]), headerPath(p.lines[p.at+1][4:])
 	old, new = stripPrefixes(old, new)
 	lineNo := p.at + 1
 	p.at += 2
 	switch {
 	case old == devNull && new == devNull:
-		return patchError(lineNo, "both names are %s", devNull)
+		return fail(lineNo, "both names are %s", devNull)
 	case old == devNull:
-		f.Op, f.Path = OpCreate, new
+		f.Op, f.Path = Create, new
 	case new == devNull:
-		f.Op, f.Path = OpDelete, old
-	case f.Op == OpModify && old != new:
-		f.Op, f.Path, f.NewPath = OpRename, old, new
-	case f.Op != OpRename:
+		f.Op, f.Path = Delete, old
+	case f.Op == Modify && old != new:
+		f.Op, f.Path, f.NewPath = Rename, old, new
+	case f.Op != Rename:
 		f.Path = new
 	}
 	for p.at < len(p.lines) && strings.HasPrefix(p.lines[p.at], "@@") {
@@ -142,7 +142,7 @@ func (p *unifiedParser) file(f FilePatch) error {
 		}
 		f.Hunks = append(f.Hunks, h)
 	}
-	if f.Op == OpCreate {
+	if f.Op == Create {
 		if err := f.created(lineNo); err != nil {
 			return err
 		}
@@ -153,13 +153,13 @@ func (p *unifiedParser) file(f FilePatch) error {
 
 const devNull = "/dev/null"
 
-func (f *FilePatch) created(lineNo int) error {
+func (f *File) created(lineNo int) error {
 	var lines []string
 	noNewline := false
 	for _, h := range f.Hunks {
-		old, new := h.sides()
+		old, new := h.Sides()
 		if len(old) > 0 {
-			return patchError(lineNo, "%s is created, but a hunk has context or removed lines",
+			return fail(lineNo, "%s is created, but a hunk has context or removed lines",
 				f.Path)
 		}
 		lines, noNewline = append(lines, new...), h.NoNewlineNew
@@ -170,8 +170,8 @@ func (f *FilePatch) created(lineNo int) error {
 
 // hunk reads one hunk: by its counts if they are right, else up to the next
 // header.
-func (p *unifiedParser) hunk() (PatchHunk, error) {
-	var h PatchHunk
+func (p *unifiedParser) hunk() (Hunk, error) {
+	var h Hunk
 	head := p.lines[p.at]
 	h.header(head)
 	if h.HasRange {
@@ -193,7 +193,7 @@ func (p *unifiedParser) hunk() (PatchHunk, error) {
 	}
 	h.trimEmpty(empties)
 	if len(h.Lines) == 0 {
-		return h, patchError(p.at, "a hunk without lines")
+		return h, fail(p.at, "a hunk without lines")
 	}
 	return h, nil
 }
@@ -205,7 +205,7 @@ func (p *unifiedParser) boundary(i int) bool {
 
 // counted reads as many lines as the header says, and reports whether that
 // ends where a hunk may end. Only counts tell a removed "-- x" from a header.
-func (p *unifiedParser) counted(h *PatchHunk, r []string) bool {
+func (p *unifiedParser) counted(h *Hunk, r []string) bool {
 	old, new := countOf(r[2]), countOf(r[4])
 	try := *h
 	i, empties := p.at, 0

@@ -1,4 +1,4 @@
-package edit
+package patch
 
 import (
 	"strconv"
@@ -29,12 +29,12 @@ func isSearchMarker(l string) bool { return searchMarker().MatchString(l) }
 // out. An empty SEARCH creates the file: it never appends and never replaces all. given is the
 // file that the caller named, if any: every block then belongs to it, and no name is looked
 // for.
-func parseBlocks(lines []string, given string) ([]FilePatch, error) {
-	var out []FilePatch
+func parseBlocks(lines []string, given string) ([]File, error) {
+	var out []File
 	path, behind := given, 0 // the file of the block before, and the line behind that block
 	for i := 0; i < len(lines); i++ {
 		if replaceMarker().MatchString(lines[i]) {
-			return nil, patchError(i+1, "%q closes no SEARCH block. If the text of the block before has such a line, use longer markers, all of the same length", clip(lines[i]))
+			return nil, fail(i+1, "%q closes no SEARCH block. If the text of the block before has such a line, use longer markers, all of the same length", shown(lines[i]))
 		}
 		if !isSearchMarker(lines[i]) {
 			continue
@@ -52,11 +52,10 @@ func parseBlocks(lines []string, given string) ([]FilePatch, error) {
 			return nil, unnamedBlock(i+1, name)
 		}
 		if b.search == "" {
-			out = append(out, FilePatch{Op: OpCreate, Path: path, Content: []byte(b.replace)})
+			out = append(out, File{Op: Create, Path: path, Content: []byte(b.replace)})
 		} else {
-			out = append(out, FilePatch{Op: OpModify, Path: path,
-				Edits: []Replace{{Old: b.search, New: b.replace, WholeLines: true,
-					NearLine: b.line}}})
+			out = append(out, File{Op: Modify, Path: path,
+				Blocks: []Block{{Search: b.search, Replace: b.replace, Line: b.line}}})
 		}
 		i, behind = b.end, b.end+1
 	}
@@ -65,9 +64,9 @@ func parseBlocks(lines []string, given string) ([]FilePatch, error) {
 
 func unnamedBlock(line int, above string) error {
 	if above != "" {
-		return patchError(line, "the line above the SEARCH block is not a file name: %s. Put the path of the file, and nothing else, on the line above the block or above its fence", clip(above))
+		return fail(line, "the line above the SEARCH block is not a file name: %s. Put the path of the file, and nothing else, on the line above the block or above its fence", shown(above))
 	}
-	return patchError(line, "no file name above the SEARCH block. Put the path of the file, and nothing else, on the line above the block or above its fence")
+	return fail(line, "no file name above the SEARCH block. Put the path of the file, and nothing else, on the line above the block or above its fence")
 }
 
 // searchBlock is the text of one block; end is the line of its last marker.
@@ -86,7 +85,7 @@ func readBlock(lines []string, at int, hints bool) (searchBlock, error) {
 	closes := closing(lines[at:])
 	for end < len(lines) && !closes(lines[end]) {
 		if isSearchMarker(lines[end]) {
-			return searchBlock{}, patchError(end+1,
+			return searchBlock{}, fail(end+1,
 				"a SEARCH block begins inside the block of line %d, which is not closed by \">>>>>>> REPLACE\". Close that block first; if the text itself has such a line, use longer markers, all of the same length", at+1)
 		}
 		end++
@@ -114,11 +113,11 @@ func readBlock(lines []string, at int, hints bool) (searchBlock, error) {
 		same = other
 	}
 	if end == len(lines) || len(same) == 0 {
-		return searchBlock{}, patchError(at+1,
+		return searchBlock{}, fail(at+1,
 			"the SEARCH block is not closed by \"=======\" and \">>>>>>> REPLACE\". Send the whole block")
 	}
 	if len(same) > 1 {
-		return searchBlock{}, patchError(at+1,
+		return searchBlock{}, fail(at+1,
 			"the SEARCH block has %d lines that could divide it (lines %d and %d). Use longer markers, all of the same length, such as \"<<<<<<<<< SEARCH\", \"=========\" and \">>>>>>>>> REPLACE\"",
 			len(same), from+1+same[0], from+1+same[1])
 	}
@@ -163,8 +162,8 @@ func lineHints(lines []string, at int) (start, from int, err error) {
 		}
 		n, err := strconv.Atoi(h[2])
 		if err != nil || n < 1 {
-			return 0, 0, patchError(from+1, "%q names no line; lines are counted from 1",
-				clip(lines[from]))
+			return 0, 0, fail(from+1, "%q names no line; lines are counted from 1",
+				shown(lines[from]))
 		}
 		if h[1] == "start" {
 			start = n

@@ -1,4 +1,4 @@
-package edit
+package patch
 
 import (
 	"fmt"
@@ -7,17 +7,17 @@ import (
 )
 
 // summary is a parsed patch in one line per file.
-func patchSummary(files []FilePatch) string {
+func patchSummary(files []File) string {
 	var out []string
 	for _, f := range files {
 		s := f.Op + " " + f.Path
 		if f.NewPath != "" {
 			s += " -> " + f.NewPath
 		}
-		if f.Op == OpCreate {
+		if f.Op == Create {
 			s += fmt.Sprintf(" %q", f.Content)
 		}
-		out = append(out, fmt.Sprintf("%s %d", s, len(f.Hunks)+len(f.Edits)))
+		out = append(out, fmt.Sprintf("%s %d", s, len(f.Hunks)+len(f.Blocks)))
 	}
 	return strings.Join(out, "; ")
 }
@@ -25,7 +25,7 @@ func patchSummary(files []FilePatch) string {
 func TestParsePatchFiles(t *testing.T) {
 	check := func(name, text, want string) {
 		t.Helper()
-		files, err := ParsePatch(text)
+		files, err := Parse(text)
 		got := patchSummary(files)
 		if err != nil {
 			got = err.Error()
@@ -64,30 +64,4 @@ func TestParsePatchFiles(t *testing.T) {
 	check("created with context", "--- /dev/null\n+++ b/n\n@@ -1 +1 @@\n x\n+y\n",
 		"context or removed")
 	check("blocks", "a.go\n```go\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n```\n\n`b.go`\n```go\n<<<<<<< SEARCH\n=======\nz\n>>>>>>> REPLACE\n```\n", `modify a.go 1; create b.go "z\n" 0`)
-}
-
-func TestUnifiedOutput(t *testing.T) {
-	got := Unified("a/f", "b/f", []byte("1\n2\n3\n4\n5\n6\n7\n8\n9"),
-		[]byte("1\n2\n3\n4\nV\n6\n7\n8\n9\n"), 1)
-	want := "--- a/f\n+++ b/f\n@@ -4,3 +4,3 @@\n 4\n-5\n+V\n 6\n@@ -8,2 +8,2 @@\n 8\n-9\n\\ No newline at end of file\n+9\n"
-	if got != want {
-		t.Errorf("got:\n%s\nwant:\n%s", got, want)
-	}
-	if got := Unified("/dev/null", "b/n", nil, []byte("x\n"),
-		3); got != "--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n" {
-		t.Errorf("created:\n%s", got)
-	}
-}
-
-func TestPlanHunksBearTheirTier(t *testing.T) {
-	base := []byte("a  \nb\nc\nd\ne\nf\n")
-	p, err := Match(base, []Replace{{Old: "a\nb", New: "a\nB"}, {Old: "f", New: "F"}}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	hunks := p.Hunks(base)
-	if len(hunks) != 2 || hunks[0].Tier != T2 || hunks[1].Tier != T0 || hunks[0].BaseLine != 1 ||
-		string(hunks[0].Old) != "b\n" {
-		t.Errorf("%+v", hunks)
-	}
 }
