@@ -313,3 +313,20 @@ func (l *logBuffer) String() string {
 	defer l.mu.Unlock()
 	return l.b.String()
 }
+
+// Each API has a session script for each of these topics.
+func TestScriptsOfEachAPI(t *testing.T) {
+	for _, api := range []string{"chat", "responses", "anthropic", "gemini"} {
+		for _, topic := range []string{
+			"text", "tools", "thinking", "refusal", "overflow", "abort", "fallback",
+		} {
+			name := api + "-" + topic + ".txtar"
+			text, err := os.ReadFile(filepath.Join("..", "..", "testdata", "session", "models", name))
+			if err != nil {
+				t.Error(err)
+			} else if api != "chat" && !strings.Contains(string(text), `"api": "`+api+`"`) {
+				t.Errorf("%s does not select the API", name)
+			}
+		}
+	}
+}
