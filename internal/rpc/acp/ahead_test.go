@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-lsp/agent-lsp/internal/config"
 	"github.com/agent-lsp/agent-lsp/internal/host"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/acp/content"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 
 	"go.uber.org/goleak"
@@ -55,7 +56,7 @@ func launchAhead(t *testing.T, ahead string) *launched {
 		closed: make(chan string, 9), served: make(chan error, 1),
 		writes: make(chan bool, 9)}
 	start := func(init agentapi.Init, _ Terminal) (*agentapi.Core, error) {
-		root := pathOf(init.Roots[0])
+		root := content.PathOf(init.Roots[0])
 		l.started <- root
 		l.writes <- init.Editor.Features().Create
 		ws := workspace.New(workspace.Options{StateDir: t.TempDir()})

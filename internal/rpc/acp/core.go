@@ -276,9 +276,3 @@ func (c *core) lastSession() string {
 	defer c.mu.Unlock()
 	return c.last
 }
-
-// pathOf returns the path of a file URI, or "" for any other URI.
-func pathOf(uri string) string {
-	path, _ := workspace.PathOfURI(uri)
-	return path
-}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/coder/acp-go-sdk"
 
+	"github.com/agent-lsp/agent-lsp/internal/rpc/acp/content"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
@@ -46,7 +47,7 @@ func TestDiffsAreOfWholeFiles(t *testing.T) {
 	}
 	write("a", "1\n2\n3\n")
 	write("new", "A\n2\nC\n")
-	write("long", strings.Repeat("x", maxWhole)+"\n2\n")
+	write("long", strings.Repeat("x", content.MaxWhole)+"\n2\n")
 	write("marked", "\ufeff1\n2\n3\n")
 	docs := newDocuments(nil)
 	docs.texts.Store(uri("unsaved"), "0\n1\n2\n3\n")
@@ -84,8 +85,8 @@ func TestDiffsAreOfWholeFiles(t *testing.T) {
 			Hunks: []wire.Hunk{hunk("one", 0, "", "")}}, all, "Rename " + filepath.Join(dir, "a") +
 			" to " + filepath.Join(dir, "b")},
 	} {
-		pic := takePicture(&wire.Proposal{Files: []wire.ProposalFile{tt.file}}, docs.looked)
-		if got := drawn(pic.diffs(tt.in)); got != tt.want {
+		pic := content.TakePicture(&wire.Proposal{Files: []wire.ProposalFile{tt.file}}, docs.looked)
+		if got := drawn(pic.Diffs(tt.in)); got != tt.want {
 			t.Errorf("%s: %.200q, not %.200q", tt.name, got, tt.want)
 		}
 	}
@@ -97,16 +98,16 @@ func TestDiffsOfWhatWasDecided(t *testing.T) {
 	docs.texts.Store("file:///a", "1\n2\n3\n")
 	file := wire.ProposalFile{URI: "file:///a",
 		Hunks: []wire.Hunk{hunk("one", 0, "1\n", "A\n"), hunk("two", 2, "3\n", "C\n")}}
-	pic := takePicture(&wire.Proposal{Files: []wire.ProposalFile{file}}, docs.known)
+	pic := content.TakePicture(&wire.Proposal{Files: []wire.ProposalFile{file}}, docs.known)
 	docs.texts.Store("file:///a", "1\n2\nmine\n")
 	file.Hunks = []wire.Hunk{file.Hunks[0], hunk("two", 5, "", "mine\n")}
 	file.Hunks[0].State, file.Hunks[1].State = "rejected", "accepted"
-	decided := pic.decidedAs(&wire.Proposal{Files: []wire.ProposalFile{file}})
+	decided := pic.DecidedAs(&wire.Proposal{Files: []wire.ProposalFile{file}})
 	accepted := func(h *wire.Hunk) bool { return h.State == "accepted" }
-	if got := drawn(decided.diffs(accepted)); got != "-1\n2\n3\n+1\n2\nmine\n" {
+	if got := drawn(decided.Diffs(accepted)); got != "-1\n2\n3\n+1\n2\nmine\n" {
 		t.Errorf("%q", got)
 	}
-	if pic.p.Files[0].Hunks[0].State != "pending" {
+	if pic.Proposal.Files[0].Hunks[0].State != "pending" {
 		t.Error("the picture itself has changed")
 	}
 }
@@ -117,7 +118,7 @@ func TestDiffsAreBounded(t *testing.T) {
 		p.Files = append(p.Files, wire.ProposalFile{URI: "file:///none/a",
 			Hunks: []wire.Hunk{hunk("h", 0, "", strings.Repeat("x", 1<<20))}})
 	}
-	got := takePicture(p, newDocuments(nil).looked).diffs(isPending)
+	got := content.TakePicture(p, newDocuments(nil).looked).Diffs(isPending)
 	if len(got) != 5 || got[4].Content == nil ||
 		!strings.Contains(got[4].Content.Content.Text.Text, "too long to show") {
 		t.Errorf("%d pieces", len(got))

@@ -6,6 +6,9 @@
 // session/update, and puts the host's questions as session/request_permission and
 // elicitation/create. Documents are the files that the client reads and writes for us (fs/*).
 //
+// Package content converts prompts, tool calls and proposals; this package has the connection, the
+// sessions and the order of messages.
+//
 // The messages are the types of the ACP's Go library. Its connection is not used, because it
 // ends at a line over 10 MiB, answers no malformed line and runs requests out of order. Start
 // reading at Serve.
@@ -13,6 +16,4 @@
 // Lock order: core.lane, then any lock of agentapi or the host. Session.mu and core.mu are held for
 // assignments only; the host calls core under a session's feed, so neither is held while the host
 // is called.
-//
-//house:large one file for each method of the protocol and each kind of update
 package acp

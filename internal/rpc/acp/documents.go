@@ -17,7 +17,9 @@ import (
 	"github.com/coder/acp-go-sdk"
 	"go.lsp.dev/jsonrpc2"
 
+	"github.com/agent-lsp/agent-lsp/internal/rpc/acp/content"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/textedit"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
@@ -82,7 +84,7 @@ func (d *documents) refresh(ctx context.Context, uri string) error {
 // the disk has the right text. If the file is on disk, any client error except "not found" is a
 // refusal, which sync returns as an error.
 func (d *documents) sync(ctx context.Context, uri string) (*document, error) {
-	doc, path := d.open[uri], pathOf(uri)
+	doc, path := d.open[uri], content.PathOf(uri)
 	if path == "" {
 		return doc, nil
 	}
@@ -277,12 +279,12 @@ func (d *documents) applyTo(ctx context.Context, change workspace.DocumentEdit) 
 // create makes the client write a new file. If the disk does not have the text afterwards, it is
 // read back from the client, which may keep it in a buffer.
 func (d *documents) create(ctx context.Context, uri, text string) string {
-	err := d.write(ctx, pathOf(uri), text)
+	err := d.write(ctx, content.PathOf(uri), text)
 	d.none = missing{}
 	if err != nil {
 		return "the editor did not write the file: " + refusal(err)
 	}
-	if disk, err := os.ReadFile(pathOf(uri)); err == nil && string(disk) == text {
+	if disk, err := os.ReadFile(content.PathOf(uri)); err == nil && string(disk) == text {
 		return ""
 	}
 	if _, err := d.sync(ctx, uri); err != nil {
@@ -352,4 +354,29 @@ func (d *documents) saveOne(ctx context.Context, uri string) bool {
 	}
 	d.report(d.workspace().DidSave(uri, nil))
 	return true
+}
+
+// known returns a file's text if the client has it, or the empty text of a new file. It does not
+// block.
+func (d *documents) known(f *wire.ProposalFile) (string, bool) {
+	if text, ok := d.texts.Load(f.URI); ok {
+		return text.(string), true
+	}
+	return "", f.Op == "create"
+}
+
+// looked is like known but also reads the file from disk.
+func (d *documents) looked(f *wire.ProposalFile) (string, bool) {
+	if text, ok := d.known(f); ok {
+		return text, true
+	}
+	info, err := os.Stat(content.PathOf(f.URI))
+	if err != nil {
+		return "", false
+	}
+	if !info.Mode().IsRegular() || info.Size() > content.MaxWhole {
+		return "", false
+	}
+	data, err := os.ReadFile(content.PathOf(f.URI))
+	return string(data), err == nil && plain(data)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/clip"
 	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/policy"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/acp/content"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
@@ -58,14 +59,14 @@ func (a *adapter) permission(ctx context.Context, p wire.RequestPermissionParams
 		Kind:  acp.Ptr(kindOfSubject(p.Subject.Kind)), Status: acp.Ptr(acp.ToolCallStatusPending)}
 	if p.Subject.Command != "" {
 		call.RawInput = map[string]any{"command": p.Subject.Command,
-			"cwd": cmp.Or(pathOf(p.Subject.Cwd), p.Subject.Cwd)}
+			"cwd": cmp.Or(content.PathOf(p.Subject.Cwd), p.Subject.Cwd)}
 	}
 	for _, uri := range p.Subject.URIs {
-		if path := pathOf(uri); path != "" {
+		if path := content.PathOf(uri); path != "" {
 			call.Locations = append(call.Locations, acp.ToolCallLocation{Path: path})
 		}
 	}
-	for _, text := range []string{clip.Bytes(p.Reason, maxRaw), shownPreview(p)} {
+	for _, text := range []string{clip.Bytes(p.Reason, content.MaxRaw), shownPreview(p)} {
 		if text != "" {
 			call.Content = append(call.Content, acp.ToolContent(acp.TextBlock(text)))
 		}
@@ -81,7 +82,7 @@ func (a *adapter) permission(ctx context.Context, p wire.RequestPermissionParams
 	if err != nil || got.selected() == "" {
 		return policy.Reply{Cancelled: true}
 	}
-	feedback := clip.Bytes(got.Meta.AgentLsp.Feedback, maxRaw)
+	feedback := clip.Bytes(got.Meta.AgentLsp.Feedback, content.MaxRaw)
 	return policy.Reply{OptionID: got.selected(), Feedback: feedback}
 }
 
@@ -214,12 +215,12 @@ func (a *adapter) askForm(ctx context.Context, p wire.AskParams) (host.Answer, e
 	}
 	var list []string
 	if json.Unmarshal(res.Content.Answer, &list) == nil && len(list) > 0 {
-		return host.Answer{Text: clip.Bytes(strings.Join(list, ", "), maxRaw)}, nil
+		return host.Answer{Text: clip.Bytes(strings.Join(list, ", "), content.MaxRaw)}, nil
 	}
 	var text string
 	// An accepted form without an answer is an empty answer.
 	_ = json.Unmarshal(res.Content.Answer, &text)
-	return host.Answer{Text: clip.Bytes(text, maxRaw)}, nil
+	return host.Answer{Text: clip.Bytes(text, content.MaxRaw)}, nil
 }
 
 // answerSchema returns the schema of a text field or of a choice of options.

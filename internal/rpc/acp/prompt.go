@@ -7,6 +7,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 	"go.lsp.dev/jsonrpc2"
 
+	"github.com/agent-lsp/agent-lsp/internal/rpc/acp/content"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
@@ -37,9 +38,9 @@ func (a *adapter) prompt(ctx context.Context, params []byte, free func()) (any, 
 	}
 	free()
 	defer s.release(turn)
-	blocks, err := promptBlocks(p.Prompt)
+	blocks, err := content.Prompt(p.Prompt)
 	if err != nil {
-		return nil, err
+		return nil, fail(codeInvalidParams, "%v", err)
 	}
 	defer s.caughtUp() // a client may prompt before it has received everything that it loaded
 	return s.run(ctx, turn, blocks)
@@ -265,9 +266,9 @@ func (a *adapter) steering(ctx context.Context, p *steerParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	blocks, err := promptBlocks(p.Prompt)
+	blocks, err := content.Prompt(p.Prompt)
 	if err != nil {
-		return nil, err
+		return nil, fail(codeInvalidParams, "%v", err)
 	}
 	params := wire.SteerParams{SessionID: s.id, Prompt: blocks, IfIdle: "startTurn"}
 	if p.IdleBehavior == "promptRequired" {

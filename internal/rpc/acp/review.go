@@ -10,6 +10,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 	"go.lsp.dev/jsonrpc2"
 
+	"github.com/agent-lsp/agent-lsp/internal/rpc/acp/content"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
@@ -25,13 +26,13 @@ const (
 // proposed shows a proposal's diffs with its tool call. It does not read from disk, which may
 // block, because the caller holds a lock.
 func (s *session) proposed(p *wire.Proposal) {
-	pic := takePicture(p, s.core.docs.known)
+	pic := content.TakePicture(p, s.core.docs.known)
 	s.mu.Lock()
 	if _, known := s.pictures[p.ProposalID]; !known {
 		s.pictures[p.ProposalID] = pic
 	}
 	s.mu.Unlock()
-	s.show(p, pic.diffs(isPending))
+	s.show(p, pic.Diffs(isPending))
 }
 
 func isPending(h *wire.Hunk) bool { return h.State == "pending" }
@@ -41,24 +42,14 @@ func (s *session) show(p *wire.Proposal, diffs []acp.ToolCallContent) {
 	if len(diffs) == 0 {
 		return
 	}
-	places := placesOf(p)
+	places := content.Places(p)
 	s.mu.Lock()
 	if it := s.items[p.ItemID]; it != nil {
-		it.content, it.places = diffs, places
+		it.shown.Content, it.shown.Places = diffs, places
 	}
 	s.mu.Unlock()
-	s.update(toolUpdate(p.ItemID, acp.WithUpdateContent(diffs), acp.WithUpdateLocations(places)))
-}
-
-func placesOf(p *wire.Proposal) []acp.ToolCallLocation {
-	var out []acp.ToolCallLocation
-	for _, f := range p.Files {
-		if path := pathOf(f.URI); path != "" && len(f.Hunks) > 0 {
-			out = append(out, acp.ToolCallLocation{Path: path,
-				Line: acp.Ptr(int(f.Hunks[0].Range.Start.Line) + 1)})
-		}
-	}
-	return out
+	s.update(content.ToolUpdate(p.ItemID, acp.WithUpdateContent(diffs),
+		acp.WithUpdateLocations(places)))
 }
 
 // decided ends the question about a proposal, which no longer needs an answer. In the end the tool
@@ -71,12 +62,12 @@ func (s *session) decided(p *wire.Proposal) {
 	}
 	pic, it := s.pictures[p.ProposalID], s.items[p.ItemID]
 	delete(s.pictures, p.ProposalID)
-	if pic.p == nil || it == nil {
+	if pic.Proposal == nil || it == nil {
 		return
 	}
-	pic = pic.decidedAs(p)
-	if made := pic.diffs(func(h *wire.Hunk) bool { return h.State == "accepted" }); len(made) > 0 {
-		it.content, it.partial = made, p.State != "applied"
+	pic = pic.DecidedAs(p)
+	if made := pic.Diffs(func(h *wire.Hunk) bool { return h.State == "accepted" }); len(made) > 0 {
+		it.shown.Content, it.shown.Partial = made, p.State != "applied"
 	}
 }
 
@@ -207,7 +198,7 @@ func questionOf(p *wire.Proposal, by grain) question {
 			}
 			if q.file == "" {
 				q.file = f.URI
-				q.place = []acp.ToolCallLocation{{Path: pathOf(f.URI),
+				q.place = []acp.ToolCallLocation{{Path: content.PathOf(f.URI),
 					Line: acp.Ptr(int(h.Range.Start.Line) + 1)}}
 			}
 			q.files = q.files || q.file != f.URI
@@ -218,7 +209,7 @@ func questionOf(p *wire.Proposal, by grain) question {
 		q.title = fmt.Sprintf("%s: %s:%d", p.Title, filepath.Base(q.place[0].Path),
 			*q.place[0].Line)
 	} else {
-		q.place = placesOf(p)
+		q.place = content.Places(p)
 	}
 	return q
 }
@@ -226,7 +217,7 @@ func questionOf(p *wire.Proposal, by grain) question {
 // reviewOnce asks once and applies the answer. It returns false when there is nothing more to ask.
 func (s *session) reviewOnce(ctx context.Context, q question, by *grain) bool {
 	pic := s.look(q.p)
-	diffs := pic.diffs(func(h *wire.Hunk) bool {
+	diffs := pic.Diffs(func(h *wire.Hunk) bool {
 		return isPending(h) &&
 			slices.Contains(q.hunks, h.HunkID)
 	})
@@ -268,17 +259,17 @@ func (s *session) reviewOnce(ctx context.Context, q question, by *grain) bool {
 
 // look returns the picture for a question. If less was known when the proposal was made, look also
 // updates the diffs that the client shows.
-func (s *session) look(p *wire.Proposal) picture {
-	pic := takePicture(p, s.core.docs.looked)
+func (s *session) look(p *wire.Proposal) content.Picture {
+	pic := content.TakePicture(p, s.core.docs.looked)
 	s.mu.Lock()
 	before, known := s.pictures[p.ProposalID]
-	better := known && before.lacks() && !pic.lacks() && before.p.Revision == p.Revision
+	better := known && before.Lacks() && !pic.Lacks() && before.Proposal.Revision == p.Revision
 	if better {
 		s.pictures[p.ProposalID] = pic
 	}
 	s.mu.Unlock()
 	if better {
-		s.show(p, pic.diffs(isPending))
+		s.show(p, pic.Diffs(isPending))
 	}
 	return pic
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 	"go.lsp.dev/jsonrpc2"
 
+	"github.com/agent-lsp/agent-lsp/internal/rpc/acp/content"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
@@ -36,7 +37,7 @@ type session struct {
 	title    string
 	usage    usage                         // last sent to the client
 	planned  string                        // the plan last sent to the client, encoded
-	pictures map[string]picture            // of proposals, as they were created
+	pictures map[string]content.Picture    // of proposals, as they were created
 	reviews  map[string]context.CancelFunc // open questions about proposals
 	// ends reviewPending and waits for it; nil: it never ran
 	reviewing func()
@@ -49,8 +50,9 @@ type session struct {
 }
 
 func (a *adapter) register(c *core, id string) *session {
-	s := &session{a: a, core: c, id: id, items: map[string]*item{}, pictures: map[string]picture{},
-		reviews: map[string]context.CancelFunc{}}
+	s := &session{a: a, core: c, id: id, items: map[string]*item{},
+		pictures: map[string]content.Picture{},
+		reviews:  map[string]context.CancelFunc{}}
 	a.mu.Lock()
 	a.sessions[id] = s
 	a.mu.Unlock()
@@ -251,7 +253,7 @@ func (a *adapter) listOf(ctx context.Context, c *core,
 	}
 	out := &acp.ListSessionsResponse{Sessions: make([]acp.SessionInfo, 0, len(res.Sessions))}
 	for _, s := range res.Sessions {
-		info := acp.SessionInfo{SessionId: acp.SessionId(s.SessionID), Cwd: pathOf(s.Cwd),
+		info := acp.SessionInfo{SessionId: acp.SessionId(s.SessionID), Cwd: content.PathOf(s.Cwd),
 			UpdatedAt: acp.Ptr(s.UpdatedAt.UTC().Format(time.RFC3339))}
 		if s.Title != "" {
 			info.Title = &s.Title

@@ -8,6 +8,8 @@ import (
 
 	"github.com/coder/acp-go-sdk"
 	"go.lsp.dev/jsonrpc2"
+
+	"github.com/agent-lsp/agent-lsp/internal/rpc/acp/content"
 )
 
 const (
@@ -174,12 +176,12 @@ func (a *adapter) terminalCall(ctx context.Context, method string, params, resul
 // showTerminal makes the client show the terminal with its tool call, even after the call has
 // ended.
 func (s *session) showTerminal(itemID, terminal string) {
-	content := []acp.ToolCallContent{acp.ToolTerminalRef(terminal)}
+	shown := []acp.ToolCallContent{acp.ToolTerminalRef(terminal)}
 	s.mu.Lock()
 	if it := s.items[itemID]; it != nil {
-		it.content = content
+		it.shown.Content = shown
 	}
 	s.mu.Unlock()
-	s.update(toolUpdate(itemID, acp.WithUpdateStatus(acp.ToolCallStatusInProgress),
-		acp.WithUpdateContent(content)))
+	s.update(content.ToolUpdate(itemID, acp.WithUpdateStatus(acp.ToolCallStatusInProgress),
+		acp.WithUpdateContent(shown)))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/acp/content"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
@@ -25,15 +26,13 @@ const (
 
 // item is an item of a running turn.
 type item struct {
-	kind    string
-	nested  bool // belongs to a sub-agent
-	sent    int  // bytes of its text that were sent
-	missed  bool // a later piece was dropped; the rest is sent when the item is completed
-	output  []byte
-	content []acp.ToolCallContent  // the call's diffs or terminal
-	places  []acp.ToolCallLocation // locations of its diffs
-	partial bool                   // not everything that content shows was applied
-	tool    wire.Item
+	kind   string
+	nested bool // belongs to a sub-agent
+	sent   int  // bytes of its text that were sent
+	missed bool // a later piece was dropped; the rest is sent when the item is completed
+	output []byte
+	shown  content.Shown
+	tool   wire.Item
 }
 
 var _ host.Subscriber = (*core)(nil)
@@ -277,7 +276,7 @@ func (s *session) liveOutput(it *item, itemID string) {
 		s.mu.Lock()
 		tail := string(it.output[max(0, len(it.output)-outputTail):])
 		s.mu.Unlock()
-		return updateFrame(s.id, toolUpdate(itemID,
+		return updateFrame(s.id, content.ToolUpdate(itemID,
 			acp.WithUpdateStatus(acp.ToolCallStatusInProgress),
 			acp.WithUpdateContent([]acp.ToolCallContent{acp.ToolContent(acp.TextBlock(tail))})))
 	}
@@ -296,7 +295,7 @@ func (s *session) started(e *wire.ItemEvent) {
 	case "assistantMessage", "reasoning":
 		s.rest(it, &e.Item)
 	case "toolCall":
-		s.update(acp.SessionUpdate{ToolCall: toolCall(&e.Item)})
+		s.update(acp.SessionUpdate{ToolCall: content.ToolCall(&e.Item)})
 	case "plan":
 		s.plan(&e.Item)
 	}
@@ -310,7 +309,7 @@ func (s *session) itemUpdated(e *wire.ItemEvent) {
 	s.mu.Unlock()
 	switch e.Item.Type {
 	case "toolCall":
-		s.update(acp.SessionUpdate{ToolCallUpdate: changedCall(&e.Item)})
+		s.update(acp.SessionUpdate{ToolCallUpdate: content.ChangedCall(&e.Item)})
 		if e.Item.Status == "awaitingReview" && e.Item.ProposalID != "" {
 			s.askReview(e.Item.ProposalID)
 		}
@@ -338,9 +337,9 @@ func (s *session) completed(e *wire.ItemEvent) {
 		}
 	case "toolCall":
 		if !seen {
-			s.update(acp.SessionUpdate{ToolCall: toolCall(&e.Item)})
+			s.update(acp.SessionUpdate{ToolCall: content.ToolCall(&e.Item)})
 		}
-		s.update(acp.SessionUpdate{ToolCallUpdate: endedCall(&e.Item, it)})
+		s.update(acp.SessionUpdate{ToolCallUpdate: content.EndedCall(&e.Item, it.shown)})
 	case "plan":
 		s.plan(&e.Item)
 	case "notice":

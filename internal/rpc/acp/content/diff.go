@@ -1,67 +1,42 @@
-package acp
+package content
 
 import (
-	"os"
 	"slices"
 
 	"github.com/coder/acp-go-sdk"
 
 	"github.com/agent-lsp/agent-lsp/internal/rpc/textedit"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
 const (
 	// maxDiff bounds the texts of all diffs of one call. Beyond it only file names are shown.
 	maxDiff = 4 << 20
-	// maxWhole bounds the text of a file that is shown completely.
-	maxWhole = 128 << 10
+	// MaxWhole bounds the text of a file that is shown completely.
+	MaxWhole = 128 << 10
 )
 
-// picture is a proposal with the texts for which its hunks were made. Its diffs are drawn from
+// Picture is a proposal with the texts for which its hunks were made. Its diffs are drawn from
 // these texts, even if the files have changed since.
-type picture struct {
-	p     *wire.Proposal
-	texts []*string // of each file; nil: not shown completely
+type Picture struct {
+	Proposal *wire.Proposal
+	texts    []*string // of each file; nil: not shown completely
 }
 
-// lacks reports whether a text is missing.
-func (pic picture) lacks() bool { return slices.Contains(pic.texts, nil) }
+// Lacks reports whether a text is missing.
+func (pic Picture) Lacks() bool { return slices.Contains(pic.texts, nil) }
 
-// takePicture records the current texts of a proposal's files, as far as text returns them.
-func takePicture(p *wire.Proposal, text func(*wire.ProposalFile) (string, bool)) picture {
-	out := picture{p: p, texts: make([]*string, len(p.Files))}
+// TakePicture records the current texts of a proposal's files, as far as text returns them.
+func TakePicture(p *wire.Proposal, text func(*wire.ProposalFile) (string, bool)) Picture {
+	out := Picture{Proposal: p, texts: make([]*string, len(p.Files))}
 	for i := range p.Files {
 		f := &p.Files[i]
-		if text, ok := text(f); ok && f.Op != "rename" && len(text) <= maxWhole && stands(text, f) {
+		if text, ok := text(f); ok && f.Op != "rename" && len(text) <= MaxWhole && stands(text, f) {
 			out.texts[i] = &text
 		}
 	}
 	return out
-}
-
-// known returns a file's text if the client has it, or the empty text of a new file. It does not
-// block.
-func (d *documents) known(f *wire.ProposalFile) (string, bool) {
-	if text, ok := d.texts.Load(f.URI); ok {
-		return text.(string), true
-	}
-	return "", f.Op == "create"
-}
-
-// looked is like known but also reads the file from disk.
-func (d *documents) looked(f *wire.ProposalFile) (string, bool) {
-	if text, ok := d.known(f); ok {
-		return text, true
-	}
-	info, err := os.Stat(pathOf(f.URI))
-	if err != nil {
-		return "", false
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxWhole {
-		return "", false
-	}
-	data, err := os.ReadFile(pathOf(f.URI))
-	return string(data), err == nil && plain(data)
 }
 
 // stands reports whether a text is the one for which the pending hunks of a file were made.
@@ -94,22 +69,22 @@ func render(text string, f *wire.ProposalFile, with func(*wire.Hunk) string,
 	return out, err == nil
 }
 
-// diffs returns diffs of the hunks for which in returns true. A file gets one diff of its whole
+// Diffs returns diffs of the hunks for which in returns true. A file gets one diff of its whole
 // text before and after, which is what the ACP means by a diff: clients show it with line numbers,
 // and some show only the first diff of a call. If a file cannot be shown completely, each hunk is a
 // diff.
-func (pic picture) diffs(in func(*wire.Hunk) bool) []acp.ToolCallContent {
+func (pic Picture) Diffs(in func(*wire.Hunk) bool) []acp.ToolCallContent {
 	var out []acp.ToolCallContent
 	size := 0
-	for i := range pic.p.Files {
-		f := &pic.p.Files[i]
+	for i := range pic.Proposal.Files {
+		f := &pic.Proposal.Files[i]
 		for _, d := range pic.file(i, in) {
 			if d.Diff != nil {
 				size += len(d.Diff.NewText) + len(deref(d.Diff.OldText))
 			}
 			if size > maxDiff {
 				return append(out, acp.ToolContent(acp.TextBlock(
-					"The rest of the change is too long to show: "+pathOf(f.URI))))
+					"The rest of the change is too long to show: "+PathOf(f.URI))))
 			}
 			out = append(out, d)
 		}
@@ -117,8 +92,8 @@ func (pic picture) diffs(in func(*wire.Hunk) bool) []acp.ToolCallContent {
 	return out
 }
 
-func (pic picture) file(i int, in func(*wire.Hunk) bool) []acp.ToolCallContent {
-	f := &pic.p.Files[i]
+func (pic Picture) file(i int, in func(*wire.Hunk) bool) []acp.ToolCallContent {
+	f := &pic.Proposal.Files[i]
 	var hunks []*wire.Hunk
 	for j := range f.Hunks {
 		if in(&f.Hunks[j]) {
@@ -129,8 +104,8 @@ func (pic picture) file(i int, in func(*wire.Hunk) bool) []acp.ToolCallContent {
 	case len(hunks) == 0:
 		return nil
 	case f.Op == "rename":
-		return []acp.ToolCallContent{acp.ToolContent(acp.TextBlock("Rename " + pathOf(f.URI) +
-			" to " + pathOf(f.NewURI)))}
+		return []acp.ToolCallContent{acp.ToolContent(acp.TextBlock("Rename " + PathOf(f.URI) +
+			" to " + PathOf(f.NewURI)))}
 	case pic.texts[i] != nil:
 		before, ok := render(*pic.texts[i], f, func(h *wire.Hunk) string { return h.OldText }, in)
 		after, ok2 := render(*pic.texts[i], f, func(h *wire.Hunk) string { return h.NewText }, in)
@@ -147,7 +122,7 @@ func (pic picture) file(i int, in func(*wire.Hunk) bool) []acp.ToolCallContent {
 
 // diffOf returns a diff of a file. It lists the hunks that it contains for agent-lsp's own plugins.
 func diffOf(f *wire.ProposalFile, before, after string, hunks ...*wire.Hunk) acp.ToolCallContent {
-	d := acp.ToolDiffContent(pathOf(f.URI), after, before)
+	d := acp.ToolDiffContent(PathOf(f.URI), after, before)
 	if f.Op == "create" {
 		d.Diff.OldText = nil
 	}
@@ -160,17 +135,17 @@ func diffOf(f *wire.ProposalFile, before, after string, hunks ...*wire.Hunk) acp
 	return d
 }
 
-// decidedAs returns the picture after the hunks of the proposal were decided.
-func (pic picture) decidedAs(p *wire.Proposal) picture {
+// DecidedAs returns the picture after the hunks of the proposal were decided.
+func (pic Picture) DecidedAs(p *wire.Proposal) Picture {
 	now := map[string]*wire.Hunk{}
 	for i := range p.Files {
 		for j := range p.Files[i].Hunks {
 			now[p.Files[i].Hunks[j].HunkID] = &p.Files[i].Hunks[j]
 		}
 	}
-	as := *pic.p
+	as := *pic.Proposal
 	as.Files = nil
-	for _, f := range pic.p.Files {
+	for _, f := range pic.Proposal.Files {
 		hunks := append([]wire.Hunk(nil), f.Hunks...)
 		for j := range hunks {
 			if h := now[hunks[j].HunkID]; h != nil {
@@ -180,7 +155,7 @@ func (pic picture) decidedAs(p *wire.Proposal) picture {
 		f.Hunks = hunks
 		as.Files = append(as.Files, f)
 	}
-	return picture{p: &as, texts: pic.texts}
+	return Picture{Proposal: &as, texts: pic.texts}
 }
 
 func deref(s *string) string {
@@ -188,4 +163,22 @@ func deref(s *string) string {
 		return ""
 	}
 	return *s
+}
+
+// Places returns the first line of each file that a proposal changes.
+func Places(p *wire.Proposal) []acp.ToolCallLocation {
+	var out []acp.ToolCallLocation
+	for _, f := range p.Files {
+		if path := PathOf(f.URI); path != "" && len(f.Hunks) > 0 {
+			out = append(out, acp.ToolCallLocation{Path: path,
+				Line: acp.Ptr(int(f.Hunks[0].Range.Start.Line) + 1)})
+		}
+	}
+	return out
+}
+
+// PathOf returns the path of a file URI, or "" for any other URI.
+func PathOf(uri string) string {
+	path, _ := workspace.PathOfURI(uri)
+	return path
 }

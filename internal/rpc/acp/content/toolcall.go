@@ -1,4 +1,4 @@
-package acp
+package content
 
 import (
 	"cmp"
@@ -12,9 +12,18 @@ import (
 )
 
 const (
-	// maxRaw bounds a call's raw input and the visible part of its result.
-	maxRaw = 256 << 10
+	// MaxRaw bounds a call's raw input and the visible part of its result.
+	MaxRaw = 256 << 10
+	// maxImage bounds an image of a result.
+	maxImage = 1 << 20
 )
+
+// Shown is what the client sees of a running call besides its title and status.
+type Shown struct {
+	Content []acp.ToolCallContent  // the call's diffs or terminal
+	Places  []acp.ToolCallLocation // locations of its diffs
+	Partial bool                   // not everything that Content shows was applied
+}
 
 // kinds maps agent-lsp's tools to the ACP's kinds.
 var kinds = map[string]acp.ToolKind{
@@ -52,7 +61,7 @@ func titleOf(w *wire.Item) string { return cmp.Or(w.Label, w.Name, "Tool") }
 // rawInput returns what the model sent, if it is JSON and not too long to show. While the arguments
 // are still arriving, they are an empty object, which clients would show.
 func rawInput(args json.RawMessage) any {
-	if len(args) <= len("{}") || len(args) > maxRaw || !json.Valid(args) {
+	if len(args) <= len("{}") || len(args) > MaxRaw || !json.Valid(args) {
 		return nil
 	}
 	return args
@@ -62,7 +71,7 @@ func rawInput(args json.RawMessage) any {
 func locationsOf(w *wire.Item) []acp.ToolCallLocation {
 	var out []acp.ToolCallLocation
 	for _, l := range w.Locations {
-		loc := acp.ToolCallLocation{Path: pathOf(l.URI)}
+		loc := acp.ToolCallLocation{Path: PathOf(l.URI)}
 		if l.Range != nil {
 			loc.Line = acp.Ptr(int(l.Range.Start.Line) + 1)
 		}
@@ -85,43 +94,45 @@ func metaOf(w *wire.Item) map[string]any {
 	return map[string]any{"agentLsp": m}
 }
 
-func toolCall(w *wire.Item) *acp.SessionUpdateToolCall {
+// ToolCall returns the update that shows a new call.
+func ToolCall(w *wire.Item) *acp.SessionUpdateToolCall {
 	return &acp.SessionUpdateToolCall{ToolCallId: acp.ToolCallId(w.ItemID), Title: titleOf(w),
 		Kind:   kindOf(w.Name),
 		Status: statusOf(w.Status), Locations: locationsOf(w), RawInput: rawInput(w.Args),
 		Meta: metaOf(w)}
 }
 
-func toolUpdate(itemID string, opts ...acp.ToolCallUpdateOpt) acp.SessionUpdate {
+// ToolUpdate returns an update of some fields of a call.
+func ToolUpdate(itemID string, opts ...acp.ToolCallUpdateOpt) acp.SessionUpdate {
 	return acp.UpdateToolCall(acp.ToolCallId(itemID), opts...)
 }
 
-// changedCall returns an update of a running call.
-func changedCall(w *wire.Item) *acp.SessionToolCallUpdate {
+// ChangedCall returns an update of a running call.
+func ChangedCall(w *wire.Item) *acp.SessionToolCallUpdate {
 	return &acp.SessionToolCallUpdate{ToolCallId: acp.ToolCallId(w.ItemID),
 		Title: acp.Ptr(titleOf(w)), Kind: acp.Ptr(kindOf(w.Name)),
 		Status: acp.Ptr(statusOf(w.Status)), Locations: locationsOf(w), RawInput: rawInput(w.Args),
 		Meta: metaOf(w)}
 }
 
-// endedCall returns the result of a call: its diffs, or else the text that the model received, and
+// EndedCall returns the result of a call: its diffs, or else the text that the model received, and
 // its images. The text comes with the diffs if not everything was applied as they show.
-func endedCall(w *wire.Item, it *item) *acp.SessionToolCallUpdate {
-	u := changedCall(w)
-	u.Content = it.content
-	if it.places != nil {
-		u.Locations = it.places
+func EndedCall(w *wire.Item, s Shown) *acp.SessionToolCallUpdate {
+	u := ChangedCall(w)
+	u.Content = s.Content
+	if s.Places != nil {
+		u.Locations = s.Places
 	}
 	if w.Result != nil {
-		shown := clip.Bytes(*w.Result, maxRaw)
-		if len(it.content) == 0 || it.partial || w.IsError || w.Status != "completed" {
+		text := clip.Bytes(*w.Result, MaxRaw)
+		if len(s.Content) == 0 || s.Partial || w.IsError || w.Status != "completed" {
 			u.Content = append(u.Content[:len(u.Content):len(u.Content)],
-				acp.ToolContent(acp.TextBlock(shown)))
+				acp.ToolContent(acp.TextBlock(text)))
 		}
-		u.RawOutput = map[string]any{"result": shown, "isError": w.IsError}
+		u.RawOutput = map[string]any{"result": text, "isError": w.IsError}
 	}
 	for _, b := range w.Content {
-		if b.Type == "image" && len(b.Data) > 0 && len(b.Data) < maxText {
+		if b.Type == "image" && len(b.Data) > 0 && len(b.Data) < maxImage {
 			image := acp.ImageBlock(base64.StdEncoding.EncodeToString(b.Data), b.MimeType)
 			u.Content = append(u.Content, acp.ToolContent(image))
 		}

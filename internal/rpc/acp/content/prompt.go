@@ -1,4 +1,8 @@
-package acp
+// Package content converts between the wire's structs and the content that the Agent Client
+// Protocol has for them: a prompt's blocks, a tool call with its result, and a proposal's diffs.
+//
+// Its functions are pure. They know no connection and no session.
+package content
 
 import (
 	"cmp"
@@ -16,16 +20,16 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// promptBlocks converts ACP content to the wire's content blocks.
-func promptBlocks(blocks []acp.ContentBlock) (wire.Prompt, error) {
+// Prompt converts ACP content to the wire's content blocks.
+func Prompt(blocks []acp.ContentBlock) (wire.Prompt, error) {
 	if len(blocks) == 0 {
-		return nil, fail(codeInvalidParams, "prompt: is empty")
+		return nil, fmt.Errorf("prompt: is empty")
 	}
 	out := make(wire.Prompt, 0, len(blocks))
 	for i, b := range blocks {
 		block, err := promptBlock(b)
 		if err != nil {
-			return nil, fail(codeInvalidParams, "prompt[%d]: %v", i, err)
+			return nil, fmt.Errorf("prompt[%d]: %v", i, err)
 		}
 		out = append(out, block)
 	}
