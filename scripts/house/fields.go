@@ -15,7 +15,6 @@ import (
 // with its reason.
 var unset = map[string]string{
 	"internal/model/http.Options.ExtraBody": undecided,
-	"internal/model/http.Options.MaxOutput": undecided,
 	"internal/model/http.Options.ExtraCAs":  undecided,
 }
 

@@ -30,9 +30,6 @@ func (c *Client) Info(id string) agent.ModelInfo {
 	if o.ContextWindow > 0 {
 		i.ContextWindow = o.ContextWindow
 	}
-	if o.MaxOutput > 0 {
-		i.MaxOutput = o.MaxOutput
-	}
 	if o.Vision != nil {
 		i.Vision = o.Vision
 	}
@@ -60,7 +57,7 @@ func (c *Client) Reported(i agent.ModelInfo, r *Report) agent.ModelInfo {
 			break
 		}
 	}
-	if n, ok := Integer(r.Output); ok && n > 0 && o.MaxOutput == 0 {
+	if n, ok := Integer(r.Output); ok && n > 0 {
 		i.MaxOutput = n
 	}
 	if r.Vision != nil && o.Vision == nil {

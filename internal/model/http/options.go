@@ -64,9 +64,9 @@ type Options struct {
 	Catalog string
 	// The abilities of the model, if the catalogue is wrong. Zero values leave them to the
 	// catalogue.
-	ContextWindow, MaxOutput int
-	Vision, Tools            *bool
-	Prices                   map[string]catalog.Price // by model ID; override the catalogue
+	ContextWindow int
+	Vision, Tools *bool
+	Prices        map[string]catalog.Price // by model ID; override the catalogue
 	// a local server, to which the catalogue's prices do not apply
 	Unpriced bool
 

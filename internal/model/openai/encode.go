@@ -34,7 +34,7 @@ func (c *call) cacheKeyOf(api string, k can) string {
 // Dialect.derivesLimit).
 func (c *call) outputLimit(info agent.ModelInfo) int {
 	derived := 0
-	known := info.MaxOutput > 0 || info.ContextWindow > 0 || c.m.dialect == Anthropic
+	known := info.ContextWindow > 0 || c.m.dialect == Anthropic
 	if c.m.dialect.derivesLimit() && known {
 		derived = modelhttp.DerivedOutput + c.anthropicBudget(modelhttp.DerivedOutput)
 	}
