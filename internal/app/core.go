@@ -249,7 +249,8 @@ func (d *daemon) core() *agentapi.Core {
 		Host:      d.host,
 		Workspace: d.workspace, Library: d.cleanup.library, Settings: d.settings.live,
 		Ready: d.ready, FoldersChanged: d.mcp.hub.RootsChanged,
-		Models: d.listModels,
+		Secrets: secretFiles{d},
+		Models:  d.listModels,
 		TestModel: func(ctx context.Context, ref string) wire.ModelTest {
 			t := d.providers.test(ctx, d.settings.config(), ref)
 			t.Error = d.redact.Text(t.Error)

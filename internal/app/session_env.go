@@ -42,6 +42,7 @@ type sessionParts struct {
 	options  *agent.TurnOptions // of the turn, at the last model call
 
 	titleDue atomic.Bool // the session has had no turn
+	kept     keptTexts
 }
 
 // prepare makes the engine's options for a session.
@@ -186,7 +187,7 @@ func (p *sessionParts) Next(ctx context.Context, turn agent.TurnInfo) (agent.Ste
 	if p.depth == 0 {
 		step.Hooks = append(step.Hooks, p)
 	}
-	step.Hooks = append(step.Hooks, p.hooks.now()...)
+	step.Hooks = append(append(step.Hooks, p.hooks.now()...), p.attachments())
 	if err == nil && turn.TurnID != "" {
 		step.Messages = p.boundaryMessages(turn.Begins)
 	}

@@ -25,6 +25,8 @@ type acpClient struct {
 	next int
 	text strings.Builder // of the agent's messages
 	code chan int
+	// permit answers what the agent asks; nil: everything is refused
+	permit func(method string, message []byte) any
 }
 
 func startACP(t testing.TB, env ...string) *acpClient {
@@ -88,8 +90,11 @@ func (c *acpClient) ask(method string, params any) (result, refused map[string]a
 			_ = json.Unmarshal(m.Params.Update.Content, &text)
 			c.text.WriteString(text.Text)
 		case m.Method != "" && m.ID != nil:
-			c.send(map[string]any{"jsonrpc": "2.0", "id": m.ID,
-				"result": map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}})
+			var answer any = map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}
+			if c.permit != nil {
+				answer = c.permit(m.Method, line)
+			}
+			c.send(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": answer})
 		case m.Method == "" && m.ID == float64(c.next):
 			return m.Result, m.Error
 		}

@@ -51,7 +51,14 @@ func protectedRead(path string) string {
 			return name + " usually holds secrets"
 		}
 	}
-	for _, p := range parts[:len(parts)-1] {
+	if launcher.Secret(name) {
+		return name + " usually holds secrets"
+	}
+	for i, p := range parts[:len(parts)-1] {
+		if next := parts[i+1]; p == ".config" && next == "gh" ||
+			p == ".cargo" && strings.HasPrefix(next, "credentials") {
+			return p + "/" + next + " usually holds secrets"
+		}
 		for _, f := range secretFolders {
 			if p == f {
 				return f + " usually holds secrets"

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/agent/session"
 	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
@@ -34,6 +35,8 @@ type Core struct {
 	// message. It must be fast. model is the reference in the message, or "" for the model of the
 	// settings. nil: always ready.
 	Ready func(sessionID, model string) error
+	// Secrets decides which attachments ask first. nil: none does.
+	Secrets Secrets
 	// FoldersChanged is called after the workspace folders have changed. It must not block. It may
 	// be nil.
 	FoldersChanged func()
@@ -67,6 +70,16 @@ type Settings interface {
 	// ClientChanged applies the settings from workspace/didChangeConfiguration (the section
 	// agentLsp).
 	ClientChanged(settings json.RawMessage) (notices []string, err error)
+}
+
+// Secrets knows the files that usually hold secrets. The next step of a session that was sent one
+// asks the user before the model gets it (Withheld).
+type Secrets interface {
+	// Secret reports whether the file at an absolute path is one.
+	Secret(path string) bool
+	// Withhold keeps an attachment's text that the client sent, until the user has answered. files
+	// are the secret files that its URI means.
+	Withhold(sessionID string, b message.Block, files []string)
 }
 
 // Memory stores entries across sessions. ErrNotFound reports an unknown key.

@@ -12,13 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
-	"github.com/agent-lsp/agent-lsp/internal/workspace"
-	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
-
-// maxAttached bounds how many bytes of one attached resource go into a prompt. The model can read
-// the rest with its tools.
-const maxAttached = 256 << 10
 
 func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()[:16]) }
 
@@ -94,85 +88,6 @@ func (a *API) expand(ctx context.Context, l *host.Session, blocks []message.Bloc
 		blocks[0].Text = text
 	}
 	return blocks
-}
-
-// attach fills resources that came without text with what the user sees: the editor's buffer, or
-// else the file.
-func (a *API) attach(ctx context.Context, l *host.Session, blocks []message.Block) []message.Block {
-	for i, b := range blocks {
-		if b.Type == message.Resource && b.Text == "" {
-			blocks[i].Text = a.resourceText(ctx, l, b)
-		}
-	}
-	return blocks
-}
-
-func (a *API) resourceText(ctx context.Context, l *host.Session, b message.Block) string {
-	r := workspaceRange(b.Range)
-	ref, err := a.Core().Workspace.Resolve(l.Cwd, b.URI)
-	if err != nil { // files that the user has open may be attached from anywhere
-		if text, _, ok := a.Core().Workspace.TextAt(b.URI, r); ok {
-			return bounded(text)
-		}
-		return fmt.Sprintf("(not attached: %v)", err)
-	}
-	f, err := a.Core().Workspace.Read(ctx, ref)
-	if err != nil {
-		return fmt.Sprintf("(not attached: %v)", err)
-	}
-	// An attached file counts as read: an edit need not read it again.
-	a.Core().Workspace.Stamp(l.ID, f, r == nil && len(f.Text.Data) <= maxAttached)
-	if r == nil {
-		return bounded(string(f.Text.Data))
-	}
-	body := f.Text.Data
-	x, enc := text.NewLineIndex(body), a.Core().Workspace.Encoding()
-	from, to := x.Offset(body, r.Start, enc), x.Offset(body, r.End, enc)
-	return bounded(string(body[min(from, to):max(from, to)]))
-}
-
-func bounded(text string) string {
-	if len(text) <= maxAttached {
-		return text
-	}
-	return strings.ToValidUTF8(
-		text[:maxAttached],
-		"",
-	) + "\n(cut: the file is longer; read it with a tool)"
-}
-
-func workspaceRange(r *message.Range) *workspace.Range {
-	if r == nil {
-		return nil
-	}
-	return &workspace.Range{Start: workspace.Position(r.Start), End: workspace.Position(r.End)}
-}
-
-// contextBlocks describe what the user is looking at: file, selection and diagnostics.
-func (a *API) contextBlocks(
-	ctx context.Context,
-	l *host.Session,
-	c *wire.PromptContext,
-) []message.Block {
-	if c == nil || c.URI == "" {
-		return nil
-	}
-	b := message.Block{Type: message.Resource, URI: c.URI, Range: rangeFrom(c.Selection)}
-	if c.Selection != nil && c.Selection.Start != c.Selection.End {
-		b.Text = a.resourceText(ctx, l, b)
-	} else {
-		b.Text = "(open in the editor)"
-	}
-	for i, d := range c.Diagnostics {
-		if i == 0 {
-			b.Text += "\n\nDiagnostics here:"
-		}
-		b.Text += fmt.Sprintf("\nline %d: %s", d.Range.Start.Line+1, d.Message)
-		if d.Source != "" {
-			b.Text += " (" + d.Source + ")"
-		}
-	}
-	return []message.Block{b}
 }
 
 func (a Turns) Steer(ctx context.Context, p *wire.SteerParams) (wire.SteerResult, error) {

@@ -65,9 +65,13 @@ func Open(ref path.Ref) (*os.File, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening %s: %w", ref, plain(err))
 	}
+	seen := st
 	st, err = f.Stat()
 	if err == nil {
 		err = regular(st)
+	}
+	if err == nil && !os.SameFile(seen, st) {
+		err = ErrChanged
 	}
 	if err != nil {
 		f.Close()

@@ -1,0 +1,222 @@
+package agentapi
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/message"
+	"github.com/agent-lsp/agent-lsp/internal/host"
+	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
+)
+
+// maxAttached bounds how many bytes of one attached resource go into a prompt. The model can read
+// the rest with its tools.
+const maxAttached = 256 << 10
+
+// withheld is the text of an attachment that is sent only after the user has allowed it.
+const withheld = "(The content is not here, because this file usually holds secrets. " +
+	"A later message has it if the user allows that.)"
+
+// Withheld reports whether a block is an attachment that the user must allow first.
+func Withheld(b message.Block) bool {
+	return b.Type == message.Resource && strings.HasPrefix(b.Text, withheld)
+}
+
+// Attachments reads what messages attach.
+type Attachments struct {
+	Workspace *workspace.Workspace
+	Secret    func(path string) bool // nil: no file is secret
+}
+
+// Secrets returns the secret files that the URI or name of an attachment may mean. A link that is
+// called like a secret file is one.
+func (a Attachments) Secrets(cwd, name string) (secret []string) {
+	if a.Secret == nil {
+		return nil
+	}
+	for _, path := range a.readings(cwd, name) {
+		real, err := filepath.EvalSymlinks(path)
+		if err == nil && a.Secret(real) {
+			path = real
+		} else if !a.Secret(path) {
+			continue
+		}
+		if !slices.Contains(secret, path) {
+			secret = append(secret, path)
+		}
+	}
+	return secret
+}
+
+// readings are the absolute paths that a client or the workspace may mean by a name. If one were
+// missing, a secret file would be sent without a question.
+func (a Attachments) readings(cwd, name string) (out []string) {
+	var paths []string
+	if ref, err := a.Workspace.Resolve(cwd, name); err == nil {
+		paths = append(paths, ref.Path)
+	}
+	if path, err := workspace.PathOfURI(name); err == nil {
+		paths = append(paths, path)
+	}
+	if u, err := url.Parse(name); err != nil {
+		paths = append(paths, name)
+	} else {
+		opaque, _ := url.PathUnescape(u.Opaque)
+		paths = append(paths, u.Path, opaque)
+	}
+	for _, path := range paths {
+		if path == "" || strings.IndexByte(path, 0) >= 0 {
+			continue
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(cwd, path)
+		}
+		out = append(out, filepath.Clean(path))
+	}
+	return out
+}
+
+// Text returns what the user sees of an attachment: the editor's buffer, or else the file. If there
+// is none, it returns why. ok is false if the text is of a secret file that allowed does not
+// contain. sessionID is the session that has then read the file.
+func (a Attachments) Text(
+	ctx context.Context,
+	sessionID, cwd string,
+	b message.Block,
+	allowed []string,
+) (content string, ok bool) {
+	r := workspaceRange(b.Range)
+	ref, err := a.Workspace.Resolve(cwd, b.URI)
+	if err != nil { // files that the user has open may be attached from anywhere
+		if text, _, ok := a.Workspace.TextAt(b.URI, r); ok {
+			return bounded(text), true
+		}
+		return fmt.Sprintf("(not attached: %v)", err), true
+	}
+	f, err := a.Workspace.Read(ctx, ref)
+	if err != nil {
+		return fmt.Sprintf("(not attached: %v)", err), true
+	}
+	// The path is checked after the read, because what it names may have changed meanwhile.
+	if a.Secret != nil && a.Secret(ref.Path) && !slices.Contains(allowed, ref.Path) {
+		return "", false
+	}
+	// An attached file counts as read: an edit need not read it again.
+	a.Workspace.Stamp(sessionID, f, r == nil && len(f.Text.Data) <= maxAttached)
+	if r == nil {
+		return bounded(string(f.Text.Data)), true
+	}
+	body := f.Text.Data
+	x, enc := text.NewLineIndex(body), a.Workspace.Encoding()
+	from, to := x.Offset(body, r.Start, enc), x.Offset(body, r.End, enc)
+	return bounded(string(body[min(from, to):max(from, to)])), true
+}
+
+func bounded(text string) string {
+	if len(text) <= maxAttached {
+		return text
+	}
+	return strings.ToValidUTF8(
+		text[:maxAttached],
+		"",
+	) + "\n(cut: the file is longer; read it with a tool)"
+}
+
+func workspaceRange(r *message.Range) *workspace.Range {
+	if r == nil {
+		return nil
+	}
+	return &workspace.Range{Start: workspace.Position(r.Start), End: workspace.Position(r.End)}
+}
+
+// attach fills resources that came without text with what the user sees. It withholds secret files,
+// also those whose content the client sent: the turn asks the user about them.
+func (a *API) attach(ctx context.Context, l *host.Session, blocks []message.Block) []message.Block {
+	for i, b := range blocks {
+		switch b.Type {
+		case message.Resource:
+			blocks[i] = a.attachOne(ctx, l, b)
+		case message.File:
+			if secret := a.attachments().Secrets(l.Cwd, b.Name); len(secret) > 0 {
+				blocks[i] = a.withhold(l, asResource(b), secret)
+			}
+		}
+	}
+	return blocks
+}
+
+// asResource returns a file that the client sent as a resource with its text.
+func asResource(b message.Block) message.Block {
+	text := "(not attached: the file is not text)"
+	if utf8.Valid(b.Data) {
+		text = string(b.Data)
+	}
+	return message.Block{Type: message.Resource, URI: b.Name, Text: text}
+}
+
+func (a *API) attachOne(ctx context.Context, l *host.Session, b message.Block) message.Block {
+	at := a.attachments()
+	if secret := at.Secrets(l.Cwd, b.URI); len(secret) > 0 {
+		return a.withhold(l, b, secret)
+	}
+	if b.Text != "" {
+		return b
+	}
+	text, ok := at.Text(ctx, l.ID, l.Cwd, b, nil)
+	if !ok {
+		return a.withhold(l, b, nil)
+	}
+	b.Text = text
+	return b
+}
+
+func (a *API) attachments() Attachments {
+	at := Attachments{Workspace: a.Core().Workspace}
+	if s := a.Core().Secrets; s != nil {
+		at.Secret = s.Secret
+	}
+	return at
+}
+
+// withhold replaces the text of an attachment. Text that the client sent is kept until the answer.
+func (a *API) withhold(l *host.Session, b message.Block, secret []string) message.Block {
+	if b.Text = bounded(b.Text); b.Text != "" {
+		a.Core().Secrets.Withhold(l.ID, b, secret)
+	}
+	b.Text = withheld
+	return b
+}
+
+// contextBlocks describe what the user is looking at: file, selection and diagnostics.
+func (a *API) contextBlocks(
+	ctx context.Context,
+	l *host.Session,
+	c *wire.PromptContext,
+) []message.Block {
+	if c == nil || c.URI == "" {
+		return nil
+	}
+	b := message.Block{Type: message.Resource, URI: c.URI, Range: rangeFrom(c.Selection)}
+	if c.Selection != nil && c.Selection.Start != c.Selection.End {
+		b = a.attachOne(ctx, l, b)
+	} else {
+		b.Text = "(open in the editor)"
+	}
+	for i, d := range c.Diagnostics {
+		if i == 0 {
+			b.Text += "\n\nDiagnostics here:"
+		}
+		b.Text += fmt.Sprintf("\nline %d: %s", d.Range.Start.Line+1, d.Message)
+		if d.Source != "" {
+			b.Text += " (" + d.Source + ")"
+		}
+	}
+	return []message.Block{b}
+}
