@@ -7,7 +7,7 @@ NICE    ?=
 FRONTENDS   ?= 5
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup test quick check style-baseline test-go test-race test-heavy test-oracle test-editors test-others test-neovim test-vscode test-acp test-plain fuzz chaos soak chaos-ci chaos-engine chaos-outside chaos-kills docs site bench bench-peers bench-smoke pictures release-dry-run update generate cross clean
+.PHONY: help build setup test quick check test-go test-race test-heavy test-oracle test-editors test-others test-neovim test-vscode test-acp test-plain fuzz chaos soak chaos-ci chaos-engine chaos-outside chaos-kills docs site bench bench-peers bench-smoke pictures release-dry-run update generate cross clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -34,9 +34,6 @@ check: ## formatting, vet, staticcheck, linters of TypeScript and Lua, unused co
 	$(GO) run ./scripts/house
 	$(GO) run ./scripts/style
 	$(MAKE) --no-print-directory cross
-
-style-baseline: ## lower the number of style findings that old text may still have (styles/baseline.txt)
-	$(GO) run ./scripts/style -baseline
 
 cross: ## check that all packages compile for every system that a release is made for
 	$(GO) run ./scripts/typecheck

@@ -192,7 +192,8 @@ func checkPattern(t *testing.T, from, pattern string) {
 	}
 }
 
-// checkProgram looks for a subcommand and its flags in the program's own help, and runs it where that is harmless.
+// checkProgram looks for a subcommand and its flags in the program's own help, and runs it where
+// that is harmless.
 func checkProgram(t *testing.T, from string, args []string) {
 	t.Helper()
 	name := "serve"
@@ -226,7 +227,8 @@ func checkProgram(t *testing.T, from string, args []string) {
 	}
 }
 
-// runProgram runs the built program in an empty home, with a scripted model, and returns what it prints.
+// runProgram runs the built program in an empty home, with a scripted model, and returns what it
+// prints.
 func runProgram(t *testing.T, home string, want int, args ...string) string {
 	t.Helper()
 	bin := rpctest.Program(t)

@@ -126,7 +126,8 @@ func next(t *testing.T, editor *rpctest.Editor, at int, method, pattern string) 
 // The diagram of the notifications names all of them and nothing else.
 func TestOrderOfTheProtocol(t *testing.T) {
 	var shown []string
-	for _, m := range regexp.MustCompile(`(?m)^[^a-z]*(agent/[\w/]+)`).FindAllStringSubmatch(protocolBlocks(t)[1].text, -1) {
+	methods := regexp.MustCompile(`(?m)^[^a-z]*(agent/[\w/]+)`)
+	for _, m := range methods.FindAllStringSubmatch(protocolBlocks(t)[1].text, -1) {
 		shown = append(shown, m[1])
 	}
 	all := slices.Clone(wire.Notifications)

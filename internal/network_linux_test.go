@@ -22,7 +22,9 @@ func TestNoConnectionButLoopback(t *testing.T) {
 	out := traced(t, "demo")
 	lines := connected.FindAllStringSubmatch(out, -1)
 	if len(lines) == 0 {
-		t.Error("no connection was seen, although the scripted model is reached over loopback: the trace is blind")
+		t.Error(
+			"no connection was seen, although the scripted model is reached over loopback: the trace is blind",
+		)
 	}
 	for _, m := range lines {
 		if !strings.Contains(m[2], `inet_addr("127.0.0.1")`) && !strings.Contains(m[2], `"::1"`) {

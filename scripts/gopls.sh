@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs the gopls that the tests run into the test cache, and prints its path. v0.24.0 wants Go 1.27, which the go
-# command fetches through the module proxy, whatever the environment's GOTOOLCHAIN says. Only where that cannot be had
-# the newest that go.mod's toolchain builds stands in: each run says so, and tries again.
+# Installs the gopls that the tests run into the test cache, and prints its path. v0.24.0 wants Go
+# 1.27, which the go command fetches through the module proxy, whatever the environment's
+# GOTOOLCHAIN says. Only where that cannot be had the newest that go.mod's toolchain builds stands
+# in: each run says so, and tries again.
 set -euo pipefail
 . "$(dirname "$0")/tries.sh"
 want=v0.24.0

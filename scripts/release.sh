@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds all that a release holds into dist/, then installs what can run here into an empty home and plays the demo.
-# Nothing is published. The same commit gives the same bytes (TARGETS, VERSION and SOURCE_DATE_EPOCH may be set);
-# all of it is built once more to show that.
+# Builds all that a release holds into dist/, then installs what can run here into an empty home and
+# plays the demo. Nothing is published. The same commit gives the same bytes (TARGETS, VERSION and
+# SOURCE_DATE_EPOCH may be set); all of it is built once more to show that.
 #   scripts/release.sh [--build]    --build: only builds
 set -euo pipefail
 umask 022
@@ -88,7 +88,8 @@ fi
 [ "${1:-}" != --build ] || exit 0
 (cd dist && ls -l | awk 'NR > 1 {printf "%9.2f MB  %s\n", $5 / 1e6, $9}')
 
-# The same bytes from another folder with other modes, in another time zone: every file of every system.
+# The same bytes from another folder with other modes, in another time zone: every file of every
+# system.
 echo "release: all of it once more, from another folder"
 again=$work/again
 (umask 077 && mkdir "$again" && tar cf - --exclude .git --exclude node_modules --exclude ./bin --exclude ./dist . | tar xf - -C "$again" &&

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fetches what the Go tests and the editors' tests need beside Go, Node and npm: Debian packages (as root, or by
-# sudo without a password), gopls, and servers from npm. Does nothing when all is there.
+# Fetches what the Go tests and the editors' tests need beside Go, Node and npm: Debian packages (as
+# root, or by sudo without a password), gopls, and servers from npm. Does nothing when all is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/tries.sh
@@ -25,7 +25,8 @@ scripts/gopls.sh >/dev/null
 scripts/vale.sh >/dev/null
 scripts/biome.sh >/dev/null
 
-# lsp-mode lies beside the system's packages: among them, its markdown-mode would change what eglot offers a server.
+# lsp-mode lies beside the system's packages: among them, its markdown-mode would change what eglot
+# offers a server.
 if [ ! -d "$cache/lsp-mode" ]; then
   echo "setup: fetching lsp-mode" >&2
   mkdir -p "$cache"
@@ -49,9 +50,9 @@ if [ ! -d "$cache/vim-ale" ]; then
   mv -T "$ale" "$cache/vim-ale" 2>/dev/null || [ -d "$cache/vim-ale" ]
 fi
 
-# Real servers for the tests of MCP and of language servers, started with node. Their folder is named after
-# the pins, and appears only when it is whole. The newest that Node 20 runs: typescript-language-server 6
-# wants Node 22, and TypeScript 7 has no tsserver.
+# Real servers for the tests of MCP and of language servers, started with node. Their folder is
+# named after the pins, and appears only when it is whole. The newest that Node 20 runs:
+# typescript-language-server 6 wants Node 22, and TypeScript 7 has no tsserver.
 pins=(@modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31
   typescript-language-server@5.3.0 typescript@5.9.3 pyright@1.1.414)
 node="$cache/node-$(printf '%s\n' "${pins[@]}" | sha256sum | cut -c1-12)"

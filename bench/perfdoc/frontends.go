@@ -83,12 +83,24 @@ func (p frontEndPair) costs(r *row) []float64 {
 	return list
 }
 
+const bothHead = `
+## Both front ends
+
+LSP and ACP in %d more runs without the rivals, the last at %s. Figures are
+medians over the runs. The cost is the median of the runs' costs, with the least and the most. For
+all rows of time the front ends took turns, prompt by prompt, in pairs of fresh processes. A p99 is
+the median over the streams or groups. Its cost is that of all consecutive pairs, with quartiles.
+
+| | LSP | ACP | ACP's cost |
+|---|---:|---:|---:|
+`
+
 // writeFrontEnds compares the two front ends over several runs.
 func writeFrontEnds(b *strings.Builder, runs []*results) {
 	if len(runs) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n## Both front ends\n\nLSP and ACP in %d more runs without the rivals, the last at %s, medians over the runs; the cost is the median of the runs' own, with the least and the most. For all rows of time the front ends took turns, prompt by prompt, in pairs of fresh processes; a p99 is the median of the streams' own, or of the groups', and its cost that of all pairs which followed each other, with the quartiles:\n\n| | LSP | ACP | ACP's cost |\n|---|---:|---:|---:|\n", len(runs), strings.TrimSuffix(runs[len(runs)-1].When, "Z"))
+	fmt.Fprintf(b, bothHead, len(runs), strings.TrimSuffix(runs[len(runs)-1].When, "Z"))
 	var beyond []string
 	for i := range rows {
 		r := &rows[i]

@@ -271,7 +271,7 @@ func document(r *results, frontEnds []*results) (string, error) {
 	}
 	var b strings.Builder
 	b.WriteString(head)
-	fmt.Fprintf(&b, "Measured %s on %s.\n", strings.TrimSuffix(r.When, "Z"), r.Machine)
+	fmt.Fprintf(&b, "Measured %s on\n%s.\n", strings.TrimSuffix(r.When, "Z"), r.Machine)
 	writeTable(&b, own, rivals, all)
 	writeShort(&b, own)
 	writeFrontEnds(&b, frontEnds)
@@ -353,7 +353,9 @@ const barWidth = 50
 
 // writeBars draws some figures on a logarithmic scale.
 func writeBars(b *strings.Builder, own *peer, all []*peer) {
-	b.WriteString("\n## At a glance\n\nBars are logarithmic: one step of ten characters is about a factor of four. Shorter is better.\n\n```text\n")
+	b.WriteString(
+		"\n## At a glance\n\nBars are logarithmic: one step of ten characters is about a factor of four. Shorter is better.\n\n```text\n",
+	)
 	for _, i := range barred {
 		r := rows[i]
 		fmt.Fprintf(b, "%s (%s)\n", strings.ReplaceAll(r.name, "`", ""), r.unit)
@@ -373,7 +375,10 @@ func bar(ratio float64) string {
 }
 
 func writeGrowth(b *strings.Builder, all []*peer) {
-	b.WriteString("\n## Growth\n\nPrompt → request at the model as the conversation grows, ms (size of the request):\n\n")
+	b.WriteString(
+		"\n## Growth\n\nPrompt → request at the model as the conversation grows, ms (size of the request):\n\n" +
+			"| agent | start | first third | second third | end |\n|---|---|---|---|---|\n",
+	)
 	for _, p := range all {
 		writeStretches(b, p.Name, p.Growth)
 	}
@@ -391,23 +396,31 @@ func writeStretches(b *strings.Builder, name string, rows []stretch) {
 		parts = append(parts, fmt.Sprintf("turns %d–%d: %s (%d KB)", g.From, g.To,
 			number(g.Request), g.Bytes/1000))
 	}
-	fmt.Fprintf(b, "- %s: %s\n", name, strings.Join(parts, "; "))
+	fmt.Fprintf(b, "| %s | %s |\n", name, strings.Join(parts, " | "))
 }
 
 func writeNoise(b *strings.Builder, all []*peer) {
 	for _, p := range all {
 		if p.Busy > 10 || p.Steal > 5 {
-			fmt.Fprintf(b, "\nNoisy: something else kept the machine %.0f %% busy before %s was started, the host took %.0f %% meanwhile.\n", p.Busy, p.Name, p.Steal)
+			fmt.Fprintf(
+				b,
+				"\nNoisy: something else kept the machine %.0f %% busy before %s was started, the host took %.0f %% meanwhile.\n",
+				p.Busy,
+				p.Name,
+				p.Steal,
+			)
 		}
 	}
 }
 
 const head = `# Performance
 
-Written by ` + "`make bench-peers`" + `; do not edit by hand. Agents that an editor can drive, each started as an editor starts it, against one scripted model server on
-loopback, in a network namespace with nothing else. Times are medians in milliseconds; memory is the total of the whole process tree. Quote the ratios: both sides of one
-come from one run on one machine. ` + "`refdaemon`" + ` is no agent (no history on disk, no tools but two): the floor of Go and the wire. ` + "`agentlsp-acp`" + ` is this program
-spoken to by the Agent Client Protocol.
+Written by ` + "`make bench-peers`" + `; do not edit by hand. Agents that an editor can drive run against one
+scripted model server on loopback. Each starts as an editor starts it, in a network namespace with
+nothing else. Times are medians in milliseconds; memory is the total of the whole process tree.
+Quote the ratios: both sides of one come from one run on one machine. ` + "`refdaemon`" + ` is not an agent
+(no history on disk, two tools): it shows what Go and the protocol cost at least. ` + "`agentlsp-acp`" + ` is
+this program over the Agent Client Protocol.
 
 `
 
@@ -422,12 +435,17 @@ const tail = `
 
 ## What the time is made of
 
-- Start: the Go runtime, the settings' files, one model list that is not waited for. No session, index or server is opened before the first prompt.
-- A delta: read from the model's connection, decoded, put into one buffer, written by one writer; what waits is merged, never queued.
-- A round with an effect: the assistant's message is on disk before the tool runs, which is one ` + "`fsync`" + `. Reading tools do not wait for it.
-- A shell command: a supervisor that ends every descendant. One serves command after command, so its start is part of the first round only.
+- Start: the Go runtime, the settings' files, and one model list that nothing waits for. No session,
+  index or server is opened before the first prompt.
+- A delta: read from the model's connection, decoded, put into one buffer, written by one writer.
+  Deltas that wait are merged, never queued.
+- A round with an effect: the assistant's message is on disk before the tool runs, which is one
+  ` + "`fsync`" + `. Reading tools do not wait for it.
+- A shell command: a supervisor ends every descendant. One supervisor serves command after command,
+  so its start is part of the first round only.
 - A sandboxed command: the sandbox of the next command is made while the model is thinking. The
   bench checks that a command can write to the workspace and not outside. Rivals without a sandbox
   of their own on Linux have no figure.
-- A request: only what is new since the last one is encoded; the rest is written, without a copy, from what was encoded before.
+- A request: only what is new since the last one is encoded. The rest is written, without a copy,
+  from what was encoded before.
 `

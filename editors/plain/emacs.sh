@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # emacs.sh    the whole job in real Emacs, by keys alone, set up as docs/use/editors.md says
 #
-# Emacs runs in a terminal of tmux; what is typed goes there, what is waited for is the screen or the disk.
+# Emacs runs in a terminal of tmux; what is typed goes there, what is waited for is the screen or
+# the disk.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd -P)
 . "$here/terminal.sh"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# lsp-mode.sh    the whole job in real Emacs with lsp-mode, by keys alone, with the set-up that docs/use/editors.md shows
+# lsp-mode.sh    the whole job in real Emacs with lsp-mode, by keys alone, with the set-up that
+# docs/use/editors.md shows
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd -P)
 . "$here/terminal.sh"

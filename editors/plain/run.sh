@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# run.sh    the editors that need no plugin, as they are: each does the whole job with the set-up that docs/use/editors.md shows
+# run.sh    the editors that need no plugin, as they are: each does the whole job with the set-up
+# that docs/use/editors.md shows
 #
-# Bare Neovim does its job in editors/neovim/tests (plain); here its capabilities are compared with those that its profiles replay.
+# Bare Neovim does its job in editors/neovim/tests (plain); here its capabilities are compared with
+# those that its profiles replay.
 set -euo pipefail
 cd "$(dirname "$0")"
 work=$(mktemp -d)

@@ -1,4 +1,5 @@
-# terminal.sh    sourced by the tests of editors in a terminal: a workspace, a model, tmux, keys and what the screen shows
+# terminal.sh    sourced by the tests of editors in a terminal: a workspace, a model, tmux, keys and
+# what the screen shows
 repo=$(cd "$here/../.." && pwd -P)
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/agent-lsp-plain.XXXXXX")
 ws=$tmp/ws

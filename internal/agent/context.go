@@ -187,7 +187,9 @@ func (st *Step) overhead(active map[string]bool) int {
 
 // reduce runs the reducers and commits the result. No other goroutine adds to the history
 // meanwhile: either the turn's own goroutine is reducing, or Compact keeps turns from starting.
-func (s *Session) reduce(ctx context.Context, t *turn, step *Step, b budget, instructions string) error {
+func (s *Session) reduce(
+	ctx context.Context, t *turn, step *Step, b budget, instructions string,
+) error {
 	more, skip, err := s.beforeCompact(ctx, t, b, instructions)
 	if skip || err != nil {
 		return err
@@ -199,12 +201,15 @@ func (s *Session) reduce(ctx context.Context, t *turn, step *Step, b budget, ins
 		ladder, _ = history.Ladder()
 	}
 	s.mu.Lock()
-	msgs, meter, unsummed, pinned := slices.Clip(s.conv.view.msgs), s.conv.view.meter, s.compaction.unsummed, maps.Clone(s.conv.pins.changed)
+	msgs, meter := slices.Clip(s.conv.view.msgs), s.conv.view.meter
+	unsummed, pinned := s.compaction.unsummed, maps.Clone(s.conv.pins.changed)
 	s.mu.Unlock()
 	in := history.Input{
-		Messages: msgs, Instructions: instructions, Spill: s.opts.Spill, NewID: s.opts.NewID, Now: time.Now(),
-		Target: perRatio(b.target-meter.Overhead(), meter), Limit: perRatio(b.limit-meter.Overhead(), meter), Recent: step.Context.Recent,
-		Pins: pinned,
+		Messages: msgs, Instructions: instructions, Spill: s.opts.Spill, NewID: s.opts.NewID,
+		Now: time.Now(), Recent: step.Context.Recent,
+		Target: perRatio(b.target-meter.Overhead(), meter),
+		Limit:  perRatio(b.limit-meter.Overhead(), meter),
+		Pins:   pinned,
 	}
 	if in.Limit <= 0 && b.learned {
 		in.Limit = 1 // reduce as far as possible
@@ -246,7 +251,9 @@ func (s *Session) reduce(ctx context.Context, t *turn, step *Step, b budget, ins
 }
 
 func summaryFirst(ladder []history.Reducer) []history.Reducer {
-	i := slices.IndexFunc(ladder, func(r history.Reducer) bool { return r.Name() == history.Summary })
+	i := slices.IndexFunc(ladder, func(r history.Reducer) bool {
+		return r.Name() == history.Summary
+	})
 	if i < 0 {
 		return ladder
 	}
@@ -272,7 +279,8 @@ func (s *Session) lookupNote(step *Step) string {
 func (s *Session) commitReduction(t *turn, res history.Result, before int) (ev Compacted, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if float64(res.Before-res.After) < minProgress*float64(res.Before) || len(s.conv.messages) == 0 {
+	if float64(res.Before-res.After) < minProgress*float64(res.Before) ||
+		len(s.conv.messages) == 0 {
 		s.compaction.fruitless++
 		return ev, false
 	}
@@ -294,7 +302,8 @@ func (s *Session) commitReduction(t *turn, res history.Result, before int) (ev C
 
 // replaceViewLocked commits new messages as the model's view of the history so far.
 func (s *Session) replaceViewLocked(msgs []*message.Message, strategy string) {
-	c := &Commit{Through: s.conv.messages[len(s.conv.messages)-1].ID, Replacement: msgs, Strategy: strategy}
+	last := s.conv.messages[len(s.conv.messages)-1]
+	c := &Commit{Through: last.ID, Replacement: msgs, Strategy: strategy}
 	s.journal.add(Record{Type: RecordCompaction, Commit: s.referring(c), Sync: true})
 	s.conv.view.msgs, s.conv.view.paired = slices.Clone(msgs), 0
 	s.conv.view.meter.Reset(s.conv.view.msgs)
@@ -311,7 +320,9 @@ func (s *Session) referring(c *Commit) *Commit {
 			logged[m] = true
 		}
 	}
-	out := &Commit{Through: c.Through, Strategy: c.Strategy, Replacement: slices.Clone(c.Replacement)}
+	out := &Commit{
+		Through: c.Through, Strategy: c.Strategy, Replacement: slices.Clone(c.Replacement),
+	}
 	for i, m := range out.Replacement {
 		if logged[m] {
 			out.Replacement[i] = &message.Message{ID: m.ID}
@@ -335,8 +346,11 @@ func (s *Session) summarizer(t *turn, step *Step) history.Summarizer {
 	}
 }
 
-func (s *Session) askSummary(ctx context.Context, t *turn, step *Step, r history.SummaryRequest) (string, error) {
-	req := &Request{System: []SystemBlock{{Text: r.System}}, Sampling: step.Sampling, Messages: []*message.Message{message.NewText(message.RoleUser, r.Prompt)}}
+func (s *Session) askSummary(
+	ctx context.Context, t *turn, step *Step, r history.SummaryRequest,
+) (string, error) {
+	req := &Request{System: []SystemBlock{{Text: r.System}}, Sampling: step.Sampling,
+		Messages: []*message.Message{message.NewText(message.RoleUser, r.Prompt)}}
 	req.Sampling.MaxTokens = r.MaxTokens
 	policy := step.retryPolicy()
 	model := step.Models[0]

@@ -254,8 +254,10 @@ func TestContextBadInput(t *testing.T) {
 
 func TestSummaryThatFailsInASession(t *testing.T) {
 	for name, f := range map[string]func() (*Reply, error){
-		"fails":   func() (*Reply, error) { return nil, failed(retry.Client) },
-		"is cut":  func() (*Reply, error) { return &Reply{Message: &message.Message{Stop: message.StopLength}}, nil },
+		"fails": func() (*Reply, error) { return nil, failed(retry.Client) },
+		"is cut": func() (*Reply, error) {
+			return &Reply{Message: &message.Message{Stop: message.StopLength}}, nil
+		},
 		"is none": func() (*Reply, error) { return &Reply{Message: &message.Message{}}, nil },
 		"panics":  func() (*Reply, error) { panic("summary") },
 	} {

@@ -1,14 +1,15 @@
 // Package agent is the engine: it converts a prompt to model calls and tool calls until the model
 // is done, while the user can steer, queue, pause and abort.
 //
-// It does no I/O itself. The model, the tools, the approver and the store are passed in as arguments
-// (Model, tool.Tool, Approver, Store, Sink), and everything that it reports is an Event. It does not
-// depend on files, processes, the network or an editor.
+// It does no I/O itself. The model, the tools, the approver and the store are passed in as
+// arguments (Model, tool.Tool, Approver, Store, Sink), and everything that it reports is an Event.
+// It does not depend on files, processes, the network or an editor.
 //
 // Start at Session (session.go) and at run (turn.go). A turn passes through boundary, infer
-// (infer.go, stream.go), settle (settle.go) and runTools (schedule.go, prepare.go, call.go, gate.go;
-// the stages themselves are in package toolcall) until finish. control.go and queue.go contain what
-// the user can do to a turn. context.go and package history keep its context within a window.
+// (infer.go, stream.go), settle (settle.go) and runTools (schedule.go, prepare.go, call.go,
+// gate.go; the stages themselves are in package toolcall) until finish. control.go and queue.go
+// contain what the user can do to a turn. context.go and package history keep its context within a
+// window.
 //
 //house:large one state machine under one lock; what can be read alone is in packages below
 package agent

@@ -80,7 +80,12 @@ func TestLifecycleHooks(t *testing.T) {
 		r.wait(acc.TurnID)
 		r.run("two")
 		r.close()
-		eq(t, "calls", h.log(), "start s1 in /w below \"p1\", stored false, true\nprompt one\nprompt turn left\nprompt two\nend s1")
+		eq(
+			t,
+			"calls",
+			h.log(),
+			"start s1 in /w below \"p1\", stored false, true\nprompt one\nprompt turn left\nprompt two\nend s1",
+		)
 		eq(t, "what the model saw", texts(m.request(2).Messages), `user "one"
 user "The branch is main."
 user "Seen: one"
@@ -158,7 +163,9 @@ func TestCompactionHooks(t *testing.T) {
 			t.Error(got)
 		}
 		r.env.Context.Reducers = nil
-		m.summary = func() (*Reply, error) { return &Reply{Message: message.NewText(message.RoleAssistant, "notes")}, nil }
+		m.summary = func() (*Reply, error) {
+			return &Reply{Message: message.NewText(message.RoleAssistant, "notes")}, nil
+		}
 		if _, err := r.s.Compact(t.Context(), "and the dates"); err != nil {
 			t.Error(err)
 		}

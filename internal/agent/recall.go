@@ -29,7 +29,7 @@ const recallName = "recall"
 // recallNote points the model to recall where something was omitted. While recall is deferred,
 // recallLoad follows it.
 const (
-	recallNote = "[What was omitted is not lost: the tool recall finds it in this session's own history.]"
+	recallNote = "[The omitted part is not lost: the tool recall finds it in this session's own history.]"
 	recallLoad = " [Load recall first.]"
 )
 

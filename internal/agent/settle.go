@@ -64,7 +64,7 @@ func (s *Session) settle(t *turn, reply *Reply, st *stream) (outcome, bool) {
 		}
 		return outcome{}, false
 	}
-	v := s.judge(t, m)
+	v := s.decide(t, m)
 	if !v.drop {
 		if err := s.commitReply(t, m, st, false); err != nil {
 			return s.failed(t, err), true
@@ -188,27 +188,27 @@ func (s *Session) account(t *turn, m *message.Message) {
 	s.changedLocked()
 }
 
-// judgement decides what happens to a reply without calls.
-type judgement struct {
+// decision is what happens to a reply without calls.
+type decision struct {
 	end   outcome
 	nudge string // ask again with this message
 	drop  bool   // the reply is not stored
 }
 
-func (s *Session) judge(t *turn, m *message.Message) judgement {
+func (s *Session) decide(t *turn, m *message.Message) decision {
 	blank := strings.TrimSpace(m.TextContent()) == ""
 	switch {
 	case m.Stop == message.StopContentFilter:
-		return t.judgeFiltered()
+		return t.decideFiltered()
 	case m.Stop == message.StopLength, m.Stop == message.StopUnknown && !blank:
-		return t.judgeCut(m, blank)
+		return t.decideCut(m, blank)
 	}
 	return s.validate(t, m, blank)
 }
 
-func (t *turn) judgeFiltered() judgement {
+func (t *turn) decideFiltered() decision {
 	if t.replies.rephrased++; t.replies.rephrased <= MaxRephrase {
-		return judgement{nudge: repair.NudgeFilter, drop: true}
+		return decision{nudge: repair.NudgeFilter, drop: true}
 	}
 	out := failure(
 		retry.ContentFilter,
@@ -216,24 +216,24 @@ func (t *turn) judgeFiltered() judgement {
 		false,
 	)
 	out.reason = EndContentFilter
-	return judgement{end: out, drop: true}
+	return decision{end: out, drop: true}
 }
 
-// judgeCut asks the model to continue a reply that was cut off. If the provider merely gave no
+// decideCut asks the model to continue a reply that was cut off. If the provider merely gave no
 // finish reason, the reply is accepted after that.
-func (t *turn) judgeCut(m *message.Message, blank bool) judgement {
+func (t *turn) decideCut(m *message.Message, blank bool) decision {
 	if t.replies.budget.Continue() {
-		return judgement{nudge: repair.NudgeLength, drop: blank}
+		return decision{nudge: repair.NudgeLength, drop: blank}
 	}
 	end := EndLength
 	if m.Stop == message.StopUnknown {
 		end = EndStop
 	}
-	return judgement{end: outcome{reason: end}, drop: blank}
+	return decision{end: outcome{reason: end}, drop: blank}
 }
 
 // validate checks a reply with package repair.
-func (s *Session) validate(t *turn, m *message.Message, blank bool) judgement {
+func (s *Session) validate(t *turn, m *message.Message, blank bool) decision {
 	a := repair.Answer{Message: m, AfterTools: t.replies.afterTools}
 	if t.replies.previous != nil {
 		a.Previous = t.replies.previous.TextContent()
@@ -252,14 +252,14 @@ func (s *Session) validate(t *turn, m *message.Message, blank bool) judgement {
 	}
 	switch {
 	case verdict == repair.Accept:
-		return judgement{end: outcome{reason: EndStop}, drop: len(m.Content) == 0}
+		return decision{end: outcome{reason: EndStop}, drop: len(m.Content) == 0}
 	case nudge == "":
-		return judgement{
+		return decision{
 			end:  failure(retry.Blank, "the model gave blank replies in a row", true),
 			drop: true,
 		}
 	}
-	return judgement{nudge: nudge, drop: blank}
+	return decision{nudge: nudge, drop: blank}
 }
 
 func nudgeMessage(t *turn, text string) *message.Message {

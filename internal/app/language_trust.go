@@ -186,7 +186,8 @@ func (d *daemon) languagePlan(readable []string) (*sandbox.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, _ := policySettings(d.settings.config(), d.rootPaths()) // configurePolicy reports what is wrong
+	// configurePolicy reports what is wrong
+	s, _ := policySettings(d.settings.config(), d.rootPaths())
 	return d.policy.ServerPlan(s, policy.Folders{Tmp: tmp, Layer: layer}, readable)
 }
 

@@ -213,7 +213,16 @@ func TestACPFolders(t *testing.T) {
 	var lines []byte
 	for _, args := range []map[string]any{{"path": secret},
 		{"path": filepath.Join("..", filepath.Base(two), "secret.txt")}} {
-		lines = append(append(lines, encodeArgs(map[string]any{"toolCalls": []any{map[string]any{"name": "read", "arguments": args}}})...), '\n')
+		lines = append(
+			append(
+				lines,
+				encodeArgs(
+					map[string]any{
+						"toolCalls": []any{map[string]any{"name": "read", "arguments": args}},
+					},
+				)...),
+			'\n',
+		)
 	}
 	mustStore(t, script, append(lines,
 		[]byte(`{"expect":{"lastTool":"outside"},"text":"walled in"}`+"\n")...))
@@ -309,7 +318,10 @@ func provider(b *testing.B) (url string, came chan time.Time) {
 		}
 		came <- time.Now()
 		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprint(w, "data: {\"choices\":[{\"delta\":{\"content\":\"ok\"}}]}\n\ndata: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+		fmt.Fprint(
+			w,
+			"data: {\"choices\":[{\"delta\":{\"content\":\"ok\"}}]}\n\ndata: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+		)
 	}))
 	b.Cleanup(srv.Close)
 	return srv.URL, came

@@ -89,7 +89,7 @@ func TestCompactionKeepsTheCachedPrefix(t *testing.T) {
 				`{"text":"A long answer that nobody needs later.\n\n","repeat":400}`,
 				`{"toolCalls":[{"name":"glob","arguments":{"pattern":"*"}}]}`,
 				`{"text":"Nothing."}`,
-				`{"when":{"lastUser":"wants of the notes"},"text":"## Goal\nLook."}`,
+				`{"when":{"lastUser":"request for the notes"},"text":"## Goal\nLook."}`,
 				`{"text":"On."}`)
 			var prefixes []string
 			server.OnRequest = func(body []byte) {

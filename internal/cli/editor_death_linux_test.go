@@ -93,7 +93,16 @@ func TestNoOrphansAfterTheEditorsDeath(t *testing.T) {
 			ws := filepath.Join(dir, "ws")
 			number := fmt.Sprintf("1000.%d%d", os.Getpid(), time.Now().UnixNano())
 			command := strings.ReplaceAll(escape, "NUMBER", number)
-			model, _ := json.Marshal(map[string]any{"toolCalls": []any{map[string]any{"name": "bash", "arguments": map[string]any{"command": command}}}})
+			model, _ := json.Marshal(
+				map[string]any{
+					"toolCalls": []any{
+						map[string]any{
+							"name":      "bash",
+							"arguments": map[string]any{"command": command},
+						},
+					},
+				},
+			)
 			mustStore(t, filepath.Join(dir, "model.jsonl"), append(model, '\n'))
 			mustStore(t, filepath.Join(ws, "a.txt"), []byte("a\n"))
 			params := map[string]any{"rootUri": "file://" + ws,
@@ -127,7 +136,8 @@ func TestNoOrphansAfterTheEditorsDeath(t *testing.T) {
 			}
 			waitForFile(t, filepath.Join(ws, "ready"), log)
 			// a new process sends no event
-			for end := time.Now().Add(endPatience); naming(number) < 4; time.Sleep(5 * time.Millisecond) {
+			end := time.Now().Add(endPatience)
+			for ; naming(number) < 4; time.Sleep(5 * time.Millisecond) {
 				if time.Now().After(end) {
 					t.Fatalf("only %d processes are there: the test tests nothing", naming(number))
 				}
@@ -149,7 +159,8 @@ func TestNoOrphansAfterTheEditorsDeath(t *testing.T) {
 
 func waitForFile(t *testing.T, path string, log *logBuffer) {
 	t.Helper()
-	for end := time.Now().Add(endPatience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	end := time.Now().Add(endPatience)
+	for ; time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(path); err == nil {
 			return
 		}

@@ -69,7 +69,9 @@ func textOf(name string) string {
 // plainTable is the table of docs/use/editors.md.
 func (l editorList) plainTable() string {
 	var b strings.Builder
-	b.WriteString("| editor, without a plugin | tested in the real editor | replayed from its capabilities | prompt | review | permissions |\n|---|---|---|---|---|---|\n")
+	b.WriteString(
+		"| editor, without a plugin | tested in the real editor | replayed from its capabilities | prompt | review | permissions |\n|---|---|---|---|---|---|\n",
+	)
 	for _, p := range l.Plain {
 		real := "no"
 		if r, ok := l.Real[p.Profile]; ok {
@@ -283,7 +285,8 @@ func TestSetUpsAreShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	for _, m := range regexp.MustCompile("(?s)```(?:elisp|toml|jsonc?|lua)\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+	blocks := regexp.MustCompile("(?s)```(?:elisp|toml|jsonc?|lua)\n(.*?)```")
+	for _, m := range blocks.FindAllStringSubmatch(string(text), -1) {
 		n++
 		if lines := strings.Count(m[1], "\n"); lines > 10 {
 			t.Errorf("%d lines:\n%s", lines, m[1])

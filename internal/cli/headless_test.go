@@ -231,8 +231,8 @@ func TestRunSaysOnce(t *testing.T) {
 	has(t, "stderr with --verbose", errs.String(), "level=WARN")
 }
 
-// person is a demo with a user who types at its terminal.
-func person(t *testing.T) (d *demo, keys io.Writer, screen *bytes.Buffer) {
+// demoWithUser is a demo with a user who types at its terminal.
+func demoWithUser(t *testing.T) (d *demo, keys io.Writer, screen *bytes.Buffer) {
 	r, w := io.Pipe()
 	t.Cleanup(func() { w.Close() })
 	screen = &bytes.Buffer{}
@@ -241,7 +241,7 @@ func person(t *testing.T) (d *demo, keys io.Writer, screen *bytes.Buffer) {
 
 // TestInterruptAtQuestion ends a question by its context, and puts no further one.
 func TestInterruptAtQuestion(t *testing.T) {
-	d, _, screen := person(t)
+	d, _, screen := demoWithUser(t)
 	ctx, interrupt := context.WithCancel(t.Context())
 	go interrupt()
 	p := wire.RequestPermissionParams{
@@ -262,7 +262,7 @@ func TestInterruptAtQuestion(t *testing.T) {
 
 // TestPersonAnswersInWords types words that begin with the key of a grant and mean no such thing.
 func TestPersonAnswersInWords(t *testing.T) {
-	d, keys, screen := person(t)
+	d, keys, screen := demoWithUser(t)
 	go io.WriteString(keys, "stop\nabort\nsession\n")
 	p := wire.RequestPermissionParams{Title: "Run x", Options: []wire.PermissionOption{
 		{OptionID: "once", Kind: "allow_once"}, {OptionID: "session", Kind: "allow_session"},
@@ -279,7 +279,7 @@ func TestPersonAnswersInWords(t *testing.T) {
 // TestPersonAnswers types answers: unknown ones are asked for again, options go by key and by
 // number.
 func TestPersonAnswers(t *testing.T) {
-	d, keys, screen := person(t)
+	d, keys, screen := demoWithUser(t)
 	go io.WriteString(keys, "perhaps\n\nA\nno\nwrong place\n2, 1\n7\n")
 	p := wire.RequestPermissionParams{Title: "Run x", Options: []wire.PermissionOption{
 		{

@@ -76,7 +76,9 @@ func newHundred(b *testing.B, bin string) *hundred {
 	h.ed = rpctest.NewEditor(io.TeeReader(d.Stdout, copied), d.Stdin)
 	b.Cleanup(func() { _ = h.ed.CloseStdin(); d.Wait(); _ = copied.Close() })
 	h.call("initialize", map[string]any{"rootUri": rpctest.URIOf(home),
-		"capabilities": map[string]any{"experimental": map[string]any{"agentLsp": map[string]any{"version": 1}}}}, nil)
+		"capabilities": map[string]any{
+			"experimental": map[string]any{"agentLsp": map[string]any{"version": 1}},
+		}}, nil)
 	_ = h.ed.Notify("initialized", map[string]any{})
 	return h
 }
@@ -103,7 +105,10 @@ func (h *hundred) answer(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).Flush()
 		time.Sleep(piecePause)
 	}
-	fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+	fmt.Fprint(
+		w,
+		"data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+	)
 }
 
 // watch notes when which session gets a delta.

@@ -13,7 +13,7 @@ import (
 // hostile is a repository with code that language servers run. It leaves the file pwned.
 type hostile struct {
 	name     string
-	file     string // with the code; "": the repository has none
+	file     string // with the code; "": no code in the repository
 	settings string // of the language server, after its program
 	env      []string
 }

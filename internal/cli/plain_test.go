@@ -64,7 +64,7 @@ func turnBy(b *testing.B, e *rpctest.Editor, method string, params any,
 
 // A turn from its prompt to its end over agent/* and over plain LSP, in turn in one run. Plain LSP
 // may cost 5 % more.
-func BenchmarkFaces(b *testing.B) {
+func BenchmarkFrontEnds(b *testing.B) {
 	rich, endRich := editorOf(b, `{"experimental": {"agentLsp": {"version": 1}}}`)
 	defer endRich()
 	plain, endPlain := editorOf(b,

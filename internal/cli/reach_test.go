@@ -58,7 +58,9 @@ func newReach(t testing.TB, config map[string]any, env ...string) *reach {
 	t.Cleanup(r.end)
 	r.call("initialize", map[string]any{"rootUri": rpctest.URIOf(home),
 		"initializationOptions": config,
-		"capabilities":          map[string]any{"experimental": map[string]any{"agentLsp": map[string]any{"version": 1}}}}, nil)
+		"capabilities": map[string]any{
+			"experimental": map[string]any{"agentLsp": map[string]any{"version": 1}},
+		}}, nil)
 	_ = r.ed.Notify("initialized", map[string]any{})
 	return r
 }
@@ -206,7 +208,11 @@ func TestServersAddNothingToTheFirstPrompt(t *testing.T) {
 		t.Run(filepath.Base(how), func(t *testing.T) {
 			without, with := firstPrompt(t, how, 0), firstPrompt(t, how, 10)
 			if without.reported != with.reported {
-				t.Errorf("reported with servers:\n%s\nwithout:\n%s", with.reported, without.reported)
+				t.Errorf(
+					"reported with servers:\n%s\nwithout:\n%s",
+					with.reported,
+					without.reported,
+				)
 			}
 			if without.stored != with.stored {
 				t.Errorf("stored with servers:\n%s\nwithout:\n%s", with.stored, without.stored)
@@ -245,7 +251,8 @@ func firstPrompt(t *testing.T, how string, n int) (m moment) {
 		t.Fatal(err)
 	}
 	for _, msg := range r.ed.Log(0) {
-		if msg.Method == "" || msg.Method == "agent/session/updated" { // answers; states, of which one may stand for two
+		// answers; states, of which one may stand for two
+		if msg.Method == "" || msg.Method == "agent/session/updated" {
 			continue
 		}
 		var p struct{ Item struct{ Type, Text string } }

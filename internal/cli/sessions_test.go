@@ -262,7 +262,8 @@ func pipe(t testing.TB) (r, w *os.File) {
 func wantNoneLeft(t testing.TB, mark string) {
 	t.Helper()
 	var left []string
-	for end := time.Now().Add(endPatience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	end := time.Now().Add(endPatience)
+	for ; time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if left = marked(mark); len(left) == 0 {
 			return
 		}

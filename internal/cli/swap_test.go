@@ -23,7 +23,11 @@ func TestProviderIsSwappedAtRunTime(t *testing.T) {
 		s.key = req.Header.Get("Authorization")
 		other <- s
 		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = w.Write([]byte(`data: {"choices":[{"index":0,"delta":{"content":"from the second"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"))
+		_, _ = w.Write(
+			[]byte(
+				`data: {"choices":[{"index":0,"delta":{"content":"from the second"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n",
+			),
+		)
 	}))
 	t.Cleanup(second.Close)
 	provider := map[string]any{"baseUrl": second.URL + "/v1", "apiKeyEnv": "SECOND_KEY"}

@@ -176,8 +176,14 @@ func TestNamesOfNothing(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
 	t.Chdir(dir)
 	config, model := filepath.Join(home, "config.json"), filepath.Join(home, "model.jsonl")
-	mustStore(t, config, []byte(`{"mode": "pln", "agents": [{"name": "a", "description": "x"}, {"description": "y"}], "permissions": {"rules": ["dny bash(x)"]},
-		"hooks": {"beforeTol": [{"command": "x"}]}, "mcpServers": {"files": {"command": "no-such-program"}, "none": {}, "far": {"url": "http://127.0.0.1:1"}, "off": {"command": "gone", "disabled": true}}}`))
+	mustStore(
+		t,
+		config,
+		[]byte(
+			`{"mode": "pln", "agents": [{"name": "a", "description": "x"}, {"description": "y"}], "permissions": {"rules": ["dny bash(x)"]},
+		"hooks": {"beforeTol": [{"command": "x"}]}, "mcpServers": {"files": {"command": "no-such-program"}, "none": {}, "far": {"url": "http://127.0.0.1:1"}, "off": {"command": "gone", "disabled": true}}}`,
+		),
+	)
 	mustStore(t, model, []byte(`{"text": "Yes."}`))
 	env := []string{"HOME=" + home, "XDG_STATE_HOME=" + home, "AGENT_LSP_CONFIG=" + config,
 		"PATH=" + os.Getenv("PATH"), "AGENT_LSP_SCRIPT=" + model}

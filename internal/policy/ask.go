@@ -198,7 +198,7 @@ func (e *Engine) ruled(req *tool.ApprovalRequest) bool {
 	s := e.Settings(req.SessionID)
 	held := s
 	held.Profile, held.Plan, held.Network = ProfileTrust, false, hosts.All()
-	return held.judge(e.machine(s), s.Rules, req).action == Ask
+	return held.classify(e.machine(s), s.Rules, req).action == Ask
 }
 
 func ruleTool(req *tool.ApprovalRequest) string {

@@ -111,8 +111,10 @@ func (e *Engine) Approve(ctx context.Context, req tool.ApprovalRequest) (tool.De
 	case v.action != Ask:
 		return e.settle(v), nil
 	case e.opts.Asker == nil:
-		return tool.Decision{Reason: "this needs the user's permission, and no client can ask for it: " +
-			v.reason}, nil
+		return tool.Decision{
+			Reason: "this needs the user's permission, and no client can ask for it: " +
+				v.reason,
+		}, nil
 	}
 	if req.Again != "" {
 		v.reason = req.Again + ": " + v.reason
@@ -160,7 +162,7 @@ func (e *Engine) check(req *tool.ApprovalRequest) verdict {
 	if command && s.Sandbox != sandbox.Off {
 		m.box = e.opts.Sandbox()
 	}
-	v := s.judge(m, rules, req)
+	v := s.classify(m, rules, req)
 	v.files = run
 	return v
 }
@@ -411,7 +413,8 @@ func (e *Engine) ServerPlan(s Settings, own Folders, readable []string) (*sandbo
 		return nil, nil
 	}
 	spec := sandbox.Spec{
-		Tmp: own.Tmp, Layer: own.Layer, Caches: Caches(), Readable: slices.Concat(s.Roots, readable),
+		Tmp: own.Tmp, Layer: own.Layer, Caches: Caches(),
+		Readable: slices.Concat(s.Roots, readable),
 	}
 	if s.profile() != ProfileReadOnly {
 		spec.Writable = slices.Concat(s.Writable, s.Roots)

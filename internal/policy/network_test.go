@@ -63,7 +63,7 @@ func TestHosts(t *testing.T) {
 			name = "fetch"
 		}
 		req := about2(tool.SubjectNetwork, name, tool.Mutates, host)
-		v := s.judge(machine{}, s.Rules, &req)
+		v := s.classify(machine{}, s.Rules, &req)
 		if v.action != c.want || !strings.Contains(v.reason, c.reason) {
 			t.Errorf("%s: %v (%s), want %v", c.name, v.action, v.reason, c.want)
 		}

@@ -119,8 +119,8 @@ type machine struct {
 	readable bool // the shell is one that Classify reads
 }
 
-// judge decides without asking the user. rules are the configured rules, then the grants.
-func (s Settings) judge(m machine, rules []Rule, req *tool.ApprovalRequest) verdict {
+// classify decides without asking the user. rules are the configured rules, then the grants.
+func (s Settings) classify(m machine, rules []Rule, req *tool.ApprovalRequest) verdict {
 	if req.Subject == nil {
 		return s.judgeSilent(req)
 	}

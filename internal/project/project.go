@@ -132,7 +132,14 @@ func (r Rules) bounded(files []File, notices []string) ([]File, []string) {
 	total := 0
 	for i := len(files) - 1; i >= 0; i-- {
 		if total += len(files[i].Text); total > r.MaxBytes {
-			notices = append(notices, fmt.Sprintf("instructions have more than %d bytes: %s and files farther away are skipped", r.MaxBytes, files[i].Path))
+			notices = append(
+				notices,
+				fmt.Sprintf(
+					"instructions have more than %d bytes: %s and files farther away are skipped",
+					r.MaxBytes,
+					files[i].Path,
+				),
+			)
 			return files[i+1:], notices
 		}
 	}
@@ -191,7 +198,10 @@ func (p *Project) markdown(base, dir string) (files []File, notices []string) {
 			continue
 		}
 		if len(files) == MaxFiles {
-			return files, append(notices, fmt.Sprintf("%s has more than %d files; the rest is skipped", dir, MaxFiles))
+			return files, append(
+				notices,
+				fmt.Sprintf("%s has more than %d files; the rest is skipped", dir, MaxFiles),
+			)
 		}
 		f, err := p.read(base, path.Join(dir, e.Name()))
 		if err != nil {

@@ -80,7 +80,8 @@ func TestInstructionsFollowChange(t *testing.T) {
 	write(t, path, "one")
 	checkInstructions(t, p, root, ".=one")
 	write(t, path, "two")
-	if err := os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)); err != nil { // same size: only the time differs
+	// same size: only the time differs
+	if err := os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	checkInstructions(t, p, root, ".=two")
@@ -152,7 +153,10 @@ func TestCommands(t *testing.T) {
 	for _, c := range commands {
 		got = append(got, c.Name+"|"+c.Description+"|"+c.Hint+"|"+c.Source)
 	}
-	if want := "own|own||user plain|Do the thing||workspace review|Review a change|[branch]|workspace"; strings.Join(got, " ") != want {
+	if want := "own|own||user plain|Do the thing||workspace review|Review a change|[branch]|workspace"; strings.Join(
+		got,
+		" ",
+	) != want {
 		t.Errorf("commands %q, want %q", strings.Join(got, " "), want)
 	}
 	if len(notices) != 4 {

@@ -73,8 +73,11 @@ func (e *sessionEnv) read(ctx context.Context, call *tool.Call, a readArgs,
 	case len(files) == 1:
 		return e.readOne(ctx, call, files[0], a, readBytes)
 	case len(files) > readFiles:
-		return nil, fmt.Errorf("%d files are asked for; at most %d can be read in one call", len(files),
-			readFiles)
+		return nil, fmt.Errorf(
+			"%d files are asked for; at most %d can be read in one call",
+			len(files),
+			readFiles,
+		)
 	}
 	return e.readSeveral(ctx, call, files, a)
 }
@@ -150,7 +153,10 @@ func (e *sessionEnv) readText(ref workspace.Ref, f *workspace.File, a readArgs,
 		notes = append(notes, "source: "+f.SourceLabel())
 	}
 	if f.Diverged {
-		notes = append(notes, "The disk holds another text than this buffer; edits go to the buffer.")
+		notes = append(
+			notes,
+			"The disk holds another text than this buffer; edits go to the buffer.",
+		)
 	}
 	e.saw(f, v.whole())
 	res := text("%s", v.result(notes))
@@ -196,11 +202,22 @@ func (e *sessionEnv) readRaw(call *tool.Call, ref workspace.Ref, raw []byte, a r
 	}
 	v := newView(a, room)
 	v.all(bytes.ToValidUTF8(raw, []byte("\ufffd")))
-	return text("%s", v.result([]string{"The file is not valid UTF-8; bytes that could not be read are shown as \ufffd. The edit tools refuse it."})), nil
+	return text(
+		"%s",
+		v.result(
+			[]string{
+				"The file is not valid UTF-8; bytes that could not be read are shown as \ufffd. The edit tools refuse it.",
+			},
+		),
+	), nil
 }
 
 func binaryError(name string, size int) error {
-	return fmt.Errorf("%s is a binary file (%s) and cannot be shown as text. If you need what is in it, use bash with a program that reads it (file, strings, xxd)", name, plural(size, "byte"))
+	return fmt.Errorf(
+		"%s is a binary file (%s) and cannot be shown as text. If you need what is in it, use bash with a program that reads it (file, strings, xxd)",
+		name,
+		plural(size, "byte"),
+	)
 }
 
 // similar names files with similar names next to the one that does not exist.
@@ -330,10 +347,20 @@ func (v *view) footer() string {
 	s := ""
 	switch {
 	case v.total < 0:
-		s = fmt.Sprintf("[Lines %d-%d; more follow. Use offset=%d to continue, or grep to search.]\n", v.first, v.last, v.last+1)
+		s = fmt.Sprintf(
+			"[Lines %d-%d; more follow. Use offset=%d to continue, or grep to search.]\n",
+			v.first,
+			v.last,
+			v.last+1,
+		)
 	case v.last < v.total:
-		s = fmt.Sprintf("[Lines %d-%d of %d. Use offset=%d to continue.]\n", v.first, v.last, v.total,
-			v.last+1)
+		s = fmt.Sprintf(
+			"[Lines %d-%d of %d. Use offset=%d to continue.]\n",
+			v.first,
+			v.last,
+			v.total,
+			v.last+1,
+		)
 	case v.first > 1:
 		s = fmt.Sprintf("[Lines %d-%d of %d: the end of the file.]\n", v.first, v.last, v.total)
 	}

@@ -89,7 +89,11 @@ func (w *Workspace) reportState(err error) {
 func (w *Workspace) KeepCheckpoints(keep Retention) { w.checkpoints.Keep(keep) }
 
 // Checkpoints lists a session's checkpoints, newest first.
-func (w *Workspace) Checkpoints(sessionID string) []Checkpoint { return w.checkpoints.List(sessionID) }
+func (w *Workspace) Checkpoints(
+	sessionID string,
+) []Checkpoint {
+	return w.checkpoints.List(sessionID)
+}
 
 // CheckpointSession returns the session that a checkpoint belongs to.
 func (w *Workspace) CheckpointSession(checkpointID string) (sessionID, messageID string,

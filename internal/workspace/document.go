@@ -46,7 +46,8 @@ type document struct {
 	shared     bool // text was handed out: the next change copies
 	index      *text.LineIndex
 	synced     uint64 // hash of the text that the editor last loaded or saved
-	// hashes of what the buffer held since then, oldest first: the editor may have written any of it
+	// hashes of what the buffer held since then, oldest first: the editor may have written any of
+	// it
 	unsaved []uint64
 	// zero once the disk was looked at: an editor may open a document that is unsaved already
 	opened   time.Time
@@ -277,7 +278,10 @@ func (w *Workspace) Documents() []DocInfo {
 	for _, d := range w.docs {
 		docs = append(docs, d)
 	}
-	slices.SortFunc(docs, func(a, b *document) int { return int(int64(b.touched) - int64(a.touched)) })
+	slices.SortFunc(
+		docs,
+		func(a, b *document) int { return int(int64(b.touched) - int64(a.touched)) },
+	)
 	out := make([]DocInfo, len(docs))
 	for i, d := range docs {
 		out[i] = DocInfo{Ref: w.refOfDoc(d, roots), LanguageID: d.languageID, Version: d.version,

@@ -110,7 +110,8 @@ func notWritten(t *testing.T, reason string, deny func(b *bench)) {
 	defer allow()
 	r := b.decide(p, accept("*"))
 	reported := fmt.Sprint(r.Conflicts)
-	if len(r.Conflicts) == 0 || !strings.Contains(reported, reason) || strings.Contains(reported, b.dir) {
+	if len(r.Conflicts) == 0 || !strings.Contains(reported, reason) ||
+		strings.Contains(reported, b.dir) {
 		t.Fatalf("the reason does not tell %q: %s", reason, reported)
 	}
 	closed := b.decide(made, accept("*"))

@@ -62,7 +62,8 @@ func check(name string, run func() ([]string, error)) bool {
 
 // load reads the module's packages without their tests.
 func load() ([]*packages.Package, error) {
-	const need = packages.NeedName | packages.NeedFiles | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports | packages.NeedDeps
+	const need = packages.NeedName | packages.NeedFiles | packages.NeedSyntax |
+		packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports | packages.NeedDeps
 	pkgs, err := packages.Load(
 		&packages.Config{Mode: need},
 		module+"/cmd/...",

@@ -20,14 +20,16 @@ func TestNoticesOfTheProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got, want []string
-	for _, m := range regexp.MustCompile(`(?m)^==== (\S+ v\S+): `).FindAllStringSubmatch(out.String(), -1) {
+	headings := regexp.MustCompile(`(?m)^==== (\S+ v\S+): `)
+	for _, m := range headings.FindAllStringSubmatch(out.String(), -1) {
 		got = append(got, m[1])
 	}
 	page, err := os.ReadFile("docs/contribute/licences.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range regexp.MustCompile(`(?m)^\| (\S+) \| (v\S+) \| .* \| built in \|$`).FindAllStringSubmatch(string(page), -1) {
+	rows := regexp.MustCompile(`(?m)^\| (\S+) \| (v\S+) \| .* \| built in \|$`)
+	for _, m := range rows.FindAllStringSubmatch(string(page), -1) {
 		want = append(want, m[1]+" "+m[2])
 	}
 	slices.Sort(want)

@@ -131,19 +131,16 @@ func checkLayout(file string, src []byte) (findings []finding) {
 		return nil
 	}
 	lines := strings.Split(string(src), "\n")
-	markdown, code := path.Ext(file) == ".md", false
+	wide := mayBeWide(file)
 	for i, l := range lines {
-		if markdown && strings.HasPrefix(strings.TrimSpace(l), "```") {
-			code = !code
-		}
-		if w := width(l); w > maxColumns && !mayBeWide(l, markdown, code) {
-			msg := fmt.Sprintf("%d columns: break the line at %d", w, maxColumns)
+		if exempt := wide(l); width(l) > maxColumns && !exempt {
+			msg := fmt.Sprintf("%d columns: break the line at %d", width(l), maxColumns)
 			findings = append(findings, finding{"columns", file, i + 1, msg})
 		}
 	}
 	// A changelog only grows.
 	reference := strings.HasPrefix(file, "docs/reference/") || file == "CHANGELOG.md"
-	if n := bytes.Count(src, []byte("\n")); markdown && n > maxLines && !reference {
+	if n := bytes.Count(src, []byte("\n")); path.Ext(file) == ".md" && n > maxLines && !reference {
 		msg := fmt.Sprintf("%d lines: split the page, which may have %d", n, maxLines)
 		findings = append(findings, finding{"lines", file, n, msg})
 	}
@@ -156,17 +153,52 @@ func width(line string) int {
 
 // message matches a long string literal. A message that is broken over two lines cannot be searched
 // for.
-var message = regexp.MustCompile(`"(?:[^"\\]|\\.){50,}"|'[^']{50,}'`)
+var message = regexp.MustCompile(`"(?:[^"\\]|\\.){50,}"|'[^']{50,}'|` + "`[^`]{50,}`")
 
-// mayBeWide excepts tables, code blocks of pages, messages, struct tags, and what cannot be broken.
-func mayBeWide(line string, markdown, code bool) bool {
-	trimmed := strings.TrimSpace(line)
-	if markdown {
-		return code || strings.HasPrefix(trimmed, "|") || strings.Contains(line, "://")
+// mayBeWide returns a function that gets a file's lines in their order and reports which of them may
+// have any width. In TypeScript and Lua the formatters break the code, so only comments count there
+// and in shell scripts. A tool's description is one line, as the model gets it.
+func mayBeWide(file string) func(line string) bool {
+	switch {
+	case path.Ext(file) == ".md" && strings.HasPrefix(file, "internal/"):
+		return func(string) bool { return true }
+	case path.Ext(file) == ".md":
+		return wideInPage()
+	case path.Ext(file) == ".go":
+		return wideInGo()
 	}
-	comment := strings.HasPrefix(trimmed, "//") ||
-		strings.HasPrefix(trimmed, "--") || strings.HasPrefix(trimmed, "#")
-	return strings.Contains(line, "://") || strings.HasPrefix(line, "//go:") ||
-		strings.Contains(line, "`json:") ||
-		!comment && message.MatchString(line)
+	return func(line string) bool { return !isComment(line) || strings.Contains(line, "://") }
+}
+
+// wideInPage excepts tables, code blocks, HTML and addresses.
+func wideInPage() func(line string) bool {
+	code := false
+	return func(line string) bool {
+		trimmed := strings.TrimSpace(line)
+		if strings.HasPrefix(trimmed, "```") {
+			code = !code
+		}
+		return code || strings.HasPrefix(trimmed, "|") || strings.HasPrefix(trimmed, "<") ||
+			strings.Contains(line, "://")
+	}
+}
+
+// wideInGo excepts messages, the lines of raw strings, struct tags, directives and addresses.
+func wideInGo() func(line string) bool {
+	raw := false
+	return func(line string) bool {
+		within := raw
+		if !isComment(line) && strings.Count(strings.ReplaceAll(line, "\"`\"", ""), "`")%2 == 1 {
+			raw = !raw
+		}
+		return within || raw || strings.Contains(line, "://") ||
+			strings.HasPrefix(line, "//go:") || strings.Contains(line, "`json:") ||
+			!isComment(line) && message.MatchString(line)
+	}
+}
+
+func isComment(line string) bool {
+	trimmed := strings.TrimSpace(line)
+	return strings.HasPrefix(trimmed, "//") || strings.HasPrefix(trimmed, "#") ||
+		strings.HasPrefix(trimmed, "--") && !strings.HasPrefix(trimmed, "---@")
 }

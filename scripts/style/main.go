@@ -2,22 +2,17 @@
 // styles/, the width of lines and the length of pages. Vale checks Markdown and comments. This
 // program applies the same rules to the strings that users see.
 //
-//	go run ./scripts/style              # check, minus what styles/baseline.txt lists
-//	go run ./scripts/style FILE...      # list all findings of these files
-//	go run ./scripts/style -baseline    # lower the numbers in the baseline
+//	go run ./scripts/style            # check all files
+//	go run ./scripts/style FILE...    # check these files
 package main
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"sort"
 )
 
-const (
-	rulesDir     = "styles/AgentLSP"
-	baselineFile = "styles/baseline.txt"
-)
+const rulesDir = "styles/AgentLSP"
 
 // finding is one thing to fix.
 type finding struct {
@@ -29,17 +24,14 @@ type finding struct {
 func (f finding) String() string { return fmt.Sprintf("%s:%d: %s", f.file, f.line, f.message) }
 
 func main() {
-	lower := flag.Bool("baseline", false, "lower the numbers in "+baselineFile+" to what is there")
-	flag.Parse()
-	if err := run(*lower, flag.Args()); err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "style:", err)
 		os.Exit(1)
 	}
 }
 
-func run(lower bool, files []string) error {
-	only := len(files) > 0
-	if !only {
+func run(files []string) error {
+	if len(files) == 0 {
 		var err error
 		if files, err = tree("."); err != nil {
 			return err
@@ -49,17 +41,7 @@ func run(lower bool, files []string) error {
 	if err != nil {
 		return err
 	}
-	if only {
-		return list(findings)
-	}
-	old, err := readBaseline(baselineFile)
-	if err != nil {
-		return err
-	}
-	if lower {
-		return lowerBaseline(old, count(findings))
-	}
-	return report(old, findings)
+	return list(findings)
 }
 
 // checkAll applies every check, Vale included.
@@ -81,37 +63,7 @@ func list(findings []finding) error {
 		fmt.Println(f)
 	}
 	if len(findings) > 0 {
-		return fmt.Errorf("%d findings", len(findings))
-	}
-	return nil
-}
-
-func lowerBaseline(old, now baseline) error {
-	if _, err := os.Stat(baselineFile); err == nil {
-		if err := now.grown(old); err != nil {
-			return err
-		}
-	}
-	return now.write(baselineFile)
-}
-
-func report(allowed baseline, findings []finding) error {
-	added, stale := allowed.compare(findings)
-	for _, s := range stale {
-		fmt.Println(s)
-	}
-	if err := list(added); err != nil {
-		for k, n := range count(added) {
-			if allowed[k] > 0 {
-				fmt.Printf("%s: %d findings of the kind %q, of which the baseline allows %d\n",
-					k.file, n, k.kind, allowed[k])
-			}
-		}
-		return fmt.Errorf("%w: fix what you wrote; CONTRIBUTING.md, \"Style\", has the rules", err)
-	}
-	if len(stale) > 0 {
-		return fmt.Errorf("the baseline may only shrink: "+
-			"run \"make style-baseline\" and commit %s", baselineFile)
+		return fmt.Errorf("%d findings: CONTRIBUTING.md, \"Style\", has the rules", len(findings))
 	}
 	return nil
 }

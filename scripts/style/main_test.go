@@ -11,8 +11,8 @@ import (
 
 const top = "../.."
 
-// The strings that users see have no findings that the baseline does not allow. `make check` also
-// asks Vale, checks lines and pages, and requires an exact baseline.
+// The strings that users see and the layout of all files have no findings. `make check` also runs
+// Vale.
 func TestTree(t *testing.T) {
 	files, err := tree(top)
 	if err != nil {
@@ -25,15 +25,8 @@ func TestTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	allowed, err := readBaseline(filepath.Join(top, baselineFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	added, _ := allowed.compare(findings)
-	for _, f := range added {
-		if f.kind == "strings" {
-			t.Error(f)
-		}
+	for _, f := range findings {
+		t.Error(f)
 	}
 }
 
@@ -151,52 +144,6 @@ func TestLayout(t *testing.T) {
 		if !reflect.DeepEqual(kinds, c.want) {
 			t.Errorf("%s %.20q…: %v, want %v", c.file, c.content, kinds, c.want)
 		}
-	}
-}
-
-// The baseline allows what it lists and no more, and is stale as soon as less would do.
-func TestBaseline(t *testing.T) {
-	f := finding{"words", "a.md", 1, "x"}
-	b := baseline{{"a.md", "words"}: 1}
-	if added, stale := b.compare([]finding{f}); added != nil || stale != nil {
-		t.Errorf("equal: %v, %v", added, stale)
-	}
-	if added, _ := b.compare([]finding{f, f}); len(added) != 2 {
-		t.Errorf("more: %v", added)
-	}
-	if added, _ := b.compare([]finding{{"words", "b.md", 1, "x"}}); len(added) != 1 {
-		t.Errorf("another file: %v", added)
-	}
-	if _, stale := b.compare(nil); len(stale) != 1 {
-		t.Errorf("clean: %v", stale)
-	}
-	if err := count([]finding{{"words", "b.md", 1, "x"}}).grown(b); err != nil {
-		t.Errorf("text that moves to another file: %v", err)
-	}
-	for _, more := range [][]finding{{f, f}, {{"columns", "a.md", 1, "x"}}} {
-		if count(more).grown(b) == nil {
-			t.Errorf("the baseline may grow to %v", more)
-		}
-	}
-}
-
-// Lines that a merge doubled count with the smaller number.
-func TestReadBaseline(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "b")
-	b := baseline{{"a.md", "words"}: 2, {"b.md", "columns"}: 1}
-	if err := b.write(file); err != nil {
-		t.Fatal(err)
-	}
-	src, _ := os.ReadFile(file)
-	write(t, file, string(src)+"3 words a.md\n0 columns b.md\n")
-	got, err := readBaseline(file)
-	want := baseline{{"a.md", "words"}: 2, {"b.md", "columns"}: 0}
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("%v, %v, want %v", got, err, want)
-	}
-	write(t, file, "<<<<<<< HEAD\n")
-	if _, err := readBaseline(file); err == nil {
-		t.Error("a conflict is read")
 	}
 }
 

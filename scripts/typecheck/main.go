@@ -40,8 +40,10 @@ func main() {
 func check(target string) (n int, err error) {
 	goos, goarch, _ := strings.Cut(target, "/")
 	roots, err := packages.Load(&packages.Config{
-		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedDeps | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesSizes,
-		Env:  append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0"),
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles |
+			packages.NeedImports | packages.NeedDeps |
+			packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesSizes,
+		Env: append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0"),
 	}, "./...")
 	if err != nil {
 		return 0, err

@@ -64,7 +64,7 @@ test("/compact shortens the conversation, by the user's words, and is a command 
     repeat: 200,
   });
   const summary = {
-    expect: { lastUser: 'The user wants of the notes: keep the goal' },
+    expect: { lastUser: "The user's request for the notes: keep the goal" },
     text: '## Goal\nTalk.\n## Progress\nThree answers were given.',
   };
   const script = [

@@ -4,7 +4,8 @@ if vim.g.loaded_agent_lsp then
 end
 vim.g.loaded_agent_lsp = 1
 
---- Commands by name: the function of agent_lsp.commands, what nargs, range, bang it takes, and its description.
+--- Commands by name: the function of agent_lsp.commands, what nargs, range, bang it takes, and its
+--- description.
 local commands = {
   AgentPrompt = {
     'prompt',

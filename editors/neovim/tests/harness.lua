@@ -1,5 +1,6 @@
---- A real Neovim against the real daemon with a scripted model. Each case gets a workspace, a daemon and a state
---- folder of its own. Nothing sleeps: wait() runs the event loop until a predicate holds.
+--- A real Neovim against the real daemon with a scripted model. Each case gets a workspace, a
+--- daemon and a state folder of its own. Nothing sleeps: wait() runs the event loop until a
+--- predicate holds.
 local H = {}
 
 H.here = vim.fs.normalize(vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h'))
@@ -307,7 +308,8 @@ end
 
 local did = {}
 
---- Notes steps of the job that a case does without the plugin; ran.mjs gets them when all cases have passed.
+--- Notes steps of the job that a case does without the plugin; ran.mjs gets them when all cases
+--- have passed.
 ---@param ... string
 function H.does(...)
   vim.list_extend(did, { ... })

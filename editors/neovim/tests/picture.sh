@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# picture.sh NVIM BACKGROUND [PNG]    the plugin in a terminal, through tmux: what must be seen is looked for; with PNG a picture is made (chromium)
+# picture.sh NVIM BACKGROUND [PNG]    the plugin in a terminal, through tmux: what must be seen is
+# looked for; with PNG a picture is made (chromium)
 set -euo pipefail
 nvim=$1 background=$2 png=${3:-}
 here=$(cd "$(dirname "$0")" && pwd -P)

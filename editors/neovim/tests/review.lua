@@ -1,4 +1,5 @@
---- What the specs of the review share: a file of ten lines, a model that edits it, and what of it is drawn.
+--- What the specs of the review share: a file of ten lines, a model that edits it, and what of it
+--- is drawn.
 local H = require('harness')
 
 local R = {}

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # run.sh [SPEC...]    the plugin in real Neovim, oldest and newest, against the real daemon
 #
-# Gets both Neovims when they are missing (caches lie outside the checkout), builds the daemon unless
-# AGENT_LSP_BIN names one, and exits non-zero on the first kind of failure. CASE=pattern runs only such cases.
-# PICTURES=1 takes the pictures of docs/images anew, in the newest Neovim; the spec "picture" alone looks at the screen.
-# The spec "screens", which only runs when named, makes the screens of scenes.lua (SHOTS=folder, ONLY=pattern).
+# Gets both Neovims when they are missing (caches lie outside the checkout), builds the daemon
+# unless AGENT_LSP_BIN names one, and exits non-zero on the first kind of failure. CASE=pattern runs
+# only such cases. PICTURES=1 takes the pictures of docs/images anew, in the newest Neovim; the spec
+# "picture" alone looks at the screen. The spec "screens", which only runs when named, makes the
+# screens of scenes.lua (SHOTS=folder, ONLY=pattern).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd -P)
 plugin=$(dirname "$here")

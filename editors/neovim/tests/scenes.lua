@@ -1,7 +1,8 @@
---- The screens that screens.lua makes: of each its name, the model's script, and the steps that lead there.
+--- The screens that screens.lua makes: of each its name, the model's script, and the steps that
+--- lead there.
 ---
---- A step is a text of keys, { see = … } waits until the screen shows it, { gone = … } until it does not,
---- { lua = … } waits until a chunk of Lua gives something true.
+--- A step is a text of keys, { see = … } waits until the screen shows it, { gone = … } until it
+--- does not, { lua = … } waits until a chunk of Lua gives something true.
 local here = debug.getinfo(1, 'S').source:sub(2):match('^(.*)/') or '.'
 
 local function sample(name)

@@ -1,7 +1,9 @@
---- screens.lua    the screens of scenes.lua, on a real terminal (tmux), wide and narrow, light and dark; nvim -l screens.lua
+--- screens.lua    the screens of scenes.lua, on a real terminal (tmux), wide and narrow, light and
+--- dark; nvim -l screens.lua
 ---
---- Each must come to show what its steps wait for. With SHOTS=folder they are written there as pages (picture.cjs), to be
---- looked at or photographed. NVIM is the Neovim that is shown, ONLY a pattern of names, SIZES such as "120x40 80x24".
+--- Each must come to show what its steps wait for. With SHOTS=folder they are written there as
+--- pages (picture.cjs), to be looked at or photographed. NVIM is the Neovim that is shown, ONLY a
+--- pattern of names, SIZES such as "120x40 80x24".
 local here =
   vim.fs.dirname(vim.fs.normalize(vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p')))
 package.path = here .. '/?.lua;' .. package.path

@@ -1,4 +1,5 @@
---- Language servers of the editor's own in a test: how they start, end, and the daemon's questions that reach them.
+--- Language servers of the editor's own in a test: how they start, end, and the daemon's questions
+--- that reach them.
 local H = require('harness')
 
 local S = {}

@@ -1,4 +1,5 @@
-// What the daemon asks the user: permissions and questions. They wait in the panel; nothing takes the focus.
+// What the daemon asks the user: permissions and questions. They wait in the panel; nothing takes
+// the focus.
 import * as vscode from 'vscode';
 import type {
   AskParams,

@@ -1,4 +1,5 @@
-// What the bar above the input shows: the changes that wait for a decision, else what the last turn changed.
+// What the bar above the input shows: the changes that wait for a decision, else what the last turn
+// changed.
 import type { Checkpoint } from './protocol';
 import type { Proposals } from './review/proposals';
 import { lineStat } from './lines';
@@ -24,7 +25,8 @@ export class Changes {
     if (!sessionId) return undefined;
     const files = this.proposals.files().filter(({ proposal }) => proposal.sessionId === sessionId);
     if (files.length > 0) {
-      if (!busy) this.last = undefined; // the user decides these changes one by one: the totals of the turn no longer apply
+      // the user decides these changes one by one: the totals of the turn no longer apply
+      if (!busy) this.last = undefined;
       const hunks = files.flatMap((file) => file.marks.map((mark) => mark.hunk));
       const stats = hunks.map((hunk) => lineStat(hunk.oldText, hunk.newText));
       const sum = (key: 'added' | 'removed') => stats.reduce((n, stat) => n + stat[key], 0);

@@ -213,13 +213,15 @@ export class Daemon implements vscode.Disposable {
       documentSelector: [{ scheme: 'file' }, { scheme: 'untitled' }],
       outputChannel: this.around.output,
       traceOutputChannel: this.around.trace,
-      // failures during a restart of the daemon belong in the log; the panel reports what the user has to know
+      // failures during a restart of the daemon belong in the log; the panel reports what the user
+      // has to know
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       initializationOptions: () => this.settings(),
       connectionOptions: { maxRestartCount: 5 },
       synchronize: {},
       middleware: {
-        handleDiagnostics: (_uri, _diagnostics, _next) => {}, // pending hunks as hints, for editors without a client
+        // pending hunks as hints, for editors without a client
+        handleDiagnostics: (_uri, _diagnostics, _next) => {},
         workspace: {
           handleApplyEdit: (params, next) =>
             applyExactly(

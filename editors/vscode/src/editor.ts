@@ -1,4 +1,5 @@
-// agent/editor/*: what the editor's own language servers know, saving, and showing without taking the focus.
+// agent/editor/*: what the editor's own language servers know, saving, and showing without taking
+// the focus.
 import * as vscode from 'vscode';
 import type {
   Diagnostic,
@@ -20,7 +21,8 @@ export async function query(params: EditorQueryParams): Promise<unknown> {
   if (params.operation === 'diagnostics') return diagnostics(params, uri);
   if (params.operation === 'workspaceSymbol') return workspaceSymbols(params.query ?? '');
   if (!uri) throw new Error(`uri: ${params.operation} needs a document`);
-  await vscode.workspace.openTextDocument(uri); // a language server answers for documents that it was given
+  // a language server answers for documents that it was given
+  await vscode.workspace.openTextDocument(uri);
   if (params.operation === 'documentSymbol')
     return (
       await run<(vscode.DocumentSymbol | vscode.SymbolInformation)[]>(
@@ -37,7 +39,8 @@ async function diagnostics({ settle }: EditorQueryParams, uri?: vscode.Uri): Pro
   const word = settle && settle.timeoutMs > 0 ? { settled: await settled(settle) } : {};
   if (!uri) return { ...allDiagnostics(), ...word };
   const items = diagnosticsOf(vscode.languages.getDiagnostics(uri));
-  return settle ? { items, ...(items.length > 0 || word.settled === false ? word : {}) } : items; // an empty list may come from no server
+  // an empty list may come from no server
+  return settle ? { items, ...(items.length > 0 || word.settled === false ? word : {}) } : items;
 }
 
 async function atPosition(

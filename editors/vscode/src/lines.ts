@@ -50,7 +50,8 @@ function middle(a: string[], b: string[]): Line[] {
   if (a.length === 0 || b.length === 0 || a.length * b.length > maxCells)
     return [...a.map(removed), ...b.map(added)];
   const width = b.length + 1;
-  const common = new Uint32Array((a.length + 1) * width); // length of the longest common subsequence of the rests
+  // length of the longest common subsequence of the rests
+  const common = new Uint32Array((a.length + 1) * width);
   for (let i = a.length - 1; i >= 0; i--) {
     for (let j = b.length - 1; j >= 0; j--) {
       common[i * width + j] =

@@ -51,7 +51,8 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   /** Shows the panel. Without focus unless the user asked for it. */
   async reveal(focus: boolean): Promise<void> {
     if (focus) {
-      this.focusWhenReady = !this.visible; // its page is created again, and messages before its script runs are lost
+      // its page is created again, and messages before its script runs are lost
+      this.focusWhenReady = !this.visible;
       await vscode.commands.executeCommand(`${Panel.id}.focus`);
       this.post({ type: 'focus' });
     } else if (this.view) {

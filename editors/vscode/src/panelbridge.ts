@@ -159,7 +159,8 @@ async function handle(
       return ready(parts, tell);
     case 'prompt':
       return prompt(parts, message).catch((error: unknown) => {
-        parts.panel.post({ type: 'insert', text: message.text, blocks: message.blocks }); // what could not be sent is not lost
+        // what could not be sent is not lost
+        parts.panel.post({ type: 'insert', text: message.text, blocks: message.blocks });
         if (message.options) parts.panel.post({ type: 'options', options: message.options });
         throw error;
       });

@@ -1,5 +1,6 @@
-// TypeScript's server repeats no diagnostics that have not changed, so its silence says nothing. Asked, it answers for the text
-// as it is: where it has to say what is shown already, it has spoken.
+// TypeScript's server repeats no diagnostics that have not changed, so its silence says nothing.
+// Asked, it answers for the text as it is: where it has to say what is shown already, it has
+// spoken.
 import * as vscode from 'vscode';
 
 /** A command of VS Code's own extension for it. */

@@ -55,8 +55,9 @@ const lists = {
 };
 
 /**
- * Rows keep their position during a search: VS Code names the chosen row by its position, so a list that is laid
- * out again between the user's Enter and its arrival here would open another session. What does not match is hidden by the editor.
+ * Rows keep their position during a search: VS Code names the chosen row by its position, so a list
+ * that is laid out again between the user's Enter and its arrival here would open another session.
+ * What does not match is hidden by the editor.
  */
 export class Listing {
   private readonly rows = new Map<string, Row>();

@@ -1,4 +1,5 @@
-// The settings of agentLsp.* in the shape that the daemon reads, those of the user apart from those of the workspace.
+// The settings of agentLsp.* in the shape that the daemon reads, those of the user apart from those
+// of the workspace.
 import * as vscode from 'vscode';
 import type { Config } from './protocol';
 

@@ -16,7 +16,8 @@ const changed = new Set<string>(); // documents changed since their last diagnos
 const heard = new Set<string>(); // languages of documents that had diagnostics
 const mute = new Set<string>(); // languages waited for in vain, until they are heard
 const words = new Map<string, Word>(); // what TypeScript's server answered about documents, of their present text
-const alone = new Set<string>(); // languages for which no other server answered, when that was waited for
+// languages for which no other server answered, when that was waited for
+const alone = new Set<string>();
 const scripts = new Map<string, string>(); // what TypeScript's server had reported on a document
 let toldAt = 0;
 let waiting: (() => void)[] = [];

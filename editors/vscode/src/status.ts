@@ -1,4 +1,5 @@
-// The status bar: what the agent does, how many changes wait, and one notice when a turn ends while the window is elsewhere.
+// The status bar: what the agent does, how many changes wait, and one notice when a turn ends while
+// the window is elsewhere.
 import * as vscode from 'vscode';
 import type { Asks } from './asks';
 import type { Panel } from './panel';

@@ -1,11 +1,13 @@
-// The trace channel: every message between the editor and the daemon, while the setting asks for it.
+// The trace channel: every message between the editor and the daemon, while the setting asks for
+// it.
 import * as vscode from 'vscode';
 
 const setting = 'agentLsp.trace.server';
 
 /**
- * What the language client writes its trace to. The client writes only where the channel's log level is Trace, and
- * VS Code keeps that level away from settings: here it follows agentLsp.trace.server. The channel is made with the first message.
+ * What the language client writes its trace to. The client writes only where the channel's log
+ * level is Trace, and VS Code keeps that level away from settings: here it follows
+ * agentLsp.trace.server. The channel is made with the first message.
  */
 export class TraceChannel implements vscode.LogOutputChannel {
   readonly name = 'agent-lsp trace';

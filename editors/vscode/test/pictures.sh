@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Takes the pictures of the documentation anew: two steps of the end-to-end test, in a fresh workbench each, into docs/images.
+# Takes the pictures of the documentation anew: two steps of the end-to-end test, in a fresh
+# workbench each, into docs/images.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 images=$PWD/../../docs/images

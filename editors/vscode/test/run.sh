@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Every test of the extension: types, unit tests, package size, and the extension in a real workbench.
-# Fetches what it needs (npm packages, the workbench) and builds the daemon unless AGENT_LSP_BIN names one.
+# Every test of the extension: types, unit tests, package size, and the extension in a real
+# workbench. Fetches what it needs (npm packages, the workbench) and builds the daemon unless
+# AGENT_LSP_BIN names one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 here=$PWD

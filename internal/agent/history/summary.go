@@ -147,7 +147,7 @@ func summaryPrompt(in *Input, old []*message.Message, previous string) string {
 	}
 	b.WriteString(summaryForm)
 	if in.Instructions != "" {
-		fmt.Fprintf(&b, "\nThe user wants of the notes: %s", in.Instructions)
+		fmt.Fprintf(&b, "\nThe user's request for the notes: %s", in.Instructions)
 	}
 	b.WriteString("\n\n<transcript>\n")
 	writeTranscript(&b, old)

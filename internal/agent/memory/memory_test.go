@@ -395,8 +395,8 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// Sketches lose nothing that a search would show: the best matches are those of an exact comparison,
-// even if most vectors are on one side of zero and many are close to each other.
+// Sketches lose nothing that a search would show: the best matches are those of an exact
+// comparison, even if most vectors are on one side of zero and many are close to each other.
 func TestSketchesFindTheBest(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const dims, topics = 384, 40
@@ -494,8 +494,13 @@ func fillStore(b *testing.B, s *Store, n int) {
 	}
 	for i := range n {
 		m := Memory{Key: fmt.Sprintf("key-%d", i), Author: "agent",
-			Tags:    []string{fmt.Sprintf("tag%d", i%50)},
-			Content: fmt.Sprintf("The project uses component number %d of the module m%d, which is built with make and tested with %d workers on every change of the tree.", i, i%97, i%13)}
+			Tags: []string{fmt.Sprintf("tag%d", i%50)},
+			Content: fmt.Sprintf(
+				"The project uses component number %d of the module m%d, which is built with make and tested with %d workers on every change of the tree.",
+				i,
+				i%97,
+				i%13,
+			)}
 		if _, err := s.save(b.Context(), tx, "w:/w", m, s.embed(b.Context(), m.Content),
 			0); err != nil {
 			b.Fatal(err)
@@ -523,8 +528,8 @@ func TestDot(t *testing.T) {
 	}
 }
 
-// TestOverwrittenKeyKeepsItsOtherName: if two keys have the same content and one is overwritten, the
-// other keeps the content.
+// TestOverwrittenKeyKeepsItsOtherName: if two keys have the same content and one is overwritten,
+// the other keeps the content.
 func TestOverwrittenKeyKeepsItsOtherName(t *testing.T) {
 	s := newStore(t, nil)
 	save(t, s, Memory{Key: "build", Content: "use make"})

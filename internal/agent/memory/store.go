@@ -156,7 +156,8 @@ func (s *Store) open(ctx context.Context) (*sql.DB, error) {
 func (s *Store) patiently(ctx context.Context) (*sql.DB, error) {
 	for waited := time.Duration(0); ; waited += retryDelay {
 		db, err := s.connect(ctx)
-		if err == nil || waited >= busyMs*time.Millisecond || !strings.Contains(err.Error(), "SQLITE_BUSY") {
+		if err == nil || waited >= busyMs*time.Millisecond ||
+			!strings.Contains(err.Error(), "SQLITE_BUSY") {
 			return db, err
 		}
 		select {
@@ -174,7 +175,9 @@ func (s *Store) connect(ctx context.Context) (*sql.DB, error) {
 	}
 	// A transaction acquires the write lock at its start. A transaction that reads first could not
 	// continue after a write by another daemon.
-	pragmas := url.Values{"_txlock": {"immediate"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", busyMs), "journal_mode(WAL)", "synchronous(NORMAL)", "cache_size(-1000)"}}
+	busy := fmt.Sprintf("busy_timeout(%d)", busyMs)
+	pragmas := url.Values{"_txlock": {"immediate"},
+		"_pragma": {busy, "journal_mode(WAL)", "synchronous(NORMAL)", "cache_size(-1000)"}}
 	u := url.URL{Scheme: "file", Path: path, RawQuery: pragmas.Encode()}
 	db, err := sql.Open("sqlite", u.String())
 	if err != nil {
@@ -263,7 +266,9 @@ func (s *Store) Save(ctx context.Context, m Memory) (Saved, error) {
 }
 
 // store saves a cleaned memory. twin is a memory that had the same meaning a moment ago.
-func (s *Store) store(ctx context.Context, db *sql.DB, owner string, m Memory, vector embedding, twin int64) (Saved, error) {
+func (s *Store) store(
+	ctx context.Context, db *sql.DB, owner string, m Memory, vector embedding, twin int64,
+) (Saved, error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return Saved{}, fmt.Errorf("saving memory %s: %w", m.Key, err)
@@ -311,7 +316,8 @@ func (s *Store) clean(m *Memory) error {
 func cleanTags(tags []string) []string {
 	out := []string{}
 	for _, t := range tags {
-		if t = strings.ToLower(strings.TrimSpace(strings.ToValidUTF8(t, ""))); t != "" && !slices.Contains(out, t) {
+		t = strings.ToLower(strings.TrimSpace(strings.ToValidUTF8(t, "")))
+		if t != "" && !slices.Contains(out, t) {
 			out = append(out, t)
 		}
 	}
@@ -321,7 +327,9 @@ func cleanTags(tags []string) []string {
 
 // keyOf derives a key from the first words of a content.
 func keyOf(content string) string {
-	words := strings.FieldsFunc(strings.ToLower(content), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	words := strings.FieldsFunc(strings.ToLower(content), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
 	key := strings.Join(words[:min(len(words), 5)], "-")
 	for len(key) > 60 {
 		_, n := utf8.DecodeLastRuneInString(key)
@@ -334,12 +342,16 @@ func keyOf(content string) string {
 // their ends.
 func same(content string) string {
 	words := strings.Fields(strings.ToLower(content))
-	text := strings.TrimFunc(strings.Join(words, " "), func(r rune) bool { return unicode.IsPunct(r) || unicode.IsSpace(r) })
+	text := strings.TrimFunc(strings.Join(words, " "), func(r rune) bool {
+		return unicode.IsPunct(r) || unicode.IsSpace(r)
+	})
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:12])
 }
 
-func (s *Store) save(ctx context.Context, tx *sql.Tx, owner string, m Memory, e embedding, twin int64) (Saved, error) {
+func (s *Store) save(
+	ctx context.Context, tx *sql.Tx, owner string, m Memory, e embedding, twin int64,
+) (Saved, error) {
 	print := same(m.Content)
 	twin, err := stillTwin(ctx, tx, twin, owner, m.Key, e)
 	if err != nil {
@@ -366,11 +378,13 @@ func (s *Store) save(ctx context.Context, tx *sql.Tx, owner string, m Memory, e 
 	err = tx.QueryRowContext(ctx, `INSERT INTO memories (owner, key, content, tags, author, created, updated, same, model, vector) VALUES (?,?,?,?,?,?,?,?,?,?)
 		ON CONFLICT (owner, key) DO UPDATE SET content = excluded.content, tags = excluded.tags, author = excluded.author,
 			updated = excluded.updated, same = excluded.same, model = excluded.model, vector = excluded.vector RETURNING id`,
-		owner, m.Key, m.Content, string(tags), m.Author, now, now, print, e.model, e.packed).Scan(&id)
+		owner, m.Key, m.Content, string(tags), m.Author, now, now, print, e.model, e.packed,
+	).Scan(&id)
 	if err != nil {
 		return Saved{}, err
 	}
-	if _, err := tx.ExecContext(ctx, "DELETE FROM aliases WHERE owner = ? AND key = ?", owner, m.Key); err != nil {
+	const forget = "DELETE FROM aliases WHERE owner = ? AND key = ?"
+	if _, err := tx.ExecContext(ctx, forget, owner, m.Key); err != nil {
 		return Saved{}, err
 	}
 	return Saved{Key: m.Key}, index(ctx, tx, id, m)
@@ -407,7 +421,9 @@ func index(ctx context.Context, tx *sql.Tx, id int64, m Memory) error {
 }
 
 // alias makes the key an alias of a memory with the same content and adds the tags to that memory.
-func (s *Store) alias(ctx context.Context, tx *sql.Tx, owner string, m Memory, twin int64) (Saved, error) {
+func (s *Store) alias(
+	ctx context.Context, tx *sql.Tx, owner string, m Memory, twin int64,
+) (Saved, error) {
 	old, err := scan(tx.QueryRowContext(ctx, selectMemory+" WHERE m.id = ?", twin))
 	if err != nil {
 		return Saved{}, err
@@ -485,9 +501,12 @@ func removeKey(ctx context.Context, tx *sql.Tx, owner, key string) error {
 	}
 	var other string
 	err = tx.QueryRowContext(ctx, "SELECT key FROM aliases WHERE id = ? ORDER BY key LIMIT 1", id).Scan(&other)
-	statements := []string{"DELETE FROM memories WHERE id = ?1", "DELETE FROM texts WHERE rowid = ?1", "DELETE FROM tags WHERE id = ?1"}
+	statements := []string{"DELETE FROM memories WHERE id = ?1",
+		"DELETE FROM texts WHERE rowid = ?1", "DELETE FROM tags WHERE id = ?1"}
 	if err == nil {
-		statements = []string{"UPDATE memories SET key = ?2 WHERE id = ?1", "UPDATE texts SET key = ?3 WHERE rowid = ?1", "DELETE FROM aliases WHERE id = ?1 AND key = ?2"}
+		statements = []string{"UPDATE memories SET key = ?2 WHERE id = ?1",
+			"UPDATE texts SET key = ?3 WHERE rowid = ?1",
+			"DELETE FROM aliases WHERE id = ?1 AND key = ?2"}
 	} else if !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}

@@ -75,7 +75,9 @@ func cosine(a, b []byte) float64 {
 		return 0
 	}
 	sum := dot(a[4:], b[4:])
-	scale := func(v []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(v))) }
+	scale := func(v []byte) float64 {
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(v)))
+	}
 	return float64(sum) * scale(a) * scale(b)
 }
 

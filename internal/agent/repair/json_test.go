@@ -89,7 +89,9 @@ func worst(size int) map[string]string {
 		"kimi":       rep("<|tool_call_begin|>functions.read:0<|tool_call_argument_begin|>{"),
 		"deepseek":   rep("<｜tool▁call▁begin｜>function<｜tool▁sep｜>read\n{"),
 		"named tags": rep("<tool=read>{\"a\":"), "python args": "<|python_tag|>read(" +
-			rep("a=1,") + ")", "fenced calls": rep("```json\n{\"name\":\"read\",\"arguments\":{\"n\":1}}\n```\n"), "json lines in a tag": "<tool_call>" + rep("{\"name\":\"read\"}\n"),
+			rep(
+				"a=1,",
+			) + ")", "fenced calls": rep("```json\n{\"name\":\"read\",\"arguments\":{\"n\":1}}\n```\n"), "json lines in a tag": "<tool_call>" + rep("{\"name\":\"read\"}\n"),
 		"open tags with names": rep("<tool_call>{\"name\":"), "nested json": "<tool_call>" +
 			rep("{\"name\":[") + "</tool_call>", "unicode quotes": "{“a”:“" + rep("“"),
 		"spaces": "name: read\nargs:" + rep(" "),
@@ -135,7 +137,10 @@ func BenchmarkJSON1MB(b *testing.B) {
 }
 
 func BenchmarkParseCalls1MB(b *testing.B) {
-	prose := strings.Repeat("Some prose with `code {}` and a map {\"a\": 1}.\nname: value\n\n```go\nfunc main() { fmt.Println(\"x\") }\n```\n", (1<<20)/110)
+	prose := strings.Repeat(
+		"Some prose with `code {}` and a map {\"a\": 1}.\nname: value\n\n```go\nfunc main() { fmt.Println(\"x\") }\n```\n",
+		(1<<20)/110,
+	)
 	text := prose + "<tool_call>{\"name\":\"read\",\"arguments\":{\"path\":\"a\"}}</tool_call>"
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {

@@ -192,8 +192,12 @@ func TestCrashInTool(t *testing.T) {
 	}})
 	check := func(in *Loaded) {
 		t.Helper()
-		wantOutline(t, in, "u:go a: t:one t:interrupted: agent-lsp ended while this call was running. It may have had effects; check before you repeat it. "+
-			"t:interrupted by a restart; proposal p7 is still pending t:interrupted: agent-lsp ended before this call was started. It had no effect.")
+		wantOutline(
+			t,
+			in,
+			"u:go a: t:one t:interrupted: agent-lsp ended while this call was running. It may have had effects; check before you repeat it. "+
+				"t:interrupted by a restart; proposal p7 is still pending t:interrupted: agent-lsp ended before this call was started. It had no effect.",
+		)
 		items, err := in.Session.Items(0)
 		must(t, err)
 		if len(items) != 5 || items[1].Item.Call.Result != "one" ||
@@ -215,7 +219,11 @@ func TestCrashInTool(t *testing.T) {
 	again := load(t, other, s.ID())
 	check(again)
 	if again.InterruptedTurn != "" || len(again.Interrupted) != 0 {
-		t.Errorf("after it was repaired: interrupted %q %v", again.InterruptedTurn, again.Interrupted)
+		t.Errorf(
+			"after it was repaired: interrupted %q %v",
+			again.InterruptedTurn,
+			again.Interrupted,
+		)
 	}
 	must(t, other.Close())
 }

@@ -50,7 +50,9 @@ func newBreaker(name string) *gobreaker.TwoStepCircuitBreaker[struct{}] {
 		Name:        name,
 		MaxRequests: 1,
 		Timeout:     BreakerPause,
-		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= BreakerFailures },
-		IsExcluded:  func(err error) bool { return errors.Is(err, ErrNotCounted) },
+		ReadyToTrip: func(c gobreaker.Counts) bool {
+			return c.ConsecutiveFailures >= BreakerFailures
+		},
+		IsExcluded: func(err error) bool { return errors.Is(err, ErrNotCounted) },
 	})
 }

@@ -12,8 +12,8 @@ import (
 	"testing/iotest"
 )
 
-// randomBody builds a body of short and long encodings with written bytes in between. It also returns
-// its whole content.
+// randomBody builds a body of short and long encodings with written bytes in between. It also
+// returns its whole content.
 func randomBody(r *rand.Rand) (*Body, []byte) {
 	c := &BodyBuilder{}
 	var written, whole []byte

@@ -21,21 +21,22 @@ func normalize(r io.Reader) (string, error) {
 
 func TestStream(t *testing.T) {
 	for in, want := range map[string]string{
-		"data: {}\n\n":                             "data: {}\n\n",
-		"data:{}":                                  "data: {}\n\n",
-		"\xef\xbb\xbfdata: {}\r\n\r\n":             "data: {}\n\n",
-		"data: {}\r\rdata: [DONE]\r\r":             "data: {}\n\ndata: [DONE]\n\n",
-		"data: {\"a\":\ndata: 1}\n\n":              "data: {\"a\": 1}\n\n",
-		"data: {}\ndata: {}\n\n":                   "data: {}\n\ndata: {}\n\n",
-		": comment\n\nid: 3\nretry: 4\n\n":         "",
-		"data:\n\ndata: \n\n":                      "",
-		"event: x\ndata: {}\n\n":                   "data: {}\n\n",
-		"data: {\"error\":1}\n\n":                  "data: {\"_\":0,\"error\":1}\n\n",
-		"data: { \"error\" : 1}\n\n":               "data: {\"_\":0, \"error\" : 1}\n\n",
-		"event: error\ndata: {\"m\":1}\n\n":        "data: {\"_\":0,\"error\":{\"m\":1}}\n\n",
-		"event: error\ndata: oops\n\ndata: {}\n\n": "data: {\"_\":0,\"error\":\"oops\"}\n\ndata: {}\n\n",
-		"data: {\"a\":\"}{\"}\ndata: [DONE]":       "data: {\"a\":\"}{\"}\n\ndata: [DONE]\n\n",
-		"":                                         "",
+		"data: {}\n\n":                      "data: {}\n\n",
+		"data:{}":                           "data: {}\n\n",
+		"\xef\xbb\xbfdata: {}\r\n\r\n":      "data: {}\n\n",
+		"data: {}\r\rdata: [DONE]\r\r":      "data: {}\n\ndata: [DONE]\n\n",
+		"data: {\"a\":\ndata: 1}\n\n":       "data: {\"a\": 1}\n\n",
+		"data: {}\ndata: {}\n\n":            "data: {}\n\ndata: {}\n\n",
+		": comment\n\nid: 3\nretry: 4\n\n":  "",
+		"data:\n\ndata: \n\n":               "",
+		"event: x\ndata: {}\n\n":            "data: {}\n\n",
+		"data: {\"error\":1}\n\n":           "data: {\"_\":0,\"error\":1}\n\n",
+		"data: { \"error\" : 1}\n\n":        "data: {\"_\":0, \"error\" : 1}\n\n",
+		"event: error\ndata: {\"m\":1}\n\n": "data: {\"_\":0,\"error\":{\"m\":1}}\n\n",
+		"event: error\ndata: oops\n\ndata: {}\n\n": "" +
+			"data: {\"_\":0,\"error\":\"oops\"}\n\ndata: {}\n\n",
+		"data: {\"a\":\"}{\"}\ndata: [DONE]": "data: {\"a\":\"}{\"}\n\ndata: [DONE]\n\n",
+		"":                                   "",
 	} {
 		for name, r := range map[string]io.Reader{"at once": strings.NewReader(in),
 			"by bytes": iotest.OneByteReader(strings.NewReader(in))} {
@@ -73,7 +74,11 @@ func FuzzSSE(f *testing.F) {
 func FuzzChatEvents(f *testing.F) {
 	f.Add([]byte(`{"choices":[{"delta":{"content":"a\ud83d","tool_calls":[{"index":1,` +
 		`"function":{"arguments":{}}}]},"finish_reason":"stop"}]}`))
-	f.Add([]byte("{\"choices\":[{\"message\":{\"content\":\"\xe2\x82\"}}]}\n{\"choices\":[{\"delta\":{\"content\":[{\"text\":\"x\"}]}}]}"))
+	f.Add(
+		[]byte(
+			"{\"choices\":[{\"message\":{\"content\":\"\xe2\x82\"}}]}\n{\"choices\":[{\"delta\":{\"content\":[{\"text\":\"x\"}]}}]}",
+		),
+	)
 	f.Add([]byte(`{"type":"response.output_text.delta","output_index":3,"delta":"x"}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, api := range []string{APIChat, APIResponses} {

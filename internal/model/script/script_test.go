@@ -261,12 +261,13 @@ func TestReplies(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"reasoning":"hm","text":"wörld","chunks":3,"usage":{"input":3,"output":2}}`:      "reasoning h;reasoning m;text wö;text r;text ld;stop|reasoning hm|text wörld|5 tokens",
 		`{"toolCalls":[{"name":"read","arguments":"{broken"},{"name":"read"}],"chunks":2}`: "toolInput call_1_1;toolInput call_1_1{br;toolInput call_1_1oken;toolInput call_1_2;toolInput call_1_2{;toolInput call_1_2};toolUse|toolCall call_1_1 read {} {broken|toolCall call_1_2 read {} ",
-		`{"text":"cut","finish":"length"}`:                                                 "text cut;length|text cut",
-		`{"text":"no","finish":"content_filter"}`:                                          "text no;contentFilter|text no",
-		`{"text":"half","drop":true}`:                                                      "text half;truncated 0s",
-		`{"drop":true}`:                                                                    "truncated 0s",
-		`{"text":"half","drop":"rune"}`:                                                    "text half;truncated 0s",
-		`{"text":"ab","repeat":3}`:                                                         "text ababab;stop|text ababab",
+
+		`{"text":"cut","finish":"length"}`:        "text cut;length|text cut",
+		`{"text":"no","finish":"content_filter"}`: "text no;contentFilter|text no",
+		`{"text":"half","drop":true}`:             "text half;truncated 0s",
+		`{"drop":true}`:                           "truncated 0s",
+		`{"text":"half","drop":"rune"}`:           "text half;truncated 0s",
+		`{"text":"ab","repeat":3}`:                "text ababab;stop|text ababab",
 		`{"raw":{"type":"text/html","body":"<html>log in</html>"}` +
 			`}`: "client 0s",
 		`{"raw":{"status":502,"type":"text/html","body":"<html>bad gateway</html>"}` +

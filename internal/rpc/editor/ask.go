@@ -138,8 +138,8 @@ func (p *Peer) ask(ctx context.Context, a *asking) (json.RawMessage, error) {
 	}
 }
 
-// delivered returns a channel that is closed when the client has received everything that precedes a
-// question in its session, including the response to the request that began it.
+// delivered returns a channel that is closed when the client has received everything that precedes
+// a question in its session, including the response to the request that began it.
 func (p *Peer) delivered(sessionID string) <-chan struct{} {
 	if h := p.api.Host(); h != nil {
 		return h.Settled(sessionID)

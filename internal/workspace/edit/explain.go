@@ -128,7 +128,11 @@ func (m *matcher) elsewhere(old string) string {
 	for _, o := range m.opt.Elsewhere {
 		v := newView(o.Data)
 		if at := bytes.Index(v.text, []byte(old)); at >= 0 {
-			return fmt.Sprintf("It is at line %d of %s; read the file again to see its current state.\n", v.lineOf(at), o.Name)
+			return fmt.Sprintf(
+				"It is at line %d of %s; read the file again to see its current state.\n",
+				v.lineOf(at),
+				o.Name,
+			)
 		}
 	}
 	return ""
@@ -140,17 +144,35 @@ func (m *matcher) diagnose(err *MatchError, old []string, whole bool) string {
 	text := strings.Join(old, "\n")
 	if un := unescape(text); un != text {
 		if at := m.exact(un, false, 1); len(at) > 0 {
-			return m.pointOut(err, at[0], fmt.Sprintf("It is over-escaped (tier %s): with one level of backslashes removed it is found here. Send it unescaped:\n", T5))
+			return m.pointOut(
+				err,
+				at[0],
+				fmt.Sprintf(
+					"It is over-escaped (tier %s): with one level of backslashes removed it is found here. Send it unescaped:\n",
+					T5,
+				),
+			)
 		}
 	}
 	if pl, ok := m.elided(old); ok {
-		return m.pointOut(err, pl, fmt.Sprintf("It leaves out lines by \"...\" (tier %s). Every line must be sent; the full text is:\n", T6))
+		return m.pointOut(
+			err,
+			pl,
+			fmt.Sprintf(
+				"It leaves out lines by \"...\" (tier %s). Every line must be sent; the full text is:\n",
+				T6,
+			),
+		)
 	}
 	if at := bytes.Index(m.text, []byte(text)); at >= 0 {
 		return m.pointOut(err, place{start: at, end: at + len(text)}, m.partOfLine())
 	}
 	if pl, ok := m.otherCase(text, whole); ok {
-		return m.pointOut(err, pl, "It differs only in upper and lower case. Send it as the file has it:\n")
+		return m.pointOut(
+			err,
+			pl,
+			"It differs only in upper and lower case. Send it as the file has it:\n",
+		)
 	}
 	return m.nearestRegion(err, old)
 }
@@ -233,6 +255,11 @@ func (m *matcher) elided(old []string) (place, bool) {
 
 func isEllipsis(l string) bool {
 	t := strings.TrimSpace(l)
-	t = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(t, "/*"), "//"), "#"), "*/"))
+	t = strings.TrimSpace(
+		strings.TrimSuffix(
+			strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(t, "/*"), "//"), "#"),
+			"*/",
+		),
+	)
 	return strings.HasPrefix(t, "...") && len(t) < 60 || strings.HasPrefix(t, "…")
 }

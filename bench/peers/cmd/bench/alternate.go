@@ -39,8 +39,10 @@ func alternate(one, other *bench, pairs int) {
 
 // kinds are the turns of one process. What gives one short figure a turn is played more often: the
 // machine's own noise on it is larger than what programs differ by.
-var kinds = strings.Fields(`prompt prompt read prompt shell read prompt abort burst prompt abort prompt shell burst prompt stream read prompt abort
-stream shell prompt abort burst stream prompt abort stream shell prompt abort prompt stream burst abort prompt stream read prompt abort prompt prompt`)
+var kinds = strings.Fields(
+	`prompt prompt read prompt shell read prompt abort burst prompt abort prompt shell burst prompt stream read prompt abort
+stream shell prompt abort burst stream prompt abort stream shell prompt abort prompt stream burst abort prompt stream read prompt abort prompt prompt`,
+)
 
 // pacedDeltas are those of a paced stream: the streams are shorter than where a program is measured
 // alone, and more, so that the programs follow each other closely. The row is the median of the

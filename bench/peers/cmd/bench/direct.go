@@ -15,7 +15,12 @@ func direct(e *Env, o options) *Result {
 		Protocol: "the benchmark reads the model server itself", WireAPI: "chat"},
 		ToolsWorked: true}
 	stream := func(n, delay int) ([]float64, float64, error) {
-		body := fmt.Sprintf(`{"model":"mock-model","stream":true,"messages":[{"role":"user","content":"STREAM n=%d size=%d delay_us=%d id=direct"}]}`, n, o.size, delay)
+		body := fmt.Sprintf(
+			`{"model":"mock-model","stream":true,"messages":[{"role":"user","content":"STREAM n=%d size=%d delay_us=%d id=direct"}]}`,
+			n,
+			o.size,
+			delay,
+		)
 		resp, err := http.Post(e.BaseURL+"/v1/chat/completions", "application/json",
 			strings.NewReader(body))
 		if err != nil {

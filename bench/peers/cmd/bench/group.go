@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// SessionGroup is what was measured with many sessions of one process running in parallel, all with the same
-// paced stream. All groups together ask for the same number of deltas a second, however many
-// sessions share them.
+// SessionGroup is what was measured with many sessions of one process running in parallel, all with
+// the same paced stream. All groups together ask for the same number of deltas a second, however
+// many sessions share them.
 type SessionGroup struct {
 	Sessions int   `json:"sessions"`
 	Latency  *Stat `json:"delta_latency_ms"`
@@ -175,8 +175,15 @@ func (s *groupSamples) add(c *Conn, all []*member) {
 
 func (s *groupSamples) stat(n int) SessionGroup {
 	slices.SortFunc(s.memory, func(a, b Memory) int { return cmp.Compare(a.RSS, b.RSS) })
-	return SessionGroup{n, stat(s.lat), stat(s.first), stat(s.turn), &s.memory[len(s.memory)/2], s.missing,
-		s.p99s}
+	return SessionGroup{
+		n,
+		stat(s.lat),
+		stat(s.first),
+		stat(s.turn),
+		&s.memory[len(s.memory)/2],
+		s.missing,
+		s.p99s,
+	}
 }
 
 // groupSizes are the groups' numbers of sessions.

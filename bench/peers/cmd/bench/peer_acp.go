@@ -121,11 +121,14 @@ func newOpencode() Peer {
 			if e.Anthropic {
 				adapter = "@ai-sdk/anthropic"
 			}
-			err := writeFile(home+"/config/opencode/opencode.json", `{"provider":{"mock":{"npm":"`+adapter+`","name":"Mock",
+			err := writeFile(
+				home+"/config/opencode/opencode.json",
+				`{"provider":{"mock":{"npm":"`+adapter+`","name":"Mock",
 "options":{"baseURL":"`+e.BaseURL+`/v1","apiKey":"none"},"models":{"`+e.model()+`":{"name":"Mock",
 "tool_call":true,"limit":{"context":1000000,"output":32000}}}}},
 "model":"mock/`+e.model()+`","small_model":"mock/`+e.model()+`","enabled_providers":["mock"],
-"autoupdate":false,"share":"disabled","permission":"allow","lsp":false,"formatter":false}`)
+"autoupdate":false,"share":"disabled","permission":"allow","lsp":false,"formatter":false}`,
+			)
 			return Launch{Args: []string{p.bin, "acp"},
 				Env: e.vars(home, "OPENCODE_DISABLE_AUTOUPDATE=1",
 					"OPENCODE_DISABLE_MODELS_FETCH=1",

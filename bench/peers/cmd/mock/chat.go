@@ -59,7 +59,12 @@ func (c *chat) begin(model string) {
 
 func (c *chat) text(s string) {
 	q, _ := json.Marshal(s)
-	c.w.event("", `{"id":"chatcmpl-mock","object":"chat.completion.chunk","created":1700000000,"model":"mock-model","choices":[{"index":0,"delta":{"content":`+string(q)+`},"finish_reason":null}]}`)
+	c.w.event(
+		"",
+		`{"id":"chatcmpl-mock","object":"chat.completion.chunk","created":1700000000,"model":"mock-model","choices":[{"index":0,"delta":{"content":`+string(
+			q,
+		)+`},"finish_reason":null}]}`,
+	)
 }
 
 func (c *chat) call(id string, t tool, args map[string]any) {

@@ -1,5 +1,5 @@
---- One daemon per workspace root, over Neovim's own LSP client. It starts with the first use and comes back,
---- with its session, when it crashed.
+--- One daemon per workspace root, over Neovim's own LSP client. It starts with the first use and
+--- comes back, with its session, when it crashed.
 local config = require('agent_lsp.config')
 local events = require('agent_lsp.events')
 local log = require('agent_lsp.log')
@@ -80,7 +80,8 @@ local function around(buf)
   return best
 end
 
---- The root of a buffer's workspace; for the panel and other windows of no file that of the workspace shown there.
+--- The root of a buffer's workspace; for the panel and other windows of no file that of the
+--- workspace shown there.
 ---@param buf? integer
 ---@return string
 function M.root(buf)
@@ -124,7 +125,8 @@ function M.workspace(buf)
   return ws
 end
 
---- The workspace that the user is in: that of the buffer, if it has a session, else the one that is shown.
+--- The workspace that the user is in: that of the buffer, if it has a session, else the one that is
+--- shown.
 ---@return agent_lsp.Workspace?
 function M.here()
   local ws = M.workspace()
@@ -170,7 +172,8 @@ local function capabilities()
   return caps
 end
 
---- The review draws hunks itself: the daemon's diagnostics and code lenses are for clients without it.
+--- The review draws hunks itself: the daemon's diagnostics and code lenses are for clients without
+--- it.
 local function ignore() end
 
 local function handlers()
@@ -346,7 +349,8 @@ local function start(ws)
     end
     id = vim.lsp.start(spec(ws, cmd), { attach = false, reuse_client = never })
   else
-    id = vim.lsp.start_client(spec(ws, cmd)) -- vim.lsp.start of 0.10 always attaches the current buffer
+    -- vim.lsp.start of 0.10 always attaches the current buffer
+    id = vim.lsp.start_client(spec(ws, cmd))
   end
   if not id then
     finish(ws, nil, ('%s could not be started'):format(cmd[1]))

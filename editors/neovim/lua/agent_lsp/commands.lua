@@ -96,7 +96,8 @@ function M.sessions(opts)
   require('agent_lsp.sessions').pick(opts.args, opts.bang)
 end
 
---- Fills the quickfix list with all pending hunks, and shows them in a tab, in that list, or as a diff.
+--- Fills the quickfix list with all pending hunks, and shows them in a tab, in that list, or as a
+--- diff.
 function M.review(opts)
   local review = require('agent_lsp.review')
   if opts.args == 'quickfix' then

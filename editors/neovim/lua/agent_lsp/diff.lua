@@ -219,7 +219,8 @@ local function show_proposed(proposal, file, base, list, filetype)
   })
 end
 
---- Opens the diff of a proposal's file; without arguments of the hunk at the cursor or the first that waits.
+--- Opens the diff of a proposal's file; without arguments of the hunk at the cursor or the first
+--- that waits.
 ---@param proposal? agent_lsp.Proposal
 ---@param file? agent_lsp.ProposalFile
 ---@return boolean opened

@@ -1,4 +1,5 @@
---- Buffers and the disk: saving without a question in the way, and reading again what a command changed.
+--- Buffers and the disk: saving without a question in the way, and reading again what a command
+--- changed.
 local events = require('agent_lsp.events')
 local log = require('agent_lsp.log')
 
@@ -6,8 +7,8 @@ local M = {}
 
 local group = vim.api.nvim_create_augroup('agent_lsp_disk', { clear = true })
 
---- Neovim asks before it writes over a file that changed behind a changed buffer. It says so only once, so it is
---- remembered until the buffer is written or read again.
+--- Neovim asks before it writes over a file that changed behind a changed buffer. It says so only
+--- once, so it is remembered until the buffer is written or read again.
 local differs = {} ---@type table<integer, boolean>
 
 vim.api.nvim_create_autocmd('FileChangedShellPost', {
@@ -24,7 +25,8 @@ vim.api.nvim_create_autocmd({ 'BufWritePost', 'BufReadPost', 'BufUnload' }, {
   end,
 })
 
---- Looks at the disk. A buffer without changes is read again; one with changes is left alone, and nothing is asked.
+--- Looks at the disk. A buffer without changes is read again; one with changes is left alone, and
+--- nothing is asked.
 local function look(buf)
   local id = vim.api.nvim_create_autocmd('FileChangedShell', {
     group = group,
@@ -39,7 +41,8 @@ local function look(buf)
   pcall(vim.api.nvim_del_autocmd, id)
 end
 
---- Writes a buffer as :write does, its autocommands included. Where :write would ask, nothing is written.
+--- Writes a buffer as :write does, its autocommands included. Where :write would ask, nothing is
+--- written.
 ---@param buf integer
 ---@return boolean written
 function M.write(buf)
@@ -89,7 +92,8 @@ local function autoread(buf)
   return own
 end
 
---- Reads again the unchanged buffers whose files a command changed, as Neovim does when it gets the focus.
+--- Reads again the unchanged buffers whose files a command changed, as Neovim does when it gets the
+--- focus.
 local function reread()
   waiting = false
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do

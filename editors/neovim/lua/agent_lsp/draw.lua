@@ -1,7 +1,7 @@
 --- Pending hunks drawn in their buffers by extmarks, which move with what the user types.
 ---
---- A hunk that is drawn keeps its marks as long as its text and state are the same, so a decision redraws
---- only what it changed. The daemon follows the same edits on its side.
+--- A hunk that is drawn keeps its marks as long as its text and state are the same, so a decision
+--- redraws only what it changed. The daemon follows the same edits on its side.
 local config = require('agent_lsp.config')
 local events = require('agent_lsp.events')
 local hunks = require('agent_lsp.hunks')
@@ -180,7 +180,8 @@ local function sign(buf, first, last, stale, applied)
     return nil
   end
   return vim.api.nvim_buf_set_extmark(buf, ns, first, 0, {
-    end_row = last > first and last or nil, -- an end on the same row would stay behind when text comes before it
+    -- an end on the same row would stay behind when text comes before it
+    end_row = last > first and last or nil,
     priority = 150,
     sign_text = stale and '!' or (applied and '┃' or '▎'),
     sign_hl_group = stale and 'AgentLspStale' or 'AgentLspSign',
@@ -262,7 +263,8 @@ local function key_of(w, width)
   )
 end
 
---- At most so many columns have the virtual lines of a hunk: counted by bytes, tabs as wide as they can be.
+--- At most so many columns have the virtual lines of a hunk: counted by bytes, tabs as wide as they
+--- can be.
 local function longest(w, buf)
   local text, most, at = w.file.placement == 'applied' and w.hunk.oldText or w.hunk.newText, 0, 1
   if #text < 10 then

@@ -1,5 +1,6 @@
---- workspace/applyEdit with an exact version check, so that an edit made for another text is refused and not
---- guessed at. The stock handler does the work: it keeps marks, folds and the cursor, and makes one undo step.
+--- workspace/applyEdit with an exact version check, so that an edit made for another text is
+--- refused and not guessed at. The stock handler does the work: it keeps marks, folds and the
+--- cursor, and makes one undo step.
 local fresh = require('agent_lsp.fresh')
 
 local M = {}

@@ -149,7 +149,8 @@ local function loaded(uri)
   return buf
 end
 
---- Diagnostics of a file or of all, once the servers have spoken of the texts that the question names.
+--- Diagnostics of a file or of all, once the servers have spoken of the texts that the question
+--- names.
 local function answer_diagnostics(p, buf, encoding)
   local settle = p.settle or { uris = {} }
   local settled = fresh.await(settle.timeoutMs, vim.tbl_map(loaded, settle.uris))

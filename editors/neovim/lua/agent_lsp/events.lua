@@ -1,9 +1,11 @@
---- What happens, for the plugin's own parts, for other plugins (on) and for users (User autocommands).
+--- What happens, for the plugin's own parts, for other plugins (on) and for users (User
+--- autocommands).
 local M = {}
 
 local listeners = {} ---@type table<string, fun(params: table)[]>
 
---- Calls fn for each event of that name: the last parts of the method ('turn/completed', 'delta' …), or '*'.
+--- Calls fn for each event of that name: the last parts of the method ('turn/completed', 'delta'
+--- …), or '*'.
 ---@param name string
 ---@param fn fun(params: table, name: string)
 ---@return fun() off

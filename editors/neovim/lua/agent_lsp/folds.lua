@@ -1,5 +1,5 @@
---- What the transcript's windows hide: folds of thoughts and outputs, of which each window has its own, and what conceal
---- takes away.
+--- What the transcript's windows hide: folds of thoughts and outputs, of which each window has its
+--- own, and what conceal takes away.
 local M = {}
 
 --- Whether conceal hides whole lines.
@@ -74,7 +74,8 @@ function M.text()
   local n = vim.v.foldend - vim.v.foldstart + 1
   local prefix = line:match('^[│ ]*') or ''
   local what = line:find('> ', #prefix + 1, true) == #prefix + 1 and 'thought' or 'output'
-  n = what == 'output' and prefix == '' and n - (M.hides_lines and 1 or 2) or n -- without the fences
+  -- without the fences
+  n = what == 'output' and prefix == '' and n - (M.hides_lines and 1 or 2) or n
   local size = ('%d %s'):format(n, n == 1 and 'line' or 'lines')
   local room = vim.api.nvim_win_get_width(0) - #size - #prefix - 8
   local thought = ('%s (%s)'):format(M.first_words(line:sub(#prefix + 3), room), size)

@@ -2,17 +2,19 @@
 --- diagnostics do not say to which text they belong, so an answer about them waits, for a limited
 --- time, until each server has:
 ---
---- - one that can be asked (pull diagnostics, or gopls's command that checks all files) has answered;
---- - one that publishes with versions has published for the present one, or a newer;
---- - one that publishes without has published since the agent changed the text, or keeps silent: some do not repeat
----   that a file is clean.
+--- - a server that answers requests (pull diagnostics, or gopls's command that checks all
+---   files) has answered;
+--- - a server that publishes with versions has published for the present version or a newer one;
+--- - a server that publishes without versions has published since the agent changed the text, or
+---   stays silent: some do not repeat that a file is clean.
 local lsp = require('agent_lsp.lsp')
 
 local M = {}
 
 --- Milliseconds that an answer waits for servers, if the daemon does not say.
 local longest = 3000
---- Milliseconds for which servers must have published nothing more: other files follow the changed one.
+--- Milliseconds for which servers must have published nothing more: other files follow the changed
+--- one.
 local calm = 100
 --- Milliseconds after which silence counts, of a server that sends no versions.
 local silence = 1000

@@ -1,4 +1,5 @@
---- The proposals that wait for a decision, as the daemons tell them. Nothing is drawn or decided here.
+--- The proposals that wait for a decision, as the daemons tell them. Nothing is drawn or decided
+--- here.
 local client = require('agent_lsp.client')
 local events = require('agent_lsp.events')
 

@@ -102,7 +102,8 @@ function M.steer(text, fn)
   end, nil, fn)
 end
 
---- Counts the pending hunks of a workspace that a stop would discard: those whose text is not in the buffer yet.
+--- Counts the pending hunks of a workspace that a stop would discard: those whose text is not in
+--- the buffer yet.
 local function undecided(ws)
   local hunks, count = require('agent_lsp.hunks'), 0
   for _, w in ipairs(hunks.pending()) do
@@ -130,8 +131,9 @@ local function stop(ws)
   end, { workspace = ws })
 end
 
---- Stops the running turn, of the workspace of the buffer that the user is in, else of the one that is shown. If that
---- discards changes that wait for a decision, the user is asked first, and nothing is sent until the user chooses.
+--- Stops the running turn, of the workspace of the buffer that the user is in, else of the one that
+--- is shown. If that discards changes that wait for a decision, the user is asked first, and
+--- nothing is sent until the user chooses.
 function M.abort()
   local client = require('agent_lsp.client')
   local log, ws = require('agent_lsp.log'), client.here()
@@ -153,7 +155,8 @@ function M.abort()
   end)
 end
 
---- Calls fn for each event ('turn/completed', 'item/started', 'delta', …, '*'); returns a function that ends it.
+--- Calls fn for each event ('turn/completed', 'item/started', 'delta', …, '*'); returns a function
+--- that ends it.
 ---@param name string
 ---@param fn fun(params: table, name: string)
 function M.on(name, fn)

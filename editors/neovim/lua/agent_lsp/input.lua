@@ -83,7 +83,8 @@ local function unless_sent(prompt, lines)
   end
 end
 
---- Remembers which request waited when the user began to type: to a later one the text is not an answer.
+--- Remembers which request waited when the user began to type: to a later one the text is not an
+--- answer.
 local function note_begin()
   if text() == '' then
     typed_for = nil
@@ -98,7 +99,8 @@ local function clear()
   typed_for = nil
 end
 
---- While a request waits, a text answers it if it is one of its answers; for any other text the user says what it is for.
+--- While a request waits, a text answers it if it is one of its answers; for any other text the
+--- user says what it is for.
 ---@param said string
 ---@param deliver fun()
 ---@return boolean
@@ -134,8 +136,8 @@ local function is_for_request(said, deliver)
   return true
 end
 
---- Sends the text of the input: a prompt when idle, a steer while a turn runs; or queues it. While the agent waits for
---- an answer, the text answers it or the user is asked what it is for.
+--- Sends the text of the input: a prompt when idle, a steer while a turn runs; or queues it. While
+--- the agent waits for an answer, the text answers it or the user is asked what it is for.
 ---@param how? 'queue'
 function M.submit(how)
   local said = text()

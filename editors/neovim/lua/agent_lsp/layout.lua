@@ -28,7 +28,8 @@ end
 
 local chosen = {} ---@type { all?: integer, input?: integer } lines of panel and input, when they were last looked at
 
---- When the panel as a whole grew or shrank, its input keeps its height: a window closed below would give it all its room.
+--- When the panel as a whole grew or shrank, its input keeps its height: a window closed below
+--- would give it all its room.
 function M.keep_height()
   local win, input_win = transcript.window(), M.input()
   if not win or not input_win then
@@ -54,7 +55,8 @@ function M.note(win, size)
   given[win] = size
 end
 
---- Gives a window its size, unless the user chose another and it leaves enough room to the documents.
+--- Gives a window its size, unless the user chose another and it leaves enough room to the
+--- documents.
 local function fit(win, now, wanted, most, set)
   if now == given[win] or now > most then
     set(win, wanted)
@@ -62,7 +64,8 @@ local function fit(win, now, wanted, most, set)
   end
 end
 
---- In a terminal that became small the panel leaves room to the documents; it takes its own again when there is some.
+--- In a terminal that became small the panel leaves room to the documents; it takes its own again
+--- when there is some.
 local function fit_terminal()
   local width, height = M.sizes()
   for _, win in ipairs(transcript.windows()) do

@@ -20,10 +20,12 @@ function M.error(text)
   write('ERROR', text)
 end
 
---- Whether vim.notify is Neovim's own, which writes below the windows; a plugin's shows whatever it gets.
+--- Whether vim.notify is Neovim's own, which writes below the windows; a plugin's shows whatever it
+--- gets.
 local function writes_below()
   local source = debug.getinfo(vim.notify, 'S').source
-  return source == '?' or vim.startswith(source, '@vim/') -- what is compiled in has no source from 0.12 on
+  -- what is compiled in has no source from 0.12 on
+  return source == '?' or vim.startswith(source, '@vim/')
 end
 
 local groups = { [vim.log.levels.ERROR] = 'ErrorMsg', [vim.log.levels.WARN] = 'WarningMsg' }

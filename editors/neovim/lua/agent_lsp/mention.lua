@@ -121,7 +121,8 @@ local function symbols(query, done)
   end)
 end
 
---- What is known without asking anybody: the fixed words, open buffers, and files by the beginning of their path.
+--- What is known without asking anybody: the fixed words, open buffers, and files by the beginning
+--- of their path.
 ---@param query string
 ---@return string[]
 function M.at_once(query)

@@ -1,4 +1,5 @@
---- All pending hunks of all files in one buffer, in a tab of its own, with keys to decide them there.
+--- All pending hunks of all files in one buffer, in a tab of its own, with keys to decide them
+--- there.
 local draw = require('agent_lsp.draw')
 local events = require('agent_lsp.events')
 local hunks = require('agent_lsp.hunks')
@@ -134,7 +135,8 @@ local function colour_wanted()
   end
 end
 
---- Colours the hunks of these rows soon: while the screen is drawn no other buffer can be looked at.
+--- Colours the hunks of these rows soon: while the screen is drawn no other buffer can be looked
+--- at.
 ---@param top integer
 ---@param bottom integer
 function M.want_colours(top, bottom)
@@ -171,7 +173,8 @@ local function following(win)
   return out
 end
 
---- Puts the cursor of a window on the first of these hunks that is still pending, else on the last hunk.
+--- Puts the cursor of a window on the first of these hunks that is still pending, else on the last
+--- hunk.
 local function go_to_hunk(win, wanted_hunks)
   local by_id = {}
   for _, p in ipairs(places) do
@@ -264,7 +267,8 @@ local function map_keys(buf)
   end
 end
 
---- Options of this window with this buffer, and of nothing else: not of what the user opens there next.
+--- Options of this window with this buffer, and of nothing else: not of what the user opens there
+--- next.
 local function set_options(win)
   for name, value in pairs({
     number = false,

@@ -1,4 +1,5 @@
---- The panel: the transcript of the session, what waits for an answer below it, and the input under both.
+--- The panel: the transcript of the session, what waits for an answer below it, and the input under
+--- both.
 local changes = require('agent_lsp.changes')
 local client = require('agent_lsp.client')
 local config = require('agent_lsp.config')
@@ -214,7 +215,8 @@ local function go_on()
   end
 end
 
---- Sends marked choices; else goes to the first pending hunk of the row's edit, below the transcript to the first of all.
+--- Sends marked choices; else goes to the first pending hunk of the row's edit, below the
+--- transcript to the first of all.
 local function enter()
   if permission.send() then
     return

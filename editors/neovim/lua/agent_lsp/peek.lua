@@ -1,7 +1,8 @@
---- Files that no window shows, loaded only so that the editor's language servers can be asked about them.
+--- Files that no window shows, loaded only so that the editor's language servers can be asked about
+--- them.
 ---
---- To the agent such a file is closed: it is read from disk and written there. It becomes an open document
---- when the user shows it in a window, or something changes its text.
+--- To the agent such a file is closed: it is read from disk and written there. It becomes an open
+--- document when the user shows it in a window, or something changes its text.
 local fresh = require('agent_lsp.fresh')
 
 local M = {}

@@ -1,6 +1,7 @@
---- Permissions and questions of the daemon. Each is shown in the panel, where one key answers it. When the panel is
---- hidden, a notification and the status line name `:AgentAnswer`, which asks by vim.ui.select: a prompt that opens
---- while the user types would take a key that was meant for something else. Nothing waits for the answer.
+--- Permissions and questions of the daemon. Each is shown in the panel, where one key answers it.
+--- When the panel is hidden, a notification and the status line name `:AgentAnswer`, which asks by
+--- vim.ui.select: a prompt that opens while the user types would take a key that was meant for
+--- something else. Nothing waits for the answer.
 local events = require('agent_lsp.events')
 local log = require('agent_lsp.log')
 
@@ -245,7 +246,8 @@ local function result_of(entry, n)
   return entry.kind == 'permission' and { optionId = o.optionId } or { answer = o.label }
 end
 
---- Answers the first pending request with its n-th choice; of a question that takes several, marks it.
+--- Answers the first pending request with its n-th choice; of a question that takes several, marks
+--- it.
 ---@param n integer
 function M.answer(n)
   local entry = pending[1]
@@ -258,7 +260,8 @@ function M.answer(n)
   end
 end
 
---- The answer that a typed text gives: only a whole text that is a shown digit, or yes or no to a permission, is one.
+--- The answer that a typed text gives: only a whole text that is a shown digit, or yes or no to a
+--- permission, is one.
 ---@param entry agent_lsp.Pending
 ---@param text string
 ---@return table?
@@ -275,7 +278,8 @@ function M.typed(entry, text)
   end
 end
 
---- The answer that rejects a permission with a comment, or answers a question in the user's own words.
+--- The answer that rejects a permission with a comment, or answers a question in the user's own
+--- words.
 ---@param entry agent_lsp.Pending
 ---@param text string
 ---@return table

@@ -31,7 +31,8 @@ local function open(c, buf)
       text = text_of(buf),
     },
   })
-  -- Neovim would do the same once more when it writes the buffer, whatever is open under the old name by then.
+  -- Neovim would do the same once more when it writes the buffer, whatever is open under the old
+  -- name by then.
   pcall(function()
     require('vim.lsp._changetracking')._get_and_set_name(c, buf, vim.api.nvim_buf_get_name(buf))
   end)
@@ -71,7 +72,8 @@ local function tell(c, buf, was, belongs)
   end
 end
 
---- Watches for new names: belongs says whether a buffer is a client's by its name, attach is called with each such buffer.
+--- Watches for new names: belongs says whether a buffer is a client's by its name, attach is called
+--- with each such buffer.
 ---@param belongs fun(buf: integer, client_id: integer): boolean
 ---@param attach fun(buf: integer)
 function M.watch(belongs, attach)

@@ -3,7 +3,8 @@ local tables = require('agent_lsp.tables')
 
 local M = {}
 
---- Longest tool output that is kept in the panel, in lines; the whole is in the transcript and its file.
+--- Longest tool output that is kept in the panel, in lines; the whole is in the transcript and its
+--- file.
 local max_output = 400
 --- Live output of a running tool that is shown, in lines.
 local live_output = 6
@@ -143,11 +144,13 @@ local function verbatim(text)
     longest = math.max(longest, #run)
   end
   local ticks = ('`'):rep(longest + 1)
-  local before, behind = text:find('^`') and ' ' or '', text:find('`$') and ' ' or '' -- no others: they would be seen
+  -- no others: they would be seen
+  local before, behind = text:find('^`') and ' ' or '', text:find('`$') and ' ' or ''
   return ticks .. before .. text .. behind .. ticks
 end
 
---- Adds lines that are no Markdown, as a fenced block; of a sub-agent, behind whose line no fence counts, each alone.
+--- Adds lines that are no Markdown, as a fenced block; of a sub-agent, behind whose line no fence
+--- counts, each alone.
 ---@return integer how many lines come before them
 local function block(out, body, depth)
   if depth > 0 then
@@ -316,7 +319,8 @@ local function title_of(d)
   if require('agent_lsp.permission').asks_about(d) then
     return (label:match('^%w[%w%-]*') or label) .. ' …'
   end
-  return label:find('\n') and M.line(label):gsub(':$', '') or M.line(label) -- what it announced is not shown
+  -- what it announced is not shown
+  return label:find('\n') and M.line(label):gsub(':$', '') or M.line(label)
 end
 
 --- A tool's output, of which so many lines are shown.
@@ -377,7 +381,8 @@ local function tool(item)
       if not vim.startswith(said, title .. ': ') then -- an edit's begins with it
         said = ('%s: %s'):format(title, said)
       end
-      out[1] = ('%s %s%s'):format(icons[status] or '·', verbatim(said), duration(d)) -- one span: what is hidden takes part in wrapping
+      -- one span: what is hidden takes part in wrapping
+      out[1] = ('%s %s%s'):format(icons[status] or '·', verbatim(said), duration(d))
     end
     if not wrong or vim.trim(d.result):find('\n') then -- or all of it is said already
       output(out, item, d.result, max_output)
@@ -411,7 +416,8 @@ function M.item(item, columns)
   return look
 end
 
---- Whether an item's text is drawn as it is, so that a streamed piece may be put behind what stands.
+--- Whether an item's text is drawn as it is, so that a streamed piece may be put behind what
+--- stands.
 function M.is_plain(item)
   if item.data.type ~= 'assistantMessage' or item.depth > 0 or item.data.status then
     return false

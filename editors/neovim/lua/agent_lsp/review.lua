@@ -1,5 +1,5 @@
---- Decisions on pending hunks: find one, go to the next, accept, reject, edit, comment, list them all.
---- Nothing is decided by saving, and nothing moves the focus but the user's own commands.
+--- Decisions on pending hunks: find one, go to the next, accept, reject, edit, comment, list them
+--- all. Nothing is decided by saving, and nothing moves the focus but the user's own commands.
 local client = require('agent_lsp.client')
 local draw = require('agent_lsp.draw')
 local events = require('agent_lsp.events')
@@ -14,7 +14,8 @@ M.proposals = hunks.proposals
 --- The code of an answer to a decision on an older revision.
 local stale_proposal = 1001
 
---- The hunk under the cursor, in its own buffer or in the overview; else the nearest within one line.
+--- The hunk under the cursor, in its own buffer or in the overview; else the nearest within one
+--- line.
 ---@return agent_lsp.Waiting?
 function M.at_cursor()
   local row = vim.api.nvim_win_get_cursor(0)[1] - 1
@@ -60,7 +61,8 @@ local function beyond(rows, row, step)
   end
 end
 
---- Goes to the next (1) or previous (-1) hunk, into the next file with hunks where this one has no more.
+--- Goes to the next (1) or previous (-1) hunk, into the next file with hunks where this one has no
+--- more.
 ---@param step 1|-1
 function M.jump(step)
   local row = vim.api.nvim_win_get_cursor(0)[1] - 1
@@ -103,8 +105,8 @@ local function told(err, res, raw)
   end
 end
 
---- The empty buffers of new files that are accepted, which the user only looked at. To the daemon they are closed while
---- it makes the files: it creates none that is open.
+--- The empty buffers of new files that are accepted, which the user only looked at. To the daemon
+--- they are closed while it makes the files: it creates none that is open.
 ---@return integer[]
 local function let_go(proposal, decisions)
   local accepted, out = {}, {}
@@ -140,7 +142,8 @@ local function take_back(buffers)
   end
 end
 
---- Why decisions cannot be carried out in the buffers as they are: to the daemon that would be the end of the hunk.
+--- Why decisions cannot be carried out in the buffers as they are: to the daemon that would be the
+--- end of the hunk.
 local function obstacle(proposal, decisions)
   local accepts = vim.iter(decisions):any(function(d)
     return d.action == 'accept'
@@ -191,7 +194,8 @@ local function in_range(first, last)
   return out
 end
 
---- Decides all that waits: in the overview what it lists, elsewhere what belongs to the workspace that the user is in.
+--- Decides all that waits: in the overview what it lists, elsewhere what belongs to the workspace
+--- that the user is in.
 local function decide_all(action, comment)
   local overview, here = package.loaded['agent_lsp.overview'], client.here()
   local listed = overview and overview.is(vim.api.nvim_get_current_buf())
@@ -274,7 +278,8 @@ function M.comment()
   end)
 end
 
---- The text of a scratch buffer, with the line ending and the last newline of the hunk that it came from.
+--- The text of a scratch buffer, with the line ending and the last newline of the hunk that it came
+--- from.
 ---@param lines string[]
 ---@param like string
 function M.join(lines, like)
@@ -283,7 +288,8 @@ function M.join(lines, like)
   return (like == '' or like:sub(-1) == '\n') and text .. eol or text
 end
 
---- The width of a window for a hunk's text: as the text needs, with room to write, within the window below.
+--- The width of a window for a hunk's text: as the text needs, with room to write, within the
+--- window below.
 local function width_for(buf)
   local longest = 0
   for _, line in ipairs(vim.api.nvim_buf_get_lines(buf, 0, -1, false)) do

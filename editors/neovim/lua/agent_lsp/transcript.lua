@@ -170,7 +170,8 @@ local function append(item)
   local last = vim.api.nvim_buf_get_lines(M.buf, row, row + 1, false)[1]
   local lines = render.lines(last .. more)
   set_lines(row, row + 1, lines)
-  vim.api.nvim_buf_set_extmark(M.buf, marks, first, 0, { id = item.mark }) -- it would move with a replaced line
+  -- it would move with a replaced line
+  vim.api.nvim_buf_set_extmark(M.buf, marks, first, 0, { id = item.mark })
   item.lines = item.lines + #lines - 1
 end
 
@@ -217,7 +218,8 @@ local function draw_all(todo)
   end
 end
 
---- Goes to the end, with the last line at the bottom: what was folded makes room above. What waits begins in sight.
+--- Goes to the end, with the last line at the bottom: what was folded makes room above. What waits
+--- begins in sight.
 ---@param win integer
 function M.follow(win)
   vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(M.buf), 0 })
@@ -253,8 +255,8 @@ end
 
 local settling = 0 -- how often it was drawn
 
---- Follows once more when nothing was drawn for a while: lines that conceal hides take no room, which was not looked at
---- while text came, because Neovim parses the text for that.
+--- Follows once more when nothing was drawn for a while: lines that conceal hides take no room,
+--- which was not looked at while text came, because Neovim parses the text for that.
 local function settle()
   settling = settling + 1
   local this = settling

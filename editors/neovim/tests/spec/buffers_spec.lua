@@ -1,4 +1,5 @@
---- Hunks of buffers and files of every kind: hidden, unloaded, deleted, in two windows, read again, and byte for byte.
+--- Hunks of buffers and files of every kind: hidden, unloaded, deleted, in two windows, read again,
+--- and byte for byte.
 local H = require('harness')
 local R = require('review')
 

@@ -98,7 +98,8 @@ H.case('the help file makes tags', function()
   H.write(dir .. '/doc/agent_lsp.txt', help)
   vim.cmd.helptags(dir .. '/doc')
   H.matches(H.read(dir .. '/doc/tags'), ':AgentPrompt\t')
-  -- They are kept in the repository, because most ways to install make no tags in a folder inside it.
+  -- They are kept in the repository, because most ways to install make no tags in a folder inside
+  -- it.
   H.equal(
     H.read(H.plugin .. '/doc/tags'),
     H.read(dir .. '/doc/tags'),
@@ -156,7 +157,8 @@ H.case('nothing blocks the main loop: no waiting call, but in the health check',
   end
 end)
 
---- Runs a Neovim of its own that is configured as the README says: the plugin is there, finds the daemon and prompts.
+--- Runs a Neovim of its own that is configured as the README says: the plugin is there, finds the
+--- daemon and prompts.
 local function installed(config)
   local dir = H.workspace({ ['init.lua'] = config })
   local check = dir .. '/check.lua'
@@ -220,7 +222,8 @@ local function built(command)
   return target ~= nil and H.read(repo .. '/Makefile'):find('\n' .. target .. ':') ~= nil
 end
 
---- A repository with the plugin's files as they are now and a build that does nothing, to be cloned from.
+--- A repository with the plugin's files as they are now and a build that does nothing, to be cloned
+--- from.
 local function repository()
   local dir = H.workspace() .. '/agent-lsp'
   vim.fn.mkdir(dir .. '/editors', 'p')
@@ -231,8 +234,9 @@ local function repository()
   return 'file://' .. dir
 end
 
---- lazy.nvim and vim-plug are in no package registry: the cases after these imitate them. Where LAZY_NVIM and VIM_PLUG
---- name checkouts they do it themselves, with one thing changed, the address.
+--- lazy.nvim and vim-plug are in no package registry: the cases after these imitate them. Where
+--- LAZY_NVIM and VIM_PLUG name checkouts they do it themselves, with one thing changed, the
+--- address.
 if vim.env.LAZY_NVIM then
   H.case('installed by lazy.nvim itself', function()
     local spec = snippet('lazy.nvim'):gsub(
@@ -288,7 +292,8 @@ H.case('installed by vim-plug', function()
   local options = assert(snippet('vim-plug'):match('%b{}'))
   H.equal(vim.fn.eval(options).rtp, 'editors/neovim')
   H.equal(built(vim.fn.eval(options)['do']), true)
-  installed(('vim.opt.rtp:prepend(%q)'):format(repo .. '/editors/neovim')) -- what vim-plug does with rtp
+  -- what vim-plug does with rtp
+  installed(('vim.opt.rtp:prepend(%q)'):format(repo .. '/editors/neovim'))
 end)
 
 H.case('installed as a package', function()
@@ -307,7 +312,8 @@ H.case('installed by pathogen', function()
   assert(vim.env.PATHOGEN, 'PATHOGEN must name the folder of vim-pathogen; run.sh gets it')
   local home = H.workspace()
   vim.fn.mkdir(home .. '/.local/share/nvim', 'p')
-  vim.uv.fs_symlink(repo, home .. '/.local/share/nvim/agent-lsp') -- the clone, built, as for a package
+  -- the clone, built, as for a package
+  vim.uv.fs_symlink(repo, home .. '/.local/share/nvim/agent-lsp')
   local done = vim
     .system({ 'sh', '-ec', snippet('pathogen') }, { env = { HOME = home }, text = true })
     :wait(H.deadline)

@@ -1,11 +1,12 @@
---- What the editor does for the daemon: its language servers answer (a real gopls among them), documents are saved
---- and read again, and nothing is opened or changed behind the user's back.
+--- What the editor does for the daemon: its language servers answer (a real gopls among them),
+--- documents are saved and read again, and nothing is opened or changed behind the user's back.
 local H = require('harness')
 local S = require('servers')
 
 local auto = { editPolicy = 'auto', permissions = { profile = 'trust' }, sandbox = 'off' }
 
---- The results of the tool calls so far, in order, but those of the reads that the scripted model adds.
+--- The results of the tool calls so far, in order, but those of the reads that the scripted model
+--- adds.
 local function results()
   return vim.tbl_map(
     function(p)
@@ -17,8 +18,8 @@ local function results()
   )
 end
 
---- The questions that the daemon asks the editor from now on, counted by operation, and the answers about diagnostics of all
---- files that were waited for.
+--- The questions that the daemon asks the editor from now on, counted by operation, and the answers
+--- about diagnostics of all files that were waited for.
 local function queries()
   local handlers, asked, waited = require('agent_lsp.editor').handlers, {}, {}
   local real = handlers['agent/editor/query']
@@ -57,7 +58,8 @@ H.case(
     local function lsp(operation, arguments)
       return H.call('lsp', vim.tbl_extend('force', { operation = operation }, arguments or {}))
     end
-    local patient = vim.tbl_extend('force', auto, { diagnostics = { waitMs = 60000 } }) -- however slow the machine is
+    -- however slow the machine is
+    local patient = vim.tbl_extend('force', auto, { diagnostics = { waitMs = 60000 } })
     local gopls = assert(vim.env.GOPLS, 'GOPLS must name gopls: run scripts/setup.sh')
     H.start({
       files = sample,

@@ -1,4 +1,5 @@
---- Each autocommand of the help file fires, with the data that it is documented with, and no other does.
+--- Each autocommand of the help file fires, with the data that it is documented with, and no other
+--- does.
 local H = require('harness')
 
 local help = H.read(H.plugin .. '/doc/agent_lsp.txt')

@@ -1,4 +1,5 @@
---- Several folders in one Neovim: a daemon for each workspace, and nothing of one gets into another.
+--- Several folders in one Neovim: a daemon for each workspace, and nothing of one gets into
+--- another.
 local H = require('harness')
 
 --- A second workspace, whose daemon will play its own script.

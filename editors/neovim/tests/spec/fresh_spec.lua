@@ -4,7 +4,8 @@
 local H = require('harness')
 local S = require('servers')
 
---- A server in Neovim that speaks of diagnostics when the test says so: by publishing, or by answering.
+--- A server in Neovim that speaks of diagnostics when the test says so: by publishing, or by
+--- answering.
 local function diagnostics_server(capabilities)
   local control = { asked = {} }
   local on_exit

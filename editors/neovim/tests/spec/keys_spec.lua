@@ -1,4 +1,5 @@
---- Real keys in a Neovim with a screen: menus, and messages that would ask for a key, which headless cases never see.
+--- Real keys in a Neovim with a screen: menus, and messages that would ask for a key, which
+--- headless cases never see.
 local H = require('harness')
 
 local channel ---@type integer?

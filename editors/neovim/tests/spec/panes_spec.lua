@@ -1,4 +1,5 @@
---- The panel among the user's windows: tabs, odd orders of closing, small terminals, colours and options of the user.
+--- The panel among the user's windows: tabs, odd orders of closing, small terminals, colours and
+--- options of the user.
 local H = require('harness')
 
 local function prompt(script, opts)

@@ -1,4 +1,5 @@
---- Files that get another name while hunks of them wait: by a language server, by the user, by the agent.
+--- Files that get another name while hunks of them wait: by a language server, by the user, by the
+--- agent.
 local H = require('harness')
 
 local text = 'one\ntwo\nthree\nfour\nfive\nsix\n'

@@ -1,5 +1,5 @@
---- The main job on real input: this repository itself is the workspace, and one of its own files is changed.
---- Again by hand: CASE=repository editors/neovim/tests/run.sh self
+--- The main job on real input: this repository itself is the workspace, and one of its own files is
+--- changed. Again by hand: CASE=repository editors/neovim/tests/run.sh self
 local H = require('harness')
 
 local repo = assert(vim.env.REPO, 'REPO must name the repository')

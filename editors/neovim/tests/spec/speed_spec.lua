@@ -1,4 +1,5 @@
---- Start-up, streaming and large reviews: each figure is printed, and bounded where the contract gives a bound.
+--- Start-up, streaming and large reviews: each figure is printed, and bounded where the contract
+--- gives a bound.
 local H = require('harness')
 
 local function print_line(...)
@@ -18,8 +19,8 @@ local function cpu(fn)
   return (os.clock() - began) * 1e3
 end
 
---- What Neovim itself takes for 2,000 marks with lines of their own in a buffer of 6,000: what a bound of milliseconds is
---- worth on this machine.
+--- What Neovim itself takes for 2,000 marks with lines of their own in a buffer of 6,000: what a
+--- bound of milliseconds is worth on this machine.
 local function yardstick()
   local lines, ns = {}, vim.api.nvim_create_namespace('yardstick')
   for i = 1, 6000 do

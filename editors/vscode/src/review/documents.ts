@@ -1,5 +1,5 @@
-// The two sides of a proposal as documents: agent-base (read-only) and agent-proposed (the user may edit it before accepting).
-// Saving the proposed side keeps the text here and decides nothing.
+// The two sides of a proposal as documents: agent-base (read-only) and agent-proposed (the user may
+// edit it before accepting). Saving the proposed side keeps the text here and decides nothing.
 import * as vscode from 'vscode';
 import { grow, sidesOf, type Mark, type Sides } from './hunks';
 import type { PendingFile, Proposals } from './proposals';
@@ -164,7 +164,8 @@ export class SideDocuments
   private follow({ document, contentChanges }: vscode.TextDocumentChangeEvent): void {
     const side =
       document.uri.scheme === proposedScheme ? this.edited.get(document.uri.toString()) : undefined;
-    if (!side || contentChanges.length === 0 || document.getText() === side.text) return; // a reload, or undone to the start
+    // a reload, or undone to the start
+    if (!side || contentChanges.length === 0 || document.getText() === side.text) return;
     side.touched = true;
     side.marks = side.marks.map(({ hunk, range }) => ({
       hunk,
@@ -218,7 +219,8 @@ async function textOf(uri: vscode.Uri): Promise<string> {
   const open = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString());
   if (open) return open.getText();
   try {
-    return new TextDecoder().decode(await vscode.workspace.fs.readFile(uri)); // decodes a BOM away, as an editor does
+    // decodes a BOM away, as an editor does
+    return new TextDecoder().decode(await vscode.workspace.fs.readFile(uri));
   } catch {
     return '';
   }

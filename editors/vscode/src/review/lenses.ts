@@ -1,5 +1,6 @@
 // The row above each pending hunk: two buttons, a menu, the counter. The text that the buffer does
-// not have is in a row of its own: below the lines that it replaces, or above those that replaced it.
+// not have is in a row of its own: below the lines that it replaces, or above those that replaced
+// it.
 import * as vscode from 'vscode';
 import { linesOf, rangeOf } from './decorations';
 import { missingOf, rowOf } from './missing';
@@ -67,7 +68,8 @@ function buttons(pending: PendingHunk, index: number, count: number): vscode.Cod
   const ref = refOf(pending);
   const { line } = rangeOf(pending).start;
   const applied = pending.file.placement === 'applied';
-  const label = (icon: string, words: string) => `$(${icon})\u00a0${words}`; // a plain space behind an icon is swallowed
+  // a plain space behind an icon is swallowed
+  const label = (icon: string, words: string) => `$(${icon})\u00a0${words}`;
   return [
     lens(
       line,

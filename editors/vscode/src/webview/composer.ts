@@ -44,8 +44,8 @@ export interface Gate {
   /** What the agent waits for now: the id of the oldest question, or the pending changes. Empty if it waits for nothing. */
   subject(): string;
   /**
-   * Whether the panel handles the text itself. `asked` is the subject that was shown when the user began to type.
-   * `take` empties the input, `send` sends the text to the agent.
+   * Whether the panel handles the text itself. `asked` is the subject that was shown when the user
+   * began to type. `take` empties the input, `send` sends the text to the agent.
    */
   holds(text: string, asked: string, take: () => void, send: (delivery: Delivery) => void): boolean;
 }
@@ -108,7 +108,8 @@ export class Composer {
     });
     this.input.addEventListener('input', () => this.edited());
     this.input.addEventListener('blur', () => this.close());
-    this.menu.addEventListener('mousedown', (event) => event.preventDefault()); // its scroll bar takes no focus either
+    // its scroll bar takes no focus either
+    this.menu.addEventListener('mousedown', (event) => event.preventDefault());
     this.input.addEventListener('paste', (event) => this.files(event, event.clipboardData));
     this.element.addEventListener('dragover', (event) => event.preventDefault());
     this.element.addEventListener('drop', (event) => this.files(event, event.dataTransfer));
@@ -270,7 +271,8 @@ export class Composer {
       0,
       historySize,
     );
-    const isSteer = this.busy && delivery === 'send'; // it joins the running turn: what was chosen waits for the next prompt
+    // it joins the running turn: what was chosen waits for the next prompt
+    const isSteer = this.busy && delivery === 'send';
     const chosen =
       !isSteer && Object.keys(this.options).length > 0 && !text.startsWith('/options')
         ? this.options

@@ -1,4 +1,5 @@
-// A question of the panel's own, above the input: what a text means, or whether Stop may discard changes.
+// A question of the panel's own, above the input: what a text means, or whether Stop may discard
+// changes.
 import { h, hasFocus } from './dom';
 
 /** An answer to the question. Exactly one is safe: it has the focus, and Escape chooses it. */

@@ -1,4 +1,5 @@
-// Draws one entry of the conversation. Called again when the entry changed; keeps what streams cheap.
+// Draws one entry of the conversation. Called again when the entry changed; keeps what streams
+// cheap.
 import type { Item, PlanEntry, Proposal } from '../protocol';
 import type { FromPanel } from './messages';
 import { button, drawWhenChanged, h } from './dom';

@@ -177,7 +177,8 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
   };
   // The settings of a folder are shown as they are.
   const isPlan = !subject.command && !subject.uris?.length && params.preview !== undefined;
-  const title = subject.command === undefined ? visible(params.title) : 'Allow this command?'; // the command itself is below in full
+  // the command itself is below in full
+  const title = subject.command === undefined ? visible(params.title) : 'Allow this command?';
   return h(
     'section',
     { class: 'ask', role: 'group', 'aria-label': params.title, 'data-request': params.requestId },

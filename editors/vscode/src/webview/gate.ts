@@ -29,7 +29,8 @@ export function enterGate(
       const { waiting, discards, menuOpen } = pending();
       const now = subject();
       if (now === '' || text.startsWith('/')) return false;
-      const answer = waiting && asked === now ? answerOf(text, waiting, menuOpen) : undefined; // a text typed for an earlier question does not answer this one
+      // a text typed for an earlier question does not answer this one
+      const answer = waiting && asked === now ? answerOf(text, waiting, menuOpen) : undefined;
       if (answer) {
         take();
         send(answer);

@@ -215,7 +215,8 @@ function receive(message: ToPanel): void {
 
 addEventListener('message', ({ data }: MessageEvent<ToPanel>) => receive(data));
 
-// Nothing of the model's is ever navigated to. Taken before the editor's own listener, which would open a link a second time.
+// Nothing of the model's is ever navigated to. Taken before the editor's own listener, which would
+// open a link a second time.
 addEventListener(
   'click',
   (event) => {
@@ -228,7 +229,8 @@ addEventListener(
   true,
 );
 
-// Escape leaves a text field. Elsewhere in the panel it asks for a stop. What has a use for the key itself takes it first.
+// Escape leaves a text field. Elsewhere in the panel it asks for a stop. What has a use for the key
+// itself takes it first.
 document.addEventListener('keydown', (event) => {
   if (event.key !== 'Escape' || event.defaultPrevented || event.isComposing) return;
   if ((event.target as Element).matches('textarea, input[type="text"]'))

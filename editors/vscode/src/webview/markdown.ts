@@ -1,4 +1,5 @@
-// Markdown of the model to safe HTML. Nothing that the model writes becomes a script, a command or a request.
+// Markdown of the model to safe HTML. Nothing that the model writes becomes a script, a command or
+// a request.
 import DOMPurify from 'dompurify';
 import { Marked } from 'marked';
 import { coloured } from './colours';

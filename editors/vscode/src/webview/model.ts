@@ -1,4 +1,5 @@
-// The conversation as the panel holds it: notifications in, entries out. Pure; telling it the same twice changes nothing.
+// The conversation as the panel holds it: notifications in, entries out. Pure; telling it the same
+// twice changes nothing.
 import type { Delta, Item, Proposal, QueueEntry, RetryScheduled, Turn } from '../protocol';
 import type { AgentEvent, Restored } from './messages';
 

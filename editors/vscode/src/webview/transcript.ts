@@ -1,4 +1,5 @@
-// The list of entries. Only those near the view are drawn; the others keep their height as empty boxes.
+// The list of entries. Only those near the view are drawn; the others keep their height as empty
+// boxes.
 import { h } from './dom';
 import { drawEntry, type Context } from './entries';
 import type { Entry } from './model';
@@ -109,7 +110,8 @@ export class Transcript {
     this.list.append(added);
     for (const box of newest) this.order(box);
     for (const box of newest) this.watcher.observe(box);
-    for (const box of newest.slice(-20)) this.show(box); // the end is what the user looks at; the observer takes off what is out of view
+    // the end is what the user looks at; the observer takes off what is out of view
+    for (const box of newest.slice(-20)) this.show(box);
     if (this.follow) this.element.scrollTop = this.element.scrollHeight;
   }
 
@@ -146,7 +148,8 @@ export class Transcript {
 
   private see(seen: IntersectionObserverEntry[]): void {
     for (const { target, isIntersecting } of seen) {
-      if (this.boxes.get((target as HTMLElement).dataset.id ?? '') !== target) continue; // a late event for a box that is gone
+      // a late event for a box that is gone
+      if (this.boxes.get((target as HTMLElement).dataset.id ?? '') !== target) continue;
       if (isIntersecting) this.show(target as HTMLElement);
       else this.hide(target as HTMLElement);
     }

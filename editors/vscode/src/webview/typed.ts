@@ -53,8 +53,8 @@ export function choicesOf(waiting: Waiting): Choice[] {
 }
 
 /**
- * The answer that a text gives. Only a whole text that is one of the shown digits, or yes or no to a permission, is an answer.
- * The digits of a permission's menu count while `menuOpen`.
+ * The answer that a text gives. Only a whole text that is one of the shown digits, or yes or no to
+ * a permission, is an answer. The digits of a permission's menu count while `menuOpen`.
  */
 export function answerOf(text: string, waiting: Waiting, menuOpen = false): FromPanel | undefined {
   const word = text.trim().toLowerCase();
@@ -83,5 +83,6 @@ export function replyWith(text: string, waiting: Waiting): FromPanel {
   const { requestId } = waiting.params;
   if (waiting.kind === 'ask') return { type: 'answer', requestId, answer: text };
   const option = waiting.params.options.find((o) => o.kind === 'reject_once');
-  return { type: 'permission', requestId, optionId: option?.optionId ?? '', feedback: text }; // without an option it is a refusal
+  // without an option it is a refusal
+  return { type: 'permission', requestId, optionId: option?.optionId ?? '', feedback: text };
 }

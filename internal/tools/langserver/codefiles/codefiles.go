@@ -152,7 +152,8 @@ func (w *walk) look(full, name string, e fs.DirEntry) error {
 		return fs.SkipDir
 	case base == "sdks" && path.Base(path.Dir(name)) == ".yarn":
 		w.library(full, name, "typescript")
-	case strings.HasPrefix(path.Base(path.Dir(name)), ".cargo") && strings.HasPrefix(base, "config"):
+	case strings.HasPrefix(path.Base(path.Dir(name)), ".cargo") &&
+		strings.HasPrefix(base, "config"):
 		w.found = append(w.found, found{name, forRust})
 	case isVenv(name):
 		w.found = append(w.found, found{name, forOthers})

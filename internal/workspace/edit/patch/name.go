@@ -53,7 +53,9 @@ func nameInFence(l string) (string, bool) {
 }
 
 // nameLabel is what models put before a file's name.
-var nameLabel = lazyregexp.New(`(?i)^(?:#{1,6}\s+|\*\*\s*|[-*]\s+|\d+\.\s+)*(?:(?:file ?name|file|path)\s*:\s*(?:\*\*)?\s*)?`)
+var nameLabel = lazyregexp.New(
+	`(?i)^(?:#{1,6}\s+|\*\*\s*|[-*]\s+|\d+\.\s+)*(?:(?:file ?name|file|path)\s*:\s*(?:\*\*)?\s*)?`,
+)
 
 // fileName is the path that a line consists of, with the decoration that models add: a heading,
 // bold type, quotes, "File:" before it or a colon after it. A line of prose has no file name. A

@@ -17,9 +17,9 @@ import (
 	"time"
 )
 
-// face is the program in this process, used through one of its protocols. It handles messages as
-// bytes, so that the program is measured and not the client.
-type face struct {
+// frontEnd is the program in-process, used through one of its protocols. It handles messages as
+// bytes, so that the benchmark measures the program and not the client.
+type frontEnd struct {
 	b       *testing.B
 	model   *model
 	acp     bool
@@ -31,7 +31,7 @@ type face struct {
 	ended   []byte // marks the end of a turn
 }
 
-func newFace(b *testing.B, m *model, acp bool) *face {
+func newFrontEnd(b *testing.B, m *model, acp bool) *frontEnd {
 	inR, inW, err := os.Pipe()
 	if err != nil {
 		b.Fatal(err)
@@ -40,7 +40,7 @@ func newFace(b *testing.B, m *model, acp bool) *face {
 	if err != nil {
 		b.Fatal(err)
 	}
-	f := &face{b: b, model: m, acp: acp, in: inW, out: bufio.NewReaderSize(outR, 64<<10),
+	f := &frontEnd{b: b, model: m, acp: acp, in: inW, out: bufio.NewReaderSize(outR, 64<<10),
 		delta: []byte(`"agent/delta"`), ended: []byte(`"agent/turn/completed"`)}
 	if acp {
 		f.delta, f.ended = []byte(`"agent_message_chunk"`), []byte(`"stopReason"`)
@@ -66,7 +66,7 @@ func newFace(b *testing.B, m *model, acp bool) *face {
 	return f
 }
 
-func (f *face) begin(dir string) {
+func (f *frontEnd) begin(dir string) {
 	if f.acp {
 		f.ask("initialize", `{"protocolVersion":1}`)
 		f.session = between(f.ask("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, dir)),
@@ -83,7 +83,7 @@ func between(body []byte, before string) string {
 	return s
 }
 
-func (f *face) send(body string) {
+func (f *frontEnd) send(body string) {
 	if f.acp {
 		body += "\n"
 	} else {
@@ -94,14 +94,14 @@ func (f *face) send(body string) {
 	}
 }
 
-func (f *face) request(method, params string) (id string) {
+func (f *frontEnd) request(method, params string) (id string) {
 	f.asked++
 	f.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, f.asked, method,
 		params))
 	return fmt.Sprintf(`"id":%d,`, f.asked)
 }
 
-func (f *face) ask(method, params string) []byte {
+func (f *frontEnd) ask(method, params string) []byte {
 	id := []byte(f.request(method, params))
 	for {
 		if m := f.next(); bytes.Contains(m, id) {
@@ -111,7 +111,7 @@ func (f *face) ask(method, params string) []byte {
 }
 
 // next returns the next message, valid until the next call.
-func (f *face) next() []byte {
+func (f *frontEnd) next() []byte {
 	line, err := f.out.ReadSlice('\n')
 	if err != nil {
 		f.b.Fatal(err)
@@ -130,7 +130,7 @@ func (f *face) next() []byte {
 	return body
 }
 
-func (f *face) prompt() time.Time {
+func (f *frontEnd) prompt() time.Time {
 	began := time.Now()
 	if f.acp {
 		f.request("session/prompt", fmt.Sprintf(`{"sessionId":%q,"prompt":[{"type":"text",`+
@@ -141,7 +141,7 @@ func (f *face) prompt() time.Time {
 	return began
 }
 
-func (f *face) until(mark []byte) time.Time {
+func (f *frontEnd) until(mark []byte) time.Time {
 	for {
 		if bytes.Contains(f.next(), mark) {
 			return time.Now()
@@ -150,27 +150,27 @@ func (f *face) until(mark []byte) time.Time {
 }
 
 // toModel takes the time from a prompt to the request at the model.
-func (f *face) toModel() time.Duration {
+func (f *frontEnd) toModel() time.Duration {
 	began := f.prompt()
 	f.until(f.ended)
 	return time.Unix(0, f.model.asked.Load()).Sub(began)
 }
 
 // fromModel takes the time from the model's end to the turn's.
-func (f *face) fromModel() time.Duration {
+func (f *frontEnd) fromModel() time.Duration {
 	f.prompt()
 	return f.until(f.ended).Sub(time.Unix(0, f.model.ended.Load()))
 }
 
 // stream takes the time from the first delta to the end.
-func (f *face) stream() time.Duration {
+func (f *frontEnd) stream() time.Duration {
 	f.prompt()
 	first := f.until(f.delta)
 	return f.until(f.ended).Sub(first)
 }
 
 // abort takes the time from an abort to the turn's end.
-func (f *face) abort() time.Duration {
+func (f *frontEnd) abort() time.Duration {
 	f.prompt()
 	f.until(f.delta)
 	began := time.Now()
@@ -230,18 +230,18 @@ func BenchmarkACPFace(b *testing.B) {
 		deltas int
 		turns  int // that the session has had before
 		hang   bool
-		do     func(*face) time.Duration
+		do     func(*frontEnd) time.Duration
 	}{
-		{"prompt", 5, 0, false, (*face).toModel},
-		{"grown", 200, 150, false, (*face).toModel},
-		{"end", 5, 0, false, (*face).fromModel},
-		{"stream", 2000, 0, false, (*face).stream},
-		{"abort", 1, 0, true, (*face).abort},
+		{"prompt", 5, 0, false, (*frontEnd).toModel},
+		{"grown", 200, 150, false, (*frontEnd).toModel},
+		{"end", 5, 0, false, (*frontEnd).fromModel},
+		{"stream", 2000, 0, false, (*frontEnd).stream},
+		{"abort", 1, 0, true, (*frontEnd).abort},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			m := newModel(b, c.deltas, c.hang)
-			faces := []*face{newFace(b, m, false), newFace(b, m, true)}
-			for _, f := range faces {
+			frontEnds := []*frontEnd{newFrontEnd(b, m, false), newFrontEnd(b, m, true)}
+			for _, f := range frontEnds {
 				for range c.turns + 1 {
 					c.do(f)
 				}
@@ -252,21 +252,21 @@ func BenchmarkACPFace(b *testing.B) {
 					k := (i + j) % 2
 					began := processorTime()
 					for range facesBlock {
-						took[k] = append(took[k], c.do(faces[k]))
+						took[k] = append(took[k], c.do(frontEnds[k]))
 					}
 					cpu[k] = append(cpu[k], (processorTime()-began)/facesBlock)
 				}
 			}
-			reportFaces(b, "", took)
+			reportFrontEnds(b, "", took)
 			if cpu[0][0] > 0 {
-				reportFaces(b, "cpu-", cpu)
+				reportFrontEnds(b, "cpu-", cpu)
 			}
 		})
 	}
 }
 
-// reportFaces reports both medians and their ratio.
-func reportFaces(b *testing.B, what string, took [2][]time.Duration) {
+// reportFrontEnds reports both medians and their ratio.
+func reportFrontEnds(b *testing.B, what string, took [2][]time.Duration) {
 	lsp, acp := median(took[0]), median(took[1])
 	b.ReportMetric(float64(lsp.Nanoseconds())/1000, what+"µs-lsp")
 	b.ReportMetric(float64(acp.Nanoseconds())/1000, what+"µs-acp")
