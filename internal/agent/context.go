@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -244,10 +245,7 @@ func (s *Session) reduce(
 		}
 		return overflow(oe.Error())
 	}
-	if err := s.journal.flush(); err != nil {
-		return err
-	}
-	return err
+	return cmp.Or(s.journal.flush(), err)
 }
 
 func summaryFirst(ladder []history.Reducer) []history.Reducer {

@@ -322,7 +322,8 @@ func TestScriptsOfEachAPI(t *testing.T) {
 			"text", "tools", "thinking", "refusal", "overflow", "abort", "fallback",
 		} {
 			name := api + "-" + topic + ".txtar"
-			text, err := os.ReadFile(filepath.Join("..", "..", "testdata", "session", "models", name))
+			path := filepath.Join("..", "..", "testdata", "session", "models", name)
+			text, err := os.ReadFile(path)
 			if err != nil {
 				t.Error(err)
 			} else if api != "chat" && !strings.Contains(string(text), `"api": "`+api+`"`) {

@@ -2,9 +2,7 @@ package memory
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	_ "modernc.org/sqlite" // the driver; its registration costs well under a millisecond
@@ -323,30 +320,6 @@ func cleanTags(tags []string) []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// keyOf derives a key from the first words of a content.
-func keyOf(content string) string {
-	words := strings.FieldsFunc(strings.ToLower(content), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	})
-	key := strings.Join(words[:min(len(words), 5)], "-")
-	for len(key) > 60 {
-		_, n := utf8.DecodeLastRuneInString(key)
-		key = key[:len(key)-n]
-	}
-	return key + "-" + same(content)[:6]
-}
-
-// same returns equal strings for contents that differ only in case, white space and punctuation at
-// their ends.
-func same(content string) string {
-	words := strings.Fields(strings.ToLower(content))
-	text := strings.TrimFunc(strings.Join(words, " "), func(r rune) bool {
-		return unicode.IsPunct(r) || unicode.IsSpace(r)
-	})
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:12])
 }
 
 func (s *Store) save(

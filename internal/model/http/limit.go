@@ -8,8 +8,8 @@ const (
 	safeCount = 133
 )
 
-// OutputLimit returns the limit on a reply's tokens: the caller's limit, otherwise derived, as far as
-// the model and the free window allow. 0 leaves the limit to the provider.
+// OutputLimit returns the limit on a reply's tokens: the caller's limit, otherwise derived, as far
+// as the model and the free window allow. 0 leaves the limit to the provider.
 func (c *Call) OutputLimit(derived int) int {
 	req := c.Req
 	info := c.Client.Info(c.Model)
