@@ -92,6 +92,8 @@ type peer struct {
 	Growth         []stretch
 	Long           []stretch
 	Groups         []group
+	CachedShow     *cached `json:"cached_show"`
+	CachedRead     *cached `json:"cached_read"`
 }
 
 // stretch is a range of turns of one conversation.
@@ -274,6 +276,7 @@ func document(r *results, frontEnds []*results) (string, error) {
 	fmt.Fprintf(&b, "Measured %s on\n%s.\n", strings.TrimSuffix(r.When, "Z"), r.Machine)
 	writeTable(&b, own, rivals, all)
 	writeShort(&b, own)
+	writeCached(&b, r)
 	writeFrontEnds(&b, frontEnds)
 	writeBars(&b, own, all)
 	writeGrowth(&b, all)

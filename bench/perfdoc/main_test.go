@@ -17,6 +17,8 @@ func TestDocument(t *testing.T) {
 	own.Groups = []group{{Sessions: 100, Latency: &spread{P50: 0.4, P99: 2},
 		Turn: &spread{Min: 10, Max: 11}}}
 	own.Long = []stretch{{From: 981, To: 1000, Request: 5, Bytes: 4100000}}
+	own.CachedShow, own.CachedRead = &cached{51, 96.5, 95507}, &cached{51, 96.4, 112164}
+	rival.CachedShow, rival.CachedRead = &cached{51, 97.6, 135159}, &cached{51, 97.4, 153763}
 	model := peer{Name: direct, Throughput: &stat{200000}}
 	text, err := document(&results{When: "2026-01-02T03:04:05Z", Machine: "2 cores",
 		Peers: []peer{own, rival, model}}, nil)
@@ -31,6 +33,10 @@ func TestDocument(t *testing.T) {
 		"| 100 parallel sessions: slowest turn over fastest | 1.10 |",
 		"| agentlsp, a very long conversation | turns 981–1000: 5.00 (4100 KB) |",
 		"- deltas per second, unpaced: 50000, the target is 80000",
+		"A turn of 51 requests",
+		"Measured\n2026-01-02T03:04:05 on 2 cores.\n\n| | agentlsp | codex 1.2.3 |\n|---|---:|---:|\n" +
+			"| same results: cached share, % | 96.5 | 97.6 |\n",
+		"| own tool: billed tokens | 112164 | 153763 |",
 		"Noisy: something else kept the machine 50 % busy before codex",
 	} {
 		if !strings.Contains(text, part) {

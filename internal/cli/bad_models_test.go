@@ -91,7 +91,7 @@ var badModelInput = []struct {
 	}},
 	{"the key of another provider", `{PROBE, "model": "work/house-model", WORK}`, []modelStep{
 		{"OPENAI_API_KEY=k AGENT_LSP_MODEL=anthropic/claude run hello", exitNoProvider, []string{
-			"set ANTHROPIC_API_KEY, run `agent-lsp login anthropic`",
+			"set ANTHROPIC_API_KEY or run `agent-lsp login anthropic`",
 		}},
 		{"WORK_KEY=sk-ant-of-another run hello", exitFailed, []string{
 			"the API key of work is invalid", "check the API key in the variable WORK_KEY",

@@ -109,7 +109,7 @@ func (k *keySource) orLogin() string {
 	if k.login == "" {
 		return ""
 	}
-	return ", run `agent-lsp login " + k.login + "`"
+	return " or run `agent-lsp login " + k.login + "`"
 }
 
 // KeySource names the setting or the variable that the key of a provider comes from, "" for none.
