@@ -44,6 +44,7 @@ var fenced = []struct{ page, kind, by, unrun string }{
 	{"editors/neovim/README.md", "vim", "editors/neovim/tests/spec/docs_spec.lua", ""},
 	{"editors/neovim/README.md", "sh", "editors/neovim/tests/spec/docs_spec.lua", ""},
 	{"CONTRIBUTING.md", "go", "TestHowToOfATool", ""},
+	{"CONTRIBUTING.md", "markdown", "TestHowToOfATool", ""},
 	{"ARCHITECTURE.md", "", "", "a drawing of who speaks to whom"},
 	{"docs/contribute/walks.md", "", "", "a drawing of the layers"},
 	{"docs/contribute/performance.md", "text", "",

@@ -3,6 +3,7 @@
 package tools
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,13 +42,6 @@ func trapped(t *testing.T) (h *harness, outside string) {
 	}
 	must(t, syscall.Mkfifo(filepath.Join(h.root, "fifo"), 0o644))
 	return h, outside
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func pathAttacks(root, outside string) []string {
@@ -137,6 +131,7 @@ func TestEveryFileToolWithstandsPathAttacks(t *testing.T) {
 				loot + "\n+x\n"}
 		},
 	}
+	addUntried(t, h, tools)
 	tried := 0
 	for name, tool := range tools {
 		for _, path := range attacks {
@@ -157,6 +152,40 @@ func TestEveryFileToolWithstandsPathAttacks(t *testing.T) {
 	}
 	t.Logf("%d attacks against each of %d ways of the file tools: %d calls", len(attacks),
 		len(tools), tried)
+}
+
+// addUntried adds a way for each parameter that is a path, of each tool that the table does not
+// have: a new tool is attacked without a row of its own.
+func addUntried(t *testing.T, h *harness, tools map[string]func(string) (string, args)) {
+	tried := map[string]bool{}
+	for _, way := range tools {
+		name, _ := way("a.txt")
+		tried[name] = true
+	}
+	for _, tool := range h.tools {
+		var schema struct {
+			Properties map[string]struct{ Type string }
+			Required   []string
+		}
+		spec := tool.Spec()
+		must(t, json.Unmarshal(spec.Schema, &schema))
+		for _, param := range []string{"path", "paths", "file", "folder", "cwd"} {
+			p, ok := schema.Properties[param]
+			if !ok || tried[spec.Name] {
+				continue
+			}
+			tools[spec.Name+" "+param] = func(path string) (string, args) {
+				with := args{}
+				for _, r := range schema.Required {
+					with[r] = "x"
+				}
+				if with[param] = path; p.Type == "array" {
+					with[param] = []string{path}
+				}
+				return spec.Name, with
+			}
+		}
+	}
 }
 
 // treeOf lists a folder with the contents of its files.

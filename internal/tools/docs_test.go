@@ -3,57 +3,99 @@ package tools
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// docs/reference/tools.md names every tool, with its limits as they are.
+// limits are what the row of each tool must say. The test of a new tool adds them by documents.
+var limits = map[string][]string{
+	"read": {number(readLines) + " lines", fmt.Sprintf("%d KB", readBytes>>10),
+		fmt.Sprintf("%d files", readFiles), number(maxLine) + " bytes", number(imageSide) +
+			" pixels"},
+	"edit": {fmt.Sprintf("%d edits", maxEdits),
+		fmt.Sprintf("after %d failures", maxEditFailures)},
+	"write": {},
+	"bash": {fmt.Sprintf("%.0f s, at most %.0f s", bashTimeout.Seconds(),
+		bashMaxTimeout.Seconds()), fmt.Sprintf("%d KB head, %d KB tail; %d MB", bashHead>>10,
+		bashTail>>10, bashLive>>20)},
+	"grep": {fmt.Sprintf("%d matches", grepDefault), fmt.Sprintf("%d KB", grepBytes>>10),
+		fmt.Sprintf("%d bytes", grepLine)},
+	"glob":        {fmt.Sprintf("%d paths", globDefault)},
+	"tool_search": {fmt.Sprintf("%d per call", maxToolHits)},
+	"apply_patch": {fmt.Sprintf("%d files", maxPatchFiles)},
+	"ls":          {fmt.Sprintf("%d entries, %d levels", lsEntries, lsDepth)},
+	"plan":        {fmt.Sprintf("%d entries", maxPlanEntries)},
+	"ask_user":    {fmt.Sprintf("%d options", maxOptions)},
+	"job": {fmt.Sprintf("%d running", maxRunningJobs),
+		fmt.Sprintf("last %d KB", jobOutput>>10)},
+	"fetch": {fmt.Sprintf("%d MB, %.0f s, %d redirects, %d KB", fetchBody/1_000_000,
+		fetchTimeout.Seconds(), fetchRedirects, fetchShown>>10)},
+	"web_search": {fmt.Sprintf("%d results", searchResults)},
+}
+
+// documents adds the limits of a tool, as its row must name them.
+func documents(tool string, says ...string) bool {
+	limits[tool] = says
+	return true
+}
+
+// docs/reference/tools.md has the row of every tool that its description brings, with its limits as
+// they are.
 func TestDocs(t *testing.T) {
-	raw, err := os.ReadFile("../../docs/reference/tools.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc := string(raw)
-	limits := map[string][]string{
-		"read": {number(readLines) + " lines", fmt.Sprintf("%d KB", readBytes>>10),
-			fmt.Sprintf("%d files", readFiles), number(maxLine) + " bytes", number(imageSide) +
-				" pixels"},
-		"edit": {fmt.Sprintf("%d edits", maxEdits),
-			fmt.Sprintf("after %d failures", maxEditFailures)},
-		"write": {},
-		"bash": {fmt.Sprintf("%.0f s, at most %.0f s", bashTimeout.Seconds(),
-			bashMaxTimeout.Seconds()), fmt.Sprintf("%d KB head, %d KB tail; %d MB", bashHead>>10,
-			bashTail>>10, bashLive>>20)},
-		"grep": {fmt.Sprintf("%d matches", grepDefault), fmt.Sprintf("%d KB", grepBytes>>10),
-			fmt.Sprintf("%d bytes", grepLine)},
-		"glob":        {fmt.Sprintf("%d paths", globDefault)},
-		"tool_search": {fmt.Sprintf("%d per call", maxToolHits)},
-		"apply_patch": {fmt.Sprintf("%d files", maxPatchFiles)},
-		"ls":          {fmt.Sprintf("%d entries, %d levels", lsEntries, lsDepth)},
-		"plan":        {fmt.Sprintf("%d entries", maxPlanEntries)},
-		"ask_user":    {fmt.Sprintf("%d options", maxOptions)},
-		"job": {fmt.Sprintf("%d running", maxRunningJobs),
-			fmt.Sprintf("last %d KB", jobOutput>>10)},
-		"fetch": {fmt.Sprintf("%d MB, %.0f s, %d redirects, %d KB", fetchBody/1_000_000,
-			fetchTimeout.Seconds(), fetchRedirects, fetchShown>>10)},
-		"web_search": {fmt.Sprintf("%d results", searchResults)},
-	}
+	const page = "../../docs/reference/tools.md"
+	raw, err := os.ReadFile(page)
+	must(t, err)
+	lines := strings.Split(string(raw), "\n")
 	for _, tool := range all(t) {
 		name := tool.Spec().Name
+		row := rowOf(t, name)
 		want, known := limits[name]
-		row := ""
-		for line := range strings.Lines(doc) {
-			if strings.HasPrefix(line, "| `"+name+"` |") {
-				row = line
-			}
-		}
-		if !known || row == "" {
-			t.Errorf("docs/reference/tools.md or this test does not know %s", name)
+		if !known {
+			t.Errorf("no test calls documents(%q) with the limits of the tool", name)
 		}
 		for _, w := range want {
 			if !strings.Contains(row, w) {
-				t.Errorf("%s: %q is not said", name, w)
+				t.Errorf("%s.md: the row does not say %q", name, w)
 			}
 		}
+		lines = withRow(lines, row)
 	}
+	got := strings.Join(lines, "\n")
+	if *update {
+		must(t, os.WriteFile(page, []byte(got), 0o644))
+	} else if got != string(raw) {
+		t.Errorf("%s has other rows than the descriptions: go test -run TestDocs -update", page)
+	}
+}
+
+// rowOf returns the row that a tool's description brings.
+func rowOf(t *testing.T, name string) string {
+	t.Helper()
+	text, err := descriptions.ReadFile(name + ".md")
+	must(t, err)
+	_, row, _ := strings.Cut(string(text), "\n---\n")
+	row = strings.ReplaceAll(strings.TrimSpace(row), "](../../docs/reference/", "](")
+	if !strings.HasPrefix(row, "| `"+name+"` | ") || strings.Contains(row, "\n") {
+		t.Fatalf("%s.md has no row for docs/reference/tools.md below a line of dashes: %q", name, row)
+	}
+	return row
+}
+
+// withRow returns a page with the row of a tool. It replaces the tool's row, or is above that of
+// lsp.
+func withRow(lines []string, row string) []string {
+	start := row[:strings.Index(row, "` |")+3]
+	for i, l := range lines {
+		if strings.HasPrefix(l, start) {
+			lines[i] = row
+			return lines
+		}
+	}
+	for i, l := range lines {
+		if strings.HasPrefix(l, "| `lsp` |") {
+			return slices.Insert(lines, i, row)
+		}
+	}
+	return append(lines, row)
 }

@@ -236,3 +236,10 @@ func numbered(n int) string {
 	}
 	return b.String()
 }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

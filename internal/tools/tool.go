@@ -35,12 +35,15 @@ func newTool[A any](t definition[A]) *definition[A] {
 	return &t
 }
 
+// description returns what the model reads of NAME.md: the text above the line of dashes. Below it
+// is the tool's row in docs/reference/tools.md.
 func description(name string) string {
 	text, err := descriptions.ReadFile(name + ".md")
 	if err != nil {
 		panic("the tool " + name + " has no description: " + err.Error())
 	}
-	return strings.TrimSpace(string(text))
+	forModel, _, _ := strings.Cut(string(text), "\n---\n")
+	return strings.TrimSpace(forModel)
 }
 
 // schemas caches the generated schemas by the type of the arguments, because each session makes its

@@ -37,9 +37,14 @@ var kinds = map[string]acp.ToolKind{
 	"plan":     acp.ToolKindThink, "recall": acp.ToolKindThink, "remember": acp.ToolKindThink,
 }
 
-func kindOf(tool string) acp.ToolKind {
-	if k, ok := kinds[tool]; ok {
+// kindOf returns the kind of a call. A tool without a row is shown as other, and as an edit once it
+// has proposed one.
+func kindOf(w *wire.Item) acp.ToolKind {
+	if k, ok := kinds[w.Name]; ok {
 		return k
+	}
+	if w.ProposalID != "" {
+		return acp.ToolKindEdit
 	}
 	return acp.ToolKindOther
 }
@@ -97,7 +102,7 @@ func metaOf(w *wire.Item) map[string]any {
 // ToolCall returns the update that shows a new call.
 func ToolCall(w *wire.Item) *acp.SessionUpdateToolCall {
 	return &acp.SessionUpdateToolCall{ToolCallId: acp.ToolCallId(w.ItemID), Title: titleOf(w),
-		Kind:   kindOf(w.Name),
+		Kind:   kindOf(w),
 		Status: statusOf(w.Status), Locations: locationsOf(w), RawInput: rawInput(w.Args),
 		Meta: metaOf(w)}
 }
@@ -110,7 +115,7 @@ func ToolUpdate(itemID string, opts ...acp.ToolCallUpdateOpt) acp.SessionUpdate 
 // ChangedCall returns an update of a running call.
 func ChangedCall(w *wire.Item) *acp.SessionToolCallUpdate {
 	return &acp.SessionToolCallUpdate{ToolCallId: acp.ToolCallId(w.ItemID),
-		Title: acp.Ptr(titleOf(w)), Kind: acp.Ptr(kindOf(w.Name)),
+		Title: acp.Ptr(titleOf(w)), Kind: acp.Ptr(kindOf(w)),
 		Status: acp.Ptr(statusOf(w.Status)), Locations: locationsOf(w), RawInput: rawInput(w.Args),
 		Meta: metaOf(w)}
 }
