@@ -63,7 +63,7 @@ func (c *Client) Close() error {
 func (c *Client) Settle() { c.background.Wait() }
 
 // newClient returns the HTTP client. It never follows a redirect of a POST as a GET, whose answer
-// would not come from the model.
+// would not come from the model, nor one that would send the key to another host or unencrypted.
 func (c *Client) newClient() *http.Client {
 	rt := c.Options.Transport
 	if rt == nil {
@@ -72,7 +72,9 @@ func (c *Client) newClient() *http.Client {
 	return &http.Client{
 		Transport: rt,
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			if via[0].Method != req.Method || len(via) > 3 || via[0].URL.Host != req.URL.Host {
+			first := via[0].URL
+			if via[0].Method != req.Method || len(via) > 3 || first.Host != req.URL.Host ||
+				first.Scheme == "https" && req.URL.Scheme != "https" {
 				return http.ErrUseLastResponse
 			}
 			return nil

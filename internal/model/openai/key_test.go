@@ -110,3 +110,47 @@ func TestKeyIsInNoError(t *testing.T) {
 		}
 	}
 }
+
+// redirecting answers every request with a redirect, and records where a key was sent.
+type redirecting struct {
+	to   string
+	keys []string
+}
+
+func (r *redirecting) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Header.Get("x-secret-key") != "" {
+		r.keys = append(r.keys, req.URL.Scheme+"://"+req.URL.Host)
+	}
+	w := httptest.NewRecorder()
+	w.Header().Set("Location", r.to+req.URL.Path)
+	w.WriteHeader(http.StatusTemporaryRedirect)
+	return w.Result(), nil
+}
+
+// A redirect never takes the key to another host or to an unencrypted connection. net/http removes
+// only the header Authorization, and only for another host.
+func TestRedirectsDoNotTakeTheKey(t *testing.T) {
+	for to, follows := range map[string]bool{
+		"https://api.example.com": true, "http://api.example.com": false,
+		"https://evil.example": false, "https://api.example.com:444": false,
+	} {
+		r := &redirecting{to: to}
+		m := openai.New(openai.Options{Options: modelhttp.Options{
+			BaseURL: "https://api.example.com/v1", Model: "m", Transport: r,
+			KeyHeader: "x-secret-key", Key: modeltest.KeyOf("k")}})
+		_, err := m.Generate(t.Context(), modeltest.User("hi"), nil)
+		_, errModels := m.Models(t.Context())
+		if err == nil || errModels == nil {
+			t.Errorf("%s: %v, %v", to, err, errModels)
+		}
+		for _, at := range r.keys {
+			if at != "https://api.example.com" {
+				t.Errorf("the redirect to %s took the key to %s", to, at)
+			}
+		}
+		if (len(r.keys) > 2) != follows {
+			t.Errorf("%s: %d requests, followed should be %v", to, len(r.keys), follows)
+		}
+		m.Close()
+	}
+}
