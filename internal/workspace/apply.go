@@ -27,7 +27,7 @@ import (
 // 6. Rename the staged files over their targets, if those are still what was read. 7. Prepare and
 // try once more whatever was skipped in 5 or 6; after that it is a conflict.
 
-// want is what one hunk's place shall hold.
+// want is the text that the range of one hunk must have after the change.
 type want struct {
 	h    *hunk
 	text []byte
@@ -47,13 +47,13 @@ type target struct {
 	disk   diskState // of a closed file: what base was read from
 	staged *files.Staged
 	needs  *target // what has to be done first
-	// of a file that a restore brings back from another name: that one's key
+	// the key of a file that a restore brings back under another name
 	from string
 	kept *checkpoint.Change // what the checkpoint keeps of it
 }
 
-// diskState is what a closed file held when its target was prepared. The change itself may move on
-// to a newer text meanwhile: another call that reads the file rebases it (pendingText).
+// diskState is the content of a closed file when its target was prepared. The change may move on to
+// a newer text meanwhile, because another call that reads the file rebases it (pendingText).
 type diskState struct {
 	sha string
 	enc edit.Text
@@ -73,16 +73,16 @@ const (
 
 func (t *target) end(s targetStatus, reason string) { t.status, t.reason = s, reason }
 
-// inConflict reports whether the file holds, somewhere, another text than it shall.
+// inConflict reports whether some part of the file differs from the text it must have.
 func (t *target) inConflict() bool { return t.status == conflict || t.status == divided }
 
-// made reports whether the file was changed as it shall be, or in part.
+// made reports whether the file was changed as intended, at least in part.
 func (t *target) made() bool { return t.status == done || t.status == divided }
 
 func (t *target) unresolved() bool { return t.status == todo || t.status == skipped }
 
-// carryOut makes the targets so. Each ends as done, conflict or failed. The caller holds the
-// proposal's sem; the error means that nothing was begun.
+// carryOut applies the targets. Each ends as done, conflict or failed. The caller holds the
+// proposal's sem. An error means that nothing was changed.
 func (w *Workspace) carryOut(ctx context.Context, p *proposal, targets []*target) error {
 	unlock, err := w.locks.Acquire(ctx, targetKeys(targets))
 	if err != nil {
@@ -174,8 +174,8 @@ func (w *Workspace) attempt(ctx context.Context, p *proposal, targets []*target)
 	w.keepAfter(slices.Concat(open, closed, ops))
 }
 
-// keepAll keeps the pre-images and the intent before anything is touched, side by side: what takes
-// time is that the disk has each of them for sure.
+// keepAll stores the pre-images and the intent before it changes any file. It writes them in
+// parallel, because most of the time goes into waiting for the disk.
 func (w *Workspace) keepAll(p *proposal, ts []*target) {
 	ts = live(ts)
 	var wg sync.WaitGroup
@@ -194,7 +194,7 @@ func live(ts []*target) []*target {
 	return out
 }
 
-// prepareOp looks whether a file operation still is about the file that it was made for.
+// prepareOp checks that a file operation still applies to the file that it was made for.
 func (w *Workspace) prepareOp(ctx context.Context, t *target) {
 	now, known := w.toRename(ctx, t.c)
 	w.mu.Lock()
@@ -217,8 +217,8 @@ func (w *Workspace) prepareOp(ctx context.Context, t *target) {
 	h.on(hunkBegin)
 }
 
-// toRename is what a file that is to get another name holds; not known of other changes, or where
-// it cannot be read.
+// toRename returns the content of a file that will be renamed, or nothing if other changes know it
+// already or it cannot be read.
 func (w *Workspace) toRename(ctx context.Context, c *change) (text []byte, known bool) {
 	if c.op != Rename {
 		return nil, false
@@ -231,7 +231,8 @@ func (w *Workspace) toRename(ctx context.Context, c *change) (text []byte, known
 	return f.Text.Data, true
 }
 
-// prepare brings a modified file's hunks up to date and reports whether it is open.
+// prepare updates the hunks of a modified file to its current text and reports whether the file is
+// open.
 func (w *Workspace) prepare(t *target) (open bool) {
 	c := t.c
 	var disk *File
@@ -264,7 +265,7 @@ func (w *Workspace) prepare(t *target) (open bool) {
 	return open
 }
 
-// ontoDisk moves a closed file's hunks onto what the disk holds now. Caller holds mu.
+// ontoDisk rebases a closed file's hunks onto the current text on disk. Caller holds mu.
 func (w *Workspace) ontoDisk(c *change, disk *File) {
 	if c.rebase(disk.Text.Data) {
 		c.p.revision++
@@ -276,7 +277,7 @@ func (w *Workspace) ontoDisk(c *change, disk *File) {
 	c.rawSHA, c.enc, c.mode, c.base.SHA256 = disk.SHA256, disk.Text, disk.Mode, disk.SHA256
 }
 
-// build computes what the file shall hold. Caller holds mu.
+// build computes the new text of the file. Caller holds mu.
 func (t *target) build() {
 	body, _ := t.c.current()
 	t.exact(body)
@@ -305,9 +306,9 @@ func (t *target) build() {
 	}
 }
 
-// exact holds each wanted hunk against the text. While an apply was under way its range followed
-// loosely and may have taken in what the user typed at its border; nothing but the hunk's own text
-// may be replaced.
+// exact compares each wanted hunk with the text. While an apply was running, the hunk's range
+// followed loosely and may include what the user typed at its border. Only the hunk's own text may
+// be replaced.
 func (t *target) exact(text []byte) {
 	for _, wt := range t.wants {
 		h := wt.h
@@ -326,7 +327,7 @@ func (t *target) exact(text []byte) {
 	}
 }
 
-// lose ends a target whose file is gone. Caller holds mu.
+// lose ends a target whose file no longer exists. Caller holds mu.
 func (t *target) lose(reason string) {
 	for _, wt := range t.wants {
 		wt.h.because(hunkLost, reason)
@@ -343,7 +344,7 @@ func (t *target) splices() []splice {
 	return out
 }
 
-// place sets the hunks' ranges to where their texts are in t.after. The caller holds mu.
+// place sets the hunks' ranges to the positions of their texts in t.after. The caller holds mu.
 func (t *target) place(spans []splice) {
 	delta := 0
 	for i, s := range spans {
@@ -354,7 +355,7 @@ func (t *target) place(spans []splice) {
 	}
 }
 
-// stageAll puts the closed files' new bytes on disk, all of them or none.
+// stageAll writes the new bytes of the closed files to disk: all of them or none.
 func (w *Workspace) stageAll(closed []*target) {
 	var err error
 	for _, t := range closed {
@@ -416,7 +417,7 @@ func (t *target) release() {
 	}
 }
 
-// committed notes that the closed file now holds t.after. Caller holds mu.
+// committed records that the closed file now contains t.after. Caller holds mu.
 func (w *Workspace) committed(t *target) {
 	spans := t.spans
 	t.end(done, "")
@@ -432,7 +433,7 @@ func (w *Workspace) committed(t *target) {
 	}
 }
 
-// shiftOwn moves the other hunks of the same change over what was just written.
+// shiftOwn moves the other hunks of the same change over the written text.
 func (w *Workspace) shiftOwn(t *target, spans []splice) {
 	for i := len(spans) - 1; i >= 0; i-- {
 		t.c.move(spans[i], false)
@@ -441,7 +442,7 @@ func (w *Workspace) shiftOwn(t *target, spans []splice) {
 	t.c.text, t.c.index = t.after, text.NewLineIndex(t.after)
 }
 
-// shiftOther moves another proposal's hunks; those that overlap become stale.
+// shiftOther moves another proposal's hunks. Hunks that overlap become stale.
 func (w *Workspace) shiftOther(c *change, spans []splice, body []byte) {
 	changed := false
 	for i := len(spans) - 1; i >= 0; i-- {

@@ -24,10 +24,10 @@ type Outcome struct {
 	Changed    []Ref
 }
 
-// steered is a cause that carries what the user said instead of deciding.
+// steered is a cancellation cause with the message that the user sent instead of a decision.
 type steered interface{ SteerText() string }
 
-// restarts is a cause that means the end of the process, not a decision.
+// restarts is a cancellation cause for the end of the process, which is not a decision.
 type restarts interface{ Restarts() bool }
 
 // Await waits until an Ask proposal is decided, or until a Confirm one is confirmed; for the other
@@ -60,7 +60,7 @@ func (w *Workspace) Await(ctx context.Context, proposalID string) (Outcome, erro
 	return w.outcome(p), nil
 }
 
-// cutOff is the outcome of a call that the process's end keeps from waiting on.
+// cutOff is the outcome of a call that cannot wait any longer because the process ends.
 func (w *Workspace) cutOff(p *proposal) (out Outcome, pending bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,8 +68,8 @@ func (w *Workspace) cutOff(p *proposal) (out Outcome, pending bool) {
 		p.id + " is still pending", CutOff: true}, !p.closed()
 }
 
-// endWait settles a proposal whose waiting call ends: after the decision under way, if that
-// ends in time.
+// endWait settles a proposal whose waiting call ends. It first waits a limited time for a running
+// decision.
 func (w *Workspace) endWait(ctx context.Context, p *proposal) {
 	timer := time.NewTimer(abortWait)
 	defer timer.Stop()
@@ -88,7 +88,7 @@ func (w *Workspace) endWait(ctx context.Context, p *proposal) {
 	}
 }
 
-// withdraw closes a proposal with its undecided hunks rejected.
+// withdraw closes a proposal and rejects its undecided hunks.
 func (w *Workspace) withdraw(p *proposal, comment string, phase proposalPhase) {
 	w.mu.Lock()
 	if p.closed() {
@@ -114,8 +114,8 @@ func (w *Workspace) withdraw(p *proposal, comment string, phase proposalPhase) {
 	w.deliver()
 }
 
-// DropSession withdraws everything that a deleted session has open, and forgets what is known and
-// stored about it. Text already in the files stays there.
+// DropSession withdraws all open proposals of a deleted session and forgets everything stored about
+// it. Text that is already in the files stays there.
 func (w *Workspace) DropSession(sessionID string) {
 	for _, p := range w.open(sessionID) {
 		w.withdraw(p, "", proposalWithdrawn)
@@ -168,8 +168,9 @@ func (w *Workspace) outcome(p *proposal) Outcome {
 	return o
 }
 
-// Outcomes returns what the model does not know yet about decided proposals, and marks it as
-// reported. At a boundary within a turn (prompt false), Collect proposals wait for the next prompt.
+// Outcomes returns the results of decided proposals that the model does not know yet, and marks
+// them as reported. At a boundary within a turn (prompt false), Collect proposals wait for the next
+// prompt.
 func (w *Workspace) Outcomes(sessionID string, prompt bool) []string {
 	w.mu.Lock()
 	var out []string
@@ -195,13 +196,13 @@ func (w *Workspace) Outcomes(sessionID string, prompt bool) []string {
 	return out
 }
 
-// untold reports whether the model does not know how the proposal stands and no waiting
-// call is going to tell it. Caller holds mu.
+// untold reports whether the model does not know the result of the proposal and no waiting call
+// will report it. Caller holds mu.
 func (p *proposal) untold() bool {
 	return p.teller == tellByOutcomes && p.decided && p.report() != p.reported
 }
 
-// report is the outcome in words: terse, exact, with the user's own text as a diff.
+// report describes the outcome in words: short and exact, with the user's own text as a diff.
 // Caller holds mu.
 func (p *proposal) report() string {
 	total, accepted, pending := 0, 0, 0

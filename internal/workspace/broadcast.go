@@ -2,7 +2,7 @@ package workspace
 
 import "sync"
 
-// broadcast wakes everybody who waits for the next event of a kind.
+// broadcast wakes all goroutines that wait for the next event of a kind.
 type broadcast struct {
 	mu sync.Mutex
 	ch chan struct{}

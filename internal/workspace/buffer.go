@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// bufferWatch recognises the text that an applyEdit must leave in a document.
+// bufferWatch recognizes the text that an applyEdit must leave in a document.
 type bufferWatch struct {
 	c        *change
 	t        *target
@@ -27,7 +27,7 @@ func (b *bufferWatch) wake() {
 	}
 }
 
-// look compares the document with what is expected. Caller holds mu.
+// look compares the document with the expected text. Caller holds mu.
 func (b *bufferWatch) look(d *document) {
 	if !b.matched && bytes.Equal(d.text, b.expected) {
 		b.matched = true
@@ -36,8 +36,8 @@ func (b *bufferWatch) look(d *document) {
 	b.wake()
 }
 
-// applyBuffers changes the open documents: one request, or one per document where the
-// client would check no other document's version.
+// applyBuffers changes the open documents with one request, or with one request per document if the
+// client would not check the versions of all documents in one.
 func (w *Workspace) applyBuffers(ctx context.Context, p *proposal, targets []*target) {
 	if len(targets) == 0 {
 		return
@@ -56,7 +56,7 @@ func (w *Workspace) applyBuffers(ctx context.Context, p *proposal, targets []*ta
 
 func label(p *proposal) string { return "agent: " + orElse(p.title, "edit") }
 
-// request sends one applyEdit and waits until the documents show what became of it.
+// request sends one applyEdit and waits until the documents show its result.
 func (w *Workspace) request(ctx context.Context, label string, targets []*target) {
 	signal := make(chan struct{}, 1)
 	e := WorkspaceEdit{}
@@ -81,8 +81,8 @@ func (w *Workspace) request(ctx context.Context, label string, targets []*target
 	}
 }
 
-// rebuild computes the new text again if the user typed since it was prepared; where that took the
-// hunks' texts away the target ends. Caller holds mu.
+// rebuild computes the new text again if the user typed since it was prepared. If that removed the
+// hunks' texts, the target ends. Caller holds mu.
 func (t *target) rebuild() {
 	if !bytes.Equal(t.base, t.c.doc.text) {
 		t.build()
@@ -94,8 +94,8 @@ type applyAnswer struct {
 	err error
 }
 
-// send calls the client in a goroutine of the workspace's own: an aborted turn must not
-// leave the editor with half a request.
+// send calls the client in a goroutine of the workspace, because an aborted turn must not leave
+// half a request in the editor.
 func (w *Workspace) send(label string, e WorkspaceEdit) <-chan applyAnswer {
 	answer := make(chan applyAnswer, 1)
 	started := w.spawn(func() {
@@ -110,7 +110,7 @@ func (w *Workspace) send(label string, e WorkspaceEdit) <-chan applyAnswer {
 	return answer
 }
 
-// awaitApply waits for the documents to show the change. The reply only starts a clock.
+// awaitApply waits until the documents show the change. The client's response only starts a timer.
 func (w *Workspace) awaitApply(ctx context.Context, signal <-chan struct{},
 	answer <-chan applyAnswer, targets []*target) {
 	timer := time.NewTimer(replyWait)
@@ -141,7 +141,7 @@ func (w *Workspace) awaitApply(ctx context.Context, signal <-chan struct{},
 	}
 }
 
-// verifyWait is how long a didChange is awaited after the reply.
+// verifyWait is how long to wait for a didChange after the response.
 func (w *Workspace) verifyWait() time.Duration {
 	if w.opt.Client.Features().IdleChanges {
 		return idleVerifyWait
@@ -149,7 +149,7 @@ func (w *Workspace) verifyWait() time.Duration {
 	return verifyWait
 }
 
-// classify decides what became of each target: finally, or only as far as it is already certain.
+// classify decides the result of each target: the final result, or only what is already certain.
 func (w *Workspace) classify(targets []*target, answered, final bool, refusal string) (all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,7 +171,7 @@ func (w *Workspace) classify(targets []*target, answered, final bool, refusal st
 	return all
 }
 
-// giveUp says what an apply left that did not do as it should. Caller holds mu.
+// giveUp records what an incomplete apply left in the document. Caller holds mu.
 func (w *Workspace) giveUp(t *target, answered bool, refusal string) {
 	w.unwatch(t, true)
 	d := t.c.doc
@@ -189,8 +189,9 @@ func (w *Workspace) giveUp(t *target, answered bool, refusal string) {
 	t.release()
 }
 
-// divide settles a change that the editor made otherwise than asked, hunk by hunk: what stands is
-// done, what is as it was stays undecided, and only the rest is in conflict. Caller holds mu.
+// divide settles, hunk by hunk, a change that the editor did not make as requested. Hunks whose
+// text is present are done, unchanged hunks stay undecided, and only the others are in conflict.
+// Caller holds mu.
 func (t *target) divide(text []byte) {
 	const reason = "the editor left another text than the accepted one"
 	var stand, lost []want
@@ -212,19 +213,19 @@ func (t *target) divide(text []byte) {
 	t.end(divided, reason)
 }
 
-// stands reports whether every hunk's place holds exactly the text it shall hold.
+// stands reports whether every hunk's range contains exactly its new text.
 func (t *target) stands(text []byte) bool {
 	return !slices.ContainsFunc(t.wants, func(wt want) bool { return !wt.h.holds(text, wt.text) })
 }
 
-// intact reports whether the text at every hunk's range is still what it was before.
+// intact reports whether the range of every hunk still contains its old text.
 func (t *target) intact(text []byte) bool {
 	return !slices.ContainsFunc(t.wants,
 		func(wt want) bool { return !wt.h.holds(text, wt.h.stands(t.c.applied)) })
 }
 
-// holds reports whether the hunk's range is exactly s. Typing at the border may have widened the
-// range; then s must occur in it exactly once.
+// holds reports whether the hunk's range contains exactly s. Typing at the border may have widened
+// the range; then s must occur in it exactly once.
 func (h *hunk) holds(text, s []byte) bool {
 	if h.end > len(text) {
 		return false
@@ -248,7 +249,8 @@ func (h *hunk) holds(text, s []byte) bool {
 	return true
 }
 
-// unwatch stops expecting the change now; late keeps recognising it for a while. Caller holds mu.
+// unwatch stops expecting the change now. With late, it still recognizes the change for a while.
+// Caller holds mu.
 func (w *Workspace) unwatch(t *target, late bool) {
 	b := t.watch
 	t.watch = nil

@@ -5,7 +5,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// turnOf names the checkpoint that a proposal's changes belong to.
+// turnOf returns the checkpoint that a proposal's changes belong to.
 func turnOf(p *proposal) checkpoint.Turn {
 	t := checkpoint.Turn{Session: p.session, ID: p.turn, Message: p.message}
 	if p.kind == restoreProposal {
@@ -14,7 +14,7 @@ func turnOf(p *proposal) checkpoint.Turn {
 	return t
 }
 
-// keepBefore keeps what the targets hold and are going to hold, before they are touched.
+// keepBefore stores the current and the new content of the targets before they are changed.
 func (w *Workspace) keepBefore(p *proposal, ts []*target) {
 	ts = live(ts)
 	changes := make([]*checkpoint.Change, len(ts))
@@ -30,7 +30,7 @@ func (w *Workspace) keepBefore(p *proposal, ts []*target) {
 	}
 }
 
-// keepAfter drops what did not happen.
+// keepAfter drops the steps that did not happen.
 func (w *Workspace) keepAfter(ts []*target) {
 	var undone []*checkpoint.Change
 	for _, t := range ts {
@@ -42,15 +42,15 @@ func (w *Workspace) keepAfter(ts []*target) {
 	w.checkpoints.Revert(undone)
 }
 
-// keepLate keeps the step of an apply that arrived after it had been given up.
+// keepLate stores the step of an apply that arrived after the workspace had given it up.
 func (w *Workspace) keepLate(p *proposal, b *bufferWatch) {
 	w.reportState(w.checkpoints.Add(turnOf(p), &checkpoint.Change{
 		Ref: b.c.ref, Before: b.t.base, After: b.expected, Encoding: b.c.enc, Mode: b.c.mode,
 	}))
 }
 
-// checkpointed brings the target's checkpoint up to date with what the target is going to do.
-// Caller holds mu.
+// checkpointed updates the target's checkpoint with the change that the target will make. Caller
+// holds mu.
 func (t *target) checkpointed() *checkpoint.Change {
 	if t.kept == nil {
 		t.kept = &checkpoint.Change{}
@@ -84,8 +84,8 @@ func (w *Workspace) reportState(err error) {
 	}
 }
 
-// KeepCheckpoints sets how long checkpoints are kept. Expired ones are removed immediately if files
-// have been changed already, otherwise with the first change.
+// KeepCheckpoints sets how long checkpoints are kept. Expired checkpoints are removed immediately
+// if files have been changed already, otherwise with the first change.
 func (w *Workspace) KeepCheckpoints(keep Retention) { w.checkpoints.Keep(keep) }
 
 // Checkpoints lists a session's checkpoints, newest first.
@@ -107,7 +107,7 @@ func (w *Workspace) FirstContents(sessionID string) (map[string][]byte, error) {
 	return w.checkpoints.FirstContents(sessionID)
 }
 
-// CheckpointDiff returns what a checkpoint's turn did to its files, as a unified diff.
+// CheckpointDiff returns the changes of a checkpoint's turn as a unified diff.
 func (w *Workspace) CheckpointDiff(checkpointID string) (string, error) {
 	list, notCovered, err := w.checkpoints.Files(checkpointID)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
 
-// collect adds changes to the session's growing proposal, or begins one. Edits to a file that it
-// already changes are composed: the new hunks lead from the file's present contents to the contents
-// that the agent now intends.
+// collect adds changes to the session's open Collect proposal, or creates one. It composes edits to
+// a file that the proposal already changes: the new hunks lead from the file's current content to
+// the content that the agent intends.
 func (w *Workspace) collect(ctx context.Context, req ProposeRequest) (*Proposal, error) {
 	unlock, err := w.locks.Acquire(ctx, []string{"collect\x00" + req.SessionID})
 	if err != nil {
@@ -33,7 +33,7 @@ func (w *Workspace) collect(ctx context.Context, req ProposeRequest) (*Proposal,
 	return &v, nil
 }
 
-// collecting finds the session's open Collect proposal.
+// collecting returns the session's open Collect proposal.
 func (w *Workspace) collecting(sessionID string) *proposal {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -66,7 +66,7 @@ func (w *Workspace) grow(ctx context.Context, p *proposal, req ProposeRequest) e
 	return fmt.Errorf("proposing %s: the text kept changing; try again", req.Title)
 }
 
-// composed computes the changed files of a growing proposal; a nil change is dropped.
+// composed computes the changed files of a growing proposal. A nil change is dropped.
 func (w *Workspace) composed(ctx context.Context, p *proposal,
 	req ProposeRequest) (map[string]*change, error) {
 	next := map[string]*change{}
@@ -123,9 +123,9 @@ func (w *Workspace) compose(ctx context.Context, p *proposal, old *change,
 	return w.newModify(ctx, p, ch, f)
 }
 
-// pendingOver is what the file shall hold by a change, over the text that was just read: what
-// others changed since the last edit is in both, so that a difference between the two never takes
-// it back.
+// pendingOver returns the new content of a file: a change applied to the text that was just read.
+// Both texts contain what others changed since the last edit, so a difference between them never
+// reverts that.
 func (w *Workspace) pendingOver(c *change, f *File) []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -151,7 +151,7 @@ func retier(hunks []edit.Hunk, ch Change) []edit.Hunk {
 	return hunks
 }
 
-// regrow puts the composed changes in place, unless a document changed meanwhile.
+// regrow stores the composed changes unless a document changed meanwhile.
 func (w *Workspace) regrow(p *proposal, next map[string]*change, req ProposeRequest) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -179,8 +179,7 @@ func (w *Workspace) regrow(p *proposal, next map[string]*change, req ProposeRequ
 	return true
 }
 
-// swapChange replaces one file of a proposal; decided hunks stay for the record. Caller
-// holds mu.
+// swapChange replaces one file of a proposal. Decided hunks stay as a record. Caller holds mu.
 func (w *Workspace) swapChange(p *proposal, key string, c *change) {
 	at := slices.IndexFunc(p.changes, func(o *change) bool { return o.ref.Key == key })
 	if c != nil {
@@ -209,7 +208,7 @@ func (w *Workspace) swapChange(p *proposal, key string, c *change) {
 	p.changes[at] = c
 }
 
-// pendingText is a file with the session's collected changes; nil text if they delete it.
+// pendingText returns a file with the session's collected changes, or nil if they delete it.
 func (w *Workspace) pendingText(sessionID string, ref Ref, f *File) (*File, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -11,9 +11,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
-// Command watches what a shell command changes, which no checkpoint covers: the files that
-// the session has read or edited, the open documents, and whatever the editor's file
-// watchers report while it runs. It never walks the tree.
+// Command records what a shell command changes, which no checkpoint covers: the files that the
+// session has read or edited, the open documents, and the reports of the editor's file watchers
+// while the command runs. It never walks the tree.
 type Command struct {
 	w       *Workspace
 	session string
@@ -32,7 +32,7 @@ type fileMark struct {
 	mtime time.Time
 }
 
-// BeginCommand starts watching; call End when the command has ended.
+// BeginCommand starts recording. Call End when the command has ended.
 func (w *Workspace) BeginCommand(sessionID, turnID string) *Command {
 	c := &Command{
 		w: w, session: sessionID, turn: turnID, began: w.opt.Now(),
@@ -75,8 +75,8 @@ func markOf(path string) fileMark {
 	return fileMark{st.Size(), st.ModTime()}
 }
 
-// End returns the files that changed while the command ran, relative to their roots, and
-// notes them in the session's checkpoint as not covered.
+// End returns the files that changed while the command ran, relative to their roots, and notes them
+// in the session's checkpoint as not covered.
 func (c *Command) End() []string {
 	w := c.w
 	w.mu.Lock()
@@ -90,14 +90,14 @@ func (c *Command) End() []string {
 	return changed
 }
 
-// Changed returns what End would so far.
+// Changed returns what End would return at this moment.
 func (c *Command) Changed() []string {
 	_, changed := c.look()
 	return changed
 }
 
-// look finds the paths that changed, and the names of those that only the command can have changed:
-// neither an accepted change nor the user's saving explains them.
+// look returns the paths that changed, and those that only the command can have changed, because no
+// accepted change and no save by the user explains them.
 func (c *Command) look() (paths, changed []string) {
 	w := c.w
 	w.mu.Lock()
@@ -127,7 +127,7 @@ func (c *Command) look() (paths, changed []string) {
 	return paths, changed
 }
 
-// diskIs reports whether a file holds the text with a hash.
+// diskIs reports whether the content of a file has a hash.
 func diskIs(ref Ref, hash uint64) bool {
 	if !ref.IsFile() {
 		return false
@@ -159,8 +159,8 @@ func (w *Workspace) wrote(targets []*target) {
 	}
 }
 
-// isOwnWrite reports whether the file is as the session's own edit left it: a watcher's
-// report about that may come late.
+// isOwnWrite reports whether the file has the content that the session's own edit left. A watcher
+// may report that edit late.
 func (w *Workspace) isOwnWrite(sessionID string, ref Ref) bool {
 	r, ok := w.reads.Get(sessionID, ref.Key)
 	if !ok || !r.Own || !ref.IsFile() {
@@ -203,7 +203,8 @@ func (w *Workspace) WatchedFilesChanged(events []FileEvent) {
 	w.onDisk(all)
 }
 
-// lookAtDisk reads open documents with unsaved changes to find out whether their files changed.
+// lookAtDisk reads the files of open documents with unsaved changes, to find out whether they
+// changed.
 func (w *Workspace) lookAtDisk(paths []string) {
 	for _, path := range paths {
 		ref, err := w.Resolve("", path)

@@ -14,8 +14,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// confirm lets the editor ask: one applyEdit in which every hunk bears an annotation that
-// needs confirmation. What the user took is then read back from the files, hunk by hunk.
+// confirm lets the editor ask the user. It sends one applyEdit in which every hunk has an
+// annotation that needs confirmation, and then reads from the files which hunks the user accepted.
 func (w *Workspace) confirm(ctx context.Context, p *proposal) {
 	select {
 	case p.sem <- struct{}{}:
@@ -37,10 +37,10 @@ func (w *Workspace) confirm(ctx context.Context, p *proposal) {
 	w.concludeConfirm(ctx, p, targets)
 }
 
-// prepareConfirm readies the targets under their files' locks, which are released before the user
-// is asked. Until shown is called, targets on disk are marked, because another change to them would
-// move the text below the positions that the editor shows. The editor protects its open documents
-// itself, by their versions.
+// prepareConfirm prepares the targets under their files' locks, which it releases before the editor
+// asks the user. Until shown is called, it marks targets on disk, because another change to them
+// would move the text that the editor shows. The editor protects its open documents by their
+// versions.
 func (w *Workspace) prepareConfirm(ctx context.Context, p *proposal,
 	targets []*target) (shown func(), err error) {
 	unlock, err := w.lockUnshown(ctx, targets)
@@ -67,8 +67,8 @@ func (w *Workspace) prepareConfirm(ctx context.Context, p *proposal,
 	return func() { w.confirmed(p, keys) }, nil
 }
 
-// lockUnshown locks the targets' files when the editor shows no other change of those on disk:
-// previews of one file come one after the other.
+// lockUnshown locks the targets' files when the editor shows no other change of them. Previews of
+// one file are shown one after the other.
 func (w *Workspace) lockUnshown(ctx context.Context, targets []*target) (unlock func(), err error) {
 	for {
 		over := w.docEvents.wait()
@@ -115,7 +115,7 @@ func (w *Workspace) shownElsewhere(c *change) bool {
 	return false
 }
 
-// beingConfirmed is why a file is not changed that the editor shows.
+// beingConfirmed is the reason why a file that the editor shows is not changed.
 const beingConfirmed = "the editor shows another change of it for confirmation; try again when that is decided"
 
 func (w *Workspace) undecided(p *proposal) bool {
@@ -146,7 +146,7 @@ func (w *Workspace) confirmWith(ctx context.Context, p *proposal, targets []*tar
 	w.mu.Unlock()
 	answer := make(chan applyAnswer, 1)
 	started := w.spawn(func() {
-		// The user answers, so only the turn and the workspace limit the time.
+		// The user answers at any time, so only the turn and the workspace limit the wait.
 		both, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(w.ctx, cancel)()
@@ -201,7 +201,7 @@ func (w *Workspace) annotate(e *WorkspaceEdit, t *target) {
 	e.Documents = append(e.Documents, doc)
 }
 
-// opText is what gives a file its text, once it was made or has its new name.
+// opText returns the text of a file after it was created or renamed.
 func (w *Workspace) opText(c *change) DocumentEdit {
 	h, d := c.hunks[0], &document{uri: c.resultURI(), index: text.NewLineIndex(nil)}
 	var splices []splice
@@ -223,8 +223,8 @@ func (w *Workspace) opText(c *change) DocumentEdit {
 	return text
 }
 
-// readBackSoon waits until every file holds its whole new text, at most the contract's
-// second, and then takes what there is.
+// readBackSoon waits until every file contains its complete new text, at most the second that the
+// protocol allows, and then reads the result.
 func (w *Workspace) readBackSoon(targets []*target, refused bool) {
 	timer := time.NewTimer(verifyWait)
 	defer timer.Stop()
@@ -252,7 +252,7 @@ func (w *Workspace) readBackSoon(targets []*target, refused bool) {
 	}
 }
 
-// truth is a file's text now: the buffer's if it is open.
+// truth returns a file's current text: that of the buffer if the file is open.
 func (w *Workspace) truth(ref Ref) ([]byte, error) {
 	f, err := w.Read(context.Background(), ref)
 	if err != nil {
@@ -271,7 +271,7 @@ func (t *target) opHappened() bool {
 	return files.Exists(t.c.newRef) && !files.Exists(t.c.ref)
 }
 
-// textCame reports whether a file that was made, or renamed and changed, holds its text.
+// textCame reports whether a file that was created, or renamed and changed, contains its text.
 func (w *Workspace) textCame(t *target) bool {
 	h, ref := t.wants[0].h, t.c.ref
 	if t.c.op == Rename {
@@ -284,7 +284,7 @@ func (w *Workspace) textCame(t *target) bool {
 	return err == nil && bytes.Equal(now, h.new)
 }
 
-// readBack decides each hunk by what the file holds.
+// readBack decides each hunk by the content of the file.
 func (w *Workspace) readBack(t *target) {
 	if t.c.op != Modify {
 		w.readBackOp(t)
@@ -309,7 +309,7 @@ func (w *Workspace) readBack(t *target) {
 	}
 }
 
-// otherText is why a hunk is in conflict that the user confirmed.
+// otherText is the reason for the conflict of a hunk that the user confirmed.
 const otherText = "the editor left another text"
 
 // readBackOp decides the hunk of a file operation.
@@ -332,7 +332,7 @@ func (w *Workspace) readBackOp(t *target) {
 	}
 }
 
-// tookHunk compares a hunk, whose position in the base is at, with what changed in the base.
+// tookHunk compares a hunk, which is at position at in the base, with what changed in the base.
 func tookHunk(diff []edit.Hunk, h *hunk, at splice) hunkEvent {
 	took := hunkReject
 	for _, d := range diff {

@@ -18,7 +18,7 @@ const (
 	Reject Action = "reject"
 )
 
-// Decision is about one hunk, or with "*" about every pending hunk not named.
+// Decision is about one hunk, or with "*" about every pending hunk that no other decision names.
 type Decision struct {
 	HunkID  string
 	Action  Action
@@ -26,31 +26,31 @@ type Decision struct {
 	Comment string  // for the model
 }
 
-// DecideRequest decides hunks of a proposal. Revision, if set, is the one that was looked at.
+// DecideRequest decides hunks of a proposal. Revision, if set, is the revision that the user saw.
 type DecideRequest struct {
 	ProposalID string
 	Revision   *int
 	Decisions  []Decision
 	Comment    string
-	// Answer, if set, gets the result before any event that it causes goes out, so that a
-	// request's answer precedes its notifications. It must not block or call back.
+	// Answer, if set, gets the result before any event that it causes is sent, so that a response
+	// precedes its notifications. It must not block or call back.
 	Answer func(DecideResult)
 }
 
-// DecideResult is what became of a decision.
+// DecideResult is the result of a decision.
 type DecideResult struct {
 	Proposal  Proposal
 	Applied   []AppliedFile
 	Conflicts []Conflict
 }
 
-// AppliedFile is a file that a decision changed, with the hash of what it holds now.
+// AppliedFile is a file that a decision changed, with the hash of its new content.
 type AppliedFile struct {
 	URI    string `json:"uri"`
 	SHA256 string `json:"sha256"`
 }
 
-// Conflict says why a hunk's decision was not carried out; nothing was changed for it.
+// Conflict is the reason why a hunk's decision was not carried out. Nothing was changed for it.
 type Conflict struct {
 	HunkID string `json:"hunkId"`
 	Reason string `json:"reason"`
@@ -82,7 +82,7 @@ func (w *Workspace) Decide(ctx context.Context, req DecideRequest) (DecideResult
 	return w.decide(ctx, p, req)
 }
 
-// decide is Decide with p.sem held.
+// decide is Decide for a caller that holds p.sem.
 func (w *Workspace) decide(ctx context.Context, p *proposal,
 	req DecideRequest) (DecideResult, error) {
 	w.mu.Lock()
@@ -160,7 +160,7 @@ func (p *proposal) find(hunkID string) (*change, *hunk) {
 	return nil, nil
 }
 
-// refuse says why a hunk cannot be decided so, or "". Caller holds mu.
+// refuse returns why a hunk cannot be decided in this way, or "". Caller holds mu.
 func (w *Workspace) refuse(c *change, h *hunk, d Decision) string {
 	switch {
 	case h.state() == HunkAccepted && d.Action == Reject, h.state() == HunkRejected &&
@@ -179,7 +179,7 @@ func (w *Workspace) refuse(c *change, h *hunk, d Decision) string {
 	return ""
 }
 
-// wanted says what a decision would write at the hunk's place, if anything.
+// wanted returns what a decision would write into the hunk's range, if anything.
 func (c *change) wanted(h *hunk, d *decision) (want, bool) {
 	if d == nil || h.phase == hunkMissing {
 		return want{}, false
@@ -200,7 +200,7 @@ func (c *change) wanted(h *hunk, d *decision) (want, bool) {
 	return want{h, text}, true
 }
 
-// userText gives a text that a user typed the file's line ends.
+// userText converts a text that a user typed to the file's line ends.
 func (c *change) userText(s string) []byte {
 	b := []byte(s)
 	if c.base.EOL == "crlf" && !bytes.Contains(b, []byte("\r\n")) {
@@ -209,7 +209,7 @@ func (c *change) userText(s string) []byte {
 	return b
 }
 
-// take makes a hunk decided, with the text that is now in its range.
+// take marks a hunk as decided, with the text that is now in its range.
 func (h *hunk) take(c *change, text []byte) {
 	switch {
 	case bytes.Equal(text, h.new):
@@ -222,7 +222,7 @@ func (h *hunk) take(c *change, text []byte) {
 	h.reason = ""
 }
 
-// conclude records the result of each decision and notifies everyone involved.
+// conclude records the result of each decision and notifies the clients and the waiting calls.
 func (w *Workspace) conclude(p *proposal, req DecideRequest, ds map[*hunk]*decision,
 	targets []*target, res *DecideResult) {
 	w.mu.Lock()
@@ -257,7 +257,7 @@ func (w *Workspace) conclude(p *proposal, req DecideRequest, ds map[*hunk]*decis
 	}
 }
 
-// concludeTargets takes over what carryOut did and reports whether a file is in conflict.
+// concludeTargets records the results of carryOut and reports whether a file is in conflict.
 func (p *proposal) concludeTargets(ds map[*hunk]*decision, targets []*target,
 	res *DecideResult) (broken bool) {
 	for _, t := range targets {
@@ -285,7 +285,7 @@ func (p *proposal) concludeTargets(ds map[*hunk]*decision, targets []*target,
 	return broken
 }
 
-// decideWith sets the hunk's state as decided.
+// decideWith sets the hunk's state for a decision.
 func (h *hunk) decideWith(d *decision) {
 	h.comment = d.Comment
 	h.reason = ""
@@ -336,7 +336,7 @@ func (c *change) resultURI() string {
 	return c.ref.URI
 }
 
-// resultSHA is the hash of what the file holds after the target was done.
+// resultSHA returns the hash of the file's content after the target was done.
 func (t *target) resultSHA() string {
 	if t.c.doc == nil && t.c.rawSHA != "" {
 		return t.c.rawSHA
@@ -344,8 +344,8 @@ func (t *target) resultSHA() string {
 	return HashOf(t.after)
 }
 
-// ends reports whether nothing is left to wait for: no hunk is pending, and what is stale
-// is what others left of a decided proposal.
+// ends reports whether nothing is left to decide: no hunk is pending, and stale hunks belong to a
+// proposal that is decided otherwise.
 func (p *proposal) ends() bool {
 	return !p.anyIn(HunkPending) && (p.decided || !p.anyIn(HunkStale))
 }
@@ -361,7 +361,8 @@ func (p *proposal) anyIn(s HunkState) bool {
 	return false
 }
 
-// finish closes a proposal that has ended, or else reports that it changed. The caller holds mu.
+// finish closes a proposal that has ended. Otherwise it reports that the proposal changed. The
+// caller holds mu.
 func (w *Workspace) finish(p *proposal) {
 	if p.ends() {
 		w.close(p, p.closedPhase())
@@ -398,7 +399,8 @@ func (w *Workspace) close(p *proposal, phase proposalPhase) {
 	w.trim(p.session)
 }
 
-// finalSides are the sides of a proposal that closes: what it changed. Caller holds mu.
+// finalSides returns the texts of a proposal that closes, which show what it changed. Caller holds
+// mu.
 func (w *Workspace) finalSides(p *proposal) []side {
 	sides := w.sides(p)
 	accepted := func(h *hunk) bool { return h.state() == HunkAccepted }
@@ -411,7 +413,7 @@ func (w *Workspace) finalSides(p *proposal) []side {
 	return sides
 }
 
-// apart reports whether hunks stand one behind the other in a text of that size.
+// apart reports whether the hunks are in order, do not overlap, and are inside a text of that size.
 func apart(hunks []*hunk, size int) bool {
 	at := 0
 	for _, h := range hunks {

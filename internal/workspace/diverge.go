@@ -11,17 +11,18 @@ import (
 )
 
 // A buffer and its file may differ because the user has not saved, which concerns only the user, or
-// because another program changed the file, which the user has to know about: either text would be
-// lost if one were mistaken for the other.
+// because another program changed the file, which the user must know. Confusing the two would lose
+// one of the texts.
 
-// keptTexts is how many texts of a buffer are remembered that may still reach the disk: the editor
-// reports a save only afterwards, while the user continues to type.
+// keptTexts is how many texts of a buffer are remembered that the editor may still write: the
+// editor reports a save only afterwards, while the user continues to type.
 const keptTexts = 64
 
-// rememberedBytes is the size beyond which texts are not remembered: each is hashed as it is typed.
+// rememberedBytes is the size above which texts are not remembered, because each text is hashed
+// while the user types.
 const rememberedBytes = 1 << 20
 
-// compareDisk says how a buffer stands to its file.
+// compareDisk says how a buffer differs from its file.
 func (w *Workspace) compareDisk(f *File) {
 	if !f.Ref.IsFile() {
 		f.Dirty = true
@@ -47,7 +48,7 @@ func (w *Workspace) compareDisk(f *File) {
 	if d != nil && d.diverged(disk) {
 		f.Diverged = true
 		tell, d.diskTold = !d.diskTold, true
-		// The editor reloads a buffer without changes of its own.
+		// The editor reloads a buffer without unsaved changes.
 		unsaved := maphash.Bytes(docSeed, d.text) != d.synced
 		ask = tell && unsaved && !d.asking && w.opt.AskReload != nil
 		d.asking = d.asking || ask
@@ -75,8 +76,8 @@ func (d *document) diverged(disk *File) bool {
 	return hash != d.synced
 }
 
-// remember notes the text that the buffer holds now, as one that the editor may be writing. Caller
-// holds mu.
+// remember records the buffer's current text as one that the editor may be writing. Caller holds
+// mu.
 func (d *document) remember() {
 	if len(d.text) > rememberedBytes {
 		return
@@ -87,16 +88,16 @@ func (d *document) remember() {
 	d.unsaved = append(d.unsaved, maphash.Bytes(docSeed, d.text))
 }
 
-// written reports whether the buffer held a text since the file was last seen to agree with it, and
-// forgets what is older. Caller holds mu.
+// written reports whether the buffer contained a text since it last agreed with its file, and
+// forgets older texts. Caller holds mu.
 func (d *document) written(hash uint64) bool {
 	i := slices.Index(d.unsaved, hash)
 	d.unsaved = d.unsaved[i+1:]
 	return i >= 0
 }
 
-// emptyInEditor says whether a buffer is what an editor makes of an empty file: Neovim shows it
-// as one empty line, ending included.
+// emptyInEditor reports whether a buffer is an editor's form of an empty file: Neovim shows one
+// empty line with its line end.
 func emptyInEditor(disk, buffer []byte) bool {
 	return len(disk) == 0 && (string(buffer) == "\n" || string(buffer) == "\r\n")
 }
@@ -114,13 +115,13 @@ func (w *Workspace) noteSynced(key string, text []byte) {
 // ReloadAnswer is the user's choice for a buffer whose file another program changed.
 type ReloadAnswer string
 
-// The answers; "" is none, and everything stays as it is.
+// The answers. With "", nothing changes.
 const (
 	ReloadDisk ReloadAnswer = "reload" // the file's text into the buffer
 	KeepBuffer ReloadAnswer = "keep"   // the buffer is the truth, until the file changes again
 )
 
-// askReload asks the user which text counts, and makes it so.
+// askReload asks the user which text to keep, and applies the answer.
 func (w *Workspace) askReload(ref Ref) {
 	answer := w.opt.AskReload(w.ctx, ref.Rel)
 	w.asked(ref.Key)
@@ -144,7 +145,7 @@ func (w *Workspace) asked(key string) {
 	}
 }
 
-// reload has the editor put the file's text into its buffer, as one step of the editor's undo.
+// reload lets the editor load the file's text into its buffer, as one undo step.
 func (w *Workspace) reload(ref Ref, text []byte) {
 	w.mu.Lock()
 	d := w.byKey(ref.Key)

@@ -46,10 +46,10 @@ type document struct {
 	shared     bool // text was handed out: the next change copies
 	index      *text.LineIndex
 	synced     uint64 // hash of the text that the editor last loaded or saved
-	// hashes of what the buffer held since then, oldest first: the editor may have written any of
-	// it
+	// hashes of earlier buffer texts since then, oldest first: the editor may have written any of
+	// them
 	unsaved []uint64
-	// zero once the disk was looked at: an editor may open a document that is unsaved already
+	// zero once the file was read: an editor may open a document that has unsaved changes already
 	opened   time.Time
 	diskTold bool // the user knows that disk and buffer differ
 	asking   bool // the user is asked which of the two counts
@@ -114,7 +114,8 @@ func (w *Workspace) DidOpen(uri, languageID string, version int32, body []byte) 
 	return nil
 }
 
-// dropDocument forgets a document of that lexical key, a second didOpen's too. Caller holds mu.
+// dropDocument forgets a document with that lexical key, also after a second didOpen. Caller holds
+// mu.
 func (w *Workspace) dropDocument(key string) {
 	d := w.docs[key]
 	if d == nil {
@@ -172,7 +173,7 @@ func (w *Workspace) change(d *document, c ContentChange) {
 	w.trackChange(d, splices)
 }
 
-// DidSave records that the buffer was written to disk.
+// DidSave records that the editor wrote the buffer to disk.
 func (w *Workspace) DidSave(uri string, text []byte) error {
 	w.mu.Lock()
 	d := w.document(uri)
@@ -199,7 +200,7 @@ func (w *Workspace) DidSave(uri string, text []byte) error {
 	return nil
 }
 
-// DidClose forgets the document: from now on the disk is the truth.
+// DidClose forgets the document: from now on the text on disk counts.
 func (w *Workspace) DidClose(uri string) error {
 	w.mu.Lock()
 	d := w.document(uri)
@@ -268,7 +269,7 @@ func (w *Workspace) canonicalizeDocs() {
 	w.followRenames()
 }
 
-// Documents lists the open documents, the last touched first. Text is shared and must not be
+// Documents lists the open documents, the most recently used first. Text is shared and must not be
 // changed.
 func (w *Workspace) Documents() []DocInfo {
 	w.canonicalizeDocs()
@@ -297,7 +298,7 @@ func (w *Workspace) Documents() []DocInfo {
 	return out
 }
 
-// TextAt returns the text that the client has at a range of an open document, and its language.
+// TextAt returns the client's text in a range of an open document, and its language.
 func (w *Workspace) TextAt(uri string, r *Range) (text, languageID string, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

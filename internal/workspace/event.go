@@ -7,7 +7,7 @@ import (
 // EventKind says what happened to a proposal.
 type EventKind string
 
-// The events, named as their notifications.
+// The events, with the names of their notifications.
 const (
 	Created EventKind = "created"
 	Updated EventKind = "updated"
@@ -22,8 +22,8 @@ type ProposalEvent struct {
 	Diff     string // of Created
 }
 
-// eventQueue delivers callbacks one at a time, in the order in which they were queued and without
-// holding a lock. A caller that flushes during another flush leaves the work to that one.
+// eventQueue runs callbacks one at a time, in the order in which they were queued, without holding
+// a lock. A caller that flushes during another flush leaves the work to that flush.
 type eventQueue struct {
 	mu      sync.Mutex
 	queue   []func()
@@ -54,10 +54,10 @@ func (q *eventQueue) flush() {
 	q.mu.Unlock()
 }
 
-// flush delivers what is queued; never call it with mu held.
+// flush runs the queued callbacks. Never call it with mu held.
 func (w *Workspace) flush() { w.events.flush() }
 
-// deliver flushes and waits until everything queued so far went out.
+// deliver flushes and waits until everything queued so far was sent.
 func (w *Workspace) deliver() {
 	done := make(chan struct{})
 	w.events.put(func() { close(done) })
@@ -65,7 +65,7 @@ func (w *Workspace) deliver() {
 	<-done
 }
 
-// emit queues an event with the proposal as it is now. Caller holds mu.
+// emit queues an event with the proposal's current state. Caller holds mu.
 func (w *Workspace) emit(p *proposal, kind EventKind) { w.emitAs(p, kind, p.phase) }
 
 // emitAs is emit for a proposal that is about to enter a phase. Caller holds mu.

@@ -39,8 +39,8 @@ func (w *Workspace) carryOutFileOp(ctx context.Context, p *proposal, t *target) 
 	}
 }
 
-// renaming is where the next step of a rename leads: to the new name, or back where that is
-// applied already.
+// renaming returns the target of the next step of a rename: the new name, or the old one if the
+// rename is applied already.
 func (c *change) renaming() (from, to Ref) {
 	if c.applied {
 		return c.newRef, c.ref
@@ -75,8 +75,8 @@ func (w *Workspace) createFile(ctx context.Context, p *proposal, c *change, body
 	return nil
 }
 
-// createByEditor has the editor write a new file. Whether it did is seen on the disk, or in its
-// buffer.
+// createByEditor asks the editor to write a new file. The result is visible on disk or in the
+// file's buffer.
 func (w *Workspace) createByEditor(ctx context.Context, p *proposal, ref Ref, data []byte) error {
 	if files.Exists(ref) {
 		return fmt.Errorf("creating %s: %w", ref, fs.ErrExist)
@@ -95,8 +95,8 @@ func (w *Workspace) createByEditor(ctx context.Context, p *proposal, ref Ref, da
 	return nil
 }
 
-// errNotCreated ends the proposal: the user has decided already, and an editor that refuses a file
-// is not asked again.
+// errNotCreated ends the proposal: the user has decided already, and the workspace does not ask an
+// editor again that refused a file.
 var errNotCreated = errors.New("the editor did not create the file")
 
 func (w *Workspace) isOpen(key string) bool {
@@ -149,7 +149,7 @@ func (w *Workspace) viaEditor(ctx context.Context, p *proposal, op FileOp, happe
 	}
 }
 
-// renameFile moves from to to and makes it hold text, or neither.
+// renameFile moves from to to and writes text into it, or does neither.
 func (w *Workspace) renameFile(ctx context.Context, p *proposal, from, to Ref, text []byte) error {
 	before, err := w.Read(ctx, from)
 	if err != nil {
@@ -170,19 +170,19 @@ func (w *Workspace) renameFile(ctx context.Context, p *proposal, from, to Ref, t
 	return fmt.Errorf("%w: %w", errMoved, err)
 }
 
-// errMoved means that a rename was done by half, and could not be undone.
+// errMoved means that half of a rename was done and could not be reverted.
 var errMoved = errors.New("it has its new name, but not its new text")
 
-// move renames a file: through the editor, if the file is open there and the editor can do it. With
-// announced, the editor has by then reported what it has open, and that text counts.
+// move renames a file, through the editor if the file is open there and the editor can do it. With
+// announced, the editor has reported its open documents by then, and their text counts.
 func (w *Workspace) move(ctx context.Context, p *proposal, f *File, to Ref, announced bool) error {
 	from := f.Ref
 	var err error
 	if f.Source == FromBuffer && w.opt.Client.Features().Rename {
 		op := FileOp{Op: Rename, URI: from.URI, NewURI: to.URI}
 		moved := func() bool { return files.Exists(to) && !files.Exists(from) }
-		// An editor renames on disk first and says later that the new file is open, with the old
-		// text: what was written there meanwhile would be undone by its next save.
+		// An editor renames on disk first and reports the new file later, with the old text. Its
+		// next save would revert what was written there meanwhile.
 		reported := func() bool { return !announced || w.isOpen(to.Key) && !w.isOpen(from.Key) }
 		err = w.viaEditor(ctx, p, op, moved, reported)
 	} else {
@@ -197,7 +197,7 @@ func (w *Workspace) move(ctx context.Context, p *proposal, f *File, to Ref, anno
 	return nil
 }
 
-// rewrite makes a file that was just moved hold text, through the editor where it is open.
+// rewrite writes text into a file that was just moved, through the editor if the file is open.
 func (w *Workspace) rewrite(ctx context.Context, p *proposal, ref Ref, text []byte) error {
 	f, err := w.Read(ctx, ref)
 	if err != nil {

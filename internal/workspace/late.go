@@ -7,11 +7,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// lateChanges is for how many changes of its document a given-up apply is still recognised.
+// lateChanges is the number of changes of its document for which an apply that was given up is
+// still recognized.
 const lateChanges = 64
 
-// lookLate recognises the change of an apply that was given up: if it arrives late, it is accepted;
-// if it arrives although the retry already made it, it is undone. The caller holds mu.
+// lookLate recognizes the change of an apply that was given up. If it arrives late, it is accepted.
+// If the retry made it already, it is reverted. The caller holds mu.
 func (w *Workspace) lookLate(d *document) {
 	if len(d.late) == 0 || len(d.watches) > 0 && !w.doubledWatch(d) {
 		return
@@ -41,8 +42,7 @@ func (b *bufferWatch) open() bool {
 		func(wt want) bool { return !wt.h.open() || wt.h.phase == hunkApplying })
 }
 
-// isDoubled reports whether text is what the edits make when they are made twice at the
-// same positions.
+// isDoubled reports whether text is the result of making the edits twice at the same positions.
 func (b *bufferWatch) isDoubled(body []byte) bool {
 	grown := len(b.expected) - len(b.t.base)
 	if len(body) != len(b.expected)+grown || grown == 0 {
@@ -51,7 +51,7 @@ func (b *bufferWatch) isDoubled(body []byte) bool {
 	return bytes.Equal(body, text.ApplyClamped(b.expected, b.spans))
 }
 
-// takeBack asks the editor to undo a change that it made twice. Caller holds mu.
+// takeBack asks the editor to revert a change that it made twice. Caller holds mu.
 func (w *Workspace) takeBack(d *document, expected []byte) {
 	s := text.Trim(d.text, splice{Start: 0, End: len(d.text), Text: expected})
 	e := WorkspaceEdit{Documents: []DocumentEdit{w.textEdits(d, []splice{s})}}

@@ -15,8 +15,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// LoadSession restores a session's stored proposals after a restart: pending ones continue to wait,
-// and those decided but not reported are reported by Outcomes. It is idempotent.
+// LoadSession restores a session's stored proposals after a restart. Pending proposals continue to
+// wait, and Outcomes reports those that were decided but not reported. It is idempotent.
 func (w *Workspace) LoadSession(ctx context.Context, sessionID string) error {
 	if w.opt.StateDir == "" {
 		return nil
@@ -66,7 +66,7 @@ func (w *Workspace) sweep(sessionID string) {
 	}
 }
 
-// userText is the text that the user accepted the hunk with; nil if that is the proposed one.
+// userText is the text with which the user accepted the hunk, or nil if it is the proposed text.
 func (h *storedHunk) userText() []byte {
 	if !h.HasByUser {
 		return nil
@@ -74,7 +74,7 @@ func (h *storedHunk) userText() []byte {
 	return append([]byte{}, h.ByUser...)
 }
 
-// fileState is what a file holds after a restart; absent means that it does not exist.
+// fileState is a file's content after a restart. absent means that the file does not exist.
 type fileState struct {
 	text   []byte
 	absent bool
@@ -140,7 +140,7 @@ func (w *Workspace) changeFromStored(ctx context.Context, p *proposal, s *stored
 	return c
 }
 
-// resolveStored finds the files again and reads what they hold now.
+// resolveStored finds the files again and reads their current content.
 func (w *Workspace) resolveStored(
 	ctx context.Context,
 	c *change,
@@ -189,8 +189,8 @@ func (c *change) loseAll(reason string) {
 	}
 }
 
-// relocate finds the open hunks in what the file holds now. If that is what was about to be
-// written, the decision was carried out; if it is what it was, the decision was not.
+// relocate finds the open hunks in the file's current content. If that is the text that was about
+// to be written, the decision was carried out. If it is the old text, it was not.
 func (c *change) relocate(s *storedChange, now fileState) {
 	sha := HashOf(now.text)
 	switch {
@@ -210,7 +210,7 @@ func (c *change) relocate(s *storedChange, now fileState) {
 	}
 }
 
-// carriedOut takes the stored intent for done.
+// carriedOut treats the stored intent as done.
 func (c *change) carriedOut(s *storedChange) {
 	delta := 0
 	for i, h := range c.hunks {
@@ -232,7 +232,7 @@ func (c *change) carriedOut(s *storedChange) {
 	}
 }
 
-// locate finds one hunk by its text and the text around it, else by its text alone.
+// locate finds one hunk by its text and the text around it, otherwise by its text alone.
 func (c *change) locate(h *hunk, s storedHunk, text []byte) {
 	body := h.stands(c.applied)
 	for _, around := range []struct{ before, after []byte }{{s.Before, s.After}, {s.Before, nil},
@@ -282,8 +282,8 @@ func (w *Workspace) recognise(ctx context.Context, c *change, s *storedChange, n
 	}
 }
 
-// movedOnly reports whether a file that was to be renamed and to hold text has its new name with
-// its old text.
+// movedOnly reports whether a file that was to be renamed and changed has its new name with its old
+// text.
 func (w *Workspace) movedOnly(ctx context.Context, c *change, text []byte) bool {
 	from, to := c.renaming()
 	was := c.hunks[0].basis(c.applied)

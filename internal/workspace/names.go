@@ -8,13 +8,13 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// The types below appear in the methods of Workspace. Callers need no second import for them.
+// The types below appear in the methods of Workspace. With them, callers need no second import.
 type (
 	// Ref names a file or document.
 	Ref = path.Ref
 	// UnreadError means that a session would change a file that it has not read.
 	UnreadError = readset.UnreadError
-	// ChangedError means that a file is not what an edit was computed from.
+	// ChangedError means that a file differs from the text that an edit was computed from.
 	ChangedError = readset.ChangedError
 	// Stat counts the files and lines of a change.
 	Stat = checkpoint.Stat
@@ -41,13 +41,13 @@ const (
 // MaxFileSize is files.MaxFileSize, in bytes.
 const MaxFileSize = files.MaxFileSize
 
-// ErrTooLarge means that a file is too large to be read whole. OpenDisk streams it.
+// ErrTooLarge means that a file is too large to be read completely. OpenDisk streams it.
 var ErrTooLarge = files.ErrTooLarge
 
-// ErrUnknownCheckpoint means that there is no such checkpoint, or no longer.
+// ErrUnknownCheckpoint means that the checkpoint does not exist, or no longer exists.
 var ErrUnknownCheckpoint = checkpoint.ErrUnknown
 
-// HashOf is files.Hash, the hash that the contract calls sha256.
+// HashOf is files.Hash, the hash that the protocol calls sha256.
 func HashOf(data []byte) string { return files.Hash(data) }
 
 // PathOfURI is path.FromURI, for callers that need nothing else of that package.

@@ -14,8 +14,8 @@ import (
 )
 
 // The stored form of a proposal, one file each. It is written when the proposal is made, with the
-// intent before the first file is touched, and with the result. After a crash the files themselves
-// show which of the last two is true.
+// intent before the first file changes, and with the result. After a crash the files themselves
+// show which of the last two applies.
 
 type storedProposal struct {
 	ID       string         `json:"id"`
@@ -73,14 +73,14 @@ type storedHunk struct {
 	Missing   bool      `json:"missing,omitempty"`
 }
 
-// anchorSize is how much text around a hunk is kept to find it again after a restart.
+// anchorSize is how much text around a hunk is stored to find it again after a restart.
 const anchorSize = 120
 
-// persist writes a proposal as it is, or removes it once it is no longer needed.
+// persist stores a proposal's state, or removes it when it is no longer needed.
 func (w *Workspace) persist(p *proposal) { w.reportState(w.store(p)) }
 
-// persistIntent writes what is about to be done with targets, which are live. It stays in what is
-// written of p meanwhile, until persistDone.
+// persistIntent stores the planned changes of targets, which are live. They stay in the stored form
+// of p until persistDone.
 func (w *Workspace) persistIntent(p *proposal, targets []*target) {
 	intent := make([]intended, len(targets))
 	for i, t := range targets {
@@ -90,7 +90,7 @@ func (w *Workspace) persistIntent(p *proposal, targets []*target) {
 	w.persist(p)
 }
 
-// persistDone writes a proposal once no part of it is being carried out.
+// persistDone stores a proposal when no part of it is being carried out.
 func (w *Workspace) persistDone(p *proposal) {
 	p.intend(nil)
 	w.persist(p)
@@ -172,7 +172,7 @@ func anchors(text []byte, h *hunk) (before, after []byte) {
 		bytes.Clone(text[h.end:min(len(text), h.end+anchorSize)])
 }
 
-// intended is what is about to be done with a file.
+// intended is the planned change of a file.
 type intended struct {
 	c     *change
 	to    string // HashOf what it is to hold
@@ -187,7 +187,7 @@ func intendedOf(t *target) intended {
 	return i
 }
 
-// intend adds what is about to be done.
+// intend adds a planned change.
 func (s *storedProposal) intend(p *proposal, intent intended) {
 	for i, c := range p.changes {
 		if c != intent.c {
@@ -204,8 +204,8 @@ func (s *storedProposal) intend(p *proposal, intent intended) {
 	}
 }
 
-// StoredPending names the stored, still undecided proposal of a call's item, "" if there is none.
-// It changes nothing.
+// StoredPending returns the stored, undecided proposal of a call's item, or "" if there is none. It
+// changes nothing.
 func (w *Workspace) StoredPending(sessionID, itemID string) string {
 	if w.opt.StateDir == "" {
 		return ""

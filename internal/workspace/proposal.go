@@ -24,7 +24,7 @@ const (
 	Rename Op = "rename"
 )
 
-// Policy says who decides about an edit, and when (protocol 6.2).
+// Policy says who decides about an edit, and when (docs/reference/edits.md).
 type Policy string
 
 // The edit policies.
@@ -39,9 +39,8 @@ const (
 // State is a proposal's state.
 type State string
 
-// The states of a proposal. StateProposed waits, and so does StateConflict while a hunk is
-// pending; the others are final, except that a stale hunk of a closed proposal can still be
-// decided.
+// The states of a proposal. StateProposed waits, and so does StateConflict while a hunk is pending.
+// The others are final, except that a stale hunk of a closed proposal can still be decided.
 const (
 	StateProposed   State = "proposed"
 	StateApplied    State = "applied"
@@ -55,7 +54,7 @@ const (
 // HunkState is a hunk's state.
 type HunkState string
 
-// The states of a hunk. Applying is never shown: it is pending to everybody else.
+// The states of a hunk. Clients never see applying: for them the hunk is pending.
 const (
 	HunkPending  HunkState = "pending"
 	HunkAccepted HunkState = "accepted"
@@ -80,14 +79,14 @@ var (
 	ErrBadDecision     = errors.New("the decision is not valid")
 )
 
-// StaleError means that a decision was made on an older revision; it carries the newest.
+// StaleError means that a decision was made on an older revision. It contains the newest one.
 type StaleError struct{ Proposal Proposal }
 
 func (e *StaleError) Error() string {
 	return fmt.Sprintf("proposal %s has changed: its revision is now %d; look at it again and decide", e.Proposal.ID, e.Proposal.Revision)
 }
 
-// Proposal is a snapshot of a proposal in the shape of the contract.
+// Proposal is a snapshot of a proposal in the shape of the protocol.
 type Proposal struct {
 	ID        string       `json:"proposalId"`
 	Revision  int          `json:"revision"`
@@ -120,7 +119,7 @@ type Base struct {
 	BOM    bool   `json:"bom"`
 }
 
-// Hunk is one change that can be decided on its own.
+// Hunk is one change that can be decided separately.
 type Hunk struct {
 	ID        string    `json:"hunkId"`
 	Range     Range     `json:"range"`
@@ -130,7 +129,7 @@ type Hunk struct {
 	MatchTier string    `json:"matchTier"`
 }
 
-// proposal is guarded by Workspace.mu, except what never changes after Propose.
+// proposal is guarded by Workspace.mu, except the fields that never change after Propose.
 type proposal struct {
 	origin
 	sem  chan struct{} // held by the one decision under way
@@ -152,7 +151,7 @@ type proposal struct {
 	refused  []refusal // of a restore: files that cannot be changed; the others are all the same
 }
 
-// origin is what a proposal was made of. It does not change once the proposal is registered.
+// origin is the input of a proposal. It does not change after the proposal is registered.
 type origin struct {
 	id, session, turn, item, message, title string
 	reader                                  string // whose stamps follow what it leaves
@@ -216,7 +215,7 @@ type hunk struct {
 	ordinal    int    // its number within the proposal, from 1
 }
 
-// basis is the text that a pending hunk's range holds.
+// basis is the text in the range of a pending hunk.
 func (h *hunk) basis(applied bool) []byte {
 	if applied {
 		return h.new
@@ -224,7 +223,7 @@ func (h *hunk) basis(applied bool) []byte {
 	return h.old
 }
 
-// stands is the text that is in the file now.
+// stands is the text that is currently in the file.
 func (h *hunk) stands(applied bool) []byte {
 	switch {
 	case h.state() == HunkAccepted && h.byUser != nil:
@@ -247,7 +246,7 @@ func (c *change) current() ([]byte, *text.LineIndex) {
 	return c.text, c.index
 }
 
-// view makes the snapshot for the contract. Caller holds mu.
+// view makes the snapshot for clients. Caller holds mu.
 func (w *Workspace) view(p *proposal) Proposal {
 	v := Proposal{
 		ID: p.id, Revision: p.revision, SessionID: p.session, TurnID: p.turn, ItemID: p.item,
@@ -298,7 +297,7 @@ func (w *Workspace) viewFile(c *change) FileChange {
 	return f
 }
 
-// allTaken reports whether all of the change was accepted, so that its text stands.
+// allTaken reports whether the whole change was accepted, so that its text is final.
 func (c *change) allTaken() bool {
 	return !slices.ContainsFunc(c.hunks, func(h *hunk) bool { return h.state() != HunkAccepted })
 }
@@ -343,7 +342,7 @@ func (p *proposal) touches(lexical string) bool {
 	return false
 }
 
-// ProposalSession is the session of a proposal, "" where there is no such proposal.
+// ProposalSession returns the session of a proposal, or "" if there is no such proposal.
 func (w *Workspace) ProposalSession(proposalID string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -372,8 +371,8 @@ func (w *Workspace) Get(proposalID string) (Proposal, string, error) {
 	return v, diff, nil
 }
 
-// Undecided returns the proposals that still wait for a decision, those among them too in which
-// a hunk is in conflict; empty arguments match all.
+// Undecided returns the proposals that still wait for a decision, including those with a hunk in
+// conflict. Empty arguments match all.
 func (w *Workspace) Undecided(sessionID, uri string) []Proposal {
 	return w.list(sessionID, uri, func(p *proposal) bool { return !p.closed() })
 }

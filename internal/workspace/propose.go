@@ -22,7 +22,8 @@ type Change struct {
 	Op     Op
 	Ref    Ref
 	NewRef Ref // of Rename
-	// the new text as in File.Text.Data; of Create the whole text; of Rename nil for the old text
+	// the new text as in File.Text.Data: for Create the complete text, for Rename nil for the old
+	// text
 	Data  []byte
 	Base  string // the SHA256 of the File that Data was made from; "" to skip the check
 	Tier  string // how loosely the edit matched, for all hunks
@@ -33,7 +34,7 @@ type Change struct {
 // ProposeRequest asks for a proposal.
 type ProposeRequest struct {
 	SessionID, TurnID, ItemID string
-	// Reader is the sub-agent whose model knows the file afterwards; "" is the session itself.
+	// Reader is the sub-agent whose model knows the file afterwards; "" is the session's agent.
 	Reader    string
 	MessageID string // of the prompt, for the checkpoint
 	Title     string // "Edit main.go"
@@ -44,9 +45,9 @@ type ProposeRequest struct {
 // proposeRetries bounds how often hunks are computed again because the user types meanwhile.
 const proposeRetries = 8
 
-// Propose makes a proposal. Under Ask, Confirm and Collect it returns as soon as the
-// proposal stands; under Auto and Review after its changes were applied. Await then waits
-// for what has to be waited for. Errors are for the model, and nothing has changed then.
+// Propose creates a proposal. Under Ask, Confirm and Collect it returns when the proposal is
+// registered, under Auto and Review after its changes were applied. Await then waits for the
+// decision, if there is one. Errors are for the model, and then nothing has changed.
 func (w *Workspace) Propose(ctx context.Context, req ProposeRequest) (*Proposal, error) {
 	if err := checkRequest(req); err != nil {
 		return nil, err
@@ -152,7 +153,7 @@ func (w *Workspace) draft(ctx context.Context, req ProposeRequest, p *proposal) 
 	return nil, fmt.Errorf("proposing %s: the text kept changing; try again", req.Title)
 }
 
-// register links a proposal's changes to their documents, if those are still the texts from which
+// register links a proposal's changes to their documents, if those still have the texts from which
 // the hunks were computed, and announces it.
 func (w *Workspace) register(p *proposal) bool {
 	p.number()
@@ -199,8 +200,8 @@ func (p *proposal) number() {
 	}
 }
 
-// hunkID is the same for the same change at the same position among identical ones, so that it
-// lives as long as the change does, wherever its lines move.
+// hunkID returns an id that is the same for the same change at the same position among identical
+// ones. The id lasts as long as the change, wherever its lines move.
 func hunkID(p *proposal, c *change, h *hunk, like int) string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s\n%s\n%d\n%d\n", p.id, c.ref.Key, like, len(h.old))
@@ -209,8 +210,8 @@ func hunkID(p *proposal, c *change, h *hunk, like int) string {
 	return "h_" + hex.EncodeToString(sum.Sum(nil)[:9])
 }
 
-// newChange computes one file's hunks; nil if the file already is so. c.doc is set to a
-// marker of whether the file is open; register links it.
+// newChange computes one file's hunks, or nil if the file has the new content already. c.doc is set
+// to a marker that says whether the file is open; register links it.
 func (w *Workspace) newChange(ctx context.Context, p *proposal, ch Change) (*change, error) {
 	switch ch.Op {
 	case Create:
@@ -271,7 +272,7 @@ func checkBase(ch Change, f *File) error {
 	return nil
 }
 
-// changeOf begins a change of the file as it is; without hunks yet.
+// changeOf creates a change of the file's current text, without hunks yet.
 func changeOf(p *proposal, ch Change, f *File) *change {
 	c := &change{
 		p: p, op: ch.Op, ref: f.Ref, newRef: ch.NewRef, text: f.Text.Data, enc: f.Text,
@@ -292,7 +293,7 @@ func (w *Workspace) newCreate(ctx context.Context, p *proposal, ch Change) (*cha
 	f, err := w.Read(ctx, ch.Ref)
 	switch {
 	case err == nil && f.Source == FromBuffer && f.Disk == nil && f.Dirty:
-		// Open but never saved: the buffer is the file.
+		// Open but never saved: the buffer is the only copy.
 		ch.Op = Modify
 		return w.newModify(ctx, p, ch, f)
 	case err == nil:
@@ -349,7 +350,7 @@ func (w *Workspace) checkRename(ctx context.Context, ch Change) error {
 	return nil
 }
 
-// format runs the user's formatter over a new text, so that a format on save undoes nothing.
+// format runs the user's formatter over a new text, so that formatting on save changes nothing.
 func (w *Workspace) format(
 	ctx context.Context,
 	p *proposal,
@@ -397,7 +398,7 @@ func (w *Workspace) applyNow(ctx context.Context, p *proposal) (*Proposal, error
 	return &v, nil
 }
 
-// appliedNow notes the end of one file of applyNow. Caller holds mu.
+// appliedNow records the result of one file of applyNow. Caller holds mu.
 func (w *Workspace) appliedNow(p *proposal, t *target) {
 	if !t.made() {
 		t.c.reason = t.reason
@@ -441,7 +442,7 @@ func (p *proposal) targets(pick func(*change, *hunk) (want, bool)) []*target {
 	return out
 }
 
-// forget removes a proposal that could not even begin.
+// forget removes a proposal that could not even be registered.
 func (w *Workspace) forget(p *proposal, err error) error {
 	w.mu.Lock()
 	w.proposals.remove(func(o *proposal) bool { return o == p })
@@ -453,7 +454,7 @@ func (w *Workspace) forget(p *proposal, err error) error {
 	return err
 }
 
-// runCheck runs the configured check over what was changed and keeps its text for the model.
+// runCheck runs the configured check on the changed files and keeps its text for the model.
 func (w *Workspace) runCheck(ctx context.Context, p *proposal, targets []*target) {
 	seen := p.seen
 	if p.seen = nil; w.opt.Check == nil {

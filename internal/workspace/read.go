@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
-// Source says where a text came from.
+// Source says where a text comes from.
 type Source string
 
 // The sources of a File.
@@ -46,8 +46,8 @@ func (f *File) SourceLabel() string {
 	return string(f.Source)
 }
 
-// Read returns the truth about a file: the editor's buffer if it is open, else the disk.
-// A file that does not exist is fs.ErrNotExist.
+// Read returns the current text of a file: the editor's buffer if it is open, otherwise the file on
+// disk. For a file that does not exist the error is fs.ErrNotExist.
 func (w *Workspace) Read(ctx context.Context, ref Ref) (*File, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
@@ -68,7 +68,7 @@ func (w *Workspace) Read(ctx context.Context, ref Ref) (*File, error) {
 	return readDisk(ref)
 }
 
-// ReadFor is Read as a session's agent sees it: with its own collected changes applied.
+// ReadFor is Read for a session's agent: with the session's own collected changes applied.
 func (w *Workspace) ReadFor(ctx context.Context, sessionID string, ref Ref) (*File, error) {
 	f, err := w.Read(ctx, ref)
 	if pending, ok := w.pendingText(sessionID, ref, f); ok {
@@ -115,9 +115,9 @@ func readDisk(ref Ref) (*File, error) {
 		modified: st.ModTime()}, nil
 }
 
-// ReadDiskRaw returns a file's bytes on disk, whatever the editor shows. At most MaxFileSize.
+// ReadDiskRaw returns a file's bytes on disk, whatever the editor shows, up to MaxFileSize.
 func (w *Workspace) ReadDiskRaw(ref Ref) ([]byte, fs.FileInfo, error) { return files.Read(ref) }
 
-// OpenDisk opens a regular file below its root for streaming. Devices, pipes and sockets are
-// refused, and so is whatever a race put in the file's place.
+// OpenDisk opens a regular file below its root for streaming. It refuses devices, pipes and
+// sockets, even if another program put one there meanwhile.
 func (w *Workspace) OpenDisk(ref Ref) (*os.File, fs.FileInfo, error) { return files.Open(ref) }

@@ -8,17 +8,17 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
-// A pending change is about a text, not about a name: when the user, or another proposal, gives
-// its file another name, the change goes with it, and so does what the sessions know of the file.
+// A pending change belongs to a file and not to its name. When the user or another proposal renames
+// the file, the change moves along, and so do the sessions' read records.
 
 // FileRename is one file or folder of workspace/didRenameFiles.
 type FileRename struct{ OldURI, NewURI string }
 
-// rename is one that is not taken over yet.
+// rename is a renaming that the workspace has not processed yet.
 type rename struct{ from, to string } // absolute paths
 
 // FilesRenamed handles the editor's report that files, or folders with everything below them, have
-// new names. Like all notifications it never waits for the disk: the names are resolved in the
+// new names. Like all notifications it never waits for the disk. The names are resolved in the
 // background, at the latest by the next call that needs them.
 func (w *Workspace) FilesRenamed(renames []FileRename) {
 	w.mu.Lock()
@@ -33,8 +33,8 @@ func (w *Workspace) FilesRenamed(renames []FileRename) {
 	w.spawn(w.canonicalizeDocs)
 }
 
-// followRenames takes over the renames in their order. One that would move a change whose
-// decision is under way waits for the next call.
+// followRenames processes the renamings in order. A renaming that would move a change whose
+// decision is running waits for the next call.
 func (w *Workspace) followRenames() {
 	for {
 		w.mu.Lock()
@@ -59,7 +59,7 @@ func (w *Workspace) followRenames() {
 	}
 }
 
-// tookOver drops a rename, unless that has been done already.
+// tookOver drops a renaming unless that happened already.
 func (w *Workspace) tookOver(r *rename) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,7 +107,7 @@ func (w *Workspace) followRename(r *rename, from, to string) bool {
 	return true
 }
 
-// movesOf finds the changes that a rename moves, and their new places.
+// movesOf finds the changes that a renaming moves, and their new locations.
 func (w *Workspace) movesOf(from, to string) (moves []moved) {
 	w.mu.Lock()
 	var all []moved
@@ -129,7 +129,7 @@ func (w *Workspace) movesOf(from, to string) (moves []moved) {
 	return moves
 }
 
-// movedRef is a reference's new name, nil if it stays or the new one cannot be used.
+// movedRef returns a reference's new name, or nil if it stays or the new name cannot be used.
 func (w *Workspace) movedRef(roots []path.Root, ref Ref, from, to string) *Ref {
 	rel, ok := path.Within(from, ref.Path)
 	if !ok || !ref.IsFile() {
@@ -146,14 +146,14 @@ func (w *Workspace) movedRef(roots []path.Root, ref Ref, from, to string) *Ref {
 	return &r
 }
 
-// itself reports whether the rename is the one that the change is about.
+// itself reports whether the renaming is the operation that the change makes.
 func (m moved) itself() bool {
 	return m.c.op == Rename && (m.ref != nil && m.ref.Key == m.wasNew.Key || m.newRef != nil &&
 		m.newRef.Key == m.was.Key)
 }
 
-// holdAll locks all of the proposals or none: a ref is written only by the goroutine that holds
-// both the proposal's sem and mu. The caller holds mu.
+// holdAll locks all of the proposals or none. Only the goroutine that holds both the proposal's sem
+// and mu writes a ref. The caller holds mu.
 func holdAll(ps []*proposal) bool {
 	for i, p := range ps {
 		select {
@@ -168,7 +168,7 @@ func holdAll(ps []*proposal) bool {
 	return true
 }
 
-// moveChange gives a change its new place. Caller holds mu and the proposal's sem.
+// moveChange moves a change to its new location. Caller holds mu and the proposal's sem.
 func (w *Workspace) moveChange(m moved) {
 	c := m.c
 	if c.ref.Key != m.was.Key || c.newRef.Key != m.wasNew.Key ||

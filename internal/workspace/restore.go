@@ -11,7 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
 
-// RestoreResult says what a restore changed and what it left alone.
+// RestoreResult says what a restore changed and what it did not change.
 type RestoreResult struct {
 	Changes          []RestoreChange
 	Conflicts        []RestoreConflict
@@ -25,15 +25,15 @@ type RestoreChange struct {
 	Op  Op     `json:"op"`
 }
 
-// RestoreConflict is one file that a restore left as it is, and why.
+// RestoreConflict is one file that a restore did not change, and why.
 type RestoreConflict struct {
 	URI    string `json:"uri"`
 	Reason string `json:"reason"`
 }
 
-// Restore undoes what the agent did since the checkpoint's turn began, including that turn. The
-// user's changes since are merged; where both changed the same lines the file stays as it is and is
-// listed. The restore is a checkpoint too.
+// Restore reverts what the agent did since the checkpoint's turn began, including that turn. It
+// merges the user's later changes. Where both changed the same lines, the file stays unchanged and
+// is listed. The restore itself is a checkpoint too.
 func (w *Workspace) Restore(ctx context.Context, checkpointID string) (RestoreResult, error) {
 	undo, err := w.checkpoints.Undo(checkpointID)
 	if err != nil {
@@ -67,7 +67,7 @@ func (w *Workspace) Restore(ctx context.Context, checkpointID string) (RestoreRe
 	return res, nil
 }
 
-// unwind computes what a file becomes; nil if it stays. The error is a conflict.
+// unwind computes the restored text of a file, or nil if the file stays. The error is a conflict.
 func (w *Workspace) unwind(ctx context.Context, f *checkpoint.File) (*Change, error) {
 	ref, err := w.Resolve("", orElse(f.Path, f.URI))
 	if err != nil {
@@ -102,20 +102,20 @@ func restoreChange(ref Ref, file *File, now, then checkpoint.Content) *Change {
 	return &Change{Op: Modify, Ref: ref, Data: then.Text, Base: file.SHA256}
 }
 
-// unwound is what a restore knows of its files, by their keys.
+// unwound is what a restore knows about its files, by their keys.
 type unwound struct {
 	steps map[string]*checkpoint.Step // the first of each
 	from  map[string]string           // the old names of renamed files
 	stuck map[string]bool             // those that are not brought back
 }
 
-// refusal is a file of a restore that cannot be changed, and why.
+// refusal is a file that a restore cannot change, and why.
 type refusal struct {
 	ref    Ref
 	reason string
 }
 
-// applyRestore makes the changes as one silent proposal, which keeps its own checkpoint.
+// applyRestore makes the changes as one silent proposal, which has its own checkpoint.
 func (w *Workspace) applyRestore(ctx context.Context, session string, changes []Change, u unwound,
 	res *RestoreResult) error {
 	req := ProposeRequest{SessionID: session, Title: "restore", Policy: Auto, Changes: changes}
@@ -161,12 +161,12 @@ func (w *Workspace) applyRestore(ctx context.Context, session string, changes []
 	return err
 }
 
-// keepsNewName is why a renamed file keeps its new name: else its text would be nowhere in the
-// workspace.
+// keepsNewName is the reason why a renamed file keeps its new name: otherwise its text would be
+// nowhere in the workspace.
 const keepsNewName = "its old name could not be brought back; it keeps this one"
 
-// withOldNames lets a renamed file's new name go only once its old one is back; where that is
-// known not to come, it stays.
+// withOldNames removes a renamed file's new name only after the old one exists again. If the old
+// one cannot come back, the new name stays.
 func (u unwound) withOldNames(targets []*target, refuse func(Ref, string)) (ordered []*target) {
 	byKey := map[string]*target{}
 	for _, t := range targets {
@@ -188,7 +188,7 @@ func (u unwound) withOldNames(targets []*target, refuse func(Ref, string)) (orde
 	return append(ordered, renamed...)
 }
 
-// oldName is the name that a file had first and that the restore is about, "" where there is none.
+// oldName returns the first name of a file that the restore affects, or "" if there is none.
 func (u unwound) oldName(key string, byKey map[string]*target) string {
 	old := u.from[key]
 	for range u.from { // at most: names may form a cycle

@@ -8,13 +8,13 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
-// SetRoots replaces the workspace folders; it may be called at any time. URIs that are no
-// files are ignored, for nothing on disk belongs to them.
+// SetRoots replaces the workspace folders. It may be called at any time. It ignores URIs that are
+// not files, because nothing on disk belongs to them.
 func (w *Workspace) SetRoots(uris []string) { w.roots.Set(uris) }
 
 // Roots returns the workspace folders' resolved paths, or a substitute if no folder is open: cwd,
-// else the working directory, unless that is the file system's root or the home folder, which no
-// user means to hand over.
+// otherwise the working directory, unless that is the root of the file system or the home folder,
+// which no user means to share.
 func (w *Workspace) Roots(cwd string) []string {
 	var out []string
 	for _, r := range w.roots.For(cwd) {
@@ -23,8 +23,8 @@ func (w *Workspace) Roots(cwd string) []string {
 	return out
 }
 
-// Cwd returns the directory from which relative paths start: cwd if it is in a root, else the first
-// root.
+// Cwd returns the directory that relative paths start from: cwd if it is in a root, otherwise the
+// first root.
 func (w *Workspace) Cwd(cwd string) (string, error) { return w.roots.Cwd(cwd) }
 
 // Resolve turns a path or URI into a Ref. Relative paths start at cwd. The errors are
@@ -50,7 +50,7 @@ func (w *Workspace) Resolve(cwd, name string) (Ref, error) {
 	return w.resolvePath(cwd, name)
 }
 
-// resolveURI handles open documents of schemes other than file.
+// resolveURI resolves open documents of schemes other than file.
 func (w *Workspace) resolveURI(s string) (ref Ref, done bool, err error) {
 	scheme := path.Scheme(s)
 	if scheme == "" || scheme == "file" {
@@ -93,7 +93,7 @@ func (w *Workspace) refOf(at path.Located) (Ref, error) {
 	return ref, err
 }
 
-// refOfDoc names an open document. Caller holds mu; the document's key is known.
+// refOfDoc returns the reference of an open document. Caller holds mu; the document's key is known.
 func (w *Workspace) refOfDoc(d *document, roots []path.Root) Ref {
 	return path.OfDocument(orElse(d.key, d.lexical), d.uri, d.path, roots)
 }

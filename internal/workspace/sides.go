@@ -50,7 +50,7 @@ func (s *side) text() []byte {
 	return s.new
 }
 
-// sides computes both texts of every file. They are not changed afterwards. Caller holds mu.
+// sides computes both texts of every file. The texts do not change afterwards. Caller holds mu.
 func (w *Workspace) sides(p *proposal) []side {
 	var out []side
 	for _, c := range p.changes {
@@ -76,8 +76,7 @@ func (w *Workspace) sides(p *proposal) []side {
 	return out
 }
 
-// without returns the file without the hunks that are wanted, and what they would make of it.
-// Caller holds mu.
+// without returns the file without the wanted hunks, and their replacements. Caller holds mu.
 func (c *change) without(wanted func(*hunk) bool) (body []byte, hunks []edit.Hunk) {
 	body = c.snapshot()
 	var back []splice
@@ -90,7 +89,7 @@ func (c *change) without(wanted func(*hunk) bool) (body []byte, hunks []edit.Hun
 		start := h.start + delta
 		if c.applied || h.state() == HunkAccepted {
 			back = append(back, splice{Start: h.start, End: h.end, Text: h.old})
-			// what is there may be longer than what was accepted
+			// the text in the range may be longer than the accepted text
 			delta += len(h.old) - (h.end - h.start)
 			hunks = append(hunks, edit.Hunk{BaseStart: start, BaseEnd: start + len(h.old),
 				New: h.stands(c.applied)})
@@ -105,8 +104,7 @@ func (c *change) without(wanted func(*hunk) bool) (body []byte, hunks []edit.Hun
 	return body, hunks
 }
 
-// inOrder are the wanted hunks by their places: one whose text was moved stands elsewhere than it
-// did.
+// inOrder returns the wanted hunks by position: a hunk whose text was moved has a new position.
 func (c *change) inOrder(wanted func(*hunk) bool) []*hunk {
 	out := make([]*hunk, 0, len(c.hunks))
 	for _, h := range c.hunks {
@@ -123,7 +121,7 @@ func (c *change) inOrder(wanted func(*hunk) bool) []*hunk {
 	return out
 }
 
-// snapshot is the text that the offsets refer to; it no longer changes. The caller holds mu.
+// snapshot returns the text that the offsets refer to. It no longer changes. The caller holds mu.
 func (c *change) snapshot() []byte {
 	if c.doc != nil {
 		return c.doc.snapshot()
@@ -161,7 +159,7 @@ func unified(sides []side) string {
 	return out.String()
 }
 
-// wholeHunk makes one text of another; none where they are equal.
+// wholeHunk turns one text into another with a single hunk, or none if they are equal.
 func wholeHunk(old, new []byte) []edit.Hunk {
 	if bytes.Equal(old, new) {
 		return nil

@@ -9,8 +9,8 @@ func (w *Workspace) Stamp(sessionID string, f *File, whole bool) {
 		readset.Record{SHA: HashOf(f.Text.Data), Text: f.Text.Data, Whole: whole})
 }
 
-// StampRaw is Stamp for a part of a file on disk that was read as a stream; sha is the SHA-256
-// of its bytes.
+// StampRaw is Stamp for a part of a file on disk that was read as a stream. sha is the SHA-256 of
+// the bytes read.
 func (w *Workspace) StampRaw(sessionID string, ref Ref, sha string) {
 	w.reads.Put(sessionID, ref.Key, readset.Record{SHA: sha})
 }
@@ -25,12 +25,12 @@ func (w *Workspace) CheckStamp(sessionID string, f *File, whole bool) (note stri
 	return w.reads.Check(sessionID, now, whole)
 }
 
-// emptyHash is the hash of an empty file, which everybody knows whole.
+// emptyHash is the hash of an empty file, which every session knows completely.
 var emptyHash = HashOf(nil)
 
-// stampOwn refreshes the read records of the text that a session's own proposal left in the files,
-// now that the model has been sent it. Later changes to the files are not in the record. The caller
-// holds mu.
+// stampOwn updates the read records with the text that a session's own proposal left in the files,
+// after the model received it. Later changes to the files are not in the record. The caller holds
+// mu.
 func (w *Workspace) stampOwn(p *proposal) {
 	for _, c := range p.changes {
 		if c.left == nil || c.op == Delete {

@@ -6,7 +6,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
-// Stat returns what is known of a path below its root without following a symlink.
+// Stat returns the attributes of a path below its root. It does not follow a symbolic link.
 func (w *Workspace) Stat(ref Ref) (fs.FileInfo, error) { return files.Stat(ref) }
 
 // ReadDir lists a directory below its root.

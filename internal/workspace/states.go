@@ -85,7 +85,7 @@ func (h *hunk) on(e hunkEvent) bool {
 	return ok
 }
 
-// because is on with a reason, which is kept for a hunk that is stale afterwards. Caller holds mu.
+// because is on with a reason, which is stored if the hunk is stale afterwards. Caller holds mu.
 func (h *hunk) because(e hunkEvent, reason string) bool {
 	changed := h.on(e)
 	if h.state() == HunkStale {
@@ -199,7 +199,7 @@ func (p *proposal) openPhase() proposalPhase {
 	return proposalOpen
 }
 
-// closedPhase is the phase that the hunks' decisions amount to. Caller holds mu.
+// closedPhase returns the phase that follows from the hunks' decisions. Caller holds mu.
 func (p *proposal) closedPhase() proposalPhase {
 	count := map[HunkState]int{}
 	total, broken := 0, false
@@ -235,7 +235,7 @@ const (
 // final reports whether the texts of the proposal are used as they are, without a formatter.
 func (k proposalKind) final() bool { return k != editProposal }
 
-// teller says how the model gets to know a proposal's outcome.
+// teller says how the model learns a proposal's outcome.
 type teller uint8
 
 const (

@@ -18,7 +18,7 @@ type FileOp struct {
 	AnnotationID string
 }
 
-// DocumentEdit changes one document. Version is nil for one that is not open.
+// DocumentEdit changes one document. Version is nil for a document that is not open.
 type DocumentEdit struct {
 	URI     string
 	Version *int32
@@ -39,8 +39,8 @@ type Annotation struct {
 	NeedsConfirmation bool
 }
 
-// documentEdit makes the smallest edits that turn the document into the target's text.
-// Caller holds mu; the target's document is open and its text is the target's base.
+// documentEdit creates the smallest edits that turn the document into the target's text. Caller
+// holds mu. The target's document is open and its text is the target's base.
 func (w *Workspace) documentEdit(t *target) DocumentEdit {
 	return w.textEdits(t.c.doc, t.splices())
 }

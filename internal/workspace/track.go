@@ -26,8 +26,8 @@ func (c *change) touched(s splice) bool {
 	})
 }
 
-// trackChange moves the hunks of every change that lives in d. Caller holds mu; d.text is
-// the text after the splices, which were made one after the other.
+// trackChange moves the hunks of every change in d. Caller holds mu. d.text is the text after the
+// splices, which were made one after the other.
 func (w *Workspace) trackChange(d *document, splices []splice) {
 	if d.key == "" {
 		return
@@ -51,7 +51,7 @@ func (c *change) states() []HunkState {
 	return out
 }
 
-// competitor reports whether an apply of another proposal is under way in d.
+// competitor reports whether an apply of another proposal is running in d.
 func (w *Workspace) competitor(d *document, p *proposal) bool {
 	for _, b := range d.watches {
 		if b.c.p != p {
@@ -61,8 +61,8 @@ func (w *Workspace) competitor(d *document, p *proposal) bool {
 	return false
 }
 
-// refindBudget bounds the bytes searched for stale hunks after one change; the others are looked
-// for when the user decides about them.
+// refindBudget bounds the bytes searched for stale hunks after one change. The other hunks are
+// searched for when the user decides about them.
 const refindBudget = 4 << 20
 
 // follow moves the change's hunks over splices that were made one after the other.
@@ -87,7 +87,7 @@ func (c *change) follow(splices []splice, text []byte, competed bool) {
 	}
 }
 
-// staleSet says which hunks are stale; nil if none is.
+// staleSet returns which hunks are stale, or nil if none is.
 func (c *change) staleSet() []bool {
 	var set []bool
 	for i, h := range c.hunks {
@@ -108,7 +108,7 @@ func touchesAny(h *hunk, splices []splice) bool {
 	})
 }
 
-// move shifts the hunks over a splice and makes stale what it touches.
+// move shifts the hunks over a splice and marks those that it touches as stale.
 func (c *change) move(s splice, competed bool) (changed bool) {
 	delta, e := len(s.Text)-(s.End-s.Start), hunkTyped
 	if competed {
@@ -122,7 +122,7 @@ func (c *change) move(s splice, competed bool) (changed bool) {
 	return changed
 }
 
-// followWhole keeps a hunk about a whole file: it is stale while the file is another.
+// followWhole updates a hunk about a whole file: it is stale while the file has other content.
 func (c *change) followWhole(text []byte) {
 	h := c.hunks[0]
 	if !h.open() || c.applied || h.phase == hunkApplying ||
@@ -152,8 +152,8 @@ func (h *hunk) follow(s splice, delta int) (touched bool) {
 	return true
 }
 
-// followLoosely keeps the range that holds whatever became of the hunk's bytes. Text put in
-// at its borders counts as its own: an apply under way looks like that.
+// followLoosely keeps the range that contains whatever the hunk's bytes became. Text inserted at
+// its borders belongs to it, because a running apply looks like that.
 func (h *hunk) followLoosely(s splice, delta int) (touched bool) {
 	touched = s.Start <= h.end && s.End >= h.start
 	switch {
@@ -173,7 +173,8 @@ func (h *hunk) followLoosely(s splice, delta int) (touched bool) {
 	return touched
 }
 
-// refind looks for a stale hunk's text and makes it pending where it stands exactly once.
+// refind searches for a stale hunk's text and makes the hunk pending if the text occurs exactly
+// once.
 func (c *change) refind(h *hunk, text []byte) bool {
 	want := h.basis(c.applied)
 	if len(want) == 0 || h.phase == hunkMissing {
@@ -195,7 +196,7 @@ func (c *change) taken(h *hunk, start, end int) bool {
 	})
 }
 
-// rebase moves the hunks from the text that they refer to onto another, and reports whether a
+// rebase moves the hunks from the text that they refer to onto another one, and reports whether a
 // state changed. Caller holds mu.
 func (c *change) rebase(body []byte) (changed bool) {
 	old, _ := c.current()
@@ -242,8 +243,8 @@ func (c *change) freeze() {
 	c.doc = nil
 }
 
-// archive keeps of a change that is over what can still be asked for, and lets its text go.
-// Caller holds mu.
+// archive keeps what can still be requested of a finished change and releases its text. Caller
+// holds mu.
 func (c *change) archive(enc Encoding) {
 	text, index := c.current()
 	if index == nil {

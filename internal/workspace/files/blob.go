@@ -14,9 +14,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Blobs keeps contents under their hash, compressed: on disk below the state directory, or in
-// memory where there is none. The same content is kept once, however often it occurs. All methods
-// are safe for concurrent use; no lock is held while the disk is read or written.
+// Blobs stores contents under their hash, compressed: on disk below the state directory, or in
+// memory if there is none. Equal contents are stored once. All methods are safe for concurrent use
+// and hold no lock while they read or write the disk.
 type Blobs struct {
 	dir string
 
@@ -33,7 +33,7 @@ func NewBlobs(stateDir string) *Blobs {
 	return s
 }
 
-// The coders are made on first use: a daemon that never edits should not pay for them.
+// The coders are created on first use, because a daemon that never edits should not pay for them.
 var (
 	zstdWriter = sync.OnceValues(func() (*zstd.Encoder, error) {
 		return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
@@ -110,8 +110,8 @@ func ValidHash(s string) bool {
 	return err == nil && len(b) == 32
 }
 
-// WriteState writes a file of the state directory: whole or not at all, safe on disk when it
-// returns.
+// WriteState writes a file of the state directory: completely or not at all. The file is safe on
+// disk when it returns.
 func WriteState(path string, data []byte) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -155,8 +155,8 @@ func (s *Blobs) Size(sha string) (bytes int64, known bool) {
 	return st.Size(), true
 }
 
-// Collect removes the contents on disk whose hash is not used and that were last put before a
-// time. Errors are ignored: the next collection tries again.
+// Collect removes the contents on disk whose hash is not used and that were last stored before a
+// time. It ignores errors: the next collection tries again.
 func (s *Blobs) Collect(used map[string]bool, before time.Time) {
 	_ = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || used[strings.TrimSuffix(d.Name(), ".zst")] {
@@ -169,8 +169,8 @@ func (s *Blobs) Collect(used map[string]bool, before time.Time) {
 	})
 }
 
-// SessionDir returns the folder of a session's state of one kind, below the state directory. Ids
-// that a file system might not take are spelled in hex.
+// SessionDir returns the folder of a session's state of one kind, below the state directory. It
+// encodes ids in hex that a file system might refuse.
 func SessionDir(stateDir, kind, sessionID string) string {
 	plain := sessionID != "" && len(sessionID) < 100 &&
 		strings.IndexFunc(sessionID, func(r rune) bool {

@@ -17,14 +17,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
-// ErrChanged means that a file was not what the write was computed from.
+// ErrChanged means that a file is not the text that the write was computed from.
 var ErrChanged = errors.New("it was changed on disk meanwhile")
 
-// MaxFileSize is the size in bytes of the largest file that is read whole. A larger one can be
-// streamed, not edited.
+// MaxFileSize is the size in bytes of the largest file that can be read completely and edited. A
+// larger file can only be streamed.
 const MaxFileSize = 64 << 20
 
-// ErrTooLarge means that a file is too large to be read whole. Open streams it.
+// ErrTooLarge means that a file is too large to be read completely. Open streams it.
 var ErrTooLarge = errors.New("the file is too large to be read whole")
 
 func local(r path.Ref) string {
@@ -34,8 +34,8 @@ func local(r path.Ref) string {
 	return filepath.FromSlash(r.Rel)
 }
 
-// openRoot opens the folder below which a reference lies. Everything goes through it: the
-// kernel then refuses whatever leads out, also if it was put there a moment ago.
+// openRoot opens the folder that a reference is relative to. All access goes through it, so the
+// kernel refuses every path that leads out, even if another program created it a moment ago.
 func openRoot(r path.Ref) (*os.Root, error) {
 	if r.Root == "" {
 		return nil, fmt.Errorf("using %s: only its open document can be used: %w", r,
@@ -44,16 +44,16 @@ func openRoot(r path.Ref) (*os.Root, error) {
 	return os.OpenRoot(r.Root)
 }
 
-// Open opens a regular file below its root for reading. Devices, pipes, sockets and symbolic links
-// are refused, also if a race put one there. The caller closes the file. The error names the
-// reference.
+// Open opens a regular file below its root for reading. It refuses devices, pipes, sockets and
+// symbolic links, even if another program put one there meanwhile. The caller closes the file. The
+// error names the reference.
 func Open(ref path.Ref) (*os.File, fs.FileInfo, error) {
 	root, err := openRoot(ref)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer root.Close()
-	// Looked at before it is opened: opening a device can have effects.
+	// Check the type before opening: opening a device can have effects.
 	st, err := root.Lstat(local(ref))
 	if err == nil {
 		err = regular(st)
@@ -80,7 +80,8 @@ func Open(ref path.Ref) (*os.File, fs.FileInfo, error) {
 	return f, st, nil
 }
 
-// plain strips the operation and path that the file system adds; the caller names the path.
+// plain strips the operation and path that the file system adds to an error, because the caller
+// names the path.
 func plain(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -115,8 +116,8 @@ func readAll(r io.Reader, size int64) ([]byte, error) {
 }
 
 // Staged is a file write whose risky half is done: the new bytes are safe on disk under a temporary
-// name. Commit puts them in place with one rename, or not at all. One goroutine owns it and ends it
-// with Commit or Discard.
+// name. Commit renames that file to its final name, or changes nothing. One goroutine owns it and
+// ends it with Commit or Discard.
 type Staged struct {
 	root   *os.Root
 	name   string // target, relative to the root
@@ -180,7 +181,8 @@ func (s *Staged) write(data []byte) error {
 	return SyncFile(f)
 }
 
-// target looks at what the write would replace; nil if there is nothing, as expected.
+// target inspects the file that the write would replace. It returns nil if there is none, as
+// expected.
 func (s *Staged) target() (fs.FileInfo, error) {
 	st, err := s.root.Lstat(s.name)
 	switch {
@@ -202,7 +204,7 @@ func (s *Staged) target() (fs.FileInfo, error) {
 	return st, nil
 }
 
-// makeDirs makes the missing directories above the target and remembers them.
+// makeDirs creates the missing directories above the target and remembers them.
 func (s *Staged) makeDirs(dir string) error {
 	for _, part := range ancestors(dir) {
 		err := s.root.Mkdir(part, 0o777)
@@ -261,8 +263,8 @@ func Sweep(ref path.Ref) {
 }
 
 // Commit compares the target with the base once more and renames the new file over it. It returns
-// once the rename is safe on disk. The error is ErrChanged or fs.ErrExist if another program was
-// faster; the target is as it was then.
+// when the rename is safe on disk. The error is ErrChanged or fs.ErrExist if another program was
+// faster; then the target stays as that program left it.
 func (s *Staged) Commit() error {
 	defer s.Discard()
 	if err := s.swap(); err != nil {
@@ -276,7 +278,7 @@ func (s *Staged) Commit() error {
 
 func (s *Staged) swap() error {
 	if s.base == "" {
-		// A link fails where the name exists: nothing that appeared meanwhile is lost.
+		// A link fails if the name exists, so nothing that appeared meanwhile is lost.
 		err := s.root.Link(s.tmp, s.name)
 		if err == nil || errors.Is(err, fs.ErrExist) {
 			return err
@@ -322,7 +324,7 @@ func Write(ref path.Ref, data []byte, base string, mode fs.FileMode) error {
 	return s.Commit()
 }
 
-// Remove deletes a file whose hash is base; "" deletes it whatever it holds. The error is
+// Remove deletes a file whose hash is base, or with "" whatever its content. The error is
 // ErrChanged if the file has other content.
 func Remove(ref path.Ref, base string) error {
 	data, _, err := Read(ref)
@@ -344,7 +346,7 @@ func Remove(ref path.Ref, base string) error {
 	return nil
 }
 
-// Hash returns the SHA-256 of data in hex, which the contract calls sha256.
+// Hash returns the SHA-256 of data in hex, which the protocol calls sha256.
 func Hash(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
@@ -368,7 +370,7 @@ func Read(ref path.Ref) ([]byte, fs.FileInfo, error) {
 	return data, st, nil
 }
 
-// Stat returns what is known of a path below its root without following a symlink.
+// Stat returns the attributes of a path below its root. It does not follow a symbolic link.
 func Stat(ref path.Ref) (fs.FileInfo, error) {
 	root, err := openRoot(ref)
 	if err != nil {

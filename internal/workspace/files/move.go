@@ -10,8 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
-// Move renames a closed file and never replaces another one: the error is fs.ErrExist then. Between
-// two roots it copies and deletes. Missing folders are created.
+// Move renames a closed file. It never replaces another file: then the error is fs.ErrExist.
+// Between two roots it copies and deletes. It creates missing folders.
 func Move(from, to path.Ref) error {
 	if from.Root != to.Root {
 		return copyAcross(from, to)
@@ -33,7 +33,7 @@ func Move(from, to path.Ref) error {
 	return nil
 }
 
-// take gives a file the target's name instead of its own.
+// take renames a file to the target's name.
 func (s *Staged) take(from string) error {
 	err := s.root.Link(from, s.name)
 	AtStep("linked")
@@ -46,8 +46,8 @@ func (s *Staged) take(from string) error {
 	return orElseUndo(s.root.Remove(from), func() { _ = s.root.Remove(s.name) })
 }
 
-// orElseUndo takes a file's new name away again where its old one could not be. If the old one was
-// gone already, the new one is the only one, and stays.
+// orElseUndo removes a file's new name if its old one could not be removed. If the old name no
+// longer exists, the new one stays, because it is the only one.
 func orElseUndo(err error, undo func()) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -88,9 +88,9 @@ func Exists(ref path.Ref) bool {
 	return err == nil
 }
 
-// DropSecondName removes the new name of a file that still has its old one as well: a rename that
-// was interrupted between the two steps leaves both. It does nothing where the two names are not
-// one file.
+// DropSecondName removes the new name of a file that still has its old one as well, which a rename
+// leaves that was interrupted between its two steps. It does nothing if the two names are not the
+// same file.
 func DropSecondName(from, to path.Ref) {
 	root, err := openRoot(to)
 	if err != nil || from.Root != to.Root {

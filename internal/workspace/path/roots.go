@@ -16,7 +16,7 @@ import (
 // ErrOutside means that a path leads out of the workspace folders.
 var ErrOutside = errors.New("outside the workspace folders")
 
-// Bounds of a path: what systems allow at most, and more folders than anybody nests.
+// Bounds of a path: the longest path that systems allow, and more folders than any user nests.
 const (
 	maxPath  = 4096
 	maxDepth = 200
@@ -34,8 +34,8 @@ type Root struct {
 // RootAt returns a workspace folder for a path whose symbolic links are resolved.
 func RootAt(real string) Root { return Root{Real: real, path: real} }
 
-// Ref names a file or document. Two Refs with the same Key are the same thing, however
-// they were spelled. The zero Ref names nothing. A Ref is a value and never changes.
+// Ref names a file or document. Two Refs with the same Key name the same thing, however they were
+// spelled. The zero Ref names nothing. A Ref is a value and never changes.
 type Ref struct {
 	Key  string // identity
 	Path string // absolute path with symlinks resolved; "" for a document outside the disk
@@ -59,7 +59,7 @@ func (r Ref) String() string {
 }
 
 // Roots are the workspace folders of a client. All methods are safe for concurrent use. All except
-// NewRoots and Set look at the disk, because a folder may be moved at any time.
+// NewRoots and Set read the disk, because a folder may be moved at any time.
 type Roots struct {
 	workingDir, home string
 
@@ -67,12 +67,12 @@ type Roots struct {
 	list []Root
 }
 
-// NewRoots returns an empty set. workingDir is used while no folder is open, "" for none. home is
-// the home folder, which is never used as a root; it also expands "~/".
+// NewRoots returns an empty set. workingDir is used while no folder is open; "" means none. home is
+// the home folder, which is never used as a root and which replaces "~/".
 func NewRoots(workingDir, home string) *Roots { return &Roots{workingDir: workingDir, home: home} }
 
-// Set replaces the workspace folders; it may be called at any time. Set ignores URIs that are not
-// files. It does not touch the disk.
+// Set replaces the workspace folders. It may be called at any time, ignores URIs that are not
+// files, and does not read the disk.
 func (r *Roots) Set(uris []string) {
 	var roots []Root
 	for _, u := range uris {
@@ -85,8 +85,8 @@ func (r *Roots) Set(uris []string) {
 	r.list = roots
 }
 
-// resolved returns the root with its symlinks resolved. It is done late, and again for each
-// use, because it touches the disk and because a folder may be moved.
+// resolved returns the root with its symlinks resolved. It resolves them for each use, because that
+// reads the disk and because a folder may be moved.
 func (r Root) resolved() Root {
 	r.Real = r.path
 	if real, err := Canonical(r.path); err == nil {
@@ -97,7 +97,7 @@ func (r Root) resolved() Root {
 
 // For returns the workspace folders. While no folder is open it returns cwd, or the working
 // directory if cwd is "", unless that is the file system's root or the home folder, which no user
-// means to hand over.
+// means to share.
 func (r *Roots) For(cwd string) []Root {
 	r.mu.Lock()
 	roots := slices.Clone(r.list)
@@ -124,7 +124,7 @@ func (r *Roots) For(cwd string) []Root {
 }
 
 // Cwd returns the directory that relative paths start from: cwd if it is below a root, the first
-// root if cwd is "", and "" where there is no root.
+// root if cwd is "", or "" if there is no root.
 func (r *Roots) Cwd(cwd string) (string, error) {
 	roots := r.For(cwd)
 	if len(roots) == 0 {
@@ -153,8 +153,8 @@ func (r *Roots) Cwd(cwd string) (string, error) {
 	return filepath.Clean(cwd), nil
 }
 
-// Located is a path that was found on the disk: its spelling, the path with symbolic links
-// resolved, and the roots of that moment.
+// Located is a path that exists on disk: its spelling, the path with symbolic links resolved, and
+// the roots at that moment.
 type Located struct {
 	Path, Real string
 	Roots      []Root
@@ -189,8 +189,8 @@ func (r *Roots) Locate(cwd, path string) (Located, error) {
 	return at, nil
 }
 
-// Ref returns the reference of a located path. open says that the editor has it open, which is
-// enough where no folder is open. The error is ErrOutside or is about a file of the kernel.
+// Ref returns the reference of a located path. open means that the editor has it open, which is
+// enough if no folder is open. The error is ErrOutside, or says that the kernel generates the file.
 func (at Located) Ref(open bool) (Ref, error) {
 	ref := Ref{Key: Key(at.Real), Path: at.Real}
 	r, rel, ok := rootOf(at.Roots, at.Real)
@@ -208,8 +208,8 @@ func (at Located) Ref(open bool) (Ref, error) {
 	return ref, nil
 }
 
-// SeenFrom returns ref with the name that it has as seen from cwd. The name does not change where
-// cwd cannot be used.
+// SeenFrom returns ref with its name relative to cwd. The name does not change if cwd cannot be
+// used.
 func (r *Roots) SeenFrom(cwd string, ref Ref) Ref {
 	dir, err := r.Cwd(cwd)
 	if err != nil || dir == "" {
@@ -259,7 +259,7 @@ func (at Located) outside() error {
 	return fmt.Errorf("resolving %s: %w (%s)", what, ErrOutside, strings.Join(names, ", "))
 }
 
-// rootOf finds the innermost root that holds a resolved path.
+// rootOf finds the innermost root that contains a resolved path.
 func rootOf(roots []Root, real string) (best Root, rel string, ok bool) {
 	for _, r := range roots {
 		if sub, in := Within(r.Real, real); in && (!ok || len(r.Real) > len(best.Real)) {
@@ -269,7 +269,7 @@ func rootOf(roots []Root, real string) (best Root, rel string, ok bool) {
 	return best, rel, ok
 }
 
-// uriOf spells the URI of a path below the root the way the client spells the root's.
+// uriOf returns the URI of a path below the root, in the client's spelling of the root's URI.
 func (r Root) uriOf(path, real string) string {
 	rel, ok := Within(r.path, path)
 	if !ok {
@@ -294,9 +294,9 @@ func kernelPath(p string) bool {
 	return false
 }
 
-// Canonical resolves the symlinks of the longest part of an absolute path that exists. It looks at
-// the disk and may take as long as the disk does. A symlink to nowhere is an error: what would be
-// created lies elsewhere than it seems.
+// Canonical resolves the symlinks of the longest part of an absolute path that exists. It reads the
+// disk and may take as long as the disk does. A dangling symlink is an error, because a new file
+// would not be where its path says.
 func Canonical(path string) (string, error) {
 	if path == "" {
 		return "", fs.ErrNotExist

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// onWindows chooses the path rules; the functions below take it as an argument so that
-// a table can test both on any system.
+// onWindows selects the path rules. The functions below take it as an argument so that a table can
+// test both on any system.
 const onWindows = runtime.GOOS == "windows"
 
 // Scheme returns the scheme of a URI in lower case, or "" if s is not a URI. One letter before the
@@ -139,8 +139,8 @@ func pathKey(path string, windows bool) string {
 	return path
 }
 
-// LexicalKey returns the identity of a URI as far as its spelling shows it: it decodes percent
-// signs and drive letters and follows no symbolic link. path is "" for what is not a file.
+// LexicalKey returns the identity of a URI according to its spelling: it decodes percent signs and
+// drive letters and follows no symbolic link. path is "" if the URI is not a file.
 func LexicalKey(uri string) (key, path string) {
 	if Scheme(uri) != "file" {
 		return uri, ""

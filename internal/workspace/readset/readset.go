@@ -18,7 +18,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
-// Limits of the texts that are kept, to say later what changed, in bytes and lines.
+// Limits, in bytes and lines, of the texts that are kept to report later what changed.
 const (
 	maxText       = 1 << 20
 	maxTotal      = 8 << 20
@@ -47,7 +47,7 @@ type Set struct {
 // New returns an empty set.
 func New() *Set { return &Set{m: map[id]Record{}} }
 
-// Now is a file as it is when a record is checked.
+// Now is a file's state at the time of a check.
 type Now struct {
 	Key, Name string // identity; name for the model
 	SHA256    string // of the bytes on disk, or of the buffer's text
@@ -85,8 +85,8 @@ func (s *Set) Get(session, key string) (Record, bool) {
 	return r, ok
 }
 
-// Put replaces a session's record. The text of a large file is not kept, and the oldest texts are
-// forgotten when all of them take too much memory.
+// Put replaces a session's record. It does not keep the text of a large file, and forgets the
+// oldest texts when all of them use too much memory.
 func (s *Set) Put(session, key string, r Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +177,7 @@ func (s *Set) drop(k id) {
 	delete(s.m, k)
 }
 
-// UnreadError means that a session would change a file that it has not seen.
+// UnreadError means that a session would change a file that it has not read.
 type UnreadError struct {
 	Path string
 	Part bool // a part of it was seen, which is not enough
@@ -191,8 +191,8 @@ func (e *UnreadError) Error() string {
 	return "changing " + e.Path + ": read it first; an edit must know the file as it is now"
 }
 
-// ChangedError means that a file is not what an edit was computed from. Since is a diff of what
-// changed, "" where that is not known; Complete says that it shows all.
+// ChangedError means that a file differs from the text that an edit was computed from. Since is a
+// diff of the changes, or "" if they are not known. Complete means that Since shows all of them.
 type ChangedError struct {
 	Path, Since string
 	Complete    bool
@@ -206,10 +206,10 @@ func (e *ChangedError) Error() string {
 	return msg
 }
 
-// squeeze drops white space, to tell whether only formatting differs.
+// squeeze removes white space, to find out whether only formatting differs.
 func squeeze(text []byte) []byte { return bytes.Join(bytes.Fields(text), nil) }
 
-// since is the error of a file that a session saw as another text.
+// since returns the error for a file that a session saw with other content.
 func since(name string, seen, now []byte) *ChangedError {
 	e := &ChangedError{Path: name}
 	if seen == nil {

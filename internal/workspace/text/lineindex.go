@@ -72,7 +72,8 @@ const (
 	invalid
 )
 
-// longLine is from how many bytes on a line's characters are counted in words.
+// longLine is the length in bytes from which the characters of a line are counted eight bytes at a
+// time.
 const longLine = 1 << 10
 
 // NewLineIndex indexes text.
@@ -111,8 +112,8 @@ func isStart(text []byte, p int) bool {
 // Lines is the number of lines, at least 1.
 func (x *LineIndex) Lines() int { return len(x.starts) }
 
-// Splice updates the index after the bytes start to end of the indexed text were replaced by n
-// bytes. text is the new text. The caller excludes every other use of x meanwhile.
+// Splice updates the index after n bytes replaced the bytes start to end of the indexed text. text
+// is the new text. The caller excludes every other use of x meanwhile.
 func (x *LineIndex) Splice(text []byte, start, end, n int) {
 	lo, _ := slices.BinarySearch(x.starts, max(start, 1))
 	hi, _ := slices.BinarySearch(x.starts, end+1)
@@ -130,7 +131,7 @@ func (x *LineIndex) Splice(text []byte, start, end, n int) {
 	}
 }
 
-// stillValid reports whether a valid text is valid UTF-8 after [start, end) was put in.
+// stillValid reports whether a valid text is valid UTF-8 after [start, end) was inserted.
 func stillValid(text []byte, start, end int) bool {
 	whole := func(p int) bool { return p == len(text) || utf8.RuneStart(text[p]) }
 	if r, size := utf8.DecodeLastRune(text[:start]); r == utf8.RuneError && size == 1 {
@@ -184,9 +185,9 @@ func (x *LineIndex) Offset(text []byte, p Position, enc Encoding) int {
 	return start + at + utf16Offset(line[at:], p.Character-units)
 }
 
-// wordUnits counts the UTF-16 units of valid UTF-8 eight bytes at a time, up to a little less
-// than most, and returns how many bytes and units that are. A character's units count where
-// it begins: one, or two for one of four bytes.
+// wordUnits counts the UTF-16 units of valid UTF-8 eight bytes at a time, up to slightly less than
+// most. It returns the numbers of bytes and units. A character's units count at its first byte:
+// one, or two for a character of four bytes.
 func wordUnits(s []byte, most uint32) (at int, units uint32) {
 	const ones = 0x0101010101010101
 	for at+8 <= len(s) && most-units > 8 {
@@ -233,7 +234,7 @@ func utf16Offset(line []byte, n uint32) int {
 }
 
 // advance measures the start of s in bytes and UTF-16 units: a run of at most limit ASCII
-// characters, or one other character, or one byte that is no UTF-8.
+// characters, one other character, or one byte that is not UTF-8.
 func advance(s []byte, limit int) (size int, units uint32) {
 	switch c := s[0]; {
 	case c < utf8.RuneSelf:

@@ -15,8 +15,8 @@ type Splice struct {
 	Text       []byte
 }
 
-// Trim returns s without the bytes at both ends that it would not change. The result may be empty.
-// It shares the memory of s. Text has at least s.End bytes.
+// Trim returns s without the bytes at both ends that it would not change. The result may be empty
+// and shares the memory of s. Text has at least s.End bytes.
 func Trim(text []byte, s Splice) Splice {
 	old := text[s.Start:s.End]
 	n := commonPrefix(old, s.Text)
@@ -68,9 +68,9 @@ func Apply(text []byte, splices []Splice) []byte {
 // maxCompared bounds the texts, in bytes, that are compared line by line.
 const maxCompared = 1 << 20
 
-// Lines returns the splices, whole lines each, that turn from into to. The last in the text comes
+// Lines returns the splices of whole lines that turn from into to. The last in the text comes
 // first, so that a caller can apply one after the other without shifting offsets. A hunk between
-// two splices only moves. Beyond 1 MiB Lines does not compare and returns one splice.
+// two splices only moves. Above 1 MiB Lines does not compare and returns one splice.
 func Lines(from, to []byte) (out []Splice) {
 	if max(len(from), len(to)) > maxCompared {
 		return []Splice{Trim(from, Splice{Start: 0, End: len(from), Text: to})}
