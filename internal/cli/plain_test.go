@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,18 +18,11 @@ func editorOf(b *testing.B, capabilities string) (e *rpctest.Editor, end func())
 		for range came {
 		}
 	}()
-	inR, inW := io.Pipe()
-	outR, outW := io.Pipe()
 	env := []string{"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "OPENAI_API_KEY=k",
 		"OPENAI_BASE_URL=" + url, "OPENAI_MODEL=m"}
-	code := make(chan int, 1)
-	go func() {
-		code <- run(context.Background(),
-			[]string{"serve", "--state-dir", filepath.Join(b.TempDir(), "state")}, env, inR, outW,
-			io.Discard)
-		outW.Close()
-	}()
-	e = rpctest.NewEditor(outR, inW)
+	d := startInProcess(b, []string{"serve", "--state-dir", filepath.Join(b.TempDir(), "state")},
+		env)
+	e = rpctest.NewEditor(d.Stdout, d.Stdin)
 	params := map[string]any{"rootUri": rpctest.URIOf(b.TempDir()),
 		"capabilities": json.RawMessage(capabilities)}
 	if err := e.Call("initialize", params, nil); err != nil {
@@ -39,7 +30,7 @@ func editorOf(b *testing.B, capabilities string) (e *rpctest.Editor, end func())
 	}
 	return e, func() {
 		_ = e.CloseStdin()
-		<-code
+		d.Wait()
 	}
 }
 

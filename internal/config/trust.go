@@ -2,11 +2,8 @@ package config
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -131,27 +128,13 @@ func (f *TrustFile) write(answers map[string]Answer) error {
 	if err != nil {
 		return err
 	}
-	tmp := f.path + ".tmp"
-	if err := os.WriteFile(tmp, append(b, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(tmp, f.path)
+	return filelock.Replace(f.path, append(b, '\n'))
 }
 
 func (f *TrustFile) read() (map[string]Answer, error) {
-	answers := map[string]Answer{}
-	b, err := os.ReadFile(f.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return answers, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(b, &answers)
-	}
+	answers, err := filelock.ReadMap[Answer](f.path)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", f.path, err)
-	}
-	if answers == nil { // the file contains null
-		answers = map[string]Answer{}
 	}
 	return answers, nil
 }

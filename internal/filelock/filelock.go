@@ -2,8 +2,10 @@
 package filelock
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -48,6 +50,23 @@ func Replace(path string, data []byte) error {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return nil
+}
+
+// ReadMap reads a file that contains a JSON object. The map is empty if the file does not exist or
+// contains null.
+func ReadMap[V any](path string) (map[string]V, error) {
+	var m map[string]V
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, &m)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if m == nil {
+		m = map[string]V{}
+	}
+	return m, nil
 }
 
 func wait(lock *os.File) error {

@@ -2,6 +2,7 @@ package filelock
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -50,4 +51,26 @@ func TestWithGivesUp(t *testing.T) {
 			t.Errorf("afterwards: %v", err)
 		}
 	})
+}
+
+func TestReadMap(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "map.json")
+	for _, c := range []struct{ content, want string }{{"", "map[]"}, {"null", "map[]"},
+		{`{"a": 1}`, "map[a:1]"}} {
+		if c.content != "" {
+			if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := ReadMap[int](path)
+		if err != nil || got == nil || fmt.Sprint(got) != c.want {
+			t.Errorf("%q: %v, %v, want %s", c.content, got, err, c.want)
+		}
+	}
+	if err := os.WriteFile(path, []byte("[]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadMap[int](path); err == nil {
+		t.Errorf("a list: %v", got)
+	}
 }

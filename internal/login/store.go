@@ -150,14 +150,7 @@ func (s *Store) read(name string) (string, error) {
 }
 
 func (s *Store) index() (map[string]entry, error) {
-	index := map[string]entry{}
-	data, err := os.ReadFile(s.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return index, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &index)
-	}
+	index, err := filelock.ReadMap[entry](s.path)
 	if err != nil {
 		return nil, fmt.Errorf("reading stored keys from %s: %w", s.path, err)
 	}

@@ -65,17 +65,12 @@ func (v *Server) gemini(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	st, err := v.script.play(req.view(got))
-	if err != nil {
-		refuseErr(w, err)
+	st := v.play(w, req.view(got))
+	if st == nil {
 		return
 	}
-	p := &geminiPlayer{newPlayer(w, r, st)}
-	if strings.HasSuffix(r.URL.Path, ":streamGenerateContent") {
-		p.stream()
-	} else {
-		p.whole()
-	}
+	respond(&geminiPlayer{newPlayer(w, r, st)},
+		strings.HasSuffix(r.URL.Path, ":streamGenerateContent"))
 }
 
 // view returns the view of a request. Results and consecutive user messages count as separate

@@ -108,21 +108,15 @@ func (v *Server) messages(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Anthropic-Version") == "" {
 		look.wrong = invalid("anthropic-version: header is required")
 	}
-	st, err := v.script.play(look)
-	if err != nil {
-		refuseErr(w, err)
+	st := v.play(w, look)
+	if st == nil {
 		return
 	}
 	v.mu.Lock()
 	v.paused = st.Finish == finishPaused
 	bill := v.prefixes.bill(&req)
 	v.mu.Unlock()
-	p := &messagePlayer{player: newPlayer(w, r, st), bill: bill}
-	if req.Stream {
-		p.stream()
-	} else {
-		p.whole()
-	}
+	respond(&messagePlayer{player: newPlayer(w, r, st), bill: bill}, req.Stream)
 }
 
 // view returns the view of a request. The results at the beginning of a user message count as

@@ -60,17 +60,12 @@ func (v *Server) responses(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	st, err := v.script.play(req.view(got))
-	if err != nil {
-		refuseErr(w, err)
+	st := v.play(w, req.view(got))
+	if st == nil {
 		return
 	}
 	p := &itemPlayer{player: newPlayer(w, r, st), req: &req, id: fmt.Sprintf("resp_%d", st.line)}
-	if req.Stream {
-		p.stream()
-	} else {
-		p.whole()
-	}
+	respond(p, req.Stream)
 }
 
 // searches reports whether the request declares a tool search that the client runs.

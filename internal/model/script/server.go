@@ -100,13 +100,30 @@ func (v *Server) chat(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	st, err := v.script.play(viewOfWire(req.Messages, req.Tools, got))
-	if err != nil {
-		refuseErr(w, err)
+	st := v.play(w, viewOfWire(req.Messages, req.Tools, got))
+	if st == nil {
 		return
 	}
-	p := newPlayer(w, r, st)
-	if req.Stream {
+	respond(newPlayer(w, r, st), req.Stream)
+}
+
+// play returns the step of the script that answers a request. It refuses the request, and returns
+// nil, if the script does.
+func (v *Server) play(w http.ResponseWriter, look *view) *step {
+	st, err := v.script.play(look)
+	if err != nil {
+		refuseErr(w, err)
+		return nil
+	}
+	return st
+}
+
+// respond sends the reply of a step in the form of one API.
+func respond(p interface {
+	stream()
+	whole()
+}, stream bool) {
+	if stream {
 		p.stream()
 	} else {
 		p.whole()
