@@ -24,6 +24,8 @@ export class Checkpoints implements vscode.Disposable {
   constructor(
     private readonly daemon: Daemon,
     private readonly session: SessionControl,
+    /** Whether the user sees the transcript, which has an entry for each restore. */
+    private readonly transcriptVisible: () => boolean,
   ) {}
 
   async list(): Promise<Checkpoint[]> {
@@ -44,6 +46,7 @@ export class Checkpoints implements vscode.Disposable {
     );
     const text = `${counted(result.changes.length, 'file')} put back.${left.length > 0 ? ` Skipped: ${left.join('; ')}` : ''}`;
     this.restored.fire({ undoCheckpointId: result.undoCheckpointId, text });
+    if (this.transcriptVisible()) return; // a notification would cover the input
     const choice = await vscode.window.showInformationMessage(text, 'Undo the restore');
     if (choice) await this.redo();
   }

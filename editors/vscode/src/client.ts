@@ -37,8 +37,11 @@ export interface Surroundings {
   /** Environment of the daemon beyond the extension host's own. */
   environment: () => Record<string, string>;
   answers: Answers;
-  /** Throws if the user does not want the daemon to have the folders of this window. */
-  mayStart: () => Promise<void>;
+  /**
+   * Throws if the user does not want the daemon to have the folders of this window. `again` asks
+   * although the user refused before.
+   */
+  mayStart: (again: boolean) => Promise<void>;
 }
 
 export const notificationMethods: (keyof Notifications)[] = [
@@ -84,9 +87,9 @@ export class Daemon implements vscode.Disposable {
     return this.starting;
   }
 
-  private async begin(): Promise<LanguageClient> {
+  private async begin(again = false): Promise<LanguageClient> {
     try {
-      return await this.start();
+      return await this.start(again);
     } catch (error) {
       this.starting = undefined;
       this.become('failed');
@@ -105,7 +108,7 @@ export class Daemon implements vscode.Disposable {
   /** Questions asked meanwhile wait for the new process. */
   async restart(): Promise<void> {
     const stopped = this.stop();
-    this.starting = stopped.then(() => this.begin());
+    this.starting = stopped.then(() => this.begin(true));
     await this.ready();
     this.restarted.fire();
   }
@@ -145,10 +148,10 @@ export class Daemon implements vscode.Disposable {
     this.changed.fire(state);
   }
 
-  private async start(): Promise<LanguageClient> {
+  private async start(again: boolean): Promise<LanguageClient> {
     this.become('starting');
     this.runs = 0;
-    if (!this.demo) await this.around.mayStart();
+    if (!this.demo) await this.around.mayStart(again);
     this.find(); // says what is wrong in one sentence, before the client would in twenty
     const client = new LanguageClient('agentLsp', 'agent-lsp', () => this.spawn(), this.options());
     client.registerFeature(this.feature());

@@ -9,7 +9,7 @@ import { commandTable, type Parts } from './commands';
 import { Surroundings } from './context';
 import { Demo } from './demo';
 import * as editor from './editor';
-import { askAboutFolders } from './folders';
+import { FolderQuestion } from './folders';
 import { Panel } from './panel';
 import { connectPanel } from './panelbridge';
 import { Pickers } from './pickers';
@@ -34,6 +34,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const trace = new TraceChannel();
   const asks = new Asks();
   let review: ReviewCommands | undefined;
+  const folders = new FolderQuestion(context.workspaceState);
   daemon = new Daemon({
     extensionDir: context.extensionUri.fsPath,
     output,
@@ -41,7 +42,7 @@ export function activate(context: vscode.ExtensionContext): void {
     settings: () => settingsForDaemon(context.extension.packageJSON as never),
     environment: () =>
       vscode.workspace.getConfiguration('agentLsp').get<Record<string, string>>('server.env', {}),
-    mayStart: () => askAboutFolders(context.workspaceState),
+    mayStart: (again) => folders.ask(again),
     answers: {
       'agent/requestPermission': (params, token) => asks.permission(params, token),
       'agent/ask': (params, token) => asks.ask(params, token),
@@ -77,7 +78,7 @@ export function activate(context: vscode.ExtensionContext): void {
     choices,
     demo,
     setup: new Setup(daemon, session, choices),
-    checkpoints: new Checkpoints(daemon, session),
+    checkpoints: new Checkpoints(daemon, session, () => panel.visible),
   };
   const bridge = connectPanel(parts);
   context.subscriptions.push(

@@ -22,17 +22,29 @@ function real(folder: string): string {
   }
 }
 
-/**
- * Asks once for each window's folder before the daemon gets it. Throws if the user does not agree.
- */
-export async function askAboutFolders(state: vscode.Memento): Promise<void> {
-  const folders = vscode.workspace.workspaceFolders ?? [];
-  const large = folders.map(({ uri }) => tooLarge(uri.fsPath, os.homedir())).find((what) => what);
-  if (!large || state.get(agreed, false)) return;
-  const text = `The folder of this window is ${large}.`;
-  const detail = 'The agent could read, search and propose changes to everything in it.';
-  const choice = await vscode.window.showWarningMessage(text, { modal: true, detail }, use, open);
-  if (choice === use) return state.update(agreed, true);
-  if (choice === open) await vscode.commands.executeCommand('vscode.openFolder');
-  throw new Error(`${text} Open the folder of a project, or press Restart to be asked again.`);
+/** Asks about the folders of this window before the daemon gets them. */
+export class FolderQuestion {
+  private refused: Error | undefined;
+
+  constructor(private readonly state: vscode.Memento) {}
+
+  /**
+   * Throws if the user does not agree. The answer is kept: only `again` asks once more after a
+   * refusal, because each request to the daemon would otherwise open the dialog.
+   */
+  async ask(again: boolean): Promise<void> {
+    const folders = vscode.workspace.workspaceFolders ?? [];
+    const large = folders.map(({ uri }) => tooLarge(uri.fsPath, os.homedir())).find((what) => what);
+    if (!large || this.state.get(agreed, false)) return;
+    if (this.refused && !again) throw this.refused;
+    const text = `The folder of this window is ${large}.`;
+    const detail = 'The agent could read, search and propose changes to everything in it.';
+    const choice = await vscode.window.showWarningMessage(text, { modal: true, detail }, open, use);
+    if (choice === use) return this.state.update(agreed, true);
+    this.refused = new Error(
+      `${text} Open the folder of a project, or press Restart to be asked again.`,
+    );
+    if (choice === open) await vscode.commands.executeCommand('vscode.openFolder');
+    throw this.refused;
+  }
 }

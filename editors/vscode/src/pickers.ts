@@ -34,7 +34,7 @@ export class Pickers {
 
   async model(): Promise<void> {
     const { models } = await this.daemon.request('agent/models', {});
-    const now = this.session.effective.model;
+    const now = await this.modelInUse();
     const choice = await chooseModelRow(
       models.map((model) => ({ reference: model.id, model })),
       now,
@@ -45,6 +45,12 @@ export class Pickers {
         ? await vscode.window.showInputBox({ prompt: 'Id of the model', value: now })
         : choice;
     if (model) await this.choices.apply({ model }, `Model: ${model}`);
+  }
+
+  /** The model of the session. Where none is chosen, the provider's default. */
+  private async modelInUse(): Promise<string | undefined> {
+    const chosen = this.session.effective.model;
+    return chosen || (await this.daemon.request('agent/status', {})).provider.model;
   }
 
   /** Looks for a model: what is configured, else a local server on its usual port. The walkthrough marks its step by what is found. */
@@ -80,7 +86,7 @@ export class Pickers {
     const { models } = await this.daemon.request('agent/models', {});
     const model = await chooseModelRow(
       models.map((entry) => ({ reference: entry.id, model: entry })),
-      this.session.effective.model,
+      await this.modelInUse(),
     );
     const typed =
       model === anotherModel

@@ -8,9 +8,11 @@ import { looksSteps } from './steps/looks.mjs';
 import { newUser, newUserByKeyboard, newUserByMouse } from './steps/newuser.mjs';
 import { paletteSteps } from './steps/palette.mjs';
 import { panelSteps } from './steps/panel.mjs';
+import { readerSteps } from './steps/reader.mjs';
 import { reviewSteps } from './steps/review.mjs';
 import { setupSteps } from './steps/setup.mjs';
 import { surroundingSteps } from './steps/surroundings.mjs';
+import { trialSteps } from './steps/trial.mjs';
 import { userSteps } from './steps/user.mjs';
 import { withoutBinary, withoutBinarySteps } from './steps/withoutbinary.mjs';
 import { calmSettings } from './workbench.mjs';
@@ -33,9 +35,11 @@ export const groups = [
       ...reviewSteps,
       ...conversationSteps,
       ...panelSteps,
+      ...readerSteps,
       ...choiceSteps,
       ...demoSteps,
       ...setupSteps,
+      ...trialSteps,
       ...detailSteps,
       ...paletteSteps,
       ...userSteps,

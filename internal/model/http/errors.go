@@ -168,9 +168,10 @@ func (c *Call) fault(e *retry.Error) string {
 	return s + ": " + e.Message
 }
 
-// keyProblem explains to the user what a 401 means. The provider's text may not.
+// keyProblem explains to the user what a 401 means. The provider's text may not. A script plays a
+// provider that refused the key.
 func (c *Call) keyProblem() string {
-	if c.key == "" {
+	if c.key == "" && !c.Client.Options.Scripted {
 		return c.Client.Options.Provider + " needs an API key"
 	}
 	return "the API key of " + c.Client.Options.Provider + " is invalid"

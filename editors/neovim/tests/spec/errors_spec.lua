@@ -21,7 +21,7 @@ end
 
 H.case('an authentication error says first what is wrong with the key; K enters another', function()
   failing({ status = 401, message = 'Incorrect API key provided' })
-  shown('✗ `Script needs an API key: Incorrect API key provided`')
+  shown('✗ `The API key of script is invalid: Incorrect API key provided`')
   H.equal(H.panel_text():find('OPENAI_API_KEY', 1, true), nil, 'variables of a shell')
   shown(' K  enter another API key')
   shown(' M  choose another model (:AgentModel)')

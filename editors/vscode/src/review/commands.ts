@@ -61,7 +61,11 @@ export class ReviewCommands {
     const file = (action: Action) => () => this.decideFile(action, pending.uri);
     const rows = [
       { label: '$(comment) Comment', run: () => this.comment(ref) },
-      { label: '$(diff) Show as diff', run: () => this.showDiff(ref) },
+      {
+        label: '$(diff) Show as diff',
+        description: applied ? undefined : 'Edit its right side, then accept',
+        run: () => this.showDiff(ref),
+      },
       { label: `$(check-all) ${applied ? 'Keep' : 'Accept'} ${ofFile}`, run: file('accept') },
       { label: `$(close-all) ${applied ? 'Undo' : 'Reject'} ${ofFile}`, run: file('reject') },
       { label: '$(arrow-down) Next change', run: () => this.step(1) },

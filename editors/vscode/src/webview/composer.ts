@@ -8,7 +8,7 @@ const historySize = 100;
 /** The largest image that may be attached, in bytes. */
 const maxImage = 10 * 1024 * 1024;
 
-const whileIdle = 'Ask for a change…  @ adds context, / runs a command';
+const whileIdle = 'Ask for a change… @\u00a0adds context, /\u00a0runs a command';
 const whileBusy = 'Enter steers, Alt+Enter queues';
 
 export interface ComposerState {

@@ -38,19 +38,24 @@ export function drawHead(state: PanelState, send: Send): Node[] {
   ];
 }
 
-type Picker = [label: string, words: string, command: string];
+type Picker = [label: string, words: string, command: string, title?: string];
 
-function drawPicker([label, words, command]: Picker, send: Send): HTMLElement {
+function drawPicker([label, words, command, title = words]: Picker, send: Send): HTMLElement {
   const open = () => send({ type: 'command', command, args: [] });
-  const text = words ? `${label}: ${words}` : label;
-  return button(text, open, { class: `picker ${label.toLowerCase()}`, title: text });
+  const text = (words: string) => (words ? `${label}: ${words}` : label);
+  return button(text(words), open, { class: `picker ${label.toLowerCase()}`, title: text(title) });
+}
+
+/** A model without its provider: of a reference that is too long, the end would be cut. */
+function modelName(reference: string): string {
+  return reference.slice(reference.lastIndexOf('/') + 1) || reference;
 }
 
 /** The pickers below the input. They fit into one line of a narrow panel: the name of the model is cut. */
 export function drawPickers({ sessionId, model, policy, profile }: PanelState, send: Send): Node[] {
   const unset = sessionId ? 'default' : ''; // before the first session nothing is known
   const pickers: Picker[] = [
-    ['Model', model || unset, 'agentLsp.selectModel'],
+    ['Model', modelName(model) || unset, 'agentLsp.selectModel', model || unset],
     ['Edits', policyWords[policy] ?? (policy || unset), 'agentLsp.selectEditPolicy'],
     ['Commands', profileWords[profile] ?? (profile || unset), 'agentLsp.selectPermissions'],
   ];

@@ -192,7 +192,8 @@ function receive(message: ToPanel): void {
     case 'jobs':
       return drawWhenChanged(jobs, message.jobs, () => drawJobs(message.jobs, send));
     case 'restored':
-      return transcript.changed(conversation.takeRestore(message.restored));
+      transcript.changed(conversation.takeRestore(message.restored));
+      return transcript.toEnd(); // the user pressed Restore farther up, and the entry has its undo
     case 'proposal':
       return transcript.changed(conversation.takeProposal(message.proposal));
     case 'completions':

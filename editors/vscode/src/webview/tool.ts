@@ -13,8 +13,8 @@ const shownResult = 8_000;
 
 const statusWords: Record<string, string> = {
   pending: 'waiting',
-  awaitingPermission: 'your permission?',
-  awaitingReview: 'your review?',
+  awaitingPermission: 'needs permission',
+  awaitingReview: 'needs review',
   running: 'running',
   completed: 'done',
   failed: 'failed',
@@ -34,6 +34,11 @@ const statusSigns: Record<string, string> = {
   skipped: '–',
   cancelled: '–',
 };
+
+/** The user rejects an edit; a command may be denied by a rule as well. */
+function statusWord(item: Item, status: string): string {
+  return status === 'denied' && isEdit(item) ? 'rejected' : (statusWords[status] ?? status);
+}
 
 interface Parts {
   details: HTMLDetailsElement;
@@ -55,7 +60,7 @@ export function drawTool(entry: Entry, item: Item, into: HTMLElement, context: C
   Object.assign(parts, { entry, item });
   const time = timeOf(item.durationMs ?? 0);
   const label = item.label ?? item.name ?? 'tool';
-  const words = [status === 'completed' ? '' : (statusWords[status] ?? status), time]
+  const words = [status === 'completed' ? '' : statusWord(item, status), time]
     .filter(Boolean)
     .join(' · ');
   const files = isEdit(item) ? editedFiles(item, context.proposalOf(item)) : [];

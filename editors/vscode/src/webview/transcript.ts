@@ -25,6 +25,8 @@ export class Transcript {
   private frame = 0;
   private follow = true;
   private opened = false;
+  /** Where the view was at the last scroll event. */
+  private scrolled = 0;
 
   constructor(private readonly context: Context) {
     this.element.append(this.list);
@@ -32,7 +34,7 @@ export class Transcript {
       root: this.element,
       rootMargin: margin,
     });
-    this.element.addEventListener('scroll', () => this.place());
+    this.element.addEventListener('scroll', () => this.moved());
     // A block that the user opens stays in view; one that grows on its own, or makes way for a
     // question, keeps the end in view.
     this.element.addEventListener('click', (event) => {
@@ -73,13 +75,25 @@ export class Transcript {
     this.schedule();
   }
 
-  private place(): void {
+  private atEnd(): boolean {
     const { scrollHeight, scrollTop, clientHeight } = this.element;
-    this.follow = scrollHeight - scrollTop - clientHeight < stickiness;
+    return scrollHeight - scrollTop - clientHeight < stickiness;
+  }
+
+  /**
+   * The end is left only by a scroll upwards. The event of a scroll to the end may arrive after the
+   * input has grown, and the end is then farther away although the user did not move.
+   */
+  private moved(): void {
+    const { scrollTop } = this.element;
+    const up = scrollTop < this.scrolled;
+    this.scrolled = scrollTop;
+    if (this.atEnd()) this.follow = true;
+    else if (up) this.follow = false;
   }
 
   private resized(): void {
-    if (this.opened) this.place();
+    if (this.opened) this.follow = this.atEnd();
     else if (this.follow) this.element.scrollTop = this.element.scrollHeight;
     this.opened = false;
   }

@@ -253,7 +253,8 @@ async function restoreAndRedo(d) {
   await d.openFile('calc.js');
   await d.click(d.entry('userMessage', 'mend add').getByRole('button', { name: 'Restore' }));
   await d.bufferHas('return a - b;');
-  await d.page.locator('.notification-toast', { hasText: 'put back' }).waitFor();
+  await d.entry('restore', 'put back').waitFor();
+  assert.equal(await d.page.locator('.notification-toast', { hasText: 'put back' }).count(), 0);
   const undo = (text) => d.entry('restore', text).getByRole('button', { name: 'Undo' });
   await d.shot('restored');
   await d.click(undo('1 file put back'));

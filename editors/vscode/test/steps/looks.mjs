@@ -4,7 +4,18 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { until } from '../workbench.mjs';
-import { bash, call, edit, edits, lens, onlyThisSession, openCalc, talk, trust } from './model.mjs';
+import {
+  bash,
+  call,
+  edit,
+  edits,
+  lens,
+  onlyThisSession,
+  openCalc,
+  pendingHunks,
+  talk,
+  trust,
+} from './model.mjs';
 import { inThemes } from './themes.mjs';
 import { findings } from './panel.mjs';
 
@@ -74,12 +85,81 @@ async function looks(d, view) {
   assert.deepEqual(found, Object.fromEntries(Object.keys(found).map((key) => [key, []])), view);
 }
 
+/** Waits until something of the transcript is wholly in view. */
+const inView = (target) =>
+  until('it is wholly in view', () =>
+    target.evaluate((node) => {
+      const inner = node.getBoundingClientRect();
+      const outer = node.closest('.transcript').getBoundingClientRect();
+      return inner.top >= outer.top && inner.bottom <= outer.bottom;
+    }),
+  );
+
 /** Looks at the whole window in every theme: what the editor draws is its own. */
 const window = (d, view) => inThemes(d, (theme) => d.shot(`${view}-${theme}`));
 
 async function empty(d) {
   await d.play({ text: 'Hello.' });
   await looks(d, 'empty');
+}
+
+/** No provider at all: the empty state, the error of a prompt, and the list of providers. */
+async function nothingSetUp(d) {
+  await d.play({ text: 'Scripted.' });
+  await d.configure('agentLsp.server.env', { AGENT_LSP_SCRIPT: '', AGENT_LSP_KEYRING: 'file' });
+  await d.configure('agentLsp.provider', { probe: false });
+  await d.restartDaemon();
+  await d.newSession();
+  await d.panel.locator('.welcome', { hasText: 'No model provider is set up' }).waitFor();
+  await looks(d, 'setup');
+  await d.prompt('hello');
+  await d.panel.locator('.problem', { hasText: 'No model provider is configured.' }).waitFor();
+  await looks(d, 'setup-error');
+  await inThemes(d, async (theme) => {
+    await d.agent('Choose a Provider');
+    await d.page.locator('.quick-input-list .monaco-list-row').first().waitFor();
+    await d.shot(`setup-providers-${theme}`);
+    await d.page.keyboard.press('Escape');
+  });
+  await d.input.fill('');
+  for (const name of ['server.env', 'provider']) await d.configure(`agentLsp.${name}`, null);
+}
+
+/** Five changes in four files of one reply wait together; then one is edited, one rejected with a comment, and the others accepted. */
+async function filesReviewed(d) {
+  const file = await openCalc(d);
+  const names = ['lib/greet.js', 'lib/a-rather-long-name-for-a-file.js', 'notes.md'];
+  for (const name of names) d.write(name, 'one = "Helo";\ntwo = 2;\n');
+  await d.play(
+    {
+      text: 'Four files are wrong.',
+      toolCalls: [
+        edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']),
+        ...names.map((name) => edit(d.at(name), 'Helo', 'Hello')),
+      ].flatMap(({ toolCalls }) => toolCalls),
+    },
+    { text: 'Four changes are in, and `zero` stays as it was.' },
+  );
+  await d.prompt('fix what is wrong');
+  await pendingHunks(d, 5);
+  await d.panel.locator('.changes', { hasText: '5 changes in 4 files' }).waitFor();
+  await looks(d, 'review-files');
+  await window(d, 'review-window');
+  await d.focusEditor();
+  await d.goto(10);
+  await d.agent('Comment on Change');
+  await d.answer('zero has to stay as it is');
+  await d.agent('Reject Change');
+  await pendingHunks(d, 4);
+  await d.agent('Accept All Changes');
+  await d.entry('assistantMessage', 'Four changes are in').waitFor();
+  await d.idle();
+  await d.panel.locator('.changes', { hasText: '4 files changed' }).waitFor();
+  await looks(d, 'reviewed');
+  await window(d, 'reviewed-window');
+  await d.click(d.panel.locator('.changes').getByRole('button', { name: 'Undo all' }));
+  await inView(d.entry('restore', '4 files put back').getByRole('button', { name: 'Undo' }));
+  await looks(d, 'reviewed-undone');
 }
 
 /** A thought and an answer that go on. */
@@ -295,7 +375,8 @@ async function conversation(d) {
   await looks(d, 'edit-resend');
   await d.click(d.panel.getByRole('button', { name: 'Cancel' }));
   await d.click(d.entry('userMessage').getByRole('button', { name: 'Restore' }));
-  await d.page.locator('.notification-toast', { hasText: 'put back' }).waitFor();
+  await inView(d.entry('restore', 'put back').getByRole('button', { name: 'Undo' }));
+  await looks(d, 'restored');
   await window(d, 'restored');
 }
 
@@ -375,6 +456,8 @@ async function pickersInOneLine(d) {
 export const looksSteps = [
   ['the pickers in one line', pickersInOneLine],
   ['looks: empty', empty],
+  ['looks: nothing set up', nothingSetUp],
+  ['looks: four files', filesReviewed],
   ['looks: streaming', streaming],
   ['looks: tools', toolCalls],
   ['looks: permission and queue', permission],

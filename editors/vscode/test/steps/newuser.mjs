@@ -250,7 +250,7 @@ export async function newUserByMouse(d) {
   await prompt.hover();
   await d.click(prompt.getByRole('button', { name: 'Restore' }));
   await d.bufferHas(fixed, false);
-  await d.page.locator('.notification-toast', { hasText: 'put back' }).waitFor();
+  await d.entry('restore', 'put back').waitFor();
   await d.shot(`${d.step}-9-undone`);
   await save(d);
   assert.equal(onDisk(d), project['slug.js'], 'all is as it was');

@@ -271,7 +271,7 @@ async function pickers(d) {
   await d.agent('Choose Model');
   await d.page
     .locator('.quick-input-list .monaco-list-row', {
-      hasText: '100K context · $5 in, $20 out per million tokens',
+      hasText: 'current · 100K context · $5 in, $20 out per million tokens',
     })
     .first()
     .waitFor();

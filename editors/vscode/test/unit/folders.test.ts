@@ -1,11 +1,39 @@
 import assert from 'node:assert/strict';
 import os from 'node:os';
 import { test } from 'node:test';
-import { tooLarge } from '../../src/folders';
+import { FolderQuestion, tooLarge } from '../../src/folders';
+import { fake, Uri } from './vscode';
 
 test('the home folder and the root are hardly meant as a workspace', () => {
   const home = os.tmpdir();
   assert.equal(tooLarge('/', home), 'the root of the file system');
   assert.equal(tooLarge(home, home), 'your home folder');
   assert.equal(tooLarge(`${home}/project`, home), undefined);
+});
+
+test('a refusal is kept until the user asks again, and an agreement for good', async () => {
+  const kept = new Map<string, unknown>();
+  const state = {
+    get: (key: string, otherwise: unknown) => kept.get(key) ?? otherwise,
+    update: async (key: string, value: unknown) => void kept.set(key, value),
+  };
+  const asked: string[] = [];
+  const answers = (answer: string | undefined) => {
+    fake.warned = (text) => {
+      asked.push(text);
+      return answer;
+    };
+  };
+  fake.folders = [{ uri: Uri.file('/') }];
+  const question = new FolderQuestion(state as never);
+  answers(undefined);
+  await assert.rejects(question.ask(false), /root of the file system.*press Restart/);
+  await assert.rejects(question.ask(false), /press Restart/);
+  assert.equal(asked.length, 1, 'what needs the daemon does not ask again');
+  await assert.rejects(question.ask(true), /press Restart/);
+  answers('Use the Whole Folder');
+  await question.ask(true);
+  await question.ask(false);
+  assert.equal(asked.length, 3);
+  fake.folders = [];
 });

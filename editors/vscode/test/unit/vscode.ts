@@ -66,6 +66,9 @@ export const fake = {
   /** The text written to output channels, by their names. */
   output: new Map<string, string>(),
   picks: [] as Pick[],
+  folders: [] as { uri: Uri }[],
+  /** What the user answers to each warning. */
+  warned: (_text: string): string | undefined => undefined,
   changed: new EventEmitter<{ document: object; contentChanges: object[] }>(),
   told: new EventEmitter<{ uris: Uri[] }>(),
   configured: new EventEmitter<{ affectsConfiguration(name: string): boolean }>(),
@@ -74,6 +77,9 @@ export const fake = {
 export const workspace = {
   get textDocuments() {
     return fake.documents;
+  },
+  get workspaceFolders() {
+    return fake.folders;
   },
   onDidChangeTextDocument: fake.changed.event,
   onDidChangeConfiguration: fake.configured.event,
@@ -97,6 +103,7 @@ export const commands = {
 };
 
 export const window = {
+  showWarningMessage: async (text: string) => fake.warned(text),
   createQuickPick: () => {
     const pick = new Pick();
     fake.picks.push(pick);

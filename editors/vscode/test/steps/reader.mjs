@@ -1,0 +1,170 @@
+// Steps: the panel as a screen reader gets it, from the browser's tree of accessibility, and the order of the keyboard in it.
+import assert from 'node:assert/strict';
+import { until } from '../workbench.mjs';
+import { bash, call, edits, openCalc, pendingHunks, talk } from './model.mjs';
+
+/** Roles that a user acts on: a name is all that a screen reader has to say of them. */
+const acted =
+  /^(button|link|textbox|checkbox|combobox|listbox|option|DisclosureTriangle|menuitem)$/i;
+
+/** The nodes of the panel in the order in which they are read. Ignored ones are left out. */
+async function readerTree(d) {
+  const frames = d.page.frames().filter((frame) => frame.name() === 'active-frame');
+  const mine = [];
+  for (const frame of frames)
+    if (
+      await frame
+        .locator('.composer')
+        .count()
+        .catch(() => 0)
+    )
+      mine.push(frame);
+  assert.equal(mine.length, 1, 'the panel is one frame');
+  const outer = mine[0].parentFrame();
+  const cdp = await d.page
+    .context()
+    .newCDPSession(outer)
+    .catch(() => d.page.context().newCDPSession(d.page)); // in the page's own process
+  try {
+    const { frameTree } = await cdp.send('Page.getFrameTree');
+    const find = (tree) =>
+      tree.frame.name === 'active-frame' && tree.frame.url === mine[0].url()
+        ? tree.frame.id
+        : (tree.childFrames ?? []).map(find).find(Boolean);
+    const { nodes } = await cdp.send('Accessibility.getFullAXTree', { frameId: find(frameTree) });
+    return inOrder(nodes);
+  } finally {
+    await cdp.detach();
+  }
+}
+
+function inOrder(nodes) {
+  const byId = new Map(nodes.map((node) => [node.nodeId, node]));
+  const read = [];
+  const walk = (node) => {
+    if (!node) return;
+    const property = (name) => node.properties?.find((p) => p.name === name)?.value.value;
+    if (!node.ignored)
+      read.push({
+        role: node.role?.value ?? '',
+        name: (node.name?.value ?? '').trim(),
+        live: property('live'),
+        focusable: property('focusable') === true,
+      });
+    for (const id of node.childIds ?? []) walk(byId.get(id));
+  };
+  walk(nodes.find((node) => node.parentId === undefined));
+  return read;
+}
+
+/** What in a tree is wrong: something to act on without a name, or two that are told apart by nothing. */
+const nameless = (tree) =>
+  tree.filter(({ role, name }) => acted.test(role) && name === '').map(({ role }) => role);
+
+/** Everything that Tab reaches from the panel's beginning on, by its name. */
+async function tabOrder(d) {
+  const body = d.panel.locator('body');
+  await body.evaluate(() => document.querySelector('header button').focus());
+  const name = () =>
+    body.evaluate(() => {
+      const node = document.activeElement;
+      if (node === document.body) return '';
+      return (node.getAttribute('aria-label') ?? node.textContent).replace(/\s+/g, ' ').trim();
+    });
+  const names = [await name()];
+  await until('Tab has gone through the panel', async () => {
+    await d.page.keyboard.press('Tab');
+    const now = await name();
+    if (now) names.push(now);
+    return now.startsWith('Commands:'); // the last of the panel
+  });
+  return names;
+}
+
+/** Questions, a queue, a plan, tools, code and a thought: each has a name, and Tab goes in the order in which it is read. */
+async function everythingNamed(d) {
+  await d.play(
+    {
+      reasoning: 'The sign is wrong.',
+      text: 'I run it:\n\n```js\nreturn a + b;\n```\n\nSee [the page](https://example.invalid/).\n',
+      ...call('plan', { entries: [{ content: 'Run it', status: 'inProgress' }] }),
+    },
+    bash('touch never-run'),
+    call('ask_user', { question: 'Which?', multi: true, options: [{ label: 'Red' }] }),
+    { text: 'Over.' },
+    { text: 'Over.' },
+  );
+  await d.prompt('run it');
+  await d.panel.locator('.ask').waitFor();
+  await d.prompt('then write the notes', 'Alt+Enter');
+  await d.panel.locator('.queue li').waitFor();
+  const tree = await readerTree(d);
+  assert.deepEqual(nameless(tree), []);
+  const has = (role, name) =>
+    assert.ok(
+      tree.some((node) => node.role === role && name.test(node.name)),
+      `${role} ${name}: ${tree.map((node) => `${node.role} ${node.name}`).join(' | ')}`,
+    );
+  has('log', /^Conversation$/);
+  has('group', /touch never-run/);
+  has('button', /^Allow once/);
+  has('button', /^Reject/);
+  has('textbox', /^Feedback$/);
+  has('textbox', /^Message to the agent$/);
+  has('list', /^Queued messages$/);
+  const reached = await tabOrder(d);
+  const read = tree.filter(({ focusable }) => focusable).map(({ name }) => name);
+  const short = (text) => text.replace(/\s+/g, ' ').slice(0, 12);
+  let at = 0;
+  for (const name of reached) {
+    const next = read.findIndex((text, i) => i >= at && short(text).startsWith(short(name)));
+    if (next >= 0) at = next;
+    else
+      assert.equal(
+        read.some((text) => short(text).startsWith(short(name))),
+        false,
+        `'${name}' is reached before it is read: ${reached.join(' | ')} / ${read.join(' | ')}`,
+      );
+  }
+  await d.click(d.panel.locator('.ask .decisions').getByRole('button', { name: 'Reject' }));
+  await d.panel.locator('.ask', { hasText: 'Which?' }).waitFor();
+  const asked = await readerTree(d);
+  assert.deepEqual(nameless(asked), []);
+  assert.ok(asked.some(({ role, name }) => role === 'checkbox' && name === 'Red'));
+  await d.click(d.panel.locator('.ask').getByRole('button', { name: 'Decline' }));
+  await d.idle();
+}
+
+/** A stream and a question are told by live regions that are there from the beginning; the stream itself is none. */
+async function liveRegions(d) {
+  const file = await openCalc(d);
+  await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), talk('On and on. '));
+  const regions = async () => {
+    const tree = await readerTree(d);
+    assert.deepEqual(nameless(tree), []);
+    return tree;
+  };
+  const lives = (tree) =>
+    ['polite', 'assertive'].map((live) => tree.some((node) => node.live === live));
+  assert.deepEqual(lives(await regions()), [true, true], 'before the first prompt');
+  await d.prompt('mend both');
+  await pendingHunks(d, 2);
+  const waits = await regions();
+  assert.ok(
+    waits.some(({ name }) => /2 lines? added, 2 removed/.test(name)),
+    'counts are read in words',
+  );
+  await d.click(d.panel.locator('.changes').getByRole('button', { name: 'Accept all' }));
+  await d.entry('assistantMessage', 'On and on').waitFor();
+  const streams = await regions();
+  assert.deepEqual(lives(streams), [true, true], 'while a reply streams');
+  const log = streams.find(({ role }) => role === 'log');
+  assert.ok(!log.live || log.live === 'off', 'the stream is not read as it grows');
+  await d.click(d.panel.locator('.composer .stop'));
+  await d.idle();
+}
+
+export const readerSteps = [
+  ['the tree of a screen reader', everythingNamed],
+  ['live regions', liveRegions],
+];
