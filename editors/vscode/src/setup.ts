@@ -244,9 +244,11 @@ export class Setup {
     );
     if (test?.ok) {
       await this.use(model);
-      const seconds = ((test.latencyMs ?? 0) / 1000).toFixed(1);
+      const ms = test.latencyMs ?? 0;
+      const time = ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`;
+      const name = model.slice(model.lastIndexOf('/') + 1); // the whole would be cut
       return void vscode.window.showInformationMessage(
-        `${model} answered after ${seconds} s. It is now your model.`,
+        `${name} answered after ${time}. It is now your model.`,
       );
     }
     const ways = [...(provider.choice.key === 'none' ? [] : [retype]), otherModel, useAnyway];

@@ -1,4 +1,5 @@
 // What the user does with pending hunks. Decisions go to the daemon, which alone changes text.
+import * as path from 'node:path';
 import * as vscode from 'vscode';
 import type { Decision } from '../protocol';
 import { linesOf, rangeOf } from './decorations';
@@ -30,17 +31,22 @@ export class ReviewCommands {
     const pending = await this.hunk(target);
     if (!pending) return nothingPending();
     if (isReply(target) && target.text) this.threads.comment(refOf(pending), target.text);
+    const inDiff = isDiffShown(); // it may be closed with its last hunk
     await this.decide(pending.proposal.proposalId, [this.decision(action, pending)]);
-    await this.showNext(pending);
+    await this.showNext(pending, inDiff);
   }
 
-  /** Shows the session's pending hunk after a decided one. The panel keeps the focus if it has it. */
-  private async showNext({ uri, mark, proposal }: PendingHunk): Promise<void> {
+  /**
+   * Shows the session's pending hunk after a decided one, in a diff if the decided one was in a
+   * diff. The panel keeps the focus if it has it.
+   */
+  private async showNext({ uri, mark, proposal }: PendingHunk, inDiff: boolean): Promise<void> {
     const editor = vscode.window.activeTextEditor;
     if (editor && isSide(editor.document.uri)) {
       const marks = await this.sides.marksIn(editor.document.uri);
       const next = nextMark(marks, editor.selection.active.line, 1) ?? marks[0];
-      return next && show(editor, next);
+      if (next) return show(editor, next);
+      if (!inDiff) return; // the review of all files has the others below
     }
     const left = this.proposals.hunksOf(uri);
     const next = left.find((p) => p.mark.range.start.line >= mark.range.start.line) ?? left[0];
@@ -48,6 +54,7 @@ export class ReviewCommands {
       .files()
       .find((f) => f.proposal.sessionId === proposal.sessionId);
     if (next) await this.open(next, true);
+    else if (elsewhere && inDiff) await this.showDiff(elsewhere.uri, true);
     else if (elsewhere?.marks[0]) await this.open({ ...elsewhere, mark: elsewhere.marks[0] }, true);
   }
 
@@ -57,7 +64,7 @@ export class ReviewCommands {
     if (!pending) return nothingPending();
     const all = this.proposals.hunksOf(pending.uri).length;
     const applied = pending.file.placement === 'applied';
-    const ofFile = all > 1 ? `all ${all} changes of the file` : 'the change of the file';
+    const ofFile = `all ${all} changes of the file`;
     const file = (action: Action) => () => this.decideFile(action, pending.uri);
     const rows = [
       { label: '$(comment) Comment', run: () => this.comment(ref) },
@@ -66,8 +73,12 @@ export class ReviewCommands {
         description: applied ? undefined : 'Edit its right side, then accept',
         run: () => this.showDiff(ref),
       },
-      { label: `$(check-all) ${applied ? 'Keep' : 'Accept'} ${ofFile}`, run: file('accept') },
-      { label: `$(close-all) ${applied ? 'Undo' : 'Reject'} ${ofFile}`, run: file('reject') },
+      ...(all > 1
+        ? [
+            { label: `$(check-all) ${applied ? 'Keep' : 'Accept'} ${ofFile}`, run: file('accept') },
+            { label: `$(close-all) ${applied ? 'Undo' : 'Reject'} ${ofFile}`, run: file('reject') },
+          ]
+        : []),
       { label: '$(arrow-down) Next change', run: () => this.step(1) },
       { label: '$(arrow-up) Previous change', run: () => this.step(-1) },
     ];
@@ -140,7 +151,7 @@ export class ReviewCommands {
       return false;
     }
     const [base, proposed] = addresses(file);
-    const title = `${vscode.workspace.asRelativePath(file.uri)}: proposed change`;
+    const title = `${path.posix.basename(file.uri.path)}: proposed change`; // its folders are above the text
     await vscode.commands.executeCommand('vscode.diff', base, proposed, title, {
       preserveFocus,
       preview: true,
@@ -242,6 +253,12 @@ function show(editor: vscode.TextEditor, mark: Mark): void {
 function addresses(file: PendingFile): [vscode.Uri, vscode.Uri] {
   const id = file.proposal.proposalId;
   return [sideUri(baseScheme, id, file.uri), sideUri(proposedScheme, id, file.uri)];
+}
+
+/** Whether the diff of one file is what the user looks at. */
+function isDiffShown(): boolean {
+  const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+  return input instanceof vscode.TabInputTextDiff && isSide(input.modified);
 }
 
 function uniqueUris(files: PendingFile[]): vscode.Uri[] {

@@ -79,8 +79,9 @@ export function drawTool(entry: Entry, item: Item, into: HTMLElement, context: C
   const stoppable =
     ['running', 'awaitingPermission', 'awaitingReview'].includes(status) &&
     entry.children.length > 0;
-  drawWhenChanged(parts.buttons, [review, stoppable], () => [
-    review !== undefined && reviewRow(review, context),
+  const ofFile = (context.proposalOf(item)?.files.length ?? 0) === 1;
+  drawWhenChanged(parts.buttons, [review, ofFile, stoppable], () => [
+    review !== undefined && reviewRow(review, ofFile ? 'file' : 'all', context),
     stoppable &&
       button('Stop', () => context.send({ type: 'abort', itemId: entry.id }), {
         class: 'small stop',
@@ -130,15 +131,16 @@ function openByItself({ details, entry, item }: Parts, status: string, { folds }
   if (details.open !== open) details.open = open;
 }
 
-function reviewRow(proposalId: string, context: Context): HTMLElement {
+/** The buttons of one edit. The bar above the input has those of everything that waits. */
+function reviewRow(proposalId: string, what: 'file' | 'all', context: Context): HTMLElement {
   const command = (name: string) => () =>
     context.send({ type: 'command', command: name, args: [{ proposalId }] });
   return h(
     'div',
     { class: 'row review' },
     button('Review', command('agentLsp.review'), { class: 'primary' }),
-    button('Accept all', command('agentLsp.acceptAll')),
-    button('Reject all', command('agentLsp.rejectAll')),
+    button(`Accept ${what}`, command('agentLsp.acceptAll')),
+    button(`Reject ${what}`, command('agentLsp.rejectAll')),
   );
 }
 

@@ -234,7 +234,7 @@ async function planMode(d) {
   await ask.waitFor();
   await d.shot('plan-light');
   await d.click(ask.getByRole('button', { name: /^(Allow|Approve|Accept)/ }).first());
-  await d.click(review(d).getByRole('button', { name: 'Accept all' }));
+  await d.click(review(d).getByRole('button', { name: 'Accept file' }));
   await d.entry('assistantMessage', 'The plan is carried out').waitFor();
   await d.bufferHas('return a + b;');
 }
@@ -243,7 +243,7 @@ async function restoreAndRedo(d) {
   const file = await openCalc(d);
   await d.play(edit(file, 'a - b', 'a + b'), { text: 'Mended.' });
   await d.prompt('mend add');
-  await d.click(review(d).getByRole('button', { name: 'Accept all' }));
+  await d.click(review(d).getByRole('button', { name: 'Accept file' }));
   await d.entry('assistantMessage', 'Mended').waitFor();
   await d.idle();
   await d.click(d.entry('userMessage', 'mend add').getByRole('button', { name: 'Changes since' }));

@@ -352,7 +352,7 @@ async function conversation(d) {
     usage: { prompt_tokens: 61_000, completion_tokens: 900, total_tokens: 61_900 },
   });
   await d.prompt('mend add, please');
-  await d.click(d.panel.locator('.row.review').getByRole('button', { name: 'Accept all' }));
+  await d.click(d.panel.locator('.row.review').getByRole('button', { name: 'Accept file' }));
   await d.entry('assistantMessage', 'mended').waitFor();
   await d.entry('userMessage').getByRole('button', { name: 'Restore' }).waitFor();
   await panelWidth(d, widths.narrow);

@@ -1,4 +1,4 @@
-// Steps: the panel as a screen reader gets it, from the browser's tree of accessibility, and the order of the keyboard in it.
+// Steps: the panel as a screen reader gets it, from the browser's accessibility tree, and the order of the keyboard in it.
 import assert from 'node:assert/strict';
 import { until } from '../workbench.mjs';
 import { bash, call, edits, openCalc, pendingHunks, talk } from './model.mjs';
@@ -9,34 +9,27 @@ const acted =
 
 /** The nodes of the panel in the order in which they are read. Ignored ones are left out. */
 async function readerTree(d) {
-  const frames = d.page.frames().filter((frame) => frame.name() === 'active-frame');
-  const mine = [];
-  for (const frame of frames)
-    if (
-      await frame
-        .locator('.composer')
-        .count()
-        .catch(() => 0)
-    )
-      mine.push(frame);
-  assert.equal(mine.length, 1, 'the panel is one frame');
-  const outer = mine[0].parentFrame();
-  const cdp = await d.page
-    .context()
-    .newCDPSession(outer)
-    .catch(() => d.page.context().newCDPSession(d.page)); // in the page's own process
-  try {
-    const { frameTree } = await cdp.send('Page.getFrameTree');
-    const find = (tree) =>
-      tree.frame.name === 'active-frame' && tree.frame.url === mine[0].url()
-        ? tree.frame.id
-        : (tree.childFrames ?? []).map(find).find(Boolean);
-    const { nodes } = await cdp.send('Accessibility.getFullAXTree', { frameId: find(frameTree) });
-    return inOrder(nodes);
-  } finally {
-    await cdp.detach();
+  for (const frame of d.page.frames().reverse()) {
+    const cdp = await d.page
+      .context()
+      .newCDPSession(frame.parentFrame() ? frame : d.page)
+      .catch(() => undefined); // it has no session of its own: its parent's shows it
+    if (!cdp) continue;
+    try {
+      const { frameTree } = await cdp.send('Page.getFrameTree');
+      for (const frameId of idsOf(frameTree)) {
+        const { nodes } = await cdp.send('Accessibility.getFullAXTree', { frameId });
+        const tree = inOrder(nodes);
+        if (tree.some(({ name }) => name === 'Message to the agent')) return tree;
+      }
+    } finally {
+      await cdp.detach().catch(() => {}); // its frame may be gone
+    }
   }
+  throw new Error('no frame has the panel');
 }
+
+const idsOf = ({ frame, childFrames = [] }) => [frame.id, ...childFrames.flatMap(idsOf)];
 
 function inOrder(nodes) {
   const byId = new Map(nodes.map((node) => [node.nodeId, node]));

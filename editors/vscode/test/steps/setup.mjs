@@ -146,7 +146,7 @@ async function keyKeepsPending(d) {
   await d.answer(key);
   await d.choose('Another model…');
   await d.answer('script');
-  await notified(d, 'openai/script answered');
+  await notified(d, 'script answered');
   assert.deepEqual(d.daemons(), [daemon], 'nothing was restarted');
   await pendingHunks(d, 1);
   assert.notEqual(await d.session(), mine);

@@ -20,7 +20,7 @@ async function fixDiagnostic(d) {
   await d.goto(1);
   await d.page.locator('.squiggly-error').first().waitFor();
   await d.agent('Fix the Problem at the Cursor');
-  await d.click(review(d).getByRole('button', { name: 'Accept all' }));
+  await d.click(review(d).getByRole('button', { name: 'Accept file' }));
   await d.entry('assistantMessage', 'Mended').waitFor();
   await d.bufferHas('"a": 1 }');
 }
@@ -70,7 +70,7 @@ async function twoFolders(d) {
   });
   await d.play(edit(path.join(second, 'other.txt'), 'one', 'two'), { text: 'Changed there.' });
   await d.prompt('change the other');
-  await d.click(review(d).getByRole('button', { name: 'Accept all' }));
+  await d.click(review(d).getByRole('button', { name: 'Accept file' }));
   await d.entry('assistantMessage', 'Changed there').waitFor();
   await until(
     'the file is changed',

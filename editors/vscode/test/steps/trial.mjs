@@ -39,6 +39,7 @@ async function chatServer(key, at) {
       return void send(response, 401, { error: { message: 'Incorrect API key provided' } });
     if (request.url === '/v1/models')
       return void send(response, 200, { object: 'list', data: [{ id: 'tiny-chat' }] });
+    if (request.url !== '/v1/chat/completions') return void response.writeHead(404).end();
     let body = '';
     request
       .on('data', (data) => (body += data))
@@ -106,7 +107,8 @@ async function decide(d) {
   await d.shot('trial-6-edited');
   await d.page.keyboard.press('Control+Alt+y');
   await pendingHunks(d, 2);
-  await d.page.locator('.tab.active[data-resource-name="three.js"]').waitFor();
+  await d.page.locator('.tab.active', { hasText: 'three.js: proposed change' }).waitFor(); // a diff leads to a diff
+  await d.openFile('three.js');
   await d.clickUntil(menu, () => row('Comment').isVisible());
   await d.chooseLike('Comment', 'Comment');
   await d.answer('the typo is the point of this file');
@@ -116,6 +118,7 @@ async function decide(d) {
     d.page.locator('.statusbar-item', { hasText: '1 to review' }).isVisible(),
   );
   await d.page.locator('.tab.active[data-resource-name="four.js"]').waitFor();
+  await d.editorFocused();
   await d.page.keyboard.press('Control+Alt+y');
 }
 
