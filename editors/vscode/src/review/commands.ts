@@ -31,31 +31,36 @@ export class ReviewCommands {
     const pending = await this.hunk(target);
     if (!pending) return nothingPending();
     if (isReply(target) && target.text) this.threads.comment(refOf(pending), target.text);
-    const inDiff = isDiffShown(); // it may be closed with its last hunk
+    // The diff may be closed with its last hunk; a click above a hunk takes the focus from the editor.
+    const from = { diff: isDiffShown(), lens: isRef(target) };
     await this.decide(pending.proposal.proposalId, [this.decision(action, pending)]);
-    await this.showNext(pending, inDiff);
+    await this.showNext(pending, from);
   }
 
   /**
    * Shows the session's pending hunk after a decided one, in a diff if the decided one was in a
    * diff. The panel keeps the focus if it has it.
    */
-  private async showNext({ uri, mark, proposal }: PendingHunk, inDiff: boolean): Promise<void> {
+  private async showNext(
+    { uri, mark, proposal }: PendingHunk,
+    from: { diff: boolean; lens: boolean },
+  ): Promise<void> {
     const editor = vscode.window.activeTextEditor;
     if (editor && isSide(editor.document.uri)) {
       const marks = await this.sides.marksIn(editor.document.uri);
       const next = nextMark(marks, editor.selection.active.line, 1) ?? marks[0];
       if (next) return show(editor, next);
-      if (!inDiff) return; // the review of all files has the others below
+      if (!from.diff) return; // the review of all files has the others below
     }
     const left = this.proposals.hunksOf(uri);
     const next = left.find((p) => p.mark.range.start.line >= mark.range.start.line) ?? left[0];
     const elsewhere = this.proposals
       .files()
       .find((f) => f.proposal.sessionId === proposal.sessionId);
-    if (next) await this.open(next, true);
-    else if (elsewhere && inDiff) await this.showDiff(elsewhere.uri, true);
-    else if (elsewhere?.marks[0]) await this.open({ ...elsewhere, mark: elsewhere.marks[0] }, true);
+    if (next) await this.open(next, !from.lens);
+    else if (elsewhere && from.diff) await this.showDiff(elsewhere.uri, true);
+    else if (elsewhere?.marks[0])
+      await this.open({ ...elsewhere, mark: elsewhere.marks[0] }, !from.lens);
   }
 
   /** What can be done with a hunk besides the two buttons above it. */

@@ -136,7 +136,9 @@ async function filesReviewed(d) {
       toolCalls: [
         edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']),
         ...names.map((name) => edit(d.at(name), 'Helo', 'Hello')),
-      ].flatMap(({ toolCalls }) => toolCalls),
+      ]
+        .flatMap(({ toolCalls }) => toolCalls)
+        .sort((a, b) => b.name.localeCompare(a.name)), // a read after an edit waits for the decision
     },
     { text: 'Four changes are in, and `zero` stays as it was.' },
   );
