@@ -31,7 +31,8 @@ export class ReviewCommands {
     const pending = await this.hunk(target);
     if (!pending) return nothingPending();
     if (isReply(target) && target.text) this.threads.comment(refOf(pending), target.text);
-    // The diff may be closed with its last hunk; a click above a hunk takes the focus from the editor.
+    // Taken before the decision: a diff closes with its last hunk. A click above a hunk takes the
+    // focus from the editor.
     const from = { diff: isDiffShown(), lens: isRef(target) };
     await this.decide(pending.proposal.proposalId, [this.decision(action, pending)]);
     await this.showNext(pending, from);
