@@ -139,6 +139,7 @@ func (d *daemon) build(init agentapi.Init, o coreOptions) error {
 	resolver := &config.Resolver{
 		Env: config.Lookup(o.env), Run: d.processes.runKeyCommand,
 		Stored: storedKeys(keys, d.redact),
+		Secret: func(key string) { d.redact.Add(key) },
 	}
 	if d.providers, err = newProviders(resolver, o.scriptFile, CacheDir(o.env)); err != nil {
 		return err

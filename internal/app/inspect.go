@@ -107,6 +107,7 @@ func NewProbe(env []string) (*Probe, error) {
 	resolver := &config.Resolver{
 		Env: config.Lookup(env), Run: commands.runKeyCommand,
 		Stored: storedKeys(Logins(env), p.redact),
+		Secret: func(key string) { p.redact.Add(key) },
 	}
 	if p.models, err = newProviders(
 		resolver, Lookup(env, "AGENT_LSP_SCRIPT"), CacheDir(env),

@@ -98,6 +98,9 @@ func (d *daemon) parts(info host.SessionInfo, parents parentage) *sessionParts {
 		Fetch: func() tools.FetchOptions { c := info.Config(); return fetchOptions(&c) },
 		WebSearch: func() tools.WebSearchOptions {
 			c := info.Config()
+			if c.WebSearch != nil {
+				d.redact.Add(Lookup(d.processes.env, c.WebSearch.APIKeyEnv))
+			}
 			return webSearchOptions(&c,
 				d.processes.env)
 		},

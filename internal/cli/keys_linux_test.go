@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
@@ -121,7 +122,7 @@ func newKeyHunt(t *testing.T, api string) *keyHunt {
 		`", "apiKeyEnv": "WORK_KEY"}}}`)
 	k.env = []string{
 		envRunMain + "=" + runMainHidden, "HOME=" + k.home, "PATH=" + os.Getenv("PATH"),
-		"XDG_STATE_HOME=" + k.home + "/state", "XDG_CACHE_HOME=" + k.home + "/cache",
+		"TMPDIR=" + k.home + "/state", "XDG_CACHE_HOME=" + k.home + "/cache",
 		"AGENT_LSP_CONFIG=" + file, "AGENT_LSP_KEYRING=file", "AGENT_LSP_SANDBOX=off",
 	}
 	return k
@@ -204,4 +205,29 @@ func (k *keyHunt) files() {
 	if read < 5 {
 		k.t.Errorf("only %d files were read", read)
 	}
+}
+
+// A key that an endpoint puts into its reply is in no file, although the name of its variable does
+// not look like that of a secret.
+func TestKeyInAReplyIsNotStored(t *testing.T) {
+	k := newKeyHunt(t, "chat")
+	server := modeltest.Play(t, `{"reasoning": "I know `+k.key+`.", "text": "It is `+k.key+`.", `+
+		`"toolCalls": [{"name": "bash", "arguments": {"command": "echo `+k.key+`; env"}}]}`,
+		`{"text": "Said."}`)
+	put(t, filepath.Join(k.home, "config.json"), `{"model": "work/m", "providers": {"work": {`+
+		`"baseUrl": "`+server.URL()+`", "apiKeyEnv": "WORK_ACCESS"}}}`)
+	k.env = append(k.env, "WORK_ACCESS="+k.key)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), exe, "run", "--permissions", "trust", "--json",
+		"--verbose", "--log-file", filepath.Join(k.home, "log"), "go on")
+	cmd.Dir, cmd.Env = k.work, k.env
+	out, err := cmd.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("TMPDIR=")) ||
+		bytes.Contains(out, []byte("WORK_ACCESS=")) {
+		t.Errorf("the run failed, or the command sees the key's variable: %v\n%s", err, out)
+	}
+	k.files()
 }

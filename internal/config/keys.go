@@ -49,6 +49,9 @@ func (r *Resolver) keySource(p Provider, name string) keySource {
 	if len(p.APIKeyCommand) > 0 {
 		k.command = p.APIKeyCommand
 	}
+	if r.Secret != nil && k.variable != "" {
+		r.Secret(r.env(k.variable))
+	}
 	k.required = builtin && p.BaseURL != "" && p.BaseURL == home.BaseURL && !carriesKey(p.Headers)
 	return k
 }

@@ -65,6 +65,9 @@ type Resolver struct {
 	// Stored returns the key that the user has stored for a provider (`agent-lsp login`), "" for
 	// none. It is asked before each call that needs it, and must be quick. nil: none is stored.
 	Stored func(provider string) (string, error)
+	// Secret receives the key that a variable contains before the key is used. The name of the
+	// variable is the user's choice, so it may not look like that of a secret. nil: not needed.
+	Secret func(key string)
 	Client *http.Client
 }
 
