@@ -1,11 +1,11 @@
--- Registers the commands and nothing else: the plugin itself is loaded by their first use.
+-- Registers the commands only. The first command loads the plugin.
 if vim.g.loaded_agent_lsp then
   return
 end
 vim.g.loaded_agent_lsp = 1
 
---- Commands by name: the function of agent_lsp.commands, what nargs, range, bang it takes, and its
---- description.
+--- The commands by name: the function in agent_lsp.commands, the nargs, range and bang options, and
+--- the description.
 local commands = {
   AgentPrompt = {
     'prompt',
@@ -60,7 +60,7 @@ for name, spec in pairs(commands) do
     nargs = spec.nargs or 0,
     range = spec.range,
     bang = spec.bang,
-    bar = spec.nargs ~= '*', -- where no text is taken another command may follow
+    bar = spec.nargs ~= '*', -- another command may follow if the command has no text argument
     desc = spec.desc,
     complete = spec.nargs and function(lead, line)
       return require('agent_lsp.commands').complete(spec[1], lead, line)

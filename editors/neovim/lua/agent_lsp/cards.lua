@@ -1,4 +1,5 @@
---- The parts of a decided edit call in the transcript: line counts, the decision, the diff.
+--- Builds the parts of a decided edit call in the transcript: line counts, the decision and the
+--- diff.
 local events = require('agent_lsp.events')
 
 local M = {}
@@ -7,7 +8,7 @@ local M = {}
 local max_lines = 60
 
 ---@class agent_lsp.Edit what the daemon reported about a proposal
----@field diff? string unified diff of the proposed text
+---@field diff? string unified diff of the proposal
 ---@field proposal agent_lsp.Proposal
 
 local edits = {} ---@type table<string, agent_lsp.Edit> by proposal
@@ -19,19 +20,19 @@ for _, name in ipairs({ 'proposal/created', 'proposal/updated', 'proposal/closed
   end)
 end
 
---- Whether an edit's diff is known.
+--- Reports whether an edit's diff is known.
 ---@param id string of the proposal
 function M.knows(id)
   return edits[id] ~= nil
 end
 
---- Takes a proposal with its diff.
+--- Stores a proposal's diff.
 ---@param res agent_lsp.Edit
 function M.learn(res)
   edits[res.proposal.proposalId] = res
 end
 
---- The lines of a text, without the empty one behind a last line break.
+--- Returns the lines of a text, without the empty line after a final line break.
 local function lines_of(text)
   local lines = require('agent_lsp.render').lines(type(text) == 'string' and text or '')
   if lines[#lines] == '' then
@@ -40,8 +41,8 @@ local function lines_of(text)
   return lines
 end
 
---- Adds what one replacement changed, from the first line that differs to the last.
----@param at integer line of the file where the texts begin
+--- Adds the change of one replacement, from the first differing line to the last.
+---@param at integer line of the file at which the texts begin
 local function add_change(out, old, new, at)
   local same, rest = 0, 0
   while same < math.min(#old, #new) and old[same + 1] == new[same + 1] do
@@ -63,7 +64,7 @@ local function add_change(out, old, new, at)
   out.added, out.removed = out.added + #come, out.removed + #gone
 end
 
---- Takes the diff of an edit from the arguments of its call, which the session keeps.
+--- Takes an edit's diff from the arguments of its call, which the session stores.
 ---@param d agent_lsp.Item
 function M.learn_from_call(d)
   local args = type(d.args) == 'table' and d.args or {}
@@ -82,13 +83,13 @@ function M.learn_from_call(d)
   end
 end
 
---- The user's first comment. The result quotes it for the model.
+--- Returns the user's first comment. The result quotes it for the model.
 local function comment_in(result)
   local quoted = (result or ''):match('rejected: (%b"")')
   return quoted and ': ' .. quoted:sub(2, -2)
 end
 
---- The user's decision, for example "1 accepted, 1 rejected: too long".
+--- Returns the user's decision, for example "1 accepted, 1 rejected: too long".
 ---@param d agent_lsp.Item
 ---@return string
 function M.decision(d)
@@ -106,7 +107,7 @@ function M.decision(d)
   return table.concat(parts, ', ')
 end
 
---- The counts of lines, as the proposal reports them.
+--- Returns the line counts that the proposal reports.
 ---@param d agent_lsp.Item
 ---@return string? added
 ---@return string? removed
@@ -119,7 +120,8 @@ end
 
 local groups = { ['+'] = 'AgentLspAdded', ['-'] = 'AgentLspRemoved', ['@'] = 'AgentLspMeta' }
 
---- The lines of the diff with the highlight of each, without the names of a single file.
+--- Returns the lines of the diff with their highlights. The diff of a single file has no file
+--- names.
 ---@param d agent_lsp.Item
 ---@return string[] lines
 ---@return table<integer, string> groups by line
@@ -144,7 +146,7 @@ function M.diff(d)
     table.insert(lines, ('… %d more %s'):format(cut, cut == 1 and 'line' or 'lines'))
   end
   for i, line in ipairs(lines) do
-    colours[i] = groups[line:sub(1, 1)] or 'Normal' -- not the colour of code in Markdown
+    colours[i] = groups[line:sub(1, 1)] or 'Normal' -- instead of the color of code in Markdown
   end
   return lines, colours
 end

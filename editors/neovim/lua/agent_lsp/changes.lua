@@ -1,5 +1,5 @@
---- The summary above the input: the changes that are pending, else what the last turn changed, and
---- the keys that keep, undo and show all of them.
+--- The summary above the input. It shows the pending changes or, if there are none, the changes of
+--- the last turn, and the keys that keep, undo and show all of them.
 local client = require('agent_lsp.client')
 local events = require('agent_lsp.events')
 local hunks = require('agent_lsp.hunks')
@@ -9,15 +9,15 @@ local transcript = require('agent_lsp.transcript')
 local M = {}
 
 ---@class agent_lsp.Changes
----@field kind 'proposed'|'applied'|'done' pending, pending in the buffers, or of the last turn
----@field changes integer pending hunks
+---@field kind 'proposed'|'applied'|'done' pending, pending in the buffers, or from the last turn
+---@field changes integer number of pending hunks
 ---@field files integer
 ---@field added integer lines
 ---@field removed integer lines
 
 local last ---@type { checkpoint: agent_lsp.Checkpoint, workspace: agent_lsp.Workspace }?
 
---- Whether a pending hunk belongs to the workspace that the panel shows.
+--- Reports whether a pending hunk belongs to the workspace that the panel shows.
 local function is_shown(w)
   local ws = hunks.workspace(w.proposal)
   return not ws or ws == client.current()
@@ -37,7 +37,7 @@ local function of_pending(list)
   return out
 end
 
---- The summary; nil if there is nothing to show.
+--- Returns the summary, or nil if there is nothing to show.
 ---@param idle boolean whether no turn is running
 ---@return agent_lsp.Changes?
 function M.summary(idle)
@@ -56,7 +56,7 @@ local function count(n, what)
   return ('%d %s%s'):format(n, what, n == 1 and '' or 's')
 end
 
---- What a summary says, without the counts of lines.
+--- Returns the text of a summary without the line counts.
 ---@param s agent_lsp.Changes
 function M.text(s)
   local files = count(s.files, 'file')
@@ -66,7 +66,7 @@ function M.text(s)
   return ('%s in %s'):format(count(s.changes, 'change'), files)
 end
 
---- The keys of the panel with what they do.
+--- Returns the keys of the panel and their actions.
 ---@param s agent_lsp.Changes
 ---@return { [1]: string, [2]: string }[]
 function M.keys(s)
@@ -86,10 +86,10 @@ local function forget()
   end
 end
 
---- The last turn is no longer summed up: it was undone, or the user keeps it.
+--- Removes the summary of the last turn, because the turn was undone or the user keeps its changes.
 M.forget = forget
 
---- Shows what the last turn changed as a diff, in a tab.
+--- Shows the changes of the last turn as a diff in a tab.
 local function show_diff(at)
   local id = at.checkpoint.checkpointId
   client.request('agent/checkpoint/diff', { checkpointId = id }, function(err, res)
@@ -129,7 +129,7 @@ local on_pending = {
   end,
 }
 
---- Does what a key of the summary stands for.
+--- Runs the action of a key of the summary.
 ---@param action 'keep'|'undo'|'review'
 ---@param idle boolean whether no turn is running
 function M.act(action, idle)
@@ -154,8 +154,8 @@ events.on('session', function(p)
   end
 end)
 
---- Sums up the last turn of a session that was loaded, unless the user has closed its summary.
----@param c agent_lsp.Checkpoint? the newest
+--- Restores the summary of the last turn of a loaded session, unless the user has closed it.
+---@param c agent_lsp.Checkpoint? the newest checkpoint
 ---@param ws agent_lsp.Workspace
 function M.recall(c, ws)
   if c and c.messageId ~= '' and c.stat.files > 0 and not kept[c.checkpointId] then
@@ -163,8 +163,8 @@ function M.recall(c, ws)
   end
 end
 
---- With hunks still pending after a turn the user decides them one by one, and the totals of the
---- turn no longer apply.
+--- If hunks are still pending after a turn, the user decides them individually, and the totals of
+--- the turn no longer apply.
 events.on('turn/completed', function(p)
   local ws = client.by_id(p.client_id)
   if p.replay or not ws or not transcript.ours(p) or hunks.count() > 0 then

@@ -1,5 +1,5 @@
---- One daemon per workspace root, over Neovim's own LSP client. It starts with the first use and
---- comes back, with its session, when it crashed.
+--- Runs one daemon per workspace root with Neovim's own LSP client. A daemon starts when it is
+--- first used. After a crash it is restarted and resumes its session.
 local config = require('agent_lsp.config')
 local events = require('agent_lsp.events')
 local log = require('agent_lsp.log')
@@ -13,7 +13,7 @@ local M = {}
 
 local new_api = vim.fn.has('nvim-0.11') == 1
 
---- After this many crashes in a row the daemon is no longer started automatically.
+--- After this many consecutive crashes the daemon is no longer restarted automatically.
 local max_crashes = 3
 
 ---@class agent_lsp.Workspace
@@ -22,16 +22,16 @@ local max_crashes = 3
 ---@field session? string current session
 ---@field waiting fun(client: vim.lsp.Client?, err?: string)[]
 ---@field wanting { fn: fun(session: string, at: agent_lsp.At), failed?: fun(err: string) }[]
----@field making boolean whether a session is being made
+---@field making boolean whether a session is being created
 ---@field starting boolean
----@field stopped boolean whether the daemon's end is wanted
+---@field stopped boolean whether the daemon was stopped on purpose
 ---@field crashes integer
----@field scope? 'open'|'all' what the user allowed of a very wide root
+---@field scope? 'open'|'all' the user's choice for a home folder or the root of the file system
 ---@field demo? table<string, string> environment of the demo's daemon, which gets no settings
 local workspaces = {} ---@type table<string, agent_lsp.Workspace>
-local current ---@type agent_lsp.Workspace? the one whose session is shown: the panel belongs to it
+local current ---@type agent_lsp.Workspace? the workspace whose session the panel shows
 
----@class agent_lsp.At where a request goes, whatever buffer the user is in by then
+---@class agent_lsp.At the target of a request, independent of the user's current buffer
 ---@field workspace agent_lsp.Workspace
 
 local notifications = {
@@ -50,14 +50,15 @@ local notifications = {
   'agent/request/resolved',
 }
 
---- Whether a buffer is the user's own document: a file, on disk or not yet.
+--- Reports whether a buffer is the user's own document, which is a file that may not exist on disk
+--- yet.
 local function is_document(buf)
   return vim.api.nvim_buf_is_valid(buf)
     and vim.bo[buf].buftype == ''
     and vim.api.nvim_buf_get_name(buf) ~= ''
 end
 
---- The folders of a workspace: its root, and those that the user added.
+--- Returns the folders of a workspace: its root and the folders that the user added.
 local function folders(ws)
   local out, client = { ws.root }, ws.id and vim.lsp.get_client_by_id(ws.id)
   for _, f in ipairs(client and client.workspace_folders or {}) do
@@ -66,7 +67,8 @@ local function folders(ws)
   return out
 end
 
---- The running workspace that contains a buffer; the innermost of several.
+--- Returns the running workspace that contains a buffer. If several do, it returns the innermost
+--- one.
 ---@return agent_lsp.Workspace?
 local function around(buf)
   local name, best, depth = vim.fs.normalize(vim.api.nvim_buf_get_name(buf)), nil, 0
@@ -80,15 +82,15 @@ local function around(buf)
   return best
 end
 
---- The root of a buffer's workspace; for the panel and other windows of no file that of the
---- workspace shown there.
+--- Returns the root of a buffer's workspace. For the panel and other windows without a file, it
+--- returns the root of the workspace that they show.
 ---@param buf? integer
 ---@return string
 function M.root(buf)
   buf = buf or vim.api.nvim_get_current_buf()
   local root
   if is_document(buf) then
-    local ws = around(buf) -- a folder inside a workspace that is in use belongs to it
+    local ws = around(buf) -- a folder inside a running workspace belongs to that workspace
     if ws then
       return ws.root
     end
@@ -100,7 +102,7 @@ function M.root(buf)
   return vim.fs.normalize(root)
 end
 
---- The workspace of a root.
+--- Returns the workspace with the given root.
 ---@param root string
 ---@return agent_lsp.Workspace
 function M.add(root)
@@ -125,15 +127,15 @@ function M.workspace(buf)
   return ws
 end
 
---- The workspace that the user is in: that of the buffer, if it has a session, else the one that is
---- shown.
+--- Returns the user's current workspace: the workspace of the buffer if it has a session, otherwise
+--- the workspace that the panel shows.
 ---@return agent_lsp.Workspace?
 function M.here()
   local ws = M.workspace()
   return ws.session and ws or current
 end
 
---- How many workspaces are in use.
+--- Returns how many workspaces are in use.
 ---@return integer
 function M.count()
   return vim.iter(pairs(workspaces)):fold(0, function(n, _, ws)
@@ -141,7 +143,7 @@ function M.count()
   end)
 end
 
---- The workspace whose session is shown, nil if none is.
+--- Returns the workspace whose session is shown, or nil.
 ---@return agent_lsp.Workspace?
 function M.current()
   return current
@@ -172,8 +174,8 @@ local function capabilities()
   return caps
 end
 
---- The review draws hunks itself: the daemon's diagnostics and code lenses are for clients without
---- it.
+--- Discards the daemon's diagnostics. They are for clients without a review, and this plugin draws
+--- hunks itself.
 local function ignore() end
 
 local function handlers()
@@ -218,7 +220,7 @@ local function attach_all(ws)
   })
 end
 
---- A folder that was added brings its open documents along.
+--- Attaches the open documents of a folder that the user adds to a workspace.
 vim.api.nvim_create_autocmd('LspNotify', {
   group = vim.api.nvim_create_augroup('agent_lsp_folders', { clear = true }),
   callback = function(args)
@@ -269,7 +271,7 @@ local function resume(ws)
   end, { workspace = ws })
 end
 
---- A daemon that crashed is started again, and its session resumed; one that keeps crashing is not.
+--- Restarts a daemon that crashed and resumes its session, unless the daemon keeps crashing.
 local function on_exit(ws, id, ended)
   if ws.starting then
     ws.id = nil
@@ -304,7 +306,7 @@ end
 
 local function spec(ws, cmd)
   local start, ended = process.command(cmd, ws.demo, ws.root)
-  local only_open = ws.scope == 'open' -- a server without a folder has the open documents only
+  local only_open = ws.scope == 'open' -- a server without a folder sees only the open documents
   local folder = { uri = vim.uri_from_fname(ws.root), name = vim.fs.basename(ws.root) }
   local settings = not ws.demo and config.options.settings or {}
   return {
@@ -315,7 +317,7 @@ local function spec(ws, cmd)
     capabilities = capabilities(),
     init_options = next(settings) and settings or vim.empty_dict(),
     handlers = handlers(),
-    flags = { debounce_text_changes = 0 }, -- what the agent reads is what the user sees
+    flags = { debounce_text_changes = 0 }, -- the agent reads exactly what the user sees
     on_init = function(client)
       ws.id = client.id
       vim.schedule(function()
@@ -339,7 +341,7 @@ local function start(ws)
     return finish(ws, nil, problem)
   end
   for _, part in ipairs({ 'panel', 'review', 'disk' }) do
-    require('agent_lsp.' .. part) -- they listen
+    require('agent_lsp.' .. part) -- these modules listen to events
   end
   ws.starting, ws.stopped = true, false
   local id
@@ -349,7 +351,7 @@ local function start(ws)
     end
     id = vim.lsp.start(spec(ws, cmd), { attach = false, reuse_client = never })
   else
-    -- vim.lsp.start of 0.10 always attaches the current buffer
+    -- vim.lsp.start in Neovim 0.10 always attaches the current buffer
     id = vim.lsp.start_client(spec(ws, cmd))
   end
   if not id then
@@ -357,13 +359,14 @@ local function start(ws)
   end
 end
 
---- Whether the user is asked before the daemon of a workspace starts.
+--- Reports whether the user is asked before the daemon of a workspace starts.
 ---@param ws agent_lsp.Workspace
 function M.asks(ws)
   return not (ws.scope or ws.demo) and wide.is(ws.root)
 end
 
---- Calls fn with the client of the workspace, started if need be, or with nil and the problem.
+--- Calls fn with the client of the workspace, which it starts if necessary, or with nil and the
+--- error.
 ---@param fn fun(client: vim.lsp.Client?, err?: string)
 ---@param opts? { workspace?: agent_lsp.Workspace, buf?: integer }
 function M.with(fn, opts)
@@ -388,7 +391,7 @@ function M.with(fn, opts)
   end)
 end
 
---- The running client of the workspace that is shown, nil if none runs.
+--- Returns the running client of the workspace that is shown, or nil.
 ---@return vim.lsp.Client?
 function M.running()
   local ws = current
@@ -401,8 +404,8 @@ local function report(err)
   end
 end
 
---- Sends a request; fn gets the error's text or nil, and the result. Without fn the user sees an
---- error.
+--- Sends a request and calls fn with the error's text or nil, and the result. Without fn, an error
+--- is shown to the user.
 ---@param method string
 ---@param params table
 ---@param fn? fun(err: string?, result: any, error?: lsp.ResponseError)
@@ -424,7 +427,8 @@ function M.request(method, params, fn, opts)
   end, opts)
 end
 
---- Makes a session and makes it current; who asks for the session meanwhile gets this one.
+--- Creates a session and makes it current. Callers that request the session in the meantime receive
+--- the same one.
 ---@param ws agent_lsp.Workspace
 ---@param title? string
 local function make_session(ws, title)
@@ -451,7 +455,7 @@ end
 
 local shown ---@type string? the session that was last reported as the current one
 
---- Makes a stored session the current one: the daemon replays it.
+--- Makes a stored session current. The daemon replays it.
 ---@param session string
 ---@param ws agent_lsp.Workspace
 function M.load(session, ws)
@@ -465,7 +469,8 @@ function M.load(session, ws)
   end, { workspace = ws })
 end
 
---- Shows the session of a workspace, if it has one and another is shown: the daemon replays it.
+--- Shows the session of a workspace if it has one that is not shown yet. The daemon replays the
+--- session.
 ---@param ws agent_lsp.Workspace
 function M.show(ws)
   if not ws.session or shown == ws.session then
@@ -474,8 +479,9 @@ function M.show(ws)
   M.load(ws.session, ws)
 end
 
---- The current session of the workspace, created if there is none, and where requests about it go.
---- If none can be created, the user sees why, and failed is called.
+--- Calls fn with the current session of the workspace and the workspace that its requests go to. It
+--- creates a session if there is none. If that fails, it shows the error to the user and calls
+--- failed.
 ---@param fn fun(session: string, at: agent_lsp.At)
 ---@param ws? agent_lsp.Workspace
 ---@param failed? fun(err: string)
@@ -502,11 +508,11 @@ function M.new_session(title, fn)
   make_session(ws, title)
 end
 
---- Makes a session the current one.
+--- Makes a session current.
 ---@param session string?
 ---@param ws? agent_lsp.Workspace
 ---@param title? string
----@param own? agent_lsp.Config its settings, of a new session
+---@param own? agent_lsp.Config the settings of a new session
 function M.use(session, ws, title, own)
   ws = ws or M.workspace()
   ws.session, current, shown = session, ws, session

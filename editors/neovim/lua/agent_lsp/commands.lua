@@ -1,4 +1,5 @@
---- What the commands do. Each function gets the options of nvim_create_user_command.
+--- The implementation of the commands. Each function receives the options of
+--- nvim_create_user_command.
 local client = require('agent_lsp.client')
 local log = require('agent_lsp.log')
 
@@ -8,7 +9,7 @@ local function api()
   return require('agent_lsp')
 end
 
---- What the user wrote, with what each @ in it stands for.
+--- Returns the user's text and the content that each @ in it refers to.
 local function blocks(text)
   return require('agent_lsp.mention').blocks(text)
 end
@@ -37,7 +38,7 @@ function M.steer(opts)
   end)
 end
 
---- With text: queues it. Without: shows the queue and offers to remove an entry.
+--- Queues the text. Without text, it shows the queue and offers to remove an entry.
 function M.queue(opts)
   if opts.args ~= '' then
     return api().prompt(blocks(opts.args), { delivery = 'queue' })
@@ -74,7 +75,7 @@ function M.abort()
   api().abort()
 end
 
---- Answers the permission or question that is first in line.
+--- Answers the first pending permission or question.
 function M.answer()
   require('agent_lsp.permission').select()
 end
@@ -96,8 +97,8 @@ function M.sessions(opts)
   require('agent_lsp.sessions').pick(opts.args, opts.bang)
 end
 
---- Fills the quickfix list with all pending hunks, and shows them in a tab, in that list, or as a
---- diff.
+--- Fills the quickfix list with all pending hunks and shows them in the overview tab, in that list
+--- or as a diff.
 function M.review(opts)
   local review = require('agent_lsp.review')
   if opts.args == 'quickfix' then
@@ -147,7 +148,7 @@ function M.diff()
   require('agent_lsp.diff').open()
 end
 
---- Prompts about the diagnostics of the cursor's line.
+--- Prompts the agent to fix the diagnostics of the cursor's line.
 function M.fix(opts)
   local line = vim.api.nvim_win_get_cursor(0)[1] - 1
   local found = vim.tbl_filter(function(d)
@@ -180,7 +181,7 @@ function M.checkpoints()
   require('agent_lsp.restore').pick()
 end
 
---- Options of the next prompt only.
+--- Sets options for the next prompt only.
 function M.once(opts)
   require('agent_lsp.once').choose(opts.args)
 end
@@ -193,12 +194,12 @@ function M.demo()
   require('agent_lsp.demo').start()
 end
 
---- Chooses what happens to edits.
+--- Chooses the edit policy.
 function M.edits(opts)
   require('agent_lsp.policy').pick(opts.args, opts.bang)
 end
 
---- Uses another model, in this session or as the default.
+--- Selects another model for this session or as the default.
 function M.model(opts)
   local ws, defaults = client.workspace(), require('agent_lsp.defaults')
   if opts.args ~= '' then
@@ -242,9 +243,9 @@ function M.log()
   end
 end
 
-local models = {} ---@type string[] as the daemon last listed them
+local models = {} ---@type string[] as last listed by the daemon
 
---- Asks for the models, for the next completion: it must not wait.
+--- Requests the models for the next completion, because completion must not wait.
 local function learn_models()
   if client.running() then
     client.request('agent/models', {}, function(err, res)
@@ -263,7 +264,7 @@ local fixed = {
   sessions = { 'resume', 'fork', 'rename', 'archive', 'export', 'delete' },
 }
 
---- Completion of the commands' arguments: words, models, and in prompts whatever follows an @.
+--- Completes the commands' arguments: words, models and, in prompts, whatever follows an @.
 function M.complete(name, lead)
   local words = fixed[name]
   if name == 'model' then

@@ -1,7 +1,7 @@
---- The plugin's settings. Everything works without setup().
+--- The plugin's settings. The plugin works without a call of setup().
 local M = {}
 
----@class agent_lsp.Keys keys in buffers with pending hunks; a key that is false is not mapped
+---@class agent_lsp.Keys keys in buffers with pending hunks; false leaves a key unmapped
 ---@field accept? string|false
 ---@field reject? string|false
 ---@field edit? string|false
@@ -10,12 +10,12 @@ local M = {}
 ---@field previous? string|false
 
 ---@class agent_lsp.Options
----@field cmd? string[] command of the daemon; absent: the bundled binary, else agent-lsp on PATH
+---@field cmd? string[] command of the daemon; the default is the bundled binary, or agent-lsp on PATH
 ---@field settings? agent_lsp.Config the daemon's settings (docs/reference/configuration.md)
----@field root_markers? string[] files that mark a workspace's root
+---@field root_markers? string[] names of files that mark a workspace's root
 ---@field panel? { side: 'right'|'left', width: integer, input_height: integer }
 ---@field review? { signs: boolean, keys: agent_lsp.Keys|boolean, virtual: boolean }
----@field notify? boolean whether the end of a turn is announced when the panel is hidden
+---@field notify? boolean whether to notify the user of the end of a turn while the panel is hidden
 ---@field position_encodings? string[] offered to the daemon, best first
 M.defaults = {
   cmd = nil,
@@ -61,7 +61,7 @@ local function state_path(name)
   return vim.fn.stdpath('state') .. '/agent_lsp/' .. name
 end
 
---- The text of one of the plugin's own files, "" if there is none.
+--- Returns the content of one of the plugin's own files, or "" if the file does not exist.
 local function read(name)
   local file = io.open(state_path(name), 'r')
   local text = file and file:read('*a') or ''
@@ -71,7 +71,7 @@ local function read(name)
   return text
 end
 
---- Writes one of the plugin's own files as a whole.
+--- Replaces the content of one of the plugin's own files.
 ---@return string? problem
 local function write(name, text)
   local path = state_path(name)
@@ -86,28 +86,28 @@ local function write(name, text)
   return not ok and err or nil
 end
 
---- Keeps where the program is.
+--- Stores the program's path.
 ---@param path string
 ---@return string? problem
 function M.store_program(path)
   return write('program', path)
 end
 
---- The defaults that the user chose in the pickers.
+--- Returns the defaults that the user chose in the pickers.
 ---@return table<string, any>
 function M.stored()
   local ok, value = pcall(vim.json.decode, read('defaults.json'))
   return ok and type(value) == 'table' and value or {}
 end
 
---- Keeps them.
+--- Stores the user's defaults.
 ---@param values table<string, any>
 ---@return string? problem
 function M.store(values)
   return write('defaults.json', vim.json.encode(values))
 end
 
---- The user's choices for new sessions, without what setup() sets.
+--- Returns the user's choices for new sessions, without what setup() sets.
 ---@return table<string, any>
 function M.session_config()
   local out = vim.empty_dict()
@@ -119,15 +119,17 @@ function M.session_config()
   return out
 end
 
---- The folder of this plugin, links followed: it may be linked into a package folder.
+--- Returns the folder of this plugin with links resolved, because it may be linked into a package
+--- folder.
 function M.plugin_dir()
   local dir = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h:h:h')
   return vim.fs.normalize(vim.uv.fs_realpath(dir) or dir)
 end
 
---- The daemon's command: from the settings, bundled, on PATH, or where the user located it.
+--- Returns the daemon's command. The program comes from the settings, the plugin's own folder,
+--- PATH, or the path that the user gave.
 ---@return string[]? cmd
----@return string? problem what to do when there is none
+---@return string? problem what to do if there is no command
 function M.command()
   local cmd = M.options.cmd
   if cmd and not (type(cmd) == 'table' and type(cmd[1]) == 'string') then

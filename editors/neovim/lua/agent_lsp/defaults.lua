@@ -1,6 +1,6 @@
---- Settings that the user chose in a picker, for the current session or as the default of new ones.
---- Defaults are kept in a file of the plugin, and given to each new session as its own settings.
---- What setup() sets is never overridden by them.
+--- Settings that the user chose in a picker, for the current session or as the default for new
+--- sessions. A file of the plugin stores the defaults, and each new session receives them as its
+--- own settings. They never override a setting from setup().
 local client = require('agent_lsp.client')
 local config = require('agent_lsp.config')
 local log = require('agent_lsp.log')
@@ -28,7 +28,7 @@ end
 --- Sets a setting of the current session.
 ---@param key string
 ---@param value any
----@param text string what the user is told
+---@param text string message to the user
 ---@param ws? agent_lsp.Workspace
 function M.set(key, value, text, ws)
   client.session(function(session, at)
@@ -39,10 +39,10 @@ function M.set(key, value, text, ws)
   end, ws)
 end
 
---- Sets a setting in this session and as the default.
+--- Sets a setting in this session and as the default for new ones.
 ---@param key string
 ---@param value any
----@param name string the value in words
+---@param name string the value's label
 ---@param ws? agent_lsp.Workspace
 function M.make_default(key, value, name, ws)
   if M.is_fixed(key) then
@@ -52,10 +52,10 @@ function M.make_default(key, value, name, ws)
   M.set(key, value, name .. ', in this session and in new ones', ws)
 end
 
---- Sets a setting, after the user has said for how long.
+--- Asks the user whether a setting applies to this session or to all new ones, and sets it.
 ---@param key string
 ---@param value any
----@param name string the value in words
+---@param name string the value's label
 ---@param ws? agent_lsp.Workspace
 ---@param fn? fun(ws: agent_lsp.Workspace) called when the user has chosen
 function M.choose(key, value, name, ws, fn)

@@ -1,5 +1,5 @@
---- The demo: a scripted model fixes a bug in a sample folder, in the real panel with real hunks.
---- It needs no key and no network, and has a daemon, a state folder and settings of its own.
+--- The demo. A scripted model fixes a bug in a sample folder, in the real panel with real hunks. It
+--- needs no key or network, and has its own daemon, state folder and settings.
 local client = require('agent_lsp.client')
 local config = require('agent_lsp.config')
 local log = require('agent_lsp.log')
@@ -11,7 +11,7 @@ M.prompt = 'The check fails. Find the cause and fix it.'
 local after = 'This was the demo: its model is a script that knows one task. '
   .. '`:AgentSetup` chooses a provider for your own work.'
 
---- How many further prompts the script answers.
+--- The number of further prompts that the script answers.
 local spare = 50
 
 local function copy(from, to)
@@ -19,7 +19,7 @@ local function copy(from, to)
   return not ok and problem or nil
 end
 
---- Writes the model's script, with an answer to whatever is said after it.
+--- Writes the model's script, with an answer for each later prompt.
 local function write_script(from, to)
   local file, problem = io.open(from, 'r')
   if not file then
@@ -35,7 +35,7 @@ local function write_script(from, to)
   file:close()
 end
 
---- Makes the sample folder and what the daemon needs.
+--- Creates the sample folder and the files that the daemon needs.
 ---@param dir string
 ---@return string? problem
 local function unpack_sample(dir)
@@ -49,7 +49,7 @@ local function unpack_sample(dir)
   return problem
 end
 
---- Starts the demo in a tab of its own.
+--- Starts the demo in its own tab.
 function M.start()
   local dir = vim.fs.normalize(vim.fn.tempname())
   local problem = unpack_sample(dir)

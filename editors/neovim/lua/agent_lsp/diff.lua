@@ -1,5 +1,6 @@
---- Base and proposal of one file side by side in a tab. A proposal that is not in the buffer yet
---- may be edited there; writing it accepts the file's pending hunks with the edited text.
+--- Shows a file and its proposed version side by side in a tab. The user may edit a proposed
+--- version that is not in the buffer yet. Writing it accepts the file's pending hunks with the
+--- edited text.
 local draw = require('agent_lsp.draw')
 local hunks = require('agent_lsp.hunks')
 local log = require('agent_lsp.log')
@@ -9,14 +10,14 @@ local M = {}
 
 local diff = vim.text and vim.text.diff or vim.diff
 
----@class agent_lsp.Piece a pending hunk with its place in base and proposal (zero-based rows)
+---@class agent_lsp.Piece a pending hunk with its position in base and proposal (zero-based rows)
 ---@field hunk agent_lsp.Hunk
 ---@field base integer
 ---@field old string[]
 ---@field new string[]
 ---@field proposed integer
 
---- The pending hunks of a file with their places, in order.
+--- Returns the pending hunks of a file with their positions, in order.
 ---@return agent_lsp.Piece[]
 local function pieces(proposal, file)
   local out = {}
@@ -41,7 +42,7 @@ local function pieces(proposal, file)
   return out
 end
 
---- The lines with each piece's side exchanged.
+--- Returns the lines with one side of each hunk replaced by the other.
 local function exchange(lines, list, from, to, row)
   local out = vim.deepcopy(lines)
   for i = #list, 1, -1 do
@@ -56,7 +57,7 @@ local function exchange(lines, list, from, to, row)
   return out
 end
 
---- A file as it is for the user now: its buffer, else the disk.
+--- Returns a file's current content for the user, from its buffer or, if there is none, from disk.
 local function current_lines(uri)
   local buf, path = draw.buffer(uri), vim.uri_to_fname(uri)
   if buf then
@@ -66,7 +67,7 @@ local function current_lines(uri)
   return vim.fn.filereadable(path) == 1 and vim.fn.readfile(path) or {}
 end
 
---- What a side is called where buffers are listed, in the line of tabs too.
+--- Returns the name of a side in buffer lists and in the tab line.
 local function name_of(path, side)
   return ('%s (%s)'):format(vim.fn.fnamemodify(path, ':.'), side)
 end
@@ -83,18 +84,19 @@ local function scratch(name, lines, filetype)
   return buf
 end
 
---- A change as zero-based half-open rows: old rows, new rows.
+--- Returns a change as zero-based half-open ranges of old and new rows.
 local function rows(c)
   local a, b = c[2] > 0 and c[1] - 1 or c[1], c[4] > 0 and c[3] - 1 or c[3]
   return a, a + c[2], b, b + c[4]
 end
 
---- What the edited proposal makes of each hunk, and the edits outside all hunks.
+--- Returns the decision that the edited proposal implies for each hunk, and the edits outside all
+--- hunks.
 ---@param list agent_lsp.Piece[]
 ---@param proposed string[]
 ---@param now string[]
----@return agent_lsp.Decision[]? decisions nil where a change reaches across a hunk's border
----@return { row: integer, stop: integer, lines: string[] }[] own edits, rows of the base
+---@return agent_lsp.Decision[]? decisions nil if a change crosses a hunk's border
+---@return { row: integer, stop: integer, lines: string[] }[] own edits, with rows of the base
 local function decisions(list, proposed, now)
   local changes = diff(
     table.concat(proposed, '\n') .. '\n',
@@ -140,7 +142,7 @@ local function decisions(list, proposed, now)
   return out, own
 end
 
---- Makes the user's own edits, those outside of all hunks, in the file's buffer.
+--- Applies the user's own edits outside all hunks to the file's buffer.
 local function make_own(uri, own)
   if #own == 0 then
     return
@@ -184,13 +186,13 @@ local function show(side, buf)
   vim.cmd.diffthis()
 end
 
---- Says above the window what it is, and below of which file.
+--- Shows a description above the window and the path of its file below.
 local function label(text, path)
   vim.wo[0][0].winbar = text
   vim.wo[0][0].statusline = ' ' .. vim.fn.fnamemodify(path, ':~:.'):gsub('%%', '%%%%')
 end
 
---- The line above the proposed side: as much of it as there is room for.
+--- Returns the line above the proposed side, shortened to the available width.
 function M.hint()
   local room = vim.api.nvim_win_get_width(0) - 1
   for _, text in ipairs({
@@ -219,8 +221,8 @@ local function show_proposed(proposal, file, base, list, filetype)
   })
 end
 
---- Opens the diff of a proposal's file; without arguments of the hunk at the cursor or the first
---- that waits.
+--- Opens the diff of a proposal's file. Without arguments, it uses the hunk at the cursor or the
+--- first pending one.
 ---@param proposal? agent_lsp.Proposal
 ---@param file? agent_lsp.ProposalFile
 ---@return boolean opened

@@ -1,5 +1,5 @@
---- Buffers and the disk: saving without a question in the way, and reading again what a command
---- changed.
+--- Buffers and their files on disk: saving without a prompt that blocks, and reloading files that a
+--- command changed.
 local events = require('agent_lsp.events')
 local log = require('agent_lsp.log')
 
@@ -7,8 +7,9 @@ local M = {}
 
 local group = vim.api.nvim_create_augroup('agent_lsp_disk', { clear = true })
 
---- Neovim asks before it writes over a file that changed behind a changed buffer. It says so only
---- once, so it is remembered until the buffer is written or read again.
+--- Neovim asks before it overwrites a file that has changed on disk while its buffer has changes.
+--- It reports the change only once, so the plugin remembers it until the buffer is written or
+--- reloaded.
 local differs = {} ---@type table<integer, boolean>
 
 vim.api.nvim_create_autocmd('FileChangedShellPost', {
@@ -25,8 +26,8 @@ vim.api.nvim_create_autocmd({ 'BufWritePost', 'BufReadPost', 'BufUnload' }, {
   end,
 })
 
---- Looks at the disk. A buffer without changes is read again; one with changes is left alone, and
---- nothing is asked.
+--- Compares a buffer with the disk. A buffer without changes is reloaded. A buffer with changes is
+--- left alone, and the user is not asked.
 local function look(buf)
   local id = vim.api.nvim_create_autocmd('FileChangedShell', {
     group = group,
@@ -41,8 +42,8 @@ local function look(buf)
   pcall(vim.api.nvim_del_autocmd, id)
 end
 
---- Writes a buffer as :write does, its autocommands included. Where :write would ask, nothing is
---- written.
+--- Writes a buffer as :write does, including its autocommands. It writes nothing if :write would
+--- ask.
 ---@param buf integer
 ---@return boolean written
 function M.write(buf)
@@ -59,7 +60,7 @@ function M.write(buf)
     return false
   end
   local confirm = vim.o.confirm
-  vim.o.confirm = false -- an error instead of a question
+  vim.o.confirm = false -- fail instead of asking
   local ok, err = pcall(vim.api.nvim_buf_call, buf, function()
     vim.cmd('silent write')
   end)
@@ -70,7 +71,7 @@ function M.write(buf)
   return ok
 end
 
---- Tools that only look: after them nothing is read again.
+--- Tools that change no files. Buffers are not reloaded after them.
 local harmless = {
   read = true,
   grep = true,
@@ -83,17 +84,16 @@ local harmless = {
 
 local waiting = false
 
---- Whether Neovim reloads the buffer automatically.
+--- Reports whether Neovim reloads the buffer automatically.
 local function autoread(buf)
-  local own = vim.bo[buf].autoread -- nil where the buffer has no value of its own
+  local own = vim.bo[buf].autoread -- nil if the buffer has no local value
   if own == nil then
     return vim.go.autoread
   end
   return own
 end
 
---- Reads again the unchanged buffers whose files a command changed, as Neovim does when it gets the
---- focus.
+--- Reloads the unchanged buffers whose files a command changed, as Neovim does when it gains focus.
 local function reread()
   waiting = false
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do

@@ -14,10 +14,10 @@ local ns = vim.api.nvim_create_namespace('agent_lsp_review')
 
 ---@class agent_lsp.Drawn: agent_lsp.Waiting
 ---@field buf integer
----@field key string what of the hunk was drawn
+---@field key string identifies what was drawn of the hunk
 ---@field mark integer the extmark over the hunk's lines
 ---@field others integer[] the extmarks of its virtual lines and words
----@field below integer 1 where the hunk begins behind the buffer's last line
+---@field below integer 1 if the hunk begins after the buffer's last line
 
 local drawn = {} ---@type table<integer, table<string, agent_lsp.Drawn>> by buffer and hunk
 
@@ -34,7 +34,7 @@ for group, link in pairs({
   vim.api.nvim_set_hl(0, group, { link = link, default = true })
 end
 
---- The buffer of a document, nil if it is not loaded.
+--- Returns the buffer of a document, or nil if it is not loaded.
 ---@param uri string
 ---@return integer?
 function M.buffer(uri)
@@ -50,8 +50,8 @@ function M.buffer(uri)
   return buf ~= -1 and vim.api.nvim_buf_is_loaded(buf) and buf or nil
 end
 
---- A line as chunks of virtual text, column for column as in the buffer: tabs become spaces, and
---- what differs from its partner is highlighted.
+--- Returns a line as chunks of virtual text with the same columns as in the buffer. Tabs become
+--- spaces, and the parts that differ from the corresponding line are highlighted.
 local function chunks(line, spans, looks)
   local out, column, at = {}, 0, 0
   local function add(text, group)
@@ -73,16 +73,17 @@ local function chunks(line, spans, looks)
   return out
 end
 
---- Whether the buffer has the lines at a row.
+--- Reports whether the buffer contains the lines at a row.
 local function stands(buf, row, lines)
   return vim.deep_equal(vim.api.nvim_buf_get_lines(buf, row, row + #lines, false), lines)
 end
 
---- How far from its reported range a hunk is searched for, when the buffer has changed since.
+--- The number of lines around its reported range in which a hunk is searched for if the buffer has
+--- changed since.
 local reach = 500
 
---- The row of a hunk. The reported range is for the document's version then; the user may have
---- typed since.
+--- Returns the current row of a hunk. The reported range refers to an older version of the document
+--- if the user has typed since.
 local function row_of(buf, h, shown)
   local row = math.min(h.range.start.line, vim.api.nvim_buf_line_count(buf))
   if #shown == 0 or h.state == 'stale' or stands(buf, row, shown) then
@@ -109,7 +110,8 @@ local function file_note(file)
   })[file.op]
 end
 
---- Virtual lines do not wrap: one that is longer than the windows are wide is broken into several.
+--- Breaks a virtual line that is longer than the windows are wide, because virtual lines do not
+--- wrap.
 local function wrapped(out, line, width)
   local at, room = {}, width
   for _, c in ipairs(line) do
@@ -128,7 +130,8 @@ local function wrapped(out, line, width)
   out[#out + 1] = at
 end
 
---- How many columns the windows have that wrap a buffer's lines, nil where none does.
+--- Returns the width in columns of the windows that wrap a buffer's lines, or nil if there are
+--- none.
 local function columns(buf)
   local least
   for _, win in ipairs(vim.fn.win_findbuf(buf)) do
@@ -136,13 +139,13 @@ local function columns(buf)
     local soon = not drawn[buf]
       and config.options.review.signs
       and vim.startswith(vim.wo[win].signcolumn, 'auto')
-    width = soon and width - 2 or width -- our signs will make their column
+    width = soon and width - 2 or width -- the signs will add their column
     least = vim.wo[win].wrap and width >= 10 and math.min(least or width, width) or least
   end
   return least
 end
 
---- The virtual lines of a hunk: its other side.
+--- Returns the virtual lines of a hunk, which show the side that is not in the buffer.
 local function other_side(buf, applied, spans, shown, virtual, width)
   local looks = { base = 'AgentLspAdd', text = 'AgentLspAddText', tabstop = vim.bo[buf].tabstop }
   if applied then
@@ -158,7 +161,7 @@ local function other_side(buf, applied, spans, shown, virtual, width)
       out[#out + 1] = line_chunks
     end
   end
-  local rest = { (' '):rep(vim.o.columns), looks.base } -- to the window's edge, as the buffer's own lines
+  local rest = { (' '):rep(vim.o.columns), looks.base } -- extends to the window's edge like the buffer's own lines
   for _, l in ipairs(out) do
     l[#l + 1] = rest
   end
@@ -173,14 +176,14 @@ local function word_spans(old, new)
   return out
 end
 
---- The sign next to a hunk's lines. It is a mark of its own: a sign also shows on the row where its
---- mark ends.
+--- Places the sign next to a hunk's lines. The sign has its own mark, because a sign also shows on
+--- the row where its mark ends.
 local function sign(buf, first, last, stale, applied)
   if not config.options.review.signs then
     return nil
   end
   return vim.api.nvim_buf_set_extmark(buf, ns, first, 0, {
-    -- an end on the same row would stay behind when text comes before it
+    -- an end on the same row would stay behind when text is inserted before it
     end_row = last > first and last or nil,
     priority = 150,
     sign_text = stale and '!' or (applied and '┃' or '▎'),
@@ -188,7 +191,7 @@ local function sign(buf, first, last, stale, applied)
   })
 end
 
---- Draws one hunk and gives its marks.
+--- Draws one hunk and returns its marks.
 local function place(buf, w, width)
   local h, applied = w.hunk, w.file.placement == 'applied'
   local old, new = hunks.split(h.oldText), hunks.split(h.newText)
@@ -199,7 +202,7 @@ local function place(buf, w, width)
   end
   local count = vim.api.nvim_buf_line_count(buf)
   local row = note and 0 or row_of(buf, h, shown)
-  local last = math.min(row + #shown, count) -- first row behind the hunk
+  local last = math.min(row + #shown, count) -- first row after the hunk
   local opts = {
     priority = 150,
     virt_text = (stale and { { ' stale: the text here has changed', 'AgentLspStale' } })
@@ -263,8 +266,8 @@ local function key_of(w, width)
   )
 end
 
---- At most so many columns have the virtual lines of a hunk: counted by bytes, tabs as wide as they
---- can be.
+--- Returns an upper bound of the width of a hunk's virtual lines: the number of bytes, with each
+--- tab at its maximum width.
 local function longest(w, buf)
   local text, most, at = w.file.placement == 'applied' and w.hunk.oldText or w.hunk.newText, 0, 1
   if #text < 10 then
@@ -279,7 +282,7 @@ local function longest(w, buf)
     + (text:find('\t', 1, true) and select(2, text:gsub('\t', '')) * (vim.bo[buf].tabstop - 1) or 0)
 end
 
---- Virtual lines above the first line show only if the window makes room for them.
+--- Scrolls the windows so that virtual lines above the first line are visible.
 local function make_room(buf)
   local first = vim.api.nvim_buf_get_extmarks(buf, ns, { 0, 0 }, { 0, -1 }, { details = true })
   local need = 0
@@ -300,9 +303,10 @@ local function make_room(buf)
   end
 end
 
---- Draws the pending hunks of a buffer: what is new or changed, and away with what no longer waits.
+--- Draws the new and changed pending hunks of a buffer, and erases those that are no longer
+--- pending.
 ---@param buf integer
----@param anew? boolean whether the marks that stand are drawn again (the text was loaded again)
+---@param anew? boolean whether to redraw existing marks, because the text was reloaded
 function M.buffer_hunks(buf, anew)
   local have = drawn[buf] or {}
   if anew then
@@ -335,7 +339,7 @@ function M.buffer_hunks(buf, anew)
   make_room(buf)
 end
 
---- The drawn hunks of a buffer in order, with first and last row of each.
+--- Returns the drawn hunks of a buffer in order, each with its first and last row.
 ---@param buf integer
 ---@return { row: integer, last: integer, item: agent_lsp.Drawn }[]
 function M.rows(buf)
@@ -356,8 +360,8 @@ function M.rows(buf)
   return out
 end
 
---- The present range of a hunk: first row and number of lines, by its mark or as the daemon
---- reported it.
+--- Returns the current range of a hunk as its first row and number of lines, from its mark or as
+--- the daemon reported it.
 ---@param w agent_lsp.Waiting
 ---@return integer row
 ---@return integer lines
@@ -404,7 +408,7 @@ vim.api.nvim_create_autocmd('WinResized', {
   end,
 })
 
---- The hint goes with the cursor.
+--- Moves the hint with the cursor.
 vim.api.nvim_create_autocmd('CursorMoved', {
   group = group,
   callback = function(args)
@@ -423,7 +427,7 @@ vim.api.nvim_create_autocmd('BufWinEnter', {
   end,
 })
 
---- Under its new name a buffer has other hunks: what waits for a file is not drawn in a copy of it.
+--- Draws the hunks of the buffer's new name. Hunks of a file are not drawn in a copy of it.
 vim.api.nvim_create_autocmd('BufFilePost', {
   group = group,
   callback = function(args)

@@ -1,11 +1,11 @@
---- workspace/applyEdit with an exact version check, so that an edit made for another text is
---- refused and not guessed at. The stock handler does the work: it keeps marks, folds and the
---- cursor, and makes one undo step.
+--- Handles workspace/applyEdit with an exact version check, so that an edit for another text is
+--- refused. Neovim's handler applies the edit, because it preserves marks, folds and the cursor,
+--- and creates one undo step.
 local fresh = require('agent_lsp.fresh')
 
 local M = {}
 
---- What keeps a buffer from being changed, nil if nothing does.
+--- Returns the reason why a buffer cannot be changed, or nil.
 ---@param buf integer
 ---@return string?
 function M.locked(buf)
@@ -16,7 +16,7 @@ function M.locked(buf)
   end
 end
 
---- Why an edit does not fit the buffers as they are, nil if it does.
+--- Returns the reason why an edit does not fit the current buffers, or nil.
 local function mismatch(client_id, edit)
   for uri in pairs(edit.changes or {}) do
     local why = M.locked(vim.uri_to_bufnr(uri))
@@ -35,7 +35,7 @@ local function mismatch(client_id, edit)
     if version and version ~= vim.NIL then
       local have = vim.lsp.util.buf_versions[buf]
       if not vim.lsp.buf_is_attached(buf, client_id) then
-        return ('%s is no longer open'):format(vim.fn.bufname(buf)) -- or it would change unseen
+        return ('%s is no longer open'):format(vim.fn.bufname(buf)) -- otherwise it would change unnoticed
       elseif have and have ~= version then
         return ('%s is at version %d, the edit is for %d'):format(
           vim.fn.bufname(buf),
@@ -52,7 +52,7 @@ function M.handle(err, params, ctx, conf)
   if why then
     return { applied = false, failureReason = why }
   end
-  params.label = nil -- the stock handler would print it over the command line at each decision
+  params.label = nil -- Neovim's handler would print the label in the command line at each decision
   local answer = vim.lsp.handlers['workspace/applyEdit'](err, params, ctx, conf)
   for _, change in ipairs(params.edit.documentChanges or {}) do
     if change.textDocument then

@@ -1,4 +1,4 @@
---- Answers to agent/editor/*: the daemon sees through the editor's own language servers.
+--- Answers agent/editor/* requests. The daemon queries the editor's own language servers with them.
 local fresh = require('agent_lsp.fresh')
 local lsp = require('agent_lsp.lsp')
 local peek = require('agent_lsp.peek')
@@ -15,13 +15,13 @@ local methods = {
   workspaceSymbol = 'workspace/symbol',
 }
 
---- The encoding of positions that was agreed on with a daemon.
+--- Returns the position encoding that was negotiated with a daemon.
 local function encoding_of(client_id)
   local c = client_id and vim.lsp.get_client_by_id(client_id)
   return c and c.offset_encoding or 'utf-16'
 end
 
---- The diagnostics of a buffer as its servers sent them, without agent-lsp's own.
+--- Returns the diagnostics of a buffer as its servers sent them, except those of agent-lsp.
 local function diagnostics(buf, encoding)
   local read, uri = position.reader(), vim.uri_from_bufnr(buf)
   local function place(row, byte)
@@ -63,7 +63,7 @@ local function all_diagnostics(encoding)
   return out
 end
 
---- A server that can answer for the buffer, other than agent-lsp.
+--- Returns a server other than agent-lsp that can answer for the buffer.
 local function server(buf, method)
   local clients = vim.lsp.get_clients(method ~= 'workspace/symbol' and { bufnr = buf } or nil)
   for _, c in ipairs(clients) do
@@ -73,7 +73,7 @@ local function server(buf, method)
   end
 end
 
---- Sends one request and yields until its answer is there.
+--- Sends one request and yields until the response arrives.
 local function await(c, method, params, buf)
   local co = coroutine.running()
   local ok = lsp.request(c, method, params, function(err, result)
@@ -89,8 +89,8 @@ local function await(c, method, params, buf)
   return result
 end
 
---- The parameters of a query with its position as the server c counts, and its answer as agent-lsp
---- counts.
+--- Calls ask with the query's position in the encoding of the server c, and converts the answer to
+--- agent-lsp's encoding.
 local function translated(c, p, encoding, ask)
   local there = position.convert(vim.deepcopy(p.position), p.uri, encoding, c.offset_encoding)
   local result, err = ask(there)
@@ -117,7 +117,7 @@ local function calls(direction, p, buf, encoding)
   end)
 end
 
---- Asks the server of the editor that answers such a query.
+--- Sends the query to a server of the editor that supports it.
 local function query(p, buf, encoding)
   local method = methods[p.operation]
   if not method then
@@ -140,7 +140,7 @@ local function query(p, buf, encoding)
   end)
 end
 
---- Loads what a question is about where a server of the editor knows such files.
+--- Loads the file of a query if a server of the editor handles such files.
 local function loaded(uri)
   local buf = vim.uri_to_bufnr(uri)
   if not vim.api.nvim_buf_is_loaded(buf) then
@@ -149,8 +149,8 @@ local function loaded(uri)
   return buf
 end
 
---- Diagnostics of a file or of all, once the servers have spoken of the texts that the question
---- names.
+--- Returns the diagnostics of one file or all files, after the servers have reported on the texts
+--- that the query names.
 local function answer_diagnostics(p, buf, encoding)
   local settle = p.settle or { uris = {} }
   local settled = fresh.await(settle.timeoutMs, vim.tbl_map(loaded, settle.uris))
@@ -181,7 +181,7 @@ M.handlers['agent/editor/query'] = function(_, p, ctx)
   return query(p, buf, encoding)
 end
 
---- The workspace symbols of the editor's own servers; none is an empty list.
+--- Returns the workspace symbols of the editor's own servers. The list may be empty.
 ---@param text string
 ---@param done fun(symbols: table[])
 function M.workspace_symbols(text, done)
@@ -205,7 +205,7 @@ M.handlers['agent/editor/save'] = function(_, p)
   return res
 end
 
---- Shows a position in the windows that already show the file; the focus stays where it is.
+--- Shows a position in the windows that already show the file. It does not move the focus.
 M.handlers['agent/editor/reveal'] = function(_, p)
   local wins = vim.fn.win_findbuf(vim.uri_to_bufnr(p.uri))
   for _, win in ipairs(wins) do

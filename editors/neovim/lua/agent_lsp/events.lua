@@ -1,11 +1,11 @@
---- What happens, for the plugin's own parts, for other plugins (on) and for users (User
+--- Delivers events to the plugin's own modules, to other plugins (on) and to users (User
 --- autocommands).
 local M = {}
 
 local listeners = {} ---@type table<string, fun(params: table)[]>
 
---- Calls fn for each event of that name: the last parts of the method ('turn/completed', 'delta'
---- …), or '*'.
+--- Calls fn for each event with the given name. The name is the last part of the method
+--- ('turn/completed', 'delta' …), or '*' for all events.
 ---@param name string
 ---@param fn fun(params: table, name: string)
 ---@return fun() off
@@ -19,7 +19,7 @@ function M.on(name, fn)
   end
 end
 
---- 'turn/completed' is the autocommand pattern AgentLspTurnCompleted.
+--- Returns the autocommand pattern of an event. 'turn/completed' becomes AgentLspTurnCompleted.
 ---@param name string
 function M.pattern(name)
   local words = vim.split(name, '/', { plain = true })
@@ -29,7 +29,7 @@ function M.pattern(name)
     end, words))
 end
 
---- Deltas come by the thousand: only Lua listeners get them, no autocommand.
+--- Events that only Lua listeners receive. There are too many deltas for autocommands.
 local quiet = { delta = true }
 
 ---@param name string

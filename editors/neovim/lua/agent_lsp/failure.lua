@@ -1,10 +1,10 @@
---- Errors in the transcript: one line for all retries of a call, and the keys of what helps.
+--- Errors in the transcript: one line for all retries of a call, and the keys that help.
 local events = require('agent_lsp.events')
 local transcript = require('agent_lsp.transcript')
 
 local M = {}
 
---- The first words of an error of a kind.
+--- The first words of an error, by its kind.
 local openings = {
   auth = 'The API key is not valid',
   quota = 'The account has no credit left',
@@ -14,7 +14,7 @@ local key = { 'K', 'enter another API key' }
 local model = { 'M', 'choose another model (:AgentModel)' }
 local provider = { 'S', 'change the address or the provider (:AgentSetup)' }
 
---- The keys of the transcript that help.
+--- The keys of the transcript that help with an error.
 local helps = {
   auth = { key, model },
   quota = { model },
@@ -25,13 +25,13 @@ local helps = {
   content_filter = { model },
 }
 
---- An error in words.
+--- Describes an error.
 ---@param err { kind?: string, message: string }
 ---@return string
 function M.text(err)
   local opening, message = openings[err.kind], err.message
   if err.kind == 'auth' then
-    message = message:gsub('%s*%(check the API key.-%)', '') -- it names variables of a shell
+    message = message:gsub('%s*%(check the API key.-%)', '') -- it names shell variables
     if message:find('^the API key of .+ is invalid') or message:find('^%S+ needs an API key') then
       return message:sub(1, 1):upper() .. message:sub(2)
     end
@@ -42,14 +42,14 @@ function M.text(err)
   return opening and ('%s: %s'):format(opening, message) or message
 end
 
---- The keys that help with an error, and what each does.
+--- Returns the keys that help with an error and their actions.
 ---@param err { kind?: string }?
 ---@return { [1]: string, [2]: string }[]
 function M.actions(err)
   return err and helps[err.kind] or {}
 end
 
-local note ---@type agent_lsp.PanelItem? the line of the call that is tried again
+local note ---@type agent_lsp.PanelItem? the line of the call that is being retried
 
 events.on('retry', function(p)
   if not transcript.ours(p) then

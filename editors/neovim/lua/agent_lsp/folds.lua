@@ -1,13 +1,13 @@
---- What the transcript's windows hide: folds of thoughts and outputs, of which each window has its
---- own, and what conceal takes away.
+--- The hidden parts of the transcript's windows: folds of thoughts and outputs, which each window
+--- has separately, and concealed text.
 local M = {}
 
---- Whether conceal hides whole lines.
+--- Whether conceal hides complete lines.
 M.hides_lines = vim.fn.has('nvim-0.11') == 1
 
---- Opens an item's folds before its lines are exchanged.
+--- Opens an item's folds before its lines are replaced.
 ---@param item agent_lsp.PanelItem
----@param row integer of its first line, zero-based
+---@param row integer the row of its first line, zero-based
 function M.unfold(item, row)
   for win in pairs(item.folded or {}) do
     pcall(vim.api.nvim_win_call, win, function()
@@ -17,7 +17,7 @@ function M.unfold(item, row)
   item.folded = nil
 end
 
---- Closes an item's fold in the windows that do not have it yet.
+--- Closes an item's fold in the windows where it does not exist yet.
 ---@param item agent_lsp.PanelItem
 ---@param row integer
 ---@param windows integer[]
@@ -33,9 +33,8 @@ function M.fold(item, row, windows)
   end
 end
 
---- Runs fn without conceal in the transcript's windows: from 0.11 on Neovim parses each line when
---- it is set there, to find the lines that conceal hides, which costs a hundred times as much as
---- setting them.
+--- Runs fn with conceal off in the transcript's windows. From 0.11 on, Neovim parses each new line
+--- to find the lines that conceal hides, which takes a hundred times as long as setting the line.
 ---@param windows integer[]
 ---@param fn fun()
 function M.without_conceal(windows, fn)
@@ -56,7 +55,7 @@ function M.without_conceal(windows, fn)
   end
 end
 
---- The first words of a thought, in so many columns.
+--- Returns the first words of a thought, up to the given width in columns.
 ---@param line string
 ---@param room integer
 function M.first_words(line, room)
@@ -68,7 +67,7 @@ function M.first_words(line, room)
   return cut ~= line and vim.trim(cut:match('^(.*)%s') or cut) .. ' …' or line
 end
 
---- Text of a closed fold.
+--- Returns the text of a closed fold.
 function M.text()
   local line = vim.fn.getline(vim.v.foldstart)
   local n = vim.v.foldend - vim.v.foldstart + 1

@@ -1,4 +1,5 @@
---- What is below the transcript: what waits for an answer, the changes, the queue, or how to begin.
+--- The lines below the transcript: requests that wait for an answer, the changes, the queue, or how
+--- to begin.
 local changes = require('agent_lsp.changes')
 local config = require('agent_lsp.config')
 local failure = require('agent_lsp.failure')
@@ -11,7 +12,8 @@ local transcript = require('agent_lsp.transcript')
 
 local M = {}
 
---- How the hunk under the cursor is decided: by the keys in its buffer, or by commands.
+--- Returns how the user decides the hunk under the cursor: with the keys in its buffer, or with
+--- commands.
 local function deciding()
   local keys = config.options.review.keys
   if keys and keys.accept and keys.reject then
@@ -20,7 +22,7 @@ local function deciding()
   return '    :AgentAccept, :AgentReject (! all)'
 end
 
---- Adds the keys that decide all changes, on one line.
+--- Adds a line with the keys that decide all changes.
 local function add_change_keys(add, lines, marks, summary)
   local text, spans = '', {}
   for _, k in ipairs(changes.keys(summary)) do
@@ -33,7 +35,7 @@ local function add_change_keys(add, lines, marks, summary)
   end
 end
 
---- Adds the summary of the changes to the footer, with its keys.
+--- Adds the summary of the changes and its keys to the footer.
 local function add_changes(state, add, lines, marks)
   local s = changes.summary(state.status == 'idle')
   if s then
@@ -57,7 +59,7 @@ local function add_changes(state, add, lines, marks)
   end
 end
 
---- The keys that help with what went wrong.
+--- Returns the keys that help with the last error.
 local function helps(state)
   if program.is_missing() then
     return program.actions
@@ -65,7 +67,7 @@ local function helps(state)
   return state.status == 'idle' and failure.actions(state.failure) or {}
 end
 
---- What waits below the transcript: the first permission or question, and the queue.
+--- Returns the content of the footer, with the first permission or question and the queue.
 ---@param state agent_lsp.PanelState
 function M.look(state)
   local lines, marks = {}, {}

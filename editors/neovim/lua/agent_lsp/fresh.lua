@@ -1,44 +1,45 @@
---- Whether the editor's language servers have reported on a buffer's present text. Neovim's
---- diagnostics do not say to which text they belong, so an answer about them waits, for a limited
---- time, until each server has:
+--- Tracks whether the editor's language servers have reported on a buffer's current text. Neovim's
+--- diagnostics do not name the text that they belong to. An answer about diagnostics therefore
+--- waits, for a limited time, until each server has reported:
 ---
---- - a server that answers requests (pull diagnostics, or gopls's command that checks all
----   files) has answered;
---- - a server that publishes with versions has published for the present version or a newer one;
---- - a server that publishes without versions has published since the agent changed the text, or
----   stays silent: some do not repeat that a file is clean.
+--- - A server that answers requests (pull diagnostics, or gopls's command that checks all files)
+---   has answered.
+--- - A server that publishes with versions has published for the current version or a newer one.
+--- - A server that publishes without versions has published since the agent changed the text, or
+---   stays silent, because some servers do not repeat that a file is clean.
 local lsp = require('agent_lsp.lsp')
 
 local M = {}
 
---- Milliseconds that an answer waits for servers, if the daemon does not say.
+--- The default time in milliseconds that an answer waits for servers.
 local longest = 3000
---- Milliseconds for which servers must have published nothing more: other files follow the changed
---- one.
+--- The time in milliseconds without a publication after which servers have finished. They publish
+--- other files after the changed one.
 local calm = 100
---- Milliseconds after which silence counts, of a server that sends no versions.
+--- The time in milliseconds after which the silence of a server that sends no versions counts as an
+--- answer.
 local silence = 1000
---- The same of one that was never heard: it may publish nothing at all.
+--- The same for a server that has never published, because it may never publish.
 local never_heard = 250
 
---- A command by which gopls checks all files immediately; on its own it waits a second before it
---- checks the others.
+--- The command that makes gopls check all files immediately. Without it, gopls waits a second
+--- before it checks the other files.
 local look_now = 'gopls.diagnose_files'
 
----@class agent_lsp.Awaited what a server shall still speak of
+---@class agent_lsp.Awaited a report that a server still owes
 ---@field how 'command'|'pull'|'push'
 ---@field asked boolean
 
 local awaited = {} ---@type table<integer, table<integer, agent_lsp.Awaited>> by buffer and client
-local heard = {} ---@type table<integer, table<string, integer>> versions published last, by client and file; 0 without
+local heard = {} ---@type table<integer, table<string, integer>> last published versions by client and file; 0 if the server sends none
 local versions = {} ---@type table<integer, boolean> clients that publish with versions
-local calm_at = 0 -- when what servers published last may be taken for all
+local calm_at = 0 -- when the servers are considered to have finished
 
 ---@class agent_lsp.Waiter
 ---@field co thread
 local waiting = {} ---@type agent_lsp.Waiter[]
 
---- The servers of a buffer, without agent-lsp.
+--- Returns the servers of a buffer except agent-lsp.
 ---@param buf integer
 local function servers(buf)
   return vim.tbl_filter(function(c)
@@ -46,7 +47,7 @@ local function servers(buf)
   end, vim.lsp.get_clients({ bufnr = buf }))
 end
 
---- Whether any server of the editor speaks about a buffer.
+--- Reports whether a server of the editor handles a buffer.
 ---@param buf integer
 function M.has_server(buf)
   return vim.api.nvim_buf_is_loaded(buf) and #servers(buf) > 0
@@ -73,7 +74,7 @@ local function done_with(buf, id)
   end
 end
 
---- Notes that the agent changed a buffer's text.
+--- Records that the agent changed a buffer's text.
 ---@param buf integer
 function M.expect(buf)
   for _, c in ipairs(servers(buf)) do
@@ -81,7 +82,8 @@ function M.expect(buf)
   end
 end
 
---- Notes which servers have not reported on a buffer's text yet, whatever changed it.
+--- Records the servers that have not reported on a buffer's current text yet, whatever changed the
+--- text.
 ---@param buf integer
 local function expect_if_behind(buf)
   local name = vim.api.nvim_buf_get_name(buf)
@@ -106,7 +108,7 @@ local function resume(waiter, settled)
   coroutine.resume(waiter.co, settled)
 end
 
---- Wakes who waits, when nothing is awaited and servers are calm.
+--- Resumes the waiting coroutines when no report is awaited and the servers have finished.
 local function wake()
   if #waiting == 0 or next(awaited) then
     return
@@ -118,7 +120,7 @@ local function wake()
   end, math.max(0, calm_at - vim.uv.now()))
 end
 
---- Asks one client for the diagnostics of a buffer, with a pull request or a command.
+--- Requests the diagnostics of a buffer from one client, with a pull request or a command.
 local function ask(buf, c, a)
   a.asked = true
   local method, params =
@@ -135,7 +137,7 @@ local function ask(buf, c, a)
     if awaited[buf] and awaited[buf][c.id] == a then
       done_with(buf, c.id)
     end
-    calm_at = a.how == 'command' and #servers(buf) == 1 and 0 or calm_at -- it has said all
+    calm_at = a.how == 'command' and #servers(buf) == 1 and 0 or calm_at -- the only server has finished
     wake()
   end, buf)
   if not sent then
@@ -156,7 +158,8 @@ local function ask_all()
   end
 end
 
---- Pulls for the other documents of the servers that are awaited, which the change may have broken.
+--- Also pulls the diagnostics of the awaited servers' other documents, because the change may have
+--- broken them.
 local function ask_others()
   local pulled = {}
   for _, clients in pairs(awaited) do
@@ -177,7 +180,7 @@ local function ask_others()
   end
 end
 
---- Gives up on the servers of which nothing but silence can be expected.
+--- Stops waiting for servers that send no versions, because they may stay silent.
 local function take_silence()
   for buf, clients in pairs(awaited) do
     for id, a in pairs(clients) do
@@ -189,7 +192,7 @@ local function take_silence()
   wake()
 end
 
---- How long to wait for servers that send no versions, nil where there are none.
+--- Returns how long to wait for servers that send no versions, or nil if none is awaited.
 local function silence_of()
   local wait
   for _, clients in pairs(awaited) do
@@ -204,14 +207,14 @@ end
 
 local function give_up(waiter)
   if vim.list_contains(waiting, waiter) then
-    awaited = {} -- who asks next does not wait for the same again
+    awaited = {} -- the next caller does not wait for the same reports
     resume(waiter, false)
   end
 end
 
---- Yields until the servers have spoken of all that was changed; says whether they did.
+--- Yields until the servers have reported on everything that changed, and returns whether they did.
 ---@param timeout? integer milliseconds
----@param buffers? integer[] of whose text they shall have spoken too
+---@param buffers? integer[] more buffers whose current text must have been reported
 ---@return boolean
 function M.await(timeout, buffers)
   timeout = timeout or longest
@@ -227,7 +230,7 @@ function M.await(timeout, buffers)
   ask_others()
   local waiter = { co = coroutine.running() }
   table.insert(waiting, waiter)
-  vim.schedule(ask_all) -- an answer may be there before this has yielded
+  vim.schedule(ask_all) -- an answer may arrive before this coroutine yields
   vim.defer_fn(function()
     give_up(waiter)
   end, timeout)
@@ -239,7 +242,8 @@ function M.await(timeout, buffers)
   return coroutine.yield()
 end
 
---- A server published diagnostics of a file, of a version of it or not.
+--- Records that a server published the diagnostics of a file. version is nil if the server sends
+--- none.
 local function published(id, uri, version)
   local name = vim.uri_to_fname(uri)
   heard[id] = heard[id] or {}
@@ -262,8 +266,8 @@ end
 local method = 'textDocument/publishDiagnostics'
 local stock = vim.lsp.handlers[method]
 
---- The stock handler, which also notes the versions: the diagnostics that Neovim keeps have no
---- version.
+--- Wraps Neovim's handler to record the versions, because the diagnostics that Neovim stores have
+--- none.
 vim.lsp.handlers[method] = function(err, params, ctx, conf) -- luacheck: ignore 122
   local c = vim.lsp.get_client_by_id(ctx.client_id)
   if params and c and c.name ~= 'agent_lsp' then
@@ -275,7 +279,7 @@ end
 
 local group = vim.api.nvim_create_augroup('agent_lsp_fresh', { clear = true })
 
---- A server with a handler of the user's own for what it publishes is known by this alone.
+--- If the user has replaced the handler of a server, this event is the only sign that it published.
 vim.api.nvim_create_autocmd('DiagnosticChanged', {
   group = group,
   callback = function(args)

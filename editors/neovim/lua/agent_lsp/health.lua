@@ -1,8 +1,8 @@
 --- :checkhealth agent_lsp
 local M = {}
 
---- The daemon's own report: lines, of which one that begins with "next:" says what to do about
---- those before it.
+--- Returns the lines of the daemon's own report. A line that begins with "next:" is the advice for
+--- the lines before it.
 local function tell(text, ready)
   local h = vim.health
   local lines = vim.split(vim.trim(text), '\n')
@@ -11,7 +11,7 @@ local function tell(text, ready)
     if advice and i == #lines - 1 then
       h.warn(line, { advice })
     elseif ready and vim.startswith(line, 'next: ') then
-      h.ok('ready: tell the agent what you want with `:AgentPrompt`') -- what it advises is for a shell
+      h.ok('ready: tell the agent what you want with `:AgentPrompt`') -- the report's own advice is for a shell
     elseif not advice or i < #lines then
       h.info(line)
     end

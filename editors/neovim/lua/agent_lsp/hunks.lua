@@ -1,5 +1,5 @@
---- The proposals that wait for a decision, as the daemons tell them. Nothing is drawn or decided
---- here.
+--- The proposals that wait for a decision, as the daemons report them. This module does not draw or
+--- decide anything.
 local client = require('agent_lsp.client')
 local events = require('agent_lsp.events')
 
@@ -7,7 +7,7 @@ local diff = vim.text and vim.text.diff or vim.diff
 
 local M = {}
 
----@class agent_lsp.Waiting a pending hunk with what it belongs to
+---@class agent_lsp.Waiting a pending hunk with its file and proposal
 ---@field proposal agent_lsp.Proposal
 ---@field file agent_lsp.ProposalFile
 ---@field hunk agent_lsp.Hunk
@@ -17,12 +17,13 @@ local owners = {} ---@type table<string, integer> client by proposal
 local order = {} ---@type string[]
 local count = 0
 
---- Whether a hunk waits; a stale one waits too, to be rejected.
+--- Reports whether a hunk waits for a decision. A stale hunk also waits, because the user can
+--- reject it.
 function M.is_pending(h)
   return h.state == 'pending' or h.state == 'stale'
 end
 
---- The lines of a hunk's text, without their endings.
+--- Returns the lines of a hunk's text without their line endings.
 ---@param text string
 ---@return string[]
 function M.split(text)
@@ -38,10 +39,10 @@ function M.split(text)
   return lines
 end
 
---- The line counts of each hunk: the summary is drawn often, and a diff takes time.
+--- Caches the line counts of each hunk, because the summary is drawn often and a diff takes time.
 local counted = setmetatable({}, { __mode = 'k' })
 
---- How many lines a hunk adds and removes.
+--- Returns how many lines a hunk adds and removes.
 ---@param h agent_lsp.Hunk
 ---@return integer added
 ---@return integer removed
@@ -57,14 +58,14 @@ function M.line_counts(h)
   return known[1], known[2]
 end
 
---- Where a file of a proposal stands now: one that was renamed already has its new name.
+--- Returns the current location of a proposal's file. A renamed file already has its new name.
 ---@param f agent_lsp.ProposalFile
 ---@return string uri
 function M.uri(f)
   return f.op == 'rename' and f.placement == 'applied' and f.newUri or f.uri
 end
 
---- All proposals that wait, oldest first.
+--- Returns all proposals that wait for a decision, oldest first.
 ---@return agent_lsp.Proposal[]
 function M.proposals()
   return vim.tbl_map(function(id)
@@ -78,20 +79,20 @@ function M.get(id)
   return proposals[id]
 end
 
---- The workspace whose daemon made a proposal.
+--- Returns the workspace whose daemon made a proposal.
 ---@param p agent_lsp.Proposal
 ---@return agent_lsp.Workspace?
 function M.workspace(p)
   return owners[p.proposalId] and client.by_id(owners[p.proposalId])
 end
 
---- How many hunks wait.
+--- Returns how many hunks wait for a decision.
 function M.count()
   return count
 end
 
---- The pending hunks in the order of proposals, files and lines.
----@param uri? string only those of this file
+--- Returns the pending hunks in the order of proposals, files and lines.
+---@param uri? string restricts the hunks to this file
 ---@return agent_lsp.Waiting[]
 function M.pending(uri)
   local out = {}
@@ -107,7 +108,7 @@ function M.pending(uri)
   return out
 end
 
---- The files with pending hunks, each once, sorted by path.
+--- Returns the files with pending hunks, without duplicates, sorted by path.
 ---@return string[]
 function M.uris()
   local seen, out = {}, {}
@@ -131,7 +132,8 @@ local function uris_of(p)
   return vim.tbl_map(M.uri, p.files)
 end
 
---- The files of a proposal as reported now and before: one may have another name now.
+--- Returns the files of a proposal from its current and previous report, because a file may have
+--- another name now.
 local function uris_of_both(p)
   local out = uris_of(p)
   for _, uri in ipairs(proposals[p.proposalId] and uris_of(proposals[p.proposalId]) or {}) do
@@ -149,7 +151,7 @@ local function drop(id)
   end, order)
 end
 
---- Stores a proposal as it is now; one without pending hunks is dropped.
+--- Stores the current state of a proposal, or drops it if it has no pending hunks.
 ---@param p agent_lsp.Proposal
 ---@param client_id? integer
 function M.take(p, client_id)
@@ -181,8 +183,7 @@ events.on('proposal/closed', function(params)
   changed(uris)
 end)
 
---- A daemon that ended takes its proposals with it; its successor reports those that are still
---- pending.
+--- Drops the proposals of a daemon that ended. Its successor reports those that are still pending.
 events.on('exit', function(params)
   local uris = {}
   for id, owner in pairs(owners) do

@@ -1,15 +1,16 @@
---- The plugin's Lua API. Everything else is reached by the commands.
+--- The plugin's Lua API. Everything else is available as commands.
 local M = {}
 
 local config = require('agent_lsp.config')
 
---- Optional.
+--- Changes the plugin's settings. The call is optional.
 ---@param opts? agent_lsp.Options
 function M.setup(opts)
   config.set(opts)
 end
 
---- The document that the user is at; from the panel that of its workspace where they were last.
+--- Returns the user's current document. In the panel, it is the last document that the user visited
+--- in the panel's workspace.
 local function document()
   local function is_document(buf)
     return vim.bo[buf].buftype == '' and vim.api.nvim_buf_get_name(buf) ~= ''
@@ -32,7 +33,7 @@ local function document()
   return best and best.bufnr
 end
 
---- What the user sees: the document and the selection.
+--- Returns what the user sees: the document and the selection.
 ---@param range? { first: integer, last: integer } one-based lines
 local function context(range)
   local buf = document()
@@ -49,10 +50,10 @@ local function context(range)
   return out
 end
 
---- The code of a prompt that no provider is configured for.
+--- The error code of a prompt for which no provider is configured.
 local not_configured = 1006
 
---- Reports why something could not be said, and gives it to fn.
+--- Returns a callback that reports the error of a prompt and passes the error to fn.
 local function said(fn)
   return function(err, res, raw)
     if raw and raw.code == not_configured then
@@ -67,7 +68,7 @@ local function said(fn)
   end
 end
 
---- Prompts the current session; a running turn queues it.
+--- Prompts the current session. If a turn is running, the prompt is queued.
 ---@param text string|agent_lsp.ContentBlock[]
 ---@param opts? { delivery?: 'auto'|'queue', options?: agent_lsp.TurnOptions, range?: { first: integer, last: integer }, context?: table }
 ---@param fn? fun(err: string?, result: agent_lsp.PromptResult?)
@@ -92,7 +93,7 @@ function M.prompt(text, opts, fn)
   end, nil, fn)
 end
 
---- Speaks into the running turn; when none runs, a new one starts.
+--- Sends a steer to the running turn, or starts a new turn if none is running.
 ---@param text string|agent_lsp.ContentBlock[]
 ---@param fn? fun(err: string?)
 function M.steer(text, fn)
@@ -102,7 +103,7 @@ function M.steer(text, fn)
   end, nil, fn)
 end
 
---- Counts the pending hunks of a workspace that a stop would discard: those whose text is not in
+--- Counts the pending hunks of a workspace that a stop would discard, because their text is not in
 --- the buffer yet.
 local function undecided(ws)
   local hunks, count = require('agent_lsp.hunks'), 0
@@ -131,9 +132,9 @@ local function stop(ws)
   end, { workspace = ws })
 end
 
---- Stops the running turn, of the workspace of the buffer that the user is in, else of the one that
---- is shown. If that discards changes that wait for a decision, the user is asked first, and
---- nothing is sent until the user chooses.
+--- Stops the running turn in the workspace of the user's current buffer, or in the workspace that
+--- is shown. If that would discard undecided changes, it asks the user first and sends nothing
+--- until the user confirms.
 function M.abort()
   local client = require('agent_lsp.client')
   local log, ws = require('agent_lsp.log'), client.here()
@@ -155,15 +156,15 @@ function M.abort()
   end)
 end
 
---- Calls fn for each event ('turn/completed', 'item/started', 'delta', …, '*'); returns a function
---- that ends it.
+--- Calls fn for each event ('turn/completed', 'item/started', 'delta', …, '*'). It returns a
+--- function that unsubscribes.
 ---@param name string
 ---@param fn fun(params: table, name: string)
 function M.on(name, fn)
   return require('agent_lsp.events').on(name, fn)
 end
 
---- For a statusline: state, pending hunks, context.
+--- Returns the statusline component: state, pending hunks and context.
 function M.statusline()
   return package.loaded['agent_lsp.panel'] and require('agent_lsp.panel').statusline() or ''
 end

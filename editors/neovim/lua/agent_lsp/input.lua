@@ -1,4 +1,5 @@
---- The input under the panel: a buffer with the keys to send, a history, and completion behind @.
+--- The input below the panel: a buffer with keys to send its text, a history, and completion after
+--- @.
 local mention = require('agent_lsp.mention')
 
 local M = {}
@@ -7,19 +8,19 @@ local buffer ---@type integer?
 local history = {} ---@type string[]
 local at = 1
 
-local chose = false -- whether the user went to an entry of the menu
-local taken ---@type string? what was taken from the menu or recalled last: it is not offered again where it stands
+local chose = false -- whether the user selected an entry of the menu
+local taken ---@type string? text last taken from the menu or recalled, which the menu does not offer again
 
----@class agent_lsp.About the lines that the next prompt is about
+---@class agent_lsp.About the lines that the next prompt refers to
 ---@field uri string
 ---@field range lsp.Range
 ---@field name string
 
 local about ---@type agent_lsp.About?
 
-local typed_for ---@type string? the request that waited when the text was begun; '' if none did
+local typed_for ---@type string? the request that was waiting when the user began to type; '' if there was none
 
---- The next prompt is about these lines of the current buffer, or about none.
+--- Sets the lines of the current buffer that the next prompt refers to, or none.
 ---@param range? { first: integer, last: integer } one-based
 function M.about(range)
   local name = vim.api.nvim_buf_get_name(0)
@@ -36,7 +37,7 @@ function M.about(range)
   end
 end
 
---- The line above the input: what the prompt is about, and the keys.
+--- Returns the line above the input, which shows the prompt's context and the keys.
 function M.hint()
   local what = about and 'about ' .. about.name or ''
   local once = require('agent_lsp.once').text()
@@ -51,7 +52,7 @@ function M.hint()
     .. keys
 end
 
---- A steer has no field for a selection: the lines are sent as content.
+--- Adds the selected lines to a prompt as content, because a steer has no field for a selection.
 local function with_lines(prompt, lines)
   if not lines then
     return prompt
@@ -64,7 +65,7 @@ local function text()
   return vim.trim(table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\n'))
 end
 
---- Puts a text into the input, with the cursor behind it.
+--- Puts a text into the input, with the cursor after it.
 local function put(prompt)
   vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(prompt, '\n'))
   for _, win in ipairs(M.windows()) do
@@ -72,8 +73,8 @@ local function put(prompt)
   end
 end
 
---- Text that could not be sent returns to the input, unless the user is writing the next prompt
---- there.
+--- Returns a callback that puts text that could not be sent back into the input, unless the user is
+--- already writing another prompt there.
 local function unless_sent(prompt, lines)
   return function(err)
     if err and vim.api.nvim_buf_is_valid(buffer) and text() == '' then
@@ -83,8 +84,8 @@ local function unless_sent(prompt, lines)
   end
 end
 
---- Remembers which request waited when the user began to type: to a later one the text is not an
---- answer.
+--- Remembers which request was waiting when the user began to type, because the text does not
+--- answer a later request.
 local function note_begin()
   if text() == '' then
     typed_for = nil
@@ -99,8 +100,8 @@ local function clear()
   typed_for = nil
 end
 
---- While a request waits, a text answers it if it is one of its answers; for any other text the
---- user says what it is for.
+--- Delivers a text to the waiting request if it is one of the request's answers. Otherwise it asks
+--- the user what the text is for.
 ---@param said string
 ---@param deliver fun()
 ---@return boolean
@@ -136,8 +137,9 @@ local function is_for_request(said, deliver)
   return true
 end
 
---- Sends the text of the input: a prompt when idle, a steer while a turn runs; or queues it. While
---- the agent waits for an answer, the text answers it or the user is asked what it is for.
+--- Sends the text of the input as a prompt if no turn is running, as a steer during a turn, or adds
+--- it to the queue. If the agent waits for an answer, the text answers the request, or the user is
+--- asked what the text is for.
 ---@param how? 'queue'
 function M.submit(how)
   local said = text()
@@ -152,7 +154,7 @@ function M.submit(how)
   end
 end
 
---- Sends a text of the input, and empties the input.
+--- Sends a text from the input and clears the input.
 ---@param said string
 ---@param how? 'queue'
 function M.deliver(said, how)
@@ -201,30 +203,30 @@ local function complete_at()
   end)
 end
 
---- Whether the menu shows what the user selected, or offers something other than the text that is
---- there already.
+--- Reports whether the user selected an entry of the menu, or the menu offers something other than
+--- the text that is already there.
 local function offers()
   if vim.fn.pumvisible() == 0 or chose then
     return chose and vim.fn.pumvisible() == 1
   end
   local info = vim.fn.complete_info({ 'selected', 'items' })
   local chosen = info.items[info.selected + 1]
-  if info.selected > 0 then -- gone to by <C-n>, which no mapping sees while the menu is there
+  if info.selected > 0 then -- selected with <C-n>, which triggers no mapping while the menu is visible
     return true
   end
   local before = vim.api.nvim_get_current_line():sub(1, vim.api.nvim_win_get_cursor(0)[2])
   return chosen ~= nil and not vim.endswith(before, chosen.word)
 end
 
---- The menu inserts nothing until the user chooses, whatever their own completeopt is: typing
---- continues undisturbed.
+--- Configures the menu to insert nothing until the user chooses, regardless of the user's
+--- completeopt, so that typing is not interrupted.
 local function quiet_menu(buf)
   local wanted = 'menuone,noinsert'
   if vim.api.nvim_get_option_info2('completeopt', {}).global_local then
     vim.bo[buf].completeopt = wanted
     return
   end
-  local own -- before 0.11 there is one value for all buffers
+  local own -- before 0.11 all buffers share one value
   vim.api.nvim_create_autocmd({ 'InsertEnter', 'InsertLeave' }, {
     buffer = buf,
     callback = function(args)
@@ -241,7 +243,8 @@ local function press(key)
   vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(key, true, false, true), 'n', false)
 end
 
---- A key that goes through the menu where there is one, and else does something of its own.
+--- Returns the function of a key that moves in the menu while it is visible, and calls otherwise if
+--- it is not.
 local function through_menu(key, otherwise)
   return function()
     if vim.fn.pumvisible() == 0 then
@@ -265,7 +268,7 @@ local function map_keys(buf)
   map('i', '<CR>', function()
     if offers() then
       return press('<C-y>')
-    elseif vim.fn.pumvisible() == 1 then -- it must be gone before the text is
+    elseif vim.fn.pumvisible() == 1 then -- the menu must be closed before the text is removed
       return press("<C-y><Cmd>lua require('agent_lsp.input').submit()<CR>")
     end
     M.submit()
@@ -292,13 +295,13 @@ local function map_keys(buf)
   end, 'hide the panel')
 end
 
---- The windows that show the input, in all tabs.
+--- Returns the windows that show the input, in all tabs.
 ---@return integer[]
 function M.windows()
   return buffer and vim.fn.win_findbuf(buffer) or {}
 end
 
---- The buffer, made with the first use.
+--- Returns the buffer, which it creates on first use.
 ---@return integer
 function M.buffer()
   if buffer and vim.api.nvim_buf_is_valid(buffer) then

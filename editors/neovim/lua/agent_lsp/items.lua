@@ -1,25 +1,24 @@
---- The items of the transcript in their order, as the daemon sent them last.
---- Other modules know what they look like.
+--- The items of the transcript in order, as last sent by the daemon. Other modules render them.
 local M = {}
 
---- Bytes of a running tool's output that are kept.
+--- The number of bytes of a running tool's output that are kept.
 local max_live = 8192
 
 ---@class agent_lsp.PanelItem
 ---@field id string
----@field data agent_lsp.Item as the daemon sent it last
+---@field data agent_lsp.Item as last sent by the daemon
 ---@field text string
----@field parts string[] streamed pieces that are not in text yet
+---@field parts string[] deltas that are not in text yet
 ---@field output string live output of a tool
----@field depth integer of the sub-agent that it belongs to
+---@field depth integer nesting depth of the sub-agent that it belongs to
 ---@field done boolean
 ---@field dirty boolean
----@field drawn? string the plain text that is in the buffer
----@field columns? integer the width of the window that its tables were drawn for
+---@field drawn? string the plain text in the buffer
+---@field columns? integer the window width for which its tables were drawn
 ---@field mark? integer
----@field lines integer lines in the buffer
+---@field lines integer number of lines in the buffer
 ---@field fold? { [1]: integer, [2]: integer }
----@field folded? table<integer, boolean> the windows that have its fold
+---@field folded? table<integer, boolean> the windows in which its fold exists
 
 M.list = {} ---@type agent_lsp.PanelItem[]
 M.by_id = {} ---@type table<string, agent_lsp.PanelItem>
@@ -37,19 +36,20 @@ function M.clear()
   M.list, M.by_id = {}, {}
 end
 
---- A time of the wire that compares as text: its fraction has as many digits as any.
+--- Returns a wire time in a form that sorts as text. The number of digits in the fraction of a wire
+--- time varies.
 local function moment(iso)
   local second, fraction = (iso or ''):match('^([%d%-]+T[%d:]+)%.?(%d*)')
   return second and second .. (fraction .. '000000000'):sub(1, 9) or ''
 end
 
---- Whether an item began after another.
+--- Reports whether one item began after another.
 local function is_later(item, other)
   return moment(item.data.createdAt) > moment(other.data.createdAt)
 end
 
---- Puts a call before those that the model made after it: a session that is loaded has parallel
---- calls in the order in which they ended.
+--- Moves a call before those that the model made after it. A loaded session lists parallel calls in
+--- the order in which they ended.
 local function before_later_calls(item, at)
   for i = at, 1, -1 do
     local other = M.list[i]
@@ -65,7 +65,7 @@ local function before_later_calls(item, at)
   return at
 end
 
---- Puts a new item where it belongs: behind its sub-agent's other items, else at the end.
+--- Inserts a new item after its sub-agent's other items, or at the end.
 ---@param item agent_lsp.PanelItem
 function M.insert(item)
   local parent = item.data.parentItemId and M.by_id[item.data.parentItemId]
@@ -86,7 +86,7 @@ function M.insert(item)
   table.insert(M.list, at + 1, item)
 end
 
---- Puts a note of the client's own at its time, else at the end.
+--- Inserts a client's own note by its time, or at the end.
 ---@param item agent_lsp.PanelItem
 function M.insert_note(item)
   local at = #M.list
@@ -102,7 +102,7 @@ function M.insert_note(item)
   table.insert(M.list, at + 1, item)
 end
 
---- Takes an item as the daemon sends it.
+--- Stores an item that the daemon sent.
 ---@param data agent_lsp.Item
 ---@param done boolean
 ---@return agent_lsp.PanelItem
@@ -114,7 +114,7 @@ function M.take(data, done)
     M.insert(item)
   end
   if data.label == data.name and item.data.label then
-    data.label = item.data.label -- a call that a crash cut off comes again without its label
+    data.label = item.data.label -- after a crash, an interrupted call is sent without its label
   end
   item.data, item.done = data, done
   local have = #item.text + #table.concat(item.parts)
@@ -124,7 +124,7 @@ function M.take(data, done)
   return item
 end
 
---- Takes a streamed piece of an item.
+--- Appends a delta to an item.
 ---@param id string
 ---@param kind string
 ---@param text string
@@ -142,7 +142,7 @@ function M.delta(id, kind, text)
   return item
 end
 
---- Takes which of the user's messages are pinned; gives those that changed.
+--- Sets which of the user's messages are pinned, and returns those that changed.
 ---@param ids string[]
 ---@return agent_lsp.PanelItem[]
 function M.set_pinned(ids)
@@ -159,7 +159,7 @@ function M.set_pinned(ids)
   return changed
 end
 
---- Ends what ran when the daemon died; gives these calls.
+--- Ends the calls that were running when the daemon died, and returns them.
 ---@return agent_lsp.PanelItem[]
 function M.interrupt()
   local changed = {}
@@ -172,7 +172,7 @@ function M.interrupt()
   return changed
 end
 
---- An item and what it belongs to, from inside out.
+--- Returns an item and the items that contain it, innermost first.
 ---@param item agent_lsp.PanelItem?
 ---@param predicate fun(item: agent_lsp.PanelItem): boolean
 ---@return agent_lsp.PanelItem?

@@ -1,5 +1,5 @@
---- Keys that decide hunks, in buffers that have pending hunks. A key that the user has mapped is
---- left alone.
+--- Keys that decide hunks, in buffers with pending hunks. The plugin does not replace a key that
+--- the user has mapped.
 local config = require('agent_lsp.config')
 
 local M = {}
@@ -9,18 +9,19 @@ local ns = vim.api.nvim_create_namespace('agent_lsp_keys')
 --- The actions, in the order of the hint.
 local actions = { 'accept', 'reject', 'edit', 'comment', 'next', 'previous' }
 
---- Keys that stay when the last hunk is decided: they go to the next file, or say that no hunk is
---- pending.
+--- Keys that stay mapped after the last hunk is decided. They go to the next file, or report that
+--- no hunk is pending.
 local stays = { next = true, previous = true }
 
---- By buffer: the key of each action that the plugin mapped.
+--- The key that the plugin mapped for each action, by buffer.
 local mapped = {} ---@type table<integer, table<string, string>>
 
 local function is_free(lhs)
   return type(lhs) == 'string' and lhs ~= '' and vim.fn.mapcheck(lhs, 'n') == ''
 end
 
---- Maps the keys in a buffer, each only if no mapping of the user begins with it or is its prefix.
+--- Maps the keys in a buffer. It skips a key if a mapping of the user begins with it or is its
+--- prefix.
 ---@param buf integer
 function M.map(buf)
   local keys = config.options.review.keys
@@ -44,7 +45,7 @@ function M.map(buf)
   end
 end
 
---- Removes the keys that decide, and the hint, from a buffer without pending hunks.
+--- Removes the deciding keys and the hint from a buffer without pending hunks.
 ---@param buf integer
 function M.unmap(buf)
   vim.api.nvim_buf_clear_namespace(buf, ns, 0, -1)
@@ -56,10 +57,10 @@ function M.unmap(buf)
   end
 end
 
---- The hint as chunks of virtual text: the actions with their keys.
+--- Returns the hint as chunks of virtual text: the actions with their keys.
 ---@param keys table<string, string>
 ---@param shown string[] actions
----@param bare? boolean whether the keys are shown without the actions
+---@param bare? boolean whether to show the keys without their actions
 local function chunks(keys, shown, bare)
   local out, width = {}, 0
   for _, action in ipairs(shown) do
@@ -74,7 +75,8 @@ local function chunks(keys, shown, bare)
   return out, width
 end
 
---- The longest hint that fits behind a line; a line that leaves no room gets the shortest.
+--- Returns the longest hint that fits after a line, or the shortest hint if the line leaves no
+--- room.
 local function fitting(keys, here, room)
   local variants = { { 'next' } }
   if here then
@@ -89,7 +91,7 @@ local function fitting(keys, here, room)
   return (chunks(keys, variants[#variants], true))
 end
 
---- The hunk that gets the hint: the one under the cursor, else the next one.
+--- Returns the hunk that gets the hint: the one under the cursor, otherwise the next one.
 local function target(rows, row)
   for _, r in ipairs(rows) do
     if row <= r.last then
@@ -98,7 +100,8 @@ local function target(rows, row)
   end
 end
 
---- Shows the keys at the hunk under the cursor, or at the next one how to get there.
+--- Shows the keys at the hunk under the cursor. If there is none, it shows at the next hunk how to
+--- get there.
 ---@param buf integer
 ---@param rows { row: integer, last: integer }[]
 function M.hint(buf, rows)
@@ -117,7 +120,8 @@ function M.hint(buf, rows)
   local taken = vim.api.nvim_win_call(win, function()
     return vim.fn.strdisplaywidth(line)
   end)
-  -- One column is before the hint, and two are for signs that may appear with the next redraw.
+  -- One column separates the hint from the text, and two are for signs that may appear with the
+  -- next redraw.
   local reserved = vim.wo[win].signcolumn:find('^auto') and 3 or 1
   local columns = vim.api.nvim_win_get_width(win) - vim.fn.getwininfo(win)[1].textoff
   local room = columns - taken - reserved
@@ -129,7 +133,7 @@ function M.hint(buf, rows)
   })
 end
 
---- The key of an action, if it is mapped in the buffer.
+--- Returns the key of an action if it is mapped in the buffer.
 ---@param buf integer
 ---@param action string
 ---@return string?

@@ -1,4 +1,4 @@
---- Words for the values of settings and states, as the user sees them.
+--- Labels for the values of settings and states.
 local M = {}
 
 M.status = {
@@ -22,7 +22,7 @@ local commands = {
   trust = 'run without asking',
 }
 
---- The settings of a session in words, as many as fit, the most important first.
+--- Returns the settings of a session as text, the most important first, with as many as fit.
 ---@param c agent_lsp.Config
 ---@param room integer columns
 ---@return string

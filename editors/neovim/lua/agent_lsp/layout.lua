@@ -1,4 +1,5 @@
---- How much room the panel's windows take, and that transcript and input come and go together.
+--- The size of the panel's windows. This module also opens and closes the transcript and the input
+--- together.
 local config = require('agent_lsp.config')
 local input = require('agent_lsp.input')
 local transcript = require('agent_lsp.transcript')
@@ -7,7 +8,7 @@ local M = {}
 
 local group = vim.api.nvim_create_augroup('agent_lsp_layout', { clear = true })
 
---- The window of the current tab that shows the input.
+--- Returns the window of the current tab that shows the input.
 ---@return integer?
 function M.input()
   for _, win in ipairs(input.windows()) do
@@ -17,7 +18,7 @@ function M.input()
   end
 end
 
---- How wide the panel and how high its input may be in this terminal.
+--- Returns the width of the panel and the maximum height of its input in this terminal.
 ---@return integer width
 ---@return integer height
 function M.sizes()
@@ -26,10 +27,10 @@ function M.sizes()
     math.max(1, math.min(o.input_height, math.floor(vim.o.lines / 4)))
 end
 
-local chosen = {} ---@type { all?: integer, input?: integer } lines of panel and input, when they were last looked at
+local chosen = {} ---@type { all?: integer, input?: integer } height of panel and input in lines when they were last checked
 
---- When the panel as a whole grew or shrank, its input keeps its height: a window closed below
---- would give it all its room.
+--- Restores the height of the input after the panel's total height changed. Otherwise the input
+--- would receive all the room of a window that is closed below it.
 function M.keep_height()
   local win, input_win = transcript.window(), M.input()
   if not win or not input_win then
@@ -46,16 +47,16 @@ function M.keep_height()
   chosen.all = all
 end
 
-local given = {} ---@type table<integer, integer> columns or lines that a window got here: of another size it is by the user's will
+local given = {} ---@type table<integer, integer> size that this module set, in columns or lines; the user chose any other size
 
---- Notes the size that a window was opened with.
+--- Records the size that a window was opened with.
 ---@param win integer
 ---@param size integer
 function M.note(win, size)
   given[win] = size
 end
 
---- Gives a window its size, unless the user chose another and it leaves enough room to the
+--- Sets a window's size, unless the user chose another size that leaves enough room for the
 --- documents.
 local function fit(win, now, wanted, most, set)
   if now == given[win] or now > most then
@@ -64,8 +65,8 @@ local function fit(win, now, wanted, most, set)
   end
 end
 
---- In a terminal that became small the panel leaves room to the documents; it takes its own again
---- when there is some.
+--- Fits the panel to the terminal: in a small terminal it leaves room for the documents, and it
+--- grows again when there is enough room.
 local function fit_terminal()
   local width, height = M.sizes()
   for _, win in ipairs(transcript.windows()) do
@@ -78,7 +79,7 @@ end
 
 vim.api.nvim_create_autocmd('VimResized', { group = group, callback = fit_terminal })
 
---- With the transcript goes its input, whatever closed it.
+--- Closes the input whenever the transcript closes.
 vim.api.nvim_create_autocmd('WinClosed', {
   group = group,
   callback = function(args)

@@ -1,8 +1,8 @@
---- The plugin's log, next to Neovim's own.
+--- The plugin's log, stored next to Neovim's own.
 local M = {}
 
 M.path = vim.fn.stdpath('log') .. '/agent-lsp.log'
-vim.fn.mkdir(vim.fs.dirname(M.path), 'p') -- Neovim makes it only with a log of its own
+vim.fn.mkdir(vim.fs.dirname(M.path), 'p') -- Neovim creates the folder only when it writes its own log
 
 local function write(level, text)
   local f = io.open(M.path, 'a')
@@ -20,18 +20,18 @@ function M.error(text)
   write('ERROR', text)
 end
 
---- Whether vim.notify is Neovim's own, which writes below the windows; a plugin's shows whatever it
---- gets.
+--- Reports whether vim.notify is Neovim's own, which writes below the windows. A plugin's
+--- replacement shows messages of any length.
 local function writes_below()
   local source = debug.getinfo(vim.notify, 'S').source
-  -- what is compiled in has no source from 0.12 on
+  -- compiled-in functions have no source from 0.12 on
   return source == '?' or vim.startswith(source, '@vim/')
 end
 
 local groups = { [vim.log.levels.ERROR] = 'ErrorMsg', [vim.log.levels.WARN] = 'WarningMsg' }
 
---- Shows the first line of a text, cut to fit the command line: a longer message would stop the
---- user at the "Press ENTER" prompt. The full text goes to the log.
+--- Shows the first line of a text, cut to fit the command line, because a longer message would
+--- cause the "Press ENTER" prompt. The full text goes to the log.
 local function tell_short(text, level)
   local hint, line = ' … :AgentLog', vim.split(text, '\n')[1]
   local room = math.max(20, vim.v.echospace) - #hint
@@ -44,8 +44,8 @@ local function tell_short(text, level)
   vim.api.nvim_echo({ { line .. hint, groups[level] } }, true, {})
 end
 
---- An error stays in the panel if that is open: below the windows the next key would remove it, and
---- while the user writes a prompt the mode is shown there.
+--- Shows an error in the panel if it is open. In the command line, the next key would remove the
+--- error, and the mode is shown there while the user writes a prompt.
 local function in_panel(text)
   local panel = package.loaded['agent_lsp.panel']
   if panel and panel.is_open() then
@@ -53,7 +53,7 @@ local function in_panel(text)
   end
 end
 
---- Shows a message to the user. Errors also go to the log, and into the panel.
+--- Shows a message to the user. Errors are also written to the log and the panel.
 ---@param text string
 ---@param level? integer vim.log.levels
 function M.tell(text, level)
@@ -67,7 +67,7 @@ function M.tell(text, level)
     end
     text = 'agent-lsp: ' .. text
     if writes_below() then
-      -- The list of a question may still be on the screen: Neovim would ask for Enter.
+      -- The list of a question may still be on the screen, and Neovim would ask for Enter.
       vim.cmd.redraw()
     end
     if writes_below() and (text:find('\n') or vim.api.nvim_strwidth(text) > vim.v.echospace) then

@@ -1,4 +1,5 @@
---- The methods of Neovim's LSP clients, which 0.11 made methods in earnest: the same calls on both.
+--- Calls the functions of Neovim's LSP clients, which became methods in 0.11, in the same way on
+--- all versions.
 local M = {}
 
 local new_api = vim.fn.has('nvim-0.11') == 1

@@ -1,10 +1,10 @@
---- What an @ in a prompt stands for: files and lines of files, buffers, diagnostics, symbols.
+--- Resolves an @ in a prompt to files, lines of files, buffers, diagnostics or symbols.
 local client = require('agent_lsp.client')
 local editor = require('agent_lsp.editor')
 
 local M = {}
 
---- A path as it is shown: relative to the workspace that contains it.
+--- Returns a path for display, relative to the workspace that contains it.
 local function shown(path)
   local root = client.root()
   return vim.startswith(path, root .. '/') and path:sub(#root + 2) or path
@@ -59,7 +59,7 @@ local words = {
   buffers = { menu = 'which files are open', text = buffers_text },
 }
 
---- The content of a prompt: its text, and a block for each @ that stands for something.
+--- Returns the content of a prompt: its text, and a block for each @ that refers to something.
 ---@param text string
 ---@return string|agent_lsp.ContentBlock[]
 function M.blocks(text)
@@ -121,8 +121,8 @@ local function symbols(query, done)
   end)
 end
 
---- What is known without asking anybody: the fixed words, open buffers, and files by the beginning
---- of their path.
+--- Returns the completions that are available without a request: the fixed words, open buffers, and
+--- files by the beginning of their path.
 ---@param query string
 ---@return string[]
 function M.at_once(query)
@@ -139,7 +139,7 @@ function M.at_once(query)
   return out
 end
 
---- Completions of what follows an @.
+--- Completes what follows an @.
 ---@param query string
 ---@param done fun(words: table[])
 function M.complete(query, done)

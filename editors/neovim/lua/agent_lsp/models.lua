@@ -1,4 +1,4 @@
---- The list of models: the current one is marked; windows, prices and abilities are shown.
+--- The list of models. It marks the current model and shows windows, prices and abilities.
 local client = require('agent_lsp.client')
 local log = require('agent_lsp.log')
 
@@ -15,7 +15,7 @@ local function dollars(n)
   return '$' .. (('%.2f'):format(n):gsub('%.00$', ''))
 end
 
---- What a model can do, as far as that is known.
+--- Returns the known abilities of a model.
 ---@param m agent_lsp.Model
 local function abilities(m)
   local can = {}
@@ -31,7 +31,7 @@ local function abilities(m)
   return can
 end
 
---- A model in words, for example "200k tokens, $3 in and $15 out per million, tools, images".
+--- Describes a model, for example "200k tokens, $3 in and $15 out per million, tools, images".
 ---@param m agent_lsp.Model
 function M.figures(m)
   local parts = {}
@@ -45,9 +45,9 @@ function M.figures(m)
   return table.concat(vim.list_extend(parts, abilities(m)), ', ')
 end
 
---- The entry of a model in the list.
+--- Returns the entry of a model in the list.
 ---@param m agent_lsp.Model
----@param current string? reference of the model in use
+---@param current string? reference of the current model
 function M.entry(m, current)
   local figures = M.figures(m)
   local is_current = current and (m.id == current or m.provider .. '/' .. m.id == current)
@@ -55,7 +55,7 @@ function M.entry(m, current)
   return (is_current and '● ' or '  ') .. m.id .. aside
 end
 
---- Gives fn the model of the session in use, nil if it cannot be known.
+--- Calls fn with the current model of the session, or nil if it is unknown.
 ---@param ws agent_lsp.Workspace
 ---@param fn fun(ref: string?)
 function M.current(ws, fn)
@@ -68,7 +68,7 @@ function M.current(ws, fn)
   end, { workspace = ws })
 end
 
---- Lets the user choose one of the models.
+--- Lets the user choose a model.
 ---@param ws agent_lsp.Workspace
 ---@param prompt string
 ---@param fn fun(m: agent_lsp.Model)

@@ -1,4 +1,4 @@
---- Options of the next prompt: another model or thinking level, for this prompt only.
+--- Options for the next prompt only: another model or thinking level.
 local client = require('agent_lsp.client')
 local log = require('agent_lsp.log')
 
@@ -8,7 +8,7 @@ local levels = { 'off', 'minimal', 'low', 'medium', 'high', 'xhigh' }
 
 local options = {} ---@type agent_lsp.TurnOptions
 
---- What the next prompt has of its own, in words; "" if nothing.
+--- Describes the options of the next prompt, or returns "" if there are none.
 function M.text()
   local parts = {}
   if options.model then
@@ -20,7 +20,7 @@ function M.text()
   return table.concat(parts, ', ')
 end
 
---- Gives the options to a prompt. They do not apply to the one after it.
+--- Returns the options for a prompt and clears them, so that they do not apply to the next prompt.
 ---@return agent_lsp.TurnOptions?
 function M.take()
   local taken = options
@@ -28,7 +28,7 @@ function M.take()
   return next(taken) and taken or nil
 end
 
---- Puts them back: the prompt was not sent.
+--- Restores the options of a prompt that was not sent.
 ---@param taken agent_lsp.TurnOptions?
 function M.restore(taken)
   options = taken or options
@@ -40,7 +40,7 @@ local function set(key, value)
   log.tell(('only the next prompt: %s'):format(M.text()))
 end
 
---- Sets what is written as model=NAME or thinking=LEVEL.
+--- Sets the options that the user wrote as model=NAME or thinking=LEVEL.
 local function parse(args)
   for word in args:gmatch('%S+') do
     local key, value = word:match('^(%w+)=(.+)$')
@@ -55,7 +55,7 @@ local function parse(args)
   end
 end
 
---- Lets the user choose, or takes what is written.
+--- Lets the user choose, or applies the arguments.
 ---@param args string
 function M.choose(args)
   if args ~= '' then

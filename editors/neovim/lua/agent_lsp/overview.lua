@@ -1,4 +1,4 @@
---- All pending hunks of all files in one buffer, in a tab of its own, with keys to decide them
+--- Shows all pending hunks of all files in one buffer, in its own tab, with keys to decide them
 --- there.
 local draw = require('agent_lsp.draw')
 local events = require('agent_lsp.events')
@@ -14,7 +14,7 @@ local ns = vim.api.nvim_create_namespace('agent_lsp_overview')
 local syntax_ns = vim.api.nvim_create_namespace('agent_lsp_overview_syntax')
 local key_ns = vim.api.nvim_create_namespace('agent_lsp_overview_keys')
 local buffer ---@type integer?
-local places = {} ---@type agent_lsp.Place[] in the order of rows
+local places = {} ---@type agent_lsp.Place[] sorted by row
 
 vim.api.nvim_set_hl(0, 'AgentLspFile', { link = 'Directory', default = true })
 
@@ -49,7 +49,7 @@ function M.jump(step)
   )
 end
 
---- What the keys do, as the first line says it; the keys themselves stand out.
+--- The first line, which explains the keys. The keys are highlighted.
 local key_line = 'a accept  r reject  c comment  e edit  d diff  A/R all  <CR> go there  q close'
 
 local function colour_keys()
@@ -70,7 +70,7 @@ end
 
 local current = { lines = {}, marks = {}, places = {}, files = {} } ---@type agent_lsp.Sections
 
---- Highlights are added as lines come into view, so that a review of thousands of hunks opens
+--- Adds highlights when lines become visible, so that a review of thousands of hunks opens
 --- immediately.
 vim.api.nvim_set_decoration_provider(ns, {
   on_win = function(_, _, buf, top, bottom)
@@ -97,10 +97,10 @@ vim.api.nvim_set_decoration_provider(ns, {
   end,
 })
 
---- Longer hunks have no syntax colours.
+--- Longer hunks have no syntax colors.
 local max_coloured = 500
 
---- Puts the syntax colours on a hunk's lines.
+--- Adds the syntax colors to a hunk's lines.
 ---@param p agent_lsp.Place
 local function colour(p)
   local lines = vim.api.nvim_buf_get_lines(buffer, p.first + 1, p.last + 1, false)
@@ -119,7 +119,7 @@ local function colour(p)
 end
 
 local coloured = {} ---@type table<agent_lsp.Place, boolean>
-local wanted ---@type { [1]: integer, [2]: integer }? rows that wait for colours
+local wanted ---@type { [1]: integer, [2]: integer }? rows that wait for colors
 
 local function colour_wanted()
   local rows = wanted
@@ -135,8 +135,8 @@ local function colour_wanted()
   end
 end
 
---- Colours the hunks of these rows soon: while the screen is drawn no other buffer can be looked
---- at.
+--- Schedules syntax colors for the hunks of these rows, because no other buffer can be read while
+--- the screen is drawn.
 ---@param top integer
 ---@param bottom integer
 function M.want_colours(top, bottom)
@@ -162,7 +162,7 @@ local function refresh()
   colour_keys()
 end
 
---- The hunks from the one at the cursor of a window on, by their ids.
+--- Returns the hunks from the one at a window's cursor to the end, with their ids.
 local function following(win)
   local row, out = vim.api.nvim_win_get_cursor(win)[1] - 1, {}
   for _, p in ipairs(places) do
@@ -173,8 +173,7 @@ local function following(win)
   return out
 end
 
---- Puts the cursor of a window on the first of these hunks that is still pending, else on the last
---- hunk.
+--- Moves a window's cursor to the first of these hunks that is still pending, or to the last hunk.
 local function go_to_hunk(win, wanted_hunks)
   local by_id = {}
   for _, p in ipairs(places) do
@@ -190,7 +189,7 @@ local function go_to_hunk(win, wanted_hunks)
   vim.api.nvim_win_set_cursor(win, { places[#places].first + 1, 0 })
 end
 
---- Closes the tab once all is decided.
+--- Closes the tab when all hunks are decided.
 local function finish()
   vim.cmd.bwipeout(buffer)
   buffer = nil
@@ -217,7 +216,7 @@ events.on('review', function()
   end
 end)
 
---- Goes to the hunk in its document, or from the list of files to the file's first hunk.
+--- Goes to the hunk in its document. In the list of files, it goes to the file's first hunk.
 local function go_there()
   local row = vim.api.nvim_win_get_cursor(0)[1] - 1
   local w = M.at(row)
@@ -267,8 +266,8 @@ local function map_keys(buf)
   end
 end
 
---- Options of this window with this buffer, and of nothing else: not of what the user opens there
---- next.
+--- Sets options that apply to this buffer in this window only, and not to a buffer that the user
+--- opens there next.
 local function set_options(win)
   for name, value in pairs({
     number = false,
@@ -288,7 +287,7 @@ local function set_options(win)
   end
 end
 
---- Opens the overview in a tab, or goes to it.
+--- Opens the overview in a tab, or switches to it.
 function M.open()
   if hunks.count() == 0 then
     return log.tell('no pending hunks')

@@ -1,5 +1,4 @@
---- The panel: the transcript of the session, what waits for an answer below it, and the input under
---- both.
+--- The panel: the transcript of the session, the requests that wait for an answer, and the input.
 local changes = require('agent_lsp.changes')
 local client = require('agent_lsp.client')
 local config = require('agent_lsp.config')
@@ -17,11 +16,11 @@ local transcript = require('agent_lsp.transcript')
 
 local M = {}
 
----@class agent_lsp.PanelState what the session told of itself
+---@class agent_lsp.PanelState the state that the session reported
 local state = { status = 'idle', queue = {}, title = '' }
 M.state = state
 
---- The used share of the context in percent; nil if it is unknown or rounds to zero.
+--- Returns the used share of the context in percent, or nil if it is unknown or rounds to zero.
 ---@return integer?
 local function percent()
   if (state.contextTokens or 0) > 0 and (state.contextWindow or 0) > 0 then
@@ -31,7 +30,7 @@ local function percent()
   end
 end
 
---- What the user has to decide, for the status line.
+--- Returns the pending decisions of the user, for the status line.
 local function open_decisions()
   local parts = {}
   local questions = #permission.list()
@@ -49,8 +48,9 @@ local function open_decisions()
   return parts, questions
 end
 
---- The statusline component: what waits for a decision, else the state; share of the context in
---- use. It is short, because a status line that is too long loses the name of the file.
+--- Returns the statusline component: the pending decisions, otherwise the state, and the used share
+--- of the context. It is short, because Neovim truncates the file name in a status line that is too
+--- long.
 function M.statusline()
   local parts, questions = open_decisions()
   if questions > 0 then
@@ -66,13 +66,13 @@ function M.statusline()
   return #parts > 0 and 'agent: ' .. table.concat(parts, ', ') or ''
 end
 
---- The session's settings in words, for the status line of the input.
+--- Returns the session's settings as text, for the status line of the input.
 function M.settings()
   local config_now = state.config or require('agent_lsp.config').session_config()
   return labels.settings(config_now, vim.api.nvim_win_get_width(0) - 2)
 end
 
---- A title in so many columns at most, for a window bar.
+--- Returns a title, cut to the given number of columns, for a window bar.
 local function fit(text, columns)
   text = render.line(text)
   if vim.api.nvim_strwidth(text) > columns then
@@ -85,7 +85,7 @@ local function fit(text, columns)
   return (text:gsub('%%', '%%%%'))
 end
 
---- The share of the context in use, in the words of the status line.
+--- Returns the used share of the context as text for the status line.
 local function gauge()
   local used = percent()
   return used and ('%%#AgentLspMeta#context %d%%%% '):format(used) or ''
@@ -148,7 +148,7 @@ local plain = {
   cursorline = false,
 }
 
---- The window that an answer's file is opened in: one that shows a document.
+--- Returns a window that shows a document, in which a file from an answer opens.
 local function document_window()
   local previous = vim.fn.win_getid(vim.fn.winnr('#'))
   local wins = vim.api.nvim_tabpage_list_wins(0)
@@ -169,7 +169,7 @@ local function go_to_document()
   end
 end
 
---- Opens the file under the cursor in a window of its own kind, an address in the browser.
+--- Opens the file under the cursor in a document window, or an address in the browser.
 function M.go_to_file()
   local found = target.under_cursor(client.root(vim.api.nvim_get_current_buf()))
   if found.address then
@@ -196,7 +196,7 @@ local function stop_subagent()
   client.request('agent/abort', { sessionId = transcript.session, itemId = call.id })
 end
 
---- Pins the message at the row, or unpins it.
+--- Pins or unpins the message at the row.
 local function pin()
   local here = transcript.at(vim.api.nvim_win_get_cursor(0)[1] - 1)
   if not here or here.data.type ~= 'userMessage' or here.depth > 0 then
@@ -208,15 +208,15 @@ local function pin()
   )
 end
 
---- Continues after a turn that was stopped or failed, or with the queue.
+--- Continues a turn that was stopped or failed, or continues with the queue.
 local function go_on()
   if transcript.session and state.status == 'idle' then
     client.request('agent/continue', { sessionId = transcript.session })
   end
 end
 
---- Sends marked choices; else goes to the first pending hunk of the row's edit, below the
---- transcript to the first of all.
+--- Sends the marked choices if there are any. Otherwise it goes to the first pending hunk of the
+--- row's edit, or below the transcript to the first pending hunk of all.
 local function enter()
   if permission.send() then
     return
@@ -238,7 +238,8 @@ local function mapper(buf)
   end
 end
 
---- The keys that lead to a setting, which the lines below the transcript name when it helps.
+--- Returns the keys that lead to a setting. The lines below the transcript name these keys when
+--- they help.
 local function map_setting_keys(map)
   map('S', function()
     require('agent_lsp.setup').start()
@@ -319,7 +320,7 @@ function M.open()
   if not vim.b[buf].agent_lsp_mapped then
     map_keys(buf)
   end
-  pcall(vim.api.nvim_win_close, layout.input() or -1, true) -- one that was left alone
+  pcall(vim.api.nvim_win_close, layout.input() or -1, true) -- an input without a transcript
   local win =
     vim.api.nvim_open_win(buf, false, { split = o.side, width = (layout.sizes()), win = -1 })
   layout.note(win, (layout.sizes()))
@@ -344,10 +345,10 @@ function M.open()
   transcript.fold()
   M.winbar()
   transcript.follow(win)
-  vim.defer_fn(transcript.stay, 20) -- how wide its text is it knows when it was drawn
+  vim.defer_fn(transcript.stay, 20) -- the width of the text is known only after it was drawn
 end
 
---- Hides the panel of this tab. If nothing else is in the tab, an empty window replaces it.
+--- Hides the panel in this tab. If nothing else is in the tab, an empty window replaces it.
 function M.close()
   local mine = vim.tbl_filter(function(win)
     return win ~= -1
@@ -371,7 +372,7 @@ function M.toggle()
   end
 end
 
---- Goes to the input to write a prompt.
+--- Moves the focus to the input.
 function M.focus_input()
   M.open()
   vim.api.nvim_set_current_win(layout.input() or open_input(transcript.window()))
@@ -390,7 +391,7 @@ end)
 events.on('turn/started', function(p)
   if transcript.ours(p) then
     state.failure = nil
-    state.broken = true -- until it is completed: a crash reports no end
+    state.broken = true -- until the turn is completed, because a crash reports no end
   end
 end)
 

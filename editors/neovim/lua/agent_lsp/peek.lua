@@ -1,21 +1,20 @@
---- Files that no window shows, loaded only so that the editor's language servers can be asked about
---- them.
+--- Files that no window shows and that are loaded only to query the editor's language servers.
 ---
---- To the agent such a file is closed: it is read from disk and written there. It becomes an open
---- document when the user shows it in a window, or something changes its text.
+--- The agent treats such a file as closed and reads and writes it on disk. The file becomes an open
+--- document when the user shows it in a window, or when its text changes in the editor.
 local fresh = require('agent_lsp.fresh')
 
 local M = {}
 
---- Buffers kept loaded; the one asked about longest ago goes first.
+--- The number of buffers that stay loaded. The least recently queried buffer is unloaded first.
 local max_kept = 16
---- Larger files are not loaded: it would hold up the editor.
+--- Larger files are not loaded, because loading would block the editor.
 local max_size = 1024 * 1024
 
 local kept = {} ---@type integer[]
 local adopt ---@type fun(buf: integer)?
 
---- Whether a buffer was loaded by load and the user has not opened it since.
+--- Reports whether a buffer was loaded by load and the user has not opened it since.
 ---@param buf integer
 function M.is(buf)
   return vim.tbl_contains(kept, buf)
@@ -33,7 +32,7 @@ local function forget(buf)
   end, kept)
 end
 
---- From now on the buffer is an open document like any other.
+--- Makes the buffer an ordinary open document.
 local function give(buf)
   if M.is(buf) then
     forget(buf)
@@ -44,7 +43,7 @@ local function give(buf)
   end
 end
 
---- The running server of the editor for such a file, other than agent-lsp.
+--- Returns a running server of the editor, other than agent-lsp, that handles such a file.
 local function server_for(path, filetype)
   for _, c in ipairs(vim.lsp.get_clients()) do
     local root = c.name ~= 'agent_lsp' and c.config.root_dir
@@ -73,7 +72,7 @@ local function watch(buf)
         end
       end)
     end,
-    on_reload = function() end, -- it stays attached
+    on_reload = function() end, -- the client stays attached
   })
 end
 
@@ -90,7 +89,7 @@ local function drop_oldest()
   end
 end
 
---- Loads a file for the server that it belongs to; where there is none the buffer stays as it is.
+--- Loads a file for the server that handles it. Without such a server, the buffer stays unchanged.
 ---@param buf integer
 function M.load(buf)
   local path = vim.fs.normalize(vim.api.nvim_buf_get_name(buf))
@@ -118,7 +117,7 @@ function M.load(buf)
   drop_oldest()
 end
 
---- Reads again what changed on disk, so that the servers answer for what is there.
+--- Reloads the files that changed on disk, so that the servers answer for their current content.
 function M.refresh()
   for _, buf in ipairs(kept) do
     if vim.api.nvim_buf_is_loaded(buf) and not vim.bo[buf].modified then
@@ -136,7 +135,7 @@ local group = vim.api.nvim_create_augroup('agent_lsp_peek', { clear = true })
 vim.api.nvim_create_autocmd('BufWinEnter', {
   group = group,
   callback = function(args)
-    if vim.fn.win_gettype() ~= 'autocmd' then -- loading alone fires it too, in such a window
+    if vim.fn.win_gettype() ~= 'autocmd' then -- loading a buffer also fires the event, in an autocommand window
       give(args.buf)
     end
   end,

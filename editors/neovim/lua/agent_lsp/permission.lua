@@ -1,7 +1,7 @@
---- Permissions and questions of the daemon. Each is shown in the panel, where one key answers it.
---- When the panel is hidden, a notification and the status line name `:AgentAnswer`, which asks by
---- vim.ui.select: a prompt that opens while the user types would take a key that was meant for
---- something else. Nothing waits for the answer.
+--- Permissions and questions of the daemon. The panel shows each of them, and one key answers it.
+--- If the panel is hidden, a notification and the status line name `:AgentAnswer`, which asks with
+--- vim.ui.select. A prompt that opens while the user types would receive a key that was meant for
+--- something else. Waiting for the answer blocks nothing.
 local events = require('agent_lsp.events')
 local log = require('agent_lsp.log')
 
@@ -13,7 +13,7 @@ local M = {}
 ---@field kind 'permission'|'question'
 ---@field params agent_lsp.PermissionParams|agent_lsp.AskParams
 ---@field answer fun(result: table)
----@field chosen table<integer, boolean> of a question that takes several choices
+---@field chosen table<integer, boolean> marked choices of a question that accepts several
 local pending = {} ---@type agent_lsp.Pending[]
 
 ---@return agent_lsp.Pending[]
@@ -28,7 +28,8 @@ local function forget(entry)
   events.emit('pending', { count = #pending })
 end
 
---- Superseded requests: their answer no longer matters, but each gets one.
+--- Answers superseded requests. The content of the answer does not matter, but each request needs
+--- one.
 local function settle(predicate)
   for _, entry in ipairs(pending) do
     if predicate(entry) then
@@ -49,7 +50,8 @@ events.on('exit', function(params)
   end)
 end)
 
---- Queues a server request; the answer resumes the coroutine that Neovim runs its handler in.
+--- Queues a server request. The answer resumes the coroutine in which Neovim runs the request's
+--- handler.
 local function queue(kind, params, ctx)
   local co = coroutine.running()
   local entry =
@@ -61,7 +63,7 @@ local function queue(kind, params, ctx)
     end
     done = true
     forget(entry)
-    vim.schedule(function() -- the answer may come before the handler has yielded
+    vim.schedule(function() -- the answer may arrive before the handler yields
       coroutine.resume(co, result)
     end)
   end
@@ -82,7 +84,7 @@ function M.ask(_, params, ctx)
   return coroutine.yield()
 end
 
---- Where a request comes from, if that is not the workspace that is shown, or not its root.
+--- Describes where a request comes from if that is not the shown workspace or not its root.
 local function place(entry)
   local client = require('agent_lsp.client')
   local cwd = entry.params.subject and entry.params.subject.cwd
@@ -94,7 +96,7 @@ local function place(entry)
   return cwd and not (ws and cwd == ws.root) and 'in ' .. cwd or nil
 end
 
---- The line that a notification shows.
+--- Returns the text of a notification.
 ---@param entry agent_lsp.Pending
 function M.headline(entry)
   local render = require('agent_lsp.render')
@@ -107,7 +109,7 @@ function M.headline(entry)
   )
 end
 
---- Names the unsaved buffers of a workspace, which are written before a command runs.
+--- Describes the unsaved buffers of a workspace, which are written before a command runs.
 local function unsaved(client_id)
   local names = {}
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
@@ -129,7 +131,7 @@ local function unsaved(client_id)
   end
 end
 
---- The text that a request is asked with: what, where, why, and what it would do.
+--- Returns the text of a request: what, where, why, and what the action would do.
 ---@param entry agent_lsp.Pending
 ---@return string[]
 function M.describe(entry)
@@ -137,7 +139,7 @@ function M.describe(entry)
   local p = entry.params
   local s, out = p.subject or {}, lines_of(entry.kind == 'question' and p.question or p.title)
   if s.command then
-    out = { 'Allow this command?' } -- the title would say it once more
+    out = { 'Allow this command?' } -- the title would repeat the command
     for i, l in ipairs(lines_of(s.command)) do
       table.insert(out, (i == 1 and '$ ' or '  ') .. l)
     end
@@ -155,7 +157,7 @@ function M.describe(entry)
   return out
 end
 
---- Whether a tool call is what the first request asks about.
+--- Reports whether the first request is about a tool call.
 ---@param item agent_lsp.Item
 function M.asks_about(item)
   local entry = pending[1]
@@ -170,7 +172,7 @@ function M.asks_about(item)
     and item.args.question == entry.params.question
 end
 
---- Whether a request takes several of its choices.
+--- Reports whether a request accepts several choices.
 ---@param entry agent_lsp.Pending
 function M.is_multi(entry)
   return entry.kind == 'question'
@@ -178,7 +180,7 @@ function M.is_multi(entry)
     and #(entry.params.options or {}) > 0
 end
 
---- The text after a choice: the rule that it makes, or its description.
+--- Returns the text after a choice: the rule that it creates, or its description.
 local function aside(kind, o)
   if kind == 'permission' then
     if o.pattern and o.pattern:find('^bash%(=') then
@@ -191,10 +193,10 @@ local function aside(kind, o)
   return o.description and '  ' .. o.description or ''
 end
 
---- The choices of a request, as they are shown.
+--- Returns the choices of a request for display.
 ---@param entry agent_lsp.Pending
 ---@return string[] choices
----@return integer[] asides of each choice the byte where what explains it begins
+---@return integer[] asides the byte at which the explanation of each choice begins
 function M.choices(entry)
   local function line_of(text)
     local lines = require('agent_lsp.render').lines(text)
@@ -210,7 +212,7 @@ function M.choices(entry)
   return shown, asides
 end
 
---- Marks a choice of a question that takes several, or takes the mark away.
+--- Toggles the mark of a choice of a question that accepts several.
 local function mark(entry, n)
   if entry.params.options[n] then
     entry.chosen[n] = not entry.chosen[n]
@@ -218,7 +220,7 @@ local function mark(entry, n)
   end
 end
 
---- The answer that the marked choices are; none is none.
+--- Returns the answer for the marked choices. If none is marked, the question is declined.
 local function marked(entry)
   local labels = {}
   for i, o in ipairs(entry.params.options) do
@@ -227,7 +229,7 @@ local function marked(entry)
   return #labels > 0 and { answer = table.concat(labels, ', ') } or { declined = true }
 end
 
---- Answers the first question with its marked choices, if it takes several.
+--- Answers the first question with its marked choices if it accepts several.
 ---@return boolean answered
 function M.send()
   local entry = pending[1]
@@ -246,8 +248,8 @@ local function result_of(entry, n)
   return entry.kind == 'permission' and { optionId = o.optionId } or { answer = o.label }
 end
 
---- Answers the first pending request with its n-th choice; of a question that takes several, marks
---- it.
+--- Answers the first pending request with its n-th choice. If the question accepts several choices,
+--- it toggles the mark of the choice.
 ---@param n integer
 function M.answer(n)
   local entry = pending[1]
@@ -260,8 +262,8 @@ function M.answer(n)
   end
 end
 
---- The answer that a typed text gives: only a whole text that is a shown digit, or yes or no to a
---- permission, is one.
+--- Returns the answer for a typed text. The complete text must be a digit that is shown, or yes or
+--- no for a permission.
 ---@param entry agent_lsp.Pending
 ---@param text string
 ---@return table?
@@ -278,8 +280,8 @@ function M.typed(entry, text)
   end
 end
 
---- The answer that rejects a permission with a comment, or answers a question in the user's own
---- words.
+--- Returns the answer that rejects a permission with a comment, or that answers a question with the
+--- user's text.
 ---@param entry agent_lsp.Pending
 ---@param text string
 ---@return table
@@ -295,7 +297,7 @@ function M.in_words(entry, text)
   return { cancelled = true }
 end
 
---- Which keys answer a request in which window.
+--- Describes which keys answer a request in which window.
 ---@param entry agent_lsp.Pending
 ---@return string[]
 function M.where(entry)
@@ -320,7 +322,7 @@ local function ask_for_words(entry, prompt, reply)
   return entry
 end
 
---- Answers the first question in the user's own words; none declines it.
+--- Answers the first question with the user's text. An empty text declines the question.
 function M.answer_in_words()
   local entry = pending[1]
   if entry and entry.kind == 'question' then
@@ -330,7 +332,7 @@ function M.answer_in_words()
   end
 end
 
---- Refuses the first permission with words for the model.
+--- Rejects the first permission with a comment for the model.
 function M.refuse()
   local entry = pending[1]
   if not entry or entry.kind ~= 'permission' then
@@ -341,14 +343,14 @@ function M.refuse()
   end)
 end
 
---- A prompt that the user left decides nothing.
+--- Reminds the user that the question still waits, because leaving its prompt decides nothing.
 local function still_waits(entry)
   if vim.list_contains(pending, entry) then
     log.tell('the question still waits; :AgentAnswer opens it again')
   end
 end
 
---- Asks for several choices, one after the other.
+--- Asks for several choices, one after another.
 local function select_several(entry)
   local choices = M.choices(entry)
   choices[#choices + 1] = 'Send'
@@ -368,8 +370,8 @@ local function select_several(entry)
   )
 end
 
---- Asks by vim.ui.select, or vim.ui.input for a question without choices.
----@param entry? agent_lsp.Pending the first one, if none is given
+--- Asks with vim.ui.select, or with vim.ui.input for a question without choices.
+---@param entry? agent_lsp.Pending defaults to the first one
 function M.select(entry)
   entry = entry or pending[1]
   if not entry then

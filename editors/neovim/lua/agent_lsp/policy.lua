@@ -1,4 +1,4 @@
---- What happens to edits: the user's choice, and the offer of another one at the first edit.
+--- The user's edit policy, and the offer to change it at the first edit.
 local client = require('agent_lsp.client')
 local config = require('agent_lsp.config')
 local defaults = require('agent_lsp.defaults')
@@ -14,12 +14,12 @@ local policies = {
   { 'auto', 'Apply edits without a review' },
 }
 
---- The names for completion.
+--- Returns the names for completion.
 M.names = vim.tbl_map(function(p)
   return p[1]
 end, policies)
 
-local answered = {} ---@type table<string, boolean> by session: the user has chosen
+local answered = {} ---@type table<string, boolean> whether the user has chosen, by session
 
 local function words(name)
   for _, p in ipairs(policies) do
@@ -29,13 +29,14 @@ local function words(name)
   end
 end
 
---- Ends the offer in the session.
+--- Ends the offer for the session.
 local function settle(ws)
   answered[ws.session or ''] = true
   transcript.touch_footer()
 end
 
---- Whether the panel offers another policy: at the first edit that waits.
+--- Reports whether the panel offers another policy, which it does when the first edit waits for a
+--- decision.
 ---@param session string?
 ---@param status string
 function M.is_offered(session, status)
@@ -46,9 +47,9 @@ function M.is_offered(session, status)
   return status == 'awaiting'
 end
 
---- Lets the user choose, or takes the named policy.
+--- Lets the user choose a policy, or applies the named one.
 ---@param name string
----@param default? boolean whether the named one becomes the default
+---@param default? boolean whether the named policy becomes the default
 function M.pick(name, default)
   local ws = client.workspace()
   if name ~= '' then

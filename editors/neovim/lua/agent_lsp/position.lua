@@ -1,9 +1,10 @@
---- Positions between byte columns and the characters of an encoding.
+--- Converts positions between byte columns and the units of an encoding.
 local M = {}
 
 local new_api = vim.fn.has('nvim-0.11') == 1
 
---- The byte column of a character in a line; past its end, the end.
+--- Returns the byte column of a character in a line. A character after the end of the line gives
+--- the end.
 ---@param line string
 ---@param character integer
 ---@param encoding string utf-8, utf-16 or utf-32
@@ -21,7 +22,7 @@ function M.to_byte(line, character, encoding)
   return ok and col or #line
 end
 
---- The character of a byte column.
+--- Returns the character of a byte column.
 ---@param line string
 ---@param byte integer
 ---@param encoding string
@@ -38,7 +39,8 @@ function M.from_byte(line, byte, encoding)
   return encoding == 'utf-16' and utf16 or utf32
 end
 
---- A function that gives the lines of documents: from their buffers, else from disk.
+--- Returns a function that returns the lines of documents from their buffers, or from disk if a
+--- document has no buffer.
 ---@return fun(uri: string, row: integer): string
 function M.reader()
   local cache = {}
@@ -59,7 +61,7 @@ end
 
 --- Converts each position in an LSP result from one encoding to another, in place.
 ---@param value any
----@param uri string? the document that positions without one belong to
+---@param uri string? the document of positions that name none
 ---@param from string
 ---@param to string
 function M.convert(value, uri, from, to, read)

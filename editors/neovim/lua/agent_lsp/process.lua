@@ -1,21 +1,22 @@
---- The daemon's process, framed by Neovim's own client, with two improvements: if a daemon refuses
---- to start, the user sees why (Neovim shows a stack trace and leaves the process running), and if
---- one ends, only the plugin reports it (Neovim shows two lines more, and with them a prompt for a
---- key in the middle of typing).
+--- Starts the daemon's process with Neovim's own client and changes two things. If a daemon refuses
+--- to start, the user sees the reason, where Neovim shows a stack trace and leaves the process
+--- running. If a daemon ends, only the plugin reports it, where Neovim would add two lines that
+--- cause the "Press ENTER" prompt while the user is typing.
 local M = {}
 
----@class agent_lsp.Process what becomes of it
+---@class agent_lsp.Process how the process ended
 ---@field code? integer
 ---@field signal? integer
 ---@field refused? string why the daemon did not start
 
---- Its end as words.
+--- Describes how the process ended.
 ---@param p agent_lsp.Process
 function M.ending(p)
   return (p.signal or 0) ~= 0 and ('signal %d'):format(p.signal) or ('code %d'):format(p.code or 0)
 end
 
---- The request function, which lets no refusal of initialize through to Neovim.
+--- Returns a request function that ends the process instead of passing a refused initialize to
+--- Neovim.
 local function guarded(rpc, process)
   local request = rpc.request
   return function(method, params, callback, ...)
@@ -30,8 +31,8 @@ local function guarded(rpc, process)
   end
 end
 
---- The function that vim.lsp.start takes instead of a command, and a table that it fills with facts
---- about the process.
+--- Returns the function that replaces the command in vim.lsp.start, and a table in which that
+--- function stores how the process ended.
 ---@param cmd string[]
 ---@param env? table<string, string> added to Neovim's own environment
 ---@param cwd string its working directory

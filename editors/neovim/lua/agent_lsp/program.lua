@@ -1,5 +1,5 @@
---- What the user can do when the program was not found: name its file, or open the page to
---- download it.
+--- Offers the user ways to continue if the program was not found: enter its path, or open the
+--- download page.
 local config = require('agent_lsp.config')
 local log = require('agent_lsp.log')
 
@@ -7,7 +7,7 @@ local M = {}
 
 M.page = 'https://github.com/agent-lsp/agent-lsp/releases'
 
---- The keys of the transcript that help.
+--- The keys of the transcript for a missing program.
 M.actions = {
   { 'L', 'locate the program on this machine' },
   { 'O', 'open the page to download it' },
@@ -15,12 +15,12 @@ M.actions = {
 
 local missing = false
 
---- Whether the last start found no program.
+--- Reports whether the last start failed to find the program.
 function M.is_missing()
   return missing
 end
 
---- Notes whether the program was found.
+--- Records whether the program was found.
 ---@param value boolean
 function M.set_missing(value)
   if value ~= missing then
@@ -29,7 +29,7 @@ function M.set_missing(value)
   end
 end
 
---- Takes a file into use, if it is the program.
+--- Uses a file as the program if it is agent-lsp.
 local function try(path)
   path = vim.fn.expand(path)
   if vim.fn.executable(path) == 0 then
@@ -50,7 +50,7 @@ local function try(path)
   end)
 end
 
---- Asks where the program is.
+--- Asks the user for the path of the program.
 function M.locate()
   vim.ui.input({ prompt = 'Path of agent-lsp: ', completion = 'file' }, function(path)
     path = vim.trim(path or '')
@@ -60,7 +60,7 @@ function M.locate()
   end)
 end
 
---- Opens the page to download it.
+--- Opens the download page.
 function M.download()
   local _, problem = vim.ui.open(M.page)
   if problem then

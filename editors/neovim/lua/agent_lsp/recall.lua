@@ -1,5 +1,5 @@
---- What a session that was loaded gets in addition to its items: the diffs of its edits, an entry
---- for each of its restores, the summary of its last turn, and the key that continues a turn.
+--- Adds what a loaded session's items do not contain: the diffs of its edits, an entry for each of
+--- its restores, the summary of its last turn, and the key that continues a turn.
 local client = require('agent_lsp.client')
 local items = require('agent_lsp.items')
 local panel = require('agent_lsp.panel')
@@ -7,7 +7,7 @@ local transcript = require('agent_lsp.transcript')
 
 local M = {}
 
---- Asks for the diffs of decided edits, which no event of the loading brings.
+--- Requests the diffs of decided edits, which the replay does not send.
 local function learn_edits(ws)
   local cards = require('agent_lsp.cards')
   for _, item in ipairs(items.list) do

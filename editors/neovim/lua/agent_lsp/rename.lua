@@ -1,8 +1,8 @@
---- Buffers that get another name, by :saveas, :file or a language server's rename.
+--- Handles buffers that get another name by :saveas, :file or a language server's rename.
 ---
---- Neovim sends language servers the new name only when the buffer is written, and never that a
---- file was renamed. The daemon gets the new document as open and the old one as closed
---- immediately; pending changes to the old file move to the new name if the file is gone, and stay
+--- Neovim sends the new name to language servers only when the buffer is written, and never reports
+--- that a file was renamed. This module immediately opens the new document in the daemon and closes
+--- the old one. Pending changes to the old file move to the new name if the file is gone, and stay
 --- with it if it still exists.
 local lsp = require('agent_lsp.lsp')
 
@@ -31,8 +31,8 @@ local function open(c, buf)
       text = text_of(buf),
     },
   })
-  -- Neovim would do the same once more when it writes the buffer, whatever is open under the old
-  -- name by then.
+  -- Store the new name in Neovim. Otherwise it would close and open the document again when it
+  -- writes the buffer, even if another buffer has the old name by then.
   pcall(function()
     require('vim.lsp._changetracking')._get_and_set_name(c, buf, vim.api.nvim_buf_get_name(buf))
   end)
@@ -54,8 +54,8 @@ vim.api.nvim_create_autocmd('BufFilePre', {
   end,
 })
 
---- Notifies a client of a buffer's new name. The new document comes first: it is the same text, and
---- one of the two is always open.
+--- Notifies a client of a buffer's new name. It opens the new document before it closes the old
+--- one, so that one of the two is always open.
 local function tell(c, buf, was, belongs)
   if belongs then
     open(c, buf)
@@ -72,8 +72,8 @@ local function tell(c, buf, was, belongs)
   end
 end
 
---- Watches for new names: belongs says whether a buffer is a client's by its name, attach is called
---- with each such buffer.
+--- Watches for renamed buffers. belongs reports whether a buffer's name makes it a document of the
+--- client. attach is called with each such buffer.
 ---@param belongs fun(buf: integer, client_id: integer): boolean
 ---@param attach fun(buf: integer)
 function M.watch(belongs, attach)

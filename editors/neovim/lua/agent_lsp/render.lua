@@ -1,15 +1,15 @@
---- How an item of the transcript looks: its lines, their highlights, what of it folds.
+--- Renders an item of the transcript: its lines, their highlights and its fold.
 local tables = require('agent_lsp.tables')
 
 local M = {}
 
---- Longest tool output that is kept in the panel, in lines; the whole is in the transcript and its
---- file.
+--- The number of lines of a tool's output that the panel shows. The session and the output's file
+--- contain the complete output.
 local max_output = 400
---- Live output of a running tool that is shown, in lines.
+--- The number of lines of a running tool's output that are shown.
 local live_output = 6
 
---- From 0.11 on Neovim hides the line of a fence, and with it a fold that begins there.
+--- From 0.11 on, Neovim hides the line of a fence, including a fold that begins there.
 local hides_fences = vim.fn.has('nvim-0.11') == 1
 
 local icons = {
@@ -50,7 +50,7 @@ for group, link in pairs({
   vim.api.nvim_set_hl(0, group, { link = link, default = true })
 end
 
---- Lines that a buffer can hold, whatever a model or a tool sent.
+--- Splits a text into lines that a buffer can contain, whatever a model or a tool sent.
 ---@param text string
 ---@return string[]
 function M.lines(text)
@@ -58,13 +58,14 @@ function M.lines(text)
   return vim.split(text, '\n', { plain = true })
 end
 
---- The first line of a text, for titles.
+--- Returns the first line of a text for titles.
 ---@param text string
 function M.line(text)
   return M.lines(text)[1]
 end
 
---- The words of a prompt that is a text or a list of content blocks; without any, what it holds.
+--- Returns the text of a prompt, which is a string or a list of content blocks. If the prompt has
+--- no text, it returns a description of its content.
 ---@param prompt string|agent_lsp.ContentBlock[]
 function M.prompt_text(prompt)
   if type(prompt) == 'string' then
@@ -81,7 +82,7 @@ function M.prompt_text(prompt)
   return table.concat(words[1] and words or others, ' ')
 end
 
---- What became of the context; a short one can get longer, by its summary.
+--- Describes a compaction. Its summary can make a short context longer.
 ---@param c { tokensBefore: integer, tokensAfter: integer }
 function M.compaction(c)
   if c.tokensAfter == c.tokensBefore then
@@ -92,13 +93,13 @@ function M.compaction(c)
   return what:format(c.tokensBefore, c.tokensAfter)
 end
 
---- When a queued prompt is sent, in words.
+--- Describes when a queued prompt is sent.
 ---@param delivery string
 function M.delivery(delivery)
   return delivery == 'steer' and 'steers next' or 'queued'
 end
 
---- A time of the wire (RFC 3339) by the user's clock.
+--- Returns a wire time (RFC 3339) in the user's time zone.
 ---@param iso string
 function M.time(iso)
   local y, mo, d, h, mi, s, zone = iso:match('^(%d+)-(%d+)-(%d+)T(%d+):(%d+):(%d+)[%.%d]*(.*)$')
@@ -114,7 +115,7 @@ function M.time(iso)
     sec = tonumber(s),
   }
   fields.isdst = false
-  local told = os.time(fields) -- as if it were local
+  local told = os.time(fields) -- treated as local time
   local sign, zone_h, zone_m = zone:match('^([+-])(%d+):(%d+)$')
   local east = sign and (sign == '+' and 1 or -1) * (zone_h * 3600 + zone_m * 60) or 0
   local utc = os.date('!*t', told)
@@ -122,8 +123,8 @@ function M.time(iso)
   return os.date('%Y-%m-%d %H:%M', told - east + os.difftime(told, os.time(utc)))
 end
 
---- A fence that no line of the text ends. Its contents are shown as they are: Markdown would hide
---- parts of them.
+--- Returns a fence that no line of the text closes. The text is fenced so that Markdown hides none
+--- of it.
 ---@param lines string[]
 function M.fence(lines)
   local longest = 5
@@ -133,7 +134,7 @@ function M.fence(lines)
   return ('`'):rep(longest + 1)
 end
 
---- A line as a code span: Markdown hides the backticks and nothing else.
+--- Returns a line as a code span, of which Markdown hides only the backticks.
 ---@param text string
 local function verbatim(text)
   if text == '' then
@@ -144,14 +145,14 @@ local function verbatim(text)
     longest = math.max(longest, #run)
   end
   local ticks = ('`'):rep(longest + 1)
-  -- no others: they would be seen
+  -- spaces are added only there, because they would be visible
   local before, behind = text:find('^`') and ' ' or '', text:find('`$') and ' ' or ''
   return ticks .. before .. text .. behind .. ticks
 end
 
---- Adds lines that are no Markdown, as a fenced block; of a sub-agent, behind whose line no fence
---- counts, each alone.
----@return integer how many lines come before them
+--- Adds lines that are not Markdown as a fenced block. Lines of a sub-agent become one code span
+--- each, because a fence has no effect after their prefix.
+---@return integer the number of lines before them
 local function block(out, body, depth)
   if depth > 0 then
     vim.list_extend(out, vim.tbl_map(verbatim, body))
@@ -167,14 +168,14 @@ end
 ---@class agent_lsp.Look
 ---@field lines string[]
 ---@field group? string highlight of the first line
----@field icon? string highlight of the first line's icon alone
----@field columns? integer the width that its tables are drawn for
----@field whole? boolean whether the highlight is for all lines
----@field marks? { [1]: integer, [2]: integer, [3]: integer, [4]: string }[] row, columns and highlight of parts
----@field output? { [1]: integer, [2]: integer } lines that a tool printed, one-based
----@field fold? { [1]: integer, [2]: integer } lines that fold, one-based
+---@field icon? string highlight of the first line's icon only
+---@field columns? integer the width for which its tables are drawn
+---@field whole? boolean whether the highlight applies to all lines
+---@field marks? { [1]: integer, [2]: integer, [3]: integer, [4]: string }[] row, columns and highlight of each part
+---@field output? { [1]: integer, [2]: integer } range of lines that a tool printed, one-based
+---@field fold? { [1]: integer, [2]: integer } range of lines that fold, one-based
 
---- The fence that would close a text's open code block, nil if none is open.
+--- Returns the fence that would close a text's open code block, or nil if none is open.
 ---@param lines string[]
 ---@return string?
 function M.unclosed(lines)
@@ -198,7 +199,7 @@ function M.unclosed(lines)
   return open
 end
 
---- The complete text of the model, with its tables drawn.
+--- Returns the complete text of the model with its tables rendered.
 local function with_tables(lines, item, columns)
   local look = { columns = columns }
   look.lines, look.marks = tables.draw(lines, columns - 2 * item.depth, function(out, body)
@@ -274,7 +275,7 @@ local function plan(item)
   return { lines = out, group = 'AgentLspUser', marks = marks }
 end
 
---- What a restore did, and the key that undoes it.
+--- Describes a restore and the key that undoes it.
 local function restored(item)
   local out = { '↶ ' .. verbatim(M.line(item.text)), '  u  undo this' }
   return { lines = out, group = 'AgentLspUser', marks = { { 1, 2, 3, 'AgentLspKey' } } }
@@ -296,7 +297,7 @@ local function notice(item)
   return { lines = out, group = group, whole = true }
 end
 
---- Tools whose time is the user's thinking time.
+--- Tools whose duration is the time that the user takes to answer.
 local waits = { ask_user = true, present_plan = true }
 
 local function duration(d)
@@ -306,24 +307,24 @@ local function duration(d)
   return ('  %.1f s'):format(d.durationMs / 1000)
 end
 
---- How a command ended that did not end well, "" for all others.
+--- Describes the failed exit of a command, or returns "" if it succeeded.
 local function code(d)
   local n = type(d.details) == 'table' and d.details.exitCode
   return d.status == 'completed' and type(n) == 'number' and n ~= 0 and ('  exit code %d'):format(n)
     or ''
 end
 
---- What a call does, without the part that the question below it shows in full.
+--- Returns the title of a call, without the part that the request below it shows in full.
 local function title_of(d)
   local label = d.label and d.label ~= '' and d.label or d.name or ''
   if require('agent_lsp.permission').asks_about(d) then
     return (label:match('^%w[%w%-]*') or label) .. ' …'
   end
-  -- what it announced is not shown
+  -- the part that the colon announces is not shown
   return label:find('\n') and M.line(label):gsub(':$', '') or M.line(label)
 end
 
---- A tool's output, of which so many lines are shown.
+--- Adds up to the given number of lines of a tool's output.
 local function output(out, item, text, limit, from_end)
   local body = M.lines((text:gsub('%s+$', '')))
   local cut = #body - limit
@@ -336,7 +337,8 @@ local function output(out, item, text, limit, from_end)
   block(out, body, item.depth)
 end
 
---- An edit that was decided: what the user decided, and the diff. The result is text for the model.
+--- Renders a decided edit as the user's decision and the diff. The call's result is text for the
+--- model.
 local function decided_edit(item)
   local d, cards = item.data, require('agent_lsp.cards')
   local added, removed = cards.counts(d)
@@ -376,15 +378,15 @@ local function tool(item)
   elseif item.done and d.result and d.result ~= '' then
     local wrong = d.status == 'denied' or d.isError
     if wrong then
-      local lines = M.lines(vim.trim(d.result)) -- a sub-agent's begin with what it said, and end with what became of it
+      local lines = M.lines(vim.trim(d.result)) -- a sub-agent's result ends with its error
       local said = vim.trim(lines[d.name == 'agent' and #lines or 1])
-      if not vim.startswith(said, title .. ': ') then -- an edit's begins with it
+      if not vim.startswith(said, title .. ': ') then -- an edit's result already begins with the title
         said = ('%s: %s'):format(title, said)
       end
-      -- one span: what is hidden takes part in wrapping
+      -- one span, because hidden characters still affect wrapping
       out[1] = ('%s %s%s'):format(icons[status] or '·', verbatim(said), duration(d))
     end
-    if not wrong or vim.trim(d.result):find('\n') then -- or all of it is said already
+    if not wrong or vim.trim(d.result):find('\n') then -- otherwise the title line already shows all of it
       output(out, item, d.result, max_output)
       look.output = { 2, #out }
       look.fold = { item.depth == 0 and hides_fences and 3 or 2, #out }
@@ -402,9 +404,9 @@ local kinds = {
   toolCall = tool,
 }
 
---- The look of an item; of a sub-agent's item behind a line at its left.
+--- Returns the rendered item. Lines of a sub-agent's item have a prefix.
 ---@param item agent_lsp.PanelItem
----@param columns integer that a line may have
+---@param columns integer maximum width of a line
 ---@return agent_lsp.Look
 function M.item(item, columns)
   local look = (kinds[item.data.type] or notice)(item, columns)
@@ -416,8 +418,7 @@ function M.item(item, columns)
   return look
 end
 
---- Whether an item's text is drawn as it is, so that a streamed piece may be put behind what
---- stands.
+--- Reports whether an item's text is drawn unchanged, so that a delta can be appended to it.
 function M.is_plain(item)
   if item.data.type ~= 'assistantMessage' or item.depth > 0 or item.data.status then
     return false

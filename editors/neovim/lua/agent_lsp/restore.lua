@@ -1,5 +1,5 @@
---- Undo of what the agent changed: the last turn, or a checkpoint that the user looks at first.
---- Each restore leaves an entry in the transcript, which can itself be undone.
+--- Undoes changes of the agent: those of the last turn, or of a checkpoint that the user previews
+--- first. Each restore adds an entry to the transcript and can itself be undone.
 local client = require('agent_lsp.client')
 local log = require('agent_lsp.log')
 local render = require('agent_lsp.render')
@@ -7,14 +7,14 @@ local transcript = require('agent_lsp.transcript')
 
 local M = {}
 
---- What restoring a checkpoint does, for those that a restore made.
+--- What a restore of each checkpoint does, for the checkpoints that a restore created.
 local kinds = {} ---@type table<string, 'undo'|'back'>
 
 local function files(n)
   return n == 1 and '1 file' or n .. ' files'
 end
 
---- The names of files, at most three of them.
+--- Returns the names of the files, at most three.
 ---@param uris string[]
 local function names(uris)
   local out = {}
@@ -47,8 +47,9 @@ local function report(res, kind, at)
   end
 end
 
---- The kind of each restore among the checkpoints, the newest first. The kind of one of an earlier
---- Neovim is not stored: a restore directly after another one brings back what that one undid.
+--- Returns the kind of each restore among the checkpoints, newest first. Kinds from an earlier
+--- Neovim process are not stored, so a restore directly after another one is assumed to bring back
+--- what that one undid.
 local function kinds_of(list)
   local out, before = {}, nil
   for i = #list, 1, -1 do
@@ -62,7 +63,7 @@ local function kinds_of(list)
   return out
 end
 
---- Adds the entries of the restores of a session that was loaded.
+--- Adds entries for the restores of a loaded session.
 ---@param list agent_lsp.Checkpoint[] newest first
 ---@param ws agent_lsp.Workspace
 function M.recall(list, ws)
@@ -97,7 +98,7 @@ function M.restore(id, at, kind)
   end, at)
 end
 
---- Undoes the restore that a row of the transcript is about.
+--- Undoes the restore of a transcript row.
 ---@param item agent_lsp.PanelItem?
 function M.undo_entry(item)
   local undo = item and item.data.restore
@@ -121,19 +122,20 @@ local function checkpoints(fn)
   end)
 end
 
---- The kind of a restore; what was not prompted for was made by one.
+--- Returns the kind of a checkpoint's restore. A checkpoint without a prompt was created by a
+--- restore.
 local function kind_of(c)
   return c.messageId == '' and 'back' or 'undo'
 end
 
---- Undoes the last turn, or the last restore.
+--- Undoes the last turn or the last restore.
 function M.undo()
   checkpoints(function(list, at)
     M.restore(list[1].checkpointId, at, kind_of(list[1]))
   end)
 end
 
---- The entry of a checkpoint in the list: time, prompt, files and line counts.
+--- Returns the list entry of a checkpoint: time, prompt, files and line counts.
 ---@param c agent_lsp.Checkpoint
 function M.entry(c)
   local before = transcript.prompt(c.messageId) or c.messageId == '' and 'a restore'
@@ -142,7 +144,8 @@ function M.entry(c)
   return ('%s  %s%s'):format(render.time(c.createdAt), changes, prompt)
 end
 
---- The text of the preview: the changes of the checkpoint, and the later ones that go with them.
+--- Returns the text of the preview: the changes of the checkpoint, and later changes that would be
+--- undone with them.
 ---@param c agent_lsp.Checkpoint
 ---@param newer agent_lsp.Checkpoint[]
 ---@param diff string
@@ -157,7 +160,7 @@ local function preview_text(c, newer, diff)
   return vim.list_extend(lines, render.lines(vim.trim(diff)))
 end
 
---- Shows what restoring a checkpoint would undo.
+--- Shows what a restore of a checkpoint would undo.
 local function preview(c, lines, at)
   local buf = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
@@ -192,7 +195,7 @@ local function preview(c, lines, at)
   end, 'restore the files')
 end
 
---- Lets the user choose a checkpoint, look at it, and restore it.
+--- Lets the user choose a checkpoint, preview it and restore it.
 function M.pick()
   checkpoints(function(list, at)
     local opts = { prompt = 'Restore a checkpoint', format_item = M.entry }

@@ -1,5 +1,5 @@
---- Decisions on pending hunks: find one, go to the next, accept, reject, edit, comment, list them
---- all. Nothing is decided by saving, and nothing moves the focus but the user's own commands.
+--- Decisions on pending hunks: find a hunk, go to the next one, accept, reject, edit, comment, and
+--- list them all. Saving a file decides nothing, and only the user's own commands move the focus.
 local client = require('agent_lsp.client')
 local draw = require('agent_lsp.draw')
 local events = require('agent_lsp.events')
@@ -11,11 +11,11 @@ local M = {}
 M.count = hunks.count
 M.proposals = hunks.proposals
 
---- The code of an answer to a decision on an older revision.
+--- The error code of a decision on an older revision.
 local stale_proposal = 1001
 
---- The hunk under the cursor, in its own buffer or in the overview; else the nearest within one
---- line.
+--- Returns the hunk under the cursor, in its own buffer or in the overview. Otherwise it returns
+--- the nearest hunk within one line.
 ---@return agent_lsp.Waiting?
 function M.at_cursor()
   local row = vim.api.nvim_win_get_cursor(0)[1] - 1
@@ -61,8 +61,8 @@ local function beyond(rows, row, step)
   end
 end
 
---- Goes to the next (1) or previous (-1) hunk, into the next file with hunks where this one has no
---- more.
+--- Goes to the next (1) or previous (-1) hunk. After the last hunk of a file, it goes to the next
+--- file with hunks.
 ---@param step 1|-1
 function M.jump(step)
   local row = vim.api.nvim_win_get_cursor(0)[1] - 1
@@ -105,8 +105,8 @@ local function told(err, res, raw)
   end
 end
 
---- The empty buffers of new files that are accepted, which the user only looked at. To the daemon
---- they are closed while it makes the files: it creates none that is open.
+--- Detaches the empty buffers of accepted new files and returns them. Such a buffer exists because
+--- the user looked at the file. The daemon does not create a file that is open.
 ---@return integer[]
 local function let_go(proposal, decisions)
   local accepted, out = {}, {}
@@ -131,7 +131,7 @@ local function let_go(proposal, decisions)
   return out
 end
 
---- Reads the result into the buffers that were released; that opens them in the daemon again.
+--- Reloads the detached buffers, which opens them in the daemon again.
 local function take_back(buffers)
   for _, buf in ipairs(buffers) do
     if vim.api.nvim_buf_is_loaded(buf) and not vim.bo[buf].modified then
@@ -142,8 +142,8 @@ local function take_back(buffers)
   end
 end
 
---- Why decisions cannot be carried out in the buffers as they are: to the daemon that would be the
---- end of the hunk.
+--- Returns the reason why decisions cannot be applied to the current buffers. The daemon would end
+--- a hunk that it cannot apply.
 local function obstacle(proposal, decisions)
   local accepts = vim.iter(decisions):any(function(d)
     return d.action == 'accept'
@@ -157,7 +157,7 @@ local function obstacle(proposal, decisions)
   end
 end
 
---- Sends decisions on a proposal. fn gets the error's text or nil.
+--- Sends decisions on a proposal and calls fn with the error's text or nil.
 ---@param proposal agent_lsp.Proposal
 ---@param decisions agent_lsp.Decision[]
 ---@param fn? fun(err: string?)
@@ -181,7 +181,7 @@ function M.resolve(proposal, decisions, fn)
   end, { workspace = hunks.workspace(proposal) })
 end
 
---- The hunks of the current buffer in a range of lines.
+--- Returns the hunks of the current buffer in a range of lines.
 ---@param first integer one-based
 ---@param last integer
 local function in_range(first, last)
@@ -194,8 +194,8 @@ local function in_range(first, last)
   return out
 end
 
---- Decides all that waits: in the overview what it lists, elsewhere what belongs to the workspace
---- that the user is in.
+--- Decides all pending hunks: in the overview those that it lists, elsewhere those of the user's
+--- current workspace.
 local function decide_all(action, comment)
   local overview, here = package.loaded['agent_lsp.overview'], client.here()
   local listed = overview and overview.is(vim.api.nvim_get_current_buf())
@@ -218,9 +218,9 @@ local function decide_all(action, comment)
   end
 end
 
-local decided_in ---@type integer? buffer of the last decision, until it has no more hunks
+local decided_in ---@type integer? buffer of the last decision, while it has more hunks
 
---- Says where the next hunk is once the buffer of a decision has no more of them.
+--- Reports where the next hunk is if the buffer of a decision has no more hunks.
 local function tell_next()
   local buf, uris = vim.api.nvim_get_current_buf(), hunks.uris()
   local here = vim.uri_from_bufnr(buf)
@@ -237,7 +237,8 @@ end
 
 events.on('review', tell_next)
 
---- Accepts or rejects the hunk under the cursor, a given one, those of a range of lines, or all.
+--- Accepts or rejects the hunk under the cursor, a given hunk, the hunks in a range of lines, or
+--- all hunks.
 ---@param action 'accept'|'reject'
 ---@param opts? { all?: boolean, comment?: string, text?: string, hunk?: agent_lsp.Waiting, range?: { first: integer, last: integer } }
 function M.decide(action, opts)
@@ -265,7 +266,8 @@ function M.decide(action, opts)
   end
 end
 
---- Asks why, and rejects the hunk under the cursor with the answer as a comment for the model.
+--- Asks the user for a reason, and rejects the hunk under the cursor with the reason as a comment
+--- for the model.
 function M.comment()
   local w = M.at_cursor()
   if not w then
@@ -278,8 +280,7 @@ function M.comment()
   end)
 end
 
---- The text of a scratch buffer, with the line ending and the last newline of the hunk that it came
---- from.
+--- Returns the text of a scratch buffer with the line endings and final newline of its hunk.
 ---@param lines string[]
 ---@param like string
 function M.join(lines, like)
@@ -288,8 +289,8 @@ function M.join(lines, like)
   return (like == '' or like:sub(-1) == '\n') and text .. eol or text
 end
 
---- The width of a window for a hunk's text: as the text needs, with room to write, within the
---- window below.
+--- Returns the width of a window for a hunk's text, with room to write, limited by the window
+--- below.
 local function width_for(buf)
   local longest = 0
   for _, line in ipairs(vim.api.nvim_buf_get_lines(buf, 0, -1, false)) do
@@ -302,7 +303,7 @@ local function width_for(buf)
   )
 end
 
---- Opens the hunk's new text in a small window; writing it accepts the hunk with that text.
+--- Opens the hunk's new text in a small window. Writing that window accepts the hunk with its text.
 function M.edit()
   local w = M.at_cursor()
   if not w then
@@ -345,7 +346,7 @@ function M.edit()
   })
 end
 
---- All pending hunks in the quickfix list.
+--- Lists all pending hunks in the quickfix list.
 ---@return integer count
 function M.fill_quickfix()
   local list, buffers = {}, {}

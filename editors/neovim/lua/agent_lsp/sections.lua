@@ -1,4 +1,5 @@
---- The lines of the review: a list of the files, then each file with its hunks and their context.
+--- Builds the lines of the review: a list of the files, then each file with its hunks and their
+--- context.
 local draw = require('agent_lsp.draw')
 local hunks = require('agent_lsp.hunks')
 
@@ -6,10 +7,10 @@ local diff = vim.text and vim.text.diff or vim.diff
 
 local M = {}
 
---- Lines of the document that are shown before and after a hunk.
+--- The number of document lines that are shown before and after a hunk.
 local context = 3
 
----@class agent_lsp.Place a hunk in the review: rows are zero-based, the last included
+---@class agent_lsp.Place a hunk in the review, with zero-based rows including the last
 ---@field first integer
 ---@field last integer
 ---@field item agent_lsp.Waiting
@@ -17,9 +18,9 @@ local context = 3
 
 ---@class agent_lsp.Sections
 ---@field lines string[]
----@field marks table<integer, table> by row: the highlight, the words that differ, other spans
----@field places agent_lsp.Place[] in the order of rows
----@field files table<integer, integer> by row of the list of files: row of the file's first hunk
+---@field marks table<integer, table> by row: the highlight, the differing words, other spans
+---@field places agent_lsp.Place[] sorted by row
+---@field files table<integer, integer> the row of each file's first hunk, by the file's row in the list
 
 local function shown(uri)
   return vim.fn.fnamemodify(vim.uri_to_fname(uri), ':~:.')
@@ -43,7 +44,8 @@ local function heading(uri, list)
   return ('%s%s, %s'):format(shown(uri), note, count(#list, 'hunk'))
 end
 
---- What differs of two texts: a rename's hunk holds the whole file.
+--- Returns the differing lines of two texts, because the hunk of a rename contains the complete
+--- file.
 local function differing(old, new)
   local a, b = {}, {}
   local before, after = table.concat(old, '\n') .. '\n', table.concat(new, '\n') .. '\n'
@@ -54,11 +56,11 @@ local function differing(old, new)
   return a, b
 end
 
---- Larger files are not read from the disk for the lines around a hunk.
+--- Files larger than this are not read from disk for the lines around a hunk.
 local max_bytes = 4 * 1024 * 1024
 
---- The lines of a document: of its buffer, else of its file.
----@return fun(first: integer, last: integer): string[] lines of rows, the last excluded
+--- Returns the lines of a document from its buffer, or from its file if it has no buffer.
+---@return fun(first: integer, last: integer): string[] returns the lines of rows, excluding the last
 local function document(uri)
   local buf = draw.buffer(uri)
   if buf then
@@ -74,7 +76,8 @@ local function document(uri)
   end
 end
 
---- The rows around each hunk that are shown: no line twice, and none that belongs to another hunk.
+--- Returns the rows around each hunk that are shown. It returns no row twice and no row of another
+--- hunk.
 ---@param list agent_lsp.Waiting[] the hunks of one file
 ---@return table[] before, row, stop and after of each, in the order of the list
 local function surroundings(list)
@@ -101,7 +104,7 @@ local function add_context(out, read, first, last)
   end
 end
 
---- Adds a hunk: where it is, the lines around it, what goes and what comes.
+--- Adds a hunk: its position, the lines around it, and the removed and added lines.
 local function add_hunk(out, w, at, read)
   local stale = w.hunk.state == 'stale'
   local lines, marks, first = out.lines, out.marks, #out.lines
@@ -134,7 +137,7 @@ local function add_hunk(out, w, at, read)
   table.insert(out.places, { first = first, last = #lines - 1, item = w, path = path })
 end
 
---- The hunks of all files, by file.
+--- Returns the hunks of all files, grouped by file.
 local function by_file()
   local uris, lists = hunks.uris(), {}
   for _, w in ipairs(hunks.pending()) do
@@ -175,8 +178,8 @@ local function add_files(out, uris, lists)
   out.lines[#out.lines + 1] = ''
 end
 
---- The whole review below its first lines.
----@param first string[] the lines above
+--- Returns the complete review except for its first lines.
+---@param first string[] the first lines
 ---@return agent_lsp.Sections
 function M.build(first)
   local out = { lines = vim.list_slice(first), marks = {}, places = {}, files = {} }

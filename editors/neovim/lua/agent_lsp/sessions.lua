@@ -42,7 +42,7 @@ function actions.delete(s, at)
   end, at)
 end
 
---- A title as the name of a Markdown file in the current folder that is not there yet.
+--- Returns a title as the name of a Markdown file that does not exist yet in the current folder.
 local function file_name(title)
   local bare =
     vim.fn.substitute(title:lower(), '[^[:alnum:]]\\+', '-', 'g'):gsub('^%-+', ''):gsub('%-+$', '')
@@ -65,14 +65,14 @@ function actions.export(s, at)
       end
       vim.cmd.tabnew()
       vim.api.nvim_buf_set_lines(0, 0, -1, false, vim.split(res.content, '\n'))
-      pcall(vim.api.nvim_buf_set_name, 0, file_name(s.title)) -- :w keeps it
-      vim.bo.filetype, vim.bo.modified = 'markdown', false -- :q asks nothing
+      pcall(vim.api.nvim_buf_set_name, 0, file_name(s.title)) -- :w saves it
+      vim.bo.filetype, vim.bo.modified = 'markdown', false -- :q does not ask
     end,
     at
   )
 end
 
---- The entry of a session: time, title, number of messages, state.
+--- Returns the list entry of a session: time, title, number of messages and state.
 ---@param s agent_lsp.Session
 ---@param current string?
 function M.entry(s, current)
@@ -83,8 +83,8 @@ function M.entry(s, current)
   return ('%s  %s  (%s)%s'):format(render.time(s.updatedAt), title, size, note)
 end
 
---- Whether a session is listed by default: one of `agent-lsp run`, or without an answer because its
---- prompt failed, is not.
+--- Reports whether a session is listed by default. Sessions of `agent-lsp run`, and sessions
+--- without an answer because their prompt failed, are omitted.
 local function is_listed(s, current)
   if s.status ~= 'idle' or s.sessionId == current then
     return true
@@ -95,8 +95,9 @@ end
 local page_size = 100
 local most_pages = 5
 
---- Reads pages of the stored sessions until 100 are listed, or 500 read. fn gets an error, or nil,
---- those listed, how many of those read are omitted, and whether more are stored.
+--- Reads pages of the stored sessions until 100 are listed or 500 read. It calls fn with an error,
+--- or with nil, the listed sessions, the number of omitted sessions, and whether more sessions are
+--- stored.
 ---@param query string
 ---@param listed fun(s: agent_lsp.Session): boolean
 ---@param at { workspace: agent_lsp.Workspace }
@@ -120,7 +121,7 @@ local function find(query, listed, at, fn)
   page(1)
 end
 
---- Adds to a text what the list omits.
+--- Appends to a question's text what the list omits.
 local function question(text, hidden, more)
   local notes = {}
   if hidden > 0 then
@@ -133,7 +134,7 @@ local function question(text, hidden, more)
   return #notes > 0 and ('%s (%s)'):format(text, table.concat(notes, '; ')) or text
 end
 
---- Splits what follows the command: an action, and words to search for.
+--- Splits the command's arguments into an action and search words.
 local function split(args)
   local first, rest = args:match('^(%S*)%s*(.*)$')
   if actions[first] then
@@ -142,12 +143,12 @@ local function split(args)
   return 'resume', args
 end
 
---- Lists the sessions and does an action with the chosen one.
----@param args string an action (resume, if none is named), then words that the sessions contain
----@param all? boolean also those of `agent-lsp run` and without an answer
+--- Lists the sessions and runs an action on the chosen one.
+---@param args string an action (the default is resume), then words that the sessions contain
+---@param all? boolean includes sessions of `agent-lsp run` and sessions without an answer
 function M.pick(args, all)
   local action, query = split(args)
-  local at = { workspace = client.workspace() } -- whatever window the choice is made in
+  local at = { workspace = client.workspace() } -- independent of the window in which the user chooses
   local current = at.workspace.session
   local function listed(s)
     return all or is_listed(s, current)

@@ -1,5 +1,5 @@
---- Setup of a provider: which one, its address, its key, a model from its list, and a test call.
---- The key goes to the binary, which stores it; it is never shown, and no setting contains it.
+--- Setup of a provider: its name, its address, its key, a model from its list, and a test call. The
+--- binary receives and stores the key. The key is never shown, and no setting contains it.
 local client = require('agent_lsp.client')
 local config = require('agent_lsp.config')
 local defaults = require('agent_lsp.defaults')
@@ -11,14 +11,14 @@ local userfile = require('agent_lsp.userfile')
 local M = {}
 
 ---@class agent_lsp.Offer a provider in the list
----@field name string as model references begin with it
+---@field name string the prefix of model references
 ---@field title string
----@field short? string its name in later questions; absent: the title
----@field example? string what its address may look like
----@field host? string a part of its host's name; absent: its name
----@field variable? string environment variable of its key; absent: it needs no key
----@field url? string address that the user may change; "": the user must give one
----@field optional? boolean whether the key may be left out
+---@field short? string its name in later questions; the default is the title
+---@field example? string an example of its address
+---@field host? string a part of its host name; the default is its name
+---@field variable? string environment variable of its key; absent if it needs no key
+---@field url? string address that the user may change; "" if the user must enter one
+---@field optional? boolean whether the key is optional
 
 ---@type agent_lsp.Offer[]
 local offers = {
@@ -48,13 +48,13 @@ local offers = {
 local choose_model
 local missing = false
 
---- The empty panel no longer offers the setup.
+--- Removes the offer of the setup from the empty panel.
 local function done()
   missing = false
   transcript.touch_footer()
 end
 
---- Makes a test call to a model, and takes it into use if it is not in use already.
+--- Makes a test call to a model, and selects the model if it is not selected yet.
 ---@param in_use? boolean
 local function use(o, ref, ws, in_use)
   log.tell(('testing %s …'):format(ref))
@@ -88,12 +88,12 @@ local function use(o, ref, ws, in_use)
   end, { workspace = ws })
 end
 
---- Whether a model is one of the provider.
+--- Reports whether a model belongs to the provider.
 local function belongs(o, m)
   return m.provider == o.name or vim.startswith(m.id, o.name .. '/')
 end
 
---- Lets the user choose one of the provider's models, or name one if it lists none.
+--- Lets the user choose one of the provider's models, or enter a name if the provider lists none.
 function choose_model(o, ws)
   client.request('agent/models', {}, function(err, res)
     local list = vim.tbl_filter(function(m)
@@ -120,7 +120,7 @@ function choose_model(o, ws)
   end, { workspace = ws })
 end
 
---- Gives the key to the binary, which stores it.
+--- Passes the key to the binary, which stores it.
 ---@param after fun(o: agent_lsp.Offer, ws: agent_lsp.Workspace)
 local function login(o, key, ws, after)
   local cmd, problem = config.command()
@@ -140,7 +140,7 @@ local function login(o, key, ws, after)
   end)
 end
 
---- Asks for a text without showing it. vim.ui.input cannot, so this waits.
+--- Asks for a text without showing it. It blocks, because vim.ui.input cannot hide its text.
 ---@param prompt string
 ---@return string
 function M.ask_secretly(prompt)
@@ -152,7 +152,7 @@ end
 --- Asks for the key without showing it.
 ---@param o agent_lsp.Offer
 ---@param ws agent_lsp.Workspace
----@param after? fun(o: agent_lsp.Offer, ws: agent_lsp.Workspace) absent: a model is chosen
+---@param after? fun(o: agent_lsp.Offer, ws: agent_lsp.Workspace) by default the user chooses a model
 function M.enter_key(o, ws, after)
   after = after or choose_model
   local from_environment = o.variable and (vim.env[o.variable] or '') ~= ''
@@ -178,7 +178,7 @@ local function after_address(o, ws)
   choose_model(o, ws)
 end
 
---- Asks for the address of a provider, if it may differ.
+--- Asks for the address of a provider if it may differ.
 local function enter_address(o, ws)
   if not o.url then
     return after_address(o, ws)
@@ -214,7 +214,7 @@ function M.start()
   end)
 end
 
---- The offer of the provider that a model reference or an address belongs to.
+--- Returns the setup offer for the provider that a model reference or an address belongs to.
 local function offer_of(ref, url)
   local host = url:match('^%w+://([^/:]+)') or url
   for _, o in ipairs(offers) do
@@ -226,7 +226,7 @@ local function offer_of(ref, url)
   end
 end
 
---- Enters another key for the provider of the session's model, then tries it.
+--- Asks for another key for the provider of the session's model, then tests it.
 ---@param ws agent_lsp.Workspace
 function M.change_key(ws)
   models.current(ws, function(ref)
@@ -242,7 +242,7 @@ function M.change_key(ws)
   end)
 end
 
---- Whether no provider is configured, as far as is known.
+--- Reports whether no provider is known to be configured.
 function M.is_missing()
   return missing
 end
@@ -251,7 +251,7 @@ end
 ---@param ws agent_lsp.Workspace
 function M.look(ws)
   if client.asks(ws) then
-    return -- opening the panel alone asks nothing
+    return -- opening the panel sends no request
   end
   client.request('agent/status', {}, function(err, res)
     if err then

@@ -1,10 +1,10 @@
---- The syntax colours of a piece of code that is in no document, from Vim's own syntax files.
---- A hidden buffer holds the piece. It has no file type, so no plugin or language server attaches.
+--- Computes the syntax colors of code that is in no document, with Vim's own syntax files. A hidden
+--- buffer contains the code. The buffer has no file type, so no plugin or language server attaches.
 local M = {}
 
 local buffers = {} ---@type table<string, integer> by syntax
 
---- Longer lines are coloured up to here.
+--- Longer lines are colored only up to this column.
 local max_columns = 300
 
 local types = {} ---@type table<string, string> by file name
@@ -28,7 +28,7 @@ local function buffer(syntax)
   return buf
 end
 
---- The coloured parts of a line of the current buffer.
+--- Returns the colored parts of a line of the current buffer.
 local function spans(row, length)
   local out, last = {}, nil
   for column = 1, math.min(length, max_columns) do
@@ -45,9 +45,9 @@ local function spans(row, length)
   return out
 end
 
---- The highlighted spans of each line: first byte (zero-based), byte after the last, highlight
---- group.
----@param path string of the file that the code is of
+--- Returns the highlighted spans of each line: the first byte (zero-based), the byte after the
+--- last, and the highlight group.
+---@param path string path of the file that the code comes from
 ---@param lines string[]
 ---@return table[][]
 function M.colours(path, lines)

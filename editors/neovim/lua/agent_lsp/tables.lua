@@ -1,11 +1,11 @@
---- Markdown tables with aligned columns. A table is drawn as plain text in a fence, because
---- Markdown would hide parts of its cells and so move the columns.
+--- Renders Markdown tables with aligned columns. A table becomes plain text in a fence, because
+--- Markdown would hide parts of its cells and shift the columns.
 local M = {}
 
 --- A column that does not fit is not made narrower than this.
 local min_width = 6
 
---- Patterns of links, emphasis and escapes, each with the text that is seen.
+--- Patterns of links, emphasis and escapes, each with its visible text.
 local marks = {
   '!?%[(.-)%]%(.-%)',
   '%*%*(.-)%*%*',
@@ -16,7 +16,7 @@ local marks = {
   '\\(%p)',
 }
 
---- The text of a cell without the marks of Markdown. Text between backticks is left as it is.
+--- Returns the text of a cell without Markdown markup. Text between backticks is unchanged.
 local function visible(cell)
   local code = {}
   local text = cell:gsub('(`+)(.-)%1', function(_, inner)
@@ -32,7 +32,7 @@ local function visible(cell)
   end))
 end
 
---- The cells of a row.
+--- Returns the cells of a row.
 ---@param line string
 ---@return string[]
 local function cells(line)
@@ -42,7 +42,7 @@ local function cells(line)
   end, vim.split(line, '|', { plain = true }))
 end
 
---- The alignments that the line below a table's head gives, nil for any other line.
+--- Returns the alignments from the line below a table's head, or nil for any other line.
 ---@param line string
 ---@return ('left'|'right'|'center')[]?
 local function alignments(line)
@@ -60,7 +60,8 @@ local function alignments(line)
   return out
 end
 
---- The width of each column: its longest cell, less where the table would not fit.
+--- Returns the width of each column: the width of its longest cell, or less if the table would not
+--- fit.
 local function widths(rows, columns, room)
   local out, total = {}, 3 * (columns - 1)
   for i = 1, columns do
@@ -83,7 +84,7 @@ local function widths(rows, columns, room)
   return out
 end
 
---- A word in pieces that fit.
+--- Splits a word into pieces that fit.
 local function pieces(word, width)
   local out = {}
   while vim.api.nvim_strwidth(word) > width do
@@ -98,7 +99,7 @@ local function pieces(word, width)
   return out
 end
 
---- The lines of a cell.
+--- Returns the lines of a cell.
 local function wrapped(text, width)
   local out = { '' }
   for word in text:gmatch('%S+') do
@@ -121,7 +122,7 @@ local function padded(text, width, alignment)
   return (' '):rep(left) .. text .. (' '):rep(gap - left)
 end
 
---- Adds the lines of a row; gives their number.
+--- Adds the lines of a row and returns their number.
 local function add_row(lines, row, sizes, aligned)
   local parts, height = {}, 1
   for i, cell in ipairs(row) do
@@ -138,10 +139,10 @@ local function add_row(lines, row, sizes, aligned)
   return height
 end
 
---- The lines of a table, and how many of them are its head.
----@param rows string[][] cells, the head first
+--- Returns the lines of a table and the number of lines in its head.
+---@param rows string[][] cells, with the head first
 ---@param aligned string[]
----@param room integer columns that it may take
+---@param room integer available columns
 local function draw(rows, aligned, room)
   local sizes, lines = widths(rows, #aligned, room), {}
   local rule = table.concat(
@@ -154,14 +155,14 @@ local function draw(rows, aligned, room)
   lines[#lines + 1] = rule
   for i = 2, #rows do
     if tall then
-      lines[#lines + 1] = rule -- or nothing would part rows of several lines
+      lines[#lines + 1] = rule -- separates rows of several lines
     end
     tall = add_row(lines, rows[i], sizes, aligned) > 1
   end
   return lines, head
 end
 
---- Reads the table whose head is line n.
+--- Parses the table whose head is line n.
 ---@return { rows: string[][], aligned: string[], last: integer }?
 local function table_at(lines, n)
   local aligned = lines[n]:find('|', 1, true) and lines[n + 1] and alignments(lines[n + 1])
@@ -182,7 +183,7 @@ local function table_at(lines, n)
   return { rows = rows, aligned = aligned, last = last - 1 }
 end
 
---- Gives fn each table of a text that is not in a code block.
+--- Calls fn with each table of a text that is not in a code block.
 local function each(lines, fn, other)
   local n, fence = 1, nil
   while n <= #lines do
@@ -203,18 +204,18 @@ local function each(lines, fn, other)
   end
 end
 
---- Whether a text has a table.
+--- Reports whether a text may contain a table.
 ---@param text string
 function M.has(text)
   return (text:find('|%s*:?%-') or text:find('%-:?%s*|')) ~= nil
 end
 
---- The text with its tables drawn.
+--- Returns the text with its tables rendered.
 ---@param lines string[]
 ---@param room integer columns of the window
----@param block fun(out: string[], body: string[]): integer adds lines, says how many precede
+---@param block fun(out: string[], body: string[]): integer adds lines and returns how many precede them
 ---@return string[] lines
----@return table[] marks row, columns and highlight of parts
+---@return table[] marks row, columns and highlight of each part
 function M.draw(lines, room, block)
   local out, coloured = {}, {}
   each(lines, function(found)

@@ -1,8 +1,9 @@
---- What a position in the transcript names: a file with a line, or an address. Links and code in
---- backticks may contain spaces.
+--- Finds what a position in the transcript names: a file with a line, or an address. Links and code
+--- in backticks may contain spaces.
 local M = {}
 
---- The part of a line around a byte that a pattern matches, the innermost capture of it.
+--- Returns the part of a line around a byte that matches a pattern, or the pattern's innermost
+--- capture.
 local function around(line, column, pattern)
   local at = 1
   while true do
@@ -17,7 +18,7 @@ local function around(line, column, pattern)
   end
 end
 
---- The target of a Markdown link, decoded and without its brackets and title.
+--- Returns the target of a Markdown link, decoded and without its brackets and title.
 local function decoded(link)
   link = vim.trim(link):gsub('%s+"[^"]*"$', ''):match('^<(.*)>$') or vim.trim(link)
   link = link:gsub('^file://', ''):gsub('#L(%d+).*$', ':%1')
@@ -33,8 +34,9 @@ function M.split(text)
   return path or text, tonumber(line)
 end
 
---- What a line may name at a byte, the best guess first: a link's target, an address, code in
---- backticks with or without its first word (the label of a call is "Read a file.md"), the word.
+--- Returns what a line may name at a byte, the best candidate first: a link's target, an address,
+--- code in backticks with or without its first word (a call's label is "Read a file.md"), and the
+--- word.
 ---@param line string
 ---@param column integer one-based
 ---@return string[]
@@ -54,7 +56,7 @@ function M.candidates(line, column)
   return out
 end
 
---- The file below a folder, or the address, that the cursor of the current window is on.
+--- Returns the file below a folder, or the address, at the cursor of the current window.
 ---@param root string
 ---@return { address?: string, file?: string, line?: integer, name: string }
 function M.under_cursor(root)

@@ -12,18 +12,18 @@ local M = {}
 local marks = vim.api.nvim_create_namespace('agent_lsp_items')
 local colours = vim.api.nvim_create_namespace('agent_lsp_panel')
 
---- Milliseconds between two drawings while text streams.
+--- The time in milliseconds between two redraws while text streams.
 local frame = 16
---- What a long line that wraps is indented behind: a list's mark, a state, a key.
+--- The prefixes after which a long line that wraps is indented: a list marker, a state or a key.
 local list_item = [[^\%(│ \)*\s*\%([-*+✓✗●○✎?⊘↷❯»·!i>]\|\d\+[.)]\)\s\+\|^ \S  ]]
 
 local dirty = {} ---@type table<agent_lsp.PanelItem, boolean>
 local footer ---@type agent_lsp.PanelItem
 local timer = false
 
-M.longest = 0 -- milliseconds that the longest drawing took
+M.longest = 0 -- duration of the longest drawing in milliseconds
 
---- The buffer, made with the first use.
+--- Returns the buffer, which it creates on first use.
 ---@return integer
 function M.buffer()
   if M.buf and vim.api.nvim_buf_is_valid(M.buf) then
@@ -44,13 +44,13 @@ function M.buffer()
   return M.buf
 end
 
---- The windows that show the transcript, in all tabs.
+--- Returns the windows that show the transcript, in all tabs.
 ---@return integer[]
 function M.windows()
   return M.buf and vim.fn.win_findbuf(M.buf) or {}
 end
 
---- The window of the current tab that shows the transcript.
+--- Returns the window of the current tab that shows the transcript.
 ---@return integer?
 function M.window()
   for _, win in ipairs(M.windows()) do
@@ -60,7 +60,7 @@ function M.window()
   end
 end
 
---- The columns that a line has in the narrowest window of the transcript.
+--- Returns the width in columns of a line in the narrowest window of the transcript.
 ---@return integer
 function M.columns()
   local least
@@ -81,7 +81,7 @@ local function row_of(item)
   return vim.api.nvim_buf_get_extmark_by_id(M.buf, marks, item.mark, {})[1]
 end
 
---- The row where an item that is not drawn yet belongs: before the next drawn one.
+--- Returns the row of an item that is not drawn yet: before the next drawn item.
 local function row_for(item)
   local found = false
   for _, other in ipairs(items.list) do
@@ -136,7 +136,7 @@ local function colour(item, look, row)
   end
 end
 
---- Draws an item as a whole.
+--- Draws a complete item.
 local function draw(item)
   local look = item.look and item.look() or render.item(item, M.columns())
   if item ~= footer then
@@ -158,7 +158,7 @@ local function draw(item)
   colour(item, look, row)
 end
 
---- Puts what a plain text grew by behind what stands.
+--- Appends the new part of a plain text to the drawn part.
 local function append(item)
   local more = item.text:sub(#item.drawn + 1)
   item.drawn = item.text
@@ -170,7 +170,7 @@ local function append(item)
   local last = vim.api.nvim_buf_get_lines(M.buf, row, row + 1, false)[1]
   local lines = render.lines(last .. more)
   set_lines(row, row + 1, lines)
-  -- it would move with a replaced line
+  -- the mark would move with a replaced line
   vim.api.nvim_buf_set_extmark(M.buf, marks, first, 0, { id = item.mark })
   item.lines = item.lines + #lines - 1
 end
@@ -218,8 +218,8 @@ local function draw_all(todo)
   end
 end
 
---- Goes to the end, with the last line at the bottom: what was folded makes room above. What waits
---- begins in sight.
+--- Scrolls to the end, with the last line at the bottom, because folding frees room above. If the
+--- footer does not fit into the window, its beginning is shown.
 ---@param win integer
 function M.follow(win)
   vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(M.buf), 0 })
@@ -236,7 +236,7 @@ function M.follow(win)
   end)
 end
 
---- The windows whose cursor is at the end: they follow the stream.
+--- Returns the windows whose cursor is at the end. These windows follow the stream.
 local function following()
   local last = M.buf
     and vim.api.nvim_buf_is_valid(M.buf)
@@ -246,17 +246,17 @@ local function following()
   end, M.windows())
 end
 
---- In windows that have other sizes now the end stays at the bottom.
+--- Keeps the end at the bottom of windows whose size changed.
 function M.stay()
   for _, win in ipairs(following()) do
     M.follow(win)
   end
 end
 
-local settling = 0 -- how often it was drawn
+local settling = 0 -- how often the transcript was drawn
 
---- Follows once more when nothing was drawn for a while: lines that conceal hides take no room,
---- which was not looked at while text came, because Neovim parses the text for that.
+--- Scrolls to the end again after a pause without drawing. Lines that conceal hides take no room,
+--- but conceal is off while text is drawn, because Neovim would parse each line.
 local function settle()
   settling = settling + 1
   local this = settling
@@ -267,7 +267,7 @@ local function settle()
   end, 6 * frame)
 end
 
---- Draws what changed. It runs once a frame, however many deltas came.
+--- Draws all changes. It runs at most once per frame, however many deltas arrive.
 function M.flush()
   timer = false
   if not M.buf or not vim.api.nvim_buf_is_valid(M.buf) or not next(dirty) then
@@ -297,7 +297,7 @@ local function touch(item)
   end
 end
 
---- Draws tables again that were drawn for another width.
+--- Redraws tables that were drawn for another width.
 function M.rewrap()
   local columns = M.columns()
   for _, item in ipairs(items.list) do
@@ -312,19 +312,19 @@ M.touch = touch
 footer =
   { id = '', data = {}, text = '', parts = {}, output = '', depth = 0, done = false, lines = 0 }
 
---- Sets what is drawn below all items: a function that returns the look.
+--- Sets the function that returns the content of the footer.
 ---@param look fun(): agent_lsp.Look
 function M.set_footer(look)
   footer.look = look
   touch(footer)
 end
 
---- Draws the footer again.
+--- Redraws the footer.
 function M.touch_footer()
   touch(footer)
 end
 
---- Draws the calls again that wait for the user: which of them is asked about changed.
+--- Redraws the calls that wait for the user, because the current request changed.
 events.on('pending', function()
   for _, item in ipairs(items.list) do
     if item.data.type == 'toolCall' and not item.done then
@@ -333,8 +333,8 @@ events.on('pending', function()
   end
 end)
 
---- What a prompt begins with, for a list.
----@param id string the message's
+--- Returns the beginning of a prompt for a list.
+---@param id string the message's id
 ---@return string?
 function M.prompt(id)
   local item = items.by_id[id]
@@ -344,12 +344,12 @@ function M.prompt(id)
     or nil
 end
 
---- Whether nothing has been said yet.
+--- Reports whether the transcript has no messages yet.
 function M.is_empty()
   return #items.list == 0
 end
 
---- Whether the last turn did not end with an answer: it was stopped or failed.
+--- Reports whether the last turn was stopped or failed and therefore has no answer.
 function M.is_cut()
   local last
   for _, item in ipairs(items.list) do
@@ -358,7 +358,8 @@ function M.is_cut()
   return last ~= nil and (last.data.type ~= 'assistantMessage' or last.data.status ~= nil)
 end
 
---- The text below an empty transcript disappears with its first item.
+--- Redraws the footer when the first item arrives, because the text of the empty transcript
+--- disappears.
 local function touch_first()
   if #items.list == 1 then
     touch(footer)
@@ -383,7 +384,7 @@ function M.delta(id, kind, text)
   end
 end
 
---- Takes which of the user's messages are pinned.
+--- Sets which of the user's messages are pinned.
 ---@param ids string[]
 function M.set_pinned(ids)
   for _, item in ipairs(items.set_pinned(ids)) do
@@ -391,11 +392,11 @@ function M.set_pinned(ids)
   end
 end
 
---- Adds a note of the client's own.
+--- Adds a client's own note.
 ---@param text string
 ---@param level? 'info'|'warning'|'error'|'restore'
 ---@param restore? { checkpoint: string, workspace: agent_lsp.Workspace } how to undo the restore
----@param created? string its time; absent: now, at the end
+---@param created? string its time; by default the note goes to the end
 function M.note(text, level, restore, created)
   local data = { type = 'notice', level = level or 'info', restore = restore, createdAt = created }
   local item = items.new('', data)
@@ -414,14 +415,14 @@ function M.change(item, text)
   touch(item)
 end
 
---- Marks what was running when the daemon died as interrupted.
+--- Marks the calls that were running when the daemon died as interrupted.
 function M.interrupt()
   for _, item in ipairs(items.interrupt()) do
     touch(item)
   end
 end
 
---- Empties the transcript for another session.
+--- Clears the transcript for another session.
 function M.clear()
   items.clear()
   dirty = {}
@@ -433,7 +434,7 @@ function M.clear()
   end
 end
 
---- The item that a row of the buffer belongs to.
+--- Returns the item that a row of the buffer belongs to.
 ---@param row integer zero-based
 ---@return agent_lsp.PanelItem?
 function M.at(row)
@@ -446,7 +447,7 @@ function M.at(row)
   return found
 end
 
---- Whether a row is below all items, in the list of what is waiting.
+--- Reports whether a row is below all items, in the footer.
 ---@param row integer zero-based
 function M.in_footer(row)
   return footer.mark ~= nil and row >= row_of(footer)
@@ -456,7 +457,7 @@ M.enclosing = items.enclosing
 
 M.session = nil ---@type string?
 
---- Whether an event is one of the session that is shown.
+--- Reports whether an event belongs to the session that is shown.
 ---@param params table
 function M.ours(params)
   return not M.session or params.sessionId == M.session

@@ -1,7 +1,8 @@
---- The user's settings file of agent-lsp, which running daemons read again when it changes.
+--- The user's settings file of agent-lsp. Running daemons reload it when it changes.
 local M = {}
 
---- The file: as AGENT_LSP_CONFIG names it, else in the configuration folder.
+--- Returns the path of the file: AGENT_LSP_CONFIG if it is set, otherwise a file in the
+--- configuration folder.
 function M.path()
   if (vim.env.AGENT_LSP_CONFIG or '') ~= '' then
     return vim.env.AGENT_LSP_CONFIG
@@ -15,7 +16,7 @@ function M.path()
   return dir .. '/agent-lsp/config.json'
 end
 
---- A value as indented JSON with sorted keys.
+--- Returns a value as indented JSON with sorted keys.
 local function encode(value, indent)
   if type(value) ~= 'table' or next(value) == nil then
     return vim.json.encode(value)
@@ -49,7 +50,8 @@ local function read(path)
   return ok and type(value) == 'table' and value or nil
 end
 
---- Sets the base URL of a provider and keeps everything else. A file with comments is not changed.
+--- Sets the base URL of a provider and preserves everything else. A file with comments is not
+--- changed.
 ---@param name string
 ---@param url string
 ---@return string? problem

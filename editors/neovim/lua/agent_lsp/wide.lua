@@ -1,4 +1,4 @@
---- The question before the home folder or the root of the file system becomes a workspace. The
+--- Asks before the home folder or the root of the file system becomes a workspace, because the
 --- agent could then read and search all of it.
 local M = {}
 
@@ -6,7 +6,7 @@ local function real(path)
   return vim.fs.normalize(vim.uv.fs_realpath(path) or path)
 end
 
---- Whether a folder is the root of the file system, the home folder or above it.
+--- Reports whether a folder is the root of the file system, the home folder or a parent of it.
 ---@param root string
 function M.is(root)
   root = real(root)
@@ -14,9 +14,9 @@ function M.is(root)
   return root == home or root == '/' or vim.startswith(home, root .. '/')
 end
 
---- Asks what the agent may work on.
+--- Asks which folder the agent may work on.
 ---@param root string
----@param fn fun(scope: 'open'|'all'|nil) nil: the user has left the question
+---@param fn fun(scope: 'open'|'all'|nil) nil if the user left the question
 function M.ask(root, fn)
   local name = root == '/' and 'the root of the file system' or 'your home folder'
   local shown = vim.fn.fnamemodify(root, ':~')

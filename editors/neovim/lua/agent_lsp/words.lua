@@ -1,4 +1,4 @@
---- What differs between two lines, word by word, for highlighting.
+--- Finds the words that differ between two lines, for highlighting.
 local M = {}
 
 local diff = vim.text and vim.text.diff or vim.diff
@@ -6,7 +6,8 @@ local diff = vim.text and vim.text.diff or vim.diff
 --- Longer lines are highlighted as a whole.
 local max_length = 1000
 
---- Word tokens: their text one a line, and where each begins (bytes, zero-based).
+--- Splits a line into words. It returns their text, one per line, and where each begins (zero-based
+--- bytes).
 local function tokens(line)
   local texts, starts = {}, {}
   local at = 1
@@ -25,7 +26,8 @@ local function span(starts, first, len)
   return { starts[first], starts[first + len] }
 end
 
---- The byte spans that differ, in old and in new. Nothing where the lines have little in common.
+--- Returns the byte spans that differ in the old and the new line, or nothing if the lines have
+--- little in common.
 ---@param old string
 ---@param new string
 ---@return integer[][] old_spans
