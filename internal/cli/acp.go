@@ -9,7 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/app"
 )
 
-// acpCommand returns the command that speaks the Agent Client Protocol until the client leaves.
+// acpCommand returns the command that speaks the Agent Client Protocol until the client
+// disconnects.
 func (p *program) acpCommand() *cobra.Command {
 	var f serveFlags
 	c := &cobra.Command{

@@ -7,7 +7,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/textedit"
 )
 
-// applyEdit applies workspace/applyEdit to open documents and notifies the daemon of each change.
+// applyEdit applies a workspace/applyEdit request to open documents and notifies the daemon of each
+// change.
 func (c *client) applyEdit(ctx context.Context, params json.RawMessage) (any, error) {
 	changes, err := textedit.Changes(params)
 	if err != nil {

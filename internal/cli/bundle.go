@@ -21,10 +21,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/app"
 )
 
-// bundleLog is how many bytes of the log's end go into a bundle.
+// bundleLog is the number of bytes from the end of the log that a bundle contains.
 const bundleLog = 256 << 10
 
-// bundle is what a report of a mistake needs, without secrets, messages and titles.
+// bundle collects what a bug report needs, without secrets, messages and titles.
 type bundle struct {
 	p      *program
 	redact *app.Redactor
@@ -37,8 +37,8 @@ type bundlePart struct {
 	data []byte
 }
 
-// bundleCommand returns the command that writes a bundle for a report of a mistake. Nothing is sent
-// anywhere.
+// bundleCommand returns the command that writes a bundle for a bug report. It sends nothing over
+// the network.
 func (p *program) bundleCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bundle FILE.tar.gz",
@@ -80,7 +80,7 @@ func (p *program) bundle(ctx context.Context, file, log, id string) int {
 	return exitOK
 }
 
-// gather adds what every bundle holds.
+// gather adds the parts that every bundle contains.
 func (b *bundle) gather(ctx context.Context) {
 	b.add("version.txt", b.output(ctx, "version")+modules())
 	b.add("doctor.txt", b.output(ctx, "doctor"))
@@ -100,7 +100,7 @@ func (b *bundle) output(ctx context.Context, args ...string) string {
 	return out.String()
 }
 
-// modules lists the versions of what is built in.
+// modules lists the versions of the modules that are built in.
 func modules() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -113,7 +113,8 @@ func modules() string {
 	return s.String()
 }
 
-// variables lists the names of the variables that matter here; their values stay out.
+// variables lists the names of the environment variables that affect the program, without their
+// values.
 func variables(env []string) string {
 	var names []string
 	for _, v := range env {
@@ -130,8 +131,8 @@ func variables(env []string) string {
 	return strings.Join(names, "")
 }
 
-// sessions lists the stored sessions of every workspace without their titles and the workspaces'
-// names, which are the user's words.
+// sessions lists the stored sessions of every workspace. It omits their titles and the names of the
+// workspaces, because the user chose them.
 func (b *bundle) sessions() string {
 	dirs, err := os.ReadDir(filepath.Join(app.StateDir(b.p.env), "sessions"))
 	if err != nil {
@@ -149,7 +150,7 @@ func (b *bundle) sessions() string {
 	return s.String()
 }
 
-// maxBundled bounds the sessions of one workspace that a bundle lists.
+// maxBundled is the maximum number of sessions of one workspace that a bundle lists.
 const maxBundled = 100
 
 func (b *bundle) listInto(s *strings.Builder, library *session.Library, archived bool) {
@@ -167,8 +168,8 @@ func (b *bundle) listInto(s *strings.Builder, library *session.Library, archived
 	}
 }
 
-// addLog adds the end of the daemon's log. It is cut when the secrets are out: half a secret is not
-// known as one.
+// addLog adds the end of the daemon's log. It truncates the log after secrets are removed, because
+// half a secret is not recognized.
 func (b *bundle) addLog(path string) error {
 	if path == "" {
 		return nil
@@ -183,7 +184,7 @@ func (b *bundle) addLog(path string) error {
 	return nil
 }
 
-// lastLines reads the whole lines among the last n bytes of a file.
+// lastLines reads the complete lines among the last n bytes of a file.
 func lastLines(path string, n int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -225,7 +226,7 @@ func (b *bundle) addSession(id string) error {
 	return nil
 }
 
-// add adds a part, with secrets taken out and the home folder shown as ~.
+// add adds a part. It removes secrets and replaces the home folder with ~.
 func (b *bundle) add(name, text string) {
 	text = b.redact.Text(text)
 	if len(b.home) > 1 {
@@ -234,7 +235,8 @@ func (b *bundle) add(name, text string) {
 	b.parts = append(b.parts, bundlePart{name, []byte(text)})
 }
 
-// write writes the bundle, readable by its owner only; a file that is there is not overwritten.
+// write writes the bundle so that only its owner can read it. It does not overwrite an existing
+// file.
 func (b *bundle) write(path string) (err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -18,33 +18,34 @@ import (
 // client is a small in-process LSP client. `run` uses it with a daemon in the same process, and
 // `demo` with a daemon that it started. Both use the same wire protocol as an editor.
 type client struct {
-	version string // of the program
+	version string // of the client program
 	conn    jsonrpc2.Conn
-	// notify takes each notification, in order, on the reading goroutine. It must not call the
+	// notify receives each notification in order, on the reading goroutine. It must not call the
 	// daemon.
 	notify func(method string, params json.RawMessage)
-	// request answers a server request; each runs in a goroutine of its own.
+	// request answers a server request. Each call runs in its own goroutine.
 	request func(ctx context.Context, method string, params json.RawMessage) (any, error)
 
 	mu   sync.Mutex
 	docs map[string]*document
 
-	origin string // of the sessions that it makes
+	origin string // of the sessions that it creates
 }
 
-// document is one open document, as an editor holds it.
+// document is an open document and its version.
 type document struct {
 	version int32
 	text    string
 }
 
-// duplex joins a daemon's stdout and stdin.
+// duplex combines a daemon's stdout and stdin.
 type duplex struct {
 	io.Reader
 	io.WriteCloser
 }
 
-// connect starts a client over a daemon's streams. It lives until ctx ends or the streams do.
+// connect starts a client over a daemon's streams. The client runs until ctx is canceled or the
+// streams end.
 func connect(ctx context.Context, stdout io.Reader, stdin io.WriteCloser, c *client) *client {
 	c.docs = map[string]*document{}
 	c.conn = jsonrpc2.NewConn(jsonrpc2.NewHeaderStream(duplex{stdout, stdin}))
@@ -73,8 +74,8 @@ func (c *client) call(ctx context.Context, method string, params, result any) er
 	return nil
 }
 
-// initialize does the handshake for one folder. capabilities.experimental.agentLsp is claimed with
-// what the caller answers.
+// initialize performs the handshake for one folder. permission and ask state which requests the
+// caller answers, and become capabilities.experimental.agentLsp.
 func (c *client) initialize(ctx context.Context, folder string, options any, permission,
 	ask bool) error {
 	uri := workspace.URIOfPath(folder)
@@ -99,7 +100,7 @@ func (c *client) initialize(ctx context.Context, folder string, options any, per
 	return c.conn.Notify(ctx, "initialized", struct{}{})
 }
 
-// shutdown ends the daemon as an editor does.
+// shutdown stops the daemon as an editor does.
 func (c *client) shutdown(ctx context.Context) error {
 	var null json.RawMessage
 	if err := c.call(ctx, "shutdown", nil, &null); err != nil {
@@ -108,8 +109,9 @@ func (c *client) shutdown(ctx context.Context) error {
 	return c.conn.Notify(ctx, "exit", nil)
 }
 
-// prompt prompts a session, a new one where session is empty, and returns its id. A new one whose
-// first prompt is refused is deleted: nothing was said in it.
+// prompt sends a prompt to a session and returns the session's id. An empty session creates a new
+// one. If the daemon refuses the first prompt of a new session, prompt deletes the session, because
+// it is empty.
 func (c *client) prompt(ctx context.Context, session, text string) (string, error) {
 	id := session
 	if id == "" {
@@ -131,7 +133,7 @@ func (c *client) prompt(ctx context.Context, session, text string) (string, erro
 	return id, err
 }
 
-// open opens a document with text that need not be what the disk holds.
+// open opens a document with a text that may differ from the file on disk.
 func (c *client) open(ctx context.Context, uri, language, text string) error {
 	c.mu.Lock()
 	c.docs[uri] = &document{version: 1, text: text}

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completionCommand returns the command that prints a shell's completion script. The script asks
-// this program for the words, by cobra's hidden command __complete.
+// completionCommand returns the command that prints a shell's completion script. The script calls
+// this program with cobra's hidden command __complete to get the completions.
 func (p *program) completionCommand() *cobra.Command {
 	write := map[string]func(*cobra.Command, io.Writer) error{
 		"bash": func(c *cobra.Command, w io.Writer) error { return c.GenBashCompletionV2(w, true) },
@@ -39,13 +39,13 @@ func (p *program) completionCommand() *cobra.Command {
 	return c
 }
 
-// oneOf is a flag whose value is one of some words, which its completion offers.
+// oneOf is the value of a flag that accepts one of a list of words and completes them.
 type oneOf struct {
 	value string
 	words []string
 }
 
-// Set checks the value.
+// Set implements pflag.Value. It returns an error for a word that is not in the list.
 func (o *oneOf) Set(value string) error {
 	if err := noneOf(value, o.words); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (o *oneOf) Set(value string) error {
 func (o *oneOf) String() string { return o.value }
 func (o *oneOf) Type() string   { return "string" }
 
-// choice adds a flag whose value is one of some words.
+// choice adds a flag that accepts one of a list of words.
 func choice(c *cobra.Command, name, value, usage string, words []string) *oneOf {
 	o := &oneOf{value: value, words: words}
 	c.Flags().Var(o, name, fmt.Sprintf(usage, strings.Join(words, ", ")))
@@ -68,7 +68,7 @@ func choice(c *cobra.Command, name, value, usage string, words []string) *oneOf 
 	return o
 }
 
-// folder adds a flag that names a folder.
+// folder adds a flag whose value is a folder.
 func folder(c *cobra.Command, name, usage string) *string {
 	dir := c.Flags().String(name, "", usage)
 	if err := c.MarkFlagDirname(name); err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// sample is a tiny project with a real bug, its own check, and the model's side of the talk.
+// sample is a tiny project with a real bug, its own check, and the model's script.
 //
 //go:embed sample
 var sample embed.FS
@@ -35,31 +35,31 @@ const (
 // demo acts as an editor for the user at a terminal.
 type demo struct {
 	view    *view
-	desk    *desk // nil: there is no user to ask
+	desk    *desk // nil if there is no user to ask
 	dir     string
 	client  *client
 	events  chan event
-	sample  bool               // plays the sample: answers automatically if there is no user
-	alone   bool               // there is no user: what waits for a decision is refused
-	calls   map[string]string  // labels of the calls that were shown, by item
-	decided map[string]outcome // of the decisions made here, by proposal
-	policy  string             // for edits, where the caller chose it
+	sample  bool               // plays the sample and answers automatically if there is no user
+	alone   bool               // rejects what waits for a decision, because there is no user
+	calls   map[string]string  // labels of the shown calls, by item
+	decided map[string]outcome // results of the decisions made here, by proposal
+	policy  string             // edit policy, if the caller chose one
 	waits   int                // proposals that are still undecided
 	refused int                // proposals rejected because no user was available
 	denied  int                // calls refused because no user was available to ask
 }
 
-// event is one message of the daemon's. All are handled in their order, so that a question stands
-// behind what led to it and nothing is printed while it is open.
+// event is one message from the daemon. Messages are handled in order, so that a question appears
+// after the events that led to it, and nothing is printed while the question is open.
 type event struct {
 	method string
 	params json.RawMessage
-	ctx    context.Context // of a request, ends when it is withdrawn
+	ctx    context.Context // context of a request, canceled when the request is withdrawn
 	reply  chan<- any      // nil for a notification
 }
 
-// demoCommand returns the command that shows the main job: on a sample with a scripted model, or
-// with --workspace on the user's own folder with the configured one.
+// demoCommand returns the command that shows a complete turn. It uses a sample and a scripted
+// model, or the user's own folder and the configured model with --workspace.
 func (p *program) demoCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:               `demo [--workspace DIR ["prompt"]]`,
@@ -112,7 +112,7 @@ func (p *program) demo(ctx context.Context, workspace, policy, prompt string) in
 	return startCode(err)
 }
 
-// playSample does the whole job on a copy of the sample.
+// playSample runs the complete demo on a copy of the sample.
 func (d *demo) playSample(ctx context.Context, p *program) error {
 	dir, err := os.MkdirTemp("", "agent-lsp-demo-")
 	if err != nil {
@@ -180,7 +180,7 @@ func survived(text string) string {
 	return "The unsaved line is gone. This is a bug; please report it."
 }
 
-// undoAndRedo takes the turn's edit back and brings it again: a restore is itself a checkpoint.
+// undoAndRedo undoes the turn's edit and then restores it, because a restore is also a checkpoint.
 func (d *demo) undoAndRedo(ctx context.Context, session, uri string) error {
 	var list wire.CheckpointListResult
 	if err := d.client.call(
@@ -229,7 +229,7 @@ func (d *demo) undoAndRedo(ctx context.Context, session, uri string) error {
 	return nil
 }
 
-// playFolder prompts the configured model on one of the user's folders.
+// playFolder prompts the configured model in one of the user's folders.
 func (d *demo) playFolder(ctx context.Context, p *program, folder, prompt string) error {
 	dir, err := filepath.Abs(folder)
 	if err != nil {
@@ -254,7 +254,7 @@ func (d *demo) playFolder(ctx context.Context, p *program, folder, prompt string
 	})
 }
 
-// withDaemon starts a daemon the way an editor does, and runs f while the daemon is running.
+// withDaemon starts a daemon as an editor does, and runs f while the daemon is running.
 func (d *demo) withDaemon(ctx context.Context, env []string, f func() error) error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -294,11 +294,11 @@ func (d *demo) withDaemon(ctx context.Context, env []string, f func() error) err
 	return err
 }
 
-// errGone means that the daemon ended while something was awaited of it.
+// errGone means that the daemon ended while the demo was waiting for a message.
 var errGone = errors.New("the daemon ended before the turn did")
 
-// next is the daemon's next message, nil where the wait was interrupted. A daemon that is gone has
-// said all that comes.
+// next returns the daemon's next message, or nil if interrupted is closed first. After the daemon
+// has ended, it returns the remaining messages and then errGone.
 func (d *demo) next(interrupted <-chan struct{}) (*event, error) {
 	select {
 	case e := <-d.events:

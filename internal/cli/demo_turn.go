@@ -29,7 +29,7 @@ func (d *demo) prompt(ctx context.Context, text string) (session string, err err
 	}
 }
 
-// show handles one message; done says that the turn ended.
+// show handles one message. done reports that the turn has ended.
 func (d *demo) show(ctx context.Context, n event) (done bool, err error) {
 	if n.reply != nil {
 		asked, stop := context.WithCancel(n.ctx)
@@ -75,7 +75,7 @@ func (d *demo) show(ctx context.Context, n event) (done bool, err error) {
 	return false, nil
 }
 
-// item shows a call once its label is complete, which an update reports, and again when it is done.
+// item shows a call when an update reports its complete label, and again when the call is done.
 func (d *demo) item(completed bool, it wire.Item) {
 	if it.Type == "notice" && completed && it.Text != nil {
 		d.view.aside(*it.Text)
@@ -95,8 +95,8 @@ func (d *demo) item(completed bool, it wire.Item) {
 	}
 }
 
-// outcome is what became of the changes of a call, nil if it proposed none. A decision made here
-// is newer than what the call reports.
+// outcome returns the result of a call's proposal, or nil if the call proposed no change. A
+// decision made in this process is newer than the call's own result.
 func (d *demo) outcome(it wire.Item) *outcome {
 	o, ok := outcomeOf(it)
 	if here, made := d.decided[it.ProposalID]; ok && made {
@@ -122,7 +122,7 @@ func (d *demo) end(t wire.Turn) error {
 	return nil
 }
 
-// decide shows a proposal and sends the decision of the user or of the demo itself.
+// decide shows a proposal and sends the decision, which the user or the demo itself makes.
 func (d *demo) decide(ctx context.Context, p wire.Proposal, diff string) error {
 	d.view.diff(p.Title, diff)
 	if !undecided(p) || ctx.Err() != nil {
@@ -142,14 +142,13 @@ func (d *demo) decide(ctx context.Context, p wire.Proposal, diff string) error {
 		decisions = []wire.Decision{{HunkID: "*", Action: "reject", Comment: d.comment(ctx, "")}}
 	}
 	if ctx.Err() != nil {
-		return nil // interrupted: the abort that follows withdraws the proposal
+		return nil // after an interrupt, the abort that follows withdraws the proposal
 	}
 	return d.resolve(ctx, p, decisions)
 }
 
-// decideAlone refuses what the turn waits for if there is no user to decide. Proposals that the
-// collect policy gathers do not block the turn. They stay for the next client that opens the
-// session.
+// decideAlone rejects proposals that block the turn when no user can decide. Proposals under the
+// collect policy do not block the turn. They stay for the next client that opens the session.
 func (d *demo) decideAlone(ctx context.Context, p wire.Proposal) error {
 	if d.policy == "collect" {
 		d.waits++
@@ -160,8 +159,8 @@ func (d *demo) decideAlone(ctx context.Context, p wire.Proposal) error {
 		Comment: "no user was available to decide"}})
 }
 
-// undecided reports whether a proposal waits for a decision. One that is applied immediately does
-// not.
+// undecided reports whether a proposal waits for a decision. A proposal that was applied
+// immediately does not wait.
 func undecided(p wire.Proposal) bool {
 	for _, f := range p.Files {
 		for _, h := range f.Hunks {
@@ -187,7 +186,8 @@ func (d *demo) resolve(ctx context.Context, p wire.Proposal, decisions []wire.De
 	return nil
 }
 
-// byItself is the demo's answer if there is no user: hunk by hunk if there are several.
+// byItself returns the demo's answer if there is no user. It decides hunk by hunk if there are
+// several hunks.
 func (d *demo) byItself(p wire.Proposal) string {
 	if len(p.Files) == 1 && len(p.Files[0].Hunks) == 1 {
 		return "y"
@@ -216,7 +216,7 @@ func (d *demo) hunkByHunk(ctx context.Context, p wire.Proposal) []wire.Decision 
 	return out
 }
 
-// answer handles the daemon's requests. Questions for the user are queued with the output.
+// answer handles the daemon's requests. It queues questions for the user together with the output.
 func (d *demo) answer(ctx context.Context, method string, params json.RawMessage) (any, error) {
 	switch method {
 	case wire.MethodEditorSave:
@@ -234,7 +234,7 @@ func (d *demo) answer(ctx context.Context, method string, params json.RawMessage
 	return nil, nil
 }
 
-// reply answers a question; nil is what the daemon takes for no.
+// reply answers a question. The daemon interprets nil as no.
 func (d *demo) reply(ctx context.Context, n event) any {
 	if n.method == wire.MethodAsk {
 		var p wire.AskParams
@@ -253,14 +253,15 @@ func (d *demo) reply(ctx context.Context, n event) any {
 	return d.permit(ctx, p)
 }
 
-// refuse is the answer if there is no user to ask. It lets the model know that it was not the user
-// who refused.
+// refuse returns the answer if there is no user to ask. The answer lets the model know that no user
+// made the decision.
 func (d *demo) refuse() any {
 	d.denied++
 	return wire.RequestPermissionResult{Cancelled: true, Feedback: "no user was available to ask"}
 }
 
-// saveAll saves the documents that the daemon names, so that a command sees what the editor shows.
+// saveAll saves the documents that the daemon names, so that a command reads the same text as the
+// editor shows.
 func (d *demo) saveAll(params json.RawMessage) (any, error) {
 	var p wire.EditorSaveParams
 	if err := json.Unmarshal(params, &p); err != nil {

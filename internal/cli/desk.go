@@ -13,8 +13,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
-// desk reads the answers of a user at a terminal. A question ends with a line, with the end of
-// input, or with its context: on an interrupt, or when the daemon withdraws it.
+// desk reads the user's answers from a terminal. A question ends with a line, at the end of the
+// input, or when its context is canceled by an interrupt or because the daemon withdraws the
+// question.
 type desk struct{ lines <-chan string }
 
 // newDesk reads lines until the process ends, because a read of a terminal cannot be cancelled.
@@ -46,8 +47,8 @@ func (d *desk) read(ctx context.Context) (line string, ok bool) {
 	}
 }
 
-// ask prints a question and returns the answer. If there is no user, the answer is the sample's
-// own, or outside the sample no answer: a question without an answer is denied.
+// ask prints a question and returns the answer. If there is no user, the sample answers with
+// byItself. Outside the sample there is no answer, and an unanswered question is denied.
 func (d *demo) ask(ctx context.Context, question, byItself string) (answer string, answered bool) {
 	if ctx.Err() != nil {
 		return "", false
@@ -66,11 +67,12 @@ func (d *demo) ask(ctx context.Context, question, byItself string) (answer strin
 	return answer, answered
 }
 
-// answerWords are what the keys stand for: "stop" is not "session", nor "abort" "always".
+// answerWords are the words that the keys abbreviate. They distinguish "stop" from "session" and
+// "abort" from "always".
 var answerWords = []string{"yes", "session", "always", "no", "hunk by hunk"}
 
-// choose asks until the answer is one of keys, or the beginning of its word. Without an answer it
-// returns no.
+// choose asks until the answer is one of keys or the beginning of its word. If there is no answer,
+// it returns no.
 func (d *demo) choose(ctx context.Context, question, keys, byItself string) string {
 	for {
 		answer, answered := d.ask(ctx, question, byItself)
@@ -91,13 +93,13 @@ func (d *demo) comment(ctx context.Context, def string) string {
 	return answer
 }
 
-// permissionKeys are the keys of the kinds of options, in the order in which they are offered.
+// permissionKeys maps keys to the kinds of options, in the order in which the options are offered.
 var permissionKeys = []struct{ key, kind, label string }{
 	{"y", "allow_once", "[y]es"}, {"s", "allow_session", "yes, for this [s]ession"},
 	{"a", "allow_always", "[a]lways"}, {"n", "reject_once", "[n]o"},
 }
 
-// permit asks for a permission.
+// permit asks the user for a permission.
 func (d *demo) permit(ctx context.Context,
 	p wire.RequestPermissionParams) wire.RequestPermissionResult {
 	d.view.note(strings.TrimSpace(p.Title + reasonOf(p)))
@@ -122,7 +124,7 @@ func (d *demo) permit(ctx context.Context,
 	}
 	byItself := "y"
 	if p.Sandbox == "outside" {
-		byItself = "n" // only the user lets a command leave the sandbox
+		byItself = "n" // only the user may let a command leave the sandbox
 	}
 	key := d.choose(ctx, question, keys+"n", byItself)
 	if id := byKey[key]; id != "" {
@@ -135,7 +137,8 @@ func (d *demo) permit(ctx context.Context,
 	return wire.RequestPermissionResult{Cancelled: true}
 }
 
-// hasAlways reports whether the pattern is shown with the option that lasts.
+// hasAlways reports whether one of the options is permanent. If so, the pattern is shown with that
+// option only.
 func hasAlways(options []wire.PermissionOption) bool {
 	return slices.ContainsFunc(options, func(o wire.PermissionOption) bool {
 		return o.Kind == "allow_always"
@@ -149,7 +152,8 @@ func reasonOf(p wire.RequestPermissionParams) string {
 	return " (" + p.Reason + ")"
 }
 
-// put puts the model's question; an option may be chosen by its number, several with commas.
+// put asks the model's question. The user may choose an option by its number, or several options
+// separated by commas.
 func (d *demo) put(ctx context.Context, p wire.AskParams) wire.AskResult {
 	for i, o := range p.Options {
 		d.view.note(strings.TrimRight(fmt.Sprintf("%d. %s  %s", i+1, o.Label, o.Description), " "))

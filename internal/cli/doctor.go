@@ -19,11 +19,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/near"
 )
 
-// doctorTimeout bounds what doctor asks of the network.
+// doctorTimeout limits the network requests of doctor.
 const doctorTimeout = 10 * time.Second
 
-// doctorCommand returns the command that says what is configured, what answers, and what to do
-// next.
+// doctorCommand returns the command that reports the configuration, the provider's response and the
+// next step.
 func (p *program) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "doctor", Short: "report what is configured, what responds and what to do next",
@@ -94,7 +94,7 @@ func present(path string) string {
 	return path
 }
 
-// doctorProvider asks the provider for its models.
+// doctorProvider requests the list of models from the provider.
 func (p *program) doctorProvider(ctx context.Context, w io.Writer, c *config.Config) int {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
@@ -123,9 +123,8 @@ func (p *program) doctorProvider(ctx context.Context, w io.Writer, c *config.Con
 	return exitOK
 }
 
-// writeModels says which model is used and whether the provider has it; some answer for more than
-// they list.
-// prefix begins the references to its models.
+// writeModels prints the selected model and whether the provider lists it. Some providers accept
+// models that they do not list. prefix is the prefix of references to the provider's models.
 func writeModels(w io.Writer, ids []string, using, prefix string) {
 	using = cmp.Or(using, config.ChatModel(ids), "none")
 	fmt.Fprintf(w, "models: %d, using %s", len(ids), using)

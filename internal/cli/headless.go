@@ -15,8 +15,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// headless is one turn without an editor: a daemon in this process, spoken to over the same wire.
-// The answer goes to stdout, everything else to stderr (docs/reference/commands.md).
+// headless runs one turn without an editor. The daemon runs in this process and uses the same wire
+// protocol. The answer goes to stdout, and everything else goes to stderr
+// (docs/reference/commands.md).
 type headless struct {
 	p      *program
 	json   bool
@@ -28,14 +29,16 @@ type headless struct {
 	answer answer
 }
 
-// answer collects the final answer of a turn: the messages after its last tool call.
+// answer collects the final answer of a turn, which consists of the messages after its last tool
+// call.
 type answer struct {
 	text   strings.Builder
-	parted bool // something came between the last message and the next one
+	parted bool // another item follows the last message
 }
 
-// add processes a completed item. Messages of sub-agents and retracted ones are not part of it. A
-// reply that was continued after its length limit arrives as several messages without a gap.
+// add processes a completed item. The answer omits retracted messages and messages of sub-agents. A
+// reply that was continued after its length limit arrives as several messages, which are joined
+// without a gap.
 func (a *answer) add(it wire.Item) {
 	switch {
 	case it.ParentItemID != "":
@@ -53,14 +56,14 @@ func (a *answer) add(it wire.Item) {
 	}
 }
 
-// print writes the answer with one line break at its end.
+// print writes the answer followed by one line break.
 func (a *answer) print(w io.Writer) {
 	if text := strings.TrimRight(a.text.String(), "\n"); text != "" {
 		fmt.Fprintln(w, text)
 	}
 }
 
-// runFlags are the flags of run.
+// runFlags are the flags of the run command.
 type runFlags struct {
 	serveFlags
 	json, quiet     bool
@@ -68,7 +71,7 @@ type runFlags struct {
 	policy, profile *oneOf
 }
 
-// runCommand returns the command that runs one turn and exits with a code that says how it ended.
+// runCommand returns the command that runs one turn. Its exit code reports how the turn ended.
 func (p *program) runCommand() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
@@ -96,7 +99,7 @@ func (p *program) runCommand() *cobra.Command {
 	return c
 }
 
-// readPrompt returns the prompt, which is "-" if it comes from stdin.
+// readPrompt returns the prompt, which it reads from stdin if the argument is "-".
 func (p *program) readPrompt(prompt string) (string, error) {
 	if prompt == "-" {
 		b, err := io.ReadAll(p.stdin)
@@ -112,7 +115,7 @@ func (p *program) readPrompt(prompt string) (string, error) {
 	return prompt, nil
 }
 
-// settings returns the settings of the session that the flags choose.
+// settings returns the session's settings that the flags select.
 func (f *runFlags) settings() map[string]any {
 	settings := map[string]any{"editPolicy": f.policy.value}
 	if f.model != "" {
@@ -138,12 +141,12 @@ func newHeadless(p *program, asJSON, quiet bool, policy string) *headless {
 	return h
 }
 
-// shutdownTime bounds the end of a headless run.
+// shutdownTime limits how long the end of a headless run may take.
 const shutdownTime = 10 * time.Second
 
 func (h *headless) run(ctx context.Context, f serveFlags, settings map[string]any, prompt,
 	session string) int {
-	// The daemon outlives an interrupt by as long as it takes to abort the turn.
+	// An interrupt does not stop the daemon immediately, because it first aborts the turn.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	inR, inW := io.Pipe()
@@ -164,7 +167,7 @@ func (h *headless) run(ctx context.Context, f serveFlags, settings map[string]an
 	select {
 	case ended := <-served:
 		if err != nil && ended != nil {
-			err = ended // and what failed did so because the daemon had
+			err = ended // the daemon's error is the cause of err
 		}
 	case <-bound.Done():
 	}
@@ -195,8 +198,8 @@ func (h *headless) turn(ctx, life context.Context, settings map[string]any, prom
 	return code, err
 }
 
-// warnings shows the messages that the daemon sent before it refused the prompt, since they may
-// explain why.
+// warnings shows the messages that the daemon sent before it refused the prompt, because they may
+// contain the reason.
 func (h *headless) warnings(ctx context.Context) {
 	for {
 		select {
@@ -210,7 +213,7 @@ func (h *headless) warnings(ctx context.Context) {
 	}
 }
 
-// said is the error of a request as the user sees it: without the method's name, and with what to
+// said converts the error of a request for the user. It removes the method's name and adds what to
 // do.
 func said(err error) error {
 	var e *jsonrpc2.Error
@@ -223,8 +226,8 @@ func said(err error) error {
 	return errors.New(e.Message)
 }
 
-// daemon is the program that the in-process daemon gets. Its warnings reach the user as notices, so
-// its log is written only if the user asked for one by --log-file or --verbose.
+// daemon returns the program for the in-process daemon. The user sees its warnings as notices, so
+// its log is discarded unless --log-file or --verbose requests it.
 func (h *headless) daemon(f serveFlags) *program {
 	if f.logFile != "" || f.verbose {
 		return h.p
@@ -234,7 +237,7 @@ func (h *headless) daemon(f serveFlags) *program {
 	return &p
 }
 
-// leftOver reports what was refused and what still waits for a decision.
+// leftOver reports the refused actions and the proposals that still wait for a decision.
 func (h *headless) leftOver(session string) {
 	if n := h.shown.denied; n > 0 {
 		fmt.Fprintf(h.p.stderr, "agent-lsp run: refused, because no user was available to ask: %s; use a terminal, --permissions, a rule or `agent-lsp trust` to allow it\n", count(n, "action"))
@@ -244,7 +247,7 @@ func (h *headless) leftOver(session string) {
 	}
 }
 
-// count is a number of things in words: "1 action", "2 actions".
+// count formats a number of things: "1 action", "2 actions".
 func count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -252,7 +255,7 @@ func count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// startCode is the exit code of a prompt that was refused.
+// startCode returns the exit code for a refused prompt.
 func startCode(err error) int {
 	var e *jsonrpc2.Error
 	if errors.As(err, &e) && int(e.Code) == wire.CodeProviderNotConfigured {
@@ -261,7 +264,7 @@ func startCode(err error) int {
 	return exitFailed
 }
 
-// watch shows the turn until it ends; an interrupt aborts it first.
+// watch shows the turn until it ends. An interrupt aborts the turn first.
 func (h *headless) watch(ctx, life context.Context, session string) (int, error) {
 	interrupted := ctx.Done()
 	for {
@@ -329,7 +332,7 @@ func (h *headless) enqueue(method string, params json.RawMessage) {
 	}
 }
 
-// encodeArgs is for what is sent as JSON and cannot fail to encode.
+// encodeArgs encodes a value that is sent as JSON. Its encoding cannot fail.
 func encodeArgs(v any) json.RawMessage {
 	b, _ := json.Marshal(v)
 	return b

@@ -28,7 +28,7 @@ func (p *program) helpCommand() *cobra.Command {
 	}
 }
 
-// completeCommands offers the subcommands of the command that was typed.
+// completeCommands completes the subcommands of the command that the user typed.
 func completeCommands(
 	c *cobra.Command, args []string, _ string,
 ) (names []string, d cobra.ShellCompDirective) {
@@ -61,12 +61,12 @@ func (p *program) help(c *cobra.Command, _ []string) {
 	}
 }
 
-// usageLine is how a command is called.
+// usageLine returns the command line of a command.
 func usageLine(c *cobra.Command) string {
 	return strings.TrimSuffix(c.Parent().CommandPath()+" "+c.Use, " ")
 }
 
-// overview prints what the program is and lists its commands.
+// overview prints a description of the program and the list of its commands.
 func (p *program) overview(root *cobra.Command) {
 	fmt.Fprintf(p.stdout, "%s\n\nusage: agent-lsp [command] [flags]\n", root.Short)
 	p.listCommands(root)
@@ -77,7 +77,7 @@ func (p *program) overview(root *cobra.Command) {
 		"`agent-lsp help COMMAND` lists the flags of a command.\n")
 }
 
-// listCommands prints a line for each subcommand.
+// listCommands prints one line per subcommand.
 func (p *program) listCommands(c *cobra.Command) {
 	for i, sub := range listed(c) {
 		if i == 0 {

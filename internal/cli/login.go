@@ -18,11 +18,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/config"
 )
 
-// maxKey bounds what is read as a key.
+// maxKey is the maximum number of bytes that are read as a key.
 const maxKey = 64 << 10
 
-// loginCommand returns the command that stores the key of a provider. A running daemon uses it from
-// its next call on.
+// loginCommand returns the command that stores the key of a provider. A running daemon uses the key
+// from its next model call on.
 func (p *program) loginCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "login NAME [--stdin]", Short: "store the key of a model provider", Args: atMost(1),
@@ -46,7 +46,7 @@ func (p *program) logoutCommand() *cobra.Command {
 	}
 }
 
-// completeProviders offers the names of providers as the only argument.
+// completeProviders completes the names of providers as the only argument.
 func (p *program) completeProviders(
 	_ *cobra.Command, args []string, _ string,
 ) ([]string, cobra.ShellCompDirective) {
@@ -106,7 +106,7 @@ func (p *program) logout(name string) int {
 	return exitOK
 }
 
-// providerNames are the names of the providers that the settings have, and the built-in ones.
+// providerNames returns the names of the providers in the settings and of the built-in providers.
 func (p *program) providerNames(command string) ([]string, int) {
 	root, err := workingFolder()
 	if err != nil {
@@ -115,14 +115,14 @@ func (p *program) providerNames(command string) ([]string, int) {
 	return p.settings(root).Config().ProviderNames(), exitOK
 }
 
-// askName asks on the terminal which provider the key is for.
+// askName asks on the terminal which provider the key belongs to.
 func (p *program) askName(names []string) (string, error) {
 	fmt.Fprintf(p.stderr, "Provider (%s): ", strings.Join(names, ", "))
 	line, err := p.line()
 	return strings.TrimSpace(line), err
 }
 
-// line reads one line of the input and nothing behind it.
+// line reads one line of the input and nothing after it.
 func (p *program) line() (string, error) {
 	var line []byte
 	for one := make([]byte, 1); len(line) < maxKey; {
@@ -138,7 +138,7 @@ func (p *program) line() (string, error) {
 	return string(line), nil
 }
 
-// newKey gets the key that is stored: from the input, or for OpenRouter from the browser.
+// newKey gets the key to store: from the browser for OpenRouter, otherwise from the input.
 func (p *program) newKey(ctx context.Context, name string, fromInput bool) (string, error) {
 	if name != "openrouter" || fromInput || !isTerminal(p.stdin) {
 		return p.readKey(name, fromInput)
@@ -146,7 +146,7 @@ func (p *program) newKey(ctx context.Context, name string, fromInput bool) (stri
 	return app.OpenRouterKey(ctx, p.openBrowser, p.stderr, p.stdin)
 }
 
-// openBrowser shows a page in the user's browser.
+// openBrowser opens a page in the user's browser.
 func (p *program) openBrowser(address string) error {
 	command := []string{"xdg-open", address}
 	switch {
@@ -165,7 +165,7 @@ func (p *program) openBrowser(address string) error {
 	return cmd.Process.Release()
 }
 
-// readKey reads the first line of the input, on a terminal without showing it.
+// readKey reads the first line of the input. A terminal does not show the key.
 func (p *program) readKey(name string, fromInput bool) (string, error) {
 	file, ok := p.stdin.(*os.File)
 	var line string
@@ -193,7 +193,7 @@ func (p *program) readKey(name string, fromInput bool) (string, error) {
 	return line, nil
 }
 
-// overriding is the setting or variable that goes before a stored key, "" for none.
+// overriding returns the setting or variable that takes precedence over a stored key, or "".
 func (p *program) overriding(name string) string {
 	root, err := workingFolder()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // modelsCommand returns the command that lists the models that the settings can name, with their
-// window, price and abilities.
+// context window, price and abilities.
 func (p *program) modelsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "models [FILTER] [--provider NAME]",
@@ -79,7 +79,7 @@ func listModels(
 	return probe.ModelsOf(ctx, c, provider)
 }
 
-// matching returns the models whose id or name contains a text, in any case.
+// matching returns the models whose id or name contains a text, ignoring case.
 func matching(list []wire.Model, text string) []wire.Model {
 	text = strings.ToLower(text)
 	out := []wire.Model{}
@@ -91,8 +91,8 @@ func matching(list []wire.Model, text string) []wire.Model {
 	return out
 }
 
-// configured is the configured model as the list has it: the models of the default provider have no
-// provider's name.
+// configured returns the configured model in the form in which the list shows it. Models of the
+// default provider have no provider prefix.
 func configured(c *config.Config) string {
 	if ref := c.Reference(c.Model); ref.Provider == c.DefaultProvider() {
 		return ref.Model
@@ -100,7 +100,8 @@ func configured(c *config.Config) string {
 	return c.Model
 }
 
-// prefix begins the references to models of the default provider, if it has a name.
+// prefix returns the prefix of references to models of the default provider, or "" if it has no
+// name.
 func prefix(c *config.Config) string {
 	if name := c.DefaultProvider(); name != "" {
 		return name + "/"
@@ -108,7 +109,7 @@ func prefix(c *config.Config) string {
 	return ""
 }
 
-// settings loads the settings that apply in a folder.
+// settings loads the settings that apply to a folder.
 func (p *program) settings(root string) *config.Set {
 	trust := config.NewTrustFile(app.StateDir(p.env) + "/trust.json")
 	return config.Load(config.Sources{
@@ -116,7 +117,7 @@ func (p *program) settings(root string) *config.Set {
 	})
 }
 
-// writeModelTable prints a row for each model. The configured one is marked.
+// writeModelTable prints one row per model and marks the configured one.
 func writeModelTable(out io.Writer, list []wire.Model, using string) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  model\twindow\treply\t$ per million in/out\tcan\tname")
@@ -132,7 +133,7 @@ func writeModelTable(out io.Writer, list []wire.Model, using string) {
 	_ = w.Flush()
 }
 
-// tokens is a number of tokens in a short form; "-" is unknown.
+// tokens formats a number of tokens in a short form. An unknown number becomes "-".
 func tokens(n int) string {
 	switch {
 	case n == 0:
@@ -152,7 +153,7 @@ func price(c *wire.ModelCost) string {
 	return fmt.Sprintf("%g / %g", c.Input, c.Output)
 }
 
-// abilities are what a model can do, as far as that is known.
+// abilities returns the known abilities of a model.
 func abilities(m wire.Model) string {
 	var can []string
 	if m.Tools != nil && *m.Tools {

@@ -6,16 +6,16 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// outcome is what became of the changes of a call. The call's result is written for the model, so
-// the user reads this instead.
+// outcome is the result of a call's proposal. The user sees it instead of the call's result, which
+// is written for the model.
 type outcome struct {
 	State    string `json:"state"`
 	Accepted int    `json:"accepted"`
 	Total    int    `json:"hunks"`
-	comment  string // why the user rejected some
+	comment  string // why the user rejected changes
 }
 
-// outcomeOf reads the outcome from a completed call; ok is false for a call without changes.
+// outcomeOf reads the outcome from a completed call. ok is false for a call without changes.
 func outcomeOf(it wire.Item) (o outcome, ok bool) {
 	if it.ProposalID == "" || it.IsError {
 		return o, false
@@ -23,7 +23,7 @@ func outcomeOf(it wire.Item) (o outcome, ok bool) {
 	return o, json.Unmarshal(it.Details, &o) == nil && o.State != ""
 }
 
-// decided is the outcome of the decisions that were made here.
+// decided returns the outcome of decisions that were made in this process.
 func decided(p wire.Proposal, decisions []wire.Decision) outcome {
 	o := outcome{State: p.State}
 	for _, f := range p.Files {
@@ -43,7 +43,7 @@ func decided(p wire.Proposal, decisions []wire.Decision) outcome {
 	return o
 }
 
-// none says that nothing was applied.
+// none reports that no change was applied.
 func (o outcome) none() bool { return o.State == "rejected" || o.State == "withdrawn" }
 
 func (o outcome) String() string {

@@ -1,5 +1,5 @@
-// Package cli is the command line: one file for each subcommand, the demo, and the small LSP client
-// with which run and demo speak to a daemon. Start at Run.
+// Package cli implements the command line: one file for each subcommand, the demo, and a small LSP
+// client that run and demo use to communicate with a daemon. Start reading at Run.
 package cli
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/near"
 )
 
-// The exit codes (docs/reference/commands.md).
+// The exit codes of the program (docs/reference/commands.md).
 const (
 	exitOK         = 0
 	exitFailed     = 1
@@ -25,7 +25,8 @@ const (
 	exitAborted    = 130
 )
 
-// program is what a run of the command gets from outside, so that tests run it in-process.
+// program contains the environment and streams of one run of the command, so that tests can run it
+// in-process.
 type program struct {
 	version        string
 	env            []string
@@ -34,17 +35,18 @@ type program struct {
 	code           int // exit code of the command that ran
 }
 
-// action runs a command with the arguments that are not flags, and returns its exit code.
+// action runs a command with its non-flag arguments and returns its exit code.
 type action func(ctx context.Context, args []string) int
 
-func init() { cobra.EnableCommandSorting = false } // help has the order of the commands method
+// Help lists the commands in the order of the commands method.
+func init() { cobra.EnableCommandSorting = false }
 
 // RunHelper does not return if this process was started to supervise the commands of a daemon. The
-// program calls it before anything else.
+// program must call it before anything else.
 func RunHelper() { app.RunHelper() }
 
 // Run runs the program and returns its exit code. It returns when the command has ended, or soon
-// after ctx ends. The caller owns the streams.
+// after ctx is canceled. The caller owns the streams.
 func Run(
 	ctx context.Context,
 	version string,
@@ -57,8 +59,8 @@ func Run(
 	return p.execute(ctx, args)
 }
 
-// execute runs the command that the arguments name. Without one it is serve, because editors start
-// the bare program, some of them with --stdio.
+// execute runs the command that the arguments name. Without a command it runs serve, because
+// editors start the program without arguments or with --stdio.
 func (p *program) execute(ctx context.Context, args []string) int {
 	switch {
 	case len(args) > 0 && args[0] == "--version":
@@ -104,7 +106,7 @@ func (p *program) commands() *cobra.Command {
 	return root
 }
 
-// does makes an action a command's function.
+// does wraps an action as a command's Run function.
 func (p *program) does(do action) func(*cobra.Command, []string) {
 	return func(c *cobra.Command, args []string) { p.code = do(c.Context(), args) }
 }
@@ -118,7 +120,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 		near.Suggestion("", name, names))
 }
 
-// listed are the subcommands that users call.
+// listed returns the subcommands that are not hidden.
 func listed(c *cobra.Command) (list []*cobra.Command) {
 	for _, sub := range c.Commands() {
 		if !sub.Hidden {
@@ -139,7 +141,8 @@ func (p *program) versionCommand() *cobra.Command {
 	}
 }
 
-// revision is the commit that the program was built from, after a space, where that is known.
+// revision returns a space and the commit that the program was built from, or "" if the commit is
+// unknown.
 func revision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// maxRecordedFile bounds one file of a recording.
+	// maxRecordedFile is the maximum size of one file in a recording.
 	maxRecordedFile = 256 << 10
-	// maxRecorded bounds all of them.
+	// maxRecorded is the maximum size of all files in a recording.
 	maxRecorded = 2 << 20
 )
 
-// recorder gathers the files of a session as they were when it began.
+// recorder collects the files of a session in their state before the session.
 type recorder struct {
 	root   string
 	redact *app.Redactor
@@ -29,7 +29,7 @@ type recorder struct {
 	total  int
 }
 
-// recordSession makes a session script of a session, so that a bug report becomes a test.
+// recordSession writes a session script from a session, so that a bug report can become a test.
 func (p *program) recordSession(l *session.Library, id, dir, file string) error {
 	loaded, err := l.Load(id)
 	if err != nil {
@@ -83,7 +83,7 @@ func (r *recorder) gather(loaded *session.Loaded, state string) error {
 	return nil
 }
 
-// add takes a file in, unless a script cannot or should not hold it.
+// add adds a file unless a script cannot or should not contain it.
 func (r *recorder) add(path string, text []byte) {
 	rel, err := filepath.Rel(r.root, path)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
@@ -107,7 +107,7 @@ func (r *recorder) leaveOut(name, why string) {
 	r.out.Notes = append(r.out.Notes, fmt.Sprintf("Skipped %s: %s.", name, why))
 }
 
-// touched are the paths that the session's calls name.
+// touched returns the paths in the session's calls.
 func touched(loaded *session.Loaded, root string) (paths []string) {
 	seen := map[string]bool{}
 	for _, m := range loaded.Messages {
@@ -126,8 +126,8 @@ func touched(loaded *session.Loaded, root string) (paths []string) {
 	return paths
 }
 
-// named are the paths in a call's arguments, under the names that models use for them, and in
-// patches.
+// named returns the paths in a call's arguments and in patches. Models use different names for the
+// argument.
 func named(args json.RawMessage) (names []string) {
 	var fields map[string]any
 	_ = json.Unmarshal(args, &fields)
@@ -149,7 +149,8 @@ func named(args json.RawMessage) (names []string) {
 	return names
 }
 
-// replayConfig is the session's own configuration without a user to ask.
+// replayConfig returns the session's configuration, changed so that it needs no user and no
+// provider.
 func replayConfig(own json.RawMessage) json.RawMessage {
 	config := map[string]any{}
 	_ = json.Unmarshal(own, &config)

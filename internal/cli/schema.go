@@ -10,7 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/schema"
 )
 
-// schemaCommand returns the command that prints the wire's types as JSON Schema, TypeScript or Lua.
+// schemaCommand returns the command that prints the types of the wire protocol as JSON Schema,
+// TypeScript or Lua.
 func (p *program) schemaCommand() *cobra.Command {
 	languages := []string{"json", "typescript", "lua"}
 	return &cobra.Command{

@@ -8,12 +8,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
-// screen writes to a terminal. What a model, a tool, a provider or a session's title contains must
-// not control the terminal, so characters that the user does not see become escapes such as \x1b.
-// Line ends, tabs and the colours of the view stay.
+// screen writes to a terminal. Text from a model, a tool, a provider or a session's title must not
+// control the terminal, so invisible characters become escapes such as \x1b. Line breaks, tabs and
+// the view's colors stay unchanged.
 type screen struct{ out io.Writer }
 
-// onScreen returns a writer that is safe for a terminal; another one stays as it is.
+// onScreen returns a safe writer for a terminal. It returns any other writer unchanged.
 func onScreen(w io.Writer) io.Writer {
 	if isTerminal(w) {
 		return screen{w}
@@ -21,7 +21,7 @@ func onScreen(w io.Writer) io.Writer {
 	return w
 }
 
-// kept is what a screen does not escape: line ends, tabs and the colours that paint uses.
+// kept matches what a screen does not escape: line breaks, tabs and the colors that paint uses.
 var kept = lazyregexp.New("\r?\n|\t|\x1b\\[(?:0|1|2|31|32|33|36)m")
 
 func (s screen) Write(p []byte) (int, error) {

@@ -12,13 +12,13 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/app"
 )
 
-// serveFlags are the flags of serve; run takes the same.
+// serveFlags are the flags of serve and run.
 type serveFlags struct {
 	logFile, script, stateDir string
 	verbose                   bool
 }
 
-// register adds the flags that every command has that is a daemon, or has one within.
+// register adds the flags of the commands that run a daemon.
 func (f *serveFlags) register(flags *pflag.FlagSet, env []string) {
 	flags.StringVar(&f.logFile, "log-file", "", "write the log to this file instead of stderr")
 	flags.StringVar(&f.script, "script", app.Lookup(env, "AGENT_LSP_SCRIPT"),
@@ -27,14 +27,14 @@ func (f *serveFlags) register(flags *pflag.FlagSet, env []string) {
 		"store sessions, checkpoints and grants in this folder")
 }
 
-// sayWhoSpeaks explains to a user who started the daemon by hand why it waits.
+// sayWhoSpeaks explains to a user who started the daemon manually what it waits for.
 func (p *program) sayWhoSpeaks(protocol string) {
 	if isTerminal(p.stdin) {
 		fmt.Fprintf(p.stderr, "agent-lsp is waiting for an editor that speaks %s on stdin. Press Ctrl-C to stop it. `agent-lsp help` lists the commands, and `agent-lsp demo` shows how it works.\n", protocol)
 	}
 }
 
-// serveCommand returns the command that speaks LSP on stdio until the client leaves.
+// serveCommand returns the command that speaks LSP on stdio until the client disconnects.
 func (p *program) serveCommand() *cobra.Command {
 	var f serveFlags
 	c := &cobra.Command{
@@ -57,7 +57,7 @@ func (p *program) serve(ctx context.Context, f serveFlags) int {
 	return exitOK
 }
 
-// serve speaks LSP over in and out.
+// serve speaks LSP on in and out.
 func serve(ctx context.Context, p *program, f serveFlags, in io.Reader, out io.Writer) error {
 	return p.withLog(f, func(o app.Options) error {
 		o.In, o.Out = in, out
@@ -65,7 +65,7 @@ func serve(ctx context.Context, p *program, f serveFlags, in io.Reader, out io.W
 	})
 }
 
-// withLog runs a daemon with the options that the flags name, and its log opened.
+// withLog opens the log and calls run with the daemon's options from the flags.
 func (p *program) withLog(f serveFlags, run func(app.Options) error) error {
 	o := app.Options{
 		Version: p.version, Env: p.env, In: p.stdin, Out: p.stdout, Log: p.stderr,

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/app"
 )
 
-// workspaceUsage explains the flag --workspace.
+// workspaceUsage describes the flag --workspace.
 const workspaceUsage = "the workspace's folder (default: the working directory)"
 
 // sessionsCommand returns the commands that list, show, export and record the stored sessions of a
@@ -35,7 +35,7 @@ func (p *program) sessionsCommand() *cobra.Command {
 	return c
 }
 
-// listSessionsWith adds the flags of a list to a command, and returns its function.
+// listSessionsWith adds the flags of a list to a command and returns the command's function.
 func (p *program) listSessionsWith(c *cobra.Command) func(*cobra.Command, []string) {
 	dir := folder(c, "workspace", workspaceUsage)
 	query := c.Flags().String("query", "",
@@ -64,7 +64,7 @@ func (p *program) exportCommand() *cobra.Command {
 	return c
 }
 
-// oneSession is the rule of a command for one session.
+// oneSession checks that the arguments name exactly one session.
 func oneSession(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return errors.New("name one session; `agent-lsp sessions list` lists them")
@@ -72,7 +72,7 @@ func oneSession(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// withLibrary makes a command's function of one that works on the sessions of a workspace.
+// withLibrary wraps a function that works on a workspace's sessions as a command's function.
 func (p *program) withLibrary(
 	verb string, dir *string, do func(*session.Library, []string) error,
 ) func(*cobra.Command, []string) {
@@ -99,7 +99,7 @@ func (p *program) fail(what string, err error) int {
 	return exitFailed
 }
 
-// library opens the sessions of a workspace.
+// library opens the stored sessions of a workspace.
 func (p *program) library(dir string) (*session.Library, error) {
 	if dir == "" {
 		var err error
@@ -127,7 +127,8 @@ func (p *program) listSessions(l *session.Library, dir, query string, archived b
 	return w.Flush()
 }
 
-// noSessions says what there is none of; the sessions of a folder that is gone are still listed.
+// noSessions describes which sessions were not found. A folder that does not exist is not an error,
+// because its sessions are still listed.
 func noSessions(dir, query string, archived bool) string {
 	said := "no sessions are stored for this workspace"
 	if archived {

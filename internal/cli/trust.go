@@ -16,8 +16,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
-// trustCommand returns the command that shows or changes whether the settings in a workspace's own
-// file may loosen what the agent does.
+// trustCommand returns the command that shows or changes whether a workspace's own settings file
+// may loosen the agent's restrictions.
 func (p *program) trustCommand() *cobra.Command {
 	answers := []string{"yes", "no", "ask"}
 	c := &cobra.Command{
@@ -98,7 +98,8 @@ func workspaceRoot(dir string) (string, error) {
 	return filepath.Abs(dir)
 }
 
-// workingFolder is the folder that the program was started in, which may be gone since.
+// workingFolder returns the folder in which the program was started. It returns an error if the
+// folder no longer exists.
 func workingFolder() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

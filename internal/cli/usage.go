@@ -12,14 +12,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/near"
 )
 
-// The values that flags can have.
+// The values that flags accept.
 var (
 	editPolicies = []string{"auto", "ask", "review", "collect", "confirm"}
 	profiles     = []string{"readOnly", "ask", "workspace", "trust"}
 	formats      = []string{"markdown", "json"}
 )
 
-// flagError says what is wrong with a flag, and what was probably meant.
+// flagError describes what is wrong with a flag, and suggests the intended name.
 func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var missing *pflag.ValueRequiredError
@@ -41,10 +41,10 @@ func flagError(c *cobra.Command, err error) error {
 	return fmt.Errorf("%w; `%s --help` lists the flags", err, c.CommandPath())
 }
 
-// noArguments is the rule of a command that has only flags.
+// noArguments accepts flags only.
 var noArguments = atMost(0)
 
-// atMost is the rule of a command that takes some arguments.
+// atMost accepts up to n arguments.
 func atMost(n int) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) > n {
@@ -54,7 +54,7 @@ func atMost(n int) cobra.PositionalArgs {
 	}
 }
 
-// one is the rule of a command that takes one of some words.
+// one requires one of the words as the only argument.
 func one(words []string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -64,7 +64,7 @@ func one(words []string) cobra.PositionalArgs {
 	}
 }
 
-// atMostOne is the rule of a command that may take one of some words.
+// atMostOne accepts one of the words or no argument.
 func atMostOne(words []string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -79,7 +79,7 @@ func atMostOne(words []string) cobra.PositionalArgs {
 
 func unexpected(arg string) error { return fmt.Errorf("unexpected argument %q", arg) }
 
-// noneOf is nil if a word is one of those that are possible there.
+// noneOf returns nil if a word is in the list, and otherwise an error that lists the words.
 func noneOf(word string, words []string) error {
 	if slices.Contains(words, word) {
 		return nil
@@ -91,7 +91,7 @@ func noneOf(word string, words []string) error {
 		near.Suggestion("", word, words))
 }
 
-// wrong says how a command was called wrongly, and returns its exit code.
+// wrong reports a usage error and returns its exit code.
 func (p *program) wrong(command string, err error) int {
 	fmt.Fprintf(p.stderr, "agent-lsp %s: %v\n", command, err)
 	return exitUsage

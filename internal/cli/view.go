@@ -13,18 +13,18 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// view writes what happens to a terminal, in colour where it is one.
+// view writes the progress of a turn, in color if the output is a terminal.
 //
-// Its rules: a title opens a step; what the model says stands as it comes; calls, questions and
-// results are indented by two; no line of the view's own ends with a colon unless something
-// follows.
+// A title begins each step. The model's output is unchanged. Calls, questions and results are
+// indented by two columns. A line that the view itself writes ends with a colon only if something
+// follows it.
 type view struct {
 	mu    sync.Mutex
 	out   io.Writer
 	color bool
-	kind  string   // what streams at the moment, "" at the start of a line
-	begun bool     // a line of it stands that has not ended
-	held  []string // what waits for its end
+	kind  string   // kind of the text that is streaming, "" at the start of a line
+	begun bool     // whether the streamed line has begun and not ended
+	held  []string // notes that wait for the end of the streamed line
 }
 
 func newView(out io.Writer, env []string) *view {
@@ -40,7 +40,7 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// The colours of the view.
+// The colors of the view.
 const (
 	bold   = "1"
 	dim    = "2"
@@ -57,7 +57,7 @@ func (v *view) paint(code, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-// line ends what streams and prints a line.
+// line ends the streamed line and prints another one.
 func (v *view) line(s string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -73,7 +73,7 @@ func (v *view) endStream() {
 	v.release()
 }
 
-// release prints what was held.
+// release prints the held lines.
 func (v *view) release() {
 	for _, s := range v.held {
 		fmt.Fprintln(v.out, s)
@@ -81,7 +81,7 @@ func (v *view) release() {
 	v.held = nil
 }
 
-// endLine ends what streams.
+// endLine ends the streamed line.
 func (v *view) endLine() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -91,7 +91,7 @@ func (v *view) endLine() {
 func (v *view) title(s string) { v.line("\n" + v.paint(bold, s)) }
 func (v *view) note(s string)  { v.line("  " + v.paint(dim, s)) }
 
-// aside is a note that belongs to nothing that is shown: it waits until the line that streams has
+// aside shows a note that is unrelated to the current output. It waits until the streamed line has
 // ended.
 func (v *view) aside(s string) {
 	v.mu.Lock()
@@ -106,7 +106,7 @@ func (v *view) aside(s string) {
 	}
 }
 
-// delta shows a piece of what the model or a tool says.
+// delta shows a piece of the model's or a tool's output.
 func (v *view) delta(kind, text string) {
 	if kind == "toolInput" {
 		return
@@ -132,7 +132,7 @@ func (v *view) delta(kind, text string) {
 	v.stream(text)
 }
 
-// stream prints a piece of a text, and at the end of a line what was held.
+// stream prints a piece of a text. After the end of a line it prints the held notes.
 func (v *view) stream(text string) {
 	line := strings.LastIndexByte(text, '\n') + 1
 	fmt.Fprint(v.out, v.said(text[:line]))
@@ -144,7 +144,7 @@ func (v *view) stream(text string) {
 	v.begun = v.begun || line < len(text)
 }
 
-// said is a piece of what the model says, its thoughts dim.
+// said formats a piece of the model's output. Thoughts are dim.
 func (v *view) said(text string) string {
 	if v.kind == "reasoning" {
 		return v.paint(dim, text)
@@ -152,11 +152,11 @@ func (v *view) said(text string) string {
 	return text
 }
 
-// call shows that a call begins.
+// call shows that a call has started.
 func (v *view) call(label string) { v.line("  " + v.paint(cyan, "● ") + label) }
 
-// callEnd shows how a call ended. Several may run at the same time, so it says which one. o is the
-// outcome of a call that proposed changes, nil for other calls.
+// callEnd shows how a call ended. It names the call, because several may run at the same time. o is
+// the outcome of a call that proposed changes, and nil for other calls.
 func (v *view) callEnd(label string, it wire.Item, o *outcome) {
 	mark := v.paint(green, "✓")
 	if it.IsError || it.Status != "completed" || o != nil && o.none() {
@@ -209,7 +209,7 @@ func (v *view) diffLine(l string) {
 	v.line("    " + l)
 }
 
-// hunk shows one hunk's old and new lines.
+// hunk shows the old and new lines of one hunk.
 func (v *view) hunk(n int, old, text string) {
 	v.line(fmt.Sprintf("  hunk %d", n))
 	for _, side := range []struct{ sign, text string }{{"-", old}, {"+", text}} {
@@ -232,7 +232,7 @@ func (v *view) question(s string) {
 // answered shows an answer that the program gave automatically.
 func (v *view) answered(s string) { v.line(s + v.paint(dim, "  (automatic: no terminal)")) }
 
-// output shows what a program printed.
+// output shows the output of a program.
 func (v *view) output(s string) {
 	for _, l := range strings.Split(strings.TrimRight(s, "\n"), "\n") {
 		switch {
