@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// cached is what a tool conversation over the Messages API costs.
+// cached is the cost of a tool conversation over the Messages API.
 type cached struct {
 	Requests int
 	Share    float64 `json:"share_pct"` // read from the cache, of the input of requests 3 to the last
 	Billed   int     // tokens of plain input that the whole turn costs
 }
 
-// writeCached writes what a conversation costs on an endpoint that bills by prefix, for the
+// writeCached writes the cost of a conversation on an endpoint that bills by prefix, for the
 // programs that have an adapter for the Messages API.
 func writeCached(b *strings.Builder, r *results) {
 	var of []*peer

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// closeEnough is how much more than LSP a row may cost over ACP.
+// closeEnough is the highest accepted ratio of an ACP figure to the LSP figure.
 const closeEnough = 1.10
 
-// frontEndPair holds what each run measured of one row, both front ends of one run side by side.
+// frontEndPair contains the figures of one row for both front ends, one per run.
 type frontEndPair struct {
 	lsp, acp []float64
-	// the ratio of the ACP figure to the LSP figure, in each pair of consecutive measurements
+	// ratios of the ACP figure to the LSP figure, one per pair of consecutive measurements
 	pairs []float64
 }
 
-// inPairs are the rows that consist of few large samples, such as whole groups. Load on the machine
-// changes them more than the protocol does, and lasts longer than one sample. So each sample is
-// compared with its neighbour.
+// inPairs are the rows that consist of few large samples, such as complete groups. Load on the
+// machine changes them more than the protocol does and lasts longer than one sample. Each sample is
+// therefore compared with the neighboring sample.
 var inPairs = map[string]func(p *peer) []float64{
 	"added latency per delta, p99":      func(p *peer) []float64 { return p.DeltaP99s },
 	"10 parallel sessions: delta, p99":  func(p *peer) []float64 { return p.groupP99s(10) },
@@ -32,7 +32,7 @@ func (p *peer) groupP99s(n int) []float64 {
 	return nil
 }
 
-// pair adds the figures of a run's pairs.
+// pair adds the ratios of a run's consecutive measurements.
 func (p *frontEndPair) pair(r *row, lsp, acp *peer) {
 	figures := inPairs[r.name]
 	if figures == nil {
@@ -40,15 +40,15 @@ func (p *frontEndPair) pair(r *row, lsp, acp *peer) {
 	}
 	one, other := figures(lsp), figures(acp)
 	if len(one) != len(other) {
-		return // one of the two was stopped
+		return // one of the two measurements was stopped
 	}
 	for i := range one {
 		p.pairs = append(p.pairs, other[i]/one[i])
 	}
 }
 
-// frontEndsOf collects a row's figures over all runs. A run that lacks one of the two counts for
-// neither.
+// frontEndsOf collects a row's figures over all runs. It skips a run in which one of the two
+// figures is missing.
 func frontEndsOf(r *row, runs []*results) (p frontEndPair) {
 	for _, run := range runs {
 		var lsp, other *peer
@@ -69,9 +69,9 @@ func frontEndsOf(r *row, runs []*results) (p frontEndPair) {
 	return p
 }
 
-// costs are the ratios of the ACP figure to the LSP figure, one per run, sorted; inverted for rows
-// where more is better. Both figures of a ratio come from one run, because runs differ more than
-// the protocols do.
+// costs returns the sorted ratios of the ACP figure to the LSP figure, one per run. Ratios are
+// inverted for rows in which more is better. Both figures of a ratio come from the same run,
+// because runs differ more than the protocols do.
 func (p frontEndPair) costs(r *row) []float64 {
 	list := make([]float64, len(p.lsp))
 	for i := range list {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestFrontEnds compares the front ends run by run, whichever way is better.
+// TestFrontEnds compares the front ends run by run, for rows in which more is better and for rows
+// in which less is better.
 func TestFrontEnds(t *testing.T) {
 	run := func(lsp, other, many, few float64) *results {
 		return &results{Peers: []peer{
@@ -31,7 +32,7 @@ func TestFrontEnds(t *testing.T) {
 	}
 }
 
-// TestFrontEndsInPairs compares what follows each other, and drops no run's.
+// TestFrontEndsInPairs compares consecutive measurements and uses all runs.
 func TestFrontEndsInPairs(t *testing.T) {
 	run := func(lsp, other []float64) *results {
 		groups := func(p99s []float64) []group {
@@ -42,7 +43,8 @@ func TestFrontEndsInPairs(t *testing.T) {
 			{Name: acp, Groups: groups(other)}}}
 	}
 	var b strings.Builder
-	// The machine was slow during the last pairs, of which the second was stopped.
+	// The machine was slow during the last pairs, and the second measurement of the last pair was
+	// stopped.
 	writeFrontEnds(&b, []*results{run([]float64{4, 5, 4}, []float64{4.4, 5, 3.6}),
 		run([]float64{40, 50}, []float64{60, 50}), run([]float64{4, 5}, []float64{9})})
 	if want := "| 100 parallel sessions: delta, p99, ms | 5.00 | 9.00 | 1.00× (1.00–1.10) |"; !strings.Contains(b.String(), want) {

@@ -54,7 +54,7 @@ const (
 	direct = "direct" // the bench reads the model server itself
 )
 
-// results is the part of the bench's results.json that is shown.
+// results contains the part of the bench's results.json that the page shows.
 type results struct {
 	When, Machine, Options string
 	Peers                  []peer
@@ -103,7 +103,7 @@ type stretch struct {
 	Bytes    int     `json:"request_bytes"`
 }
 
-// group is many parallel sessions of one process.
+// group contains the figures of many parallel sessions in one process.
 type group struct {
 	Sessions int
 	Latency  *spread `json:"delta_latency_ms"`
@@ -114,7 +114,8 @@ type group struct {
 
 type spread struct{ Min, P50, P99, Max float64 }
 
-// of gives a figure of the group of n sessions, 0 where there is none.
+// of returns a function that reads a figure of the group of n sessions. The function returns 0 if
+// there is no such group.
 func of(n int, figure func(*group) float64) func(*peer) float64 {
 	return func(p *peer) float64 {
 		if c := p.group(n); c != nil && c.Latency != nil && c.Turn != nil {
@@ -124,7 +125,7 @@ func of(n int, figure func(*group) float64) func(*peer) float64 {
 	}
 }
 
-// group is that of n sessions, nil where there is none.
+// group returns the group of n sessions, or nil.
 func (p *peer) group(n int) *group {
 	for i := range p.Groups {
 		if p.Groups[i].Sessions == n {
@@ -137,8 +138,8 @@ func (p *peer) group(n int) *group {
 func groupP50(c *group) float64    { return c.Latency.P50 }
 func groupMemory(c *group) float64 { return mib(c.Memory) }
 
-// groupP99 is the median over the groups of that size, as with streams: one that the machine held
-// up is one of them.
+// groupP99 returns the median over the groups of the same size, as for streams, so that one group
+// slowed down by the machine does not decide the figure.
 func groupP99(c *group) float64 {
 	if len(c.P99s) > 0 {
 		return median(c.P99s)
@@ -146,10 +147,10 @@ func groupP99(c *group) float64 {
 	return c.Latency.P99
 }
 
-// unfair is how much longer the slowest turn took than the fastest.
+// unfair returns the ratio of the slowest turn's time to the fastest turn's time.
 func unfair(c *group) float64 { return c.Turn.Max / c.Turn.Min }
 
-// row is a figure: how it is read, and the target that the project set for itself.
+// row describes a figure: how to read it, and the project's target for it.
 type row struct {
 	name, unit string
 	target     float64
@@ -226,7 +227,7 @@ var rows = []row{
 	{"first request, bytes", "", 8000, false, func(p *peer) float64 { return p.RequestBytes }},
 }
 
-// met says whether a value is on the right side of the target.
+// met reports whether a value meets the target.
 func (r *row) met(v float64) bool {
 	if r.more {
 		return v >= r.target
@@ -234,7 +235,8 @@ func (r *row) met(v float64) bool {
 	return v > 0 && v <= r.target
 }
 
-// ahead is how many times better agent-lsp is than the best rival; 0 if there is none.
+// ahead returns the ratio by which agent-lsp is better than the best rival, or 0 if there is no
+// rival.
 func (r *row) ahead(own float64, rivals []*peer) float64 {
 	best := 0.0
 	for _, p := range rivals {
@@ -253,7 +255,7 @@ func (r *row) ahead(own float64, rivals []*peer) float64 {
 	return best
 }
 
-// document writes the page; frontEnds holds runs with our two front ends only.
+// document writes the page. frontEnds contains the runs with agent-lsp's two front ends only.
 func document(r *results, frontEnds []*results) (string, error) {
 	var own *peer
 	var rivals, all []*peer
@@ -327,7 +329,7 @@ func number(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// writeShort names what missed its target.
+// writeShort lists the figures that missed their targets.
 func writeShort(b *strings.Builder, own *peer) {
 	b.WriteString("\n## What fell short\n\n")
 	n := 0
@@ -349,7 +351,7 @@ func writeShort(b *strings.Builder, own *peer) {
 	}
 }
 
-// barred lists the indexes of the rows that writeBars draws.
+// barred contains the indexes of the rows that writeBars draws.
 var barred = []int{0, 2, 5, 7, 11}
 
 const barWidth = 50
@@ -371,7 +373,7 @@ func writeBars(b *strings.Builder, own *peer, all []*peer) {
 	b.WriteString("```\n")
 }
 
-// bar draws a ratio to agent-lsp, whose own bar is ten characters long.
+// bar draws the ratio of a value to agent-lsp's value. The bar of agent-lsp is ten characters long.
 func bar(ratio float64) string {
 	n := int(math.Round(10 + 10*math.Log(ratio)/math.Log(4)))
 	return strings.Repeat("█", min(max(n, 1), barWidth))

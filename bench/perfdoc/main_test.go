@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestDocument writes the page of two columns: the ratio, the target that was missed, and the
+// TestDocument writes a page with two columns, which shows the ratio, the missed target and the
 // noise.
 func TestDocument(t *testing.T) {
 	own := peer{Name: ours, ColdInit: &stat{10}, Throughput: &stat{50000},

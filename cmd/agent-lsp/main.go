@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/cli"
 )
 
-// version is set by the release build.
+// The release build sets version.
 var version = "0.1.0-dev"
 
 func main() {

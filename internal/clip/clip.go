@@ -7,7 +7,7 @@ import (
 )
 
 // Bytes returns s if it has at most n bytes, and otherwise its first n bytes and an ellipsis. It
-// never cuts within a character, and drops invalid bytes from a text that it shortens.
+// never cuts inside a character, and drops invalid bytes from a text that it shortens.
 func Bytes(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -15,7 +15,7 @@ func Bytes(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
-// Counted returns s if it has at most n bytes, and otherwise what Bytes returns and the number of
+// Counted returns s if it has at most n bytes, and otherwise the result of Bytes and the number of
 // bytes of s.
 func Counted(s string, n int) string {
 	if len(s) <= n {
@@ -24,8 +24,8 @@ func Counted(s string, n int) string {
 	return Bytes(s, n) + fmt.Sprintf(" (%d bytes)", len(s))
 }
 
-// Line returns a text as one line of at most n characters, shortened like Runes, in which words are
-// separated by one space.
+// Line returns a text as one line of at most n characters. It separates words by one space and
+// shortens the line like Runes.
 func Line(s string, n int) string {
 	if enough := 16 * n; len(s) > enough { // bytes that hold n characters with much space between
 		s = strings.ToValidUTF8(s[:enough], "")

@@ -1,2 +1,3 @@
-// Package environ keeps other processes from reading the environment and the memory of this one.
+// Package environ prevents other processes from reading the environment and the memory of this
+// process.
 package environ

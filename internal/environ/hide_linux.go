@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Hide keeps other processes from reading the environment and the memory of this one, unless they
-// have the capability to trace any process. os.Getenv and os.Environ keep working, because the Go
-// runtime copied the variables when it started. C libraries see an empty environment afterwards.
-// Call it first: a process started earlier could have read both.
+// Hide prevents other processes from reading the environment and the memory of this process, unless
+// they have the capability to trace any process. os.Getenv and os.Environ continue to work, because
+// the Go runtime copied the variables when it started. C libraries see an empty environment
+// afterwards. Call Hide first, because a process that was started earlier could have read both.
 func Hide() error {
 	if err := wipe(); err != nil {
 		return err
 	}
-	// Afterwards, because it also denies an ordinary user the process's own files in /proc. It
-	// prevents core dumps as well.
+	// This call comes last because it also prevents an ordinary user's process from accessing its
+	// own files in /proc. It prevents core dumps as well.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("hiding the memory of this process: %w", err)
 	}
@@ -42,13 +42,13 @@ func wipe() error {
 	return nil
 }
 
-// Fields of /proc/self/stat after the program's name, from 0: see proc_pid_stat(5).
+// The fields of /proc/self/stat after the program's name, counted from 0. See proc_pid_stat(5).
 const (
 	envStartField = 47
 	envEndField   = 48
 )
 
-// block is where the environment is in memory.
+// block returns the range of memory that contains the environment.
 func block() (start, end int64, err error) {
 	stat, err := os.ReadFile("/proc/self/stat")
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package environ
 
-// Hide does nothing: what this system offers is not used.
+// Hide does nothing on this system.
 func Hide() error { return nil }

@@ -1,4 +1,4 @@
-// Package filelock keeps processes from writing a file at the same time.
+// Package filelock prevents processes from writing a file at the same time.
 package filelock
 
 import (
@@ -12,14 +12,16 @@ import (
 )
 
 const (
-	// limit is how long With waits: who holds the lock has little to do, unless it was stopped.
+	// limit is how long With waits for the lock. Its holder releases it soon, unless that process
+	// was stopped.
 	limit = 2 * time.Second
-	// every is how often With looks whether the lock is free.
+	// every is the interval at which With checks whether the lock is free.
 	every = 2 * time.Millisecond
 )
 
-// With runs f while no other With for path runs, in any process: f may read the file, change its
-// content and replace the file. The lock is on a file next to it, whose folder With creates.
+// With runs f while no other With for path runs in any process. f may read the file, change its
+// content and replace the file. The lock is on a separate file next to path. With creates the
+// folder if it does not exist.
 func With(path string, f func() error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -32,11 +34,11 @@ func With(path string, f func() error) error {
 	if err := wait(lock); err != nil {
 		return err
 	}
-	defer Unlock(lock) // by name: a child that is just being started holds the file a moment longer
+	defer Unlock(lock) // explicitly: a child that is being started keeps f open briefly
 	return f()
 }
 
-// Replace writes a file that only the user can read over another one, atomically.
+// Replace atomically replaces a file with one that only the user can read.
 func Replace(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
 	if err != nil {

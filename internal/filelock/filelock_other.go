@@ -4,8 +4,8 @@ package filelock
 
 import "os"
 
-// Try does nothing where the system has no locks.
+// Try does nothing, because this system has no locks.
 func Try(*os.File) (taken bool, err error) { return true, nil }
 
-// Unlock gives back what Try took.
+// Unlock does nothing.
 func Unlock(*os.File) error { return nil }

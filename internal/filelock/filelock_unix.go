@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Try takes the lock of f if no other process has it. The system releases the lock when f is closed
-// or the process dies.
+// Try acquires the lock of f if no other process has it. The system releases the lock when f is
+// closed or the process dies.
 func Try(f *os.File) (taken bool, err error) {
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	switch {
@@ -22,5 +22,5 @@ func Try(f *os.File) (taken bool, err error) {
 	return err == nil, err
 }
 
-// Unlock gives back what Try took.
+// Unlock releases the lock that Try acquired.
 func Unlock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }

@@ -10,8 +10,8 @@ import (
 // offset is beyond the end of any file, so that the lock does not block readers.
 const offset = 1 << 30
 
-// Try takes the lock of f if no other process has it. The system releases the lock when f is closed
-// or the process dies.
+// Try acquires the lock of f if no other process has it. The system releases the lock when f is
+// closed or the process dies.
 func Try(f *os.File) (taken bool, err error) {
 	o := &windows.Overlapped{OffsetHigh: offset}
 	err = windows.LockFileEx(windows.Handle(f.Fd()),
@@ -22,7 +22,7 @@ func Try(f *os.File) (taken bool, err error) {
 	return err == nil, err
 }
 
-// Unlock gives back what Try took.
+// Unlock releases the lock that Try acquired.
 func Unlock(f *os.File) error {
 	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0,
 		&windows.Overlapped{OffsetHigh: offset})

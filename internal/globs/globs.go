@@ -1,22 +1,23 @@
-// Package globs holds what every user of doublestar patterns needs to know of their syntax: how
-// many patterns the braces of one stand for, and where its sets end. Permission rules and searches
-// share it, so that a pattern means the same to both. Its functions are pure.
+// Package globs analyzes the syntax of doublestar patterns: how many patterns the braces of a
+// pattern expand to, and where its sets end. Permission rules and searches share it, so that a
+// pattern means the same in both. Its functions are pure.
 package globs
 
 import "strings"
 
-// MaxAlternatives bounds the patterns that the braces of one pattern may stand for, because
-// matching tries each.
+// MaxAlternatives is the maximum number of patterns that the braces of one pattern may expand to,
+// because matching tries each of them.
 const MaxAlternatives = 256
 
-// Alternatives returns how many patterns the braces of a valid pattern stand for, nested ones
-// included, but at most MaxAlternatives+1.
+// Alternatives returns how many patterns the braces of a valid pattern expand to, including nested
+// braces. It counts up to MaxAlternatives+1.
 func Alternatives(text string) int {
 	n, _ := alternativesFrom(text, 0)
 	return n
 }
 
-// alternativesFrom counts up to the , or } that ends the part of a group, or to the end.
+// alternativesFrom counts the alternatives up to the , or } that ends the part of a group, or to
+// the end.
 func alternativesFrom(text string, i int) (n, end int) {
 	n = 1
 	for ; i < len(text) && text[i] != ',' && text[i] != '}'; i++ {
@@ -36,7 +37,7 @@ func alternativesFrom(text string, i int) (n, end int) {
 	return n, i
 }
 
-// groupFrom counts the alternatives of a group up to its }.
+// groupFrom counts the alternatives of a group up to its closing }.
 func groupFrom(text string, i int) (sum, end int) {
 	for {
 		var n int
@@ -49,8 +50,8 @@ func groupFrom(text string, i int) (sum, end int) {
 	}
 }
 
-// SetEnd returns the offset of the ] that closes the set at s[open], or -1 if none does. A ] that
-// comes first is a member.
+// SetEnd returns the offset of the ] that closes the set at s[open], or -1 if none does. A leading
+// ] is a member of the set.
 func SetEnd(s string, open int) int {
 	i := open + 1
 	if i < len(s) && (s[i] == '!' || s[i] == '^') {
@@ -67,7 +68,8 @@ func SetEnd(s string, open int) int {
 	return -1
 }
 
-// CloseSets escapes a ] that comes first in a set, which doublestar takes for the end of the set.
+// CloseSets escapes a leading ] in a set, because doublestar would interpret it as the end of the
+// set.
 func CloseSets(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

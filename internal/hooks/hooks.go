@@ -26,11 +26,11 @@ import (
 
 // Limits and defaults.
 const (
-	// DefaultTimeout bounds a hook whose settings name no time.
+	// DefaultTimeout limits the run time of a hook whose settings specify none.
 	DefaultTimeout = 30 * time.Second
-	// maxOutput bounds what a hook may print.
+	// maxOutput is the maximum number of bytes that are read of a hook's output.
 	maxOutput = 256 << 10
-	// denyCode is the exit code that denies.
+	// denyCode is the exit code by which a hook denies.
 	denyCode = 2
 )
 
@@ -54,18 +54,18 @@ const (
 	BeforePermission = "beforePermission"
 )
 
-// Config is one command.
+// Config is the configuration of one command.
 type Config struct {
 	Matcher string // glob of tool names, for tool points; "" is all
 	Command string
 	Args    []string
-	Env     []string // the command's whole environment, secrets taken out
+	Env     []string // the command's complete environment, without secrets
 	Dir     string
-	Timeout time.Duration // 0: DefaultTimeout
-	Allowed func() error  // says at each start why the command may no longer run; nil: it may
+	Timeout time.Duration // 0 means DefaultTimeout
+	Allowed func() error  // may be nil; returns why the command may not start
 }
 
-// New returns the hooks for the commands of each point. It names points that do not exist.
+// New returns the hooks for the commands of each point. The error names points that do not exist.
 func New(runner *shell.Runner, points map[string][]Config) ([]agent.Hook, error) {
 	var out []agent.Hook
 	for point, configs := range points {
@@ -81,7 +81,7 @@ func New(runner *shell.Runner, points map[string][]Config) ([]agent.Hook, error)
 	return out, Check(slices.Collect(maps.Keys(points)))
 }
 
-// Check names the points that do not exist.
+// Check returns an error that names the points that do not exist, or nil.
 func Check(points []string) error {
 	var unknown []string
 	for _, p := range points {
@@ -97,7 +97,7 @@ func Check(points []string) error {
 		strings.Join(Points(), ", "))
 }
 
-// Points lists the points in alphabetical order.
+// Points returns the points in alphabetical order.
 func Points() []string {
 	var out []string
 	for p := range wrappers {
@@ -107,8 +107,8 @@ func Points() []string {
 	return out
 }
 
-// wrappers give each point a type of its own, because the engine calls a hook at every point that
-// its type has.
+// wrappers give each point its own type, because the engine calls a hook at every point that its
+// type implements.
 var wrappers = map[string]func(*command) agent.Hook{
 	BeforeRun:   func(c *command) agent.Hook { return beforeRun{c} },
 	AfterRun:    func(c *command) agent.Hook { return afterRun{c} },
@@ -164,7 +164,7 @@ type Input struct {
 	Reason  string   `json:"reason,omitzero"`
 }
 
-// Output is what a hook may print; all of it is optional.
+// Output is the output of a hook. All fields are optional.
 type Output struct {
 	Decision string          `json:"decision"` // "", allow, deny
 	Reason   string          `json:"reason"`   // of a denial or veto, for the model
@@ -172,13 +172,13 @@ type Output struct {
 	Result   *string         `json:"result"`   // beforeTool: answers instead; afterTool: replaces
 	System   *string         `json:"system"`   // beforeModel: added to the system prompt
 	Stop     bool            `json:"stop"`     // afterTool: the turn ends with this result
-	// sessionStart, subagentStart, beforePrompt: sent to the model, not shown
+	// sessionStart, subagentStart, beforePrompt: sent to the model and not shown
 	Context string `json:"context"`
 
 	Instructions string `json:"instructions"` // beforeCompact: what a summary should keep
 }
 
-// denied says why the output denies, "" where it does not.
+// denied returns the reason why the output denies, or "" if it does not.
 func (o *Output) denied() string {
 	switch {
 	case o.Decision != "deny":
@@ -189,7 +189,7 @@ func (o *Output) denied() string {
 	return o.Reason
 }
 
-// command is one configured command at one point.
+// command is one configured command for one point.
 type command struct {
 	runner *shell.Runner
 	point  string
@@ -281,7 +281,7 @@ func (c *command) decision(res shell.Result, out []byte, stderr string,
 	return o, nil
 }
 
-// readAll reads at most maxOutput bytes.
+// readAll reads up to maxOutput bytes.
 func readAll(r interface{ Read([]byte) (int, error) }) ([]byte, error) {
 	var b bytes.Buffer
 	buf := make([]byte, 32<<10)
@@ -297,7 +297,7 @@ func readAll(r interface{ Read([]byte) (int, error) }) ([]byte, error) {
 	}
 }
 
-// errDenied makes an error of a denial.
+// errDenied returns a denial as an error.
 func errDenied(o *Output) error {
 	if why := o.denied(); why != "" {
 		return errors.New(why)

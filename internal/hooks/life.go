@@ -8,8 +8,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// The types of the points of a session's life. Those of sessions serve a user's sessions or,
-// where child is set, sub-agents'.
+// The types of the points in a session's life. The types of sessions serve the user's sessions, or
+// those of sub-agents if child is set.
 type (
 	sessionStart struct {
 		*command
@@ -76,7 +76,7 @@ func (h afterCompact) AfterCompact(ctx context.Context, c agent.Compacted) error
 	return err
 }
 
-// Permission is a question that the user is about to be asked.
+// Permission is a question that the daemon is about to ask the user.
 type Permission struct {
 	SessionID, TurnID, Cwd string
 	Title, Reason          string

@@ -6,8 +6,8 @@ type answerKey struct{}
 
 // WithAnswer returns a context for a request that gets a response. HoldFor then holds back the
 // notifications of the sessions that the request concerns until the response is queued, so that the
-// client receives the response first. whenAnswered registers a function to call at that moment; it
-// may be called several times. With nil, HoldFor does nothing.
+// client receives the response first. whenAnswered registers a function to call at that moment. It
+// may be called several times. If whenAnswered is nil, HoldFor does nothing.
 func WithAnswer(ctx context.Context, whenAnswered func(func())) context.Context {
 	return context.WithValue(ctx, answerKey{}, whenAnswered)
 }
@@ -20,9 +20,8 @@ func WithLetGo(ctx context.Context, letGo func()) context.Context {
 	return context.WithValue(ctx, letGoKey{}, letGo)
 }
 
-// LetGo releases what waits for the response to the request of ctx. Handlers call it if the
-// response is sent only after everything that the request causes. Outside of a request it does
-// nothing.
+// LetGo releases everything that waits for the response to the request of ctx. Handlers call it if
+// the response is sent only after all effects of the request. Outside of a request it does nothing.
 func LetGo(ctx context.Context) {
 	if letGo, ok := ctx.Value(letGoKey{}).(func()); ok && letGo != nil {
 		letGo()

@@ -64,7 +64,7 @@ func (c *Clients) WatchProposals(w func(workspace.ProposalEvent)) (stop func()) 
 	return add(&c.lists, &c.proposals, w)
 }
 
-// add adds a function to a list; remove removes it again.
+// add adds a function to a list. Calling remove removes it.
 func add[F any](mu *sync.Mutex, list *atomic.Pointer[[]*F], f F) (remove func()) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -78,8 +78,8 @@ func add[F any](mu *sync.Mutex, list *atomic.Pointer[[]*F], f F) (remove func())
 	}
 }
 
-// Join counts a new connection. It reports whether the connection is the first one, which prepares
-// what all connections share.
+// Join counts a new connection. It reports whether the connection is the first one. The first
+// connection prepares what all connections share.
 func (c *Clients) Join() (first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,7 +87,8 @@ func (c *Clients) Join() (first bool) {
 	return c.joined == 1
 }
 
-// Leave undoes Join. It reports whether the connection was the last one, which closes the host.
+// Leave undoes Join. It reports whether the connection was the last one. The last connection closes
+// the host.
 func (c *Clients) Leave() (last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// Editor is what the daemon can ask a client's editor to do. Its methods may be called from any
+// Editor is what the daemon can request from a client's editor. Its methods may be called from any
 // goroutine once the connection is running. Methods with a context wait for the client, each with
 // its own time limit.
 type Editor interface {

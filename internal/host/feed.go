@@ -26,7 +26,7 @@ type feed struct {
 	proposals map[string]int64
 }
 
-// openItem is a started item with its text so far.
+// openItem is a started item and its text so far.
 type openItem struct {
 	turnID string
 	seq    int64
@@ -135,7 +135,7 @@ func (f *feed) deliver(e agent.Event) {
 		f.delta(e)
 		return
 	case agent.TurnCompleted:
-		// A client that has seen the end of a turn must find the whole turn after a crash. The
+		// A client that has seen the end of a turn must find the complete turn after a crash. The
 		// engine's own writes report errors to the user.
 		_ = f.store.Flush()
 		f.tell(e)
@@ -182,8 +182,8 @@ func (f *feed) completed(e agent.ItemCompleted) {
 	f.store.AddItem(session.Item{Seq: uint64(seq), TurnID: e.TurnID, Item: e.Item})
 }
 
-// delta is the hot path. With several subscribers, deltas do not merge: a subscriber that did not
-// see a number would take it for a gap.
+// delta is the hot path. With several subscribers, deltas do not merge, because a subscriber that
+// did not see a number would interpret it as a gap.
 func (f *feed) delta(d agent.ItemDelta) {
 	o := f.open[d.ItemID]
 	if o != nil && (d.Kind == agent.DeltaText || d.Kind == agent.DeltaReasoning) {
@@ -204,7 +204,8 @@ func (f *feed) delta(d agent.ItemDelta) {
 	}
 }
 
-// changed reports the whole state of the session. It replaces a state that has not been sent yet.
+// changed reports the complete state of the session. It replaces a state that has not been sent
+// yet.
 func (f *feed) changed(e agent.StateChanged) {
 	subscribers := *f.host.clients.subscribers.Load()
 	if len(subscribers) == 1 && subscribers[0].Replace(f.id, f.last, e.State) {

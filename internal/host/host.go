@@ -14,7 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// closeGrace bounds the closing of a session that is unloaded. An abort completes within 2 s.
+// closeGrace limits how long closing an unloaded session may take. An abort completes within 2 s.
 const closeGrace = 3 * time.Second
 
 // ErrClosing is the error of a request for a session after Close.
@@ -51,8 +51,8 @@ type SessionInfo struct {
 
 // Settings merges the layers of configuration. It is safe for concurrent use.
 type Settings interface {
-	// Session returns the effective configuration of a session with its own layer own (nil: none),
-	// and notices for the user about ignored settings. The error names the invalid field.
+	// Session returns the effective configuration of a session with its own layer own, which may be
+	// nil, and notices for the user about ignored settings. The error names the invalid field.
 	Session(own json.RawMessage) (config.Config, []string, error)
 	// Merge merges changes into a session's own configuration.
 	Merge(own, changes json.RawMessage) (json.RawMessage, error)
@@ -119,7 +119,7 @@ type Notification struct {
 	Seq       int64 // increases over the session's whole life
 	Replay    bool  // sent by Session.Replay
 	// Event is any agent.Event except ItemDelta, or a workspace.ProposalEvent, ConfigChanged or
-	// QuestionClosed. Do not modify what it refers to.
+	// QuestionClosed. Receivers must not modify the values that it refers to.
 	Event any
 }
 

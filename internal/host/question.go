@@ -35,10 +35,11 @@ type Answer struct {
 // Asker is a client that can ask its user questions.
 type Asker interface {
 	// Ask shows several questions together and answers each of them (Open.Answer, Open.Reply,
-	// Open.Fail). It returns when each question is answered here or its context has ended. By then
-	// the client has been notified of the questions that no longer need an answer.
+	// Open.Fail). It returns when this client has answered each question or the question's context
+	// has ended. By then the client has been notified of the questions that no longer need an
+	// answer.
 	Ask(questions []*Open)
-	// Separately reports whether the client shows each permission on its own, so that a new one
+	// Separately reports whether the client shows each permission separately, so that a new one
 	// need not wait until the visible ones are answered.
 	Separately() bool
 }
@@ -80,7 +81,7 @@ type Open struct {
 	end  context.CancelFunc
 	mu   sync.Mutex
 	done bool // the question is answered
-	// One of these is the answer.
+	// Exactly one of these is the answer.
 	reply  policy.Reply
 	answer Answer
 	err    error
@@ -92,17 +93,16 @@ func newOpen(ctx context.Context, sessionID string) *Open {
 	return o
 }
 
-// Context returns a context that ends when the question no longer needs an answer: it is answered,
-// or its caller has left.
+// Context returns a context that ends when the question no longer needs an answer because it is
+// answered or its caller has left.
 func (o *Open) Context() context.Context { return o.ctx }
 
-// Reply answers a permission. Only the first answer counts; an answer after the end has no effect.
+// Reply answers a permission. Only the first answer has an effect.
 func (o *Open) Reply(r policy.Reply) {
 	o.settle(func() { o.reply = r }, func() { o.Permission.Answer(r) })
 }
 
-// Answer answers another question. Only the first answer counts; an answer after the end has no
-// effect.
+// Answer answers another question. Only the first answer has an effect.
 func (o *Open) Answer(a Answer) { o.settle(func() { o.answer = a }, func() {}) }
 
 // Fail ends a question whose client returned an error. After ErrUnsupported, the other clients can
@@ -240,10 +240,10 @@ func (q *Questions) Put(ctx context.Context, question Question) (Answer, error) 
 	return o.answer, nil
 }
 
-// errLeft is the error of a question whose client left.
+// errLeft is the error of a question whose client has left.
 var errLeft = errors.New("the client left before it answered")
 
-// Separately implements policy.Separate: every client shows each permission on its own.
+// Separately implements policy.Separate. Every client must show each permission separately.
 func (q *Questions) Separately() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -255,8 +255,7 @@ func (q *Questions) Separately() bool {
 	return len(q.askers) > 0
 }
 
-// Ask implements policy.Asker: it asks for permissions. A question that no client answers is
-// refused.
+// Ask implements policy.Asker. A permission that no client answers is refused.
 func (q *Questions) Ask(ctx context.Context, permissions []policy.Question) []policy.Reply {
 	open := make([]*Open, len(permissions))
 	for i := range permissions {
@@ -291,7 +290,7 @@ func (q *Questions) noteRefused(o *Open) {
 	}
 }
 
-// endWith ends a question when its caller has left, that is, when gone is closed. stop ends it
+// endWith ends a question when gone is closed, which means that its caller has left. stop ends it
 // immediately.
 func endWith(gone <-chan struct{}, o *Open) (stop func()) {
 	ended := make(chan struct{})

@@ -110,8 +110,8 @@ func (s *Session) TellState() {
 func (s *Session) Settled() <-chan struct{} { return s.feed.settled() }
 
 // Replay sends the past to one subscriber: the items completed after number since, the open items
-// with their text so far, and proposals, which are the pending ones. It returns the last number
-// used. The caller must have held back the notifications (Host.HoldFor).
+// with their text so far, and the pending proposals, which the caller passes. It returns the last
+// number used. The caller must have held back the notifications (Host.HoldFor).
 func (s *Session) Replay(
 	to Subscriber,
 	items []session.Item,
@@ -128,7 +128,7 @@ func (s *Session) Busy() bool {
 }
 
 // coming is a session whose engine may not exist yet. Calls to it, from any goroutine, wait until
-// it does.
+// the engine exists.
 type coming struct {
 	mu     sync.Mutex
 	engine *agent.Session

@@ -72,8 +72,8 @@ func (h *Host) Writable(ctx context.Context, id string) (*Session, error) {
 	return s, err
 }
 
-// Fresh returns a session as it is stored: it is reloaded if another daemon has written it since it
-// was loaded.
+// Fresh returns a session as it is stored. It reloads the session if another daemon has written it
+// since it was loaded.
 func (h *Host) Fresh(ctx context.Context, id string) (*Session, error) {
 	h.refresh.Lock()
 	defer h.refresh.Unlock()
@@ -246,7 +246,7 @@ func (h *Host) build(
 	return s, nil
 }
 
-// restored adds what the library knows to the initial state of the engine.
+// restored adds the library's information to the initial state of the engine.
 func restored(prepared agent.Restored, loaded *session.Loaded, e session.Entry) agent.Restored {
 	if loaded == nil {
 		prepared.Title = e.Title
@@ -284,8 +284,8 @@ func (h *Host) Reload(ctx context.Context, old *Session) (*Session, error) {
 	return s, nil
 }
 
-// closeEngine ends what runs in a session that is being unloaded, even if the request was
-// cancelled. Otherwise a half-closed session would remain.
+// closeEngine ends everything that runs in a session that is being unloaded, even if the request
+// was canceled. Otherwise a half-closed session would remain.
 func closeEngine(ctx context.Context, s *Session) error {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer done()
@@ -307,7 +307,7 @@ func (h *Host) Delete(ctx context.Context, s *Session) error {
 	return errors.Join(err, h.opts.Library.Delete(s.ID))
 }
 
-// Release unloads a session, which stays stored. It aborts what is running and waits for it.
+// Release unloads a session, which remains stored. It aborts running work and waits for its end.
 // Afterwards another daemon may write the session.
 func (h *Host) Release(ctx context.Context, id string) error {
 	h.mu.Lock()
@@ -322,7 +322,7 @@ func (h *Host) Release(ctx context.Context, id string) error {
 	return h.end(ctx, s)
 }
 
-// end closes a session that is no longer listed and stays stored.
+// end closes a session that is no longer listed and remains stored.
 func (h *Host) end(ctx context.Context, s *Session) error {
 	err := closeEngine(ctx, s)
 	h.closeFeed(s.feed)
@@ -354,7 +354,7 @@ func (h *Host) tellClosed(s *Session, deleted bool) {
 	}
 }
 
-// AbortAll aborts everything that is running, because the process ends.
+// AbortAll aborts all running work, because the process ends.
 func (h *Host) AbortAll() {
 	for _, s := range h.All() {
 		_, _ = s.Engine.Abort(agent.AbortRequest{Ending: true}) // the turn may already have ended

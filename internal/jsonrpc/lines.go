@@ -13,7 +13,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// keptOfLong is how many bytes are kept of a line over the limit: enough to find its ID.
+// keptOfLong is the number of bytes of a line over the limit that are kept, which is enough to find
+// its ID.
 const keptOfLong = 512
 
 // NewLineStream reads messages from in, one JSON text per line, and writes to out, which must use
@@ -47,8 +48,8 @@ func (s *Stream) readMessageLine() ([]byte, error) {
 var leadingID = lazyregexp.New(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?` +
 	`"id"\s*:\s*(?:(\d{1,15})|"([^"\\]*)")\s*,`)
 
-// idOf returns the ID at the beginning of a line that is too long to be parsed, so that the client
-// gets a response to its request.
+// idOf returns the ID at the beginning of a line that is too long to parse, so that the client gets
+// a response to its request.
 func idOf(line []byte) jsonrpc2.ID {
 	m := leadingID().FindSubmatch(line)
 	switch {

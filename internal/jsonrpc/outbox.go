@@ -10,19 +10,20 @@ import (
 )
 
 const (
-	// SoftLimit is how many bytes may be queued before notifications of sessions are dropped. Their
-	// sequence numbers are used up, so that a client sees the gap and can load what it missed.
+	// SoftLimit is the number of queued bytes above which notifications of sessions are dropped.
+	// Their sequence numbers are used up, so that a client detects the gap and can load the missing
+	// notifications.
 	SoftLimit = 64 << 20
-	// HardLimit is how many bytes may be queued before the connection is closed: the client keeps
-	// sending requests and does not read.
+	// HardLimit is the number of queued bytes above which the connection is closed, because the
+	// client keeps sending requests and does not read.
 	HardLimit = 128 << 20
-	// maxOutputDelta bounds the queued text of one tool's live output. Beyond it the start is
-	// dropped; the item's result has the part that matters.
+	// maxOutputDelta limits the queued text of one tool's live output. Beyond it the beginning is
+	// dropped, because the item's result contains the part that matters.
 	maxOutputDelta = 256 << 10
-	// maxLine bounds the text of one delta in line framing. Readers of lines have their own limits
+	// maxLine limits the text of one delta in line framing. Readers of lines have their own limits
 	// (10 MiB is common), and escaping may lengthen the text sixfold.
 	maxLine = 1 << 20
-	// maxBatch bounds one write, so that deltas behind it can still merge.
+	// maxBatch limits the size of one write, so that deltas behind it can still merge.
 	maxBatch = 256 << 10
 )
 
@@ -165,7 +166,7 @@ func (o *Outbox) ReplaceState(session string, encode func() []byte) bool {
 }
 
 // Merge adds text to the queued delta of key and reports whether it did. If there is no room, the
-// caller sends a notification of its own, which is dropped, so that the client sees a gap.
+// caller sends a separate notification, which is dropped, so that the client detects the gap.
 func (o *Outbox) Merge(session string, key DeltaKey, text string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -213,7 +214,7 @@ func (o *Outbox) PutDelta(session string, key DeltaKey, prefix []byte, text stri
 	return true
 }
 
-// add appends text. Live output beyond its limit loses its start.
+// add appends text. Live output beyond its limit loses its beginning.
 func (d *delta) add(text string) {
 	d.text = append(d.text, text...)
 	if !d.output || len(d.text) <= maxOutputDelta {
@@ -269,8 +270,8 @@ func (o *Outbox) Err() error {
 	return o.err
 }
 
-// Close makes the writer finish what is queued and then end. Later puts are refused. Close does not
-// wait; use Done for that.
+// Close makes the writer end after it has written the queue. Later puts are refused. Close does not
+// wait. Use Done for that.
 func (o *Outbox) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -281,8 +282,8 @@ func (o *Outbox) Close() {
 	}
 }
 
-// Lost is closed when the outbox gives up the client: writing failed, or the client does not read.
-// The writer may still be blocked in Write.
+// Lost is closed when the outbox gives up the client because writing failed or the client does not
+// read. The writer may still be blocked in Write.
 func (o *Outbox) Lost() <-chan struct{} { return o.lost }
 
 // Done is closed when the writer has ended, after Close or a write error.
@@ -315,7 +316,8 @@ func (o *Outbox) write(wake <-chan struct{}) {
 	}
 }
 
-// over reports whether the writer is done: writing failed, or everything is written after Close.
+// over reports whether the writer is done, because writing failed or everything is written after
+// Close.
 func (o *Outbox) over(open bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -348,7 +350,7 @@ func (o *Outbox) take() []*frame {
 	return frames
 }
 
-// forget ensures that nothing is added to a frame that is being written.
+// forget prevents additions to a frame that is being written.
 func (o *Outbox) forget(f *frame) {
 	t := o.tails[f.session]
 	if t == nil {

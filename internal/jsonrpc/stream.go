@@ -13,7 +13,8 @@ import (
 	"go.lsp.dev/jsonrpc2"
 )
 
-// MaxFrame bounds a frame's body in bytes. A longer frame is skipped and answered with an error.
+// MaxFrame is the maximum size of a frame's body in bytes. A longer frame is skipped and answered
+// with an error.
 const MaxFrame = 64 << 20
 
 const (
@@ -27,15 +28,16 @@ const (
 // reader searches for it.
 var lengthField = []byte("content-length:")
 
-// Stream is a jsonrpc2.Stream that survives invalid input: it answers a frame that is not a
-// JSON-RPC message with an error, skips it and finds the next frame. It implements the raw frame
-// methods, so that batches work. One goroutine reads. Writes go to the outbox and never block.
+// Stream is a jsonrpc2.Stream that survives invalid input. It answers a frame that is not a
+// JSON-RPC message with an error, skips the frame and finds the next one. It implements the raw
+// frame methods, so that batches work. One goroutine reads. Writes go to the outbox and never
+// block.
 type Stream struct {
 	in     *bufio.Reader
 	source io.Reader
 	out    *Outbox
 	body   []byte
-	// pending holds the frames of a batch that are still to be returned.
+	// pending contains the frames of a batch that are still to be returned.
 	pending [][]byte
 	lines   bool // one message per line, without headers
 
@@ -94,7 +96,7 @@ func (s *Stream) ReadFrame(ctx context.Context) ([]byte, int64, error) {
 	}
 }
 
-// Read is ReadFrame for callers that do not support batches.
+// Read is like ReadFrame, for callers that do not support batches.
 func (s *Stream) Read(ctx context.Context) (jsonrpc2.Message, int64, error) {
 	body, n, err := s.ReadFrame(ctx)
 	if err != nil {
@@ -171,7 +173,8 @@ func (s *Stream) answer(e *frameError) {
 var errNotJSON = &frameError{code: jsonrpc2.ParseError,
 	message: "the frame's body is not valid JSON"}
 
-// check returns what is wrong with a body that is not a batch, or nil if it is a valid message.
+// check returns a description of what is wrong with a body that is not a batch, or nil if it is a
+// valid message.
 func check(body []byte) *frameError {
 	_, err := jsonrpc2.DecodeMessage(body)
 	switch {
@@ -192,7 +195,7 @@ func (s *Stream) readBody() ([]byte, error) {
 	length, err := s.readHeader()
 	var bad *frameError
 	if errors.As(err, &bad) && bad.resync {
-		// Answer now: the next frame may take long to arrive.
+		// Answer now, because the next frame may take long to arrive.
 		s.answer(bad)
 		length, err = s.resync()
 	}

@@ -1,4 +1,4 @@
-// Package keylock has locks by name, for resources that are known only when they are used.
+// Package keylock provides locks by name, for resources that are known only when they are used.
 package keylock
 
 import (
@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Locks is a set of named locks. Callers that use the same resources share one value. It forgets a
-// name that no caller has locked or waits for. The zero value is ready. It is safe for concurrent
-// use.
+// Locks is a set of named locks. Callers that use the same resources share one value. Locks drops a
+// name that no caller has locked or waits for. The zero value is ready to use. It is safe for
+// concurrent use.
 type Locks struct {
 	mu sync.Mutex
 	by map[string]*namedLock
@@ -20,8 +20,8 @@ type namedLock struct {
 	token chan struct{} // holds one token while the lock is free
 }
 
-// Acquire takes all the named locks, or fails with ctx's cause. The order is fixed, so that no two
-// callers wait for each other. The caller calls release once.
+// Acquire acquires all the named locks, or fails with ctx's cause. It acquires them in a fixed
+// order, so that no two callers deadlock. The caller calls release once.
 func (l *Locks) Acquire(ctx context.Context, names []string) (release func(), err error) {
 	if len(names) == 0 {
 		return func() {}, nil

@@ -1,6 +1,6 @@
-// Package lazyregexp compiles a regular expression when it is first used, not when the program
-// starts: the daemon and each helper process of it would pay for all of them before their first
-// line of work.
+// Package lazyregexp compiles a regular expression when it is first used and not when the program
+// starts. Otherwise the daemon and each of its helper processes would compile all expressions
+// before doing any work.
 package lazyregexp
 
 import (
@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// Regexp returns the compiled expression, compiling it at the first call. It is safe for concurrent
-// use.
+// Regexp returns the compiled expression, which it compiles at the first call. It is safe for
+// concurrent use.
 type Regexp func() *regexp.Regexp
 
-// New returns expr to be compiled later. A faulty expression panics at the first use, as
-// [regexp.MustCompile] does.
+// New returns a function that compiles expr at its first call. Like [regexp.MustCompile], it then
+// panics if the expression is invalid.
 func New(expr string) Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

@@ -19,29 +19,29 @@ import (
 	"time"
 )
 
-// openRouterSite is where OpenRouter asks the user and issues keys.
+// openRouterSite is the site on which OpenRouter asks the user and issues keys.
 const openRouterSite = "https://openrouter.ai"
 
 const (
 	// openRouterPort is the port that OpenRouter's documentation uses for programs on the user's
-	// machine. Another one is used if it is taken.
+	// machine. If it is in use, another port is chosen.
 	openRouterPort = "3000"
-	// openRouterPatience bounds the wait for the user.
+	// openRouterPatience limits how long the login waits for the user.
 	openRouterPatience = 10 * time.Minute
-	// maxOpenRouterAnswer bounds the answer with the key.
+	// maxOpenRouterAnswer is the maximum size of the response with the key.
 	maxOpenRouterAnswer = 64 << 10
 )
 
-// OpenRouter gets a key for the user by OpenRouter's PKCE flow: the user allows it in a browser,
-// which returns to a page on a loopback address.
+// OpenRouter gets a key for the user with OpenRouter's PKCE flow. The user allows the key in a
+// browser, which returns to a page on a loopback address.
 // https://openrouter.ai/docs/guides/overview/auth/oauth
 type OpenRouter struct {
 	Site   string                 // "": OpenRouter's own
 	Client *http.Client           // nil: http.DefaultClient
 	Open   func(url string) error // opens a browser; nil: the user opens the printed address
 	Out    io.Writer              // shows the address
-	// Input is read for the address of the page that the browser ended on, in case the browser runs
-	// on another machine; nil: it is not read.
+	// Input supplies the address of the page that the browser ended on, in case the browser runs on
+	// another machine. If Input is nil, it is not read.
 	Input io.Reader
 }
 
@@ -97,8 +97,8 @@ func (o OpenRouter) site() string {
 	return openRouterSite
 }
 
-// address is the page on which the user allows the key. The state is part of the address to which
-// the browser returns, because OpenRouter has no parameter for it.
+// address returns the address of the page on which the user allows the key. The state is part of
+// the address to which the browser returns, because OpenRouter has no parameter for it.
 func (f *flow) address(site, port string) string {
 	sum := sha256.Sum256([]byte(f.verifier))
 	back := "http://localhost:" + port + "/callback?state=" + f.state
@@ -135,7 +135,7 @@ func (f *flow) code(query url.Values) (string, error) {
 	return query.Get("code"), nil
 }
 
-// give takes the first code.
+// give delivers the first code.
 func (f *flow) give(code string) {
 	select {
 	case f.codes <- code:
@@ -143,7 +143,7 @@ func (f *flow) give(code string) {
 	}
 }
 
-// ServeHTTP takes the browser's return.
+// ServeHTTP handles the request of the returning browser.
 func (f *flow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/callback" || r.Method != http.MethodGet {
 		http.NotFound(w, r)
@@ -158,7 +158,8 @@ func (f *flow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.give(code)
 }
 
-// paste takes the address of the last page from the user. It ends with the process or the input.
+// paste reads the address of the last page from the user's input. It ends with the process or the
+// input.
 func (f *flow) paste(in io.Reader, out io.Writer) {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
@@ -181,7 +182,7 @@ func (f *flow) paste(in io.Reader, out io.Writer) {
 	}
 }
 
-// exchange returns the key for a code.
+// exchange exchanges a code for the key.
 func (o OpenRouter) exchange(ctx context.Context, code, verifier string) (string, error) {
 	body, err := json.Marshal(map[string]string{
 		"code": code, "code_verifier": verifier, "code_challenge_method": "S256",

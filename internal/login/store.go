@@ -1,5 +1,5 @@
-// Package login stores the keys of model providers that the user has entered: in the system's
-// keyring, or in a file that only the user can read.
+// Package login stores the keys of model providers that the user has entered, in the system's
+// keyring or in a file that only the user can read.
 package login
 
 import (
@@ -18,18 +18,19 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/filelock"
 )
 
-// FileVariable is the environment variable whose value "file" keeps keys out of the keyring.
+// FileVariable is the environment variable that, with the value "file", prevents storing keys in
+// the keyring.
 const FileVariable = "AGENT_LSP_KEYRING"
 
 const (
-	// service is under which the keyring lists the keys.
+	// service is the name under which the keyring lists the keys.
 	service = "agent-lsp"
-	// patience bounds a call of the keyring, which may show a question to the user.
+	// patience limits a call of the keyring, which may ask the user.
 	patience = 20 * time.Second
 )
 
-// Store is the stored keys of one user. Safe for concurrent use; another process may change the
-// keys at any time, and the next Get sees that.
+// Store contains the stored keys of one user. It is safe for concurrent use. Another process may
+// change the keys at any time, and the next Get returns the change.
 type Store struct {
 	path    string
 	keyring keyring.Keyring // nil: there is none
@@ -39,7 +40,7 @@ type Store struct {
 	keys map[string]string // by provider, since seen
 }
 
-// entry says where a provider's key is. The index maps names to entries.
+// entry describes where a provider's key is stored. The index maps names to entries.
 type entry struct {
 	Keyring bool   `json:"keyring,omitempty"`
 	Key     string `json:"key,omitempty"`
@@ -54,7 +55,8 @@ func Open(dir string, env func(string) string) *Store {
 	return s
 }
 
-// Set stores a key and says where it is. The error of a keyring that refuses names the way out.
+// Set stores a key and returns where it is stored. If the keyring refuses, the error names the
+// alternative.
 func (s *Store) Set(name, key string) (where string, err error) {
 	e := entry{Key: key}
 	if s.keyring != nil {
@@ -90,7 +92,7 @@ func (s *Store) Delete(name string) (found bool, err error) {
 	return found, err
 }
 
-// Get returns the key of a provider, "" for none. The keyring is asked only after a change.
+// Get returns the key of a provider, or "". It queries the keyring only after a change.
 func (s *Store) Get(name string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +116,7 @@ func (s *Store) Get(name string) (string, error) {
 	return key, err
 }
 
-// Where says where the key of a provider is stored, "" if it is not.
+// Where describes where the key of a provider is stored. It returns "" if no key is stored.
 func (s *Store) Where(name string) string {
 	index, err := s.index()
 	e, found := index[name]
@@ -157,7 +159,7 @@ func (s *Store) index() (map[string]entry, error) {
 	return index, nil
 }
 
-// change rewrites the index, which holds keys: only the user may read it.
+// change rewrites the index. Only the user may read the index, because it may contain keys.
 func (s *Store) change(f func(map[string]entry)) error {
 	return filelock.With(s.path, func() error {
 		index, err := s.index()
@@ -166,7 +168,7 @@ func (s *Store) change(f func(map[string]entry)) error {
 		}
 		before := maps.Clone(index)
 		if f(index); maps.Equal(before, index) {
-			// A key in the keyring may be a new one: other processes must ask for it again.
+			// A key in the keyring may be new, so other processes must query it again.
 			now := time.Now()
 			if len(index) > 0 {
 				return os.Chtimes(s.path, now, now)
@@ -185,7 +187,7 @@ func same(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
-// bounded calls the keyring, which may wait for its user, for a limited time.
+// bounded calls the keyring with a time limit, because the keyring may wait for the user.
 func bounded(f func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()

@@ -18,8 +18,8 @@ func (system) Get(service, name string) (string, error) { return keyring.Get(ser
 func (system) Delete(service, name string) error        { return keyring.Delete(service, name) }
 func (system) DeleteAll(service string) error           { return keyring.DeleteAll(service) }
 
-// hasKeyring says whether it is worth asking. On Unix the keyring is behind the session's D-Bus,
-// and the library would start a bus if there is none.
+// hasKeyring reports whether a keyring may be available. On Unix the keyring is accessed over the
+// session's D-Bus, and the library would start a bus if there is none.
 func hasKeyring(env func(string) string) bool {
 	switch runtime.GOOS {
 	case "darwin", "windows":
@@ -36,7 +36,7 @@ func hasKeyring(env func(string) string) bool {
 	return err == nil
 }
 
-// isMissing says that there is no keyring after all: no service answers for it.
+// isMissing reports whether err means that there is no keyring, because no service answers for it.
 func isMissing(err error) bool {
 	text := err.Error()
 	return errors.Is(err, keyring.ErrUnsupportedPlatform) ||

@@ -1,11 +1,11 @@
-// Package near finds the word that a misspelt one was meant to be.
+// Package near finds the intended word for a misspelled one.
 package near
 
 import "strings"
 
-// Of returns the one of the words that the misspelt word was probably meant to be, "" where none is
-// near: the only one that begins with it, or the one that differs least, by at most a third of its
-// letters. Case does not count.
+// Of returns the word that the misspelled word probably means, or "" if none is similar. It returns
+// the only word that begins with the misspelled word, or the word that differs least, by at most a
+// third of its letters. It ignores case.
 func Of(misspelt string, words []string) string {
 	low := strings.ToLower(misspelt)
 	begins, count := "", 0
@@ -17,7 +17,7 @@ func Of(misspelt string, words []string) string {
 		}
 		d := 2 * distance(low, lower)
 		if len(low) != len(lower) {
-			d++ // of two that are as near, the one with as many letters
+			d++ // at equal distance, prefer a word of the same length
 		}
 		if d < least {
 			best, least = w, d
@@ -29,7 +29,8 @@ func Of(misspelt string, words []string) string {
 	return best
 }
 
-// distance is how many letters must be changed, added, removed or exchanged with their neighbour.
+// distance returns the number of letters that must be changed, added, removed or exchanged with a
+// neighbor.
 func distance(a, b string) int {
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
@@ -53,8 +54,9 @@ func distance(a, b string) int {
 	return last[len(b)]
 }
 
-// Suggestion asks whether a misspelt word was meant to be one of words, which are written with the
-// prefix: ", did you mean --model?". It is "" if none is near.
+// Suggestion returns a question whether a misspelled word means one of words, such as ", did you
+// mean --model?". The prefix precedes the suggested word. Suggestion returns "" if no word is
+// similar.
 func Suggestion(prefix, misspelt string, words []string) string {
 	if word := Of(misspelt, words); word != "" {
 		return ", did you mean " + prefix + word + "?"

@@ -1,5 +1,5 @@
-// Package panics turns panics of code that must not end the process, such as a tool or a hook, into
-// errors.
+// Package panics converts panics into errors, for code that must not end the process, such as a
+// tool or a hook.
 package panics
 
 import (
@@ -7,8 +7,8 @@ import (
 	"runtime/debug"
 )
 
-// Catch runs f and returns its error, or a panic of f as an *Error. It does not catch panics of
-// goroutines that f starts.
+// Catch runs f and returns its error. If f panics, Catch returns the panic as an *Error. It does
+// not catch panics of goroutines that f starts.
 func Catch(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -1,4 +1,4 @@
-// Package pause waits for a time in a way that can be ended.
+// Package pause waits for a duration and supports cancellation.
 package pause
 
 import (
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// For waits for d. It returns nil, or the cause of ctx's end as soon as that ends.
+// For waits for d and returns nil. If ctx ends first, For immediately returns its cause.
 func For(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

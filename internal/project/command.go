@@ -14,16 +14,17 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// Command is a prompt template that a prompt may begin with, as /name.
+// Command is a prompt template. A prompt uses it by beginning with /name.
 type Command struct {
 	Name        string
 	Description string
-	Hint        string // what its arguments are
+	Hint        string // describes the arguments
 	Source      string // workspace or user
 	Template    string
 }
 
-// frontMatter is what may stand between two lines of three dashes at a command's beginning.
+// frontMatter contains the fields that a command may have between two lines of three dashes at its
+// beginning.
 type frontMatter struct {
 	Description  string `yaml:"description"`
 	Hint         string `yaml:"hint"`
@@ -32,7 +33,8 @@ type frontMatter struct {
 
 var validName = lazyregexp.New(`^[\p{L}\p{N}][\p{L}\p{N}._-]*$`)
 
-// Commands returns the commands by name: the project's, and the user's that it does not replace.
+// Commands returns the commands by name. A project's command replaces the user's command with the
+// same name.
 func (p *Project) Commands() (commands []Command, notices []string) {
 	files, notices := p.folderFiles("commands")
 	byName := map[string]Command{}
@@ -89,11 +91,12 @@ func parseCommand(f File) (Command, error) {
 	return c, nil
 }
 
-// maxDescription bounds a description made of a template's first line, in runes.
+// maxDescription is the maximum length in runes of a description that is made from a template's
+// first line.
 const maxDescription = 80
 
-// Expand turns a prompt that begins with the /name of a command into what the model gets; ok
-// is false where it names none.
+// Expand expands a prompt that begins with the /name of a command into the text for the model. ok
+// is false if the prompt names no command.
 func (p *Project) Expand(prompt string) (expanded string, ok bool) {
 	rest, isCommand := strings.CutPrefix(strings.TrimLeftFunc(prompt, unicode.IsSpace), "/")
 	if !isCommand {
@@ -114,8 +117,9 @@ func (p *Project) Expand(prompt string) (expanded string, ok bool) {
 
 var placeholder = lazyregexp.New(`\$ARGUMENTS\b|\$[1-9]\b`)
 
-// Fill inserts arguments into the template. $ARGUMENTS is all of them as written. $1 to $9 are
-// single arguments; quotes group words. Arguments without a placeholder are appended.
+// Fill inserts arguments into the template. $ARGUMENTS stands for all arguments as written. $1 to
+// $9 are single arguments, in which quotes group words. Arguments without a placeholder are
+// appended.
 func (c Command) Fill(arguments string) string {
 	if !placeholder().MatchString(c.Template) {
 		if arguments == "" {
@@ -135,7 +139,7 @@ func (c Command) Fill(arguments string) string {
 	})
 }
 
-// splitWords parts arguments at white space outside of quotes.
+// splitWords splits arguments at white space outside of quotes.
 func splitWords(s string) []string {
 	var words []string
 	var word strings.Builder

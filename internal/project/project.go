@@ -20,28 +20,30 @@ import (
 )
 
 const (
-	// MaxFile bounds one file in bytes; of a longer one the beginning counts.
+	// MaxFile is the maximum number of bytes that are read of one file.
 	MaxFile = 64 << 10
-	// MaxFiles bounds the files of one folder that are read.
+	// MaxFiles is the maximum number of files that are read in one folder.
 	MaxFiles = 500
-	// DefaultMaxBytes bounds all instructions together.
+	// DefaultMaxBytes is the default of Rules.MaxBytes.
 	DefaultMaxBytes = 64 << 10
-	// folder is where a repository keeps its commands and agents.
+	// folder is the folder in which a repository stores its commands and agents.
 	folder = ".agent-lsp"
 )
 
-// Options of a Project. The zero value reads nothing.
+// Options configure a Project. The zero value reads nothing.
 type Options struct {
-	Root    string // workspace root, "" : none
-	UserDir string // folder of the user's own AGENTS.md, commands and agents, "" : none
-	// Secret reports whether a file of the workspace is one that must not be sent; nil: none is.
+	Root    string // workspace root, or ""
+	UserDir string // folder of the user's own AGENTS.md, commands and agents, or ""
+	// Secret reports whether a file of the workspace must not be sent. If Secret is nil, no file is
+	// secret.
 	Secret func(path string) bool
 }
 
-// Rules say which instructions are read. The zero value is the default.
+// Rules describe which instructions are read. The zero value is the default.
 type Rules struct {
-	Names []string // names of instruction files, the first that exists counts; nil: AGENTS.md
-	// MaxBytes bounds all instructions together; the nearest are kept. 0: DefaultMaxBytes.
+	Names []string // instruction files, the first that exists is used; nil means AGENTS.md
+	// MaxBytes is the maximum size of all instructions together. The nearest ones are kept. 0 means
+	// DefaultMaxBytes.
 	MaxBytes int
 }
 
@@ -55,13 +57,13 @@ func (r Rules) orDefaults() Rules {
 	return r
 }
 
-// File is a file that was read. Path is for the screen: relative to the root, or absolute.
+// File is a file that was read. Path is for display. It is relative to the root, or absolute.
 type File struct {
 	Path string
 	Text string
 }
 
-// Project reads one root. Safe for concurrent use.
+// Project reads one root. It is safe for concurrent use.
 type Project struct {
 	opts Options
 
@@ -75,14 +77,14 @@ type cached struct {
 	text string
 }
 
-// New returns the reader of a root. Nothing is read yet.
+// New returns a Project for a root. It reads nothing yet.
 func New(opts Options) *Project {
 	return &Project{opts: opts, cache: map[string]cached{}}
 }
 
 // Instructions returns the instructions for a working directory: the user's own, then those of the
-// root and of each folder down to cwd, so that the nearest come last and win. If they are too long
-// together, the farthest are omitted, and a notice says so.
+// root and of each folder down to cwd. The nearest come last and take precedence. If they are too
+// long together, the farthest are omitted, and a notice reports it.
 func (p *Project) Instructions(cwd string, rules Rules) (files []File, notices []string) {
 	rules = rules.orDefaults()
 	read := func(base, name string) {
@@ -108,8 +110,8 @@ func (p *Project) Instructions(cwd string, rules Rules) (files []File, notices [
 	return rules.bounded(files, notices)
 }
 
-// foldersTo returns the folders from the root to cwd, relative to the root. A cwd that lies
-// elsewhere has the root's.
+// foldersTo returns the folders from the root to cwd, relative to the root. For a cwd outside of
+// the root it returns the root only.
 func (p *Project) foldersTo(cwd string) []string {
 	if p.opts.Root == "" {
 		return nil
@@ -127,7 +129,7 @@ func (p *Project) foldersTo(cwd string) []string {
 	return dirs
 }
 
-// bounded keeps the nearest files that fit.
+// bounded keeps the nearest files that fit into the limit.
 func (r Rules) bounded(files []File, notices []string) ([]File, []string) {
 	total := 0
 	for i := len(files) - 1; i >= 0; i-- {
@@ -146,7 +148,7 @@ func (r Rules) bounded(files []File, notices []string) ([]File, []string) {
 	return files, notices
 }
 
-// System returns instructions as a block for the system prompt; "" where there are none.
+// System returns instructions as a block for the system prompt, or "" if there are none.
 func System(files []File) string {
 	if len(files) == 0 {
 		return ""
@@ -213,15 +215,15 @@ func (p *Project) markdown(base, dir string) (files []File, notices []string) {
 	return files, notices
 }
 
-// missing reports at low cost that there is no file with that name, which is the usual case. Each
-// model call asks. It may check a path that a link leads out of base, which reveals nothing,
-// because the root of base opens the file.
+// missing reports cheaply that there is no file with the name, which is the usual case. It is
+// called for each model call. It may check a path that a link leads out of base. This reveals
+// nothing, because the file is opened in the root of base.
 func missing(base, name string) bool {
 	_, err := os.Stat(filepath.Join(base, filepath.FromSlash(name)))
 	return os.IsNotExist(err)
 }
 
-// read returns a file below base, from memory where it has not changed since.
+// read returns a file below base, from memory if it has not changed.
 func (p *Project) read(base, name string) (File, error) {
 	shown := name
 	if base != p.opts.Root {
@@ -265,8 +267,9 @@ func (p *Project) read(base, name string) (File, error) {
 	return File{Path: shown, Text: c.text}, nil
 }
 
-// refuse returns why a file of the workspace is not read: the model gets its text, so it must not
-// be a secret one, nor lead to one by a link. A Markdown file leads to a Markdown file only.
+// refuse returns the reason why a file of the workspace is not read. The model receives the file's
+// text, so the file must not be secret or a link to a secret file. A Markdown file may link only to
+// another Markdown file.
 func (p *Project) refuse(base, name string, info fs.FileInfo) error {
 	if base != p.opts.Root {
 		return nil
@@ -293,7 +296,7 @@ func isMarkdown(path string) bool {
 	return ext == ".md" || ext == ".markdown"
 }
 
-// content reads a file, if it still is the one that info describes.
+// content reads a file if info still describes it.
 func content(root *os.Root, name string, info fs.FileInfo) (string, error) {
 	f, err := root.Open(name)
 	if err != nil {

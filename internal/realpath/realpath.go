@@ -1,12 +1,13 @@
-// Package realpath resolves the symbolic links of a path, as filepath.EvalSymlinks does. On Linux
-// it needs one system call for a path without links, which is nearly every path. The agent resolves
-// each file that a tool touches several times, because a link may appear at any moment.
+// Package realpath resolves the symbolic links of a path, like filepath.EvalSymlinks. On Linux it
+// needs one system call for a path without links, which is the usual case. The agent resolves each
+// file that a tool accesses several times, because a link may appear at any time.
 package realpath
 
 import "path/filepath"
 
-// Eval returns an absolute path without symbolic links. What does not exist is an error for which
-// errors.Is(err, fs.ErrNotExist) holds. It keeps nothing between calls; safe for concurrent use.
+// Eval returns an absolute path without symbolic links. If the path does not exist, errors.Is(err,
+// fs.ErrNotExist) is true for the error. Eval stores nothing between calls and is safe for
+// concurrent use.
 func Eval(path string) (string, error) {
 	if filepath.IsAbs(path) && noLinks(path) {
 		return filepath.Clean(path), nil

@@ -9,19 +9,20 @@ import (
 )
 
 const (
-	// shared is where Linux has a file system in memory; room is what must be free there.
+	// shared is the folder of Linux's in-memory file system. room is the free space that it must
+	// have.
 	shared = "/dev/shm"
 	room   = 2 << 30
-	// prefix and a process's id name a folder there.
+	// prefix and a process id form the name of a folder in shared.
 	prefix = "agent-lsp-"
-	// noexec is the flag of a file system that runs no programs, such as that of many containers.
+	// noexec is the flag of a file system that cannot run programs, as in many containers.
 	noexec = 0x8
 )
 
-// InMemory has temporary folders made in memory, where the system has room for them: a disk takes
-// longer to make and remove thousands of small files than the tests take. A TMPDIR that is set is
-// kept, as `make test-race` does to be on the disk. The function that is returned removes what is
-// left.
+// InMemory creates temporary folders in memory if the system has enough of it, because creating and
+// removing thousands of small files on a disk takes longer than the tests. It respects a TMPDIR
+// that is set, which `make test-race` uses to test on the disk. The returned function removes the
+// folders.
 func InMemory() (remove func()) {
 	var fs syscall.Statfs_t
 	if os.Getenv("TMPDIR") != "" || syscall.Statfs(shared, &fs) != nil || fs.Flags&noexec != 0 ||
@@ -36,7 +37,7 @@ func InMemory() (remove func()) {
 	return func() { _ = os.RemoveAll(dir) }
 }
 
-// sweep removes the folders of runs that were killed.
+// sweep removes the folders of test runs that were killed.
 func sweep() {
 	left, _ := filepath.Glob(filepath.Join(shared, prefix+"*"))
 	for _, dir := range left {

@@ -2,5 +2,5 @@
 
 package testspeed
 
-// InMemory does nothing: only Linux has an in-memory folder that needs no privileges.
+// InMemory does nothing, because only Linux has an in-memory folder that needs no privileges.
 func InMemory() (remove func()) { return func() {} }

@@ -1,5 +1,5 @@
-// Package testspeed keeps the inner loop short: tests that mostly wait run in parallel even on few
-// processors, and their temporary folders are in memory. It is for the TestMain of a package.
+// Package testspeed makes test runs short. Tests that mostly wait run in parallel even on few
+// processors, and their temporary folders are in memory. Packages use it in TestMain.
 package testspeed
 
 import (
@@ -9,22 +9,22 @@ import (
 	"testing"
 )
 
-// Full reports whether tests take their inputs at full size, in every way, and wait for slow
-// programs of others: when AGENT_LSP_FULL=1 is set, as by `make test`, and when they are asked for
-// by name (-run). Else, in the inner loop, a flood of a gigabyte is a tenth of one.
+// Full reports whether tests run at full size, with every variant and with slow third-party
+// programs. This is the case if AGENT_LSP_FULL=1 is set, as by `make test`, and for tests that are
+// selected by name (-run). Otherwise inputs are smaller, for example a tenth of a gigabyte.
 func Full() bool {
 	on, _ := strconv.ParseBool(os.Getenv("AGENT_LSP_FULL"))
 	return on || flag.Lookup("test.run").Value.String() != ""
 }
 
-// Heavy says whether case i of a heavy table runs: each of them where the test is asked for by
-// name, as `make test-heavy` does, else every fourth. Under the race detector such a table takes
-// minutes.
+// Heavy reports whether case i of a heavy table runs. All cases run if the test is selected by
+// name, as `make test-heavy` does, and otherwise every fourth case. With the race detector such a
+// table takes minutes.
 func Heavy(i int) bool {
 	return i%4 == 0 || flag.Lookup("test.run").Value.String() != ""
 }
 
-// Size is full when tests run at full size, else a tenth of it.
+// Size returns full if tests run at full size, and otherwise a tenth of it.
 func Size(full int) int {
 	if Full() {
 		return full

@@ -1,4 +1,4 @@
-// Package visible shows characters that a reader would not see.
+// Package visible makes hidden characters visible.
 package visible
 
 import (
@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// Text returns s with hidden characters as escapes such as \x1b and \u202e, so that the text on
-// the screen is the text that counts. Line ends and tabs are hidden too.
+// Text returns s with hidden characters as escapes such as \x1b and \u202e, so that the displayed
+// text is the text that takes effect. Line breaks and tabs are escaped too.
 func Text(s string) string {
 	if !strings.ContainsFunc(s, Hidden) {
 		return s
@@ -29,8 +29,8 @@ func Text(s string) string {
 	return b.String()
 }
 
-// Hidden reports whether a reader would not see r, or see it as an ordinary space: control,
-// bidirectional and zero-width characters, other spaces, and letters that show as nothing.
+// Hidden reports whether r is invisible or looks like an ordinary space. This includes control,
+// bidirectional and zero-width characters, other spaces, and letters without a glyph.
 func Hidden(r rune) bool {
 	switch r {
 	case ' ':

@@ -8,8 +8,7 @@ import (
 	"os/exec"
 )
 
-// unreached are the functions that no path from main reaches and that stay all the same, each with
-// its reason.
+// unreached lists the functions that main does not reach but that stay, each with its reason.
 var unreached = map[string]string{
 	module + "/internal/agent.EnvironmentFunc.Next": "a function as an Environment, as http.HandlerFunc is for handlers; tests of four packages use it",
 	module + "/internal/agent/history.Numbers":      "the documentation's table of thresholds is compared with it",
@@ -17,10 +16,11 @@ var unreached = map[string]string{
 	module + "/internal/policy/sandbox.Kinds":       "tests run in each kind of sandbox that the machine has",
 }
 
-// unreachedPackages are packages that main does not use, each with its reason.
+// unreachedPackages lists packages that main does not use, each with its reason.
 var unreachedPackages = map[string]string{}
 
-// deadcode lists the functions that main does not reach, and the reasons that are no longer needed.
+// deadcode lists the functions that main does not reach, and the listed reasons that are no longer
+// needed.
 func deadcode() ([]string, error) {
 	cmd := exec.Command(
 		"go",

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// unset are fields of option structs that no production code sets and that stay all the same, each
-// with its reason.
+// unset lists fields of option structs that no production code sets but that stay, each with its
+// reason.
 var unset = map[string]string{
 	"internal/model/http.Options.ExtraBody": undecided,
 	"internal/model/http.Options.ExtraCAs":  undecided,
@@ -20,8 +20,8 @@ var unset = map[string]string{
 
 const undecided = "settings for providers are being rebuilt: one of them sets it, or it goes with them"
 
-// isOptions reports whether a struct is one that its user fills in: its fields are options, and an
-// option that no code sets should not exist.
+// isOptions reports whether a struct contains options for its caller to set. An option that no code
+// sets should not exist.
 func isOptions(name string) bool {
 	return strings.HasSuffix(name, "Options") || name == "Step" || name == "Core"
 }
@@ -82,7 +82,8 @@ func structOf(o types.Object) *types.Struct {
 	return s
 }
 
-// markSet notes the fields that a node sets: by a literal, an assignment, or its address.
+// markSet marks the fields that a node sets by a literal, by an assignment, or by taking the
+// address.
 func markSet(info *types.Info, n ast.Node, set map[*types.Var]bool) {
 	switch n := n.(type) {
 	case *ast.CompositeLit:
@@ -122,7 +123,7 @@ func markLiteral(info *types.Info, lit *ast.CompositeLit, set map[*types.Var]boo
 	}
 }
 
-// markSelected notes each field on the way to what x names: o.A.B = 1 sets A and B.
+// markSelected marks each field on the path that x selects. For example, o.A.B = 1 sets A and B.
 func markSelected(info *types.Info, x ast.Expr, set map[*types.Var]bool) {
 	for {
 		switch e := ast.Unparen(x).(type) {

@@ -48,7 +48,7 @@ func main() {
 	}
 }
 
-// check runs one check, prints what it found, and says whether that is a failure.
+// check runs one check, prints its findings, and reports whether there are any.
 func check(name string, run func() ([]string, error)) bool {
 	found, err := run()
 	if err != nil {
@@ -60,7 +60,7 @@ func check(name string, run func() ([]string, error)) bool {
 	return len(found) > 0
 }
 
-// load reads the module's packages without their tests.
+// load loads the packages of the module without their tests.
 func load() ([]*packages.Package, error) {
 	const need = packages.NeedName | packages.NeedFiles | packages.NeedSyntax |
 		packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports | packages.NeedDeps

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// What is beyond one of these is reported.
+// The limits above which the report lists a part of the code.
 const (
 	packageLines    = 4000
 	fileLines       = 500
@@ -20,33 +20,33 @@ const (
 	guards          = 2
 )
 
-// maxExceptions is how many parts of the code may be large, each with its reason.
+// maxExceptions is the maximum number of parts that may exceed a limit, each with a reason.
 const maxExceptions = 10
 
 // large is one finding of the report.
 type large struct {
 	text   string
-	reason string // of an exception, from the directive next to it; "": none
+	reason string // reason of an exception, from the directive next to it, or ""
 }
 
-// A directive in the comment of a package, type or function says why it may be large:
+// A directive in the comment of a package, type or function gives the reason why it may be large:
 //
 //	//house:large a reason
 //
-// One of wireDirective says the same of a struct that mirrors JSON. Its reason is wireReason.
+// wireDirective does the same for a struct that mirrors JSON. Its reason is wireReason.
 const (
 	largeDirective = "//house:large"
 	wireDirective  = "//house:wire"
 	wireReason     = "the contract, or the format of the settings or of hooks, fixes the fields"
 )
 
-// reporter collects what is large.
+// reporter collects the findings.
 type reporter struct {
 	found []large
-	used  map[*ast.Comment]bool // directives that a finding needs
+	used  map[*ast.Comment]bool // directives that apply to a finding
 }
 
-// report lists what has grown large. Methods that embedding promotes count.
+// report lists the parts of the code that exceed a limit. Promoted methods count as methods.
 func report(pkgs []*packages.Package) (found []large, unused []string) {
 	r := &reporter{used: map[*ast.Comment]bool{}}
 	for _, p := range pkgs {
@@ -101,7 +101,7 @@ func (r *reporter) add(doc *ast.CommentGroup, format string, args ...any) {
 	r.found = append(r.found, l)
 }
 
-// directive returns the directive in a comment, nil if there is none.
+// directive returns the directive in a comment, or nil.
 func directive(doc *ast.CommentGroup) *ast.Comment {
 	if doc == nil {
 		return nil
@@ -135,7 +135,7 @@ func typeComments(files []*ast.File) map[string]*ast.CommentGroup {
 	return out
 }
 
-// failures are the findings without a reason, and one more if there are too many with one.
+// failures returns the findings without a reason, and another one if there are too many exceptions.
 func failures(found []large) (lines []string) {
 	exceptions := 0
 	for _, l := range found {

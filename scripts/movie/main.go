@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// write makes the film out of pairs of a time and a picture.
+// write creates the film from pairs of a time and a picture.
 func write(out string, args []string) error {
 	var pictures []image.Image
 	var film gif.GIF
@@ -70,8 +70,8 @@ func read(path string) (image.Image, error) {
 	return png.Decode(f)
 }
 
-// palette returns the 256 most frequent colours, the same for each frame so that what does not
-// change does not flicker.
+// palette returns the 256 most frequent colors. All frames use the same palette, so that unchanged
+// areas do not flicker.
 func palette(pictures []image.Image) color.Palette {
 	count := map[color.RGBA]int{}
 	for _, p := range pictures {
@@ -98,5 +98,5 @@ func palette(pictures []image.Image) color.Palette {
 	return colours
 }
 
-// rank orders colours of the same frequency, so that the result is the same each time.
+// rank orders colors with the same frequency, so that the result is reproducible.
 func rank(c color.RGBA) int { return int(c.R)<<16 | int(c.G)<<8 | int(c.B) }

@@ -22,7 +22,7 @@ import (
 // with it.
 var licence = regexp.MustCompile(`(?i)^(.*-)?(licen[cs]e|copying|notice|patents)([-.].*)?$`)
 
-// part is a module, or Go itself, with the folders of it that are linked in.
+// part is a module, or Go itself, with those of its folders that are linked in.
 type part struct {
 	name, root string
 	folders    []string
@@ -39,7 +39,8 @@ func main() {
 	}
 }
 
-// notices writes the licences of what the package is linked with. A module without one is an error.
+// notices writes the licences of the modules that the package is linked with. A module without a
+// licence is an error.
 func notices(w io.Writer, pkg string) error {
 	parts, err := linked(pkg)
 	if err != nil {
@@ -59,8 +60,7 @@ func notices(w io.Writer, pkg string) error {
 	return nil
 }
 
-// linked lists Go and the third-party modules that the package is linked with, in the order of
-// their names.
+// linked lists Go and the third-party modules that the package is linked with, sorted by name.
 func linked(pkg string) ([]part, error) {
 	out, err := tool("list", "-deps", "-f",
 		"{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}\t{{$.Dir}}{{end}}{{end}}",
@@ -100,8 +100,8 @@ func tool(args ...string) (string, error) {
 	return string(out), nil
 }
 
-// licences are the files, by their path in the module, of its root and of every folder on the way
-// to one that is linked in.
+// licences returns the paths of the licence files in the module's root and in every folder on the
+// path to a linked folder. Paths are relative to the module.
 func (p part) licences() (files []string) {
 	dirs := []string{"."}
 	for _, f := range p.folders {
@@ -112,7 +112,7 @@ func (p part) licences() (files []string) {
 	}
 	slices.Sort(dirs)
 	for _, dir := range slices.Compact(dirs) {
-		// a folder that cannot be read has no licence, which is reported
+		// a missing licence is reported, so a folder that cannot be read needs no error
 		entries, _ := os.ReadDir(filepath.Join(p.root, dir))
 		for _, e := range entries {
 			if e.Type().IsRegular() && licence.MatchString(e.Name()) &&

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// The output is Go's licence and those of exactly the modules that docs/contribute/licences.md
-// lists as built in.
+// The output contains the licences of Go and of exactly the modules that
+// docs/contribute/licences.md lists as built in.
 func TestNoticesOfTheProgram(t *testing.T) {
 	t.Chdir("../..")
 	t.Setenv("GOOS", "linux")
@@ -45,8 +45,7 @@ func TestNoticesOfTheProgram(t *testing.T) {
 	}
 }
 
-// A module's licence files are those of its root and of the folders that are linked in, and nothing
-// else.
+// A module's licence files are those of its root and of the linked folders only.
 func TestLicences(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"LICENSE", "NOTICE.txt", "a-license.md", "license.go", "README",

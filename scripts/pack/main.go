@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// firstYear is the earliest time that a zip file can hold.
+// firstYear is the earliest time that a zip file can store.
 var firstYear = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // entry adds a file to an archive.
@@ -62,7 +62,8 @@ func pack(out, folder string, at time.Time) error {
 	return f.Close()
 }
 
-// each calls add with every file below folder, sorted, named from the folder's own name on.
+// each calls add with every file below folder, in sorted order. Names begin with the folder's own
+// name.
 func each(folder string, add entry) error {
 	return filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

@@ -18,10 +18,10 @@ const (
 	tabWidth   = 4
 )
 
-// generated matches the head of a file that a program writes.
+// generated matches the head of a file that a program generates.
 var generated = regexp.MustCompile(`(?m)\A(?:.*\n){0,2}.*(?:[Gg]enerated by|DO NOT EDIT)`)
 
-// tree returns the files to check, with slashes, relative to dir.
+// tree returns the files to check, relative to dir and with slashes.
 func tree(dir string) (files []string, err error) {
 	err = filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -54,7 +54,8 @@ func skipDir(rel, name string) error {
 	return nil
 }
 
-// wanted reports whether the style of a file is checked. Test data is what tests want it to be.
+// wanted reports whether the style of a file is checked. Test data is excluded, because tests need
+// texts of any style.
 func wanted(file string) bool {
 	if strings.Contains("/"+file, "/testdata/") {
 		return path.Base(file) == "README.md"
@@ -90,7 +91,7 @@ func checkWithoutVale(dir string, files []string) (findings []finding, err error
 	return findings, nil
 }
 
-// extract returns the strings of a file that a user may see; tests and tools for tests show none.
+// extract returns the strings of a file that a user may see. Tests and test tools contain none.
 func extract(file string, src []byte) ([]text, error) {
 	switch {
 	case strings.HasSuffix(file, "_test.go"), strings.Contains(file, "test/"),
@@ -138,7 +139,7 @@ func checkLayout(file string, src []byte) (findings []finding) {
 			findings = append(findings, finding{"columns", file, i + 1, msg})
 		}
 	}
-	// A changelog only grows.
+	// A changelog may have any length.
 	reference := strings.HasPrefix(file, "docs/reference/") || file == "CHANGELOG.md"
 	if n := bytes.Count(src, []byte("\n")); path.Ext(file) == ".md" && n > maxLines && !reference {
 		msg := fmt.Sprintf("%d lines: split the page, which may have %d", n, maxLines)
@@ -151,13 +152,14 @@ func width(line string) int {
 	return utf8.RuneCountInString(line) + strings.Count(line, "\t")*(tabWidth-1)
 }
 
-// message matches a long string literal. A message that is broken over two lines cannot be searched
-// for.
+// message matches a long string literal, because a message that is broken over two lines cannot be
+// searched for.
 var message = regexp.MustCompile(`"(?:[^"\\]|\\.){50,}"|'[^']{50,}'|` + "`[^`]{50,}`")
 
-// mayBeWide returns a function that gets a file's lines in their order and reports which of them may
-// have any width. In TypeScript and Lua the formatters break the code, so only comments count there
-// and in shell scripts. A tool's description is one line, as the model gets it.
+// mayBeWide returns a function that is called with a file's lines in order and reports which of
+// them may have any width. In TypeScript and Lua the formatters break the code, so only comments
+// are checked there, as in shell scripts. A tool's description is one line, because the model
+// receives it unchanged.
 func mayBeWide(file string) func(line string) bool {
 	switch {
 	case path.Ext(file) == ".md" && strings.HasPrefix(file, "internal/"):
@@ -170,7 +172,7 @@ func mayBeWide(file string) func(line string) bool {
 	return func(line string) bool { return !isComment(line) || strings.Contains(line, "://") }
 }
 
-// wideInPage excepts tables, code blocks, HTML and addresses.
+// wideInPage allows wide tables, code blocks, HTML and addresses.
 func wideInPage() func(line string) bool {
 	code := false
 	return func(line string) bool {
@@ -183,7 +185,7 @@ func wideInPage() func(line string) bool {
 	}
 }
 
-// wideInGo excepts messages, the lines of raw strings, struct tags, directives and addresses.
+// wideInGo allows wide messages, lines of raw strings, struct tags, directives and addresses.
 func wideInGo() func(line string) bool {
 	raw := false
 	return func(line string) bool {

@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// text is a string that a program shows, and the line on which it begins.
+// text is a string that a program shows, and the line at which it begins.
 type text struct {
 	line  int
 	value string
 }
 
-// prose matches a text of two words or more; keys, paths and formats are not checked.
+// prose matches a text of two or more words, because keys, paths and formats are not checked.
 var prose = regexp.MustCompile(`[A-Za-z]{2,}[,.:;'’)]*\s+[("'‘]*[A-Za-z]{2,}`)
 
-// goTexts returns the string literals of a Go file, struct tags included; a sum of literals is one
-// text.
+// goTexts returns the string literals of a Go file, including struct tags. A concatenation of
+// literals is one text.
 func goTexts(src []byte) (found []text, err error) {
 	set := token.NewFileSet()
 	f, err := parser.ParseFile(set, "", src, parser.SkipObjectResolution)
@@ -46,8 +46,8 @@ func goTexts(src []byte) (found []text, err error) {
 	return found, nil
 }
 
-// sum joins a chain of string literals and other operands; the others become a space. It reports
-// whether there is a literal at all, and nothing but operands.
+// sum joins a chain of string literals and other operands, which become a space. It reports whether
+// the chain consists of operands only and contains a literal.
 func sum(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -67,7 +67,7 @@ func sum(e ast.Expr) (string, bool) {
 	return "", false
 }
 
-// jsonTexts returns all string values of a JSON file, each with the line of its first occurrence.
+// jsonTexts returns all string values of a JSON file with the line of their first occurrence.
 func jsonTexts(src []byte) (found []text, err error) {
 	d := json.NewDecoder(strings.NewReader(string(src)))
 	for {
@@ -90,7 +90,7 @@ func lineTexts(src []byte) (found []text, err error) {
 	return found, nil
 }
 
-// language says how comments and strings of a language begin and end.
+// language describes how comments and strings of a language begin and end.
 type language struct {
 	lineComment           string
 	blockOpen, blockClose string
@@ -109,8 +109,8 @@ var (
 	}
 )
 
-// texts returns the strings of a source file. Neighbouring strings that "+" or ".." joins are one
-// text.
+// texts returns the strings of a source file. Adjacent strings that "+" or ".." concatenates are
+// one text.
 func (l language) texts(src []byte) (found []text, err error) {
 	s := &scanner{language: l, src: string(src)}
 	for s.pos < len(s.src) {
@@ -127,7 +127,7 @@ type scanner struct {
 	found []text
 }
 
-// step passes one comment, string or byte.
+// step skips one comment, string or byte.
 func (s *scanner) step() {
 	rest := s.src[s.pos:]
 	switch {
@@ -156,7 +156,7 @@ func (s *scanner) skipTo(end string, from int) {
 	}
 }
 
-// quoted passes a string with escapes. What a template substitutes is scanned like any source.
+// quoted skips a string with escapes. The substitutions of a template are scanned like any source.
 func (s *scanner) quoted() {
 	from, quote := s.pos, s.src[s.pos]
 	var b strings.Builder
@@ -179,7 +179,7 @@ func (s *scanner) quoted() {
 	s.add(from, b.String())
 }
 
-// substitution passes ${…} of a template, up to its closing brace.
+// substitution skips ${…} in a template, up to its closing brace.
 func (s *scanner) substitution() {
 	s.pos += 2
 	for depth := 1; s.pos < len(s.src); {
@@ -195,7 +195,8 @@ func (s *scanner) substitution() {
 	}
 }
 
-// operandExpected reports whether a slash here begins a regular expression rather than divides.
+// operandExpected reports whether a slash at this position begins a regular expression. Otherwise
+// it is a division.
 func (s *scanner) operandExpected() bool {
 	before := strings.TrimRight(s.src[:s.pos], " \t\n")
 	return before == "" || strings.HasSuffix(before, "return") ||
@@ -221,7 +222,7 @@ func (s *scanner) skipRegexp() {
 	}
 }
 
-// add appends a string, to the one before it where an operator joins the two.
+// add appends a string. If an operator joins it to the previous string, add extends that string.
 func (s *scanner) add(from int, value string) {
 	if n := len(s.found); n > 0 && s.end <= from {
 		if op := strings.TrimSpace(s.src[s.end:from]); op == "+" || op == ".." {

@@ -14,7 +14,7 @@ import (
 
 const rulesDir = "styles/AgentLSP"
 
-// finding is one thing to fix.
+// finding is one problem to fix.
 type finding struct {
 	kind, file string
 	line       int
@@ -44,7 +44,7 @@ func run(files []string) error {
 	return list(findings)
 }
 
-// checkAll applies every check, Vale included.
+// checkAll applies every check, including Vale.
 func checkAll(dir string, files []string) ([]finding, error) {
 	findings, err := checkWithoutVale(dir, files)
 	if err != nil {

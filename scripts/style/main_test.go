@@ -30,15 +30,15 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// bad has a fault for each kind of rule; good has the same words where they are fine.
+// bad violates each kind of rule. good contains the same words in correct uses.
 const (
 	bad  = "The rule is told anew. It is no text. Of a crowd of prompts. That is the model's."
 	good = "There is no text. It is no longer here. The model's answer stands for itself."
 	n    = 6 // one for each word or phrase that the rules name
 )
 
-// planted are files with the bad sentence where users or readers see it, and the good one next to
-// it.
+// planted contains files with the bad sentence where users or readers see it, and the good one next
+// to it.
 var planted = map[string]string{
 	"a.md": "# Title\n\n" + bad + "\n\n" + good + "\n\n`" + bad + "`\n\n```\n" + bad + "\n```\n",
 	"cmd/a.go": "// Package a is fine. " + good + "\npackage a\n\n// F is bad. " + bad +
@@ -66,7 +66,7 @@ var ok = "` + good + `"
 	"editors/neovim/doc/agent_lsp.txt": good + "\n" + bad + "\n",
 }
 
-// A bad sentence is found wherever it is, and a good one is not.
+// The check finds a bad sentence in every place, and accepts a good one.
 func TestPlantedSentences(t *testing.T) {
 	if _, err := findVale(); err != nil {
 		t.Skip(err)
@@ -89,7 +89,7 @@ func TestPlantedSentences(t *testing.T) {
 	}
 }
 
-// plant writes files into a new folder with the tree's rules.
+// plant writes files and the tree's rules into a new folder.
 func plant(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -118,7 +118,7 @@ func write(t *testing.T, file, content string) {
 	}
 }
 
-// Wide lines and long pages are found, except where they may be.
+// The check finds wide lines and long pages, except where they are allowed.
 func TestLayout(t *testing.T) {
 	wide := strings.Repeat("word ", 30) + "\n"
 	for _, c := range []struct {
@@ -147,7 +147,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// Without Vale, the check says how to get it.
+// Without Vale, the check explains how to install it.
 func TestWithoutVale(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("PATH", t.TempDir())

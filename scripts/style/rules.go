@@ -11,16 +11,16 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// rule is one file of styles/AgentLSP as Vale reads it: all alternatives are one expression, so a
-// word is reported once.
+// rule is one file of styles/AgentLSP, interpreted as in Vale. All alternatives form one
+// expression, so a word is reported once.
 type rule struct {
 	message string
 	re      *regexp.Regexp
 	instead []string // the replacement for each group of re; nil for a list of phrases
 }
 
-// ruleFile is the part of Vale's format that the rules use. Any other key is an error, because the
-// string literals would be checked by other rules than the prose.
+// ruleFile is the part of Vale's format that the rules use. Any other key is an error, because
+// otherwise strings and prose would be checked by different rules.
 type ruleFile struct {
 	Extends    string            `yaml:"extends"`
 	Message    string            `yaml:"message"`
@@ -68,12 +68,12 @@ func loadRule(file string) (r rule, err error) {
 	return r, err
 }
 
-// split returns the keys of swap in order, and their values.
+// split returns the keys and values of swap, sorted by key.
 func split(swap map[string]string) (keys, values []string) {
 	for k := range swap {
 		keys = append(keys, k)
 	}
-	// Longer keys first, so that a part of a match is not reported again.
+	// Longer keys come first, so that a part of a match is not reported again.
 	sort.Slice(keys, func(i, j int) bool {
 		if len(keys[i]) != len(keys[j]) {
 			return len(keys[i]) > len(keys[j])

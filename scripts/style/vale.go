@@ -13,7 +13,7 @@ import (
 
 var errNoVale = errors.New("vale is missing: run scripts/setup.sh, which installs it")
 
-// findVale returns the Vale that scripts/vale.sh installs, or else the one on the PATH.
+// findVale returns the path of the Vale that scripts/vale.sh installs, or the one on the PATH.
 func findVale() (string, error) {
 	cache := os.Getenv("XDG_CACHE_HOME")
 	if cache == "" {
@@ -40,7 +40,7 @@ type alert struct {
 	Check   string
 }
 
-// vale checks Markdown and comments.
+// vale runs Vale on Markdown and comments.
 func vale(dir string, files []string) (findings []finding, err error) {
 	bin, err := findVale()
 	if err != nil {

@@ -1,6 +1,6 @@
 // Command typecheck checks the types of all packages of the module, except tests, for every system
-// that a release is built for. It reads everything from source and generates no code, and so takes
-// a fraction of the time of six cold builds. The release builds all of them.
+// that a release is built for. It reads everything from source and generates no code, so it takes a
+// fraction of the time of six cold builds. The release builds for all of these systems.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 
 const module = "github.com/agent-lsp/agent-lsp"
 
-// targets are those of scripts/release.sh.
+// targets lists the targets of scripts/release.sh.
 var targets = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64",
 	"windows/amd64", "windows/arm64"}
 
@@ -36,7 +36,7 @@ func main() {
 	}
 }
 
-// check returns how many packages of the module were checked, and what is wrong in them.
+// check returns the number of checked packages of the module and their type errors.
 func check(target string) (n int, err error) {
 	goos, goarch, _ := strings.Cut(target, "/")
 	roots, err := packages.Load(&packages.Config{

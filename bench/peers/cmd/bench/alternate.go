@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// alternate takes the rows of time of two programs, turn by turn in the one and the other, in pairs
-// of fresh processes: what the machine does meanwhile, and where it lets a process run, meets both
-// alike. Groups take turns as wholes.
+// alternate measures the timed rows of two programs in pairs of fresh processes, and plays one turn
+// of each program alternately. Load on the machine then affects both programs alike. Groups
+// alternate as a unit.
 func alternate(one, other *bench, pairs int) {
 	both := []*bench{one, other}
 	all := make([]samples, len(both))
@@ -37,23 +37,25 @@ func alternate(one, other *bench, pairs int) {
 		pairs)
 }
 
-// kinds are the turns of one process. What gives one short figure a turn is played more often: the
-// machine's own noise on it is larger than what programs differ by.
+// kinds are the turns of one process. Kinds that give one short figure per turn are played more
+// often, because the machine's noise is larger than the differences between programs.
 var kinds = strings.Fields(
 	`prompt prompt read prompt shell read prompt abort burst prompt abort prompt shell burst prompt stream read prompt abort
 stream shell prompt abort burst stream prompt abort stream shell prompt abort prompt stream burst abort prompt stream read prompt abort prompt prompt`,
 )
 
-// pacedDeltas are those of a paced stream: the streams are shorter than where a program is measured
-// alone, and more, so that the programs follow each other closely. The row is the median of the
-// streams' own figures.
+// pacedDeltas is the number of deltas of a paced stream. The streams are shorter and more numerous
+// than when a program is measured alone, so that the programs alternate at short intervals. The row
+// is the median of the figures of the streams.
 const pacedDeltas = 500
 
-// starts are the processes of each program, in a pair, that are started for the rows of a start.
+// starts is the number of processes of each program that are started in a pair for the rows of a
+// start.
 const starts = 4
 
-// playPair starts both programs, all but the last time only for their start, and lets the last
-// processes take turns; the one that goes first changes with each pair, each start and each turn.
+// playPair starts both programs several times. Every process but the last is measured only for its
+// start, and the last processes play alternate turns. The program that goes first changes with each
+// pair, start and turn.
 func playPair(both []*bench, all []samples, pair int) error {
 	for start := range starts - 1 {
 		for n := range both {
@@ -102,7 +104,7 @@ func (b *bench) begin(s *samples) (*Conn, error) {
 	return c, nil
 }
 
-// sample plays one turn and notes its figures.
+// sample plays one turn and records its figures.
 func (b *bench) sample(c *Conn, kind string, s *samples) error {
 	defer c.Drain(100 * time.Millisecond)
 	switch kind {
@@ -120,7 +122,7 @@ func (b *bench) sample(c *Conn, kind string, s *samples) error {
 	return b.prompted(c, s)
 }
 
-// rounds plays a turn with tools and notes what lies between the model's answers and the next
+// rounds plays a turn with tools and records the times between the model's answers and the next
 // requests.
 func (b *bench) rounds(c *Conn, tool string, gaps *[]float64) error {
 	t, _, err := b.turn(c, fmt.Sprintf("TOOL %s rounds=%d", tool, b.opt.rounds), 120*time.Second, 0)

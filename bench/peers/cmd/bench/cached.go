@@ -7,21 +7,22 @@ import (
 	"time"
 )
 
-// Cached is what a tool conversation over the Messages API costs. Tokens are those of requests 3 to
-// the last.
+// Cached is the cost of a tool conversation over the Messages API. Tokens are those of the third to
+// the last request.
 type Cached struct {
-	Requests int     `json:"requests"` // of the whole turn
+	Requests int     `json:"requests"` // in the complete turn
 	Input    int     `json:"input"`    // all input
-	Read     int     `json:"read"`     // of it, from the cache
+	Read     int     `json:"read"`     // input read from the cache
 	Write    int     `json:"write"`
-	Share    float64 `json:"share_pct"` // read of input
-	// Billed is the whole turn in tokens of plain input: a write costs 1.25 of them, a read 0.1.
+	Share    float64 `json:"share_pct"` // share of read in input
+	// Billed is the cost of the complete turn in tokens of plain input. A write costs 1.25 of them
+	// and a read 0.1.
 	Billed int `json:"billed"`
 }
 
-// cached plays the conversations of the Messages API. In one the files are shown by a command, so
-// that each program gets the same results; in the other by its own tool for files, whose results
-// have the program's own form.
+// cached plays the conversations of the Messages API. In one of them, a command prints the files,
+// so that each program gets the same results. In the other, the program's own tool reads the files,
+// so the format of the results is the program's own.
 func (b *bench) cached(rounds int) {
 	if _, ok := b.p.(anthropicPeer); !ok || b.p.Name() == "refdaemon" {
 		return
@@ -32,8 +33,8 @@ func (b *bench) cached(rounds int) {
 	b.res.CachedRead = b.conversationOf("read", rounds)
 }
 
-// conversationOf plays one turn with so many tool calls of a kind, each for another file. It
-// returns nil if it fails.
+// conversationOf plays one turn with the given number of tool calls of a kind, each for another
+// file. It returns nil if the turn fails.
 func (b *bench) conversationOf(kind string, rounds int) *Cached {
 	b.env.reset()
 	home := b.home()
@@ -78,14 +79,14 @@ func (b *bench) conversationOf(kind string, rounds int) *Cached {
 	return r
 }
 
-// anthropicPeer is a program with an adapter of the Messages API, which Prepare chooses if
+// anthropicPeer is a program with an adapter for the Messages API. Prepare selects the adapter if
 // Env.Anthropic is set.
 type anthropicPeer interface{ anthropic() }
 
 func (*pi) anthropic()       {}
 func (*agentlsp) anthropic() {}
 
-// acpAnthropic is an ACP peer that has one.
+// acpAnthropic is an ACP peer with an adapter for the Messages API.
 type acpAnthropic struct{ *acp }
 
 func (acpAnthropic) anthropic() {}

@@ -10,30 +10,30 @@ import (
 	"time"
 )
 
-// SessionGroup is what was measured with many sessions of one process running in parallel, all with
-// the same paced stream. All groups together ask for the same number of deltas a second, however
-// many sessions share them.
+// SessionGroup contains the measurements of many parallel sessions in one process, which all have
+// the same paced stream. The total number of deltas per second is the same for all groups, however
+// many sessions share it.
 type SessionGroup struct {
 	Sessions int   `json:"sessions"`
 	Latency  *Stat `json:"delta_latency_ms"`
-	First    *Stat `json:"first_delta_ms"` // prompt sent -> first delta of its session
-	// prompt sent -> end of its turn: the spread says how fair it was
+	First    *Stat `json:"first_delta_ms"` // from sending the prompt to the first delta of its session
+	// from sending the prompt to the end of its turn; the spread shows the fairness
 	Turn    *Stat   `json:"turn_ms"`
-	Memory  *Memory `json:"memory"` // after it; the median of several groups
+	Memory  *Memory `json:"memory"` // after the turns; the median of several groups
 	Missing int     `json:"missing_deltas"`
 
-	P99s []float64 `json:"delta_p99_ms_by_run,omitempty"` // of each group of the size
+	P99s []float64 `json:"delta_p99_ms_by_run,omitempty"` // one per group of this size
 }
 
 const (
-	groupRate   = 5000 // deltas a second, of all sessions together
+	groupRate   = 5000 // deltas per second of all sessions together
 	groupDeltas = 10000
 )
 
-// single are the peers that serve one session in a process.
+// single lists the peers that serve one session per process.
 var single = map[string]bool{"pi": true, "refdaemon": true}
 
-// sessionOf finds whose message it is.
+// sessionOf finds the session of a message.
 var sessionOf = regexp.MustCompile(`"(?:sessionId|threadId|conversationId)":"([^"]+)"`)
 
 // member is one session of a group.
@@ -45,15 +45,15 @@ type member struct {
 	text       []byte
 }
 
-// groupSamples are the figures of one group, or of several of the same size.
+// groupSamples contains the figures of one or several groups of the same size.
 type groupSamples struct {
 	lat, first, turn []float64
-	p99s             []float64 // of the deltas of each group
-	memory           []Memory  // after each
+	p99s             []float64 // 99th percentile of the deltas' latency, one per group
+	memory           []Memory  // after each group
 	missing          int
 }
 
-// group measures n parallel sessions in a process of their own.
+// group measures n parallel sessions in a separate process.
 func (b *bench) group(home string, n int, s *groupSamples) error {
 	c, _, _, err := b.open(home)
 	if err != nil {
@@ -81,8 +81,8 @@ func (b *bench) group(home string, n int, s *groupSamples) error {
 	return nil
 }
 
-// gather opens the sessions and lets each answer once, so that what a session starts with is not
-// measured.
+// gather opens the sessions and lets each answer once, so that the measurement excludes the start
+// of a session.
 func (b *bench) gather(c *Conn, n int) ([]*member, error) {
 	all := []*member{{id: c.session}}
 	for len(all) < n {
@@ -128,7 +128,8 @@ func (b *bench) watch(c *Conn, all []*member, pending map[int]*member) error {
 	return nil
 }
 
-// owner is the session that a message is of; an answer belongs to the prompt with its id.
+// owner returns the session that a message belongs to. A response belongs to the prompt with its
+// id.
 func owner(c *Conn, m Msg, byID map[string]*member, pending map[int]*member) *member {
 	if h := sessionOf.FindSubmatch(m.Data); h != nil {
 		return byID[string(h[1])]
@@ -186,16 +187,16 @@ func (s *groupSamples) stat(n int) SessionGroup {
 	}
 }
 
-// groupSizes are the groups' numbers of sessions.
+// groupSizes lists the numbers of sessions in a group.
 var groupSizes = []int{10, 100}
 
-// groups measures many parallel sessions where a process serves more than one: times groups of each
-// size of each program, by turns.
+// groups measures many parallel sessions of the programs that serve several per process. It
+// measures the given number of groups of each size, and alternates between the programs.
 func groups(times int, all ...*bench) {
 	for _, n := range groupSizes {
 		samples := make([]groupSamples, len(all))
 		for k := range times * len(all) {
-			i := (k + k/len(all)) % len(all) // who goes first changes
+			i := (k + k/len(all)) % len(all) // the program that goes first changes
 			if b := all[i]; !single[b.p.Name()] {
 				if err := b.group(b.home(), n, &samples[i]); err != nil {
 					b.fail(fmt.Sprintf("%d sessions at once", n), err)

@@ -1,5 +1,5 @@
-// Command bench measures coding agents that an editor can drive, side by side,
-// against one scripted model server (cmd/mock).
+// Command bench measures coding agents that an editor can control, side by side, against one
+// scripted model server (cmd/mock).
 package main
 
 import (
@@ -157,8 +157,7 @@ func main() {
 	fmt.Print(markdown(doc.When, doc.Machine, doc.Options, doc.Peers))
 }
 
-// quiet waits for the machine to have little else to do; it returns how busy it was in the last 2
-// s.
+// quiet waits until the machine has little other load, and returns the load of the last 2 s.
 func quiet(limit time.Duration) float64 {
 	for end := time.Now().Add(limit); ; {
 		c := cpuTimes()
@@ -218,7 +217,7 @@ func startMock(bin string) (string, func(), error) {
 	return "http://" + addr, func() { cmd.Process.Kill(); cmd.Wait() }, nil
 }
 
-// log of the mock for one id
+// records returns the mock's log of one id.
 func (e *Env) records(id string) []Record {
 	r, err := http.Get(e.BaseURL + "/__log")
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// newAgentLSPACP is agent-lsp over ACP, driven in the same way as opencode and gemini.
+// newAgentLSPACP returns agent-lsp over ACP, controlled in the same way as opencode and gemini.
 func newAgentLSPACP() *acp {
 	return &acp{name: "agentlsp-acp",
 		find: func(p *acp, e *Env) (Info, error) {
@@ -17,7 +17,7 @@ func newAgentLSPACP() *acp {
 				WireAPI: "chat", SizeBytes: fileSize(p.bin), Binary: fileSize(p.bin)}, nil
 		},
 		launch: func(p *acp, e *Env, home string) (Launch, error) {
-			// The Config that agent-lsp gets with initialize over LSP. Here it is the user's file.
+			// The same Config as in lspInitOptions, in the user's file.
 			config := `{"model":"mock-model","provider":{"baseUrl":"` + e.BaseURL +
 				`/v1","api":"chat"},"editPolicy":"auto","permissions":{"profile":"trust"},"sandbox":"off","context":{"window":4000000}}`
 			if err := writeFile(home+"/config/agent-lsp/config.json", config); err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// codex is codex app-server: lines of JSON-RPC 2.0 without the field "jsonrpc".
+// codex is codex app-server, which sends lines of JSON-RPC 2.0 without the field "jsonrpc".
 type codex struct{ bin string }
 
 func (*codex) Name() string { return "codex" }

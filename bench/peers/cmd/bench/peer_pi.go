@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// pi is pi --mode rpc: lines of JSON of its own kind.
+// pi is pi --mode rpc, which sends JSON lines in its own format.
 type pi struct {
 	cli, node string
 	settled   bool // this version ends a turn with agent_settled, after agent_end
@@ -96,7 +96,7 @@ func (p *pi) Init(c *Conn) error {
 	return piCall(c, map[string]any{"type": "get_state"}, 30*time.Second)
 }
 
-// Session does nothing: pi starts with one.
+// Session does nothing, because pi starts with a session.
 func (p *pi) Session(c *Conn, e *Env) error { return nil }
 
 func (p *pi) Prompt(c *Conn, text string) (int64, error) {
@@ -117,8 +117,8 @@ var (
 func (p *pi) Read(c *Conn, m Msg) Event {
 	switch {
 	case bytes.HasPrefix(m.Data, piUpdate):
-		// The event comes first or right after a short usage field; older versions
-		// append the whole message so far, which is not worth looking through.
+		// The event is the first field or follows a short usage field. Older versions append the
+		// complete message so far, which is not worth searching.
 		if i := bytes.Index(m.Data[:min(len(m.Data), 600)], piDelta); i >= 0 {
 			return Event{evDelta, textField(m.Data[i:], `"delta":"`)}
 		}

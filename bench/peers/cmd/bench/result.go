@@ -5,7 +5,7 @@ import (
 	"sort"
 )
 
-// Record mirrors the mock's.
+// Record mirrors the mock's Record.
 type Record struct {
 	Seq      int    `json:"seq"`
 	ID       string `json:"id"`
@@ -26,7 +26,7 @@ type Record struct {
 	CacheRead int `json:"cache_read"`
 }
 
-// Stat summarises a sample.
+// Stat summarizes a sample.
 type Stat struct {
 	N   int     `json:"n"`
 	Min float64 `json:"min"`
@@ -55,20 +55,21 @@ func stat(v []float64) *Stat {
 
 func round(x float64) float64 { return math.Round(x*1000) / 1000 }
 
-// Result is everything measured for one peer. Times are milliseconds unless named otherwise.
+// Result contains all measurements of one peer. Times are in milliseconds unless the name gives
+// another unit.
 type Result struct {
 	Name   string   `json:"name"`
 	Info   Info     `json:"info"`
 	Errors []string `json:"errors,omitempty"`
 
 	FirstEverReadyMS float64 `json:"first_ever_ready_ms,omitempty"` // with an empty home
-	// spawn -> initialize answered
+	// process start -> initialize answered
 	ColdInit  *Stat `json:"cold_init_ms,omitempty"`
 	ColdReady *Stat `json:"cold_ready_ms,omitempty"` // spawn -> session usable
 	// first prompt sent -> request at the model server
 	ColdFirstRequest *Stat `json:"cold_first_request_ms,omitempty"`
 	SpawnToRequest   *Stat `json:"spawn_to_request_ms,omitempty"` // spawn -> that request
-	// stdin closed -> process gone; -1 when it had to be killed
+	// stdin closed -> process exited; -1 if it had to be killed
 	Exit *Stat `json:"exit_ms,omitempty"`
 
 	// later prompts: sent -> request at the model server
@@ -78,31 +79,31 @@ type Result struct {
 	// first delta written by the model server -> read by the client
 	FirstToken  *Stat `json:"first_token_ms,omitempty"`
 	RequestSize int   `json:"request_bytes,omitempty"` // of a first turn
-	// other model requests in a first turn, such as for a title
+	// other model requests in a first turn, such as the one for a title
 	Extra int `json:"extra_requests,omitempty"`
 
 	DeltaLatency *Stat     `json:"delta_latency_ms,omitempty"` // paced stream, all runs pooled
 	DeltaP50s    []float64 `json:"delta_p50_ms_by_run,omitempty"`
 	DeltaP99s    []float64 `json:"delta_p99_ms_by_run,omitempty"`
-	// notifications that carried the 2000 deltas
+	// notifications that contained the 2000 deltas
 	DeltaMessages *Stat `json:"delta_messages,omitempty"`
 	StdoutBytes   *Stat `json:"stdout_bytes_per_stream,omitempty"`
 	StreamCPU     *Stat `json:"cpu_ms_per_stream,omitempty"`
 	Throughput    *Stat `json:"deltas_per_s,omitempty"` // unpaced stream
-	// latency of the deltas of the unpaced stream
+	// latency of the deltas in the unpaced stream
 	BurstLatency *Stat `json:"burst_latency_ms,omitempty"`
 	Missing      int   `json:"missing_deltas"`
 
 	Idle *Memory `json:"memory_idle,omitempty"`
-	// after the first paced stream of 2000
+	// after the first paced stream of 2000 deltas
 	AfterStream *Memory `json:"memory_after_stream,omitempty"`
 	AfterAll    *Memory `json:"memory_after_streams,omitempty"` // after all streams
 	AfterTurns  *Memory `json:"memory_after_turns,omitempty"`   // after the growth test
 	IdleCPU     float64 `json:"idle_cpu_ms_per_10s"`
 
-	// of all cores, in the 2 s before this peer was started
+	// percentage of all cores, in the 2 s before this peer was started
 	BackgroundBusy float64 `json:"background_busy_pct"`
-	// CPU time taken by the host while this peer was measured
+	// CPU time that the host took while this peer was measured
 	Steal float64 `json:"steal_pct"`
 
 	ToolRead    *Stat  `json:"tool_read_ms,omitempty"`
@@ -111,25 +112,25 @@ type Result struct {
 	ToolShellBy string `json:"tool_shell_by,omitempty"`
 	// ToolSandboxed is the row "shell true" with the program's own sandbox on.
 	ToolSandboxed *Stat `json:"tool_sandboxed_ms,omitempty"`
-	// starts of results, to see that the tools ran
+	// beginnings of results, which show that the tools ran
 	ToolSamples []string `json:"tool_result_samples,omitempty"`
 	ToolsWorked bool     `json:"tools_worked"`
 
 	AbortDone *Stat `json:"abort_done_ms,omitempty"` // abort sent -> end of turn reported
-	// abort sent -> the model server sees the hang-up
+	// abort sent -> the model server detects the closed connection
 	AbortGone *Stat `json:"abort_gone_ms,omitempty"`
 
 	// Conversations over the Messages API: with the same results for all programs, and with the
-	// program's own tool for files.
+	// program's own tool for reading files.
 	CachedShow *Cached `json:"cached_show,omitempty"`
 	CachedRead *Cached `json:"cached_read,omitempty"`
 
 	Growth      []GrowthRow    `json:"growth,omitempty"`
 	GrowthTurns int            `json:"growth_turns,omitempty"`
 	Groups      []SessionGroup `json:"groups,omitempty"` // many sessions in parallel
-	// one very long conversation, of our own daemon and the floor
+	// one very long conversation of agent-lsp's daemon and of refdaemon
 	Long       []GrowthRow `json:"long,omitempty"`
-	GrowthDisk int64       `json:"growth_home_bytes,omitempty"` // what the home folder grew by
+	GrowthDisk int64       `json:"growth_home_bytes,omitempty"` // growth of the home folder
 }
 
 // GrowthRow is the overhead of a range of turns in one long conversation.

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// home is the program's own, which all its processes share.
+// home returns the program's home folder, which all its processes share.
 func (b *bench) home() string { return filepath.Join(b.env.Work, "home", b.p.Name()) }
 
-// all takes every row of one program. It is long because the rows follow each other on one home
-// folder and, most of them, on one connection: each meets what those before it left.
+// all measures every row of one program. It is long because the measurements use the same home
+// folder and, in most cases, the same connection, so each depends on those before it.
 func (b *bench) all() {
 	r, o := b.res, b.opt
 	b.env.reset()
@@ -24,7 +24,7 @@ func (b *bench) all() {
 	}
 	os.MkdirAll(home, 0o755)
 
-	// First start ever, with an empty home; then cold starts.
+	// The very first start with an empty home, then cold starts.
 	var init, ready, first, total, exit []float64
 	for i := 0; i <= o.cold; i++ {
 		c, in, re, err := b.open(home)
@@ -41,7 +41,7 @@ func (b *bench) all() {
 		if i == 0 {
 			r.FirstEverReadyMS = round(re)
 			r.RequestSize, r.Extra = t.Recs[0].Bytes, t.Extra
-			c.Drain(time.Second) // let it write what it writes once
+			c.Drain(time.Second) // wait until it has written what it writes only once
 			c.Stop()
 			continue
 		}
@@ -55,7 +55,7 @@ func (b *bench) all() {
 		stat(first), stat(total), stat(exit)
 	log.Printf("%s: cold start measured", b.p.Name())
 
-	// One long-lived process for the rest.
+	// One long-lived process for the remaining rows.
 	c, _, _, err := b.open(home)
 	if err != nil {
 		b.fail("start", err)
@@ -108,7 +108,7 @@ func (b *bench) all() {
 	log.Printf("%s: streams measured", b.p.Name())
 	c.Stop()
 
-	// Tools, in a fresh session.
+	// Tools in a new session.
 	if c, _, _, err = b.open(home); err != nil {
 		b.fail("start", err)
 		return
@@ -180,15 +180,15 @@ func (b *bench) all() {
 	}
 }
 
-// conversation is a long one of a fresh session.
+// conversation is a long conversation in a new session.
 type conversation struct {
 	b              *bench
 	c              *Conn
-	disk           int64 // of the home folder, before it
+	disk           int64 // size of the home folder before the conversation
 	requests, ends []float64
 	sizes          []int
 	failed         bool
-	grown          int64 // what the home folder has grown by
+	grown          int64 // growth of the home folder in bytes
 	after          *Memory
 }
 
@@ -200,8 +200,8 @@ func (b *bench) conversation() (*conversation, error) {
 	return &conversation{b: b, c: c, disk: diskUse(b.home())}, nil
 }
 
-// grow measures conversations of so many turns, times of them of each program, turn by turn in the
-// one and the other.
+// grow measures conversations with the given number of turns, times of them for each program, and
+// alternates between the programs turn by turn.
 func grow(times, turns int, all ...*bench) {
 	talks := make([][]*conversation, len(all))
 	for range times {
@@ -236,7 +236,7 @@ func byTurns(turns int, talks [][]*conversation) {
 	}
 }
 
-// play plays so many turns, or as many as four minutes hold.
+// play plays the given number of turns, or as many as finish in four minutes.
 func (g *conversation) play(turns int) {
 	end := time.Now().Add(4 * time.Minute)
 	for i := 0; i < turns && time.Now().Before(end); i++ {
@@ -244,7 +244,7 @@ func (g *conversation) play(turns int) {
 	}
 }
 
-// turn plays turn i, unless one before it failed.
+// turn plays turn i unless an earlier one failed.
 func (g *conversation) turn(i int) {
 	if g.failed {
 		return
@@ -263,15 +263,15 @@ func (g *conversation) turn(i int) {
 	}
 }
 
-// stop ends the program and notes what it has become.
+// stop records the final memory and disk use of the program and ends it.
 func (g *conversation) stop() {
 	m := memory(g.c.cmd.Process.Pid)
 	g.after, g.grown = &m, diskUse(g.b.home())-g.disk
 	g.c.Stop()
 }
 
-// stretches are four stretches of conversations of the same length, without the first turn, which
-// includes start-up work.
+// stretches returns four ranges of equal length. It excludes the first turn, which includes
+// start-up work.
 func stretches(talks []*conversation) (rows []GrowthRow) {
 	n := len(talks[0].requests)
 	for _, g := range talks {

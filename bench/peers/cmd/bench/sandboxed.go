@@ -11,7 +11,7 @@ import (
 // sandboxer is a program that may have a sandbox for commands on Linux.
 type sandboxer interface{ sandboxes() bool }
 
-// sandboxed takes the row of a command in the program's own sandbox, in a process of its own.
+// sandboxed measures the row of a command in the program's own sandbox, in a separate process.
 func (b *bench) sandboxed(home string) {
 	if p, ok := b.p.(sandboxer); !ok || !p.sandboxes() {
 		return
@@ -39,8 +39,8 @@ func (b *bench) sandboxed(home string) {
 	b.res.ToolSandboxed = stat(gaps)
 }
 
-// confined lets the program run a command that writes a file into the workspace and one outside.
-// Only the first may appear.
+// confined runs a command in the program that writes one file into the workspace and one outside.
+// Only the file in the workspace may exist afterwards.
 func (b *bench) confined(c *Conn) error {
 	inside := filepath.Join(b.env.WS, "inside-"+b.p.Name())
 	outside := filepath.Join(b.env.Work, "outside-"+b.p.Name())

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Turn is one prompt and what came of it.
+// Turn is one prompt and its result.
 type Turn struct {
 	Sent, Done int64
 	Lat        []float64 // ms per delta
@@ -21,7 +21,8 @@ type Turn struct {
 	Failed     string
 }
 
-// turn runs one prompt to its end. abortAfter > 0 aborts it that long after the first delta.
+// turn runs one prompt to its end. If abortAfter is positive, it aborts the turn that long after
+// the first delta.
 func (b *bench) turn(c *Conn, script string, timeout,
 	abortAfter time.Duration) (*Turn, int64, error) {
 	id := b.id()
@@ -43,7 +44,7 @@ func (b *bench) turn(c *Conn, script string, timeout,
 		break
 	}
 	t.Bytes = c.bytes - start
-	// The mock notes the end of a request just after its last write.
+	// The mock records the end of a request just after its last write.
 	for wait := 0; wait < 20; wait++ {
 		t.Recs, t.Extra = nil, 0
 		open := false
@@ -67,7 +68,7 @@ func (b *bench) turn(c *Conn, script string, timeout,
 		err = errors.New("no request reached the model server")
 	}
 	if err == nil && abortAfter == 0 {
-		// A driver that takes the wrong message for the end of a turn must not look fast.
+		// A driver that mistakes another message for the end of a turn must not appear fast.
 		if last := t.Recs[len(t.Recs)-1]; last.End == 0 || t.Done < last.End-20e6 {
 			err = errors.New("the turn was said to be over before the model server had ended its answer")
 		}
@@ -139,12 +140,12 @@ func (b *bench) follow(c *Conn, t *Turn, timeout, abortAfter time.Duration) erro
 
 func ms(a, b int64) float64 { return float64(b-a) / 1e6 }
 
-// samples are the rows of a start, of a turn and of streams, of one program.
+// samples contains the figures of one program's starts, turns and streams.
 type samples struct {
 	init, cold, request, tail, first, read, shell, done, gone []float64
 
-	latency, messages, bytes, cpu, p50s, p99s []float64 // of paced streams
-	rate, burst                               []float64 // of unpaced ones
+	latency, messages, bytes, cpu, p50s, p99s []float64 // from paced streams
+	rate, burst                               []float64 // from unpaced streams
 	missing                                   int
 }
 
@@ -163,7 +164,7 @@ func (s *samples) streams(r *Result) {
 	r.Missing += s.missing
 }
 
-// paced plays a turn whose n deltas come one by one.
+// paced plays a turn with n deltas that the mock sends at intervals.
 func (b *bench) paced(c *Conn, n int, s *samples) error {
 	cpu0 := cpuMS(c.cmd.Process.Pid)
 	t, _, err := b.turn(c, fmt.Sprintf("STREAM n=%d size=%d delay_us=%d", n, b.opt.size,
@@ -182,7 +183,7 @@ func (b *bench) paced(c *Conn, n int, s *samples) error {
 	return nil
 }
 
-// unpaced plays a turn whose deltas come as fast as they are read.
+// unpaced plays a turn with deltas that the mock sends as fast as they are read.
 func (b *bench) unpaced(c *Conn, s *samples) error {
 	t, last, err := b.turn(c, fmt.Sprintf("STREAM n=%d size=%d delay_us=0", b.opt.n, b.opt.size),
 		90*time.Second, 0)
@@ -209,7 +210,7 @@ func (b *bench) prompted(c *Conn, s *samples) error {
 	return nil
 }
 
-// aborted plays a turn that is aborted.
+// aborted plays a turn and aborts it.
 func (b *bench) aborted(c *Conn, s *samples) error {
 	t, at, err := b.turn(c, "STREAM n=5000 size=32 delay_us=2000", 30*time.Second,
 		200*time.Millisecond)
@@ -223,7 +224,7 @@ func (b *bench) aborted(c *Conn, s *samples) error {
 	return nil
 }
 
-// gaps are what lies between the model's answers and the next requests.
+// gaps returns the times between the model's answers and the next requests.
 func (t *Turn) gaps() (out []float64) {
 	for i := 1; i < len(t.Recs); i++ {
 		out = append(out, ms(t.Recs[i-1].End, t.Recs[i].Arrive))

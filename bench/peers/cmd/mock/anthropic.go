@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// The Messages API, billed as Anthropic documents it: a request reads from the cache what it shares
-// with an earlier prefix that ended at a mark, and writes what follows up to its own last mark. A
-// mark looks back over 20 blocks. A token is four bytes.
+// The Messages API with the billing that Anthropic documents. A request reads from the cache the
+// part that it shares with an earlier prefix that ended at a mark. It writes the rest up to its own
+// last mark. A mark searches back over 20 blocks. A token is four bytes.
 
 const (
 	maxMarks = 4
@@ -22,13 +22,13 @@ var (
 	cached  = map[[32]byte]bool{} // prefixes that ended at a mark
 )
 
-// block is one content block of a request, a tool or a part of the system prompt.
+// block is one content block of a request, a tool, or a part of the system prompt.
 type block struct {
 	bytes  []byte // without the mark
 	marked bool
 }
 
-// bill counts the tokens of a request by what it costs, and stores its prefixes.
+// bill counts the tokens of a request by price and stores the request's prefixes.
 func bill(blocks []block) (input, write, read int, err error) {
 	sums, ends := make([][32]byte, len(blocks)), make([]int, len(blocks))
 	var marks []int
@@ -63,7 +63,7 @@ func bill(blocks []block) (input, write, read int, err error) {
 	return (total - wrote) / 4, (wrote - read) / 4, read / 4, nil
 }
 
-// blockOf separates a block's mark from the rest.
+// blockOf separates the cache mark from the rest of a block.
 func blockOf(kind string, raw json.RawMessage) block {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(raw, &m) != nil {
@@ -75,7 +75,7 @@ func blockOf(kind string, raw json.RawMessage) block {
 	return block{append([]byte(kind), b...), marked}
 }
 
-// list reads a list of blocks, or one text.
+// list reads a list of blocks or a single text.
 func list(raw json.RawMessage) (blocks []json.RawMessage) {
 	if json.Unmarshal(raw, &blocks) != nil && len(raw) > 0 {
 		text, _ := json.Marshal(fields{"text": raw, "type": "text"})
@@ -140,7 +140,7 @@ type anthropic struct {
 	at   int
 }
 
-// fields are the members of a JSON object.
+// fields contains the members of a JSON object.
 type fields map[string]any
 
 func (c *anthropic) event(kind string, f fields) {
