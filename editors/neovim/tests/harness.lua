@@ -1,6 +1,6 @@
---- A real Neovim against the real daemon with a scripted model. Each case gets a workspace, a
---- daemon and a state folder of its own. Nothing sleeps: wait() runs the event loop until a
---- predicate holds.
+--- Runs a real Neovim against the real daemon with a scripted model. Each case has its own
+--- workspace, daemon and state folder. No test sleeps, because wait() runs the event loop until a
+--- predicate is true.
 local H = {}
 
 H.here = vim.fs.normalize(vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h'))
@@ -8,7 +8,7 @@ H.plugin = vim.fs.dirname(H.here)
 H.bin = assert(vim.env.AGENT_LSP_BIN, 'AGENT_LSP_BIN must name the daemon')
 H.new_api = vim.fn.has('nvim-0.11') == 1
 
---- Generous: the machine may be under load.
+--- The timeout is generous, because the machine may be under load.
 H.deadline = tonumber(vim.env.DEADLINE) or 120000
 
 vim.opt.runtimepath:prepend(H.plugin)
@@ -25,7 +25,7 @@ function H.case(name, fn)
   table.insert(cases, { name = name, fn = fn })
 end
 
---- Waits until the predicate gives something; gives that.
+--- Waits until the predicate returns a true value, and returns that value.
 ---@generic T
 ---@param what string
 ---@param predicate fun(): T
@@ -50,7 +50,7 @@ function H.wait(what, predicate)
   return value
 end
 
---- Lets the event loop run until what is scheduled now has been done.
+--- Runs the event loop until everything that is scheduled now has run.
 function H.settle()
   local done = false
   vim.defer_fn(function()
@@ -78,7 +78,7 @@ function H.matches(text, pattern, what)
   end
 end
 
---- A temporary folder that is a workspace, with files (text by path).
+--- Creates a temporary workspace folder with files (text by path).
 function H.workspace(files)
   count = count + 1
   local dir = vim.fs.normalize(vim.uv.fs_realpath(vim.fn.fnamemodify(vim.fn.tempname(), ':h')))
@@ -128,7 +128,7 @@ local function forget()
   vim.g.agent_lsp = nil
 end
 
---- Sets up a fresh plugin on the workspace of the case.
+--- Sets up a new plugin on the workspace of the case.
 local function begin(opts)
   vim.cmd.cd(vim.fn.fnameescape(H.dir))
   H.events, H.notices, H.asked = {}, {}, {}
@@ -149,7 +149,8 @@ local function begin(opts)
   end)
 end
 
---- Starts a case: a workspace with files and a model that plays the script (a list of replies).
+--- Starts a case with a workspace that contains files, and a model that plays the script (a list of
+--- replies).
 ---@param opts { files?: table<string, string>, script?: table[], settings?: table, setup?: table }
 ---@return string dir
 function H.start(opts)
@@ -162,7 +163,7 @@ function H.start(opts)
   return H.dir
 end
 
---- Continues as a new Neovim on the same workspace and state.
+--- Continues as a new Neovim with the same workspace and state.
 ---@param opts { script?: table[], settings?: table, setup?: table }
 function H.again(opts)
   stop()
@@ -171,7 +172,7 @@ function H.again(opts)
   begin(opts)
 end
 
---- The script that the next daemon plays.
+--- Sets the script that the next daemon plays.
 function H.script(replies)
   local path = H.dir .. '-script.jsonl'
   local lines = {}
@@ -182,7 +183,8 @@ function H.script(replies)
   vim.env.AGENT_LSP_SCRIPT = path
 end
 
---- Answers vim.ui.select and vim.ui.input in order: a number, a label's pattern, or false for none.
+--- Answers vim.ui.select and vim.ui.input in order. An answer is a number, a pattern for a label,
+--- or false for no answer.
 function H.choose(...)
   local answers = { ... }
   local function record(kind, text, items, opts)
@@ -215,7 +217,7 @@ function H.choose(...)
   end
 end
 
---- The events of a name so far, matching a predicate.
+--- Returns the events so far that have a name and match a predicate.
 function H.all(name, predicate)
   local out = {}
   for _, e in ipairs(H.events) do
@@ -226,14 +228,14 @@ function H.all(name, predicate)
   return out
 end
 
---- Waits for an event; gives its parameters.
+--- Waits for an event and returns its parameters.
 function H.event(name, predicate, n)
   return H.wait('event ' .. name, function()
     return H.all(name, predicate)[n or 1]
   end)
 end
 
---- Waits for the end of the n-th turn; gives the turn.
+--- Waits for the end of the n-th turn and returns the turn.
 function H.turn(n)
   return H.event('turn/completed', nil, n).turn
 end
@@ -282,7 +284,7 @@ function H.hunks(n)
   return review
 end
 
---- Runs a request to its end.
+--- Runs a request to completion.
 function H.request(method, params)
   local got
   require('agent_lsp.client').request(method, params, function(err, res)
@@ -297,7 +299,7 @@ function H.request(method, params)
   return got.res
 end
 
---- A reply that calls one tool, an edit after a read.
+--- Returns a reply that calls one tool. An edit follows a read.
 function H.call(name, arguments, extra)
   local calls = { { name = name, arguments = arguments } }
   if name == 'edit' then
@@ -308,14 +310,14 @@ end
 
 local did = {}
 
---- Notes steps of the job that a case does without the plugin; ran.mjs gets them when all cases
---- have passed.
+--- Records steps of the job that a case performs without the plugin. ran.mjs receives them when all
+--- cases have passed.
 ---@param ... string
 function H.does(...)
   vim.list_extend(did, { ... })
 end
 
---- Runs the cases (those whose name matches CASE, if set) and ends Neovim.
+--- Runs the cases, or only those whose names match CASE if it is set, and ends Neovim.
 function H.run()
   local failed = 0
   for _, c in ipairs(cases) do

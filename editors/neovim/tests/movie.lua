@@ -1,2 +1,2 @@
---- What the film shows (movie.sh): a Go file, and the panel once it is needed.
+--- Draws the content of the film (movie.sh): a Go file, and the panel when it is needed.
 require('shop').open('dark', 42)

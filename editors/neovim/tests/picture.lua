@@ -1,5 +1,5 @@
---- What the picture shows: a Go file with an unsaved change, two pending hunks, and the panel.
---- BACKGROUND is light or dark.
+--- Draws the content of the picture: a Go file with an unsaved change, two pending hunks, and the
+--- panel. BACKGROUND is light or dark.
 require('shop').open(vim.env.BACKGROUND, 56)
 vim.api.nvim_buf_set_lines(
   0,

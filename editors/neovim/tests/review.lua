@@ -1,12 +1,12 @@
---- What the specs of the review share: a file of ten lines, a model that edits it, and what of it
---- is drawn.
+--- Code that the specs of the review share: a file with ten lines, a model that edits it, and
+--- functions that return what is drawn.
 local H = require('harness')
 
 local R = {}
 
 R.ten = 'one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n'
 
---- Starts a case whose model makes the edits in a.txt and then says so.
+--- Starts a case whose model makes the edits in a.txt and then reports them.
 function R.edits(list, opts)
   opts = opts or {}
   local pairs_of = {}
@@ -29,7 +29,7 @@ function R.marks(buf)
   )
 end
 
---- The virtual lines, without what fills them up to the edge.
+--- Returns the virtual lines without the padding up to the window's edge.
 function R.virtual_lines(buf)
   local out = {}
   for _, m in ipairs(R.marks(buf)) do
@@ -48,7 +48,7 @@ function R.go(row)
   vim.api.nvim_win_set_cursor(0, { row, 0 })
 end
 
---- A copy of a list with another entry.
+--- Returns a copy of a list with an additional entry.
 function R.replace(t, i, text)
   t = vim.deepcopy(t)
   t[i] = text

@@ -83,7 +83,7 @@ local proposed = { script = { looked, changed, done }, prompt, hunks(2), '13G' }
 
 local trust = { permissions = { profile = 'trust' }, sandbox = 'off' }
 
---- A scene that continues where another ends.
+--- Returns a scene that continues at the end of another scene.
 local function from(scene, more)
   local out = vim.deepcopy(scene)
   for key, value in pairs(more) do

@@ -21,7 +21,7 @@ local function write(path, text)
   f:close()
 end
 
---- The script with a few spare replies: a scene never ends for want of one.
+--- Returns the model's script as lines of JSON.
 local function script_of(steps)
   local lines = {}
   for _, reply in ipairs(steps.script or {}) do
@@ -117,7 +117,7 @@ function Terminal:step(step)
   end
 end
 
---- The screen once it stands still.
+--- Returns the screen when it no longer changes.
 function Terminal:still()
   local last
   vim.wait(5000, function()

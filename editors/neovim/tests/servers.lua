@@ -1,5 +1,5 @@
---- Language servers of the editor's own in a test: how they start, end, and the daemon's questions
---- that reach them.
+--- The editor's own language servers in a test: how they start and end, and how the daemon's
+--- queries reach them.
 local H = require('harness')
 
 local S = {}
@@ -19,7 +19,7 @@ function S.stop()
   end)
 end
 
---- Starts a server for each file of a type, as a user's configuration does.
+--- Starts a server for each file of a type, like a user's configuration.
 function S.serve(pattern, config)
   vim.cmd('filetype on')
   vim.api.nvim_create_autocmd('FileType', {

@@ -1,7 +1,7 @@
---- What the picture and the film share: how Neovim looks, and a Go file next to the panel.
+--- Code that the picture and the film share: Neovim's appearance, and a Go file next to the panel.
 local M = {}
 
---- Sets Neovim up and opens the file. PLUGIN, WORKSPACE and AGENT_LSP_BIN come from the script.
+--- Configures Neovim and opens the file. The script sets PLUGIN, WORKSPACE and AGENT_LSP_BIN.
 ---@param background 'light'|'dark'
 ---@param width integer columns of the panel
 function M.open(background, width)

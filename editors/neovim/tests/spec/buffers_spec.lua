@@ -1,4 +1,4 @@
---- Hunks of buffers and files of every kind: hidden, unloaded, deleted, in two windows, read again,
+--- Hunks in buffers and files of every kind: hidden, unloaded, deleted, in two windows, reloaded,
 --- and byte for byte.
 local H = require('harness')
 local R = require('review')

@@ -8,7 +8,7 @@ local function shows(text)
   end)
 end
 
---- The text of each highlighted part of the panel.
+--- Returns the text of each highlighted part of the panel.
 local function coloured(group)
   local buf = require('agent_lsp.transcript').buf
   local ns = vim.api.nvim_get_namespaces().agent_lsp_panel

@@ -1,4 +1,4 @@
---- The summary of changes above the input: pending ones, and those of the last turn.
+--- The summary of changes above the input: the pending changes, and those of the last turn.
 local H = require('harness')
 local R = require('review')
 
@@ -58,7 +58,7 @@ H.case('R reviews the pending changes', function()
   H.equal(vim.bo.filetype, 'agent_lsp_review')
 end)
 
---- A turn whose edit is accepted while it runs.
+--- Plays a turn whose edit is accepted while it runs.
 local function done()
   R.edits({ 'two\n', 'TWO\nTWO AGAIN\n' })
   local buf = H.edit('a.txt')

@@ -1,4 +1,5 @@
---- The keys that decide hunks in a buffer: where they are mapped, what they do, how they are shown.
+--- The keys that decide hunks in a buffer: where they are mapped, what they do, and how they are
+--- shown.
 local H = require('harness')
 local R = require('review')
 
@@ -6,7 +7,7 @@ local function press(keys)
   vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(keys, true, false, true), 'xm', false)
 end
 
---- The text of the hint in a buffer, and its row.
+--- Returns the text of the hint in a buffer and its row.
 local function hint(buf)
   local ns = require('agent_lsp.keys').namespace
   local marks = vim.api.nvim_buf_get_extmarks(buf or 0, ns, 0, -1, { details = true })
@@ -73,7 +74,7 @@ H.case(
     move(9)
     H.equal({ hint() }, { 'gla accept  glr reject  gle edit  glc comment', 8 })
     local all = 'gla accept  glr reject  gle edit  glc comment'
-    -- A sign takes two columns, and Neovim leaves one between a line and its virtual text.
+    -- A sign takes two columns, and Neovim leaves one column between a line and its virtual text.
     local by_width = { [56] = all, [53] = 'gla accept  glr reject', [20] = 'gla glr' }
     local columns = vim.o.columns
     vim.o.columns = 120

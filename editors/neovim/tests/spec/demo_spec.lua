@@ -1,4 +1,4 @@
---- :AgentDemo: the scripted model in the real panel, with real hunks, whatever is configured.
+--- :AgentDemo runs the scripted model in the real panel with real hunks, whatever is configured.
 local H = require('harness')
 
 H.case(

@@ -1,4 +1,4 @@
---- The help file and the README against the code, and the ways to install.
+--- Checks the help file and the README against the code, and tests the ways to install the plugin.
 local H = require('harness')
 
 local help = H.read(H.plugin .. '/doc/agent_lsp.txt')
@@ -98,8 +98,8 @@ H.case('the help file makes tags', function()
   H.write(dir .. '/doc/agent_lsp.txt', help)
   vim.cmd.helptags(dir .. '/doc')
   H.matches(H.read(dir .. '/doc/tags'), ':AgentPrompt\t')
-  -- They are kept in the repository, because most ways to install make no tags in a folder inside
-  -- it.
+  -- They are kept in the repository, because most installation methods do not generate tags in a
+  -- subfolder.
   H.equal(
     H.read(H.plugin .. '/doc/tags'),
     H.read(dir .. '/doc/tags'),
@@ -157,8 +157,8 @@ H.case('nothing blocks the main loop: no waiting call, but in the health check',
   end
 end)
 
---- Runs a Neovim of its own that is configured as the README says: the plugin is there, finds the
---- daemon and prompts.
+--- Runs a separate Neovim that is configured as the README describes. The plugin is available,
+--- finds the daemon and sends a prompt.
 local function installed(config)
   local dir = H.workspace({ ['init.lua'] = config })
   local check = dir .. '/check.lua'
@@ -179,7 +179,7 @@ io.stdout:write('there, ', status)
 vim.cmd('qa!')
 ]]
   )
-  -- `make build` puts it next to the plugin; otherwise it is on PATH.
+  -- `make build` puts the binary next to the plugin. Otherwise the binary is on PATH.
   vim.fn.mkdir(dir .. '/bin', 'p')
   vim.uv.fs_symlink(H.bin, dir .. '/bin/agent-lsp')
   H.write(
@@ -211,19 +211,18 @@ end
 local repo = vim.fs.dirname(vim.fs.dirname(H.plugin))
 local readme = H.read(H.plugin .. '/README.md')
 
---- The code of the README below a heading.
+--- Returns the code of the README below a heading.
 local function snippet(heading)
   return assert(readme:match('### ' .. vim.pesc(heading) .. '.-```%a+\n(.-)```'), heading)
 end
 
---- Whether a command that a package manager builds with is a target of the Makefile.
+--- Reports whether a package manager's build command is a target of the Makefile.
 local function built(command)
   local target = command:match('^make (%a+)$')
   return target ~= nil and H.read(repo .. '/Makefile'):find('\n' .. target .. ':') ~= nil
 end
 
---- A repository with the plugin's files as they are now and a build that does nothing, to be cloned
---- from.
+--- Creates a repository to clone, with the plugin's current files and a build that does nothing.
 local function repository()
   local dir = H.workspace() .. '/agent-lsp'
   vim.fn.mkdir(dir .. '/editors', 'p')
@@ -234,16 +233,15 @@ local function repository()
   return 'file://' .. dir
 end
 
---- lazy.nvim and vim-plug are in no package registry: the cases after these imitate them. Where
---- LAZY_NVIM and VIM_PLUG name checkouts they do it themselves, with one thing changed, the
---- address.
+--- lazy.nvim and vim-plug are in no package registry, so the following cases imitate them. If
+--- LAZY_NVIM and VIM_PLUG name checkouts, the cases use these with a changed address.
 if vim.env.LAZY_NVIM then
   H.case('installed by lazy.nvim itself', function()
     local spec = snippet('lazy.nvim'):gsub(
       "'agent%-lsp/agent%-lsp'",
       ("url = '%s', name = 'agent-lsp'"):format(repository())
     )
-    -- The Neovim of these tests has its parsers where lazy.nvim would not look for them.
+    -- The Neovim of these tests has its parsers in a folder that lazy.nvim does not search.
     local options = '{ performance = { rtp = { reset = false } } }'
     installed(
       ('vim.opt.rtp:prepend(%q)\nrequire("lazy").setup({ %s }, %s)'):format(
@@ -276,7 +274,7 @@ end
 
 H.case('installed by lazy.nvim', function()
   -- lazy.nvim itself is not installed here. It runs build, adds the clone to the runtimepath,
-  -- sources the files in its plugin/, and calls config.
+  -- sources the files in the clone's plugin folder, and calls config.
   local spec = assert(loadstring('return ' .. snippet('lazy.nvim')))()
   H.equal({ spec.lazy, built(spec.build) }, { false, true })
   installed(
@@ -292,7 +290,7 @@ H.case('installed by vim-plug', function()
   local options = assert(snippet('vim-plug'):match('%b{}'))
   H.equal(vim.fn.eval(options).rtp, 'editors/neovim')
   H.equal(built(vim.fn.eval(options)['do']), true)
-  -- what vim-plug does with rtp
+  -- the same as vim-plug does with rtp
   installed(('vim.opt.rtp:prepend(%q)'):format(repo .. '/editors/neovim'))
 end)
 
@@ -312,7 +310,7 @@ H.case('installed by pathogen', function()
   assert(vim.env.PATHOGEN, 'PATHOGEN must name the folder of vim-pathogen; run.sh gets it')
   local home = H.workspace()
   vim.fn.mkdir(home .. '/.local/share/nvim', 'p')
-  -- the clone, built, as for a package
+  -- the built clone, as a package
   vim.uv.fs_symlink(repo, home .. '/.local/share/nvim/agent-lsp')
   local done = vim
     .system({ 'sh', '-ec', snippet('pathogen') }, { env = { HOME = home }, text = true })

@@ -1,12 +1,13 @@
---- What the editor does for the daemon: its language servers answer (a real gopls among them),
---- documents are saved and read again, and nothing is opened or changed behind the user's back.
+--- The editor's services for the daemon. Its language servers answer queries (a real gopls among
+--- them), documents are saved and reloaded, and nothing is opened or changed without the user's
+--- knowledge.
 local H = require('harness')
 local S = require('servers')
 
 local auto = { editPolicy = 'auto', permissions = { profile = 'trust' }, sandbox = 'off' }
 
---- The results of the tool calls so far, in order, but those of the reads that the scripted model
---- adds.
+--- Returns the results of the tool calls so far in order, except those of the reads that the
+--- scripted model adds.
 local function results()
   return vim.tbl_map(
     function(p)
@@ -18,8 +19,8 @@ local function results()
   )
 end
 
---- The questions that the daemon asks the editor from now on, counted by operation, and the answers
---- about diagnostics of all files that were waited for.
+--- Counts the daemon's queries to the editor from now on by operation. It also collects the answers
+--- to queries for the diagnostics of all files that wait for the servers.
 local function queries()
   local handlers, asked, waited = require('agent_lsp.editor').handlers, {}, {}
   local real = handlers['agent/editor/query']
@@ -167,7 +168,7 @@ H.case(
   end
 )
 
---- A server in Neovim that knows the symbols of each document that it has open.
+--- Starts a server in Neovim that knows the symbols of each document that it has open.
 local function symbol_server(seen)
   return function(dispatchers)
     local closing = false
@@ -325,7 +326,7 @@ H.case('an edit for a document that was closed meanwhile is refused, not made un
   H.equal(vim.api.nvim_buf_is_loaded(buf), false)
 end)
 
---- Lets a file's time stamp differ from what was noted, however coarse the clock.
+--- Makes a file's time stamp differ from the recorded one, even if the clock is coarse.
 local function touch(path, text)
   H.write(path, text)
   vim.uv.fs_utime(path, os.time() + 10, os.time() + 10)

@@ -1,4 +1,4 @@
---- What an error says, the keys that help with it, and the line that all retries of a call share.
+--- The text of an error, the keys that help with it, and the line that all retries of a call share.
 local H = require('harness')
 
 local function failing(err)

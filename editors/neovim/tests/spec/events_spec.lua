@@ -1,10 +1,10 @@
---- Each autocommand of the help file fires, with the data that it is documented with, and no other
---- does.
+--- Each autocommand in the help file fires with its documented data, and no other autocommand
+--- fires.
 local H = require('harness')
 
 local help = H.read(H.plugin .. '/doc/agent_lsp.txt')
 
---- The documented events: fields of their data by event, true where the field is always there.
+--- The documented fields of each event's data. The value is true if the field is always present.
 local documented = {}
 local event
 for _, line in ipairs(vim.split(help:match('%*agent_lsp%-events%*(.-)\n>\n'), '\n')) do
@@ -34,7 +34,7 @@ local function wait_fired(name, n)
   end)
 end
 
---- Thoughts, text and tools; two hunks, of which one is decided after the other.
+--- Thoughts, text and tools, and two hunks that are decided one after the other.
 local function turn_with_hunks()
   local list = {
     { old_string = 'two\n', new_string = 'TWO\n' },
@@ -62,7 +62,7 @@ local function turn_with_hunks()
   H.equal(H.turn().status, 'completed')
 end
 
---- A permission question that has been withdrawn.
+--- A permission question that was withdrawn.
 local function aborted_permission()
   vim.cmd('AgentPrompt make it')
   H.wait('the permission', function()

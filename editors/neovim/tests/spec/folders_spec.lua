@@ -1,8 +1,8 @@
---- Several folders in one Neovim: a daemon for each workspace, and nothing of one gets into
---- another.
+--- Several folders in one Neovim. Each workspace has a daemon, and nothing from one workspace gets
+--- into another.
 local H = require('harness')
 
---- A second workspace, whose daemon will play its own script.
+--- Creates a second workspace, whose daemon plays its own script.
 local function another(files, replies)
   local dir = H.workspace(files)
   vim.env.AGENT_LSP_SCRIPT = dir .. '-script.jsonl'
@@ -13,7 +13,7 @@ local function another(files, replies)
   return dir
 end
 
---- The daemons that a buffer is shown to, by their roots.
+--- Returns the daemons that a buffer is attached to, by their roots.
 local function roots(buf)
   return vim.tbl_map(function(c)
     return c.config.root_dir

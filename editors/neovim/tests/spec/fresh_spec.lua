@@ -1,11 +1,11 @@
---- Diagnostics are sent when the editor's servers have reported on the present text: those that
---- publish with versions, those that publish without, those that are asked, and the case without a
---- server.
+--- Diagnostics are sent when the editor's servers have reported on the current text. The cases
+--- cover servers that publish with versions, servers that publish without versions, servers that
+--- are queried, and no server.
 local H = require('harness')
 local S = require('servers')
 
---- A server in Neovim that speaks of diagnostics when the test says so: by publishing, or by
---- answering.
+--- Creates a server in Neovim that reports diagnostics when the test requests it, by publishing or
+--- by answering.
 local function diagnostics_server(capabilities)
   local control = { asked = {} }
   local on_exit
@@ -57,7 +57,8 @@ local function diagnostics_server(capabilities)
   return control
 end
 
---- Asks as the daemon does; returns a function that gives the answer once it is there.
+--- Sends a query like the daemon's. It returns a function that returns the answer when it has
+--- arrived.
 local function ask(params)
   local answer
   local ctx = { client_id = require('agent_lsp.client').running().id }
@@ -69,7 +70,7 @@ local function ask(params)
   end
 end
 
---- A buffer with such a server, and a daemon that runs.
+--- Opens a buffer with such a server and a running daemon.
 local function with_server(capabilities)
   H.start({ files = { ['a.txt'] = 'one\n', ['b.txt'] = 'two\n' }, script = { { text = 'ok' } } })
   local server = diagnostics_server(capabilities)

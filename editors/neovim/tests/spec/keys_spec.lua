@@ -1,5 +1,5 @@
---- Real keys in a Neovim with a screen: menus, and messages that would ask for a key, which
---- headless cases never see.
+--- Real keys in a Neovim with a screen: menus, and messages that would ask for a key. Headless
+--- cases never show these.
 local H = require('harness')
 
 local channel ---@type integer?
@@ -12,7 +12,7 @@ local function stop()
   end
 end
 
---- Runs Lua there. It must not wait for a key.
+--- Runs Lua in that Neovim. The code must not wait for a key.
 local function lua(code, ...)
   local mode = vim.rpcrequest(channel, 'nvim_get_mode')
   if mode.blocking then
@@ -25,7 +25,7 @@ local function keys(text)
   vim.rpcrequest(channel, 'nvim_input', text)
 end
 
---- Starts such a Neovim on a workspace with a file; its model plays the script.
+--- Starts such a Neovim on a workspace with a file. Its model plays the script.
 local function start(files, script, settings)
   stop()
   H.dir = H.workspace(files)

@@ -1,4 +1,4 @@
---- Options of one prompt; the list of sessions; errors, retries and thoughts in the panel.
+--- Options for one prompt, the list of sessions, and errors, retries and thoughts in the panel.
 local H = require('harness')
 
 local function told(text)

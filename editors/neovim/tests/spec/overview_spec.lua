@@ -1,4 +1,4 @@
---- The tab of :AgentReview: the list of files, the text around the hunks, and syntax colours.
+--- The tab of :AgentReview: the list of files, the text around the hunks, and syntax colors.
 local H = require('harness')
 
 vim.cmd('syntax on')

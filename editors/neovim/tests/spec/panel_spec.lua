@@ -1,4 +1,5 @@
---- What the panel shows, and how: hostile and odd text, what waits, folds, sub-agents, little room.
+--- The content of the panel and its appearance: hostile and unusual text, waiting requests, folds,
+--- sub-agents, and little space.
 local H = require('harness')
 
 --- A command that ends only when it is killed.
@@ -42,7 +43,7 @@ H.case(
   function()
     H.start({
       settings = { sandbox = 'off' },
-      -- the model is asked to continue a text that breaks off
+      -- the model is asked to continue an incomplete text
       script = {
         H.call('bash', { command = 'rm *a* _b_ `c` ``````' }),
         { text = 'So.\n```go\nunclosed' },
@@ -55,7 +56,7 @@ H.case(
         and H.panel_text():find('f  reject', 1, true)
     end)
     local transcript = require('agent_lsp.transcript')
-    --- What of a line is seen: conceal takes the rest away.
+    --- Returns the visible part of a line. Conceal hides the rest.
     local function seen(text)
       for i, line in ipairs(vim.api.nvim_buf_get_lines(transcript.buf, 0, -1, false)) do
         if line:find(text, 1, true) then

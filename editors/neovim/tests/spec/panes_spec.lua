@@ -1,5 +1,5 @@
---- The panel among the user's windows: tabs, odd orders of closing, small terminals, colours and
---- options of the user.
+--- The panel among the user's windows: tabs, unusual orders of closing, small terminals, and the
+--- user's colors and options.
 local H = require('harness')
 
 local function prompt(script, opts)
@@ -22,7 +22,7 @@ end
 local looked =
   { H.call('read', { path = 'a.txt' }, { reasoning = 'I look.\nClosely.' }), { text = 'Done.' } }
 
---- How many folds are closed in a window.
+--- Returns the number of closed folds in a window.
 local function folds(win)
   return vim.api.nvim_win_call(win, function()
     local n = 0
@@ -40,7 +40,7 @@ local function settled(what, predicate)
   end)
 end
 
---- The windows of this tab by the end of their buffers' names.
+--- Returns the windows of this tab, by the end of their buffers' names.
 local function names()
   return vim.tbl_map(function(win)
     return vim.fs.basename(vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win)))

@@ -1,4 +1,5 @@
---- Permissions and questions: how they are answered in the panel, in the input, and by a command.
+--- Permissions and questions, and how the user answers them in the panel, in the input, and with a
+--- command.
 local H = require('harness')
 
 H.case('a permission is answered by one key in the panel', function()
@@ -20,7 +21,7 @@ H.case('a permission is answered by one key in the panel', function()
   end)
 end)
 
---- Waits until the first request is there.
+--- Waits until the first request has arrived.
 local function request()
   return H.wait('the request', function()
     return require('agent_lsp.permission').list()[1]

@@ -1,4 +1,4 @@
---- The snippet of docs/use/editors.md, unchanged, in a Neovim without the plugin.
+--- Runs the unchanged snippet of docs/use/editors.md in a Neovim without the plugin.
 local H = require('harness')
 
 local text = H.read(vim.fs.dirname(vim.fs.dirname(H.plugin)) .. '/docs/use/editors.md')

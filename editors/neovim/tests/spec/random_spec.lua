@@ -1,12 +1,12 @@
---- Random edits, decisions and typing in between, each checked against the expected text of the
---- buffer. The rounds are the same each time. A failing one is named: SEED=n
---- editors/neovim/tests/run.sh random; others: SEED=n ROUNDS=m.
+--- Random edits and decisions with typing in between. Each step is checked against the expected
+--- text of the buffer. The rounds are the same in each run. A failing round is named, and SEED=n
+--- editors/neovim/tests/run.sh random repeats it. SEED=n ROUNDS=m plays other rounds.
 local H = require('harness')
 
 local seed = tonumber(vim.env.SEED)
 local rounds = tonumber(vim.env.ROUNDS) or seed and 1 or 12
 
---- One change of the agent: what it replaces, and by what.
+--- Returns one change of the agent: the text that it replaces, and the new text.
 local function change(i)
   local line = 'line ' .. i .. ' é𝄞\n'
   local kind = math.random(3)
@@ -37,7 +37,7 @@ local function round(n)
   local buf = H.edit('a.txt')
   vim.cmd('AgentPrompt go')
   H.hunks(#changes)
-  --- Finds the line of the base, wherever it is by now.
+  --- Finds the current position of a line of the base.
   local function row_of(i)
     for row, text in ipairs(H.lines(buf)) do
       if text:match('^line ' .. i .. ' ') then

@@ -1,5 +1,4 @@
---- Files that get another name while hunks of them wait: by a language server, by the user, by the
---- agent.
+--- Files with pending hunks that a language server, the user or the agent renames.
 local H = require('harness')
 
 local text = 'one\ntwo\nthree\nfour\nfive\nsix\n'
@@ -26,7 +25,7 @@ local function begin(opts)
   return buf
 end
 
---- The rows at which hunks are drawn in a buffer.
+--- Returns the rows at which hunks are drawn in a buffer.
 local function drawn(buf)
   return vim.tbl_map(function(r)
     return r.row
@@ -37,7 +36,7 @@ local function marks(buf)
   return #vim.api.nvim_buf_get_extmarks(buf, require('agent_lsp.draw').namespace, 0, -1, {})
 end
 
---- The files that have pending hunks, as the daemon reports them.
+--- Returns the files with pending hunks, as the daemon reports them.
 local function files()
   local out = {}
   for _, uri in ipairs(require('agent_lsp.hunks').uris()) do

@@ -1,4 +1,4 @@
---- Pending hunks in real buffers: what is drawn, decided and left alone.
+--- Pending hunks in real buffers: which are drawn, decided and left alone.
 local H = require('harness')
 local R = require('review')
 

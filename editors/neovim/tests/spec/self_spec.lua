@@ -1,10 +1,10 @@
---- The main job on real input: this repository itself is the workspace, and one of its own files is
---- changed. Again by hand: CASE=repository editors/neovim/tests/run.sh self
+--- The main job on real input. This repository is the workspace, and one of its files is changed.
+--- To run it manually: CASE=repository editors/neovim/tests/run.sh self
 local H = require('harness')
 
 local repo = assert(vim.env.REPO, 'REPO must name the repository')
 
---- Copies what git tracks, as it is now, into the workspace of the case.
+--- Copies the current content of the files that git tracks into the workspace of the case.
 local function copy()
   local command = 'git ls-files -z --cached --others --exclude-standard | xargs -0 sh -c \'for f; do [ ! -e "$f" ] || printf "%s\\0" "$f"; done\' sh'
     .. ' | xargs -0 cp --parents -t "$0"'

@@ -1,4 +1,4 @@
---- Sessions, checkpoints, what the editor answers, events, and the daemon's life.
+--- Sessions, checkpoints, the editor's answers, events, and the start and end of the daemon.
 local H = require('harness')
 
 local function edit_a(old, new)
@@ -300,7 +300,7 @@ H.case('a diagnostic at the cursor is sent to be fixed', function()
   H.equal(H.turn().status, 'completed')
 end)
 
---- A language server inside Neovim that knows one definition; its positions are UTF-16.
+--- Starts a language server inside Neovim that knows one definition. Its positions are in UTF-16.
 local function language_server()
   local function start(dispatchers)
     local closing = false
@@ -504,7 +504,7 @@ H.case('times are told by the clock of the user', function()
   H.equal(got, { '2026-03-02 06:15', '2026-03-02 04:15', 'soon' })
 end)
 
---- Processes whose command line holds a text, from /proc.
+--- Returns the processes whose command line contains a text, from /proc.
 local function processes(text)
   local out = {}
   for name in vim.fs.dir('/proc') do

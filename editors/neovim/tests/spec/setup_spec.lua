@@ -1,5 +1,5 @@
 --- :AgentSetup, and the empty panel while no provider is configured. The provider is a server of
---- the test. A wrapper of the binary writes down what it gets as a key.
+--- the test. A wrapper around the binary records the key that it receives.
 local H = require('harness')
 
 local wrapper = [[#!/bin/sh
@@ -11,7 +11,8 @@ fi
 exec "$REAL_BIN" "$@"
 ]]
 
---- A server with the OpenAI API: a list of models, and an answer to each request.
+--- Starts a server with the OpenAI API, which returns a list of models and an answer to each
+--- request.
 local function serve()
   local requests, server = {}, vim.uv.new_tcp()
   server:bind('127.0.0.1', 0)

@@ -1,9 +1,9 @@
---- The Lua that the pages show and that no other spec runs, unchanged.
+--- Runs the Lua code in the pages, unchanged, if no other spec runs it.
 local H = require('harness')
 
 local repo = vim.fs.dirname(vim.fs.dirname(H.plugin))
 
---- The first block of Lua behind a sentence of a page.
+--- Returns the first block of Lua after a sentence in a page.
 local function snippet(path, sentence)
   local block = H.read(path):match(vim.pesc(sentence) .. '.-```lua\n(.-)```')
   return assert(

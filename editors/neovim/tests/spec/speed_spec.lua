@@ -1,5 +1,5 @@
---- Start-up, streaming and large reviews: each figure is printed, and bounded where the contract
---- gives a bound.
+--- Start-up, streaming and large reviews. Each figure is printed, and checked if the protocol gives
+--- a limit.
 local H = require('harness')
 
 local function print_line(...)
@@ -12,15 +12,15 @@ local function milliseconds(fn)
   return (vim.uv.hrtime() - began) / 1e6
 end
 
---- Milliseconds of processor time, which other work on the machine does not lengthen.
+--- Returns the processor time in milliseconds, which does not include other work on the machine.
 local function cpu(fn)
   local began = os.clock()
   fn()
   return (os.clock() - began) * 1e3
 end
 
---- What Neovim itself takes for 2,000 marks with lines of their own in a buffer of 6,000: what a
---- bound of milliseconds is worth on this machine.
+--- Measures how long Neovim itself takes for 2,000 marks with virtual lines in a buffer of 6,000
+--- lines. The result shows how meaningful a limit in milliseconds is on this machine.
 local function yardstick()
   local lines, ns = {}, vim.api.nvim_create_namespace('yardstick')
   for i = 1, 6000 do
@@ -50,7 +50,7 @@ local function yardstick()
   return best
 end
 
---- The least of some runs.
+--- Returns the minimum of several runs.
 local function least(runs, fn)
   local best = math.huge
   for _ = 1, runs do
@@ -75,7 +75,8 @@ H.case('the commands are registered in under a millisecond, and nothing else is 
   end
 end)
 
---- Longest time between two rounds of the event loop while fn's condition is awaited.
+--- Returns the longest time between two iterations of the event loop while it waits for the
+--- condition of fn.
 local function longest_stall(wait)
   local longest, last = 0, vim.uv.hrtime()
   local timer = assert(vim.uv.new_timer())
@@ -90,7 +91,7 @@ local function longest_stall(wait)
   return longest
 end
 
---- How long the same text takes in a window like the panel's when it is set in one call.
+--- Measures how long the same text takes in a window like the panel's if it is set in one call.
 local function at_once(lines)
   local worst = 0
   for _ = 1, 3 do
@@ -107,7 +108,7 @@ local function at_once(lines)
   return worst
 end
 
---- 10,000 words, by lines of twelve.
+--- 10,000 words in lines of twelve.
 local function words()
   local out = {}
   for i = 1, 10000 do

@@ -1,4 +1,5 @@
---- Prompt, stream, steer, queue, abort; plan mode; the daemon's death and a provider's failure.
+--- Prompt, stream, steer, queue, abort, plan mode, the death of the daemon, and the failure of a
+--- provider.
 local H = require('harness')
 
 --- A command that ends only when it is killed.

@@ -1,4 +1,4 @@
---- The home folder as a workspace: one question, before the daemon starts.
+--- The home folder as a workspace causes one question before the daemon starts.
 local H = require('harness')
 
 local home = vim.env.HOME
@@ -13,7 +13,7 @@ local function start()
   H.edit('notes.md')
 end
 
---- The results of both calls, which run at the same time.
+--- Returns the results of both calls, which run at the same time.
 local function results()
   return table.concat(vim.tbl_map(
     function(p)
