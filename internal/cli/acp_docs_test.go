@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The JSON that the documentation asks users to paste is valid, and starts existing programs.
+// The JSON that the documentation asks users to paste is valid and starts existing programs.
 func TestEditorsDocumentation(t *testing.T) {
 	text, err := os.ReadFile("../../docs/use/acp.md")
 	if err != nil {

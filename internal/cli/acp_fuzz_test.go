@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// acpMethods are what FuzzACP asks for, by the first byte of a line.
+// acpMethods are the methods that FuzzACP calls, selected by the first byte of a line.
 var acpMethods = []string{
 	"authenticate", "initialize", "logout", "session/cancel", "session/close", "session/list",
 	"session/load", "session/new",
@@ -40,9 +40,9 @@ var acpSeeds = []string{
 	session/new {"cwd":"relative"}`,
 }
 
-// Whatever an ACP client asks: each request is answered, and the program ends with its input, by
-// itself and without a panic. A line is a method, by its first byte, and params, in which $S is a
-// session and $D its folder.
+// Whatever an ACP client requests, each request is answered, and the program ends at the end of its
+// input, on its own and without a panic. A line consists of a method, selected by its first byte,
+// and params, in which $S is a session and $D its folder.
 func FuzzACP(f *testing.F) {
 	for i := range acpMethods {
 		line := string(rune(' ' + i))
@@ -109,7 +109,8 @@ func fuzzACP(t *testing.T, script string) {
 	}
 }
 
-// acpFuzzer asks without waiting. One goroutine asks, listen is another.
+// acpFuzzer sends requests without waiting for responses. One goroutine sends, and listen runs in
+// another.
 type acpFuzzer struct {
 	t       *testing.T
 	in      io.Writer
@@ -138,7 +139,7 @@ func oneLine(params string) string {
 	return b.String()
 }
 
-// listen notes what is answered, and refuses what is asked.
+// listen records the responses and refuses the program's requests.
 func (c *acpFuzzer) listen(out io.Reader) {
 	defer close(c.read)
 	answered := map[string]bool{}

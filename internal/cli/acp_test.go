@@ -25,7 +25,7 @@ type acpClient struct {
 	next int
 	text strings.Builder // of the agent's messages
 	code chan int
-	// permit answers what the agent asks; nil: everything is refused
+	// permit answers the agent's requests; if nil, everything is refused
 	permit func(method string, message []byte) any
 }
 
@@ -49,7 +49,8 @@ func startACPIn(t testing.TB, state string, env ...string) *acpClient {
 	return c
 }
 
-// call asks and returns the result; on the way it collects text and refuses what it is asked.
+// call sends a request and returns the result. Until the result arrives, it collects text and
+// refuses the program's requests.
 func (c *acpClient) call(method string, params any) map[string]any {
 	c.t.Helper()
 	result, refused := c.ask(method, params)
@@ -59,7 +60,7 @@ func (c *acpClient) call(method string, params any) map[string]any {
 	return result
 }
 
-// ask is call for what may be refused.
+// ask is like call, for requests that may fail.
 func (c *acpClient) ask(method string, params any) (result, refused map[string]any) {
 	c.t.Helper()
 	c.next++
@@ -119,7 +120,7 @@ func (c *acpClient) prompt(session, text string) any {
 			"prompt": []any{map[string]any{"type": "text", "text": text}}})["stopReason"]
 }
 
-// end closes the input and returns the exit code.
+// end closes the input and returns the program's exit code.
 func (c *acpClient) end() int {
 	c.in.Close()
 	go io.Copy(io.Discard, c.out)
@@ -155,7 +156,7 @@ func TestACP(t *testing.T) {
 	}
 }
 
-// The members of a batch are answered once each, whether they are answered early or not.
+// Each member of a batch is answered once, whether it is answered early or not.
 func TestACPBatch(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "script.jsonl")
 	mustStore(t, script, []byte(`{"text":"one"}`+"\n"+`{"text":"two"}`+"\n"))
@@ -183,7 +184,7 @@ func TestACPBatch(t *testing.T) {
 	c.end()
 }
 
-// answers reads a line and counts the answers in it by id.
+// answers reads a line and counts the responses in it by id.
 func (c *acpClient) answers(count map[float64]int) {
 	c.t.Helper()
 	line, err := c.out.ReadBytes('\n')
@@ -204,8 +205,8 @@ func (c *acpClient) answers(count map[float64]int) {
 	}
 }
 
-// A session's folder is checked by every method that takes one, and is its wall, whatever other
-// sessions have.
+// Every method that takes a session's folder checks the folder. The folder limits the session,
+// whatever folders other sessions have.
 func TestACPFolders(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	script, secret := filepath.Join(t.TempDir(), "script.jsonl"), filepath.Join(two, "secret.txt")
@@ -248,8 +249,8 @@ func TestACPFolders(t *testing.T) {
 	}
 }
 
-// The provider is asked for its models once for the sessions of about the same time, and again by
-// the next session where it did not answer.
+// Sessions that start at about the same time request the provider's models once. If the request
+// fails, the next session requests them again.
 func TestACPModels(t *testing.T) {
 	var asked atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -286,7 +287,7 @@ func TestACPModels(t *testing.T) {
 	c.end()
 }
 
-// A session without turns is closed, whatever else is under way.
+// A session without turns is closed, whatever else is running.
 func TestACPCloseWhileBusy(t *testing.T) {
 	c := startACP(t)
 	dir := t.TempDir()
@@ -308,7 +309,7 @@ func TestACPCloseWhileBusy(t *testing.T) {
 	c.end()
 }
 
-// provider answers every request with ok and reports when it arrived.
+// provider answers every request with ok and reports when the request arrived.
 func provider(b *testing.B) (url string, came chan time.Time) {
 	came = make(chan time.Time, 1)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -327,8 +328,8 @@ func provider(b *testing.B) (url string, came chan time.Time) {
 	return srv.URL, came
 }
 
-// Time from the prompt to the request at the provider, and to the end of the turn, for both front
-// ends.
+// Measures the time from the prompt to the request at the provider, and to the end of the turn, for
+// both front ends.
 func BenchmarkPrompt(b *testing.B) {
 	measure := func(b *testing.B, came chan time.Time, prompt func()) {
 		prompt()

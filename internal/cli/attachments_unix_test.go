@@ -43,8 +43,8 @@ func secretWorkspace(t *testing.T, dir string) {
 	}
 }
 
-// attachments are the URIs that the tests attach. $W is the workspace's path, $O that of a folder
-// outside, where plain.txt is a link to a key.
+// attachments are the URIs that the tests attach. $W is the workspace's path. $O is the path of a
+// folder outside of the workspace, in which plain.txt is a link to a key.
 var attachments = []struct {
 	uri, text string // text: what the client sends of the file
 	asks      bool
@@ -91,8 +91,8 @@ func attach(uri, text string) []any {
 	return []any{map[string]any{"type": "text", "text": "look"}, b}
 }
 
-// TestSecretAttachmentsAsk: whatever the spelling, the request to the model has the content of a
-// secret file only if the user allows it.
+// TestSecretAttachmentsAsk checks that the request to the model contains a secret file only if the
+// user allows it, whatever the spelling of its URI.
 func TestSecretAttachmentsAsk(t *testing.T) {
 	r := newReach(t, map[string]any{})
 	secretWorkspace(t, r.home)
@@ -134,7 +134,8 @@ func TestSecretAttachmentsAsk(t *testing.T) {
 	}
 }
 
-// TestAttachmentChangesAfterTheQuestion: the answer is about the file that the user was shown.
+// TestAttachmentChangesAfterTheQuestion checks that an answer applies to the file that the user was
+// shown.
 func TestAttachmentChangesAfterTheQuestion(t *testing.T) {
 	r := newReach(t, map[string]any{})
 	secretWorkspace(t, r.home)
@@ -163,7 +164,7 @@ func TestAttachmentChangesAfterTheQuestion(t *testing.T) {
 		if strings.Contains(sent, "other-loot") {
 			t.Errorf("the model got a file that the user was not asked about:\n%s", sent)
 		}
-		// What the client sent is what the user was asked about, whatever the link is now.
+		// The question is about the content that the client sent, whatever the link points to now.
 		if got := strings.Contains(sent, attachedLoot); got != (text != "") {
 			t.Errorf("with the text %q the model got the content: %v", text, got)
 		}
@@ -181,7 +182,7 @@ func swap(t *testing.T, link, to string) {
 	}
 }
 
-// TestSecretAttachmentsAskInACP does the same with the kinds of content that ACP has.
+// TestSecretAttachmentsAskInACP does the same with the kinds of content that ACP defines.
 func TestSecretAttachmentsAskInACP(t *testing.T) {
 	provider := &listener{}
 	server := httptest.NewServer(provider)

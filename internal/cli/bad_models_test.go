@@ -61,15 +61,15 @@ func (s *strictProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// modelStep is a command with the variables before it, how it ends, and what it prints.
+// modelStep is a command with its environment variables, its exit code and its output.
 type modelStep struct {
 	command string
 	code    int
 	says    []string
 }
 
-// badModelInput are mistakes in what concerns models. WORK stands for the provider work, URL for
-// its address, and PROBE for a setting that keeps other servers of this machine out.
+// badModelInput contains mistakes in the settings of models. WORK stands for the provider work, URL
+// for its address, and PROBE for a setting that excludes other servers of this machine.
 var badModelInput = []struct {
 	name, settings string
 	steps          []modelStep
@@ -133,8 +133,8 @@ var badModelInput = []struct {
 		}},
 }
 
-// TestBadModelInput checks that each mistake gives a sentence that says what to do, no output
-// has a key, and everything that can work works.
+// TestBadModelInput checks that each mistake produces a sentence that says what to do, that no
+// output contains a key, and that everything that can work does work.
 func TestBadModelInput(t *testing.T) {
 	for _, c := range badModelInput {
 		t.Run(c.name, func(t *testing.T) {

@@ -32,7 +32,7 @@ func play(t *testing.T, env []string, args ...string) (stdout, stderr string, co
 
 const secret = "sk-proj-0123456789abcdefghijklmnopqrstuvwx"
 
-// homeWithSecrets is an empty home whose settings, environment and log hold a key.
+// homeWithSecrets is an empty home folder whose settings, environment and log contain a key.
 func homeWithSecrets(t *testing.T) (home string, env []string) {
 	home = t.TempDir()
 	put(t, filepath.Join(home, "config.json"), `{"model": "m", "provider": {"headers": {"X-Key": "`+
@@ -53,7 +53,7 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-// A bundle holds what a report needs, and neither a key nor the name of the home folder.
+// A bundle contains what a report needs, and neither a key nor the name of the home folder.
 func TestBundleHoldsNoSecret(t *testing.T) {
 	home, env := homeWithSecrets(t)
 	for _, root := range []string{"/w/secret-plans", home} {
@@ -115,7 +115,7 @@ func TestBundleCutsNoSecret(t *testing.T) {
 	}
 }
 
-// storeSession stores a session of one prompt.
+// storeSession stores a session with one prompt.
 func storeSession(t *testing.T, dir, prompt string) {
 	t.Helper()
 	library := session.Open(dir)
@@ -184,8 +184,8 @@ func TestBundleRefuses(t *testing.T) {
 	}
 }
 
-// Every command and every flag that it parses is listed in its help and offered as a completion, by
-// scripts that the shells accept.
+// Every command and each of its flags is listed in its help and offered as a completion. The shells
+// accept the completion scripts.
 func TestCompletion(t *testing.T) {
 	for _, c := range (&program{}).commands().Commands() {
 		help, _, code := play(t, nil, "help", c.Name())
@@ -214,7 +214,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// checkSyntax has the shell itself read the script, where there is one.
+// checkSyntax lets the shell itself parse the script, if the shell is installed.
 func checkSyntax(t *testing.T, shell, script string) {
 	path, err := exec.LookPath(shell)
 	if err != nil {
@@ -227,7 +227,7 @@ func checkSyntax(t *testing.T, shell, script string) {
 	}
 }
 
-// Completions fit what was typed.
+// Completions match what the user typed.
 func TestCompletes(t *testing.T) {
 	env := []string{"HOME=" + t.TempDir()}
 	for typed, want := range map[string]string{
@@ -260,7 +260,7 @@ func TestCompletes(t *testing.T) {
 	}
 }
 
-// Bash completes with the script, as it does for a user.
+// Bash completes with the script as for a user.
 func TestBashCompletes(t *testing.T) {
 	const library = "/usr/share/bash-completion/bash_completion"
 	if _, err := os.Stat(library); err != nil {

@@ -12,15 +12,16 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
-// cachedSession is a session of a daemon in this process, with a model behind the Messages API that
-// bills by prefix.
+// cachedSession is a session of a daemon in this process. Its model uses the Messages API and bills
+// by prefix.
 type cachedSession struct {
 	t  *testing.T
 	c  *client
 	id string
 }
 
-// newCachedSession starts a session in a folder with the settings that differ from the defaults.
+// newCachedSession starts a session in a folder with the given settings, which differ from the
+// defaults.
 func newCachedSession(t *testing.T, server *script.Server, dir string,
 	settings map[string]any) *cachedSession {
 	t.Helper()
@@ -66,7 +67,8 @@ func (s *cachedSession) prompt(text string) map[string]any {
 	return turn
 }
 
-// usage returns the input of all requests so far, and how much of it was read from the cache.
+// usage returns the input tokens of all requests so far, and how many of them were read from the
+// cache.
 func (s *cachedSession) usage() (input, cached int) {
 	session, _ := s.call("agent/session/load", map[string]any{})["session"].(map[string]any)
 	u, _ := session["usage"].(map[string]any)
@@ -118,8 +120,8 @@ func TestCompactionKeepsTheCachedPrefix(t *testing.T) {
 	}
 }
 
-// The cached share of a whole run, with every request that the daemon sends: at least 90 % of the
-// input of requests 3 to 50, and at least 85 % with a steer and a compaction.
+// The cached share of a complete run, with every request that the daemon sends, is at least 90 % of
+// the input of requests 3 to 50, and at least 85 % with a steer and a compaction.
 func TestCachedShareOfARun(t *testing.T) {
 	for name, least := range map[string]int{"tools": 90, "steer and compaction": 85} {
 		t.Run(name, func(t *testing.T) {

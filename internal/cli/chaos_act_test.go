@@ -15,8 +15,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/rpctest"
 )
 
-// script is the model's part of some turns. Each step edits lines that no other step edits, so that
-// the text alone shows whether a change was accepted or refused.
+// script is the model's part of several turns. Each step edits lines that no other step edits, so
+// that the text alone shows whether a change was accepted or rejected.
 func (w *world) script(turns int) (lines []string) {
 	for range turns {
 		for range 1 + w.rng.IntN(3) {
@@ -34,7 +34,7 @@ func (w *world) script(turns int) (lines []string) {
 func (w *world) step() []string {
 	switch w.rng.IntN(8) {
 	case 0:
-		// the last must be asked for
+		// the last one needs permission
 		command := []string{"sleep 0.2", "sleep 20", "setsid sleep 30 >/dev/null 2>&1 & echo on",
 			"echo out; echo err >&2; exit 3", "kill -0 $$ && sleep 0.2"}[w.rng.IntN(5)]
 		return []string{calls(toolCall("bash",
@@ -51,7 +51,7 @@ func (w *world) step() []string {
 	return []string{w.editStep()}
 }
 
-// editStep reads a file and edits some of its lines that no step has edited yet.
+// editStep reads a file and edits some of its lines that no earlier step has edited.
 func (w *world) editStep() string {
 	f := w.rng.IntN(chaosFiles)
 	var edits []any
@@ -129,7 +129,7 @@ func (w *world) strike() error {
 	return w.leave(killed)
 }
 
-// event is what the driver looks at in a message.
+// event contains the fields of a message that the driver reads.
 type chaosEvent struct {
 	TurnID   string
 	Proposal chaosProposal
@@ -153,7 +153,7 @@ type chaosProposal struct {
 
 type chaosHunk struct{ HunkID, OldText, NewText, State string }
 
-// take handles the messages that came since it was called last.
+// take handles the messages that arrived since its last call.
 func (w *world) take() {
 	for _, m := range w.ed.Log(w.read) {
 		w.read++
@@ -182,7 +182,7 @@ func (w *world) take() {
 	}
 }
 
-// act does one thing that may happen at any moment.
+// act performs one action that may happen at any moment.
 func (w *world) act() {
 	if w.granted && oneIn(w.rng, 5) {
 		w.revoke()
@@ -217,7 +217,7 @@ func (w *world) act() {
 	}
 }
 
-// answer answers one question of the daemon's.
+// answer answers one question of the daemon.
 func (w *world) answer() {
 	for _, m := range w.ed.Unanswered() {
 		switch m.Method {
@@ -237,7 +237,7 @@ func (w *world) answer() {
 	}
 }
 
-// decide decides on some hunks of one proposal, and keeps what was promised.
+// decide decides some hunks of one proposal and records the resulting promises.
 func (w *world) decide() {
 	ids := make([]string, 0, len(w.open))
 	for id, p := range w.open {
@@ -284,7 +284,7 @@ func (w *world) decide() {
 
 var editedLine = regexp.MustCompile(`line \d\d of [a-z]\.txt, version 1`)
 
-// promise keeps what a decided hunk says: its new lines stay, or never come.
+// promise records what a decided hunk guarantees: its new lines stay, or never appear.
 func (w *world) promise(h chaosHunk) {
 	for _, line := range editedLine.FindAllString(h.NewText, -1) {
 		if !strings.Contains(h.OldText, line) && w.fate[line] == "" {
@@ -294,7 +294,7 @@ func (w *world) promise(h chaosHunk) {
 	}
 }
 
-// typeLine inserts a line into an open document, as its user would.
+// typeLine inserts a line into an open document, like its user.
 func (w *world) typeLine() {
 	f := w.rng.IntN(chaosFiles - 1)
 	b := w.ed.Buffer(rpctest.URIOf(w.path(f)))
@@ -311,9 +311,8 @@ func (w *world) typeLine() {
 	}
 }
 
-// change lets another program append to the file that is not open. Where the daemon itself may
-// write at the same moment, one of two appends between a comparison and a rename could be lost by
-// either's fault.
+// change lets another program append to the file that is not open. If the daemon writes at the same
+// moment, either program could lose one of two appends between a comparison and a rename.
 func (w *world) change() {
 	if w.policy == "auto" || w.policy == "review" {
 		return
@@ -331,7 +330,7 @@ func (w *world) change() {
 	}
 }
 
-// killOne kills a process below the daemon whose command line has the word.
+// killOne kills a process below the daemon whose command line contains the word.
 func (w *world) killOne(word, what string) {
 	for _, p := range marked(w.mark) {
 		pid, line, _ := strings.Cut(p, " ")
@@ -359,8 +358,8 @@ func (w *world) revoke() {
 	}
 }
 
-// restore goes back to the state before a turn. After that it is unknown which accepted changes
-// remain, but what the user typed must remain.
+// restore returns to the state before a turn. Afterwards it is unknown which accepted changes
+// remain, but the user's typed text must remain.
 func (w *world) restore() {
 	var list struct {
 		Checkpoints []struct{ CheckpointID string }
@@ -374,8 +373,8 @@ func (w *world) restore() {
 	w.note("restored %s: %v", id, err)
 	w.tally.add("restored")
 	for old := range w.edited { // an end that has not been read yet counts too
-		// Under review, a refused text was in the file until it was refused, so a restore may also
-		// go back to that.
+		// Under review, a rejected text was in the file until it was rejected, so a restore may
+		// also bring that text back.
 		if line := strings.Replace(old, "version 0", "version 1", 1); w.fate[line] != "rejected" ||
 			w.policy == "review" {
 			w.fate[line] = "restored"
@@ -385,8 +384,8 @@ func (w *world) restore() {
 
 var knownLine = regexp.MustCompile(`^line (\d\d) of ([a-z]\.txt), version [01]$`)
 
-// check looks at what is there: no file torn, nothing of the user's lost, what was accepted stands,
-// what was refused does not.
+// check checks the files: none is torn, none of the user's text is lost, accepted changes are
+// present, and rejected changes are absent.
 func (w *world) check() error {
 	all := ""
 	for f := range chaosFiles {
@@ -420,7 +419,8 @@ func (w *world) check() error {
 	return w.noStray()
 }
 
-// whole checks that a text is made of known lines, each of the file's own once and in order.
+// whole checks that a text consists of known lines, with each of the file's own lines once and in
+// order.
 func (w *world) whole(f int, text string) error {
 	next := 0
 	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {

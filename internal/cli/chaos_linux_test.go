@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// canFillDisk says that a daemon can be given a small disk of its own.
+	// canFillDisk reports whether a daemon can get its own small disk.
 	canFillDisk = true
-	// envSmallDisk names the folder that becomes a disk of smallDisk bytes.
+	// envSmallDisk names the folder on which a disk of smallDisk bytes is mounted.
 	envSmallDisk = "AGENT_LSP_TEST_SMALL_DISK"
 	smallDisk    = "size=6m"
 	// envReadOnly names a folder that cannot be written.
 	envReadOnly = "AGENT_LSP_TEST_READ_ONLY"
 )
 
-// onSmallDisk lets a command see a file system of its own, where its process may mount.
+// onSmallDisk gives a command its own mount namespace.
 func onSmallDisk(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
@@ -28,7 +28,7 @@ func onSmallDisk(cmd *exec.Cmd) {
 	}
 }
 
-// mountSmallDisk runs in the daemon's process, before it does anything else.
+// mountSmallDisk mounts the disk. It runs in the daemon's process before anything else.
 func mountSmallDisk() error {
 	if dir := os.Getenv(envReadOnly); dir != "" {
 		if err := syscall.Mount(dir, dir, "", syscall.MS_BIND, ""); err != nil {
@@ -45,7 +45,7 @@ func mountSmallDisk() error {
 	return nil
 }
 
-// ballast is the file that fills the small disk, seen from outside.
+// ballast is the path of the file that fills the small disk, as seen from outside of the namespace.
 func (w *world) ballast() string {
 	if dir := seenFromOutside(w.mark, w.state); dir != "" {
 		return filepath.Join(dir, "ballast")
@@ -53,8 +53,8 @@ func (w *world) ballast() string {
 	return ""
 }
 
-// seenFromOutside is where a folder of the daemon that bears a mark is seen from here; "" if it has
-// gone.
+// seenFromOutside returns the path at which this process sees a folder of the daemon with the mark,
+// or "" if the daemon has ended.
 func seenFromOutside(mark, dir string) string {
 	for _, p := range marked(mark) {
 		if pid := firstField(p); pid != "" {
@@ -76,7 +76,7 @@ func firstField(s string) string {
 	return ""
 }
 
-// toggleDisk fills the disk, or makes room again.
+// toggleDisk fills the disk or frees its space.
 func (w *world) toggleDisk() {
 	path := w.ballast()
 	if os.Remove(path) == nil {

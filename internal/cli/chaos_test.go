@@ -12,24 +12,23 @@ import (
 )
 
 const (
-	// envChaos is how long the random runs last, envChaosSeed where they begin.
+	// envChaos sets the duration of the random runs, and envChaosSeed sets their first seed.
 	envChaos     = "AGENT_LSP_CHAOS"
 	envChaosSeed = "AGENT_LSP_CHAOS_SEED"
 	// envAtOnce sets how many worlds run in parallel.
 	envAtOnce = "AGENT_LSP_CHAOS_AT_ONCE"
-	// chaosBrief is enough to keep the driver itself alive in the inner loop.
+	// chaosBrief is long enough to check that the driver itself works.
 	chaosBrief = 2 * time.Second
-	// chaosAtOnce is the number of worlds unless envAtOnce says another, chaosLeast how many runs a
-	// real campaign makes for each of its minutes at least, however long a slow machine takes for
-	// them.
+	// chaosAtOnce is the default of envAtOnce. chaosLeast is the minimum number of runs for each
+	// minute of a real campaign, however long a slow machine takes for them.
 	chaosAtOnce = 4
 	chaosLeast  = 34
 )
 
-// TestOutsideChaos plays random turns against the real program while the daemon, the editor,
-// commands and MCP servers are killed, the disk fills, permissions are revoked, files are changed
-// by others and the user types, steers and aborts. What must hold is checked from the outside, with
-// no code of the daemon's.
+// TestOutsideChaos plays random turns against the real program. Meanwhile the daemon, the editor,
+// commands and MCP servers are killed, the disk fills, permissions are revoked, other programs
+// change files, and the user types, steers and aborts. The test checks the invariants from outside,
+// with none of the daemon's code.
 func TestOutsideChaos(t *testing.T) {
 	budget, campaign := chaosBudget(t)
 	seeds := chaosSeeds(t)
@@ -74,8 +73,7 @@ func atOnce(t *testing.T) int {
 	return n
 }
 
-// chaosSeeds gives each run a seed of its own. A run is repeated by its seed, as far as timing
-// allows.
+// chaosSeeds gives each run its own seed. The seed repeats a run, as far as timing allows.
 func chaosSeeds(t *testing.T) func() uint64 {
 	var next atomic.Uint64
 	next.Store(uint64(time.Now().UnixNano()))
@@ -89,7 +87,7 @@ func chaosSeeds(t *testing.T) func() uint64 {
 	return func() uint64 { return next.Add(1) }
 }
 
-// playWorld plays one run and reports what it found wrong, with the seed that repeats it.
+// playWorld plays one run. It reports failures together with the seed that repeats them.
 func playWorld(t *testing.T, seed uint64, tally *tally) {
 	w := newWorld(t, seed, tally)
 	defer w.cleanUp()
@@ -100,7 +98,7 @@ func playWorld(t *testing.T, seed uint64, tally *tally) {
 	tally.add("runs")
 }
 
-// tally counts what happened.
+// tally counts events.
 type tally struct {
 	mu sync.Mutex
 	n  map[string]int
@@ -120,7 +118,7 @@ func (c *tally) get(what string) int {
 	return c.n[what]
 }
 
-// String lists what happened, in a fixed order.
+// String lists the counted events in a fixed order.
 func (c *tally) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,5 +132,5 @@ func (c *tally) String() string {
 	return s
 }
 
-// oneIn is true once in n times.
+// oneIn returns true with a probability of 1/n.
 func oneIn(rng *rand.Rand, n int) bool { return rng.IntN(n) == 0 }

@@ -17,17 +17,17 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
 )
 
-// mcpArg marks the MCP server among the processes.
+// mcpArg identifies the MCP server among the processes.
 const mcpArg = "chaos-mcp-server"
 
 const (
 	chaosFiles = 3  // a.txt and b.txt are open in the editor, c.txt is not
 	chaosLines = 12 // lines of each file
-	// turnPatience bounds a turn: whatever happens, it ends.
+	// turnPatience limits a turn, which must end whatever happens.
 	turnPatience = 90 * time.Second
 )
 
-// world is one run: a workspace, an editor with unsaved text, a daemon, and what must hold of them.
+// world is one run: a workspace, an editor with unsaved text, a daemon, and the expected state.
 type world struct {
 	t     *testing.T
 	rng   *rand.Rand
@@ -49,7 +49,7 @@ type world struct {
 	running string
 
 	edited map[string]bool // lines that a script edits; each once
-	// of an edited line: accepted, rejected, restored; missing if it is unknown
+	// state of an edited line: accepted, rejected or restored; absent if it is unknown
 	fate     map[string]string
 	inserted map[string]bool          // lines that the user typed or that another program added
 	open     map[string]chaosProposal // as last reported
@@ -111,8 +111,8 @@ func lineText(f, l, v int) string {
 }
 func (w *world) note(f string, a ...any) { w.diary = append(w.diary, fmt.Sprintf(f, a...)) }
 
-// report describes what happened. It writes the messages of the last connection to a file next to
-// the workspace.
+// report describes the run. It writes the messages of the last connection to a file next to the
+// workspace.
 func (w *world) report() string {
 	s := fmt.Sprintf("policy %s, full disk %v; the workspace and messages.log are left in %s\n%s",
 		w.policy, w.fullDisk, w.dir, strings.Join(w.diary, "\n"))
@@ -124,7 +124,7 @@ func (w *world) report() string {
 	return s
 }
 
-// keepLog keeps the messages of the connection that ends.
+// keepLog keeps the messages of the ending connection.
 func (w *world) keepLog() {
 	if w.ed == nil {
 		return
@@ -136,7 +136,8 @@ func (w *world) keepLog() {
 	w.ed = nil
 }
 
-// play is a run: some turns under fire, then a quiet end in which everything must stand.
+// play plays a run: several turns with faults, then an end without faults after which all
+// expectations must be met.
 func (w *world) play() error {
 	turns := 1 + w.rng.IntN(3)
 	if err := w.start(w.script(turns)); err != nil {
@@ -161,7 +162,7 @@ func (w *world) play() error {
 	return w.finish()
 }
 
-// finish starts a last daemon over what the runs left, and checks all.
+// finish starts a last daemon on the files of the run and checks everything.
 func (w *world) finish() error {
 	if w.fullDisk {
 		w.freeDisk() // its state lives only as long as the daemon, so the same daemon must continue
@@ -183,7 +184,7 @@ func (w *world) finish() error {
 	return w.end()
 }
 
-// lastTurn must be answered, whatever happened before.
+// lastTurn plays a turn that must be answered, whatever happened before.
 func (w *world) lastTurn() error {
 	for _, method := range []string{"agent/abort", "agent/queue/clear"} {
 		if err := w.ed.Call(method, map[string]any{"sessionId": w.session}, nil); err != nil {
@@ -209,7 +210,7 @@ func (w *world) lastTurn() error {
 	return nil
 }
 
-// start starts a daemon, opens the documents and the session, or makes one.
+// start starts a daemon, opens the documents, and loads or creates the session.
 func (w *world) start(script []string) error {
 	file := filepath.Join(w.dir, "model.jsonl")
 	if err := os.WriteFile(file, []byte(strings.Join(script, "\n")+"\n"), 0o644); err != nil {
@@ -240,8 +241,8 @@ func (w *world) start(script []string) error {
 	return w.load()
 }
 
-// load resumes the session. Its answer includes everything up to its number, also what the last
-// connection missed.
+// load resumes the session. Its response includes everything up to its number, including what the
+// last connection missed.
 func (w *world) load() error {
 	var loaded struct{ LastSeq int64 }
 	if err := w.ed.Call("agent/session/load", map[string]any{"sessionId": w.session},
@@ -281,7 +282,7 @@ func (w *world) initialize() error {
 	return w.ed.Notify("initialized", map[string]any{})
 }
 
-// end ends the daemon as an editor does; nothing of it may be left.
+// end ends the daemon as an editor does. None of its processes may remain.
 func (w *world) end() error {
 	if err := w.ed.Call("shutdown", nil, nil); err != nil {
 		return fmt.Errorf("shutting down: %w", err)
@@ -296,7 +297,7 @@ func (w *world) end() error {
 	return w.leave(false)
 }
 
-// leave keeps the buffers for the next editor and checks what the last connection said.
+// leave keeps the buffers for the next editor and checks the messages of the last connection.
 func (w *world) leave(killed bool) error {
 	defer w.keepLog()
 	for uri := range w.buffers {

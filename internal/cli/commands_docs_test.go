@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The page of commands has the help text of each, as the program prints it. `make docs` writes it.
+// The page of commands contains the help text of each command, as the program prints it. `make
+// docs` writes the page.
 func TestCommandPage(t *testing.T) {
 	const begin, end = "<!-- help texts -->\n", "<!-- end -->\n"
 	path := filepath.Join("..", "..", "docs", "reference", "commands.md")
@@ -55,7 +56,7 @@ func helpTexts(t *testing.T) string {
 	return page.String() + "\n"
 }
 
-// helpText is the help for a command, by its name after the program's.
+// helpText returns the help for a command, whose name follows the program's name.
 func helpText(t *testing.T, c *cobra.Command) string {
 	t.Helper()
 	var out, errs bytes.Buffer

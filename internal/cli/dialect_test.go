@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// listener is a provider that has a tool called first in each conversation, and keeps what it was
-// sent.
+// listener is a provider that requests a tool call at the beginning of each conversation and
+// records the requests.
 type listener struct {
 	mu     sync.Mutex
 	bodies []map[string]any
@@ -36,8 +36,8 @@ func (r *listener) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		"\n\ndata: [DONE]\n\n")
 }
 
-// sentBy runs the program once with settings against a provider's own address, which a proxy brings
-// here.
+// sentBy runs the program once with settings and a provider's real address, which a proxy redirects
+// to this process.
 func sentBy(t *testing.T, base, config string) []map[string]any {
 	t.Helper()
 	r := &listener{}
@@ -57,7 +57,8 @@ func sentBy(t *testing.T, base, config string) []map[string]any {
 	return r.bodies
 }
 
-// A session's calls share one cache key, which no other session has; the settings can name it.
+// The requests of a session share one cache key, which no other session uses. The settings can set
+// the key.
 func TestCacheKeyOfASession(t *testing.T) {
 	const openAI = "http://api.openai.com/v1"
 	one, two := sentBy(t, openAI, `{"model":"gpt-5.1"}`), sentBy(t, openAI, `{"model":"gpt-5.1"}`)
@@ -72,7 +73,7 @@ func TestCacheKeyOfASession(t *testing.T) {
 	}
 }
 
-// A level of thinking has the tokens that the settings give it, and no other level has them.
+// A thinking level uses the number of tokens from the settings. Other levels are unaffected.
 func TestThinkingBudgetsOfTheSettings(t *testing.T) {
 	for config, want := range map[string]string{
 		`{"model":"gemini-2.5-pro","thinking":"high",` +

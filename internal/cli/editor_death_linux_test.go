@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// envEditor is the variable under which this test binary plays an editor: it starts the daemon,
-// lets it work, and waits.
+// envEditor is the variable that makes this test binary act as an editor, which starts the daemon,
+// gives it work, and waits.
 const envEditor = "AGENT_LSP_TEST_EDITOR"
 
-// deathOf is what an editor that is killed leaves behind.
+// deathOf describes what a killed editor leaves behind.
 type deathOf struct {
 	Daemon []string // argv
 	Init   json.RawMessage
@@ -41,7 +41,7 @@ func maybeEditor() {
 	os.Exit(1)
 }
 
-// play has the daemon's stdin as its own, and the writing end of it as descriptor 3.
+// play inherits the daemon's stdin, and its writing end as descriptor 3.
 func (d *deathOf) play() error {
 	syscall.CloseOnExec(3)
 	w := os.NewFile(3, "stdin of the daemon")
@@ -74,8 +74,9 @@ func (d *deathOf) play() error {
 	return err
 }
 
-// The editor is killed by SIGKILL while a command, an MCP server and what escaped from both run:
-// the daemon's stdin ends, or only its parent does, and nothing of them all is left.
+// The editor is killed by SIGKILL while a command, an MCP server and processes that escaped from
+// both are running. In one case the daemon's stdin ends, in another only its parent process. No
+// process may remain.
 func TestNoOrphansAfterTheEditorsDeath(t *testing.T) {
 	t.Parallel()
 	escape := "setsid nohup sleep NUMBER >/dev/null 2>&1 & (setsid sh -c 'trap \"\" TERM HUP; (sleep NUMBER &); sleep NUMBER' &); sleep 0.2; touch ready; sleep NUMBER"

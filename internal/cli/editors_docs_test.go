@@ -16,15 +16,15 @@ import (
 
 const repository = "../../"
 
-// editorList is testdata/editors.json, from which the tables of editors are made.
+// editorList is testdata/editors.json, from which the tables of editors are generated.
 type editorList struct {
-	// by profile; what such a run did it compares itself (editors/plain/ran.mjs)
+	// by profile; the run itself compares what it did (editors/plain/ran.mjs)
 	Real   map[string]realRun
 	Plain  []plainEditor
 	Readme []readmeEditor
 }
 
-// realRun is the job without a plugin, done in the editor itself.
+// realRun is the job in the real editor without a plugin.
 type realRun struct {
 	Editor, By string
 	Did        []string
@@ -33,7 +33,7 @@ type realRun struct {
 // plainEditor is an editor without a plugin, whose capabilities a session script replays.
 type plainEditor struct{ Editor, Profile, Version, Prompt, Review, Permissions string }
 
-// readmeEditor is one or more editors, with all tests about them.
+// readmeEditor is a group of editors and all tests that cover them.
 type readmeEditor struct {
 	Editor, How string
 	Tests       []struct{ About, By string }
@@ -50,7 +50,7 @@ func readEditors(t *testing.T) (l editorList) {
 	return l
 }
 
-// read returns a file of the repository.
+// read returns the content of a file of the repository.
 func read(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(repository + name)
@@ -60,13 +60,14 @@ func read(t *testing.T, name string) string {
 	return string(b)
 }
 
-// textOf is a script's text without its comments; empty for a file that is not a script.
+// textOf returns a script's text without its comments. It returns "" for a file that is not a
+// script.
 func textOf(name string) string {
 	b, _ := os.ReadFile(repository + name)
 	return comments.ReplaceAllString(string(b), "")
 }
 
-// plainTable is the table of docs/use/editors.md.
+// plainTable returns the table of docs/use/editors.md.
 func (l editorList) plainTable() string {
 	var b strings.Builder
 	b.WriteString(
@@ -83,8 +84,8 @@ func (l editorList) plainTable() string {
 	return b.String()
 }
 
-// readmeTable is the table of README.md. Readers ask how an editor was tested, so the table
-// names the versions and not the tests.
+// readmeTable returns the table of README.md. Readers ask how an editor was tested, so the table
+// lists the versions and not the tests.
 func (l editorList) readmeTable() string {
 	var b strings.Builder
 	b.WriteString("| editor | how to use agent-lsp | tested |\n|---|---|---|\n")
@@ -94,7 +95,7 @@ func (l editorList) readmeTable() string {
 	return b.String()
 }
 
-// tested says how the editors of a row are tested.
+// tested describes how the editors of a row are tested.
 func (l editorList) tested(r readmeEditor) (how []string) {
 	var real, replayed []string
 	for _, p := range l.Plain {
@@ -122,7 +123,7 @@ func (l editorList) tested(r readmeEditor) (how []string) {
 	return how
 }
 
-// The tables of editors say what testdata/editors.json says. UPDATE_DOCS=1 writes them.
+// The tables of editors match testdata/editors.json. UPDATE_DOCS=1 writes them.
 func TestTablesOfEditors(t *testing.T) {
 	l := readEditors(t)
 	for page, want := range map[string]string{"docs/use/editors.md": l.plainTable(),
@@ -148,7 +149,7 @@ func TestTablesOfEditors(t *testing.T) {
 	}
 }
 
-// Each test that the list names is there, and is run by make test.
+// Each test in the list exists, and make test runs it.
 func TestTestsOfEditorsRun(t *testing.T) {
 	l := readEditors(t)
 	run := byMakeTest(t)
@@ -185,8 +186,8 @@ func TestTestsOfEditorsRun(t *testing.T) {
 	}
 }
 
-// Each profile replays the whole job, is in the list, and names the version and the source that it
-// is taken from.
+// Each profile replays the complete job, is in the list, and names the version and source of its
+// capabilities.
 func TestProfilesNameTheirSource(t *testing.T) {
 	l := readEditors(t)
 	files, err := filepath.Glob(repository + "testdata/session/profile/*.txtar")
@@ -222,8 +223,8 @@ var (
 	allPackages   = regexp.MustCompile(`\$\(GO\) test .*\./\.\.\.`)
 )
 
-// byMakeTest is what make test runs: the scripts in the recipes of its targets, and those that they
-// start in turn.
+// byMakeTest returns the scripts that make test runs: those in the recipes of its targets, and the
+// scripts that these start.
 func byMakeTest(t *testing.T) map[string]bool {
 	t.Helper()
 	makefile := read(t, "Makefile")
@@ -254,7 +255,7 @@ func byMakeTest(t *testing.T) map[string]bool {
 	return run
 }
 
-// follow notes a script and the ones that it names, of its own folder and those below.
+// follow adds a script and the scripts that it names, if they are in its folder or below.
 func follow(t *testing.T, run map[string]bool, name string) {
 	t.Helper()
 	if run[name] {
@@ -278,7 +279,7 @@ func follow(t *testing.T, run map[string]bool, name string) {
 	}
 }
 
-// Every set-up is at most ten lines.
+// Every setup has at most ten lines.
 func TestSetUpsAreShort(t *testing.T) {
 	text, err := os.ReadFile("../../docs/use/editors.md")
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"time"
 )
 
-// TestNoProcessShowsTheDaemonsKeys starts an agent that has a key in its environment, with a
-// program that looks for the key in the environment and the memory of the agent and of its
-// supervisors. The program runs as command, hook, formatter, MCP server and language server, in the
-// sandbox and without one, as this user and as an ordinary one. A process that it starts itself has
-// a key too, by which the test sees that it looks correctly.
+// TestNoProcessShowsTheDaemonsKeys starts an agent that has a key in its environment, and a program
+// that searches the environment and the memory of the agent and of its supervisors for the key. The
+// program runs as a command, hook, formatter, MCP server and language server, with and without the
+// sandbox, as this user and as an ordinary user. It also starts a process with a key of its own,
+// which it must find. This shows that the search works.
 func TestNoProcessShowsTheDaemonsKeys(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("/var/tmp", "agent-lsp-environ-")
@@ -53,7 +53,8 @@ func TestNoProcessShowsTheDaemonsKeys(t *testing.T) {
 	}
 }
 
-// keysFound runs the agent as a user and returns what the program found, by what it ran as.
+// keysFound runs the agent as a user and returns the keys that the program found, by the kind of
+// process that it ran as.
 func keysFound(t *testing.T, exe, dir string, user int, setting string) map[string]string {
 	t.Helper()
 	as := &syscall.SysProcAttr{}
@@ -107,9 +108,9 @@ func keysFound(t *testing.T, exe, dir string, user int, setting string) map[stri
 	return found
 }
 
-// keyModel is a model that runs the program as command and makes an edit, which formats the file
-// and asks the language server. It waits for the server's findings, because the end of the run ends
-// the server too.
+// keyModel is a model that runs the program as a command and makes an edit, which formats the file
+// and queries the language server. It waits for the server's results, because the end of the run
+// also ends the server.
 func keyModel(exe, work string) string {
 	command := fmt.Sprintf("%s %s %s/found-command", exe, findKeysArg, work)
 	return fmt.Sprintf(`{"toolCalls":[{"name":"bash","arguments":{"command":"%s"}}]}
@@ -140,7 +141,7 @@ func keySettings(t *testing.T, exe, work string) string {
 	return string(b)
 }
 
-// findKeysArg makes the test binary the program that looks for keys.
+// findKeysArg makes the test binary run the program that searches for keys.
 const findKeysArg = "--find-keys"
 
 func init() {
@@ -151,8 +152,8 @@ func init() {
 	}
 }
 
-// findKeys looks for keys in the processes from which this one descends, up to the agent, and in
-// one that it starts. It writes what it found into a file.
+// findKeys searches for keys in the ancestors of this process up to the agent, and in a process
+// that it starts. It writes the result to a file.
 func findKeys(to string) {
 	open := exec.Command("sleep", "600")
 	open.Env = []string{"KEY=" + strings.Join([]string{"OPEN", "CANARY"}, "_")}
@@ -160,7 +161,8 @@ func findKeys(to string) {
 		return
 	}
 	pids := []int{open.Process.Pid}
-	// Start returns when exec has closed the files, which is before the environment is in place.
+	// Start returns when exec has closed the files. At that time the environment may not be in
+	// memory yet.
 	for until := time.Now().Add(10 * time.Second); time.Now().Before(until); {
 		if b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pids[0])); len(b) > 0 {
 			break
@@ -197,8 +199,9 @@ func keysIn(b []byte, where string) (found []string) {
 	return found
 }
 
-// keysInMemory looks at everything that a process can write, a piece at a time: a buffer as large
-// as a mapping takes seconds under the race detector. Pieces overlap by more than a key's length.
+// keysInMemory searches all memory that a process can write, in pieces, because a buffer as large
+// as a mapping takes seconds under the race detector. Pieces overlap by more than the length of a
+// key.
 func keysInMemory(pid int) (found []string) {
 	maps, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))

@@ -15,8 +15,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// flood is a session in which a command prints lines of so many bytes, and another so many of
-// binary data.
+// flood is a session in which one command prints lines with the given number of bytes, and another
+// prints the same number of bytes of binary data.
 const flood = `-- config.json --
 {"permissions": {"profile": "trust"}, "sandbox": "off"}
 -- model.jsonl --
@@ -29,8 +29,8 @@ expect agent/delta {"kind": "toolOutput", "text": "~more output follows"}
 await agent/turn/completed {"turn": {"status": "completed"}}
 `
 
-// TestFlood has the program itself, not the test's binary, run a command that prints 1 GB (a tenth
-// of it in the inner loop): its memory stays under 50 MiB.
+// TestFlood lets the program itself, not the test binary, run a command that prints 1 GB, or a
+// tenth of it in a short run. The program's memory stays under 50 MiB.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	const most = 50 << 20
@@ -63,8 +63,8 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// watchPeak returns the greatest memory that a process had, once it has gone. (The figure that the
-// system keeps of an ended child holds that of its parent, from before the exec.)
+// watchPeak returns the peak memory of a process after the process has ended. The system's own
+// figure for an ended child includes its parent's memory from before the exec.
 func watchPeak(pid int) (peak int) {
 	for ; ; time.Sleep(20 * time.Millisecond) {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

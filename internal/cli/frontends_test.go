@@ -110,7 +110,7 @@ func (f *frontEnd) ask(method, params string) []byte {
 	}
 }
 
-// next returns the next message, valid until the next call.
+// next returns the next message, which is valid until the next call.
 func (f *frontEnd) next() []byte {
 	line, err := f.out.ReadSlice('\n')
 	if err != nil {
@@ -149,20 +149,20 @@ func (f *frontEnd) until(mark []byte) time.Time {
 	}
 }
 
-// toModel takes the time from a prompt to the request at the model.
+// toModel measures the time from a prompt to the request at the model.
 func (f *frontEnd) toModel() time.Duration {
 	began := f.prompt()
 	f.until(f.ended)
 	return time.Unix(0, f.model.asked.Load()).Sub(began)
 }
 
-// fromModel takes the time from the model's end to the turn's.
+// fromModel measures the time from the end of the model's reply to the end of the turn.
 func (f *frontEnd) fromModel() time.Duration {
 	f.prompt()
 	return f.until(f.ended).Sub(time.Unix(0, f.model.ended.Load()))
 }
 
-// stream takes the time from the first delta to the end.
+// stream measures the time from the first delta to the end of the stream.
 func (f *frontEnd) stream() time.Duration {
 	f.prompt()
 	first := f.until(f.delta)

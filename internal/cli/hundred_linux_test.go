@@ -21,18 +21,19 @@ import (
 )
 
 const (
-	// sessionsAtOnce sessions stream in parallel in BenchmarkHundredSessions.
+	// sessionsAtOnce is the number of parallel sessions in BenchmarkHundredSessions.
 	sessionsAtOnce = 100
-	// piecesEach of a reply reach each of them, piecePause apart.
+	// piecesEach is the number of pieces that each session receives, at intervals of piecePause.
 	piecesEach = 50
 	piecePause = 10 * time.Millisecond
 )
 
-// BenchmarkHundredSessions has the program itself stream to a hundred sessions of one connection at
-// once: each reply begins when all have asked. It reports what a session takes of the daemon's
-// memory at most (KiB/session; the contract: under 1 MiB), when the fastest and the slowest turn
-// ended, the longest silence in any session (a reply itself pauses for 10 ms), and how much of all
-// deltas the session got that had least when the first one ended (1: all were served alike).
+// BenchmarkHundredSessions lets the program itself stream to a hundred sessions of one connection
+// at the same time. Every reply begins when all sessions have sent their request. The benchmark
+// reports the peak of the daemon's memory per session (KiB/session; by the protocol, under 1 MiB),
+// when the fastest and the slowest turn ended, the longest silence in any session (a reply itself
+// pauses for 10 ms), and the smallest share of all deltas that a session had received when the
+// first one ended (1 means that all were served alike).
 func BenchmarkHundredSessions(b *testing.B) {
 	bin := rpctest.Program(b)
 	for b.Loop() {
@@ -45,19 +46,19 @@ type hundred struct {
 	b    *testing.B
 	ed   *rpctest.Editor
 	pid  int
-	gate chan struct{} // closed when all have asked
+	gate chan struct{} // closed when all sessions have sent their request
 	mu   sync.Mutex
 	came map[string][]piece // by session
-	left int                // have not asked yet
+	left int                // sessions that have not sent their request yet
 }
 
-// piece is what has come of a reply by then; deltas that pile up come as one.
+// piece records how much of a reply has arrived at a time. Deltas that accumulate arrive as one.
 type piece struct {
 	at    time.Time
 	total int
 }
 
-// pieceText is what the provider sends, again and again.
+// pieceText is the text of every piece that the provider sends.
 const pieceText = "a piece of the answer "
 
 func newHundred(b *testing.B, bin string) *hundred {
@@ -111,7 +112,7 @@ func (h *hundred) answer(w http.ResponseWriter, r *http.Request) {
 	)
 }
 
-// watch notes when which session gets a delta.
+// watch records when each session receives a delta.
 func (h *hundred) watch(src io.Reader) {
 	r := bufio.NewReader(src)
 	for {
@@ -177,7 +178,7 @@ func (h *hundred) run() {
 	h.report(began, peak-base)
 }
 
-// report works out the figures of what came after began.
+// report computes the figures of the messages after began.
 func (h *hundred) report(began time.Time, memory int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -216,7 +217,7 @@ func (h *hundred) report(began time.Time, memory int) {
 	h.b.ReportMetric(float64(least)/piecesEach, "least-served")
 }
 
-// memory is a figure of the daemon's status, in bytes.
+// memory returns a figure of the daemon's status in bytes.
 func (h *hundred) memory(field string) int {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", h.pid))
 	_, value, found := strings.Cut(string(status), field)

@@ -23,8 +23,8 @@ echo k-right-key | AGENT_LSP_KEYRING=file "$0" login work --stdin
 AGENT_LSP_KEYRING=file "$0" run hello; echo "file: code $?"
 `
 
-// TestLockedKeyring: with a locked keyring every command says how to continue, and the
-// two ways that it names work.
+// TestLockedKeyring checks that every command says how to continue if the keyring is locked, and
+// that the two ways that the message names work.
 func TestLockedKeyring(t *testing.T) {
 	for _, program := range []string{"dbus-run-session", "gnome-keyring-daemon"} {
 		if _, err := exec.LookPath(program); err != nil {

@@ -20,7 +20,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
-// callsACommand is a reply that runs a command until the test has looked at all processes.
+// callsACommand is a reply that runs a command, which waits until the test has checked all
+// processes.
 const callsACommand = `{"toolCalls": [{"name": "bash", "arguments": {"command": ` +
 	`"env; touch started; until [ -e seen ]; do sleep 0.02; done"}}]}`
 
@@ -69,9 +70,9 @@ func newEchoing(t *testing.T, want string) *httptest.Server {
 	return server
 }
 
-// TestNoKeyIsShown checks that with an endpoint of each API that echoes the key in its errors,
-// the key is in no output, notification, log, stored file and support bundle, and no process has it
-// in its arguments or environment. The key comes from a variable and from a login.
+// TestNoKeyIsShown uses an endpoint of each API that echoes the key in its errors. The key must not
+// appear in any output, notification, log, stored file or support bundle, or in the arguments or
+// environment of a process. The key comes from a variable and from a login.
 func TestNoKeyIsShown(t *testing.T) {
 	for _, api := range []string{"chat", "responses", "anthropic", "gemini"} {
 		t.Run(api, func(t *testing.T) {
@@ -103,7 +104,7 @@ func TestNoKeyIsShown(t *testing.T) {
 	}
 }
 
-// keyHunt is a home and a workspace in which commands run.
+// keyHunt is a home folder and a workspace in which commands run.
 type keyHunt struct {
 	t          *testing.T
 	key        string
@@ -113,8 +114,8 @@ type keyHunt struct {
 
 func newKeyHunt(t *testing.T, api string) *keyHunt {
 	k := &keyHunt{t: t, home: t.TempDir(), work: t.TempDir()}
-	// No pattern of a secret matches the key. Each test has its own, because a process shows its
-	// environment while it starts.
+	// No pattern of a secret matches the key. Each test has its own key, because a process shows
+	// its environment while it starts.
 	k.key = "recognisable-4711-of-" + api
 	file := filepath.Join(k.home, "config.json")
 	put(t, file, `{"model": "work/m", "retry": {"initialDelayMs": 1}, "providers": {"work": {`+
@@ -128,7 +129,7 @@ func newKeyHunt(t *testing.T, api string) *keyHunt {
 	return k
 }
 
-// run runs the program, and returns and checks all that it prints.
+// run runs the program and checks and returns everything that it prints.
 func (k *keyHunt) run(input string, args ...string) string {
 	k.t.Helper()
 	exe, err := os.Executable()
@@ -152,8 +153,8 @@ func (k *keyHunt) check(what string, text []byte) {
 	}
 }
 
-// lookAtProcesses looks at all processes while the tool's command runs, and then lets it end. The
-// caller closes the channel when the run is over.
+// lookAtProcesses checks all processes while the tool's command is running, and then lets the
+// command end. The caller closes the channel when the run is over.
 func (k *keyHunt) lookAtProcesses() chan<- struct{} {
 	over, looked := make(chan struct{}), make(chan struct{})
 	k.t.Cleanup(func() { <-looked })

@@ -16,17 +16,18 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/rpctest"
 )
 
-// envKills is how many daemons TestDaemonsKilledAtRandom kills; `make test` sets it to at least
-// 100.
+// envKills is the number of daemons that TestDaemonsKilledAtRandom kills. `make test` sets it to at
+// least 100.
 const envKills = "AGENT_LSP_KILLS"
 
-// killedSteps is how many commands the scripted model asks for, one after another: more than any
-// daemon lives to run.
+// killedSteps is the number of commands that the scripted model requests one after another. No
+// daemon lives long enough to run all of them.
 const killedSteps = 300
 
-// A daemon is killed at a random point of a scripted run. Its session loads. Its history is that of
-// the uninterrupted run up to the call that was running, whose result says so. No command ran
-// twice, and none ran that the history says did not. Another daemon continues the session.
+// A daemon is killed at a random point of a scripted run. Afterwards its session loads. Up to the
+// call that was running, its history is the same as in an uninterrupted run, and the result of that
+// call reports the interruption. No command ran twice, and no command ran that did not run
+// according to the history. Another daemon continues the session.
 func TestDaemonsKilledAtRandom(t *testing.T) {
 	kills := 8
 	if s := os.Getenv(envKills); s != "" {
@@ -56,7 +57,7 @@ func TestDaemonsKilledAtRandom(t *testing.T) {
 	t.Logf("%d daemons killed, %d of them in a call, after %d commands in all: each session loaded and went on", kills, interrupted, steps)
 }
 
-// killed is one workspace whose daemon is killed.
+// killed is a workspace whose daemon is killed.
 type killed struct {
 	t        *testing.T
 	home, ws string
@@ -113,7 +114,7 @@ func (k *killed) library() *session.Library {
 	return session.Open(session.Dir(filepath.Join(k.home, "state", "agent-lsp"), k.ws))
 }
 
-// check returns how many commands ran, and whether the kill cut one off.
+// check returns how many commands ran, and whether the kill interrupted one.
 func (k *killed) check() (steps int, cut bool) {
 	k.t.Helper()
 	library := k.library()
@@ -160,7 +161,7 @@ func (k *killed) want(ok bool, format string, args ...any) {
 	}
 }
 
-// goOn continues the session in another daemon, whose model has one more thing to say.
+// goOn continues the session in another daemon, whose model sends one more message.
 func (k *killed) goOn() {
 	k.t.Helper()
 	mustStore(k.t, filepath.Join(k.home, "model.jsonl"), []byte(`{"text": "All done."}`+"\n"))

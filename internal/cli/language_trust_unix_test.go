@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// hostile is a repository with code that language servers run. It leaves the file pwned.
+// hostile is a repository with code that language servers run. The code creates the file pwned.
 type hostile struct {
 	name     string
 	file     string // with the code; "": no code in the repository
@@ -27,9 +27,9 @@ var hostiles = []hostile{
 	},
 }
 
-// TestADiagnosticsQuestionRunsNoCodeOfAnUntrustedWorkspace asks a language server about a file of a
-// hostile repository. Effects are counted: the code of the repository would leave a file. It runs
-// once the user trusts it, and no more when it has changed since.
+// TestADiagnosticsQuestionRunsNoCodeOfAnUntrustedWorkspace requests diagnostics of a file in a
+// hostile repository from a language server. The test checks for the file that the repository's
+// code creates. The code runs after the user trusts it, and no longer runs after it has changed.
 func TestADiagnosticsQuestionRunsNoCodeOfAnUntrustedWorkspace(t *testing.T) {
 	for _, h := range hostiles {
 		t.Run(h.name, func(t *testing.T) {
@@ -69,13 +69,13 @@ func TestADiagnosticsQuestionRunsNoCodeOfAnUntrustedWorkspace(t *testing.T) {
 	}
 }
 
-// asksDiagnostics is a model that asks for diagnostics and expects an answer.
+// asksDiagnostics is a model that requests diagnostics and expects an answer.
 const asksDiagnostics = `{"toolCalls":[{"name":"tool_search","arguments":{"query":"select:lsp"}}]}
 {"toolCalls":[{"name":"lsp","arguments":{"operation":"diagnostics","path":"a.fk"}}]}
 {"expect":{"lastTool":%q},"text":"answered"}
 `
 
-// languageHome is a home whose settings name a language server for files *.fk.
+// languageHome is a home folder whose settings configure a language server for files *.fk.
 func languageHome(t *testing.T, home, settings string) (env []string) {
 	t.Helper()
 	exe, err := os.Executable()

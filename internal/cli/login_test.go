@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// keyServer is a provider that notes the keys of its requests.
+// keyServer is a provider that records the keys of its requests.
 type keyServer struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -53,7 +53,8 @@ func playWith(
 	return stdout.String(), stderr.String(), code
 }
 
-// The next call uses a stored key, and no output shows it. Wrong names and empty keys are refused.
+// The next call uses a stored key, and no output shows the key. Wrong names and empty keys are
+// refused.
 func TestLogin(t *testing.T) {
 	home, srv := t.TempDir(), newKeyServer(t)
 	settings := filepath.Join(home, "config.json")
@@ -125,8 +126,8 @@ func TestLoginOfAnACPClient(t *testing.T) {
 	}
 }
 
-// On a terminal the login asks for a name that is missing, and reads nothing behind it. Without a
-// display no browser is started.
+// On a terminal the login asks for a missing name, and reads nothing after the line with the name.
+// Without a display it starts no browser.
 func TestLoginAsks(t *testing.T) {
 	var shown bytes.Buffer
 	p := &program{stdin: strings.NewReader("own\r\nsk-key\n"), stderr: &shown}

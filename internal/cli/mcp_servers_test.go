@@ -15,7 +15,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
 )
 
-// dialled returns an address and the connections that come there.
+// dialled returns an address and a channel of the connections to it.
 func dialled(t *testing.T) (addr string, conns chan net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -37,8 +37,8 @@ func dialled(t *testing.T) (addr string, conns chan net.Conn) {
 	return l.Addr().String(), conns
 }
 
-// Servers start when the first request has been sent, not while it is made: a hook before it waits
-// for us.
+// Servers start after the first request has been sent and not while it is prepared. A hook before
+// the request waits for the test.
 func TestNoServerStartsBeforeTheFirstRequest(t *testing.T) {
 	hookAt, hook := dialled(t)
 	serversAt, started := dialled(t)
@@ -54,7 +54,7 @@ func TestNoServerStartsBeforeTheFirstRequest(t *testing.T) {
 	var s struct{ SessionID string }
 	r.call("agent/prompt", map[string]any{"prompt": "hello"}, &s) // its session begins with it
 	held := <-hook
-	// each takes as long as a server's start
+	// each takes as long as the start of a server
 	for began := time.Now(); time.Since(began) < 300*time.Millisecond; {
 		one := exec.Command(os.Args[0])
 		one.Env = append(os.Environ(), mcptest.Variable+"=exit")
@@ -71,7 +71,7 @@ func TestNoServerStartsBeforeTheFirstRequest(t *testing.T) {
 	r.call("agent/turn/wait", map[string]any{"sessionId": s.SessionID}, nil)
 }
 
-// A result of 50 MB is complete in its file, while the request with it stays small.
+// A result of 50 MB is complete in its file, and the request with the result stays small.
 func TestBigResultOfAServer(t *testing.T) {
 	size := testspeed.Size(50_000_000)
 	config := servers(1, "plain")

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestModels lists the models that can converse, of all providers that have a key, with what is
-// known about them.
+// TestModels lists the chat models of all providers that have a key, with what is known about them.
 func TestModels(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer k-secret-key" {

@@ -15,11 +15,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/app"
 )
 
-// servePanics is the program with sub-agents that panic when their task asks for it, for session
-// scripts: their section args contains its name instead of serve. Everything else is unchanged.
+// servePanics is the program with sub-agents that panic when their task requests it. Session
+// scripts select it by writing its name in their args section instead of serve. Everything else is
+// unchanged.
 const servePanics = "serve-panics"
 
-// runTested is run, and servePanics.
+// runTested is run with the additional command servePanics.
 func runTested(ctx context.Context, args, env []string, in io.Reader, out, errs io.Writer) int {
 	if len(args) == 0 || args[0] != servePanics {
 		return run(ctx, args, env, in, out, errs)
@@ -35,8 +36,8 @@ func runTested(ctx context.Context, args, env []string, in io.Reader, out, errs 
 	return exitOK
 }
 
-// panickingChild gives a child a model that panics, a tool that panics and, for the agent "cursed",
-// nothing but a panic.
+// panickingChild gives a child a model that panics and a tool that panics. The creation of the
+// agent "cursed" panics.
 func panickingChild(o agent.Options, s subagent.Spawn) agent.Options {
 	under := o.Environment
 	o.Environment = agent.EnvironmentFunc(func(ctx context.Context,
@@ -48,7 +49,7 @@ func panickingChild(o agent.Options, s subagent.Spawn) agent.Options {
 		for i, m := range e.Models {
 			e.Models[i] = panickingModel{m}
 		}
-		if _, ok := e.Tools.Get("bomb"); !ok { // the same registry may come again
+		if _, ok := e.Tools.Get("bomb"); !ok { // the same registry may be used again
 			err = e.Tools.Add(bomb{})
 		}
 		return e, err
@@ -74,7 +75,7 @@ func (bomb) Prepare(context.Context, *tool.Call) (*tool.Prepared, error) {
 	}}, nil
 }
 
-// panickingModel panics if the prompt asks for it.
+// panickingModel panics if the prompt requests it.
 type panickingModel struct{ agent.Model }
 
 func (m panickingModel) Generate(ctx context.Context, req *agent.Request,

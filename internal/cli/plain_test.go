@@ -53,8 +53,8 @@ func turnBy(b *testing.B, e *rpctest.Editor, method string, params any,
 	}
 }
 
-// A turn from its prompt to its end over agent/* and over plain LSP, in turn in one run. Plain LSP
-// may cost 5 % more.
+// Measures a turn from its prompt to its end over agent/* and over plain LSP, alternately in one
+// run. Plain LSP may cost 5 % more.
 func BenchmarkFrontEnds(b *testing.B) {
 	rich, endRich := editorOf(b, `{"experimental": {"agentLsp": {"version": 1}}}`)
 	defer endRich()

@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// forward is a proxy that takes every host for one server. It keeps the first lines of what it was
-// asked.
+// forward is a proxy that forwards every host to one server. It records the first lines of the
+// requests.
 type forward struct {
 	url   string
 	to    string // host and port
@@ -70,7 +70,7 @@ func (f *forward) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(here, there)
 }
 
-// answers is a provider that says one thing.
+// answers is a provider that always sends the same reply.
 func answers(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -79,7 +79,7 @@ func answers(w http.ResponseWriter, r *http.Request) {
 		`"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
 }
 
-// runProgram runs the program as a process, with nothing of this one's environment.
+// runProgram runs the program as a process without this process's environment.
 func runProgram(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -98,9 +98,9 @@ func runProgram(t *testing.T, env []string, args ...string) (code int, stdout, s
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// The usual variables lead the program itself to its provider: through a proxy with and without TLS
-// and a password, past it where NO_PROXY says so, and to a server whose authority only
-// SSL_CERT_FILE names. What fails says which it was.
+// The usual variables control how the program reaches its provider: through a proxy with and
+// without TLS and a password, without the proxy for hosts in NO_PROXY, and with a server whose
+// authority only SSL_CERT_FILE names. An error names the part that failed.
 func TestProxyAndAuthorityByTheUsualVariables(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the system's own store of authorities counts here, and 0.0.0.0 is no address to call")
@@ -115,7 +115,7 @@ func TestProxyAndAuthorityByTheUsualVariables(t *testing.T) {
 		t.Fatal(err)
 	}
 	tlsAt, plainAt := over.Listener.Addr().String(), plain.Listener.Addr().String()
-	// this machine, but not as a loopback address, which is never proxied
+	// this machine, but not by a loopback address, which is never proxied
 	anyAddress := strings.Replace(plainAt, "127.0.0.1", "0.0.0.0", 1)
 	const secret = "Basic dXNlcjpwYXNzd29yZC1vZi1wcm94eQ==" // user:password-of-proxy
 	for _, c := range []struct {

@@ -21,7 +21,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
 )
 
-// reach is a daemon whose provider keeps what it is sent and answers "ok".
+// reach is a daemon whose provider records the requests and answers "ok".
 type reach struct {
 	t        testing.TB
 	ed       *rpctest.Editor
@@ -65,8 +65,8 @@ func newReach(t testing.TB, config map[string]any, env ...string) *reach {
 	return r
 }
 
-// replyTo is a call of eight sub-agents, or one, where the prompt says so and none was made; else
-// "ok".
+// replyTo returns a call of one or eight sub-agents if the prompt requests it and no call was made
+// yet, and otherwise "ok".
 func replyTo(body []byte) string {
 	n := 0
 	switch {
@@ -83,7 +83,7 @@ func replyTo(body []byte) string {
 		strings.TrimSuffix(strings.Repeat(`{"task":"say ok"},`, n), ",")+`]}`)
 }
 
-// toolCallOf is the reply that calls a tool.
+// toolCallOf returns the reply that calls a tool.
 func toolCallOf(name, args string) string {
 	return `"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"c1","type":"function",` +
 		`"function":{"name":"` + name + `","arguments":` + strconv.Quote(args) +
@@ -111,8 +111,8 @@ func (r *reach) turn(prompt string) (took time.Duration) {
 
 // BenchmarkSubagents compares a turn that delegates one task with a turn that delegates eight, four
 // at a time, to a model that answers immediately. The two alternate, so that load on the machine
-// affects both. The contract: eight take at most three times as long as one; eight/one compares the
-// medians.
+// affects both. By the protocol, eight take at most three times as long as one. eight/one compares
+// the medians.
 func BenchmarkSubagents(b *testing.B) {
 	r := newReach(b, map[string]any{})
 	var one, eight []time.Duration
@@ -138,7 +138,8 @@ func (r *reach) call(method string, params, result any) {
 	}
 }
 
-// first prompts in a new session and returns the first request, with how long it took to come.
+// first sends a prompt in a new session and returns the first request and the time until it
+// arrived.
 func (r *reach) first() (request []byte, after time.Duration) {
 	r.t.Helper()
 	var s struct{ SessionID string }
@@ -151,7 +152,7 @@ func (r *reach) first() (request []byte, after time.Duration) {
 	return request, after
 }
 
-// servers are n MCP servers of one temper.
+// servers returns n MCP servers with the same fault mode.
 func servers(n int, temper string) map[string]any {
 	list := map[string]any{}
 	for i := range n {
@@ -161,7 +162,7 @@ func servers(n int, temper string) map[string]any {
 	return map[string]any{"mcpServers": list}
 }
 
-// 200 MCP tools leave the first request under 12,000 bytes; their names are in it.
+// 200 MCP tools keep the first request under 12,000 bytes. The request contains their names.
 func TestFirstRequestOfManyTools(t *testing.T) {
 	for _, split := range []struct {
 		servers int
@@ -201,8 +202,8 @@ func TestFirstRequestOfManyTools(t *testing.T) {
 }
 
 // Ten servers that never finish starting add nothing to the first prompt. Until its request
-// arrives, the same is reported, stored and sent as without them. tool_search lists their names for
-// the model.
+// arrives, the daemon reports, stores and sends the same as without them. tool_search lists their
+// names for the model.
 func TestServersAddNothingToTheFirstPrompt(t *testing.T) {
 	for _, how := range []string{"agent/session/new", "agent/prompt"} { // what makes the session
 		t.Run(filepath.Base(how), func(t *testing.T) {
@@ -230,8 +231,8 @@ func TestServersAddNothingToTheFirstPrompt(t *testing.T) {
 	}
 }
 
-// moment is what there is when a first request has come: the notifications, the session's records,
-// and the request's messages and tools, each without what differs from run to run.
+// moment is the state when a first request has arrived: the notifications, the session's records,
+// and the request's messages and tools. Everything that differs from run to run is removed.
 type moment struct{ reported, stored, sent, search string }
 
 func firstPrompt(t *testing.T, how string, n int) (m moment) {
@@ -251,7 +252,7 @@ func firstPrompt(t *testing.T, how string, n int) (m moment) {
 		t.Fatal(err)
 	}
 	for _, msg := range r.ed.Log(0) {
-		// answers; states, of which one may stand for two
+		// responses, and states, of which one may replace two
 		if msg.Method == "" || msg.Method == "agent/session/updated" {
 			continue
 		}
@@ -297,7 +298,7 @@ func firstPrompt(t *testing.T, how string, n int) (m moment) {
 }
 
 // The MCP server and the agent in docs/reference/tools.md work as written, in at most ten lines
-// each. The package is the one that scripts/setup.sh installed, in place of the one that npx would
+// each. The package is the one that scripts/setup.sh installed instead of the one that npx would
 // fetch.
 func TestDocumentedServerAndAgent(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "tools.md"))
@@ -350,7 +351,7 @@ func TestDocumentedServerAndAgent(t *testing.T) {
 	}
 }
 
-// installed is a file of the packages that scripts/setup.sh installs.
+// installed returns the path of a file in the packages that scripts/setup.sh installs.
 func installed(t testing.TB, path ...string) string {
 	t.Helper()
 	cache := os.Getenv("XDG_CACHE_HOME")
@@ -372,10 +373,10 @@ func installed(t testing.TB, path ...string) string {
 	return file
 }
 
-// BenchmarkFirstPrompt is the time from a prompt to the provider's request, with and without ten
-// servers that start, by turns in one run, in a session that was made before and in one that the
-// prompt makes (the contract: they add nothing; with/without compares the medians of the time and
-// of the processors' time).
+// BenchmarkFirstPrompt measures the time from a prompt to the provider's request, with and without
+// ten starting servers, alternately in one run. It uses a session that was created before and a
+// session that the prompt creates. By the protocol, the servers add nothing. with/without compares
+// the medians of the elapsed time and of the processor time.
 func BenchmarkFirstPrompt(b *testing.B) {
 	for _, direct := range []bool{false, true} {
 		b.Run(map[bool]string{false: "session", true: "direct"}[direct], func(b *testing.B) {
@@ -398,8 +399,8 @@ func BenchmarkFirstPrompt(b *testing.B) {
 	}
 }
 
-// firstTime prompts, in a session that was made before or in one that the prompt makes, and returns
-// how long the request took to come, and how much processor time.
+// firstTime sends a prompt, in an existing session or in one that the prompt creates. It returns
+// the time until the request arrived and the processor time.
 func (r *reach) firstTime(direct bool) (wall, processors time.Duration) {
 	r.t.Helper()
 	var s struct{ SessionID string }

@@ -14,8 +14,8 @@ import (
 	"github.com/creack/pty"
 )
 
-// terminal is a pseudo terminal. The returned function closes the program's end and returns all
-// that it showed.
+// terminal is a pseudo terminal. The returned function closes the program's end and returns
+// everything that the terminal showed.
 func terminal(t *testing.T) (user, program *os.File, shown func() string) {
 	t.Helper()
 	user, program, err := pty.Open()
@@ -59,8 +59,8 @@ func runOnTerminal(
 	return out.String(), stderr
 }
 
-// TestRunInColour shows progress in colour where stderr is a terminal. The answer on stdout, which
-// is none, has no colour.
+// TestRunInColour shows progress in color if stderr is a terminal. The answer has no color, because
+// stdout is not a terminal.
 func TestRunInColour(t *testing.T) {
 	script := strings.Replace(edits, "{", `{"reasoning":"Which file?\n",`, 1) + done
 	paints := []string{
@@ -79,7 +79,7 @@ func TestRunInColour(t *testing.T) {
 	has(t, "the terminal", errs, "Which file?", "✓ Edit a.txt → 1 change applied\n")
 }
 
-// TestRunQuietAndVerbose shows nothing or also the log, on the terminal that stderr is.
+// TestRunQuietAndVerbose shows nothing, or also the log, on a terminal as stderr.
 func TestRunQuietAndVerbose(t *testing.T) {
 	out, errs := runOnTerminal(t, edits+done, nil, "--quiet")
 	if out != "done\n" || errs != "" {
@@ -95,9 +95,9 @@ func TestRunQuietAndVerbose(t *testing.T) {
 	}
 }
 
-// TestRunDecidesOnATerminal answers the question about an edit. The progress shows the result of
-// the edit in words for the user. The program is a process, because a read of a terminal ends
-// only with it.
+// TestRunDecidesOnATerminal answers the question about an edit. The progress describes the result
+// of the edit for the user. The program runs as a process, because a read of a terminal ends only
+// with its process.
 func TestRunDecidesOnATerminal(t *testing.T) {
 	t.Parallel()
 	exe, err := os.Executable()

@@ -10,7 +10,7 @@ import (
 )
 
 // TestASessionsCommandsRunInOurSandbox runs commands of a session. They keep files in the session's
-// own folders from one command to the next, and none of these folders is left.
+// own folders from one command to the next. None of these folders remains afterwards.
 func TestASessionsCommandsRunInOurSandbox(t *testing.T) {
 	if box := sandbox.Detect(); box.Kind != sandbox.Own {
 		t.Skip("this machine has another sandbox: " + box.Why)
@@ -96,8 +96,8 @@ func TestDoctorNamesTheHosts(t *testing.T) {
 		"hosts denied (network.deny): x.example.org")
 }
 
-// TestWhatCommandsInherit runs a command that only reads and one that may do more, with the sandbox
-// and without one.
+// TestWhatCommandsInherit runs a command that only reads and one with more permissions, with and
+// without the sandbox.
 func TestWhatCommandsInherit(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
 	t.Setenv("HOME", home)

@@ -7,8 +7,8 @@ import (
 	"github.com/creack/pty"
 )
 
-// TestNothingControlsTheTerminal writes what a model or a provider may send. The terminal gets the
-// view's own colours, and everything else as escapes.
+// TestNothingControlsTheTerminal writes text that a model or a provider may send. The terminal
+// receives only the view's own colors unchanged, and everything else as escapes.
 func TestNothingControlsTheTerminal(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain äö 語\n\tx\r\n":                "plain äö 語\n\tx\r\n",

@@ -30,17 +30,17 @@ import (
 var update = flag.Bool("update", false, "rewrite the transcripts of the session scripts")
 
 const (
-	// envRunMain makes the test binary the program itself.
+	// envRunMain makes the test binary run the program itself.
 	envRunMain = "AGENT_LSP_TEST_RUN_MAIN"
-	// envMark marks a daemon and, as they inherit it, all processes below it.
+	// envMark marks a daemon and all processes below it, because they inherit it.
 	envMark = "AGENT_LSP_TEST_MARK"
-	// scriptsAtOnce is how many scripts run in parallel.
+	// scriptsAtOnce is the number of scripts that run in parallel.
 	scriptsAtOnce = 8
-	// endPatience bounds how long a daemon and its children may take to go.
+	// endPatience limits how long a daemon and its children may take to end.
 	endPatience = 5 * time.Minute
 )
 
-// playEditor makes the test binary an editor where a test asks for it.
+// playEditor makes the test binary act as an editor if a test requests it.
 var playEditor = func() {}
 
 // runMainHidden is the value of envRunMain with which the program hides its environment.
@@ -68,8 +68,8 @@ func TestMain(m *testing.M) {
 	os.Exit(testspeed.Run(m))
 }
 
-// TestSessions plays each session script against the program in this process and as a process of
-// its own; the inner loop plays each once.
+// TestSessions plays each session script against the program in this process and as a separate
+// process. A short run plays each script once.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "testdata", "session")
@@ -98,7 +98,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// patient are the scripts that wait for seconds.
+// patient lists the scripts that wait for seconds.
 var patient = []string{"client/deaf", "client/silent", "language/failures", "models/stall",
 	"reach/mcp-hangs"}
 
@@ -122,7 +122,8 @@ func TestSessionsThatWait(t *testing.T) {
 	}
 }
 
-// The scripted model of a script that names no window refuses what is longer than any script needs.
+// Without a window in the script, the scripted model refuses requests that are longer than any
+// script needs.
 func TestEveryScriptHasAWindow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "window.txtar")
 	text := "-- model.jsonl --\n{\"text\": \"Not reached.\"}\n-- script --\nprompt \"" +
@@ -134,7 +135,7 @@ func TestEveryScriptHasAWindow(t *testing.T) {
 	playSession(t, path, startInProcess, false)
 }
 
-// sessionName is a script's path below the folder of all, without its ending.
+// sessionName returns a script's path below the folder of all scripts, without its extension.
 func sessionName(t *testing.T, root, path string) string {
 	t.Helper()
 	name, err := filepath.Rel(root, strings.TrimSuffix(path, ".txtar"))
@@ -190,8 +191,8 @@ func startInProcess(_ testing.TB, args, env []string) rpctest.Daemon {
 
 var marks atomic.Int64
 
-// startProcess runs the program as an editor does. When it has ended, no process below it may be
-// left.
+// startProcess runs the program as an editor does. After it has ended, no process below it may
+// remain.
 func startProcess(t testing.TB, args, env []string) rpctest.Daemon {
 	var disk string
 	for _, e := range env {
@@ -208,8 +209,8 @@ func startProcess(t testing.TB, args, env []string) rpctest.Daemon {
 	return d
 }
 
-// startMarked is startProcess; it also returns the mark that all processes of the program bear. On
-// a small disk, the folder that envSmallDisk names is a file system of the program's own.
+// startMarked is like startProcess and also returns the mark of all processes of the program. If a
+// small disk is requested, the folder that envSmallDisk names is a separate file system.
 func startMarked(t testing.TB, args, env []string, smallDisk bool) (rpctest.Daemon, string) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -225,7 +226,7 @@ func startMarked(t testing.TB, args, env []string, smallDisk bool) (rpctest.Daem
 	return startCommand(t, cmd, func() { wantNoneLeft(t, mark) }), mark
 }
 
-// startCommand starts a daemon and calls ended when it has gone.
+// startCommand starts a daemon and calls ended when it has ended.
 func startCommand(t testing.TB, cmd *exec.Cmd, ended func()) rpctest.Daemon {
 	t.Helper()
 	log := new(logBuffer)
@@ -257,7 +258,7 @@ func pipe(t testing.TB) (r, w *os.File) {
 	return r, w
 }
 
-// wantNoneLeft fails if a process that bears the mark outlives its daemon by more than its
+// wantNoneLeft fails if a marked process outlives its daemon by more than the time that its
 // supervisor may take to end it.
 func wantNoneLeft(t testing.TB, mark string) {
 	t.Helper()
@@ -271,7 +272,7 @@ func wantNoneLeft(t testing.TB, mark string) {
 	t.Errorf("the daemon left processes behind: %s", strings.Join(left, "; "))
 }
 
-// marked lists the processes whose environment holds the mark, where the system shows that.
+// marked lists the processes whose environment contains the mark, if the system shows environments.
 func marked(mark string) (found []string) {
 	for _, pid := range processes() {
 		data, err := os.ReadFile(filepath.Join("/proc", pid, "environ"))
@@ -284,8 +285,8 @@ func marked(mark string) (found []string) {
 	return found
 }
 
-// processes are the ids of all processes, where the system lists them. (A glob would read the
-// folder of each.)
+// processes returns the ids of all processes if the system lists them. (A glob would read the
+// folder of each process.)
 func processes() (pids []string) {
 	proc, err := os.Open("/proc")
 	if err != nil {
@@ -297,7 +298,7 @@ func processes() (pids []string) {
 		func(name string) bool { return name[0] < '0' || name[0] > '9' })
 }
 
-// logBuffer takes a daemon's stderr.
+// logBuffer collects a daemon's stderr.
 type logBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

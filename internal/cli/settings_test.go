@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// sentTo is what a provider was sent.
+// sentTo contains the requests to a provider.
 type sentTo struct {
 	Model    string
 	Effort   string `json:"reasoning_effort"`
@@ -51,8 +51,8 @@ func TestModeReachesTheProvider(t *testing.T) {
 	}
 }
 
-// embeddings is an endpoint at which only texts about animals are alike; it keeps the keys that it
-// is sent.
+// embeddings is an endpoint at which only texts about animals are similar. It records the keys of
+// its requests.
 func embeddings(t *testing.T) (url string, keys chan string) {
 	t.Helper()
 	keys = make(chan string, 100)
@@ -71,9 +71,9 @@ func embeddings(t *testing.T) (url string, keys chan string) {
 	return s.URL, keys
 }
 
-// If the settings name a model for embeddings, a memory is found by its meaning. If they also set
-// how many, memories are sent with a prompt that they match. The endpoint gets its own key or none,
-// never the key of the provider.
+// If the settings name a model for embeddings, a memory is found by its meaning. If they also set a
+// number of memories, memories are sent with a prompt that they match. The endpoint receives its
+// own key or none, and never the provider's key.
 func TestMemoryByMeaningGoesWithAPrompt(t *testing.T) {
 	for variable, key := range map[string]string{"": "", "EMBED_TOKEN": "Bearer embedding-secret"} {
 		url, keys := embeddings(t)

@@ -20,23 +20,24 @@ import (
 )
 
 const (
-	// envSoak is how long the soak lasts; soakBrief keeps it alive in the inner loop.
+	// envSoak is the duration of the soak. soakBrief is long enough to check that the test itself
+	// works.
 	envSoak   = "AGENT_LSP_SOAK_TIME"
 	soakBrief = 2 * time.Second
-	// soakSessions sessions work in parallel. Each is deleted after soakTurns turns and replaced by
-	// another.
+	// soakSessions is the number of parallel sessions. Each session is deleted after soakTurns
+	// turns and replaced by another.
 	soakSessions = 20
 	soakTurns    = 4
 	soakSamples  = 60
-	// soakLeast samples are taken at least, however slow the machine is.
+	// soakLeast is the minimum number of samples, however slow the machine is.
 	soakLeast = 12
-	// soakChunks are the pieces in which an answer comes.
+	// soakChunks is the number of pieces of an answer.
 	soakChunks = 200
 )
 
-// TestSoak keeps 20 sessions at full speed and samples what the daemon holds: memory, goroutines
-// and open files end as they were after the first third. The daemon runs in this process, so that
-// its goroutines can be counted.
+// TestSoak runs 20 sessions at full speed and samples the daemon's memory, goroutines and open
+// files. At the end they are the same as after the first third. The daemon runs in this process, so
+// that its goroutines can be counted.
 func TestSoak(t *testing.T) {
 	budget := soakBrief
 	if text := os.Getenv(envSoak); text != "" {
@@ -77,11 +78,11 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// soakSample is what the process holds at one moment.
+// soakSample is a sample of the process's resources.
 type soakSample struct{ heap, goroutines, files float64 }
 
 // sample takes samples until the budget is used up. It starts after as many turns as there are
-// parallel sessions, because growth before that is start-up.
+// parallel sessions, because earlier growth belongs to the start-up.
 func (s *soak) sample(t *testing.T, budget time.Duration) (all []soakSample) {
 	tick := time.NewTicker(budget / soakSamples)
 	defer tick.Stop()
@@ -100,7 +101,7 @@ func (s *soak) sample(t *testing.T, budget time.Duration) (all []soakSample) {
 	return all
 }
 
-// soakPeaks returns the greatest value of the second third and of the last.
+// soakPeaks returns the maximum of the second third and of the last third.
 func soakPeaks(all []soakSample, value func(soakSample) float64) (early, late float64) {
 	n := len(all)
 	for i, s := range all {
@@ -114,7 +115,7 @@ func soakPeaks(all []soakSample, value func(soakSample) float64) (early, late fl
 	return early, late
 }
 
-// soakPlot draws the values as a line of blocks.
+// soakPlot draws the values as a line of block characters.
 func soakPlot(all []soakSample, value func(soakSample) float64) string {
 	top := 1.0
 	for _, s := range all {
@@ -127,7 +128,7 @@ func soakPlot(all []soakSample, value func(soakSample) float64) string {
 	return b.String()
 }
 
-// soakModel answers a prompt with a call, and its result with many deltas.
+// soakModel answers a prompt with a call, and the call's result with many deltas.
 func soakModel(w http.ResponseWriter, r *http.Request) {
 	var req struct{ Messages []struct{ Role string } }
 	_ = json.NewDecoder(r.Body).Decode(&req)
@@ -150,7 +151,7 @@ func soakModel(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, "data: [DONE]\n\n")
 }
 
-// soak is a daemon in this process and a client that keeps nothing.
+// soak is a daemon in this process and a client that stores nothing.
 type soak struct {
 	client                  *client
 	sessions, turns, deltas atomic.Int64
@@ -196,7 +197,7 @@ func startSoak(t *testing.T, model string) *soak {
 	return s
 }
 
-// work keeps one session after the other busy.
+// work keeps one session after another busy.
 func (s *soak) work(ctx context.Context, t *testing.T) {
 	for ctx.Err() == nil {
 		var made wire.SessionNewResult

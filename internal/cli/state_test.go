@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/app"
 )
 
-// unwritable is a state directory that cannot be created, not even by root; "" if there is none.
+// unwritable returns a state directory that even root cannot create, or "" if there is none.
 func unwritable(t *testing.T) string {
 	dir := filepath.Join(t.TempDir(), "locked")
 	if err := os.Mkdir(dir, 0o500); err != nil {
@@ -27,7 +27,8 @@ func unwritable(t *testing.T) string {
 	return ""
 }
 
-// What a run keeps elsewhere because its state directory cannot be written goes with it.
+// If the state directory cannot be written, a run keeps its files elsewhere and removes them at its
+// end.
 func TestOwnStateGoesWithTheRun(t *testing.T) {
 	dir, tmp := unwritable(t), t.TempDir()
 	if dir == "" {
@@ -67,7 +68,7 @@ func TestRetentionCountsAtOnce(t *testing.T) {
 	}
 }
 
-// What was left by runs before goes while the daemon runs, once a model was asked.
+// Files of earlier runs are removed while the daemon runs, after the first request to a model.
 func TestRetentionCountsForWhatWasLeft(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
 	t.Chdir(dir)

@@ -10,7 +10,7 @@ import (
 )
 
 // `agent-lsp sessions` lists, shows and exports what is stored for a workspace and for no other,
-// and says what it cannot find.
+// and reports what it cannot find.
 func TestSessionsCommand(t *testing.T) {
 	home, one, two := t.TempDir(), t.TempDir(), t.TempDir()
 	model := filepath.Join(home, "model.jsonl")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Every session script runs against the strict provider: none switches off what real providers
+// Every session script runs against the strict provider. No script disables what real providers
 // refuse.
 func TestSessionScriptsAreStrict(t *testing.T) {
 	for _, path := range sessionScripts(t, filepath.Join("..", "..", "testdata", "session")) {

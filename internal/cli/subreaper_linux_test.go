@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// envNoSubreaper makes the test's own program run on a kernel that does not know
-// PR_SET_CHILD_SUBREAPER, as under an emulator of user programs.
+// envNoSubreaper makes the test binary run as on a kernel that does not know
+// PR_SET_CHILD_SUBREAPER, as under a user-mode emulator.
 const envNoSubreaper = "AGENT_LSP_TEST_NO_SUBREAPER"
 
 func init() {
@@ -29,10 +29,10 @@ func init() {
 	os.Exit(1)
 }
 
-// execWithoutSubreaper starts this program again under a filter that all its children inherit.
+// execWithoutSubreaper restarts this program under a filter that all its children inherit.
 func execWithoutSubreaper() error {
 	runtime.LockOSThread()
-	// offsets in struct seccomp_data; the low half of the argument on little endian
+	// offsets in struct seccomp_data; the low half of the argument is first on little endian
 	const nr, arg0 = 0, 16
 	stmt := func(code uint16, k uint32) unix.SockFilter { return unix.SockFilter{Code: code, K: k} }
 	unless := func(k uint32, skip uint8) unix.SockFilter {
@@ -66,7 +66,7 @@ func execWithoutSubreaper() error {
 	return syscall.Exec(exe, os.Args, os.Environ())
 }
 
-// TestWithoutSubreaper runs a command, and doctor, where the kernel knows no subreaper.
+// TestWithoutSubreaper runs a command and doctor on a kernel without subreapers.
 func TestWithoutSubreaper(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

@@ -8,9 +8,10 @@ import (
 	"testing"
 )
 
-// A session that gets another provider's model uses it from the next call on, with its whole
-// history. When it is switched back, it uses the first again. A key is sent only to its own
-// provider. The providers come from the user's settings: a session cannot name another address.
+// A session that gets another provider's model uses that model from the next call on, with the
+// complete history. When it is switched back, it uses the first model again. A key is sent only to
+// its own provider. The providers come from the user's settings, so a session cannot name another
+// address.
 func TestProviderIsSwappedAtRunTime(t *testing.T) {
 	type seen struct {
 		key  string

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A mistyped word gets a suggestion in the form in which it is typed, and exit code 2.
+// A mistyped word gets a suggestion in the form in which the user typed it, and exit code 2.
 func TestMistyped(t *testing.T) {
 	for _, c := range []struct {
 		args string
@@ -48,7 +48,7 @@ func TestMistyped(t *testing.T) {
 	}
 }
 
-// Help is asked for in any form; the general one is not that of serve.
+// The user can request help in any form. The general help differs from the help of serve.
 func TestHelp(t *testing.T) {
 	for _, args := range []string{"help", "--help", "-h"} {
 		out, errs, code := play(t, nil, args)
@@ -65,7 +65,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// The working folder of a shell may be gone. A command that needs it says so, and what to do.
+// The working folder of a shell may no longer exist. A command that needs it reports this and says
+// what to do.
 func TestWorkingFolderGone(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
 	if err := os.Mkdir(gone, 0o755); err != nil {
@@ -103,7 +104,8 @@ func oneModel(t *testing.T) (url string) {
 	return s.URL
 }
 
-// The mistakes of a first day: doctor, and a prompt, say what is wrong and what to do.
+// For the typical mistakes of the first day, doctor and a prompt report what is wrong and what to
+// do.
 func TestFirstMistakes(t *testing.T) {
 	base := oneModel(t)
 	for _, c := range []struct {
@@ -171,7 +173,7 @@ func TestFirstMistakes(t *testing.T) {
 	}
 }
 
-// Names in the settings that do not exist are reported by doctor and in the session.
+// Doctor and the session report names in the settings that do not exist.
 func TestNamesOfNothing(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
 	t.Chdir(dir)
@@ -201,7 +203,7 @@ func TestNamesOfNothing(t *testing.T) {
 	has(t, "run", out+errs, append(reported, "Yes.")...)
 }
 
-// Doctor says that what a run keeps cannot be kept.
+// Doctor reports that the state of a run cannot be stored.
 func TestDoctorOfLockedState(t *testing.T) {
 	dir := unwritable(t)
 	if dir == "" {
@@ -214,7 +216,7 @@ func TestDoctorOfLockedState(t *testing.T) {
 		"set XDG_STATE_HOME")
 }
 
-// The home folder and the root of the file system are hardly meant as a workspace.
+// The home folder and the root of the file system are probably not intended as a workspace.
 func TestDoctorOfAWholeHome(t *testing.T) {
 	home := t.TempDir()
 	for dir, want := range map[string]string{
@@ -233,7 +235,7 @@ func TestDoctorOfAWholeHome(t *testing.T) {
 	}
 }
 
-// A session that is not there is answered with where to look.
+// The error for a session that does not exist says where to look.
 func TestUnknownSession(t *testing.T) {
 	t.Chdir(t.TempDir())
 	env := []string{"HOME=" + t.TempDir(), "XDG_STATE_HOME=" + t.TempDir(), "PATH=" +
