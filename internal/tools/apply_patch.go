@@ -13,12 +13,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit/patch"
 )
 
-// maxPatchFiles bounds the files of one patch.
+// maxPatchFiles limits the number of files in one patch.
 const maxPatchFiles = 200
 
 type patchArgs struct {
 	Patch string `json:"patch"`
-	// the only file, where the call names it: the formats of Cline and Roo Code
+	// The only file, if the call names it, as the formats of Cline and Roo Code do.
 	Path string `json:"path,omitempty" jsonschema:"hidden"`
 }
 
@@ -49,10 +49,10 @@ func (e *sessionEnv) patchTool() tool.Tool {
 	})
 }
 
-// parsedPatch is a patch that was read.
+// parsedPatch is the result of parsing a patch.
 type parsedPatch struct {
 	files []patch.File
-	names []string // of the files that it may change, or seems to where it cannot be applied
+	names []string // the files that the patch changes, or seems to change if it cannot be applied
 	err   error    // why it cannot be applied
 }
 
@@ -92,7 +92,7 @@ func (e *sessionEnv) patch(
 	var changes []workspace.Change
 	var summary strings.Builder
 	var names []string
-	var unread error // of all files, so that the model need not find them one by one
+	var unread error // the errors of all files, so that the model does not find them one by one
 	for _, p := range files {
 		c, s, name, err := e.patchFile(ctx, call, p, resolved)
 		if isUnread(err) {
@@ -120,7 +120,7 @@ func (e *sessionEnv) patch(
 	return e.propose(ctx, call, title, summary.String(), changes)
 }
 
-// patchFile plans one file's part; no change where it already stands.
+// patchFile plans the part of one file. It returns no change if the file already contains it.
 func (e *sessionEnv) patchFile(ctx context.Context, call *tool.Call, p patch.File,
 	resolved paths) (*workspace.Change, string, string, error) {
 	t, err := e.target(ctx, call, resolved.of(p.Path))

@@ -9,23 +9,23 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// maxOptions bounds the options of a question.
+// maxOptions limits the number of options of a question.
 const maxOptions = 20
 
-// Question is put to the user.
+// Question is a question to the user.
 type Question struct {
 	Text    string
 	Options []Option
 	Multi   bool // several options may be chosen
 }
 
-// Option is an answer to choose; the user may always answer in own words.
+// Option is an answer to choose from. The user may always answer in their own words instead.
 type Option struct {
 	Label       string `json:"label,omitempty"`
 	Description string `json:"description,omitempty"`
 }
 
-// Answer is what the user said.
+// Answer is the user's answer.
 type Answer struct {
 	Text     string
 	Declined bool
@@ -37,7 +37,7 @@ type askArgs struct {
 	Multi    bool     `json:"multi,omitempty" jsonschema:"several options may be chosen"`
 }
 
-// UnmarshalMapstructure takes a bare string for an option.
+// UnmarshalMapstructure accepts a bare string as an option.
 func (o *Option) UnmarshalMapstructure(v any) error {
 	if label, ok := v.(string); ok {
 		o.Label = label

@@ -24,9 +24,9 @@ const (
 	bashTail       = 24 << 10
 	bashLive       = 1 << 20 // bytes shown on the screen while it runs
 	bashLabel      = 80
-	// Beyond the maximum a timeout is taken for milliseconds, which some models are used to.
+	// A timeout above the maximum is read as milliseconds, which some models send.
 	bashMillis = 1000
-	maxSeconds = 1e9 // more is no time
+	maxSeconds = 1e9 // larger values overflow a Duration
 )
 
 type bashArgs struct {
@@ -57,8 +57,8 @@ func (e *sessionEnv) bashTool() tool.Tool {
 	})
 }
 
-// bashEffect is the effect that the policy reads from the command. A background job is always
-// Dangerous, because it runs alongside other tools.
+// bashEffect returns the effect that the policy derives from the command. A background job is
+// always Dangerous, because it runs alongside other tools.
 func (e *sessionEnv) bashEffect(a bashArgs) tool.Effect {
 	if e.Classify == nil || a.Background {
 		return tool.Dangerous
@@ -131,7 +131,7 @@ func (e *sessionEnv) bash(ctx context.Context, call *tool.Call, dir string,
 	return bashResult(a, dir, o.MaxTimeout, cmd, res, notes), nil
 }
 
-// refusedHosts says which connections of a command the proxy refused.
+// refusedHosts describes which connections of a command the proxy refused.
 func refusedHosts(plan *sandbox.Plan) []string {
 	hosts := plan.Refused()
 	if len(hosts) == 0 {
@@ -140,7 +140,7 @@ func refusedHosts(plan *sandbox.Plan) []string {
 	return []string{"Hosts that the command could not connect to: " + joinNames(hosts, nil) + "."}
 }
 
-// runCommand runs a command in the editor's terminal where it has one and no wall is wanted.
+// runCommand runs a command in the editor's terminal if there is one and no sandbox is required.
 func (e *sessionEnv) runCommand(ctx context.Context, call *tool.Call,
 	cmd shell.Command) (shell.Result, error) {
 	if e.Terminal != nil && cmd.Sandbox == nil {
@@ -151,15 +151,16 @@ func (e *sessionEnv) runCommand(ctx context.Context, call *tool.Call,
 	return e.Runner.Run(ctx, cmd)
 }
 
-// spillDir is where this session's long outputs go, so that they can go with the session.
+// spillDir returns the folder for this session's long outputs, so that they can be deleted together
+// with the session.
 func (e *sessionEnv) spillDir(call *tool.Call) string {
 	if e.SpillDir == "" || call.SessionID == "" || strings.ContainsAny(call.SessionID, `/\.`) {
-		return e.SpillDir // a sub-agent's
+		return e.SpillDir // a call of a sub-agent
 	}
 	return filepath.Join(e.SpillDir, call.SessionID)
 }
 
-// shellOptions are those in force, with what is not set.
+// shellOptions returns the options that apply now, with defaults for those that are not set.
 func (e *sessionEnv) shellOptions() (o ShellOptions) {
 	if e.Shell != nil {
 		o = e.Shell()
@@ -185,7 +186,7 @@ func (e *sessionEnv) workDir(cwd, dir string) (string, error) {
 	return ref.Path, nil
 }
 
-// duration is the time that a command gets, and what to say of it.
+// duration returns the timeout of a command, and a note for the model if it was cut.
 func (o ShellOptions) duration(seconds float64) (time.Duration, string) {
 	d := time.Duration(min(seconds, maxSeconds) * float64(time.Second))
 	switch {
@@ -231,7 +232,7 @@ func (e *sessionEnv) beforeCommand(ctx context.Context, call *tool.Call,
 	return notes, nil
 }
 
-// pendingFiles are the files of the session's proposals whose text is not applied.
+// pendingFiles returns the files of the session's proposals whose text is not applied.
 func (e *sessionEnv) pendingFiles(call *tool.Call) (files []string) {
 	for _, p := range e.Workspace.Undecided(e.owner(), "") {
 		for _, f := range p.Files {
@@ -248,7 +249,7 @@ func below(dir, path string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// maxNames bounds the names in a note.
+// maxNames limits the number of names in a note.
 const maxNames = 10
 
 func joinNames(names []string, shown map[string]string) string {
@@ -266,8 +267,8 @@ func joinNames(names []string, shown map[string]string) string {
 	return strings.Join(out, ", ")
 }
 
-// liveOutput passes text on to the screen, up to a bound; of binary output nothing after
-// its first piece.
+// liveOutput sends text to the client, up to a limit. Of binary output it sends nothing after the
+// first piece.
 func liveOutput(call *tool.Call) func([]byte) {
 	left := bashLive
 	return func(p []byte) {
@@ -303,7 +304,7 @@ func bashResult(a bashArgs, dir string, most time.Duration, cmd shell.Command, r
 		b.WriteString("\n[" + n + "]")
 	}
 	res := text("%s", b.String())
-	res.IsError = r.Aborted // so that an aborted call is shown as cancelled
+	res.IsError = r.Aborted // so that an aborted call is shown as canceled
 	res.Missed = r.ExitCode != 0 || r.TimedOut || r.Lost
 	res.Meta = tool.Meta{Kind: "command", Key: a.Command + "\x00" + dir, Spill: r.SpillPath}
 	res.Details = details(map[string]any{"exitCode": r.ExitCode, "timedOut": r.TimedOut,
@@ -312,7 +313,7 @@ func bashResult(a bashArgs, dir string, most time.Duration, cmd shell.Command, r
 	return res
 }
 
-// bashEnd says how the command ended where that is not plain success, and what to do then.
+// bashEnd describes how the command ended, unless it succeeded, and what to do next.
 func bashEnd(cmd shell.Command, most time.Duration, r shell.Result) string {
 	var parts []string
 	if r.TimedOut {
@@ -330,7 +331,7 @@ func bashEnd(cmd shell.Command, most time.Duration, r shell.Result) string {
 	return strings.Join(parts, "; ")
 }
 
-// timedOut says what to do about a timeout.
+// timedOut describes what to do about a timeout.
 func timedOut(after, most time.Duration) string {
 	switch {
 	case most == 0:

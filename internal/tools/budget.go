@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// SourceMCP begins the source of the tools of MCP servers. The server's name follows.
+	// SourceMCP is the prefix of the source of an MCP server's tools. The server's name follows.
 	SourceMCP = "mcp:"
-	// defaultBudget is the size of the tools that are sent whole, in bytes, by default.
+	// defaultBudget is the default total size, in bytes, of the tools that are sent completely.
 	defaultBudget = 8000
-	// maxAnnounced bounds the names of one announcement, in bytes.
+	// maxAnnounced limits the size of the names in one announcement, in bytes.
 	maxAnnounced = 2000
 )
 
-// Budget decides which deferred tools of a session are sent whole, and which the model has to load
-// with tool_search. A tool that was sent whole stays, so that the provider's cache remains valid.
-// Safe for concurrent use.
+// Budget decides which deferred tools of a session are sent completely, and which the model has to
+// load with tool_search. A tool that was sent completely stays, so that the provider's cache
+// remains valid. Safe for concurrent use.
 type Budget struct {
 	mu        sync.Mutex
-	whole     map[string]bool // tools of MCP servers that are sent whole
+	whole     map[string]bool // tools of MCP servers that are sent completely
 	named     map[string]bool // tools of MCP servers that were announced
 	announced *tool.Registry  // the registry whose tools were announced last
 }
@@ -35,9 +35,9 @@ type Budget struct {
 // NewBudget returns the budget of one session.
 func NewBudget() *Budget { return &Budget{whole: map[string]bool{}, named: map[string]bool{}} }
 
-// Apply sends those deferred tools of a registry whole that fit into room bytes: of each MCP server
-// all or none. 0 is the default of 8,000 bytes. If room is negative, or if there is no tool_search
-// to load tools with, Apply sends all of them whole.
+// Apply selects the deferred tools of a registry that are sent completely because they fit into
+// room bytes: of each MCP server all or none. 0 means the default of 8,000 bytes. If room is
+// negative, or if there is no tool_search to load tools with, Apply selects all of them.
 func (b *Budget) Apply(reg *tool.Registry, room int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -77,8 +77,8 @@ func (b *Budget) Apply(reg *tool.Registry, room int) {
 }
 
 // Announce returns a message for the model with the names of the deferred tools of MCP servers that
-// were not announced yet, or "". It is a message and not a change of the tools, so that what the
-// provider has cached of the conversation remains valid.
+// were not announced yet, or "". It is a message and not a change of the tools, so that the part of
+// the conversation that the provider has cached remains valid.
 func (b *Budget) Announce(reg *tool.Registry) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -90,7 +90,7 @@ func (b *Budget) Announce(reg *tool.Registry) string {
 	}
 	names := map[string][]string{}
 	var specs []tool.Spec
-	if reg != b.announced { // another one may hold others
+	if reg != b.announced { // another registry may contain other tools
 		b.announced, specs = reg, reg.Specs()
 	}
 	for _, s := range specs {
@@ -111,7 +111,7 @@ func (b *Budget) Announce(reg *tool.Registry) string {
 	return "Tools of MCP servers, which tool_search loads:\n" + strings.Join(lines, "\n")
 }
 
-// SentBytes is the size of a tool in a request, in bytes.
+// SentBytes returns the size of a tool in a request, in bytes.
 func SentBytes(s tool.Spec) int {
 	weighed.Lock()
 	defer weighed.Unlock()
@@ -146,7 +146,7 @@ type weight struct {
 	bytes       int
 }
 
-// firstNames lists as many names as fit into that many bytes, and says how many more there are.
+// firstNames lists as many names as fit into that many bytes, and reports how many more there are.
 func firstNames(names []string, room int) string {
 	var b strings.Builder
 	for i, n := range names {

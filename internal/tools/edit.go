@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
 
-// maxEdits bounds the edits of one call.
+// maxEdits limits the number of edits in one call.
 const maxEdits = 100
 
 type editArgs struct {
@@ -38,7 +38,7 @@ type editPair struct {
 	ExpectedCount int `json:"expected_count,omitempty" jsonschema:"hidden"`
 }
 
-// editAliases are the names that models give to the parts of an edit.
+// editAliases are the names that models use for the properties of an edit.
 var editAliases = map[string]string{
 	"old_text": "old_string", "oldtext": "old_string", "old_str": "old_string",
 	"oldstr": "old_string", "oldstring": "old_string", "search": "old_string", "find": "old_string",
@@ -52,7 +52,7 @@ var editAliases = map[string]string{
 	"count": "expected_count",
 }
 
-// UnmarshalMapstructure takes every usual spelling of a pair.
+// UnmarshalMapstructure accepts every common spelling of a pair.
 func (p *editPair) UnmarshalMapstructure(v any) error {
 	given, ok := v.(map[string]any)
 	if !ok {
@@ -112,7 +112,7 @@ func (e *sessionEnv) prepareEdit(call *tool.Call, a editArgs) tool.Prepared {
 	return p
 }
 
-// files are all that the call may change: a patch names its own.
+// files returns all files that the call may change. A patch contains its own file names.
 func (a editArgs) files() (patch *parsedPatch, names []string) {
 	if a.Path != "" {
 		names = append(names, a.Path)
@@ -155,7 +155,7 @@ func (e *sessionEnv) edit(ctx context.Context, call *tool.Call, file named,
 	return e.carryOut(ctx, call, t, plan, "Edit "+t.name)
 }
 
-// fresh says whether the edit is a whole new file, as some models make one.
+// fresh reports whether the edit is a complete new file. Some models create files this way.
 func fresh(pairs []edit.Replace) bool { return len(pairs) == 1 && pairs[0].Old == "" }
 
 func (a editArgs) pairs() ([]edit.Replace, error) {
@@ -181,7 +181,7 @@ func (a editArgs) pairs() ([]edit.Replace, error) {
 	return out, nil
 }
 
-// carryOut proposes what a plan makes of one file.
+// carryOut proposes the changes of a plan for one file.
 func (e *sessionEnv) carryOut(ctx context.Context, call *tool.Call, t *target, plan *edit.Plan,
 	title string) (*tool.Result, error) {
 	note, err := e.known(call, t, plan)

@@ -20,7 +20,7 @@ import (
 // Limits of fetch.
 const (
 	fetchTimeout   = 30 * time.Second
-	fetchBody      = 5_000_000 // bytes read of an answer
+	fetchBody      = 5_000_000 // bytes read of a response
 	fetchShown     = 32 << 10
 	fetchRedirects = 5
 )
@@ -50,8 +50,9 @@ func (e *sessionEnv) fetchTool() tool.Tool {
 	})
 }
 
-// networkSubject names the host that is asked and nothing else of an address, for the rules are
-// about hosts: what is left of the path or a port would match them, or not, at the writer's choice.
+// networkSubject contains only the host of an address, because the rules apply to hosts. If it also
+// contained a port or a part of the path, the author of the address could choose whether a rule
+// matches.
 func networkSubject(title, address string) *tool.Subject {
 	host := address
 	if u, err := parseAddress(address); err == nil && u.Hostname() != "" {
@@ -60,7 +61,7 @@ func networkSubject(title, address string) *tool.Subject {
 	return &tool.Subject{Kind: tool.SubjectNetwork, Title: oneLine(title, 200), Name: host}
 }
 
-// parseAddress reads an address as the model writes it: with spaces around it, or without its
+// parseAddress parses an address as models write it: possibly with spaces around it, or without a
 // scheme.
 func parseAddress(address string) (*url.URL, error) {
 	address = strings.TrimSpace(address)
@@ -71,8 +72,8 @@ func parseAddress(address string) (*url.URL, error) {
 	return u, err
 }
 
-// hostName is the host of an address in the spelling that rules and questions use. A text that is
-// not the name of a host stays as it is. It does not resolve.
+// hostName returns the host of an address in the spelling that rules and questions use. It returns
+// a text that is not the name of a host unchanged. Such a name does not resolve.
 func hostName(u *url.URL) string {
 	if name, err := hosts.Normalize(u.Hostname()); err == nil {
 		return name
@@ -90,7 +91,7 @@ type fetcher struct {
 	client  *http.Client
 }
 
-// now are the options in force, with what is not set.
+// now returns the options that apply now, with defaults for those that are not set.
 func (f *fetcher) now() FetchOptions {
 	o := f.options()
 	if o.Timeout <= 0 {
@@ -102,7 +103,7 @@ func (f *fetcher) now() FetchOptions {
 	return o
 }
 
-// checkHost refuses a host that the settings do not name.
+// checkHost refuses a host that the settings do not list.
 func (f *fetcher) checkHost(u *url.URL) error {
 	only := f.options().Hosts
 	for _, glob := range only {
@@ -117,7 +118,7 @@ func (f *fetcher) checkHost(u *url.URL) error {
 		joinNames(only, nil))
 }
 
-// newFetchClient returns a client that follows no redirect.
+// newFetchClient returns a client that does not follow redirects.
 func newFetchClient(dial dialFunc) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
@@ -144,14 +145,14 @@ func checkURL(u *url.URL) error {
 	return nil
 }
 
-// fetch follows redirects itself: one to another host is a new question.
+// fetch follows redirects itself, because a redirect to another host needs another permission.
 func (f *fetcher) fetch(ctx context.Context, call *tool.Call, a fetchArgs) (*tool.Result, error) {
 	u, err := parseAddress(a.URL)
 	if err != nil {
 		return nil, fmt.Errorf("reading the address: %w", err)
 	}
 	o, allowed := f.now(), map[string]bool{hostName(u): true}
-	left := o.Timeout // does not run while the user is asked
+	left := o.Timeout // the time does not run while the user is asked
 	for redirects := 0; ; redirects++ {
 		if err := errors.Join(checkURL(u), f.checkHost(u)); err != nil {
 			return nil, err
@@ -183,7 +184,7 @@ func (f *fetcher) fetch(ctx context.Context, call *tool.Call, a fetchArgs) (*too
 	}
 }
 
-// askRedirect asks the user about the host that an answer redirects to.
+// askRedirect asks the user about the host that a response redirects to.
 func (f *fetcher) askRedirect(ctx context.Context, call *tool.Call, u *url.URL) error {
 	host, title := hostName(u), "Follow a redirect to "+u.String()
 	if f.askHost == nil {
@@ -198,7 +199,7 @@ func (f *fetcher) askRedirect(ctx context.Context, call *tool.Call, u *url.URL) 
 	return nil
 }
 
-// redirectOf is where an answer redirects to, nil for other answers.
+// redirectOf returns the address that a response redirects to, or nil for other responses.
 func redirectOf(resp *http.Response) (*url.URL, error) {
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
@@ -216,7 +217,7 @@ func redirectOf(resp *http.Response) (*url.URL, error) {
 	return u, nil
 }
 
-// get sends one request and reads the answer.
+// get sends one request and reads the response.
 func (f *fetcher) get(
 	ctx context.Context,
 	u *url.URL,
@@ -253,7 +254,7 @@ func (f *fetcher) get(
 	return resp, body, nil
 }
 
-// plainNet strips the method and address that net/http adds.
+// plainNet removes the method and the address that net/http adds to an error.
 func plainNet(err error, timeout time.Duration) error {
 	var ue *url.Error
 	if errors.As(err, &ue) {

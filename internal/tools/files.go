@@ -13,19 +13,19 @@ import (
 // Limits of the file search.
 const (
 	fileSearchDefault = 50
-	openBoost         = 300 // for documents that are open, less for each touched later
+	openBoost         = 300 // for open documents, less for each that was used more recently
 )
 
-// FileMatch is a file that FileSearch found; a higher Score is better.
+// FileMatch is a file that FileSearch found. A higher Score is better.
 type FileMatch struct {
 	Path  string // absolute
-	URI   string // the client's own where the document is open, else ""
+	URI   string // the URI that the client uses if the document is open, otherwise ""
 	Score int
 }
 
-// FileSearch finds files of the workspace by a few letters of their names, for completion:
-// hidden files too, none that ignore files name. The first search reads the folders; later
-// ones only what changed. limit 0 is the default.
+// FileSearch finds files of the workspace by a few letters of their names, for completion. It
+// includes hidden files and excludes those that ignore files name. The first search reads the
+// folders; later searches read only what changed. A limit of 0 means the default.
 func (s *Set) FileSearch(ctx context.Context, query string, limit int) []FileMatch {
 	if limit <= 0 {
 		limit = fileSearchDefault
@@ -59,7 +59,7 @@ func (s *Set) FileSearch(ctx context.Context, query string, limit int) []FileMat
 	return all[:min(len(all), limit)]
 }
 
-// openDocuments are the open files, the last touched first; Path with slashes.
+// openDocuments returns the open files, the most recently used first. Path has slashes.
 func (s *Set) openDocuments() (open []FileMatch) {
 	for _, d := range s.d.Workspace.Documents() {
 		if d.Ref.IsFile() {

@@ -108,7 +108,7 @@ func (e *sessionEnv) glob(ctx context.Context, call *tool.Call, where named,
 	return res, nil
 }
 
-// lookError is an error of looking into a folder or file, which may not be there at all.
+// lookError returns the error of reading a folder or file, which may not exist.
 func (e *sessionEnv) lookError(call *tool.Call, doing, path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s does not exist. Use glob or ls to see what there is",
@@ -117,12 +117,12 @@ func (e *sessionEnv) lookError(call *tool.Call, doing, path string, err error) e
 	return fmt.Errorf("%s %s: %w", doing, e.shown(call, path), err)
 }
 
-// shownBelow is shown for a path below an already resolved root.
+// shownBelow returns how a path below an already resolved root is shown.
 func (e *sessionEnv) shownBelow(call *tool.Call, root, rel string) string {
 	return e.shown(call, filepath.Join(root, filepath.FromSlash(rel)))
 }
 
-// splitGlob splits an absolute pattern at its first element that is not plain.
+// splitGlob splits an absolute pattern at its first element that contains a wildcard.
 func splitGlob(pattern string) (dir, rest string) {
 	parts := strings.Split(filepath.ToSlash(pattern), "/")
 	n := 0

@@ -15,11 +15,11 @@ import (
 
 // Limits of grep.
 const (
-	grepDefault = 100 // matches; of files where only names are shown
+	grepDefault = 100 // matches, or files if only names are shown
 	grepMax     = 2000
-	grepContext = 20       // lines around a match at most
-	grepLine    = 500      // bytes of a line
-	grepBytes   = 32 << 10 // of the result
+	grepContext = 20       // maximum number of lines around a match
+	grepLine    = 500      // bytes per line
+	grepBytes   = 32 << 10 // bytes of the result
 )
 
 type grepArgs struct {
@@ -109,8 +109,8 @@ func (e *sessionEnv) grep(ctx context.Context, call *tool.Call, where named,
 	return res, nil
 }
 
-// dropSecrets takes out of what was found below a folder the files that reading asks for first, and
-// counts them.
+// dropSecrets removes from the matches below a folder the files that need a permission to be read,
+// and counts them.
 func (e *sessionEnv) dropSecrets(root string, found *search.Found) int {
 	if e.Secret == nil {
 		return 0
@@ -122,7 +122,7 @@ func (e *sessionEnv) dropSecrets(root string, found *search.Found) int {
 	return before - len(found.Files)
 }
 
-// searchRoot is the path of the folder or file to search.
+// searchRoot returns the path of the folder or file to search.
 func (e *sessionEnv) searchRoot(where named) (string, error) {
 	if spill, ok := e.spillPath(where.path); ok {
 		return spill, nil
@@ -186,7 +186,8 @@ type grepOutput struct {
 	found *search.Found
 	note  string
 	dir   func(rel string) string
-	// secret counts the files with matches that are not shown, as reading them asks the user first.
+	// secret counts the files whose matches are not shown because reading them needs the user's
+	// permission.
 	secret int
 }
 
@@ -235,7 +236,7 @@ func (o *grepOutput) nothing() string {
 	return s
 }
 
-// file writes one file's part; ok is false when the result is full.
+// file writes the part of one file. ok is false if the result is full.
 func (o *grepOutput) file(f *search.FileMatches, sep bool) (matches int, ok bool) {
 	name := o.dir(f.Path)
 	if f.Unsaved {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// htmlText makes readable text of a page: blocks become lines, headings and list items get
-// Markdown's marks, links keep their address; scripts, styles and comments go. It takes
-// broken pages as they come and works in one pass.
+// htmlText converts a page to readable text: blocks become lines, headings and list items get
+// Markdown's marks, and links keep their address. It drops scripts, styles and comments. It accepts
+// malformed pages and works in one pass.
 func htmlText(page string) string {
 	w := &htmlWriter{}
 	for len(page) > 0 {
@@ -26,7 +26,7 @@ type htmlWriter struct {
 	b     strings.Builder
 	pre   int
 	space bool // white space is due before the next word
-	lines int  // line ends at the end of what is written
+	lines int  // line ends at the end of the output
 	href  string
 	begun bool
 }
@@ -35,7 +35,7 @@ type htmlWriter struct {
 var hidden = map[string]bool{"script": true, "style": true, "noscript": true, "svg": true,
 	"template": true, "head": false, "iframe": true}
 
-// blocks are the elements that begin a line, with what is put before their content.
+// blocks are the elements that begin a line, with the text that precedes their content.
 var blocks = map[string]string{
 	"p": "", "div": "", "section": "", "article": "", "header": "", "footer": "", "main": "",
 	"nav": "", "aside": "", "table": "", "tr": "", "ul": "", "ol": "", "dl": "", "dt": "",
@@ -46,7 +46,7 @@ var blocks = map[string]string{
 	"h6": "###### ",
 }
 
-// tag handles the tag at the beginning of page and returns what follows it.
+// tag processes the tag at the beginning of page and returns the rest of the page.
 func (w *htmlWriter) tag(page string) string {
 	if strings.HasPrefix(page, "<!--") {
 		return after(page, "-->")
@@ -99,7 +99,7 @@ func (w *htmlWriter) block(name, mark string, closing bool) {
 	w.newline(want)
 	if !closing && mark != "" {
 		w.write(mark)
-		w.lines = 2 // a block right inside does not begin another line
+		w.lines = 2 // a block directly inside does not begin another line
 	}
 }
 
@@ -153,7 +153,7 @@ func tagName(page string) (name string, closing bool) {
 	return strings.ToLower(s[:min(end, 20)]), closing
 }
 
-// tagEnd returns the length of a tag; a > in a quoted attribute does not end it.
+// tagEnd returns the length of a tag. A > in a quoted attribute does not end it.
 func tagEnd(page string) int {
 	quote := byte(0)
 	for i := 1; i < len(page); i++ {
@@ -178,7 +178,7 @@ func after(s, end string) string {
 	return ""
 }
 
-// afterClosing skips to what follows the closing tag of an element.
+// afterClosing skips to the text after the closing tag of an element.
 func afterClosing(s, name string) string {
 	for {
 		i := strings.Index(s, "</")

@@ -16,9 +16,9 @@ import (
 
 // Limits of images.
 const (
-	imageBytes  = 3_500_000  // sent to the model; base64 makes a third more of it
-	imageSide   = 2000       // pixels; larger ones are made smaller
-	imagePixels = 16_000_000 // that are decoded at all
+	imageBytes  = 3_500_000  // sent to the model; base64 adds a third
+	imageSide   = 2000       // pixels; larger images are scaled down
+	imagePixels = 16_000_000 // larger images are not decoded
 	jpegQuality = 85
 )
 
@@ -54,7 +54,8 @@ func imageResult(name, uri, kind string, raw []byte) (*tool.Result, error) {
 	return res, nil
 }
 
-// shrink makes an image fit imageSide and imageBytes: PNG where that is smaller, else JPEG.
+// shrink makes an image fit imageSide and imageBytes. It returns PNG if that is smaller, otherwise
+// JPEG.
 func shrink(raw []byte) ([]byte, string, error) {
 	src, _, err := image.Decode(bytes.NewReader(raw))
 	if err != nil {
@@ -78,7 +79,8 @@ func shrink(raw []byte) ([]byte, string, error) {
 	}
 }
 
-// scaled is src with its longer side at most side; each pixel is the mean of those that it covers.
+// scaled returns src scaled so that its longer side is at most side. Each pixel is the mean of
+// those that it covers.
 func scaled(src image.Image, side int) image.Image {
 	b := src.Bounds()
 	long := max(b.Dx(), b.Dy())

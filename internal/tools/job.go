@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// maxJobWait bounds how long a look at a job waits for its end.
+// maxJobWait limits how long a read of a job waits for the job's end.
 const maxJobWait = 60 * time.Second
 
 type jobArgs struct {
@@ -46,7 +46,7 @@ func (e *sessionEnv) startJob(call *tool.Call, a bashArgs, cmd shell.Command,
 	if cmd.Timeout = 0; a.Timeout > 0 {
 		cmd.Timeout, _ = jobDuration(a.Timeout)
 	}
-	cmd.HeadBytes, cmd.TailBytes = 1, 1 // Jobs keeps the output
+	cmd.HeadBytes, cmd.TailBytes = 1, 1 // Jobs stores the output
 	cmd.SpillBytes = -1
 	watch := e.Workspace.BeginCommand(e.ID, call.TurnID)
 	job, err := e.Jobs.Start(Job{SessionID: e.owner(), Kind: "command", Title: a.Command,
@@ -85,7 +85,8 @@ func (e *sessionEnv) startJob(call *tool.Call, a bashArgs, cmd shell.Command,
 	return res, nil
 }
 
-// watchJob keeps what watches a job's files, to tell of them while it runs.
+// watchJob stores the recorder of a job's file changes, so that they can be reported while the job
+// runs.
 func (e *sessionEnv) watchJob(id string, watch *workspace.Command) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -100,7 +101,7 @@ func (e *sessionEnv) watchJob(id string, watch *workspace.Command) {
 	e.watches[id] = watch
 }
 
-// changedByJob says what a running job has changed so far.
+// changedByJob describes what a running job has changed so far.
 func (e *sessionEnv) changedByJob(id string) string {
 	e.mu.Lock()
 	watch := e.watches[id]
@@ -120,10 +121,10 @@ func notRestorable(changed []string) string {
 		"."
 }
 
-// jobDuration is like ShellOptions.duration without a maximum.
+// jobDuration is like ShellOptions.duration but has no maximum.
 func jobDuration(seconds float64) (time.Duration, bool) {
 	seconds = min(seconds, maxSeconds)
-	if seconds >= 100*bashMillis { // some models count in milliseconds
+	if seconds >= 100*bashMillis { // some models send milliseconds
 		return time.Duration(seconds) * time.Millisecond, true
 	}
 	return time.Duration(seconds * float64(time.Second)), false
@@ -157,7 +158,7 @@ func (e *sessionEnv) job(ctx context.Context, call *tool.Call, a jobArgs) (*tool
 	return nil, fmt.Errorf("action %q is not known: use list, read or kill", a.Action)
 }
 
-// allJobs stands for each running job of the session.
+// allJobs is the id that means every running job of the session.
 const allJobs = "all"
 
 func (e *sessionEnv) killAll(ctx context.Context) (*tool.Result, error) {
@@ -205,7 +206,7 @@ func (e *sessionEnv) readJob(ctx context.Context, a jobArgs) (*tool.Result, erro
 	return text("%s\n%s%s", jobLine(job), cutHead(out, bashHead+bashTail), note), nil
 }
 
-// cutHead keeps the end of a text.
+// cutHead returns the end of a text.
 func cutHead(s string, n int) string {
 	if len(s) <= n {
 		return s

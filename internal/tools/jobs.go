@@ -20,7 +20,7 @@ const (
 	jobOutput      = 64 << 10
 )
 
-// ErrUnknownJob means that no job has the id.
+// ErrUnknownJob means that no job has that id.
 var ErrUnknownJob = errors.New("there is no such job")
 
 // Job is a snapshot of a background job: a command or a sub-agent that runs alongside the turns.
@@ -62,17 +62,17 @@ type job struct {
 	done   chan struct{}
 	out    []byte // the last jobOutput bytes, or up to twice that
 	lost   int64  // bytes before out
-	note   string // of its end
+	note   string // the note about its end
 	killed bool
-	silent bool // its session is gone, so its end is not reported
+	silent bool // its session was deleted, so its end is not reported
 }
 
-// NewJobs returns a holder of jobs. onEnd, if set, is called when a job has ended, with a
-// text for the model; it must not block for long.
+// NewJobs returns an empty Jobs. onEnd, if set, is called when a job has ended, with a text for the
+// model. It must not block for long.
 func NewJobs(onEnd func(job Job, message string)) *Jobs { return &Jobs{onEnd: onEnd} }
 
-// Start runs a job; run must return when its ctx ends, and may give output to write from
-// any goroutine. The error says that there are too many.
+// Start runs a job. run must return when its ctx ends, and may write to output from any goroutine.
+// The error means that too many jobs are running.
 func (j *Jobs) Start(spec Job, run func(ctx context.Context, write func([]byte)) JobEnd) (Job,
 	error) {
 	j.mu.Lock()
@@ -111,7 +111,7 @@ func (j *Jobs) countLocked(sessionID string) (n int) {
 	return n
 }
 
-// Running reports whether a job of the session runs.
+// Running reports whether a job of the session is running.
 func (j *Jobs) Running(sessionID string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -152,7 +152,7 @@ func (j *Jobs) ended(b *job, end JobEnd) {
 	}
 }
 
-// jobNotice is how much output the message about a job's end holds, bytes.
+// jobNotice is how much output the message about a job's end contains, in bytes.
 const jobNotice = 2 << 10
 
 func endMessage(b Job, tail string) string {
@@ -167,7 +167,8 @@ func endMessage(b Job, tail string) string {
 	return s + " The end of its output:\n" + tail
 }
 
-// tail is the end of the output, at most n bytes, from a line's beginning where one is near.
+// tail returns the end of the output, at most n bytes, starting at the beginning of a line if one
+// is near.
 func (b *job) tail(n int) string {
 	out := b.out
 	if len(out) > n {
@@ -192,7 +193,7 @@ func (j *Jobs) forgetLocked(sessionID string) {
 	}
 }
 
-// List returns a session's jobs, the oldest first; all jobs where sessionID is empty.
+// List returns a session's jobs, the oldest first. If sessionID is empty, it returns all jobs.
 func (j *Jobs) List(sessionID string) []Job {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -205,7 +206,7 @@ func (j *Jobs) List(sessionID string) []Job {
 	return jobs
 }
 
-// Read returns a job and the end of its output.
+// Read returns a job and the end of the job's output.
 func (j *Jobs) Read(jobID string) (Job, string, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -223,7 +224,7 @@ func (j *Jobs) Read(jobID string) (Job, string, error) {
 	return b.Job, out, nil
 }
 
-// Kill ends a job and does not wait for the end. Killing an ended job is not an error.
+// Kill ends a job. It does not wait for the end. Killing a job that has ended is not an error.
 func (j *Jobs) Kill(jobID string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -263,8 +264,8 @@ func (j *Jobs) find(jobID string) *job {
 	return nil
 }
 
-// EndSession ends a deleted session's jobs, waits for them and forgets them: also those that one of
-// them, such as a sub-agent, starts while it ends.
+// EndSession ends a deleted session's jobs, waits for them and forgets them. This includes jobs
+// that one of them, such as a sub-agent, starts while it ends.
 func (j *Jobs) EndSession(sessionID string) {
 	for {
 		for _, b := range j.silence(sessionID) {
@@ -276,7 +277,7 @@ func (j *Jobs) EndSession(sessionID string) {
 	}
 }
 
-// forgetEnded forgets a session's jobs unless one of them runs.
+// forgetEnded forgets a session's jobs unless one of them is running.
 func (j *Jobs) forgetEnded(sessionID string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

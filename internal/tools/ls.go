@@ -54,8 +54,8 @@ func (e *sessionEnv) ls(
 	return e.listFolder(ctx, call, where.ref, min(max(depth, 1), lsDepth))
 }
 
-// listFolder lists everything in a folder, including ignored files: a listing should show what is
-// there.
+// listFolder lists everything in a folder, including ignored files, because a listing should show
+// what exists.
 func (e *sessionEnv) listFolder(ctx context.Context, call *tool.Call, ref workspace.Ref,
 	depth int) (*tool.Result, error) {
 	l := &lister{e: e, ctx: ctx, call: call, out: output{limit: lsBytes}}
@@ -115,7 +115,7 @@ func (l *lister) folder(ref workspace.Ref, indent string, depth int) error {
 	return nil
 }
 
-// entryName is a name with what kind of file it is: / for a folder, @ for a link.
+// entryName returns a name with a suffix for its kind: / for a folder, @ for a link.
 func entryName(d fs.DirEntry) string {
 	name := validText(strings.ReplaceAll(d.Name(), "\n", `\n`))
 	switch {

@@ -10,15 +10,16 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// named is a path of a call's arguments with the file that it names. It is resolved once, when the
-// call is prepared: the file that the user is asked about is the one that is read or changed.
+// named is a path from a call's arguments, with the file that it names. It is resolved once, when
+// the call is prepared, so that the tool reads or changes the same file that the user was asked
+// about.
 type named struct {
 	path string // as the model wrote it
 	ref  workspace.Ref
 	err  error // why it cannot be used
 }
 
-// paths are those of one call.
+// paths are the named files of one call.
 type paths []named
 
 // resolve finds the files that a call names.
@@ -33,7 +34,7 @@ func (e *sessionEnv) resolve(call *tool.Call, names ...string) paths {
 
 var errNoPath = errors.New("no path is given: say which file to change")
 
-// of returns the file that a call names so; one of the empty name is an error.
+// of returns the file of a call that has this name. An empty name is an error.
 func (ps paths) of(name string) named {
 	for _, p := range ps {
 		if p.path == name {
@@ -43,7 +44,7 @@ func (ps paths) of(name string) named {
 	return named{path: name, err: errNoPath}
 }
 
-// locks are the canonical names of the files.
+// locks returns the canonical names of the files.
 func (ps paths) locks() (keys []string) {
 	for _, p := range ps {
 		if p.err == nil {
@@ -54,7 +55,8 @@ func (ps paths) locks() (keys []string) {
 	return slices.Compact(keys)
 }
 
-// locations are what clients that follow along show; line counts from 1, 0 is unknown.
+// locations returns the positions that clients show while they follow the agent. line counts from
+// 1; 0 means unknown.
 func (ps paths) locations(line int) (locs []tool.Location) {
 	for _, p := range ps {
 		if p.err != nil {
@@ -70,7 +72,7 @@ func (ps paths) locations(line int) (locs []tool.Location) {
 	return locs
 }
 
-// subject is what a permission to read or change the files is about.
+// subject returns the subject of a permission to read or change the files.
 func (ps paths) subject(kind tool.SubjectKind, verb string) *tool.Subject {
 	s := &tool.Subject{Kind: kind}
 	var names []string

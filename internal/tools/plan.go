@@ -24,7 +24,7 @@ type planEntry struct {
 	Status  string `json:"status,omitempty" jsonschema:"pending, inProgress or completed"`
 }
 
-// UnmarshalMapstructure takes the spellings of other agents' task lists, and a bare string.
+// UnmarshalMapstructure accepts the spellings of other agents' task lists, and a bare string.
 func (p *planEntry) UnmarshalMapstructure(v any) error {
 	if content, ok := v.(string); ok {
 		p.Content = content

@@ -12,7 +12,7 @@ import (
 type PresentPlan struct {
 	// Approve shows the plan to the user and waits for the decision.
 	Approve func(ctx context.Context, r tool.ApprovalRequest, plan string) (tool.Decision, error)
-	// Approved is called once the user approved a plan of a session.
+	// Approved is called after the user has approved a plan of a session.
 	Approved func(session string)
 }
 

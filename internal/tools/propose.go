@@ -14,10 +14,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
 
-// maxEditFailures is after how many failed edits of a file it must be read again.
+// maxEditFailures is the number of failed edits of a file after which it must be read again.
 const maxEditFailures = 2
 
-// promptOf is the message that the call's turn began with, for the checkpoint; "" where it is not
+// promptOf returns the message that started the call's turn, for the checkpoint, or "" if it is not
 // known.
 func promptOf(call *tool.Call) (id string) {
 	if call.History == nil {
@@ -74,7 +74,7 @@ func (e *sessionEnv) propose(ctx context.Context, call *tool.Call, title, summar
 	return outcomeResult(p, out, summary), nil
 }
 
-// saysUnchanged makes every refusal of an edit say that nothing was changed.
+// saysUnchanged adds to every refusal of an edit that nothing was changed.
 func saysUnchanged(do run) run {
 	return func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 		res, err := do(ctx, call)
@@ -85,7 +85,7 @@ func saysUnchanged(do run) run {
 	}
 }
 
-// proposedPlaces are the files of a proposal, each with the position of its first hunk.
+// proposedPlaces returns the files of a proposal, each with the position of its first hunk.
 func proposedPlaces(p *workspace.Proposal) (locs []tool.Location) {
 	for _, f := range p.Files {
 		loc := tool.Location{URI: f.URI}
@@ -106,7 +106,7 @@ func (s *Set) Propose(ctx context.Context, sess Session, call *tool.Call, title 
 	return e.propose(ctx, call, title, "", changes)
 }
 
-// sawPending notes that the session knows its own collected text.
+// sawPending records that the session knows its own collected text.
 func (e *sessionEnv) sawPending(ctx context.Context, changes []workspace.Change) {
 	for _, c := range changes {
 		if f, err := e.Workspace.ReadFor(ctx, e.owner(), c.Ref); err == nil {
@@ -141,7 +141,7 @@ func outcomeResult(p *workspace.Proposal, out workspace.Outcome, summary string)
 	return res
 }
 
-// target is a file that an edit is made for.
+// target is the file that an edit changes.
 type target struct {
 	ref  workspace.Ref
 	file *workspace.File
@@ -168,7 +168,8 @@ func (e *sessionEnv) target(ctx context.Context, call *tool.Call, file named) (*
 	return t, err
 }
 
-// options are the edit engine's for a file: with the other states in which a text may stand.
+// options returns the edit engine's options for a file. They include the other versions of the file
+// that may contain a text.
 func (e *sessionEnv) options(t *target) edit.Options {
 	opt := edit.Options{Path: t.name}
 	if t.file == nil {
@@ -188,7 +189,7 @@ func (e *sessionEnv) options(t *target) edit.Options {
 	return opt
 }
 
-// mustRead refuses a file on which edits failed until it was read again.
+// mustRead refuses a file that must be read again because edits of it failed.
 func (e *sessionEnv) mustRead(t *target) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -198,7 +199,8 @@ func (e *sessionEnv) mustRead(t *target) error {
 	return nil
 }
 
-// failed counts an edit that did not match; from the second on the message holds the region.
+// failed counts an edit that did not match. From the second failure on, the message contains the
+// region.
 func (e *sessionEnv) failed(t *target, err error) error {
 	var m *edit.MatchError
 	if !errors.As(err, &m) {
@@ -215,13 +217,13 @@ func (e *sessionEnv) failed(t *target, err error) error {
 	return fmt.Errorf("%w\nThis was failure %d on %s. Read it again before the next edit. Where the text was looked for:\n%s", err, n, t.name, nearest(t.file, m))
 }
 
-// Lines around an edit's place, or of the file's beginning.
+// The number of lines around the position of an edit, or at the file's beginning.
 const (
 	regionAround = 15
 	regionMax    = 120
 )
 
-// nearest shows where a text that did not match was looked for.
+// nearest shows the region in which a text that did not match was searched.
 func nearest(f *workspace.File, m *edit.MatchError) string {
 	line, end := m.Line, m.EndLine
 	if line == 0 && len(m.Places) > 0 {
@@ -238,9 +240,9 @@ func region(f *workspace.File, line, end int) string {
 	return v.result(nil)
 }
 
-// known checks that the session has read the file as it is now, a part of it at least. The
-// error shows what was not known: the lines that the edit is about, or what changed; the same
-// edit can be sent again then.
+// known checks that the session has read at least a part of the file in its current version. The
+// error shows what the session did not know: the lines that the edit changes, or what changed.
+// After that, the same edit can be sent again.
 func (e *sessionEnv) known(call *tool.Call, t *target, plan *edit.Plan) (note string, err error) {
 	note, err = e.Workspace.CheckStamp(e.ID, t.file, false)
 	var unread *workspace.UnreadError
@@ -260,15 +262,15 @@ func (e *sessionEnv) known(call *tool.Call, t *target, plan *edit.Plan) (note st
 	return note, err
 }
 
-// isUnread says whether an edit failed for want of a read alone.
+// isUnread reports whether an edit failed only because the file was not read.
 func isUnread(err error) bool {
 	var unread *workspace.UnreadError
 	var changed *workspace.ChangedError
 	return errors.As(err, &unread) || errors.As(err, &changed)
 }
 
-// readBefore says whether the session's history has read the file as it is now: what is known
-// is not kept over a restart, nor taken along by a fork.
+// readBefore reports whether the session's history contains a read of the file in its current
+// version. Read records do not survive a restart and are not copied by a fork.
 func readBefore(call *tool.Call, f *workspace.File) bool {
 	if call.History == nil {
 		return false

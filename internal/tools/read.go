@@ -17,11 +17,11 @@ import (
 
 // Limits of read.
 const (
-	readLines = 2000     // of a file
-	readBytes = 48 << 10 // of a result
-	readFiles = 20       // in one call
-	// readWhole is the largest file on disk that is read whole; of larger ones only what is asked
-	// for.
+	readLines = 2000     // lines of a file
+	readBytes = 48 << 10 // bytes of a result
+	readFiles = 20       // files in one call
+	// readWhole is the size of the largest file on disk that is read completely. Of larger files,
+	// only the requested part is read.
 	readWhole = 1 << 20
 )
 
@@ -82,8 +82,8 @@ func (e *sessionEnv) read(ctx context.Context, call *tool.Call, a readArgs,
 	return e.readSeveral(ctx, call, files, a)
 }
 
-// readSeveral reads files one after the other; one that cannot be read does not keep the
-// others from it, and what one leaves of the room the next ones have.
+// readSeveral reads files one after the other. An unreadable file does not stop the others. The
+// room that one file does not use is available to the next ones.
 func (e *sessionEnv) readSeveral(ctx context.Context, call *tool.Call, files paths,
 	a readArgs) (*tool.Result, error) {
 	all := &tool.Result{}
@@ -131,7 +131,7 @@ func (e *sessionEnv) readOne(ctx context.Context, call *tool.Call, file named, a
 	return e.readText(ref, f, a, room), nil
 }
 
-// streams says whether a file is too large to be read whole and only on disk.
+// streams reports whether a file is not open and too large to be read completely.
 func (e *sessionEnv) streams(ref workspace.Ref, info fs.FileInfo) bool {
 	if info.Size() <= readWhole {
 		return false
@@ -143,7 +143,7 @@ func (e *sessionEnv) streams(ref workspace.Ref, info fs.FileInfo) bool {
 		len(e.Workspace.Undecided(e.owner(), ref.URI)) == 0
 }
 
-// readText shows a file that was read whole, and notes that the session has seen it.
+// readText shows a file that was read completely, and records that the session has seen it.
 func (e *sessionEnv) readText(ref workspace.Ref, f *workspace.File, a readArgs,
 	room int) *tool.Result {
 	v := newView(a, room)
@@ -166,13 +166,13 @@ func (e *sessionEnv) readText(ref workspace.Ref, f *workspace.File, a readArgs,
 	return res
 }
 
-// saw records that the session knows a file, all of it or a part.
+// saw records that the session knows a file or a part of it.
 func (e *sessionEnv) saw(f *workspace.File, whole bool) {
 	e.Workspace.Stamp(e.ID, f, whole)
 	e.resetFailures(f.Ref)
 }
 
-// notText says what is wrong with a file that cannot be read as text, or shows it another way.
+// notText describes why a file cannot be read as text, or shows it in another way.
 func (e *sessionEnv) notText(call *tool.Call, ref workspace.Ref, err error, a readArgs,
 	room int) (*tool.Result, error) {
 	switch {
@@ -189,8 +189,8 @@ func (e *sessionEnv) notText(call *tool.Call, ref workspace.Ref, err error, a re
 	return nil, err
 }
 
-// readRaw shows an image as one, text in an unknown encoding as well as it can, and refuses the
-// rest.
+// readRaw shows an image as an image, and text in an unknown encoding as well as possible. It
+// refuses everything else.
 func (e *sessionEnv) readRaw(call *tool.Call, ref workspace.Ref, raw []byte, a readArgs,
 	room int) (*tool.Result, error) {
 	name := e.shown(call, ref.Path)
@@ -220,7 +220,7 @@ func binaryError(name string, size int) error {
 	)
 }
 
-// similar names files with similar names next to the one that does not exist.
+// similar lists files with similar names in the folder of the file that does not exist.
 func (e *sessionEnv) similar(call *tool.Call, ref workspace.Ref) string {
 	dir, err := e.Workspace.Resolve(call.Cwd, filepath.Dir(ref.Path))
 	if err != nil {
@@ -243,7 +243,8 @@ func (e *sessionEnv) similar(call *tool.Call, ref workspace.Ref) string {
 	return " Did you mean " + strings.Join(names, " or ") + "?"
 }
 
-// alike says whether two names differ little: in case, ending, or one contains the other's stem.
+// alike reports whether two names are similar: they differ only in case or extension, or one
+// contains the other's stem.
 func alike(a, b string) bool {
 	stem := func(s string) string { return strings.TrimSuffix(s, filepath.Ext(s)) }
 	x, y := stem(a), stem(b)
@@ -256,7 +257,7 @@ func alike(a, b string) bool {
 	return strings.Contains(x, y) || strings.Contains(y, x)
 }
 
-// view picks the lines of a text that a read shows.
+// view selects the lines of a text that a read shows.
 type view struct {
 	want, limit int // first line and number of lines
 	room        int // bytes
@@ -279,7 +280,7 @@ func newView(a readArgs, room int) *view {
 	return v
 }
 
-// all shows the wanted part of a whole text.
+// all shows the requested part of a complete text.
 func (v *view) all(text []byte) {
 	v.total = countLines(text)
 	v.noEnd = len(text) > 0 && text[len(text)-1] != '\n' && text[len(text)-1] != '\r'
@@ -299,7 +300,7 @@ func (v *view) all(text []byte) {
 	}
 }
 
-// add shows a line; false once the view is full.
+// add shows a line. It returns false when the view is full.
 func (v *view) add(n int, line []byte) bool {
 	if v.first > 0 && n >= v.first+v.limit {
 		return false
@@ -322,7 +323,7 @@ func (v *view) add(n int, line []byte) bool {
 	return true
 }
 
-// whole says whether every byte of the text was shown.
+// whole reports whether every byte of the text was shown.
 func (v *view) whole() bool { return v.total == v.last && v.first <= 1 && !v.cutLines }
 
 func (v *view) result(notes []string) string {

@@ -21,82 +21,87 @@ import (
 type Deps struct {
 	Workspace *workspace.Workspace
 	Runner    *shell.Runner
-	// Jobs holds background commands; nil: New makes one, which Set.Close ends.
+	// Jobs contains the background commands. If it is nil, New creates a Jobs, which Set.Close
+	// ends.
 	Jobs *Jobs
-	// Ask puts a question to the user and waits; ctx ends when the user steers or aborts.
+	// Ask asks the user a question and waits. ctx ends when the user steers or aborts.
 	Ask func(ctx context.Context, call *tool.Call, q Question) (Answer, error)
-	// AskHost asks whether a running call may connect to one more host. The error says why not.
-	// nil: it may not.
+	// AskHost asks whether a running call may connect to another host. The error explains why not.
+	// If it is nil, the call may not connect.
 	AskHost func(ctx context.Context, call *tool.Call, host, title string) error
 	// SaveDirty ensures that documents are saved before a command runs. It returns the documents
 	// that are still unsaved, or why the command must not run. If it is nil, nothing is saved, and
 	// the result for the model says so.
 	SaveDirty func(ctx context.Context, call *tool.Call, uris []string) (unsaved []string,
 		err error)
-	// Env is the environment of commands; nil: the daemon's, which then must hold no secret.
+	// Env is the environment of commands. If it is nil, commands get the daemon's environment,
+	// which then must not contain a secret.
 	Env func(call *tool.Call) []string
-	// Sandbox is the wall around a command; nil or a nil plan: none.
+	// Sandbox returns the sandbox of a command. If it or the plan is nil, there is no sandbox.
 	Sandbox func(call *tool.Call) (*sandbox.Plan, error)
-	// Terminal runs a command in the editor's terminal instead, where there is no wall around
-	// it; ran false: it did not, and nothing has run. nil: never.
+	// Terminal runs a command in the editor's terminal instead, where there is no sandbox. If ran
+	// is false, nothing was run. If it is nil, the terminal is never used.
 	Terminal func(ctx context.Context, call *tool.Call, cmd shell.Command) (res shell.Result,
 		ran bool)
-	// Classify says what a command may do; nil: every command is dangerous.
+	// Classify returns what a command may do. If it is nil, every command is dangerous.
 	Classify func(command string) tool.Effect
-	// Secret says whether a file is one that asks before it is read; nil: none does.
+	// Secret reports whether reading a file needs the user's permission. If it is nil, no file
+	// does.
 	Secret func(path string) bool
-	// SpillDir holds the whole of outputs that were cut; files below it can be read.
+	// SpillDir contains the complete text of outputs that were cut. Files below it can be read.
 	SpillDir string
-	// GlobalIgnore is the user's own git ignore file, "" for none; see search.GlobalIgnore.
+	// GlobalIgnore is the path of the user's own git ignore file, or "" if there is none. See
+	// search.GlobalIgnore.
 	GlobalIgnore string
 }
 
-// ShellOptions say how commands run. Zero values are the defaults.
+// ShellOptions configure how commands run. Zero values are the defaults.
 type ShellOptions struct {
-	Program    string        // the shell; "": the machine's
-	Timeout    time.Duration // of a command that names none
-	MaxTimeout time.Duration // the most that a command may ask for
+	Program    string        // the shell; "" is the default shell of the machine
+	Timeout    time.Duration // of a command that sets no timeout
+	MaxTimeout time.Duration // the maximum that a command may set
 }
 
-// FetchOptions turn the fetch tool on. Zero values are the defaults.
+// FetchOptions enable the fetch tool. Zero values are the defaults.
 type FetchOptions struct {
 	Enabled  bool
 	Hosts    []string // globs of the hosts that may be reached; empty: all public ones
-	MaxBytes int      // of an answer
+	MaxBytes int      // of a response
 	Timeout  time.Duration
 	Network  hosts.Lists // which addresses may be reached
 }
 
-// Session is what differs between sessions.
+// Session contains what differs between sessions.
 type Session struct {
 	ID string
 	// Owner and OwnerTurn are the session and turn that a sub-agent's proposals and jobs belong to,
 	// which are those of the parent. The defaults are ID and the turn of the call.
 	Owner, OwnerTurn string
-	// Policy is the edit policy as it is now; nil: ask.
+	// Policy returns the current edit policy. If it is nil, the policy is ask.
 	Policy func() workspace.Policy
-	// Shell says how commands run now; nil: the defaults.
+	// Shell returns how commands run now. If it is nil, the defaults apply.
 	Shell func() ShellOptions
-	// Fetch says how the fetch tool works now; nil: there is no such tool. It is made in any
-	// case: whether it is offered is up to the caller.
+	// Fetch returns how the fetch tool works now. If it is nil, there is no fetch tool. Otherwise
+	// the tool is always created, and the caller decides whether to offer it.
 	Fetch func() FetchOptions
-	// WebSearch says what the web_search tool asks now; as with Fetch.
+	// WebSearch returns the current options of the web_search tool. It works like Fetch.
 	WebSearch func() WebSearchOptions
 	// Catalog lists all tools of the session that are not sent with every request, including those
-	// of other sources. If it is nil, the built-in ones count.
+	// of other sources. If it is nil, the catalog contains the built-in tools.
 	Catalog func() []tool.Spec
-	// Pending returns a function that waits until there may be more in Catalog; nil, or a nil
-	// function: no more are about to come.
+	// Pending returns a function that waits until there may be more tools in Catalog. If it is nil,
+	// or returns nil, no more tools are expected.
 	Pending func() (wait func(ctx context.Context) bool)
-	// More names tools of the session that tool_search finds and that the set does not make.
+	// More names tools of the session that tool_search finds but the set does not create.
 	More []string
-	// Servers names what else brings tools, now or in a while: MCP servers.
+	// Servers names other sources of tools, which are available now or later: MCP servers.
 	Servers []string
-	// Missing says which of these bring nothing now, and why, "" if none; nil: none.
+	// Missing describes which of these servers provide no tools now, and why, or returns "" if
+	// there are none. It may be nil.
 	Missing func() string
 }
 
-// Set makes the tools of sessions over one workspace. Safe for concurrent use.
+// Set creates the tools of sessions that share a workspace. Safe for concurrent use.
 type Set struct {
 	d       Deps
 	ownJobs bool
@@ -106,7 +111,7 @@ type Set struct {
 	closed  bool
 }
 
-// New returns the set of tools over d. Close it.
+// New returns the set of tools with the dependencies d. The caller must close it.
 func New(d Deps) *Set {
 	s := &Set{d: d, indexes: map[string]*search.Index{}}
 	if d.Jobs == nil {
@@ -115,7 +120,7 @@ func New(d Deps) *Set {
 	return s
 }
 
-// Close ends the jobs, if the set made their holder, and waits for what is under way.
+// Close ends the jobs if New created their Jobs, and waits for running work.
 func (s *Set) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -130,7 +135,7 @@ func (s *Set) Close() {
 	}
 }
 
-// For returns a session's tools, sorted as they are sent.
+// For returns a session's tools in the order in which they are sent.
 func (s *Set) For(sess Session) []tool.Tool {
 	env := &sessionEnv{Deps: &s.d, Session: sess, failures: map[string]int{}}
 	tools := []tool.Tool{
@@ -162,19 +167,19 @@ func deferred(tools []tool.Tool) (specs []tool.Spec) {
 	return specs
 }
 
-// sessionEnv is what the tools of one session share.
+// sessionEnv is the state that the tools of one session share.
 type sessionEnv struct {
 	*Deps
 	Session
 	own []tool.Spec // deferred built-in tools
 
 	mu sync.Mutex
-	// edits that did not match since the last read or success, by file
+	// The number of edits that did not match since the last read or success, by file.
 	failures map[string]int
 	watches  map[string]*workspace.Command // of running jobs, by id
 }
 
-// owner is the session that proposals and jobs belong to.
+// owner returns the session that proposals and jobs belong to.
 func (e *sessionEnv) owner() string {
 	if e.Owner != "" {
 		return e.Owner
@@ -189,13 +194,13 @@ func (e *sessionEnv) policy() workspace.Policy {
 	return e.Policy()
 }
 
-// walkOptions are those of all searches below the roots.
+// walkOptions returns the options of all searches below the roots.
 func (e *sessionEnv) walkOptions(hidden, all bool) search.Options {
 	return search.Options{Hidden: hidden || all, All: all, Global: e.GlobalIgnore}
 }
 
-// shown is how a path is written for the model: relative to the session's folder if it is below
-// that folder, with slashes.
+// shown returns how a path is written for the model: relative to the session's folder if it is
+// below that folder, with slashes.
 func (e *sessionEnv) shown(call *tool.Call, path string) string {
 	cwd, err := e.Workspace.Cwd(call.Cwd)
 	if err != nil || cwd == "" {
@@ -208,8 +213,8 @@ func (e *sessionEnv) shown(call *tool.Call, path string) string {
 	return filepath.ToSlash(rel)
 }
 
-// unsaved lists the paths of open documents that differ from their files, and a way to
-// their text.
+// unsaved returns the paths of open documents that differ from their files, and a function that
+// returns their text.
 func (e *sessionEnv) unsaved() ([]string, func(string) ([]byte, bool)) {
 	texts := map[string][]byte{}
 	var paths []string

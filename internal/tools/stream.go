@@ -16,11 +16,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// Limits of reading a large file.
+// Limits for reading a large file.
 const (
 	streamBuffer = 256 << 10
 	sniffBytes   = 8 << 10
-	// streamCount is how far behind the shown part the lines of a file are counted.
+	// streamCount is how many bytes after the shown part the lines of a file are counted.
 	streamCount = 1 << 30
 )
 
@@ -53,7 +53,7 @@ func (e *sessionEnv) readStream(ctx context.Context, ref workspace.Ref, a readAr
 	return res, nil
 }
 
-// spillPath says whether a path names a file that holds the whole of a cut output.
+// spillPath reports whether a path names a file with the complete text of a cut output.
 func (e *sessionEnv) spillPath(path string) (string, bool) {
 	if e.SpillDir == "" || !filepath.IsAbs(path) {
 		return "", false
@@ -124,7 +124,7 @@ type stream struct {
 	open bool // what was read so far ends within a line
 }
 
-// fill replaces a consumed buffer.
+// fill replaces a buffer that was read completely.
 func (s *stream) fill() error {
 	if s.ctx.Err() != nil {
 		return context.Cause(s.ctx)
@@ -144,7 +144,7 @@ func (s *stream) fill() error {
 	return err
 }
 
-// skip goes to the first wanted line.
+// skip advances to the first requested line.
 func (s *stream) skip() error {
 	for {
 		if n := bytes.Count(s.buf, []byte{'\n'}); s.line+n < s.v.want {
@@ -166,7 +166,7 @@ func (s *stream) skip() error {
 	}
 }
 
-// show adds lines to the view; of a long line only the beginning is kept.
+// show adds lines to the view. Of a long line, it stores only the beginning.
 func (s *stream) show() error {
 	var part []byte
 	for {
@@ -219,7 +219,7 @@ func (s *stream) count() error {
 	return nil
 }
 
-// imageType is the media type of an image by its file's ending, "" for none.
+// imageType returns the media type of an image by its file extension, or "" if there is none.
 func imageType(ext string) string {
 	switch strings.ToLower(ext) {
 	case ".png":

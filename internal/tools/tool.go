@@ -18,16 +18,16 @@ import (
 //go:embed *.md
 var descriptions embed.FS
 
-// definition is a tool whose arguments are an A.
+// definition is a tool with arguments of type A.
 type definition[A any] struct {
 	spec    tool.Spec
 	prepare func(call *tool.Call, args A) tool.Prepared
 }
 
-// run is what carries a prepared call out.
+// run executes a prepared call.
 type run = func(ctx context.Context, call *tool.Call) (*tool.Result, error)
 
-// newTool completes a tool: description, schema, source.
+// newTool completes the specification of a tool with its description, schema and source.
 func newTool[A any](t definition[A]) *definition[A] {
 	t.spec.Source = "builtin"
 	t.spec.Description = description(t.spec.Name)
@@ -35,8 +35,8 @@ func newTool[A any](t definition[A]) *definition[A] {
 	return &t
 }
 
-// description returns what the model reads of NAME.md: the text above the line of dashes. Below it
-// is the tool's row in docs/reference/tools.md.
+// description returns the part of NAME.md that the model reads: the text above the line of dashes.
+// Below it is the tool's row in docs/reference/tools.md.
 func description(name string) string {
 	text, err := descriptions.ReadFile(name + ".md")
 	if err != nil {
@@ -46,12 +46,12 @@ func description(name string) string {
 	return strings.TrimSpace(forModel)
 }
 
-// schemas caches the generated schemas by the type of the arguments, because each session makes its
-// tools again.
+// schemas caches the generated schemas by the type of the arguments, because each session creates
+// its tools again.
 var schemas sync.Map
 
-// schemaOf is the schema of A as short as a model needs it: a type does not also allow null, and
-// unknown properties are allowed and ignored.
+// schemaOf returns the schema of A, as short as a model needs it. A type does not also allow null.
+// Unknown properties are allowed and ignored.
 func schemaOf[A any]() json.RawMessage {
 	if made, ok := schemas.Load(reflect.TypeFor[A]()); ok {
 		return made.(json.RawMessage)
@@ -87,7 +87,7 @@ func simplify(s *jsonschema.Schema) {
 		simplify(s.Items)
 	}
 	for name, p := range s.Properties {
-		if p.Description == "hidden" { // taken where a model sends it, not offered
+		if p.Description == "hidden" { // accepted if a model sends it, but not offered
 			delete(s.Properties, name)
 			continue
 		}
@@ -106,14 +106,14 @@ func (t *definition[A]) Prepare(_ context.Context, call *tool.Call) (*tool.Prepa
 	return &p, nil
 }
 
-// bind gives the function that carries calls of a tool out the arguments of one call.
+// bind returns f with the arguments of one call bound to it.
 func bind[A any](f func(context.Context, *tool.Call, A) (*tool.Result, error), a A) run {
 	return func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 		return f(ctx, call, a)
 	}
 }
 
-// bindFile is bind for a call that is about a file.
+// bindFile is bind for a call with a file.
 func bindFile[A any](
 	f func(context.Context, *tool.Call, named, A) (*tool.Result, error),
 	file named,
@@ -124,12 +124,12 @@ func bindFile[A any](
 	}
 }
 
-// text is a plain result.
+// text returns a result that consists of text only.
 func text(format string, args ...any) *tool.Result {
 	return &tool.Result{Text: fmt.Sprintf(format, args...)}
 }
 
-// details encodes what a client may show in addition to the result.
+// details encodes additional information that a client may show with the result.
 func details(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {

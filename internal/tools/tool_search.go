@@ -12,13 +12,13 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// maxToolHits is how many tools a search loads at most.
+// maxToolHits is the maximum number of tools that a search loads.
 const maxToolHits = 5
 
-// maxServerNames bounds the names of MCP servers in the description, in bytes.
+// maxServerNames limits the size of the names of MCP servers in the description, in bytes.
 const maxServerNames = 500
 
-// maxToolNames is how many names an answer lists that found nothing.
+// maxToolNames is how many names an answer lists if it found nothing.
 const maxToolNames = 100
 
 // maxMoreNames is how many names an answer lists in addition to the tools that it loads.
@@ -55,7 +55,7 @@ func specNames(specs []tool.Spec) (names []string) {
 	return names
 }
 
-// nameList is the names of tools, the first limit of them.
+// nameList lists the first names of tools, up to the limit.
 func nameList(specs []tool.Spec, limit int) string {
 	names := specNames(specs)
 	if more := len(names) - limit; more > 0 {
@@ -98,7 +98,7 @@ func (e *sessionEnv) toolSearch(ctx context.Context, _ *tool.Call,
 	return res, nil
 }
 
-// missing names the servers whose tools cannot be found, "" if all are there.
+// missing names the servers whose tools are not available, or returns "" if all are available.
 func (e *sessionEnv) missing() string {
 	if e.Missing == nil {
 		return ""
@@ -109,7 +109,7 @@ func (e *sessionEnv) missing() string {
 	return ""
 }
 
-// search looks again, as long as tools are about to come, for what it does not find.
+// search repeats the search while more tools are expected and something was not found.
 func (e *sessionEnv) search(ctx context.Context,
 	query string) (specs, hits []tool.Spec, unknown []string, err error) {
 	for {
@@ -125,7 +125,7 @@ func (e *sessionEnv) search(ctx context.Context,
 	}
 }
 
-// findTools understands "select:a,b", "/regular expression/" and words.
+// findTools accepts "select:a,b", "/regular expression/" and words.
 func findTools(specs []tool.Spec, query string) (hits []tool.Spec, unknown []string, err error) {
 	if names, ok := strings.CutPrefix(query, "select:"); ok {
 		hits, unknown = selectTools(specs, names)
@@ -168,7 +168,8 @@ func selectTools(specs []tool.Spec, names string) (hits []tool.Spec, unknown []s
 	return hits, unknown
 }
 
-// rankTools counts a word in a tool's name more than one in its other names or description.
+// rankTools ranks a word in a tool's name higher than one in the tool's other names or its
+// description.
 func rankTools(specs []tool.Spec, words []string) []tool.Spec {
 	type scored struct {
 		tool.Spec

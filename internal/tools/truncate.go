@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// maxLine is the longest line that a result shows, bytes.
+// maxLine is the length of the longest line that a result shows, in bytes.
 const maxLine = 2000
 
-// cutRune returns at most n bytes of s, cut at a character's border.
+// cutRune returns at most n bytes of s, cut between characters.
 func cutRune(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -20,14 +20,14 @@ func cutRune(s string, n int) string {
 	return s[:n]
 }
 
-// output is a result that grows line by line up to a bound.
+// output is a result that grows line by line up to a limit.
 type output struct {
 	strings.Builder
 	limit int
 	full  bool
 }
 
-// line adds a line if it fits; once one did not, none does.
+// line adds a line if it fits. After one line did not fit, it adds no more.
 func (o *output) line(s string) bool {
 	if o.full || o.Len()+len(s)+1 > o.limit {
 		o.full = true
@@ -38,7 +38,7 @@ func (o *output) line(s string) bool {
 	return true
 }
 
-// oneLine makes a short single line of a text, for labels.
+// oneLine converts a text to one short line, for labels.
 func oneLine(s string, n int) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > n {
@@ -47,10 +47,10 @@ func oneLine(s string, n int) string {
 	return s
 }
 
-// validText is s with what is no UTF-8 replaced.
+// validText returns s with invalid UTF-8 replaced.
 func validText(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
-// plural says "1 file", "2 files".
+// plural returns a count with its noun, such as "1 file" or "2 files".
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -64,7 +64,7 @@ func plural(n int, noun string) string {
 	return number(n) + " " + noun + "s"
 }
 
-// number writes a number with commas.
+// number formats a number with commas.
 func number(n int) string {
 	if n < 0 {
 		return "-" + number(-n)

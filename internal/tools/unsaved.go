@@ -13,28 +13,28 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// The answers to the question before a command that would not see what is unsaved.
+// The answers to the question before a command that would not see unsaved changes.
 const (
 	savedLabel   = "Run, I have saved"
 	unsavedLabel = "Run on the saved text"
 	noRunLabel   = "Do not run"
 )
 
-// errNotSaved is for the model.
+// errNotSaved is reported to the model.
 var errNotSaved = errors.New("the command was not run: the user has unsaved changes that it would not see, and did not want it to run without them")
 
 var errSteered = errors.New("the command was not run: instead of saving, the user sent a message, which follows")
 
-// SaveQuestions sees to it that documents are saved before a command runs on what the disk holds.
-// It remembers which documents the user left unsaved, so that a turn asks once about each. Set all
+// SaveQuestions ensures that documents are saved before a command runs on the files on disk. It
+// remembers which documents the user left unsaved, so that a turn asks once about each. Set all
 // exported fields. Safe for concurrent use.
 type SaveQuestions struct {
-	// Save lets the editor save documents and returns those that it could not save; offered is
+	// Save asks the editor to save documents and returns those that it could not save. offered is
 	// false if the editor saves nothing on request.
 	Save func(ctx context.Context, uris []string) (failed []string, offered bool, err error)
-	// Ask puts a question to the user.
+	// Ask asks the user a question.
 	Ask func(ctx context.Context, call *tool.Call, q Question) (Answer, error)
-	// Owner returns the session and turn of the user above those of a sub-agent.
+	// Owner returns the user's session and turn that a sub-agent belongs to.
 	Owner     func(session, turn string) (string, string)
 	Workspace *workspace.Workspace
 
@@ -70,8 +70,8 @@ func (s *SaveQuestions) leave(session, turn string, uris []string) {
 	s.left[session] = l
 }
 
-// SaveDirty is Deps.SaveDirty. The editor saves the documents, or the user is asked to. SaveDirty
-// returns those that stay unsaved.
+// SaveDirty implements Deps.SaveDirty. The editor saves the documents, or the user is asked to save
+// them. SaveDirty returns those that are still unsaved.
 func (s *SaveQuestions) SaveDirty(
 	ctx context.Context,
 	call *tool.Call,
@@ -105,7 +105,7 @@ func (s *SaveQuestions) SaveDirty(
 	return uris, nil
 }
 
-// maxShownCommand bounds the command in the question, bytes.
+// maxShownCommand limits the length of the command in the question, in bytes.
 const maxShownCommand = 200
 
 func saveQuestion(call *tool.Call, uris []string) Question {
@@ -124,7 +124,7 @@ func saveQuestion(call *tool.Call, uris []string) Question {
 	}
 }
 
-// stillUnsaved are those of the documents that differ from the disk.
+// stillUnsaved returns the documents that differ from the files on disk.
 func (s *SaveQuestions) stillUnsaved(uris []string) (out []string) {
 	for _, doc := range s.Workspace.Documents() {
 		if doc.Dirty && slices.Contains(uris, doc.Ref.URI) {

@@ -21,13 +21,13 @@ const (
 	searchSnippet = 400 // bytes
 )
 
-// WebSearchOptions turn the web_search tool on. The endpoint is asked by GET and answers
-// JSON with a list of results, as SearXNG, Brave and others do.
+// WebSearchOptions enable the web_search tool. The tool sends a GET request to the endpoint, which
+// returns JSON with a list of results, as SearXNG, Brave and others do.
 type WebSearchOptions struct {
-	// Endpoint is the address with {query} in it, or to which q=… is added.
+	// Endpoint is the address. It contains {query}, or q=… is added to it.
 	Endpoint string
 	Headers  map[string]string // a key, for instance
-	Client   *http.Client      // nil: an own one
+	Client   *http.Client      // if nil, the tool creates one
 }
 
 type webSearchArgs struct {
@@ -45,7 +45,7 @@ func (e *sessionEnv) webSearchTool() tool.Tool {
 				"search": "query"},
 		},
 		prepare: func(_ *tool.Call, a webSearchArgs) tool.Prepared {
-			opt := e.WebSearch() // once: the host that the user allows is the one that is asked
+			opt := e.WebSearch() // read once, so that the request goes to the host that the user allows
 			if opt.Client == nil {
 				opt.Client = client
 			}
@@ -112,9 +112,9 @@ func webSearch(ctx context.Context, opt WebSearchOptions, query string,
 	return searchResult(query, resultList(answer), canFetch), nil
 }
 
-// keepingHeaders is the client, which takes the configured headers, a key as a rule, to no host but
-// the endpoint's: of its own accord it keeps back only those of which it knows that they are
-// secret.
+// keepingHeaders returns a client that sends the configured headers, which usually contain a key,
+// only to the endpoint's host. On its own, net/http withholds only those headers from other hosts
+// that it knows to be secret.
 func keepingHeaders(opt WebSearchOptions, endpoint string) *http.Client {
 	client := *opt.Client
 	client.CheckRedirect = func(req *http.Request, via []*http.Request) error {
@@ -157,7 +157,7 @@ func searchResult(query string, list []any, canFetch bool) *tool.Result {
 		strings.TrimSpace(validText(b.String())))
 }
 
-// resultList finds the list of results in an answer.
+// resultList finds the list of results in a response.
 func resultList(answer any) []any {
 	switch v := answer.(type) {
 	case []any:
