@@ -15,10 +15,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// maxActions bounds a list of code actions.
+// maxActions limits the number of code actions in a list.
 const maxActions = 50
 
-// action is a CodeAction, or a Command, which has its name where an action has a command.
+// action is a CodeAction or a Command. In a Command, the field command is a name, not an object.
 type action struct {
 	Title    string
 	Kind     string
@@ -28,8 +28,8 @@ type action struct {
 	raw      json.RawMessage
 }
 
-// codeActions lists the code actions that a server offers at a position. The contract has no way to
-// ask the editor for them, so this always asks one of the daemon's own servers.
+// codeActions lists the code actions that a server offers at a position. The protocol has no
+// request for the editor's code actions, so this always asks one of the daemon's own servers.
 func (h *Hub) codeActions(ctx context.Context, call *tool.Call, r *render,
 	a args) (*tool.Result, error) {
 	s, at, list, err := h.actionsAt(ctx, call, r, a)
@@ -95,8 +95,8 @@ func (h *Hub) actionsAt(ctx context.Context, call *tool.Call, r *render,
 	return s, at, decodeActions(raw), nil
 }
 
-// actionRange is the range of the request: from the position to the end of its line, or of end_line
-// if no column or symbol is given.
+// actionRange returns the range of the request: from the position to the end of its line, or of
+// end_line if no column or symbol is given.
 func actionRange(at place, a args, enc workspace.Encoding) (workspace.Range, error) {
 	start := at.position(enc)
 	if a.Column > 0 || a.Symbol != "" || a.Line == 0 {
@@ -129,7 +129,7 @@ func decodeActions(raw json.RawMessage) []action {
 	return out
 }
 
-// diagnosticsIn are those that touch a range, as the server sent them.
+// diagnosticsIn returns the diagnostics that touch a range, as the server sent them.
 func (s *server) diagnosticsIn(path string, rng workspace.Range) []json.RawMessage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +147,7 @@ func (s *server) diagnosticsIn(path string, rng workspace.Range) []json.RawMessa
 	return out
 }
 
-// act does one code action: what it would change is a proposal.
+// act performs one code action and proposes its changes.
 func (h *Hub) act(ctx context.Context, call *tool.Call, a args,
 	propose Propose) (*tool.Result, error) {
 	r := &render{h: h, ctx: ctx, cwd: call.Cwd}
@@ -176,7 +176,7 @@ func (h *Hub) act(ctx context.Context, call *tool.Call, a args,
 	return propose(ctx, call, chosen.Title, changes)
 }
 
-// pick finds an action by its title, or by a part of one that no other has.
+// pick finds an action by its title, or by a part of the title that no other action contains.
 func pick(list []action, title string) (*action, error) {
 	var parts []*action
 	var titles []string
@@ -198,8 +198,9 @@ func pick(list []action, title string) (*action, error) {
 		strings.Join(titles[:min(len(titles), maxActions)], "\n- "))
 }
 
-// editOf is the edit of an action: its own, or what the server adds when it is asked, or what the
-// server would have applied when its command ran.
+// editOf returns the edit of an action. This is the action's own edit, the edit that the server
+// adds when it resolves the action, or the edit that the server asks to apply when its command
+// runs.
 func (s *server) editOf(ctx context.Context, act *action) (json.RawMessage, error) {
 	if act.Disabled != nil {
 		return nil, fmt.Errorf("%s refuses this here: %s", s.conf.Name, act.Disabled.Reason)
@@ -230,7 +231,7 @@ func (s *server) editOf(ctx context.Context, act *action) (json.RawMessage, erro
 
 func empty(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// editing says whether actions of a kind change text and nothing else.
+// editing reports whether actions of a kind only change text.
 func editing(kind string) bool {
 	for _, k := range []string{"quickfix", "refactor", "source.organizeImports", "source.fixAll"} {
 		if kind == k || strings.HasPrefix(kind, k+".") {
@@ -247,7 +248,7 @@ func (s *server) resolvesActions() bool {
 	return json.Unmarshal(s.caps["codeActionProvider"], &o) == nil && o.ResolveProvider
 }
 
-// editByCommand runs an action's command and takes the edit that the server asks to have applied.
+// editByCommand runs an action's command and returns the edit that the server asks to apply.
 func (s *server) editByCommand(ctx context.Context, act *action) (json.RawMessage, error) {
 	var name string
 	params := act.Command
@@ -277,15 +278,15 @@ func (s *server) editByCommand(ctx context.Context, act *action) (json.RawMessag
 	}
 }
 
-// take sends the next edit that the server asks to apply to edits, which needs room for it. If
-// edits is nil, edits are refused.
+// take sends the next edit that the server asks to apply to the channel edits, which must have room
+// for it. If edits is nil, edits are refused.
 func (s *server) take(edits chan json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.actions.wanted = edits
 }
 
-// applyEdit answers workspace/applyEdit.
+// applyEdit responds to workspace/applyEdit.
 func (s *server) applyEdit(params json.RawMessage) map[string]any {
 	var p struct{ Edit json.RawMessage }
 	s.mu.Lock()

@@ -12,12 +12,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// maxNews bounds the diagnostics that one edit's result names.
+// maxNews limits the number of diagnostics in the result of one edit.
 const maxNews = 20
 
-// AfterEdit says what an applied edit broke: the errors and warnings of the edited files and of
-// others that were not there before, "" if none. It waits for the servers within Options.AfterEdit
-// and starts only those that the settings name. before is what BeforeEdit returned.
+// AfterEdit describes the errors and warnings that an edit caused, in the edited files and in
+// others, or returns "" if there are none. It waits for the servers for at most Options.AfterEdit
+// and starts only those that the settings name. before is the result of BeforeEdit.
 func (h *Hub) AfterEdit(ctx context.Context, paths []string, before Shown) string {
 	if h.opt.AfterEdit == nil {
 		return ""
@@ -47,7 +47,7 @@ func (h *Hub) AfterEdit(ctx context.Context, paths []string, before Shown) strin
 	return strings.Join(out, "\n")
 }
 
-// afterOwn looks at what one server of the daemon's own says.
+// afterOwn describes what an edit broke according to one of the daemon's own servers.
 func (h *Hub) afterOwn(ctx context.Context, s *server, paths []string) string {
 	if err := s.started(ctx); err != nil {
 		if errors.Is(err, errNotReady) {
@@ -83,7 +83,7 @@ func (h *Hub) afterOwn(ctx context.Context, s *server, paths []string) string {
 	return h.newsOf(ctx, s, before, fresh)
 }
 
-// newsOf writes what was not there before, and remembers what is there now.
+// newsOf describes the diagnostics that are new, and remembers the current ones.
 func (h *Hub) newsOf(ctx context.Context, s *server, before map[string]int, fresh bool) string {
 	s.mu.Lock()
 	all := map[string][]diagnostic{}
@@ -122,7 +122,7 @@ func (d *diagnostic) key(path string) string {
 	return fmt.Sprintf("%s\x00%d\x00%s\x00%s", path, d.level(), d.Code, d.text())
 }
 
-// news writes the errors and warnings that are more than before.
+// news describes the errors and warnings that occur more often than before.
 func (h *Hub) news(ctx context.Context, all map[string][]diagnostic, before map[string]int,
 	enc workspace.Encoding, from string) string {
 	left := map[string]int{}

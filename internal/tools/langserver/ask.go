@@ -14,7 +14,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// The operations of the tool; those of the contract but workspaceDiagnostics (agent/editor/query).
+// The operations of the tool. All except workspaceDiagnostics are part of the protocol
+// (agent/editor/query).
 const (
 	opDiagnostics          = "diagnostics"
 	opWorkspaceDiagnostics = "workspaceDiagnostics"
@@ -26,11 +27,12 @@ const (
 	opWorkspaceSymbol      = "workspaceSymbol"
 	opIncomingCalls        = "incomingCalls"
 	opOutgoingCalls        = "outgoingCalls"
-	// not of the contract: always asked of a server of the daemon's own
+	// Not part of the protocol; always sent to one of the daemon's own servers.
 	opCodeActions = "codeActions"
 )
 
-// methods are the requests that answer operations, and the capabilities that announce them.
+// methods maps each operation to the request that answers it and the capability that announces the
+// request.
 var methods = map[string][2]string{
 	opDefinition:      {protocol.MethodTextDocumentDefinition, "definitionProvider"},
 	opReferences:      {protocol.MethodTextDocumentReferences, "referencesProvider"},
@@ -42,14 +44,14 @@ var methods = map[string][2]string{
 	opOutgoingCalls:   {protocol.MethodCallHierarchyOutgoingCalls, "callHierarchyProvider"},
 }
 
-// answer is what one source said, as LSP has it.
+// answer is the result of one source, in LSP's format.
 type answer struct {
 	raw  json.RawMessage
 	enc  workspace.Encoding
 	from string
 }
 
-// place is where in a file to ask.
+// place is a position in a file that a request asks about.
 type place struct {
 	file   *workspace.File
 	offset int
@@ -59,8 +61,7 @@ func (p place) position(enc workspace.Encoding) workspace.Position {
 	return text.NewLineIndex(p.file.Text.Data).Position(p.file.Text.Data, p.offset, enc)
 }
 
-// ask sends an operation about a position to the editor or, failing that, to the server for that
-// file.
+// ask asks the editor about a position or, if the editor cannot answer, the server for the file.
 func (h *Hub) ask(ctx context.Context, op string, at place) (answer, error) {
 	pos := at.position(h.opt.Workspace.Encoding())
 	a, err := h.askEditor(ctx, Question{Operation: op, URI: at.file.Ref.URI, Position: &pos})
@@ -79,7 +80,8 @@ func (h *Hub) ask(ctx context.Context, op string, at place) (answer, error) {
 	return answer{raw, s.encoding(), s.conf.Name}, err
 }
 
-// askEditor asks the editor; ErrNotOffered where a server of the daemon's own must be asked.
+// askEditor asks the editor. It returns ErrNotOffered if one of the daemon's own servers must be
+// asked instead.
 func (h *Hub) askEditor(ctx context.Context, q Question) (answer, error) {
 	if h.opt.Query == nil {
 		return answer{}, ErrNotOffered
@@ -98,7 +100,7 @@ func (h *Hub) askEditor(ctx context.Context, q Question) (answer, error) {
 	return answer{raw, h.opt.Workspace.Encoding(), "the editor"}, nil
 }
 
-// ready is the server for a file, started and in step.
+// ready returns the server for a file after it has started and has the current texts.
 func (h *Hub) ready(ctx context.Context, f *workspace.File) (*server, error) {
 	if !f.Ref.IsFile() {
 		return nil, fmt.Errorf("no data: %s is not a file, and the editor's language servers do not answer for it", f.Ref)
@@ -144,7 +146,7 @@ func (s *server) at(at place) map[string]any {
 		"position": at.position(s.encoding())}
 }
 
-// symbols asks everybody who knows the workspace for symbols by name.
+// symbols asks all sources that know the workspace for symbols by name.
 func (h *Hub) symbols(ctx context.Context, query string) ([]answer, error) {
 	a, err := h.askEditor(ctx, Question{Operation: opWorkspaceSymbol, Query: query})
 	if !errors.Is(err, ErrNotOffered) {

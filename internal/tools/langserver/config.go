@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// Config is one language server that can be started.
+// Config describes one language server that can be started.
 type Config struct {
 	Name      string
 	Command   string
 	Args      []string
 	Env       []string          // the whole environment
 	Languages map[string]string // language id by file name extension with its dot
-	// files that mark a root; the first that is found counts
+	// Files that mark a root. The first one found determines the root.
 	RootMarkers           []string
 	InitializationOptions json.RawMessage
 	Settings              json.RawMessage // answer to workspace/configuration
@@ -26,7 +26,7 @@ type Config struct {
 	Asked                 bool // the user's settings name it: an edit may start it
 }
 
-// Builtin are the servers that are used where they are found on PATH.
+// Builtin lists the servers that are used if they are found on PATH.
 func Builtin() []Config {
 	ts := map[string]string{".ts": "typescript", ".tsx": "typescriptreact", ".mts": "typescript",
 		".cts": "typescript",
@@ -34,7 +34,7 @@ func Builtin() []Config {
 	c := map[string]string{".c": "c", ".h": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp",
 		".hh": "cpp", ".hpp": "cpp", ".m": "objective-c"}
 	return []Config{
-		// Without a delay gopls publishes the edited file and those that broke in one burst.
+		// Without a delay gopls publishes the edited file and the files that broke in one burst.
 		{Name: "gopls", Command: "gopls", Languages: map[string]string{".go": "go"},
 			RootMarkers:           []string{"go.work", "go.mod"},
 			InitializationOptions: json.RawMessage(`{"diagnosticsDelay":"0s"}`)},
@@ -55,7 +55,8 @@ func Builtin() []Config {
 	}
 }
 
-// LanguageOf is the language id that the built-in table has for an extension, "" if none.
+// LanguageOf returns the language id that the built-in table contains for an extension, or "" if
+// there is none.
 func LanguageOf(ext string) string {
 	for _, c := range Builtin() {
 		if id := c.Languages[ext]; id != "" {
@@ -65,7 +66,7 @@ func LanguageOf(ext string) string {
 	return ""
 }
 
-// same says whether two configurations start the same server.
+// same reports whether two configurations start the same server.
 func (c *Config) same(o *Config) bool {
 	return c.Command == o.Command && slices.Equal(c.Args, o.Args) && slices.Equal(c.Env, o.Env) &&
 		c.Disabled == o.Disabled &&
@@ -73,8 +74,8 @@ func (c *Config) same(o *Config) bool {
 		string(c.Settings) == string(o.Settings)
 }
 
-// sectionOf finds a section of settings; settings written without their section's name count as
-// that section.
+// sectionOf finds a section of settings. Settings without their section's name are treated as that
+// section.
 func sectionOf(settings json.RawMessage, section string) json.RawMessage {
 	at, found := any(nested(settings)), true
 	for part := range strings.SplitSeq(section, ".") {
@@ -91,7 +92,7 @@ func sectionOf(settings json.RawMessage, section string) json.RawMessage {
 	return b
 }
 
-// nested reads settings in which a dotted key at the top level stands for nested sections, as in an
+// nested converts settings in which a dotted key at the top level means nested sections, as in an
 // editor's settings. Deeper keys are names, which may contain dots.
 func nested(settings json.RawMessage) map[string]any {
 	var flat map[string]any
@@ -119,8 +120,9 @@ func nest(tree map[string]any, path []string, value any) {
 	tree[path[0]] = value
 }
 
-// rootFor is the folder that a server for path works in: the nearest with the first marker that
-// is found at or above path's folder, not above top; top where there is none.
+// rootFor returns the folder that a server for path works in. This is the nearest folder, at or
+// above path's folder and not above top, that contains the first marker found. If there is none, it
+// is top.
 func (c *Config) rootFor(path, top string) string {
 	for _, marker := range c.RootMarkers {
 		for dir := filepath.Dir(path); within(top, dir); dir = filepath.Dir(dir) {
@@ -147,8 +149,8 @@ func exists(path string) bool {
 
 func onPath(command string, env []string) bool { return Program(command, env) != "" }
 
-// Program finds a command as the child would be found: in its own environment's PATH. It returns ""
-// if there is none.
+// Program finds a command as the child process would find it: with the PATH of its own environment.
+// It returns "" if there is none.
 func Program(command string, env []string) string {
 	if strings.ContainsAny(command, `/\`) {
 		if exists(command) {

@@ -18,7 +18,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 )
 
-// Bounds of what a server may send and of what waits to be sent to it.
+// Limits for the messages of a server and for the messages that wait to be sent to it.
 const (
 	maxMessage  = 64 << 20
 	outbox      = 1024
@@ -26,7 +26,7 @@ const (
 	floodWindow = 10 * time.Second
 )
 
-// Error codes of LSP after which the same question may soon have an answer.
+// Error codes of LSP after which the same request may soon succeed.
 const (
 	codeServerCancelled jsonrpc2.Code = -32802
 	codeContentModified jsonrpc2.Code = -32801
@@ -36,16 +36,17 @@ func askAgain(e *jsonrpc2.Error) bool {
 	return e.Code == codeContentModified || e.Code == codeServerCancelled
 }
 
-// conn is the client's end of a connection to a server. Its methods are safe for concurrent use. A
-// server that reads nothing fills the outbox and then fails each send; it never blocks a caller.
+// conn is the client's end of a connection to a server. Its methods are safe for concurrent use. If
+// the server does not read, the outbox fills and then each send fails. A send never blocks the
+// caller.
 type conn struct {
 	rpc    jsonrpc2.Conn
 	frames *stream
-	// requests and notifications of the server, in order, on the reader's goroutine
+	// Handles requests and notifications of the server, in order, on the reader's goroutine.
 	handle jsonrpc2.Handler
 }
 
-// codec encodes what is sent. Results stay raw: each caller decodes its own.
+// codec encodes what is sent. Results stay raw, because each caller decodes its own.
 var codec = jsonrpc.Codec{Encode: json.Marshal, Decode: json.Unmarshal}
 
 // newConn returns a connection that run serves. More than flood messages within floodWindow end it.
@@ -56,8 +57,8 @@ func newConn(handle jsonrpc2.Handler, flood int) *conn {
 		handle: handle}
 }
 
-// run serves until the server's output ends, and returns why it did. It returns only after
-// both ends are closed: the caller ends the process to end it.
+// run serves until the server's output ends, and returns the reason. It returns only after both
+// ends are closed, so the caller must end the process to end run.
 func (c *conn) run(r io.Reader, w io.WriteCloser) error {
 	c.frames.in = bufio.NewReaderSize(r, 64<<10)
 	var writer sync.WaitGroup
@@ -76,7 +77,7 @@ func (c *conn) notify(method string, params any) error {
 	return c.ended(c.rpc.Notify(ctx, method, params))
 }
 
-// call sends a request and waits for its response; when ctx ends first the request is cancelled. An
+// call sends a request and waits for its response. If ctx ends first, it cancels the request. An
 // error of the server is a *jsonrpc2.Error.
 func (c *conn) call(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	sendCtx, stop := sendContext(ctx)
@@ -91,7 +92,7 @@ func (c *conn) call(ctx context.Context, method string, params any) (json.RawMes
 	return result, c.ended(err)
 }
 
-// ended is err, or why the connection is over where it is.
+// ended returns the reason why the connection is over, if it is over, and otherwise err.
 func (c *conn) ended(err error) error {
 	var answer *jsonrpc2.Error
 	if err == nil || errors.As(err, &answer) && !errors.Is(err, jsonrpc2.ErrClientClosing) {
@@ -105,14 +106,15 @@ func (c *conn) ended(err error) error {
 
 type cancelKey struct{}
 
-// sendContext is the context of one send. A send that the outbox refuses ends it: jsonrpc2 takes
-// any other error of a write for the end of the connection, but a server that hangs may read again.
+// sendContext returns the context of one send. The outbox cancels this context when it refuses the
+// send. jsonrpc2 treats any other write error as the end of the connection, but a server that hangs
+// may read again later.
 func sendContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	return context.WithValue(ctx, cancelKey{}, cancel), cancel
 }
 
-// stream is the frames of one server. Reads come from one goroutine.
+// stream reads and writes the frames of one server. Only one goroutine reads.
 type stream struct {
 	in    *bufio.Reader
 	out   chan []byte
@@ -126,8 +128,8 @@ type stream struct {
 	done chan struct{} // closed when err is set
 }
 
-// ReadFrame returns the next message. A message that JSON-RPC does not allow is made valid or
-// skipped: jsonrpc2 would give up the connection.
+// ReadFrame returns the next message. It makes a message that JSON-RPC does not allow valid, or
+// skips it, because jsonrpc2 would close the connection.
 func (s *stream) ReadFrame(context.Context) ([]byte, int64, error) {
 	for {
 		body, err := readFrame(s.in)
@@ -159,8 +161,8 @@ func (s *stream) checkFlood() error {
 	return nil
 }
 
-// validMessage is body as a message that jsonrpc2 accepts; nil where it cannot be one. Servers
-// leave out "jsonrpc", and send a null result along with an error.
+// validMessage returns body as a message that jsonrpc2 accepts, or nil if that is impossible.
+// Servers leave out "jsonrpc", and send a null result along with an error.
 func validMessage(body []byte) []byte {
 	if _, err := jsonrpc2.DecodeMessage(body); err == nil {
 		return body
@@ -189,8 +191,8 @@ func validMessage(body []byte) []byte {
 	return fixed
 }
 
-// WriteFrame queues a message. A full outbox refuses a send that has a sendContext and drops a
-// response: the server that asked reads nothing.
+// WriteFrame queues a message. If the outbox is full, it refuses a send that has a sendContext, and
+// drops a response, because the server that sent the request does not read.
 func (s *stream) WriteFrame(ctx context.Context, body []byte) (int64, error) {
 	frame := append(fmt.Appendf(nil, "Content-Length: %d\r\n\r\n", len(body)), body...)
 	select {
@@ -225,10 +227,10 @@ func (s *stream) Write(ctx context.Context, m jsonrpc2.Message) (int64, error) {
 	return s.WriteFrame(ctx, body)
 }
 
-// Close implements [jsonrpc2.Stream]. Both ends are closed by run and its caller.
+// Close implements [jsonrpc2.Stream]. It does nothing, because run and its caller close both ends.
 func (s *stream) Close() error { return nil }
 
-// end records why the connection is over; the first reason is kept.
+// end records why the connection is over. The first reason is kept.
 func (s *stream) end(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,7 +243,7 @@ func (s *stream) end(err error) {
 	close(s.done)
 }
 
-// reason returns why the connection is over, nil while it is not.
+// reason returns why the connection is over, or nil while it is not.
 func (s *stream) reason() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -261,7 +263,8 @@ func (s *stream) writeTo(w io.Writer) {
 	}
 }
 
-// readFrame reads one message. Lines that are not headers are skipped: some servers print.
+// readFrame reads one message. It skips lines that are not headers, because some servers print
+// other text.
 func readFrame(r *bufio.Reader) ([]byte, error) {
 	length := -1
 	for {

@@ -7,13 +7,13 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// location is a position in an answer.
+// location is a position in a response.
 type location struct {
 	uri string
 	at  workspace.Range
 }
 
-// decodeLocations reads Location, Location[] and LocationLink[].
+// decodeLocations decodes Location, Location[] and LocationLink[].
 func decodeLocations(raw json.RawMessage) []location {
 	var list []struct {
 		URI                  string
@@ -37,7 +37,7 @@ func decodeLocations(raw json.RawMessage) []location {
 	return out
 }
 
-// symbol is one of a document or a workspace.
+// symbol is a symbol of a document or of the workspace.
 type symbol struct {
 	name, container string
 	detail          string
@@ -47,7 +47,7 @@ type symbol struct {
 	depth           int
 }
 
-// named says whether a symbol is the one that the model named, with or without its container.
+// named reports whether a symbol has the name that the model used, with or without its container.
 func (s symbol) named(name string) bool {
 	name = strings.TrimSuffix(strings.TrimSpace(name), "()")
 	full, name := plain(s.name), plain(name)
@@ -57,7 +57,7 @@ func (s symbol) named(name string) bool {
 	return full == name || strings.HasSuffix(full, "."+name) || strings.HasSuffix(full, "/"+name)
 }
 
-// plain is a qualified name without Go's signs for a method's receiver.
+// plain returns a qualified name without Go's notation for a method's receiver.
 func plain(name string) string {
 	return strings.NewReplacer("(", "", ")", "", "*",
 		"").Replace(name)
@@ -75,8 +75,8 @@ type wireSymbol struct {
 	Children []wireSymbol
 }
 
-// decodeSymbols reads DocumentSymbol[], SymbolInformation[] and WorkspaceSymbol[], children after
-// their parents.
+// decodeSymbols decodes DocumentSymbol[], SymbolInformation[] and WorkspaceSymbol[]. Children
+// follow their parents.
 func decodeSymbols(raw json.RawMessage) []symbol {
 	var list []wireSymbol
 	if json.Unmarshal(raw, &list) != nil {
@@ -85,7 +85,7 @@ func decodeSymbols(raw json.RawMessage) []symbol {
 	return flatten(nil, list, "", 0)
 }
 
-// maxDepth bounds how deep symbols nest.
+// maxDepth limits how deeply symbols nest.
 const maxDepth = 20
 
 func flatten(out []symbol, list []wireSymbol, container string, depth int) []symbol {
@@ -103,7 +103,7 @@ func flatten(out []symbol, list []wireSymbol, container string, depth int) []sym
 	return out
 }
 
-// kinds are LSP's SymbolKind in words.
+// kinds contains the names of LSP's SymbolKind values.
 var kinds = [...]string{"", "file", "module", "namespace", "package", "class", "method", "property",
 	"field", "constructor", "enum", "interface", "function", "variable",
 	"constant", "string", "number", "boolean", "array", "object", "key", "null", "enum member",
@@ -116,7 +116,7 @@ func kindName(k int) string {
 	return "symbol"
 }
 
-// decodeHover reads every form of hover contents.
+// decodeHover decodes every form of hover contents.
 func decodeHover(raw json.RawMessage) string {
 	var h struct{ Contents json.RawMessage }
 	if json.Unmarshal(raw, &h) != nil {
@@ -149,7 +149,7 @@ type callItem struct {
 	calls []workspace.Range
 }
 
-// decodeCalls reads CallHierarchyIncomingCall[] and CallHierarchyOutgoingCall[].
+// decodeCalls decodes CallHierarchyIncomingCall[] and CallHierarchyOutgoingCall[].
 func decodeCalls(raw json.RawMessage) []callItem {
 	type item struct {
 		Name, Detail, URI string

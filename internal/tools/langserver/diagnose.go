@@ -15,22 +15,23 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// Waits for diagnostics.
+// Waiting times for diagnostics.
 const (
-	// diagnosticsWait is how long a question waits for a server to speak about a text.
+	// diagnosticsWait is how long a question waits for a server to publish diagnostics of a text.
 	diagnosticsWait = 3 * time.Second
-	// quiet is how long a server must have said nothing to be taken for done with other files.
+	// quiet is how long a server must have published nothing before it is considered done with the
+	// other files.
 	quiet = 100 * time.Millisecond
-	// sparing is how long a server that does not repeat that a file is clean must have been silent
-	// about it.
+	// sparing is how long a server that does not repeat that a file is clean must have published
+	// nothing about it.
 	sparing = time.Second
 )
 
-// diagnostics answers for one file.
+// diagnostics returns the diagnostics of one file.
 func (h *Hub) diagnostics(ctx context.Context, r *render, f *workspace.File) (*tool.Result, error) {
 	name := r.path(f.Ref.URI)
 	items, a, word, err := h.editorFile(ctx, f.Ref.URI)
-	// an editor without a server for the file has nothing to show either
+	// An editor without a server for the file also shows no diagnostics.
 	if err == nil && word == untold && len(items) == 0 {
 		_, err = h.askEditor(ctx, Question{Operation: opDocumentSymbol, URI: f.Ref.URI})
 		if err != nil && !errors.Is(err, ErrNotOffered) {
@@ -86,7 +87,7 @@ func (h *Hub) ownDiagnostics(ctx context.Context, r *render, s *server,
 	return r.result("%s: no data: %s has published nothing for this text within %v. That does not mean that it is clean.", name, s.conf.Name, h.opt.word), nil
 }
 
-// ofFile writes one file's diagnostics; a note says that they are not of the text as it is.
+// ofFile formats one file's diagnostics. A note means that they do not belong to the current text.
 func (r *render) ofFile(f *workspace.File, items []diagnostic, enc workspace.Encoding, from,
 	note string) string {
 	name := r.path(f.Ref.URI)
@@ -100,7 +101,7 @@ func (r *render) ofFile(f *workspace.File, items []diagnostic, enc workspace.Enc
 		r.lines(f.Ref.URI, items, enc, maxPlaces))
 }
 
-// lines writes diagnostics, errors first.
+// lines formats diagnostics, errors first.
 func (r *render) lines(uri string, items []diagnostic, enc workspace.Encoding, most int) string {
 	items = append([]diagnostic(nil), items...)
 	sort.SliceStable(items, func(i, j int) bool { return items[i].level() < items[j].level() })
@@ -122,7 +123,7 @@ func (r *render) lines(uri string, items []diagnostic, enc workspace.Encoding, m
 
 var severities = [...]string{"", "error", "warning", "information", "hint"}
 
-// level is the severity; what none is given for is an error.
+// level returns the severity. A diagnostic without one is an error.
 func (d *diagnostic) level() int {
 	if d.Severity < 1 || d.Severity > 4 {
 		return 1
@@ -147,7 +148,7 @@ func counted(items []diagnostic) string {
 	return strings.Join(parts, ", ")
 }
 
-// workspaceDiagnostics answers for all files that anybody speaks about.
+// workspaceDiagnostics returns the diagnostics of all files from all sources.
 func (h *Hub) workspaceDiagnostics(ctx context.Context, r *render) (*tool.Result, error) {
 	all, a, _, err := h.editorAll(ctx, Settle{Timeout: diagnosticsWait})
 	if err == nil && len(all) > 0 {
@@ -176,7 +177,7 @@ func (h *Hub) workspaceDiagnostics(ctx context.Context, r *render) (*tool.Result
 	return r.result("%s", strings.Join(parts, "\n")), nil
 }
 
-// allOf writes what one server says about its whole root.
+// allOf formats what one server reports about its root.
 func (h *Hub) allOf(ctx context.Context, r *render, s *server) string {
 	if err := s.started(ctx); err != nil {
 		return err.Error()
@@ -211,9 +212,10 @@ func (h *Hub) allOf(ctx context.Context, r *render, s *server) string {
 	return r.ofFiles(all, s.encoding(), s.conf.Name)
 }
 
-// spoken waits until the server has spoken about the newest text of all these files; false if it
-// did not in time. A server that sends no versions may also not repeat that a file is clean: it has
-// spoken if it then has answered a question about the file and has been silent for sparing.
+// spoken waits until the server has reported diagnostics for the newest text of all these files. It
+// returns false if this did not happen in time. A server that sends no versions may not repeat that
+// a file is clean. Then it is enough that the server has answered a question about the file and has
+// published nothing for sparing.
 func (s *server) spoken(ctx context.Context, files ...*workspace.File) bool {
 	all := func() bool {
 		for _, f := range files {
@@ -247,7 +249,7 @@ func pathsOf(files []*workspace.File) []string {
 	return out
 }
 
-// spares says whether all these files were clean by word of a server that sends no versions.
+// spares reports whether a server that sends no versions last reported all these files as clean.
 func (s *server) spares(files []*workspace.File) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -265,8 +267,8 @@ func (s *server) gone() error {
 	return s.err
 }
 
-// calm waits until the server has said nothing for a moment, in two halves: where this process was
-// not let run meanwhile, one may be over before what has come is read.
+// calm waits until the server has published nothing for a moment. The moment has two halves: if the
+// system paused this process, one half may pass before the process reads what has arrived.
 func (s *server) calm(ctx context.Context) {
 	for silent := 0; silent < 2 && ctx.Err() == nil; silent++ {
 		s.mu.Lock()
@@ -280,7 +282,7 @@ func (s *server) calm(ctx context.Context) {
 	}
 }
 
-// ofFiles writes the diagnostics of many files, without hints.
+// ofFiles formats the diagnostics of many files, without hints.
 func (r *render) ofFiles(all map[string][]diagnostic, enc workspace.Encoding, from string) string {
 	var uris []string
 	total := 0

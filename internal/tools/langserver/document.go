@@ -14,15 +14,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// Bounds of what is kept of a server's diagnostics and of the files that are open in it
-// though no editor has them open.
+// Limits for the stored diagnostics of a server, and for the files that are open in the server but
+// not in an editor.
 const (
 	maxDiagnosedFiles = 5000
 	maxPerFile        = 1000
 	maxPinned         = 100
 )
 
-// document is a file as a server has it.
+// document is the state of a file in a server.
 type document struct {
 	version int32
 	hash    string
@@ -30,14 +30,14 @@ type document struct {
 	used    uint64 // order of the last use; 0: open because the editor has it open
 }
 
-// published is what a server last said of a file.
+// published is what a server last reported about a file.
 type published struct {
 	version *int32
 	seq     int
 	items   []diagnostic
 }
 
-// diagnostic is an LSP diagnostic, read leniently.
+// diagnostic is an LSP diagnostic, decoded leniently.
 type diagnostic struct {
 	Range    workspace.Range
 	Severity int
@@ -47,14 +47,15 @@ type diagnostic struct {
 	raw      json.RawMessage // as it came
 }
 
-// UnmarshalJSON keeps the whole of it: a code action is asked for with what the server sent.
+// UnmarshalJSON also stores the original JSON, because a request for code actions contains the
+// diagnostics as the server sent them.
 func (d *diagnostic) UnmarshalJSON(b []byte) error {
 	type plain diagnostic
 	d.raw = append(d.raw[:0:0], b...)
 	return json.Unmarshal(b, (*plain)(d))
 }
 
-// text is the message in words.
+// text returns the message as text.
 func (d *diagnostic) text() string {
 	var s string
 	if json.Unmarshal(d.Message, &s) == nil {
@@ -65,7 +66,7 @@ func (d *diagnostic) text() string {
 	return markup.Value
 }
 
-// pathOfURI is the path of a file URI, whatever its spelling; other URIs stay as they are.
+// pathOfURI returns the path of a file URI in any spelling. Other URIs stay unchanged.
 func pathOfURI(u string) string {
 	rest, ok := strings.CutPrefix(u, "file://")
 	if !ok {
@@ -111,7 +112,8 @@ func (s *server) publish(params json.RawMessage) {
 	s.wake()
 }
 
-// fresh reports whether the server has spoken about the newest text of a file. Caller holds mu.
+// fresh reports whether the server has reported diagnostics for the newest text of a file. Caller
+// holds mu.
 func (s *server) fresh(path string) bool {
 	d, p := s.open.docs[path], s.problems.diags[path]
 	if _, pulls := s.pulls(); pulls {
@@ -123,12 +125,14 @@ func (s *server) fresh(path string) bool {
 	case p.version != nil && *p.version < d.version:
 		return false
 	}
-	// also with a version: versions start again when a file is closed and reopened
+	// This also applies with a version, because versions start again when a file is closed and
+	// reopened.
 	return p.seq > d.since
 }
 
-// sync makes the server's texts those of the workspace: the editor's documents, the files that
-// were asked about before, and these. It returns what could not be sent.
+// sync sends the server the current texts of the workspace: of the editor's documents, of the files
+// that were asked about before, and of the given files. It returns an error if a text could not be
+// sent.
 func (s *server) sync(ctx context.Context, files ...*workspace.File) error {
 	s.open.sending.Lock()
 	defer s.open.sending.Unlock()
@@ -205,8 +209,8 @@ func (s *server) put(path, language string, text []byte, pin bool) error {
 	return err
 }
 
-// unsent notes that the server has not got a text, so that the next sync sends it: one that hung
-// may read again.
+// unsent records that the server did not get a text, so that the next sync sends it again. A server
+// that hung may read again by then.
 func (s *server) unsent(path string, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,7 +221,7 @@ func (s *server) unsent(path string, known bool) {
 	delete(s.open.docs, path)
 }
 
-// refresh brings the files that no editor has open up to date and closes those that are gone or
+// refresh updates the files that no editor has open, and closes those that no longer exist or are
 // too many. Caller holds sending.
 func (s *server) refresh(ctx context.Context, done map[string]bool) error {
 	for path, pinned := range s.others(done) {
@@ -233,7 +237,7 @@ func (s *server) refresh(ctx context.Context, done map[string]bool) error {
 		}
 		s.mu.Lock()
 		delete(s.open.docs, path)
-		// what it publishes stays valid, what it answered does not
+		// What the server publishes stays valid, but its earlier answers do not.
 		if s.problems.diags[path] != nil {
 			delete(s.problems.pulled, path)
 		}
@@ -287,7 +291,7 @@ func (s *server) changedOnDisk(paths []string) error {
 }
 
 // FilesChanged notifies the running servers of files that a command or another program changed. It
-// never blocks.
+// does not block.
 func (h *Hub) FilesChanged(paths []string) {
 	for _, s := range h.running() {
 		s.mu.Lock()

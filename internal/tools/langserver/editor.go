@@ -11,22 +11,23 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/pause"
 )
 
-// Waits for an editor.
+// Waiting times for an editor.
 const (
-	// beforeShare is the part of Options.AfterEdit for which an edit is held up by the question
-	// what the editor shows.
+	// beforeShare is the divisor of Options.AfterEdit that yields how long an edit waits for the
+	// question what the editor shows.
 	beforeShare = 6
-	// answerTime is what an editor that waits for its servers is given beyond that wait, to answer.
+	// answerTime is the extra time that an editor gets for its response, in addition to the time
+	// that it waits for its servers.
 	answerTime = 300 * time.Millisecond
 )
 
-// editorPauses are those after which an editor that cannot say of which text its diagnostics are is
-// asked again, until they differ.
+// editorPauses are the pauses between repeated questions to an editor that cannot report which text
+// its diagnostics belong to. The questions end when the diagnostics differ.
 var editorPauses = [...]time.Duration{50 * time.Millisecond, 150 * time.Millisecond,
 	300 * time.Millisecond, 500 * time.Millisecond}
 
-// spoken says whether an editor's servers have spoken of the text as it is: by its own word, if it
-// can tell.
+// spoken is whether an editor's servers have reported diagnostics for the current text, as far as
+// the editor can report this.
 type spoken int
 
 const (
@@ -45,8 +46,8 @@ func spokenOf(word *bool) spoken {
 	return unsettled
 }
 
-// editorFile asks the editor for the diagnostics of one file, once its servers have spoken of its
-// text.
+// editorFile asks the editor for the diagnostics of one file after its servers have processed the
+// file's text.
 func (h *Hub) editorFile(ctx context.Context, uri string) ([]diagnostic, answer, spoken, error) {
 	a, err := h.askEditor(ctx, Question{Operation: opDiagnostics, URI: uri,
 		Settle: &Settle{[]string{uri}, diagnosticsWait}})
@@ -63,8 +64,8 @@ func (h *Hub) editorFile(ctx context.Context, uri string) ([]diagnostic, answer,
 	return report.Items, a, spokenOf(report.Settled), nil
 }
 
-// editorAll asks the editor for all the diagnostics that it shows. Unless the timeout
-// of settle is 0, the editor first waits for its servers' diagnostics of those documents.
+// editorAll asks the editor for all the diagnostics that it shows. Unless the timeout of settle is
+// 0, the editor first waits for its servers' diagnostics of those documents.
 func (h *Hub) editorAll(ctx context.Context,
 	settle Settle) (map[string][]diagnostic, answer, spoken, error) {
 	a, err := h.askEditor(ctx, Question{Operation: opDiagnostics, Settle: &settle})
@@ -76,8 +77,8 @@ func (h *Hub) editorAll(ctx context.Context,
 	return decodeAll(a.raw), a, spokenOf(word.Settled), nil
 }
 
-// decodeAll reads {uri: Diagnostic[]}; what is no list is passed over, and Lua's empty table is
-// one.
+// decodeAll decodes {uri: Diagnostic[]}. It ignores values that are not lists, such as Lua's empty
+// table.
 func decodeAll(raw json.RawMessage) map[string][]diagnostic {
 	var m map[string]json.RawMessage
 	_ = json.Unmarshal(raw, &m)
@@ -103,10 +104,12 @@ func countAll(all map[string][]diagnostic) Shown {
 	return out
 }
 
-// Shown is what an editor shows before an edit, counted; nil: not known.
+// Shown counts the diagnostics that an editor shows before an edit. nil means that they are not
+// known.
 type Shown map[string]int
 
-// BeforeEdit looks at what the editor shows before an edit is applied. It never takes long.
+// BeforeEdit returns the diagnostics that the editor shows before an edit is applied. It waits only
+// briefly.
 func (h *Hub) BeforeEdit(ctx context.Context) Shown {
 	if h.opt.Query == nil || h.opt.AfterEdit == nil {
 		return nil
@@ -124,7 +127,8 @@ func (h *Hub) BeforeEdit(ctx context.Context) Shown {
 	return countAll(all)
 }
 
-// afterEditor looks at what the editor shows once its servers have spoken of the edited files.
+// afterEditor describes the new diagnostics that the editor shows after its servers have processed
+// the edited files.
 func (h *Hub) afterEditor(ctx context.Context, paths []string, before Shown,
 	wait time.Duration) string {
 	var uris []string
@@ -152,9 +156,9 @@ func (h *Hub) afterEditor(ctx context.Context, paths []string, before Shown,
 	return strings.TrimRight(text, "\n")
 }
 
-// pollEditor looks a few times at what an editor shows that cannot tell of which text that is. A
-// question about the edited file comes first: where no server of the editor answers it there is
-// nothing to wait for, and else the server has the text.
+// pollEditor repeatedly asks an editor for its diagnostics if the editor cannot report which text
+// they belong to. It first asks a question about the edited file. If no server of the editor
+// answers that question, there is nothing to wait for. Otherwise the server has the text.
 func (h *Hub) pollEditor(ctx context.Context, uri string, before map[string]int) string {
 	if _, err := h.askEditor(ctx, Question{Operation: opDocumentSymbol, URI: uri}); err != nil {
 		return ""

@@ -13,13 +13,13 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// wireEdit is a WorkspaceEdit, read leniently.
+// wireEdit is a WorkspaceEdit, decoded leniently.
 type wireEdit struct {
 	Changes         map[string][]textEdit
 	DocumentChanges []wireChange
 }
 
-// wireChange is a change of a document's text, or an operation on a file.
+// wireChange is a change of a document's text or a file operation.
 type wireChange struct {
 	Kind         string // "": of the text
 	URI          string
@@ -35,7 +35,7 @@ type textEdit struct {
 	NewText string
 }
 
-// draft is a file as a server's edit would leave it.
+// draft is a file in the state in which a server's edit would leave it.
 type draft struct {
 	ref     workspace.Ref   // where it is now
 	to      workspace.Ref   // where it shall be, if renamed
@@ -45,7 +45,7 @@ type draft struct {
 	deleted bool
 }
 
-// drafts follows a server's edit, whose steps count in their order.
+// drafts applies a server's edit step by step, because the order of the steps matters.
 type drafts struct {
 	s    *server
 	ctx  context.Context
@@ -54,7 +54,8 @@ type drafts struct {
 	by   map[string]*draft // by the key of its current path; nil: the path no longer exists
 }
 
-// changes turns a server's edit into changes to propose, all or none. The errors are for the model.
+// changes converts a server's edit to changes to propose, either all or none. The errors are for
+// the model.
 func (s *server) changes(ctx context.Context, cwd string,
 	raw json.RawMessage) ([]workspace.Change, error) {
 	var e wireEdit
@@ -97,7 +98,7 @@ func (d *drafts) step(c *wireChange) error {
 	return fmt.Errorf("the server's edit holds a step %q, which is not known here; do it with the edit tools", c.Kind)
 }
 
-// at returns the file at a path with the edits so far; nil if there is no file.
+// at returns the file at a path with the edits so far, or nil if there is no file.
 func (d *drafts) at(uri string) (*draft, workspace.Ref, error) {
 	w := d.s.hub.opt.Workspace
 	ref, err := w.Resolve(d.cwd, uri)
@@ -122,8 +123,8 @@ func (d *drafts) at(uri string) (*draft, workspace.Ref, error) {
 	return out, ref, nil
 }
 
-// knows says whether a text is the one that the server was last sent, or one that it reads from the
-// disk.
+// knows reports whether the server has a text: it was the last text sent, or the server reads it
+// from the disk.
 func (s *server) knows(f *workspace.File) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,7 +201,7 @@ func (d *drafts) delete(c *wireChange) error {
 	return nil
 }
 
-// changes are what differs from what is there.
+// changes returns the differences between the drafts and the current files.
 func (d *drafts) changes() (out []workspace.Change) {
 	for _, f := range d.list {
 		switch {
@@ -221,7 +222,7 @@ func (d *drafts) changes() (out []workspace.Change) {
 	return out
 }
 
-// applyEdits applies text edits, which all refer to the text as it is.
+// applyEdits applies text edits, which all refer to the original text.
 func applyEdits(body []byte, edits []textEdit, enc workspace.Encoding) ([]byte, error) {
 	index := text.NewLineIndex(body)
 	edits = append([]textEdit(nil), edits...)

@@ -18,28 +18,30 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// ErrNotOffered is what Options.Query returns where the editor does not answer such questions:
-// a server of the daemon's own is asked then.
+// ErrNotOffered is what Options.Query returns if the editor does not answer such questions. Then
+// one of the daemon's own servers is asked.
 var ErrNotOffered = errors.New("the editor does not answer this")
 
-// QueryTimeout bounds one question to an editor or a server.
+// QueryTimeout limits one question to an editor or a server.
 const QueryTimeout = 20 * time.Second
 
 // Options of a Hub. Workspace and Runner are required.
 type Options struct {
 	Workspace *workspace.Workspace
 	Runner    *shell.Runner
-	// Query asks the editor's own servers; nil: there is no such editor.
+	// Query asks the editor's own servers. If it is nil, the editor has none.
 	Query func(ctx context.Context, q Question) (json.RawMessage, error)
-	// Servers lists the servers that may be started, those of the settings first. Called at each
-	// use.
+	// Servers lists the servers that may be started, those from the settings first. It is called at
+	// each use.
 	Servers func() []Config
-	// Allow returns nil if a server may run, and otherwise why not. It is called before each use,
-	// because the code that a server runs can change. nil: each server may run.
+	// Allow returns nil if a server may run, and otherwise the reason why not. It is called before
+	// each use, because the code that a server runs can change. If it is nil, each server may run.
 	Allow func(ctx context.Context, start Start) error
-	// Sandbox returns the sandbox of a server, nil for none. nil: no server has one.
+	// Sandbox returns the sandbox of a server, or nil for none. If Sandbox is nil, no server has a
+	// sandbox.
 	Sandbox func(c Config) (*sandbox.Plan, error)
-	// AfterEdit says whether to look after an edit, and how long at most. Called at each edit.
+	// AfterEdit returns whether to check diagnostics after an edit, and the maximum time to wait.
+	// It is called at each edit.
 	AfterEdit func() (on bool, wait time.Duration)
 
 	StartTimeout time.Duration // 0: StartTimeout
@@ -50,7 +52,7 @@ type Options struct {
 	word         time.Duration // how long a question waits for diagnostics; 0: diagnosticsWait
 }
 
-// Question is one that an editor is asked (agent/editor/query).
+// Question is a question to an editor (agent/editor/query).
 type Question struct {
 	Operation string
 	URI       string
@@ -59,13 +61,13 @@ type Question struct {
 	Settle    *Settle // of diagnostics
 }
 
-// Settle asks an editor to wait until its servers have spoken of the present text of documents.
+// Settle asks an editor to wait until its servers have processed the current text of documents.
 type Settle struct {
 	URIs    []string
 	Timeout time.Duration // 0: it shall not wait
 }
 
-// Start is a server that is about to run, or that runs and is about to be asked.
+// Start describes a server that is about to run, or a running server that is about to be asked.
 type Start struct {
 	Server Config
 	Top    string   // the workspace folder
@@ -93,7 +95,7 @@ type Hub struct {
 	code    *codefiles.Finder
 }
 
-// New returns a Hub. Nothing is started yet. Close it.
+// New returns a Hub. It does not start a server. The caller must close the Hub.
 func New(opt Options) *Hub {
 	if opt.StartTimeout == 0 {
 		opt.StartTimeout = StartTimeout
@@ -121,7 +123,7 @@ func New(opt Options) *Hub {
 	return h
 }
 
-// Close ends all servers and waits for that.
+// Close ends all servers and waits until they have ended.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	h.closed = true
@@ -137,7 +139,8 @@ func (h *Hub) tick() uint64 {
 	return h.clock
 }
 
-// configFor is the server for a file's language. The error is for the model.
+// configFor returns the configuration of the server for a file's language. The error is for the
+// model.
 func (h *Hub) configFor(path string) (Config, error) {
 	ext := strings.ToLower(filepath.Ext(path))
 	var missing []string
@@ -165,8 +168,8 @@ func (h *Hub) configFor(path string) (Config, error) {
 	)
 }
 
-// serverFor is the server for a file, started if need be and if start says so; nil without error
-// where it does not run and may not be started.
+// serverFor returns the server for a file. It starts the server if necessary and if start is true.
+// It returns nil without an error if the server does not run and may not be started.
 func (h *Hub) serverFor(ctx context.Context, path string, start bool) (*server, error) {
 	c, err := h.configFor(path)
 	if err != nil {
@@ -186,7 +189,7 @@ func (h *Hub) serverFor(ctx context.Context, path string, start bool) (*server, 
 	return h.server(c, root, start || c.Asked)
 }
 
-// allow returns nil if a server may run. One that may no longer run is ended.
+// allow returns nil if a server may run. It ends a running server that is no longer allowed.
 func (h *Hub) allow(ctx context.Context, c Config, root, top string) error {
 	if h.opt.Allow == nil {
 		return nil
@@ -206,7 +209,7 @@ func (h *Hub) allow(ctx context.Context, c Config, root, top string) error {
 	return fmt.Errorf("no data: %s does not run: %w; use grep and read", c.Name, err)
 }
 
-// topOf is the workspace folder of a path.
+// topOf returns the workspace folder of a path.
 func (h *Hub) topOf(path string) (string, bool) {
 	best := ""
 	for _, r := range h.opt.Workspace.Roots("") {
@@ -269,7 +272,7 @@ func (h *Hub) server(c Config, root string, start bool) (*server, error) {
 	return s, nil
 }
 
-// running lists the servers that are up, by name and root.
+// running lists the running servers by name and root.
 func (h *Hub) running() []*server {
 	h.mu.Lock()
 	defer h.mu.Unlock()

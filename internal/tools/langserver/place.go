@@ -14,7 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// place finds where the model's arguments point. The errors are for the model.
+// place finds the position that the model's arguments describe. The errors are for the model.
 func (h *Hub) place(ctx context.Context, call *tool.Call, r *render, a args) (place, error) {
 	if a.Path == "" {
 		if a.Symbol == "" {
@@ -36,7 +36,7 @@ func (h *Hub) place(ctx context.Context, call *tool.Call, r *render, a args) (pl
 	return h.inFile(ctx, r, f, a.Symbol)
 }
 
-// offsetAt is the offset of a 1-based line and column, the latter in characters.
+// offsetAt returns the offset of a 1-based line and column. The column counts characters.
 func offsetAt(f *workspace.File, a args) (int, error) {
 	body := f.Text.Data
 	index := text.NewLineIndex(body)
@@ -71,7 +71,8 @@ func offsetAt(f *workspace.File, a args) (int, error) {
 	return start + len(line) - len(bytes.TrimLeftFunc(line, unicode.IsSpace)), nil
 }
 
-// inFile finds a symbol by name in a file: what it declares, else where the name first stands.
+// inFile finds a symbol by name in a file: its declaration, or else the first occurrence of the
+// name.
 func (h *Hub) inFile(ctx context.Context, r *render, f *workspace.File,
 	name string) (place, error) {
 	ans, err := h.ask(ctx, opDocumentSymbol, place{file: f})
@@ -130,7 +131,8 @@ func (h *Hub) anywhere(ctx context.Context, r *render, name string) (place, erro
 	return place{}, fmt.Errorf("no data: no language server knows a symbol %s; try workspaceSymbol with a part of the name, or grep", name)
 }
 
-// nameOffset is where a symbol's name stands: some servers give the whole declaration.
+// nameOffset returns the offset of a symbol's name. Some servers return the range of the complete
+// declaration.
 func nameOffset(f *workspace.File, s symbol, enc workspace.Encoding) int {
 	body := f.Text.Data
 	index := text.NewLineIndex(body)
@@ -141,13 +143,13 @@ func nameOffset(f *workspace.File, s symbol, enc workspace.Encoding) int {
 	return start
 }
 
-// lastName is the part of a name after its qualifiers: "Close" of "(*File).Close".
+// lastName returns the part of a name after its qualifiers: "Close" of "(*File).Close".
 func lastName(name string) string {
 	name = strings.TrimSuffix(strings.TrimSpace(name), "()")
 	return name[strings.LastIndexAny(name, ".:#)/")+1:]
 }
 
-// wordAt finds name as a whole word; -1 if it is not there.
+// wordAt finds name as a complete word. It returns -1 if there is none.
 func wordAt(text []byte, name string) int {
 	if name == "" {
 		return -1

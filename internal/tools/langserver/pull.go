@@ -10,13 +10,14 @@ import (
 	"go.lsp.dev/uri"
 )
 
-// pullOptions are what a server offers that is asked for diagnostics.
+// pullOptions are the options of a server that answers requests for diagnostics.
 type pullOptions struct {
 	Identifier            string
 	InterFileDependencies bool
 }
 
-// pulls says whether and how the server is asked for diagnostics. Caller holds mu.
+// pulls reports whether the server answers requests for diagnostics, and with which options. Caller
+// holds mu.
 func (s *server) pulls() (pullOptions, bool) {
 	var o pullOptions
 	raw := s.caps["diagnosticProvider"]
@@ -30,8 +31,8 @@ func (s *server) pullsNow() (pullOptions, bool) {
 	return s.pulls()
 }
 
-// pull asks for the diagnostics of files, and of all other open ones where they depend on each
-// other; false if ctx ends first or the server refuses.
+// pull requests the diagnostics of files, and of all other open files if they depend on each other.
+// It returns false if ctx ends first or the server refuses.
 func (s *server) pull(ctx context.Context, paths ...string) bool {
 	o, offered := s.pullsNow()
 	if !offered {
@@ -44,12 +45,12 @@ func (s *server) pull(ctx context.Context, paths ...string) bool {
 	return ok
 }
 
-// maxUnheard is how often a server that is asked is also listened to in vain before it counts as
-// one that publishes nothing.
+// maxUnheard is how often the daemon waits in vain for publications of a server that answers
+// requests for diagnostics. After that, it considers the server one that does not publish.
 const maxUnheard = 5
 
-// asked is pull. If the server also publishes, it then waits for the publications: for files that
-// are not open and for files whose text was requested.
+// asked calls pull. If the server also publishes, asked then waits for the publications about files
+// that are not open and about the requested files.
 func (s *server) asked(ctx context.Context, paths ...string) bool {
 	ok := s.pull(ctx, paths...)
 	if ok && s.mayPublish() {
@@ -58,8 +59,8 @@ func (s *server) asked(ctx context.Context, paths ...string) bool {
 	return ok
 }
 
-// mayPublish says whether a server that is asked publishes too, as far as it is known: its first
-// publication may come late.
+// mayPublish reports whether a server that answers requests for diagnostics may publish too. Its
+// first publication may come late.
 func (s *server) mayPublish() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +71,7 @@ func (s *server) mayPublish() bool {
 	return s.problems.unheard <= maxUnheard
 }
 
-// withOthers are these open files and, if so, all others behind them.
+// withOthers returns these open files and, if others is true, all other open files after them.
 func (s *server) withOthers(paths []string, others bool) []string {
 	if !others {
 		return paths
@@ -104,17 +105,17 @@ func (s *server) pullOne(ctx context.Context, path, identifier string) bool {
 	return err == nil && s.takeReport(path, version, raw)
 }
 
-// report is a server's answer for a document, which may include reports for other documents.
+// report is a server's response for a document, which may include reports for other documents.
 type report struct {
 	Kind             string
 	Items            []diagnostic
 	RelatedDocuments map[string]report
 }
 
-// full says whether a report holds diagnostics. gopls names no kind.
+// full reports whether a report contains diagnostics. gopls sends no kind.
 func (r *report) full() bool { return r.Kind == "full" || r.Kind == "" && r.Items != nil }
 
-// takeReport keeps an answer for a version of a file.
+// takeReport stores a response for a version of a file.
 func (s *server) takeReport(path string, version int32, raw json.RawMessage) bool {
 	var r report
 	if json.Unmarshal(raw, &r) != nil || !r.full() {
@@ -132,7 +133,7 @@ func (s *server) takeReport(path string, version int32, raw json.RawMessage) boo
 	return true
 }
 
-// keep keeps pulled diagnostics of a file. Caller holds mu.
+// keep stores requested diagnostics of a file. Caller holds mu.
 func (s *server) keep(path string, version *int32, items []diagnostic) {
 	if s.problems.pulled[path] == nil && len(s.problems.pulled) >= maxDiagnosedFiles {
 		return
@@ -145,9 +146,9 @@ func (s *server) keep(path string, version *int32, items []diagnostic) {
 		items: items[:min(len(items), maxPerFile)]}
 }
 
-// last returns what the server last reported about a file: the answer to a request, and what the
-// server published, unless that is for an older text. Each diagnostic appears once. It returns nil
-// if there is nothing. The caller holds mu.
+// last returns what the server last reported about a file: the response to a request, and the
+// publication, unless that is for an older text. Each diagnostic appears once. It returns nil if
+// there is nothing. The caller holds mu.
 func (s *server) last(path string) *published {
 	push, pull := s.problems.diags[path], s.problems.pulled[path]
 	switch {
@@ -165,8 +166,7 @@ func (s *server) last(path string) *published {
 	return out
 }
 
-// outdated says whether a publication is of an older text of an open file than it has now. Caller
-// holds mu.
+// outdated reports whether a publication belongs to an older text of an open file. Caller holds mu.
 func (s *server) outdated(path string, p *published) bool {
 	d := s.open.docs[path]
 	switch {
@@ -178,13 +178,13 @@ func (s *server) outdated(path string, p *published) bool {
 	return d.version > 1 && p.seq <= d.since
 }
 
-// is says whether two diagnostics tell the same.
+// is reports whether two diagnostics have the same content.
 func (d *diagnostic) is(o diagnostic) bool {
 	return d.Range == o.Range && d.level() == o.level() && string(d.Code) == string(o.Code) &&
 		d.Source == o.Source && d.text() == o.text()
 }
 
-// spokenOf are the files that the server said anything of. Caller holds mu.
+// spokenOf returns the files that the server reported anything about. Caller holds mu.
 func (s *server) spokenOf() map[string]*published {
 	out := map[string]*published{}
 	for path := range s.problems.diags {

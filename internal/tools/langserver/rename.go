@@ -11,8 +11,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// rename answers the lsp_rename tool. The contract has no way to ask the editor for a rename, so a
-// server of the daemon's own is asked always.
+// rename implements the lsp_rename tool. The protocol has no request for a rename by the editor, so
+// this always asks one of the daemon's own servers.
 func (h *Hub) rename(ctx context.Context, call *tool.Call, a args,
 	propose Propose) (*tool.Result, error) {
 	if strings.TrimSpace(a.NewName) == "" {

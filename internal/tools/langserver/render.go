@@ -14,15 +14,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// Bounds of one result.
+// Limits of one result.
 const (
 	maxPlaces = 100
 	maxLine   = 200
 	maxHover  = 8 << 10
 )
 
-// render writes answers for the model: paths from the session's folder, 1-based lines and columns
-// in characters, and the source line as the editor shows it.
+// render formats answers for the model: paths relative to the session's folder, 1-based lines and
+// columns in characters, and the source line as the editor shows it.
 type render struct {
 	h     *Hub
 	ctx   context.Context
@@ -36,7 +36,7 @@ type source struct {
 	path  string
 }
 
-// source reads a file once per result.
+// source reads each file once per result.
 func (r *render) source(uri string) *source {
 	if s := r.files[uri]; s != nil {
 		return s
@@ -74,7 +74,7 @@ func (r *render) shown(ref workspace.Ref) string {
 	return filepath.ToSlash(rel)
 }
 
-// at writes "path:line:column" and the line itself, which is "" outside the workspace.
+// at returns "path:line:column" and the text of the line, which is "" outside the workspace.
 func (r *render) at(uri string, p workspace.Position, enc workspace.Encoding) (where, line string) {
 	s := r.source(uri)
 	if s.file == nil {
@@ -93,7 +93,7 @@ func (r *render) at(uri string, p workspace.Position, enc workspace.Encoding) (w
 
 func shown(line string) string { return clip.Bytes(strings.TrimSpace(line), maxLine) }
 
-// places lists locations with their source lines.
+// places formats locations with their source lines.
 func (r *render) places(list []location, enc workspace.Encoding) string {
 	var b strings.Builder
 	seen := map[string]bool{}
@@ -129,7 +129,7 @@ func (r *render) result(format string, a ...any) *tool.Result {
 	return res
 }
 
-// about writes the answer to an operation about a position.
+// about formats the answer to an operation about a position.
 func (r *render) about(op string, at place, a answer) *tool.Result {
 	enc := r.h.opt.Workspace.Encoding()
 	where, line := r.at(at.file.Ref.URI, at.position(enc), enc)
@@ -158,7 +158,7 @@ func (r *render) about(op string, at place, a answer) *tool.Result {
 	return r.result("%s: no data: %s found none. If something should be there, check that the position is on a name.", head, a.from)
 }
 
-// calls lists callers or callees, each with the lines of its calls.
+// calls formats callers or callees, each with the lines of its calls.
 func (r *render) calls(op string, at place, list []callItem, enc workspace.Encoding) string {
 	var b strings.Builder
 	for i, c := range list {

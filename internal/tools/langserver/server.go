@@ -21,11 +21,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// Bounds of one server.
+// Limits for one server.
 const (
 	// StartTimeout is how long a server may take to answer initialize.
 	StartTimeout = 30 * time.Second
-	// maxStarts is how often a server that ends is started again.
+	// maxStarts is how often a server is started again after it ended.
 	maxStarts = 3
 	// againAfter is the pause before a request is repeated that a server canceled or found
 	// outdated.
@@ -58,13 +58,13 @@ type server struct {
 	news     chan struct{}     // closed at the next change of what is above
 }
 
-// openDocuments is what the server was sent of documents.
+// openDocuments records which documents were sent to the server.
 type openDocuments struct {
 	sending sync.Mutex           // orders what is sent; taken before the server's lock
 	docs    map[string]*document // by path; guarded by the server's lock
 }
 
-// commandActions run the commands of code actions, one at a time.
+// commandActions runs the commands of code actions, one at a time.
 type commandActions struct {
 	mu     sync.Mutex
 	wanted chan json.RawMessage // takes the edit that a command makes; guarded by the server's lock
@@ -120,8 +120,9 @@ func (s *server) start(ctx context.Context) (*shell.Process, error) {
 	return s.hub.opt.Runner.Start(ctx, c)
 }
 
-// client is the process that the server shall end with. A sandbox has its own process ids: a server
-// that looks for the daemon's id there would end immediately.
+// client returns the id of the process whose end must end the server. In a sandbox it returns nil,
+// because a sandbox has its own process ids: a server that looks for the daemon's id there would
+// end immediately.
 func (s *server) client() any {
 	if s.boxed {
 		return nil
@@ -129,7 +130,7 @@ func (s *server) client() any {
 	return os.Getpid()
 }
 
-// fail notes why the server is gone; the first reason counts.
+// fail records why the server ended. The first reason is kept.
 func (s *server) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +140,7 @@ func (s *server) fail(err error) {
 	s.settle()
 }
 
-// settle closes ready once and wakes who waits. Caller holds mu.
+// settle closes ready once and wakes all waiting goroutines. Caller holds mu.
 func (s *server) settle() {
 	if !s.settled {
 		s.settled = true
@@ -154,8 +155,8 @@ func (s *server) wake() {
 	s.news = make(chan struct{})
 }
 
-// await waits until cond, which is called with mu held, is true; false if ctx ends first or the
-// server did.
+// await waits until cond, which is called with mu held, is true. It returns false if ctx or the
+// server ends first.
 func (s *server) await(ctx context.Context, cond func() bool) bool {
 	for {
 		s.mu.Lock()
@@ -239,8 +240,8 @@ var clientCapabilities = json.RawMessage(`{
    "disabledSupport":true},
   "rename":{"prepareSupport":false}}}`)
 
-// handle answers the server's requests and takes its notifications. It runs on the connection's
-// reader and keeps none of the request's bytes.
+// handle responds to the server's requests and processes its notifications. It runs on the
+// connection's reader and does not retain the request's bytes.
 func (s *server) handle(_ context.Context, req *jsonrpc2.Request) (any, error) {
 	params := json.RawMessage(req.Params())
 	switch req.Method() {
@@ -264,7 +265,7 @@ func (s *server) handle(_ context.Context, req *jsonrpc2.Request) (any, error) {
 	return nil, nil
 }
 
-// configuration answers workspace/configuration from the settings, by dotted section.
+// configuration responds to workspace/configuration from the settings, by dotted section.
 func (s *server) configuration(params json.RawMessage) []json.RawMessage {
 	var p struct{ Items []struct{ Section string } }
 	_ = json.Unmarshal(params, &p)
@@ -294,7 +295,7 @@ func (s *server) progress(params json.RawMessage) {
 	s.wake()
 }
 
-// busy says what the server is working on, "" if nothing. Caller holds mu.
+// busy describes what the server is working on, or returns "" if it is idle. Caller holds mu.
 func (s *server) busy() string {
 	var titles []string
 	for _, t := range s.work {
@@ -307,10 +308,10 @@ func (s *server) busy() string {
 	return strings.Join(titles, ", ")
 }
 
-// errNotReady says that a server is still starting.
+// errNotReady reports that a server is still starting.
 var errNotReady = errors.New("not ready")
 
-// started waits until the server can be asked.
+// started waits until the server can answer requests.
 func (s *server) started(ctx context.Context) error {
 	select {
 	case <-s.ready:
@@ -326,7 +327,7 @@ func (s *server) started(ctx context.Context) error {
 	return nil
 }
 
-// offers says whether the server announced a capability.
+// offers reports whether the server announced a capability.
 func (s *server) offers(capability string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -334,7 +335,8 @@ func (s *server) offers(capability string) bool {
 	return v != "" && v != "false" && v != "null"
 }
 
-// call asks the server; a request that runs out of time says what the server is doing instead.
+// call sends a request to the server. If the request times out, the error describes what the server
+// is doing instead.
 func (s *server) call(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	ctx, stop := context.WithTimeout(ctx, s.hub.opt.QueryTimeout)
 	defer stop()
@@ -343,8 +345,8 @@ func (s *server) call(ctx context.Context, method string, params any) (json.RawM
 		var answer *jsonrpc2.Error
 		switch {
 		case errors.As(err, &answer) && askAgain(answer) && pause.For(ctx, againAfter) == nil:
-			// its text changed while it looked, or it works on something that it needs for the
-			// answer
+			// The text changed while the server computed the answer, or the server is still
+			// preparing what it needs for the answer.
 			continue
 		case errors.As(err, &answer):
 			return nil, fmt.Errorf("%s refused: %s", s.conf.Name, answer.Message)

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// args are what the model gives.
+// args are the arguments that the model sends.
 type args struct {
 	Operation string `json:"operation"`
 	Path      string `json:"path"`
@@ -45,7 +45,8 @@ const (
 var aliases = map[string]string{"file_path": "path", "file": "path", "filename": "path",
 	"uri": "path", "character": "column", "col": "column", "name": "symbol", "action": "operation"}
 
-// Tools are the tools of a session: lsp, and lsp_rename and lsp_action if propose is not nil.
+// Tools returns the tools of a session: lsp, and also lsp_rename and lsp_action if propose is not
+// nil.
 func (h *Hub) Tools(propose Propose) []tool.Tool {
 	out := []tool.Tool{&hubTool{h, tool.Spec{
 		Name: "lsp", Label: "Language server", Effect: tool.ReadOnly, Source: "builtin",
@@ -83,7 +84,7 @@ var _ tool.Tool = (*hubTool)(nil)
 
 func (t *hubTool) Spec() tool.Spec { return t.spec }
 
-// Prepare reads the arguments; a question needs no permission.
+// Prepare decodes the arguments. A question needs no permission.
 func (t *hubTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	var a args
 	if err := call.Decode(&a); err != nil {
@@ -103,10 +104,10 @@ func (t *hubTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, e
 	return p, nil
 }
 
-// callKey is the key of the call that a context belongs to.
+// callKey is the context key for the call that a context belongs to.
 type callKey struct{}
 
-// callOf is the call that a context belongs to, nil for none.
+// callOf returns the call that a context belongs to, or nil if there is none.
 func callOf(ctx context.Context) *tool.Call {
 	call, _ := ctx.Value(callKey{}).(*tool.Call)
 	return call
@@ -123,7 +124,7 @@ func (a args) label() string {
 	return strings.TrimSpace("Language server: " + a.Operation + " " + what)
 }
 
-// run answers the lsp tool.
+// run executes a call of the lsp tool.
 func (h *Hub) run(ctx context.Context, call *tool.Call, a args) (*tool.Result, error) {
 	r := &render{h: h, ctx: ctx, cwd: call.Cwd}
 	switch a.Operation {
@@ -182,7 +183,7 @@ func (h *Hub) workspaceSymbol(ctx context.Context, r *render, a args) (*tool.Res
 	return r.workspaceSymbols(query, answers), nil
 }
 
-// file reads what a path names, as the editor shows it.
+// file reads the file at a path, as the editor shows it.
 func (h *Hub) file(ctx context.Context, call *tool.Call, path string) (*workspace.File, error) {
 	if path == "" {
 		return nil, errors.New("no path is given: say which file")

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Hopeless says why a server need not be started at all, "" where nothing is known against it.
+// Hopeless returns the reason why starting a server cannot succeed, or "" if none is known.
 func (c Config) Hopeless() string {
 	switch {
 	case c.URL != "":
@@ -21,7 +21,7 @@ func (c Config) Hopeless() string {
 	return ""
 }
 
-// advice says what to do about a server that is not started again.
+// advice describes what to do about a server that is not started again.
 func (c Config) advice() string {
 	if c.URL != "" {
 		return "; it is not asked again. Correct its settings, or see to it that it answers at its url"
@@ -29,8 +29,8 @@ func (c Config) advice() string {
 	return "; it is not started again. Correct its settings, or run its command in a terminal to see what it says"
 }
 
-// installed says whether a server's command exists, looked for as its process will be: in its own
-// environment's PATH.
+// installed reports whether a server's command exists. It searches the PATH of the environment that
+// the server's process will have.
 func installed(c Config) bool {
 	if strings.ContainsAny(c.Command, `/\`) {
 		path := c.Command

@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// Definitions are the servers that run. D is the definition of a server. Maps of definitions must
-// not be changed once they are passed. The zero value is ready for use. Safe for concurrent use.
+// Definitions is the set of servers that run. D is the definition of a server. Maps of definitions
+// must not be changed after they are passed. The zero value is ready for use. Safe for concurrent
+// use.
 type Definitions[D any] struct {
 	applying sync.Mutex // one change at a time
 
@@ -44,14 +45,14 @@ func (d *Definitions[D]) Apply(
 	}
 }
 
-// Applied reports whether a list is the very map that was applied last.
+// Applied reports whether a list is the same map that was applied last.
 func (d *Definitions[D]) Applied(list map[string]D) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return reflect.ValueOf(list).UnsafePointer() == reflect.ValueOf(d.list).UnsafePointer()
 }
 
-// Runs reports whether the server that def defines runs under that name.
+// Runs reports whether a server with this name and definition is running.
 func (d *Definitions[D]) Runs(name string, def D) bool {
 	d.mu.Lock()
 	running, ok := d.running[name]

@@ -8,25 +8,26 @@ import (
 )
 
 const (
-	// maxStarting is how many servers may be starting at the same time. Ten that start together
-	// would take every core from the user's other work.
+	// maxStarting is how many servers may be starting at the same time. Ten servers that start
+	// together would take every core from the user's other work.
 	maxStarting = 2
-	// startShare is how long a server that has not answered yet keeps others from starting, so that
-	// one that hangs delays them by that at most.
+	// startShare is how long a server that has not answered yet keeps others from starting. It
+	// limits how long a server that hangs delays them.
 	startShare = 500 * time.Millisecond
-	// startPause is how long servers that are new wait for a prompt that comes with their session,
-	// whose request goes first, and how long that request is left alone for the answer's begin.
+	// startPause is how long new servers wait for a prompt that arrives together with their
+	// session, because the prompt's request to the model goes first. It is also how long that
+	// request is left undisturbed until the answer begins.
 	startPause = 50 * time.Millisecond
-	// pauseLimit bounds a pause that prompts keep extending, which many busy sessions would do
-	// forever.
+	// pauseLimit limits a pause that prompts keep extending. Without it, many busy sessions would
+	// extend the pause forever.
 	pauseLimit = time.Second
-	// holdLimit bounds Hold. A request that takes longer is waiting for the user, and servers may
+	// holdLimit limits Hold. A request that takes longer is waiting for the user, and servers may
 	// start meanwhile.
 	holdLimit = 30 * time.Second
 )
 
 // gate decides when a server may start: at most maxStarting at a time, in the order of their
-// requests, and none while the gate is held. There is no polling: each waiter is notified.
+// requests, and none while the gate is held. It does not poll but notifies each waiter.
 type gate struct {
 	mu       sync.Mutex
 	holds    int
@@ -37,7 +38,8 @@ type gate struct {
 	waiting  []chan struct{} // closed when any may
 }
 
-// enter waits until a server may start; it reports false where ctx ended first. The caller leaves.
+// enter waits until a server may start. It returns false if ctx ended first. The caller must call
+// leave.
 func (g *gate) enter(ctx context.Context) bool {
 	turn := make(chan struct{})
 	g.mu.Lock()
@@ -64,7 +66,7 @@ func (g *gate) withdraw(turn chan struct{}) {
 	g.admit()
 }
 
-// leave makes room for the next one.
+// leave frees the slot for the next server.
 func (g *gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -72,7 +74,7 @@ func (g *gate) leave() {
 	g.admit()
 }
 
-// admit lets in as many as may start. The caller holds mu.
+// admit admits as many servers as may start. The caller holds mu.
 func (g *gate) admit() {
 	if g.holds > 0 || g.pause != nil {
 		return
@@ -88,7 +90,7 @@ func (g *gate) admit() {
 	}
 }
 
-// calm returns what is closed when servers may start, after a pause at the earliest.
+// calm returns a channel that is closed when servers may start, after at least one pause.
 func (g *gate) calm() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -98,8 +100,8 @@ func (g *gate) calm() <-chan struct{} {
 	return c
 }
 
-// hold keeps servers from starting until release is called, or limit is over, and for a pause after
-// it.
+// hold keeps servers from starting until release is called or limit has passed, and for a pause
+// after that.
 func (g *gate) hold(limit time.Duration) (release func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -136,7 +138,7 @@ func (g *gate) rest() {
 	g.pause = own
 }
 
-// launch notes when the server began to start.
+// launch records when the server began to start.
 func (s *server) launch(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,15 +147,16 @@ func (s *server) launch(at time.Time) {
 	}
 }
 
-// launchedAt is when the server began to start, zero while it waits for its turn.
+// launchedAt returns when the server began to start, or zero while it waits for its turn.
 func (s *server) launchedAt() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.launched
 }
 
-// share returns what lets the next server start: to be called once this one has started or failed,
-// at the latest startShare from now. One that is reached over HTTP starts nothing here.
+// share returns a function that lets the next server start. The caller calls it when this server
+// has started or failed. It is called automatically after startShare. A server that is reached over
+// HTTP does not use a slot, because it starts no process here.
 func (s *server) share() (started func()) {
 	leave := sync.OnceFunc(s.hub.gate.leave)
 	if s.conf.URL != "" {

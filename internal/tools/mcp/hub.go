@@ -13,26 +13,26 @@ import (
 
 // Limits and defaults.
 const (
-	// ListTimeout bounds the start of one server and the listing of its tools.
+	// ListTimeout limits the start of one server together with the listing of its tools.
 	ListTimeout = 30 * time.Second
-	// CallTimeout bounds one call unless the server's settings say otherwise.
+	// CallTimeout limits one call unless the server's settings set another limit.
 	CallTimeout = 5 * time.Minute
-	// firstBackoff and maxBackoff bound the wait before a server that ended is started again.
+	// firstBackoff and maxBackoff limit the wait before a server that ended is started again.
 	firstBackoff = time.Second
 	maxBackoff   = time.Minute
-	// maxStarts is how often a server that keeps ending within stableAfter is started.
+	// maxStarts is how often a server is started that repeatedly ends within stableAfter.
 	maxStarts   = 5
 	stableAfter = time.Minute
-	// maxLine bounds one message of a stdio server.
+	// maxLine limits the size of one message of a stdio server.
 	maxLine = 64 << 20
-	// maxDescription bounds the description of one tool that is sent to the model.
+	// maxDescription limits the size of one tool's description that is sent to the model.
 	maxDescription = 2 << 10
-	// maxTools is how many tools a server may list: one that goes from page to page for ever would
-	// fill the memory.
+	// maxTools is how many tools a server may list. A server that returns page after page without
+	// end would fill the memory.
 	maxTools = 5000
 )
 
-// Config is one server. Either Command or URL is set.
+// Config describes one server. Either Command or URL is set.
 type Config struct {
 	Name    string
 	Command string
@@ -48,17 +48,17 @@ type Config struct {
 	rivals []string // servers whose tools' names may be its own's
 }
 
-// Options is what a Hub needs from outside.
+// Options are the dependencies of a Hub.
 type Options struct {
 	Runner *shell.Runner
 	Roots  func() []string // URIs of the workspace folders as they are now; see RootsChanged
 	// Elicit asks the user a question on behalf of a server. schema is the JSON Schema of the
-	// answer. ctx ends with the call that made the server ask. If Elicit is nil, servers learn that
-	// the client cannot ask the user.
+	// answer. ctx ends together with the call during which the server asks. If Elicit is nil,
+	// servers learn that the client cannot ask the user.
 	Elicit func(ctx context.Context, q Elicitation) (action string, content map[string]any)
 	// Notice notifies the user of a problem with a server.
 	Notice func(level, text string)
-	// Changed is called after the set of tools changed. It must not block.
+	// Changed is called after the set of tools has changed. It must not block.
 	Changed func()
 
 	listTimeout time.Duration // 0: ListTimeout
@@ -74,8 +74,8 @@ type Elicitation struct {
 	Schema    any
 }
 
-// Hub holds the servers of one daemon. Its methods are safe for concurrent use and do not
-// wait for a server, but for Close.
+// Hub contains the servers of one daemon. Its methods are safe for concurrent use. Except for
+// Close, they do not wait for a server.
 type Hub struct {
 	opts   Options
 	ctx    context.Context
@@ -88,7 +88,7 @@ type Hub struct {
 	news    chan struct{} // closed when a server is ready or has failed for the first time
 }
 
-// New returns a hub without servers.
+// New returns a Hub without servers.
 func New(o Options) *Hub {
 	if o.Notice == nil {
 		o.Notice = func(string, string) {}
@@ -107,9 +107,9 @@ func New(o Options) *Hub {
 		news: make(chan struct{})}
 }
 
-// Later runs f in the background once servers may start, startPause from now at the earliest: what
-// Configure is given is not even read while a prompt is in a hurry. A hub that is closed runs
-// nothing.
+// Later runs f in the background once servers may start, startPause from now at the earliest. This
+// way, the configurations for Configure are not even read while a prompt is urgent. A closed Hub
+// runs nothing.
 func (h *Hub) Later(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -126,8 +126,8 @@ func (h *Hub) Later(f func()) {
 	})
 }
 
-// Configure makes configs the set of running servers. New servers start in the background, a few at
-// a time. Servers that were removed or changed end. Configure returns immediately.
+// Configure replaces the set of running servers with configs. New servers start in the background,
+// a few at a time. Servers that were removed or changed end. Configure returns immediately.
 func (h *Hub) Configure(configs []Config) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -174,9 +174,9 @@ func (h *Hub) launch(c Config) *server {
 // starting continue.
 func (h *Hub) Hold() (release func()) { return h.gate.hold(holdLimit) }
 
-// Tools returns the tools of the servers that are or were ready, in a fixed order: by server, then
-// by name. A server that ended and is started again keeps its tools; they say why they fail until
-// then.
+// Tools returns the tools of the servers that are ready or were ready, in a fixed order: by server,
+// then by name. A server that ended and is being started again keeps its tools. Until it is ready,
+// calls of them fail with the reason.
 func (h *Hub) Tools() []tool.Tool {
 	var out []tool.Tool
 	for _, s := range h.sorted() {
@@ -198,8 +198,8 @@ func (h *Hub) sorted() []*server {
 
 // Pending returns a function that waits until one more server is ready or has failed, and reports
 // whether there may be more tools now. It returns nil if every server that is still starting was
-// started longer than within ago. A server that hangs does not delay a search whose tools come from
-// elsewhere.
+// started more than within ago, so that a server that hangs does not delay a search whose tools
+// come from elsewhere.
 func (h *Hub) Pending(within time.Duration) (wait func(ctx context.Context) bool) {
 	h.mu.Lock()
 	news := h.news
@@ -233,7 +233,7 @@ func (h *Hub) Pending(within time.Duration) (wait func(ctx context.Context) bool
 	}
 }
 
-// Status is one server as doctor and status show it.
+// Status describes one server for doctor and status.
 type Status struct {
 	Name  string
 	State string // starting, ready, failed
@@ -241,7 +241,7 @@ type Status struct {
 	Tools int
 }
 
-// Status returns the servers by name.
+// Status returns the status of the servers, sorted by name.
 func (h *Hub) Status() []Status {
 	var out []Status
 	for _, s := range h.sorted() {
@@ -250,7 +250,7 @@ func (h *Hub) Status() []Status {
 	return out
 }
 
-// Close ends all servers and waits until they are gone.
+// Close ends all servers and waits until they have ended.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	h.cancel()

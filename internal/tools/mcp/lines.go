@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// lines passes on only the lines of a server's stdout that can be messages: many servers print
+// lines passes on only the lines of a server's stdout that can be messages. Many servers print
 // greetings or warnings there, and one such line would end the connection.
 type lines struct {
 	src  io.ReadCloser

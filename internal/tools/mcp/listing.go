@@ -12,8 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/pause"
 )
 
-// refresh lists the server's tools again. A listing that arrives after the end of ctx is discarded,
-// because the session may be another one.
+// refresh lists the server's tools again. It discards a listing that arrives after the end of ctx,
+// because the session may have been replaced.
 func (s *server) refresh(ctx context.Context, session *sdk.ClientSession) error {
 	var tools []tool.Tool
 	for t, err := range session.Tools(ctx, nil) {
@@ -81,7 +81,7 @@ func (s *server) relist() (seen int) {
 	ctx, stop := context.WithTimeout(in.ctx, s.hub.opts.listTimeout)
 	defer stop()
 	err := s.refresh(ctx, in.session)
-	// else the server ended, which is reported separately
+	// Otherwise the server ended, which is reported separately.
 	if err != nil && ctx.Err() == nil && pause.For(in.ctx, relistWait) == nil {
 		s.hub.opts.Notice("warning", fmt.Sprintf("MCP server %s: %v", s.conf.Name, err))
 	}
@@ -126,7 +126,7 @@ func (s *server) list() []tool.Tool {
 	return s.offered
 }
 
-// allow changes which of its tools are offered.
+// allow changes which of the server's tools are offered.
 func (s *server) allow(allowed func(tool string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +134,7 @@ func (s *server) allow(allowed func(tool string) bool) {
 	s.offer()
 }
 
-// offer takes the tools that are allowed. Caller holds mu.
+// offer offers the tools that are allowed. Caller holds mu.
 func (s *server) offer() {
 	s.offered = nil
 	for _, t := range s.tools {

@@ -7,12 +7,13 @@ import (
 	"strings"
 )
 
-// maxName is what providers take as a tool's name, of the characters a-z A-Z 0-9 _ and -.
+// maxName is the maximum length of a tool's name that providers accept. The name consists of the
+// characters a-z A-Z 0-9 _ and -.
 const maxName = 64
 
-// toolName is the name under which a server's tool is offered: server_tool within the
-// providers' limits. What had to be changed, or may be the name of a rival's tool, gets a hash,
-// so that two tools never become one.
+// toolName returns the name under which a server's tool is offered: server_tool, changed to fit the
+// providers' limits. A name that had to be changed, or that may also belong to a rival's tool, gets
+// a hash, so that two tools never have the same name.
 func toolName(server, tool string, rivals ...string) string {
 	full := server + "_" + tool
 	name := strings.Map(func(r rune) rune {
@@ -31,14 +32,15 @@ func toolName(server, tool string, rivals ...string) string {
 	return name[:min(len(name), maxName-len(tag))] + tag
 }
 
-// begins says whether a name may be that of a server's tool; tools are looked up without regard to
-// case.
+// begins reports whether a name may belong to a tool of the server. The comparison ignores case, as
+// the lookup of tools does.
 func begins(name, server string) bool {
 	return strings.HasPrefix(strings.ToLower(name), strings.ToLower(server)+"_")
 }
 
-// rivals are the other servers whose tool names may begin like those of this server, such as a_b
-// for a. It uses only the settings, so that a name does not depend on which server starts first.
+// rivals returns the other servers whose tool names may begin like those of this server, such as
+// a_b for a. It uses only the settings, so that a name does not depend on which server starts
+// first.
 func rivals(server string, all []Config) (out []string) {
 	for _, c := range all {
 		if c.Name != server && begins(c.Name+"_", server) {

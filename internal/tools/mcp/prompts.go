@@ -14,7 +14,7 @@ type Prompt struct {
 	Args                      []string
 }
 
-// Prompts lists the prompts of the servers that are ready and offer any.
+// Prompts lists the prompts of the servers that are ready.
 func (h *Hub) Prompts(ctx context.Context) []Prompt {
 	var out []Prompt
 	for _, s := range h.sorted() {
@@ -44,7 +44,7 @@ func prompt(server string, p *sdk.Prompt) Prompt {
 	return out
 }
 
-// Expand returns the text of a server's prompt, its arguments given in order.
+// Expand returns the text of a server's prompt with the arguments, given in order.
 func (h *Hub) Expand(ctx context.Context, server, name string, args []string) (string, error) {
 	h.mu.Lock()
 	s := h.servers[server]

@@ -7,8 +7,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// roots are the workspace folders that a server's client has, and whether a goroutine is sending
-// them. The server's lock guards it.
+// roots records the workspace folders that a server's client has, and whether a goroutine is
+// sending them. The server's lock guards it.
 type roots struct {
 	client   *sdk.Client // nil: none has connected yet
 	reported []string
@@ -56,7 +56,7 @@ func (s *server) rootsTold(ctx context.Context) error {
 	}
 }
 
-// connecting makes client the one whose roots are kept up to date.
+// connecting sets the client whose roots are kept up to date.
 func (s *server) connecting(client *sdk.Client) {
 	s.mu.Lock()
 	s.roots.client, s.roots.reported = client, nil
@@ -64,8 +64,8 @@ func (s *server) connecting(client *sdk.Client) {
 	s.tellRoots()
 }
 
-// tellRoots brings the client's roots up to date and notifies a connected server of a change. If
-// another goroutine is already doing so, tellRoots leaves the work to it.
+// tellRoots updates the client's roots and notifies a connected server of a change. If another
+// goroutine is already doing so, tellRoots leaves the work to it.
 func (s *server) tellRoots() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +95,7 @@ func (s *server) tellRoots() {
 	}
 }
 
-// changeRoots takes a client's roots from one list to another.
+// changeRoots replaces a client's list of roots with another list.
 func changeRoots(client *sdk.Client, from, to []string) {
 	var gone []string
 	for _, uri := range from {

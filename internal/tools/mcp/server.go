@@ -46,9 +46,10 @@ type server struct {
 	relisting relisting
 }
 
-// relisting is what a server said of changes to its tools. It is guarded by the server's lock.
+// relisting records what a server reported about changes of its tools. It is guarded by the
+// server's lock.
 type relisting struct {
-	// closed when the tools are listed again; nil if they are not being listed
+	// Closed when the tools have been listed again. nil if no listing is running.
 	done    chan struct{}
 	changes int        // how often the server said that its tools changed
 	at      connection // where it last did
@@ -60,7 +61,7 @@ type connection struct {
 	session *sdk.ClientSession
 }
 
-// running is a call under way.
+// running is a call that has not ended.
 type running struct {
 	ctx  context.Context
 	call *tool.Call
@@ -74,7 +75,7 @@ func (s *server) toolName(
 	return toolName(s.conf.Name, tool, s.conf.rivals...)
 }
 
-// same says whether a configuration would start the same server.
+// same reports whether a configuration would start the same server.
 func (s *server) same(c Config) bool {
 	a := s.conf
 	return a.Command == c.Command && a.URL == c.URL && a.Dir == c.Dir && a.Timeout == c.Timeout &&
@@ -85,8 +86,8 @@ func (s *server) same(c Config) bool {
 		slices.Equal(a.rivals, c.rivals)
 }
 
-// keep runs the server until ctx ends, starting it again with growing pauses when it ends. One that
-// never stays up is given up after maxStarts.
+// keep runs the server until ctx ends. It restarts the server after each end, with growing pauses.
+// It gives up after maxStarts if the server never stays up.
 func (s *server) keep(ctx context.Context) {
 	defer s.settle()
 	again := &backoff.ExponentialBackOff{
@@ -119,7 +120,7 @@ func (s *server) keep(ctx context.Context) {
 	}
 }
 
-// hopeless is why a server need not be started again.
+// hopeless is the reason why starting a server again cannot succeed.
 type hopeless struct{ why string }
 
 func (e *hopeless) Error() string { return e.why }
@@ -155,8 +156,8 @@ func (s *server) settle() {
 	})
 }
 
-// serve starts the server, serves until it ends, and returns why it did. It calls started once the
-// server is ready, or is not going to be.
+// serve starts the server, serves until it ends, and returns why it ended. It calls started once
+// the server is ready or has failed to start.
 func (s *server) serve(ctx context.Context, started func()) error {
 	defer started()
 	if s.conf.Starts != nil {
@@ -204,8 +205,8 @@ func (s *server) serve(ctx context.Context, started func()) error {
 	return s.explain(ctx, proc, err)
 }
 
-// explain adds what the server said on stderr to an error, and says where time ran out or nothing
-// was reached.
+// explain adds the server's stderr output to an error. It also reports a timeout and an unreachable
+// server.
 func (s *server) explain(ctx context.Context, proc *shell.Process, err error) error {
 	if s.unauthorized.Load() {
 		return &hopeless{
@@ -240,7 +241,7 @@ func (s *server) explain(ctx context.Context, proc *shell.Process, err error) er
 	return err
 }
 
-// newClient makes the client of one session, with which ctx ends.
+// newClient creates the client of one session. ctx ends with the session.
 func (s *server) newClient(ctx context.Context) *sdk.Client {
 	o := &sdk.ClientOptions{
 		ToolListChangedHandler: func(_ context.Context,
@@ -276,7 +277,7 @@ func (s *server) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 	return &sdk.ElicitResult{Action: action, Content: content}, nil
 }
 
-// calling notes a call until it is over.
+// calling records a call until the returned function is called.
 func (s *server) calling(ctx context.Context, call *tool.Call) (over func()) {
 	c := &running{ctx, call}
 	s.mu.Lock()
@@ -298,7 +299,7 @@ func (s *server) newest() *running {
 	return s.calls[len(s.calls)-1]
 }
 
-// transport starts the server's process, or prepares to reach it over HTTP.
+// transport starts the server's process, or prepares an HTTP connection to the server.
 func (s *server) transport(ctx context.Context) (sdk.Transport, *shell.Process, error) {
 	if s.conf.URL != "" {
 		base := s.hub.opts.http
@@ -329,8 +330,8 @@ func (s *server) transport(ctx context.Context) (sdk.Transport, *shell.Process, 
 	}, proc, nil
 }
 
-// withHeaders adds a server's configured headers to each request to it; they hold its token as a
-// rule, so no host that it redirects to gets them.
+// withHeaders adds a server's configured headers to each request to it. The headers usually contain
+// a token, so hosts that the server redirects to do not get them.
 type withHeaders struct {
 	server  string // its URL
 	headers map[string]string
@@ -360,7 +361,8 @@ func (w withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// ready returns the session once it is there and has the workspace folders of the time of the call.
+// ready returns the session when it exists and the server has the workspace folders of the time of
+// the call.
 func (s *server) ready(ctx context.Context) (*sdk.ClientSession, error) {
 	session, err := s.connected(ctx)
 	if err != nil {
@@ -372,8 +374,8 @@ func (s *server) ready(ctx context.Context) (*sdk.ClientSession, error) {
 // restartWait is how long a call waits for a server that is started again.
 const restartWait = 15 * time.Second
 
-// connected returns the session, or why there is none. A server that is starting, or started again,
-// is waited for.
+// connected returns the session, or the reason why there is none. It waits for a server that is
+// starting or restarting.
 func (s *server) connected(ctx context.Context) (*sdk.ClientSession, error) {
 	ctx, stop := context.WithTimeout(ctx, restartWait)
 	defer stop()
@@ -411,7 +413,8 @@ func (s *server) connected(ctx context.Context) (*sdk.ClientSession, error) {
 	}
 }
 
-// lost notes that a session is over before serve does, so that the next call waits for the new one.
+// lost records that a session is over before serve does so, so that the next call waits for the new
+// session.
 func (s *server) lost(session *sdk.ClientSession, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -56,7 +56,7 @@ func (s *server) timeout() time.Duration {
 
 func (t *serverTool) Spec() tool.Spec { return t.spec }
 
-// Prepare leaves the arguments to the server.
+// Prepare leaves the validation of the arguments to the server.
 func (t *serverTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	return &tool.Prepared{
 		Subject: &tool.Subject{
@@ -69,7 +69,7 @@ func (t *serverTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared
 	}, nil
 }
 
-// tokens numbers the calls whose progress is watched.
+// tokens numbers the calls whose progress is reported.
 var tokens atomic.Int64
 
 func (t *serverTool) call(ctx context.Context, call *tool.Call) (*tool.Result, error) {
@@ -98,7 +98,8 @@ func (t *serverTool) call(ctx context.Context, call *tool.Call) (*tool.Result, e
 	return result(res), nil
 }
 
-// result converts a server's result to a tool.Result. Structured content replaces missing text.
+// result converts a server's result to a tool.Result. Structured content is used if there is no
+// text.
 func result(res *sdk.CallToolResult) *tool.Result {
 	out := &tool.Result{IsError: res.IsError}
 	var text []string
@@ -151,7 +152,7 @@ func resourceText(r *sdk.ResourceContents) string {
 	return fmt.Sprintf("[%s: %s, %d bytes]", r.URI, r.MIMEType, len(r.Blob))
 }
 
-// contentBlock returns the image that a piece of content holds.
+// contentBlock returns the image of a content block.
 func contentBlock(c sdk.Content) *message.Block {
 	if img, ok := c.(*sdk.ImageContent); ok {
 		return &message.Block{Type: message.Image, MimeType: img.MIMEType, Data: img.Data}
@@ -172,7 +173,7 @@ type resources struct {
 
 var _ tool.Tool = (*resources)(nil)
 
-// maxResources bounds a listing.
+// maxResources limits the length of a listing.
 const maxResources = 200
 
 func newResources(s *server) *resources {

@@ -20,7 +20,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// kind says which servers run a file.
+// kind identifies the servers that run a file.
 type kind string
 
 const (
@@ -41,7 +41,7 @@ var kindsOf = map[string][]kind{
 	"clangd":              {forC},
 }
 
-// codeFile is a rule for files by their name. A file counts only if its text contains marker.
+// codeFile is a rule for files by their name. It applies only if the file's text contains marker.
 type codeFile struct {
 	kind   kind
 	marker string
@@ -57,7 +57,8 @@ var codeFiles = map[string]codeFile{
 	".clangd": {forC, "External"},
 }
 
-// otherCode are patterns of what language servers run that the table of servers does not name.
+// otherCode contains patterns of files that language servers run and that the table of servers does
+// not name.
 var otherCode = strings.Fields(`
 	*.cabal *.csproj *.fsproj *.gradle *.gradle.kts *.sbt *.sln *.vbproj .eslintrc* .prettierrc*
 	.solargraph.yml CMakeLists.txt Directory.Build.* Gemfile Makefile Package.swift Rakefile
@@ -65,16 +66,16 @@ var otherCode = strings.Fields(`
 	composer.json deno.json deno.jsonc dune dune-project flake.nix gradlew hie.yaml
 	meson.build mix.exs package.json pom.xml pubspec.yaml pyproject.toml shell.nix stack.yaml`)
 
-// maxWalked bounds the files and folders of a workspace that are looked at.
+// maxWalked limits how many files and folders of a workspace are visited.
 const maxWalked = 300_000
 
-// found is a name that a server may run.
+// found is the name of a file or folder that a server may run.
 type found struct {
 	name string // relative to the workspace folder, with slashes; of a folder: its direct files
 	kind kind
 }
 
-// Finder finds the code that servers run, and remembers what it found for a moment. Safe for
+// Finder finds the code that servers run, and caches the result for a short time. Safe for
 // concurrent use.
 type Finder struct {
 	mu   sync.Mutex
@@ -87,7 +88,7 @@ type walk struct {
 	until time.Time
 }
 
-// New returns a Finder that has looked at nothing yet.
+// New returns an empty Finder.
 func New() *Finder { return &Finder{seen: map[string]walk{}} }
 
 // Code returns the names below a workspace folder that the server with this command runs, or that
@@ -106,8 +107,8 @@ func (f *Finder) Code(top, command string) (names []string, all bool) {
 	return names, w.all
 }
 
-// walked looks through a folder. The answer is used for as long as keeps the cost below a twentieth
-// of the time.
+// walked searches a folder. It caches the result long enough to keep the cost below a twentieth of
+// the time.
 func (f *Finder) walked(top string) walk {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -140,7 +141,7 @@ func lookThrough(top string) walk {
 	return w
 }
 
-// look adds what one entry means.
+// look adds what one entry contributes to the result.
 func (w *walk) look(full, name string, e fs.DirEntry) error {
 	base := e.Name()
 	switch {
@@ -170,14 +171,14 @@ func skipped(e fs.DirEntry) error {
 	return nil
 }
 
-// add adds a folder that is a link. Its target can change, or be outside the workspace.
+// add adds a folder that is a symbolic link. Its target can change or be outside the workspace.
 func (w *walk) add(k kind, name string, e fs.DirEntry) {
 	if e.Type()&fs.ModeSymlink != 0 {
 		w.found = append(w.found, found{name, k})
 	}
 }
 
-// library adds a package in a folder of packages.
+// library adds a package from a folder of packages.
 func (w *walk) library(folder, name, pkg string) {
 	info, err := os.Lstat(filepath.Join(folder, pkg))
 	if err != nil {
@@ -238,10 +239,10 @@ func (w *walk) crate(manifest, dir string) {
 	}
 }
 
-// maxHead bounds what is read of a file to look for a marker.
+// maxHead limits how much of a file is read to find a marker.
 const maxHead = 1 << 20
 
-// head is the text of a file, or its first part.
+// head returns the text of a file or its first part.
 func head(file string) []byte {
 	info, err := os.Stat(file)
 	if err != nil || !info.Mode().IsRegular() { // opening a named pipe would block
@@ -256,8 +257,8 @@ func head(file string) []byte {
 	return text
 }
 
-// mayContain reports whether a text contains a word. A word can also be written with escapes, and
-// be in the part of a long file that was not read.
+// mayContain reports whether a text may contain a word. The word can also be written with escapes,
+// or be in the part of a long file that was not read.
 func mayContain(text []byte, word string) bool {
 	return len(text) == maxHead || bytes.Contains(text, []byte(word)) ||
 		bytes.Contains(text, []byte(`\u`)) || bytes.Contains(text, []byte(`\U`)) ||

@@ -1,5 +1,5 @@
-// Package langservertest is a language server in several tempers, for tests only: a test binary
-// that finds Variable in its environment is one.
+// Package langservertest is a language server with several fault modes, for tests only. A test
+// binary with Variable in its environment becomes such a server.
 package langservertest
 
 import (
@@ -15,10 +15,10 @@ import (
 	"strings"
 )
 
-// Variable names the temper of the server that a test binary shall be.
+// Variable names the fault mode of the server that a test binary becomes.
 const Variable = "AGENT_LSP_TEST_LSP"
 
-// Flood is the number of messages that the temper floods sends in a row.
+// Flood is the number of messages that the mode floods sends in a row.
 const Flood = 60_000
 
 // MaybeServe serves on stdin and stdout if Variable is set, and exits.
@@ -64,13 +64,13 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 	return body, err
 }
 
-// fakeServer knows a language in which "func NAME" declares, "call NAME" uses, and a call of what
-// no open file declares is an error. The tempers: normal; plain (no workspace symbols); never
-// (initialize is not answered); crashes (at the first text); floods; silent (publishes nothing);
-// loading (says that it indexes); old (publishes for an older version); chatty (prints before its
-// first message); hangs (answers no question); pulls (is asked for diagnostics); both (is asked for
-// them, names no kind as gopls does, and publishes them afterwards); runs (first runs what real
-// servers run of a workspace).
+// fakeServer knows a language in which "func NAME" declares and "call NAME" uses a name. A call of
+// a name that no open file declares is an error. The modes: normal; plain (no workspace symbols);
+// never (does not answer initialize); crashes (at the first text); floods; silent (publishes
+// nothing); loading (reports that it is indexing); old (publishes for an older version); chatty
+// (prints before its first message); hangs (answers no question); pulls (answers requests for
+// diagnostics); both (answers requests for them without a kind, as gopls does, and publishes them
+// afterwards); runs (first runs the code of a workspace that real servers run).
 type fakeServer struct {
 	mode  string
 	asked bool // for diagnostics
@@ -99,7 +99,7 @@ func (f *fakeServer) serve() {
 	}
 }
 
-// runWorkspace runs the code of the working directory that real servers run: the TypeScript
+// runWorkspace runs the code in the working directory that real servers run: the TypeScript
 // library, a build script, and the program that GOFLAGS names.
 func runWorkspace() {
 	tool := strings.TrimPrefix(os.Getenv("GOFLAGS"), "-toolexec=")
@@ -201,7 +201,7 @@ func span(line, from, n int) map[string]any {
 		"end": map[string]int{"line": line, "character": from + n}}
 }
 
-// changed publishes as the temper says.
+// changed publishes diagnostics according to the mode.
 func (f *fakeServer) changed(uri string, version int32) {
 	switch f.mode {
 	case "pulls", "both":
@@ -225,7 +225,7 @@ func (f *fakeServer) changed(uri string, version int32) {
 	f.publish(uri, version)
 }
 
-// publish speaks of all documents; of one with its version.
+// publish publishes the diagnostics of all documents. Those of one document contain its version.
 func (f *fakeServer) publish(uri string, version int32) {
 	for _, u := range f.uris() {
 		params := map[string]any{"uri": u, "diagnostics": f.diagnostics(u)}
@@ -236,7 +236,7 @@ func (f *fakeServer) publish(uri string, version int32) {
 	}
 }
 
-// diagnostics are the calls of a document that no open one declares.
+// diagnostics returns the calls in a document of names that no open document declares.
 func (f *fakeServer) diagnostics(uri string) []map[string]any {
 	diags := []map[string]any{}
 	for i, line := range strings.Split(f.texts[uri], "\n") {
@@ -248,7 +248,7 @@ func (f *fakeServer) diagnostics(uri string) []map[string]any {
 	return diags
 }
 
-// pulled answers a question about diagnostics; the first is to be asked again.
+// pulled answers a request for diagnostics. The first answer asks the client to repeat the request.
 func (f *fakeServer) pulled(m *message, uri string) {
 	if f.mode == "both" {
 		f.reply(m, map[string]any{"kind": "", "items": f.diagnostics(uri)})
@@ -263,7 +263,7 @@ func (f *fakeServer) pulled(m *message, uri string) {
 	f.reply(m, map[string]any{"kind": "full", "items": f.diagnostics(uri)})
 }
 
-// uris are the open documents, in order.
+// uris returns the URIs of the open documents, in order.
 func (f *fakeServer) uris() []string { return slices.Sorted(maps.Keys(f.texts)) }
 
 func (f *fakeServer) word(uri string, p fakeParams) string {
@@ -307,7 +307,8 @@ func (f *fakeServer) rename(m *message, old, name string) {
 	f.reply(m, map[string]any{"changes": changes})
 }
 
-// calls answers in the temper full with one call, from or to the file's first line; else with none.
+// calls answers, in the mode full, with one call from or to the file's first line, and otherwise
+// with none.
 func (f *fakeServer) calls(m *message) {
 	out := []any{}
 	var p struct{ Item map[string]any }
@@ -322,9 +323,9 @@ func (f *fakeServer) calls(m *message) {
 	f.reply(m, out)
 }
 
-// act offers to declare the name that an error reports as missing: immediately, by a new file
-// (which must be resolved), and by a command. It also offers a command of a kind that does more
-// than edit.
+// act offers three ways to declare the name that an error reports as missing: directly, by a new
+// file (which must be resolved), and by a command. It also offers a command of a kind that does
+// more than edit.
 func (f *fakeServer) act(m *message, uri string) {
 	var p struct {
 		Context struct {

@@ -1,5 +1,5 @@
 package mcptest
 
-// Big is the size of a big result, which "big" alone asks for: 5 MB, for the race detector takes a
-// minute for ten times that.
+// Big is the size of the result of the text "big" without a number. It is 5 MB, because the race
+// detector takes a minute for ten times as much.
 const Big = 5_000_000

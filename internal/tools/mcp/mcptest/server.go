@@ -1,5 +1,5 @@
-// Package mcptest is an MCP server in several tempers, for tests only: a test binary that finds
-// Variable in its environment is one.
+// Package mcptest is an MCP server with several fault modes, for tests only. A test binary with
+// Variable in its environment becomes such a server.
 package mcptest
 
 import (
@@ -18,11 +18,12 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Variable names the temper of the server that a test binary shall be.
+// Variable names the fault mode of the server that a test binary becomes.
 const Variable = "AGENT_LSP_TEST_MCP"
 
-// DialVariable names an address that the server connects to when it starts, and stays connected to:
-// so a test waits for its start. The temper waits ends when the connection does.
+// DialVariable names an address that the server connects to when it starts. The server stays
+// connected, so that a test can wait for its start. In the mode waits, the server ends when the
+// connection ends.
 const DialVariable = "AGENT_LSP_TEST_MCP_DIAL"
 
 // MaybeServe serves on stdin and stdout if Variable is set, and exits.
@@ -115,7 +116,7 @@ type server struct {
 	lists chan struct{} // closed at the next listing
 }
 
-// listed counts a listing, which sees all changes before it.
+// listed performs a listing, which sees all changes made before it.
 func (s *server) listed(list func() (sdk.Result, error)) (sdk.Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,8 +125,8 @@ func (s *server) listed(list func() (sdk.Result, error)) (sdk.Result, error) {
 	return list()
 }
 
-// waitForList changes the tools and waits until the client has asked for them again, so that a
-// call's result comes while it learns of them.
+// waitForList changes the tools and waits until the client has listed them again, so that a call's
+// result arrives while the client processes the change.
 func (s *server) waitForList(ctx context.Context, change func()) {
 	s.mu.Lock()
 	change()
@@ -185,7 +186,7 @@ type measured struct {
 	Degrees int `json:"degrees"`
 }
 
-// echo says the text again, or does what it asks for.
+// echo returns the text, or does what the text asks for.
 func (s *server) echo(ctx context.Context, r *sdk.CallToolRequest,
 	a echoArgs) (*sdk.CallToolResult, any, error) {
 	if s.temper == "garbage" {
