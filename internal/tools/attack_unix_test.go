@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// What no tool may ever show: the content of a file outside, and the name of one that no attack
-// names.
+// The text that no tool may ever show: the content of a file outside, and the name of a file that
+// no attack names.
 const (
 	loot     = "loot-of-the-test"
 	treasure = "unnamed-treasure"
@@ -88,8 +88,8 @@ func pathAttacks(root, outside string) []string {
 	return attacks
 }
 
-// Each file tool is attacked with each path. None shows or changes anything outside, and none
-// hangs.
+// Each file tool is attacked with each path. None of them shows or changes anything outside, and
+// none hangs.
 func TestEveryFileToolWithstandsPathAttacks(t *testing.T) {
 	h, outside := trapped(t)
 	before := treeOf(t, outside) + treeOf(t, h.root+"-evil")
@@ -154,8 +154,8 @@ func TestEveryFileToolWithstandsPathAttacks(t *testing.T) {
 		len(tools), tried)
 }
 
-// addUntried adds a way for each parameter that is a path, of each tool that the table does not
-// have: a new tool is attacked without a row of its own.
+// addUntried adds an attack for each path parameter of each tool that the table does not contain,
+// so that a new tool is attacked without its own row.
 func addUntried(t *testing.T, h *harness, tools map[string]func(string) (string, args)) {
 	tried := map[string]bool{}
 	for _, way := range tools {

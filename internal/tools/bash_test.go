@@ -50,14 +50,14 @@ func TestBash(t *testing.T) {
 	}
 	want(t, h.output.String(), "out\n", "bad\n")
 	var got string
-	// a slow machine needs longer to say anything
+	// A slow machine needs longer until the first output.
 	for seconds := 0.2; seconds < 60 && !strings.Contains(got, "begun"); seconds *= 4 {
 		got = h.run("bash", args{"command": "echo begun; sleep 600", "timeout": seconds})
 	}
 	want(t, got, "begun", "ended by the timeout of ")
 }
 
-// The settings choose the shell and bound the time.
+// The settings choose the shell and limit the time.
 func TestShellOptions(t *testing.T) {
 	var o ShellOptions
 	h := newHarness(t).session(func(s *Session) { s.Shell = func() ShellOptions { return o } })
@@ -101,7 +101,7 @@ func TestShellOptions(t *testing.T) {
 	}
 }
 
-// A long output is cut in its middle and can be read whole.
+// A long output is cut in its middle and can be read completely.
 func TestBashLongOutput(t *testing.T) {
 	h := newHarness(t)
 	res, err := h.result("bash", args{"command": "seq 1 100000"})
@@ -116,7 +116,7 @@ func TestBashLongOutput(t *testing.T) {
 		"50000\t50000", "of 100000")
 }
 
-// A command that prints without end costs little memory.
+// A command that prints without end uses little memory.
 func TestBashFlood(t *testing.T) {
 	h := newHarness(t)
 	var before, after runtime.MemStats
@@ -183,7 +183,8 @@ func TestBashUnsaved(t *testing.T) {
 	}
 }
 
-// TestSubjects names the files that a call is about, so that the policy sees all of them.
+// TestSubjects checks that the subject of a call names all the call's files, so that the policy
+// sees all of them.
 func TestSubjects(t *testing.T) {
 	h := newHarness(t)
 	for _, c := range []struct{ tool, args, want string }{
@@ -293,7 +294,7 @@ func TestJobKill(t *testing.T) {
 	}
 }
 
-// A look that waits for longer than a duration can hold waits for as long as any.
+// A wait that is longer than a Duration can represent is cut to the maximum.
 func TestJobWaitIsBounded(t *testing.T) {
 	h := newHarness(t)
 	h.run("bash", args{"command": "sleep 0.1", "background": true})
@@ -334,8 +335,8 @@ func TestJobsEndWithSession(t *testing.T) {
 	}
 }
 
-// A job that starts another one while it is being ended leaves nothing behind: what is no longer
-// listed runs no more.
+// A job that starts another job while it is being ended leaves nothing behind: a job that is no
+// longer listed no longer runs.
 func TestJobStartedByOneThatEnds(t *testing.T) {
 	j := NewJobs(nil)
 	late, done := make(chan struct{}), make(chan struct{})
@@ -402,11 +403,11 @@ func TestJobOutputIsBounded(t *testing.T) {
 }
 
 // BenchmarkBashTrue reports how much longer a command takes through the tool than when it is
-// started directly. Both run in turn in the same run. It compares the medians and the minimums;
-// load on the machine affects the minimums less.
+// started directly. The two alternate in the same run. It compares the medians and the minimums.
+// Load on the machine affects the minimums less.
 func BenchmarkBashTrue(b *testing.B) {
 	h := newHarness(b)
-	// the first one starts the supervisor that waits for the next
+	// The first command starts the supervisor that waits for the next.
 	h.run("bash", args{"command": "true"})
 	var ours, plain []time.Duration
 	for b.Loop() {

@@ -1,4 +1,4 @@
-// Package tools contains the built-in tools of the agent. Each tool has a file of its own. Its
+// Package tools contains the built-in tools of the agent. Each tool has its own file. Its
 // description for the model is in the .md file next to it, and its schema is generated from its
 // argument struct.
 //

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// limits are what the row of each tool must say. The test of a new tool adds them by documents.
+// limits are the texts that the row of each tool must contain. The test of a new tool adds them
+// with documents.
 var limits = map[string][]string{
 	"read": {number(readLines) + " lines", fmt.Sprintf("%d KB", readBytes>>10),
 		fmt.Sprintf("%d files", readFiles), number(maxLine) + " bytes", number(imageSide) +
@@ -34,14 +35,14 @@ var limits = map[string][]string{
 	"web_search": {fmt.Sprintf("%d results", searchResults)},
 }
 
-// documents adds the limits of a tool, as its row must name them.
+// documents adds the limits that the row of a tool must contain.
 func documents(tool string, says ...string) bool {
 	limits[tool] = says
 	return true
 }
 
-// docs/reference/tools.md has the row of every tool that its description brings, with its limits as
-// they are.
+// docs/reference/tools.md contains the row from the description of every tool, with the tool's
+// current limits.
 func TestDocs(t *testing.T) {
 	const page = "../../docs/reference/tools.md"
 	raw, err := os.ReadFile(page)
@@ -69,7 +70,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// rowOf returns the row that a tool's description brings.
+// rowOf returns the row in a tool's description.
 func rowOf(t *testing.T, name string) string {
 	t.Helper()
 	text, err := descriptions.ReadFile(name + ".md")
@@ -82,8 +83,8 @@ func rowOf(t *testing.T, name string) string {
 	return row
 }
 
-// withRow returns a page with the row of a tool. It replaces the tool's row, or is above that of
-// lsp.
+// withRow returns a page with the row of a tool. The row replaces the tool's existing row, or is
+// inserted above the row of lsp.
 func withRow(lines []string, row string) []string {
 	start := row[:strings.Index(row, "` |")+3]
 	for i, l := range lines {

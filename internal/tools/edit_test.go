@@ -77,7 +77,7 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-// The formats of other agents under the names by which their models call them.
+// The formats of other agents under the names that their models use.
 func TestForeignEditFormats(t *testing.T) {
 	bye := strings.Replace(mainGo, "hello", "bye", 1)
 	twice := "a\nsame\nb\nc\nd\ne\nsame\n"
@@ -161,7 +161,7 @@ func TestRefusalsSayUnchanged(t *testing.T) {
 	}
 }
 
-// What the session must have read, and what happens when it fails again and again.
+// The session must have read the file, and must read it again after repeated failures.
 func TestEditStamps(t *testing.T) {
 	h := newHarness(t).files("a.go: "+mainGo, "b.go: "+mainGo, "c.txt: c\n", "d.txt: d\n",
 		"f.txt: f\n", "big: "+strings.Repeat("line\n", 300_000)+"end\n")
@@ -211,8 +211,8 @@ func TestEditFailures(t *testing.T) {
 	want(t, h.run("edit", good), "applied 1/1")
 }
 
-// What cannot be edited is named with the way out, and the other file of the same call stays as it
-// is.
+// A file that cannot be edited is named together with a remedy, and the other file of the same call
+// stays unchanged.
 func TestUneditableFiles(t *testing.T) {
 	h := newHarness(t).files("ok.txt: one\n", "bin: a\x00b", "odd: \xff\xfe\xfd", "locked: two\n")
 	bigFile(t, filepath.Join(h.root, "big.log"), 200<<20)
@@ -267,7 +267,7 @@ func TestWrite(t *testing.T) {
 	want(t, h.run("write", args{"path": "../x", "content": "a"}), "ERROR: ", "outside")
 }
 
-// An edit of a document that is open but unsaved is made in the buffer, never on disk.
+// An edit of a document that is open and unsaved changes the buffer, never the file on disk.
 func TestEditUnsaved(t *testing.T) {
 	h := newHarness(t).files("a.txt: disk\n")
 	h.open("a.txt", "buffer\n")
@@ -300,7 +300,7 @@ func TestPatch(t *testing.T) {
 	want(t, h.run("apply_patch", args{"patch": "*** Begin Patch\n*** Add File: ../../x\n+x\n*** End Patch"}), "ERROR: ../../x: ", "outside")
 }
 
-// decide waits for the session's proposal to be up for decision and decides it.
+// decide waits until the session's proposal can be decided, and decides it.
 func (h *harness) decide(decisions []workspace.Decision, comment string) {
 	h.t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
@@ -365,7 +365,7 @@ func TestEditAsks(t *testing.T) {
 	})
 }
 
-// Collected edits build on each other, and a command gets a note that they are not on disk.
+// Collected edits build on each other, and the result of a command notes that they are not on disk.
 func TestEditCollects(t *testing.T) {
 	h := newHarness(t).files("a.go: " + mainGo)
 	h.run("read", args{"path": "a.go"})

@@ -72,7 +72,7 @@ func newHarness(t testing.TB, with ...func(*Deps)) *harness {
 	return h.session(func(*Session) {})
 }
 
-// session makes the tools again, for another kind of session.
+// session creates the tools again, for another kind of session.
 func (h *harness) session(with func(*Session)) *harness {
 	s := Session{ID: "s1", Policy: func() workspace.Policy { return h.policy }}
 	with(&s)
@@ -101,7 +101,7 @@ func (h *harness) files(files ...string) *harness {
 	return h
 }
 
-// open opens a document in the editor with a text of its own.
+// open opens a document in the editor with its own text.
 func (h *harness) open(name, text string) {
 	h.t.Helper()
 	if err := h.ws.DidOpen(string(uri.File(filepath.Join(h.root, name))), "plaintext", 1,
@@ -130,7 +130,7 @@ func (h *harness) tool(name string) tool.Tool {
 	return nil
 }
 
-// prepared prepares a call; a string is taken as the JSON of its arguments.
+// prepared prepares a call. A string is used as the JSON of the arguments.
 func (h *harness) prepared(tool string, a any) *tool.Prepared {
 	h.t.Helper()
 	call := h.call(a)
@@ -173,7 +173,7 @@ func (h *harness) call(args any) *tool.Call {
 				case <-wait.Done():
 				}
 			}()
-			// It is over before the next call: it must not take that one's steer.
+			// The call ends before the next call, so that it does not receive that call's steer.
 			return wait, func() { cancel(nil); <-ended }
 		},
 	}
@@ -181,7 +181,7 @@ func (h *harness) call(args any) *tool.Call {
 
 type args = map[string]any
 
-// run returns what the model gets: errors as "ERROR: …".
+// run returns the text that the model gets. Errors have the form "ERROR: …".
 func (h *harness) run(name string, a args) string {
 	h.t.Helper()
 	return shownResult(h.result(name, a))
@@ -200,7 +200,7 @@ func shownResult(res *tool.Result, err error) string {
 func (h *harness) result(name string, a args) (*tool.Result, error) {
 	h.t.Helper()
 	tool := h.tool(name)
-	// the engine renames the parameters of a tool that is called by another name
+	// The engine renames the parameters of a tool that is called by another name.
 	if spec := tool.Spec(); spec.Name != name {
 		renamed := args{}
 		for k, v := range a {
@@ -214,7 +214,7 @@ func (h *harness) result(name string, a args) (*tool.Result, error) {
 	return agenttest.Run(context.Background(), tool, h.call(a))
 }
 
-// want checks that a result holds each of the pieces; one that begins with "!" must not be there.
+// want checks that a result contains each of the parts. A part that begins with "!" must not occur.
 func want(t testing.TB, got string, pieces ...string) {
 	t.Helper()
 	for _, p := range pieces {
@@ -228,7 +228,7 @@ func want(t testing.TB, got string, pieces ...string) {
 	}
 }
 
-// numbered is n lines "line 1" and so on.
+// numbered returns n lines "line 1" and so on.
 func numbered(n int) string {
 	var b strings.Builder
 	for i := range n {

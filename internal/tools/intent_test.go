@@ -58,7 +58,7 @@ func (b *buffers) text(uri string) string {
 	return b.docs[uri]
 }
 
-// offsetOf is the byte offset of a position that counts UTF-16 units.
+// offsetOf returns the byte offset of a position that counts UTF-16 units.
 func offsetOf(text string, p workspace.Position) int {
 	at := 0
 	for range p.Line {
@@ -74,7 +74,7 @@ func offsetOf(text string, p workspace.Position) int {
 	return len(text)
 }
 
-// callOf is the tool and the arguments with which models of that format send a call.
+// callOf returns the tool and the arguments that models of that format send.
 func callOf(c edittest.Call) (tool string, a args) {
 	switch c.Format {
 	case edittest.Single:
@@ -99,9 +99,8 @@ func callOf(c edittest.Call) (tool string, a args) {
 	return "apply_patch", args{"patch": c.Patch}
 }
 
-// TestEditTable runs the table of edits through the tools, on a closed file and on an open one
-// that is not saved, with
-// both line endings. A call changes the text to the intended one, or nothing.
+// TestEditTable runs the table of edits through the tools, on a closed file and on an open unsaved
+// one, with both line endings. A call changes the text to the intended one, or changes nothing.
 func TestEditTable(t *testing.T) {
 	client := &buffers{t: t, docs: map[string]string{}}
 	client.ws = workspace.New(workspace.Options{Client: client})

@@ -45,7 +45,7 @@ type JobEnd struct {
 	Code   *int   // the exit code of a command; nil if there is no exit code
 }
 
-// Jobs holds the jobs of all sessions. They outlive a turn, but not EndSession or Close.
+// Jobs manages the jobs of all sessions. They outlive a turn, but not EndSession or Close.
 // Safe for concurrent use.
 type Jobs struct {
 	onEnd func(Job, string)

@@ -184,7 +184,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// The settings bound what may be fetched, redirects included.
+// The settings limit what may be fetched, including redirects.
 func TestFetchOptions(t *testing.T) {
 	release := make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -221,7 +221,8 @@ func ownMachine(t *testing.T, deny ...string) hosts.Lists {
 	return l
 }
 
-// A redirect to another host is asked about, once, and followed only if it is allowed.
+// The user is asked about a redirect to another host once, and the redirect is followed only if
+// they allow it.
 func TestFetchAsksAboutRedirects(t *testing.T) {
 	var reached atomic.Int32
 	var srv *httptest.Server
@@ -321,8 +322,8 @@ func TestWebSearch(t *testing.T) {
 		"ERROR: searching the web: the endpoint answered 403")
 }
 
-// TestFetchSubjectIsTheHost: rules name hosts, so however an address is written its subject is the
-// host that is asked.
+// TestFetchSubjectIsTheHost checks that the subject of a fetch is the host that gets the request,
+// in any spelling of the address, because rules name hosts.
 func TestFetchSubjectIsTheHost(t *testing.T) {
 	h := newHarness(t).fetching(FetchOptions{})
 	for address, host := range map[string]string{
@@ -338,7 +339,8 @@ func TestFetchSubjectIsTheHost(t *testing.T) {
 	}
 }
 
-// TestWebSearchKeyStaysWithTheEndpoint: a key goes to no host that the endpoint redirects to.
+// TestWebSearchKeyStaysWithTheEndpoint checks that a key is not sent to a host that the endpoint
+// redirects to.
 func TestWebSearchKeyStaysWithTheEndpoint(t *testing.T) {
 	var here, there string
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

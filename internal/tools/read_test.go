@@ -129,7 +129,7 @@ func bigFile(t testing.TB, path string, size int) int {
 	return n
 }
 
-// A part of a 200 MB file is read in little memory.
+// Reading a part of a 200 MB file uses little memory.
 func TestReadLargeFile(t *testing.T) {
 	h := newHarness(t)
 	lines := bigFile(t, filepath.Join(h.root, "big.log"), 200<<20)
@@ -149,7 +149,7 @@ func TestReadLargeFile(t *testing.T) {
 	want(t, h.run("read", args{"path": "big.log", "offset": -5}), "ERROR: ", "tail")
 }
 
-// Streaming shows the same as reading the whole, wherever buffers end.
+// Streaming shows the same as a complete read, regardless of where buffers end.
 func TestStreamAgrees(t *testing.T) {
 	for _, tc := range []string{
 		numbered(100), "a", "a\n", "a\nb", "\n\n\n", "x\r\ny\r\n",
@@ -172,7 +172,7 @@ func TestStreamAgrees(t *testing.T) {
 	}
 }
 
-// A file that is deleted or cut while it is read gives what was there, or an error.
+// A read of a file that is deleted or truncated meanwhile returns what was there, or an error.
 func TestReadVanishing(t *testing.T) {
 	h := newHarness(t)
 	path := filepath.Join(h.root, "f")

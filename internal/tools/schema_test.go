@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// all is a session with every tool there is.
+// all is a session with every existing tool.
 func all(t *testing.T) []tool.Tool {
 	h := newHarness(t, func(d *Deps) {
 		d.Ask = func(context.Context, *tool.Call, Question) (Answer, error) { return Answer{}, nil }
@@ -25,7 +25,7 @@ func all(t *testing.T) []tool.Tool {
 	}).tools
 }
 
-// The model gets each tool exactly as its golden file says.
+// The model gets each tool exactly as its golden file contains it.
 func TestSchemas(t *testing.T) {
 	for _, tool := range all(t) {
 		spec := tool.Spec()
@@ -55,7 +55,7 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// The tools that are always sent, and how much of the first request they take.
+// The tools that are always sent, and their share of the first request.
 func TestAlwaysSent(t *testing.T) {
 	const budget = 4800 // of 8,000 bytes for the whole first request
 	var names []string
@@ -83,7 +83,8 @@ func TestAlwaysSent(t *testing.T) {
 	}
 }
 
-// Names, and other names of parameters, lead to what exists, and no two tools claim one name.
+// Alternative names of tools and of parameters lead to existing ones, and no two tools claim the
+// same name.
 func TestAliases(t *testing.T) {
 	owner := map[string]string{}
 	claim := func(name, tool string) {

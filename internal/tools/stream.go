@@ -166,7 +166,7 @@ func (s *stream) skip() error {
 	}
 }
 
-// show adds lines to the view. Of a long line, it stores only the beginning.
+// show adds lines to the view. It stores only the beginning of a long line.
 func (s *stream) show() error {
 	var part []byte
 	for {

@@ -45,7 +45,7 @@ func (e *sessionEnv) webSearchTool() tool.Tool {
 				"search": "query"},
 		},
 		prepare: func(_ *tool.Call, a webSearchArgs) tool.Prepared {
-			opt := e.WebSearch() // read once, so that the request goes to the host that the user allows
+			opt := e.WebSearch() // read once: the user allows a request to this host
 			if opt.Client == nil {
 				opt.Client = client
 			}

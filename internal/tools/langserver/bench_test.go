@@ -12,8 +12,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// BenchmarkThroughEditor measures a question that the editor answers immediately: the time that the
-// tool adds to the editor's own (the contract: under 5 ms), without the time on the wire.
+// BenchmarkThroughEditor measures a question that the editor answers immediately. The result is the
+// time that the tool adds to the editor's own (the protocol requires under 5 ms), without the time
+// on the wire.
 func BenchmarkThroughEditor(b *testing.B) {
 	var h *harness
 	o := Options{Query: func(context.Context, Question) (json.RawMessage, error) {

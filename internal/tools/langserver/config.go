@@ -100,7 +100,7 @@ func nested(settings json.RawMessage) map[string]any {
 	d.UseNumber()
 	_ = d.Decode(&flat)
 	tree := map[string]any{}
-	for _, key := range slices.Sorted(maps.Keys(flat)) { // what holds others comes before them
+	for _, key := range slices.Sorted(maps.Keys(flat)) { // sections precede their settings
 		nest(tree, strings.Split(key, "."), flat[key])
 	}
 	return tree
@@ -113,7 +113,7 @@ func nest(tree map[string]any, path []string, value any) {
 		}
 		next, ok := tree[path[0]].(map[string]any)
 		if !ok {
-			return // there is a value where a section would have to be
+			return // there is a value instead of a section
 		}
 		tree = next
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSection: a server finds its section whether the settings are nested, dotted as an editor's
-// are, or without its name.
+// TestSection checks that a server finds its section if the settings are nested, dotted as in an
+// editor's settings, or without the section's name.
 func TestSection(t *testing.T) {
 	for _, tc := range []struct{ settings, section, want string }{
 		{"", "a", "null"},

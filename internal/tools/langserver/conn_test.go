@@ -13,7 +13,7 @@ import (
 	"go.lsp.dev/jsonrpc2"
 )
 
-// odd is a connection to a server that the test plays.
+// odd is a connection to a server that the test simulates.
 type odd struct {
 	t     *testing.T
 	c     *conn
@@ -36,7 +36,7 @@ func newOdd(t *testing.T, handle jsonrpc2.Handler) *odd {
 	return o
 }
 
-// next is the next message of the client.
+// next returns the next message of the client.
 func (o *odd) next() (m struct {
 	ID     json.RawMessage
 	Method string
@@ -59,7 +59,7 @@ func (o *odd) send(body string) {
 	fmt.Fprintf(o.out, "Content-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// TestOddAnswers plays servers that do not keep to JSON-RPC. The connection survives each of them.
+// TestOddAnswers simulates servers that violate JSON-RPC. The connection survives each of them.
 func TestOddAnswers(t *testing.T) {
 	for _, c := range []struct{ name, answer, want, err string }{
 		{"as it should be", `{"jsonrpc":"2.0","id":ID,"result":{"a":1}}`, `{"a":1}`, ""},

@@ -38,7 +38,7 @@ type textEdit struct {
 // draft is a file in the state in which a server's edit would leave it.
 type draft struct {
 	ref     workspace.Ref   // where it is now
-	to      workspace.Ref   // where it shall be, if renamed
+	to      workspace.Ref   // its new location, if renamed
 	file    *workspace.File // nil: it does not exist yet
 	data    []byte
 	renamed bool

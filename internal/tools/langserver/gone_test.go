@@ -15,7 +15,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// unstarted is a server that is asked nothing: what is sent to it waits in its connection.
+// unstarted returns a server that answers nothing. The messages to it wait in its connection.
 func (h *harness) unstarted() *server {
 	s := &server{hub: h.hub, conf: Config{Name: "fake",
 		Languages: map[string]string{".fk": "fake"}}, root: h.root, ready: make(chan struct{}),
@@ -39,8 +39,8 @@ func (h *harness) file(name string) *workspace.File {
 	return f
 }
 
-// TestFileGoneWhileItIsAskedAbout: another question finds that a file is gone, and closes it, while
-// its diagnostics are waited for.
+// TestFileGoneWhileItIsAskedAbout checks the case that another question finds that a file no longer
+// exists, and closes it, while a question waits for the file's diagnostics.
 func TestFileGoneWhileItIsAskedAbout(t *testing.T) {
 	h := newHarness(t, Options{word: time.Millisecond}, "a.fk: call b")
 	s, f, ctx := h.unstarted(), h.file("a.fk"), context.Background()
@@ -54,8 +54,8 @@ func TestFileGoneWhileItIsAskedAbout(t *testing.T) {
 	}
 }
 
-// TestTextThatCouldNotBeSentIsSentAgain: a server that reads nothing for a while must have the
-// present texts once it reads again.
+// TestTextThatCouldNotBeSentIsSentAgain checks that a server that does not read for a while gets
+// the current texts once it reads again.
 func TestTextThatCouldNotBeSentIsSentAgain(t *testing.T) {
 	h := newHarness(t, Options{}, "a.fk: one")
 	s, ctx := h.unstarted(), context.Background()
@@ -88,7 +88,7 @@ func TestTextThatCouldNotBeSentIsSentAgain(t *testing.T) {
 }
 
 // Versions start again when a file is reopened, so diagnostics that were published earlier for a
-// higher version say nothing about the new text.
+// higher version do not apply to the new text.
 func TestReopenedFileIsNotFreshByItsOldVersion(t *testing.T) {
 	h := newHarness(t, Options{word: time.Millisecond}, "a.fk: one")
 	s, ctx := h.unstarted(), context.Background()
@@ -118,7 +118,7 @@ func TestReopenedFileIsNotFreshByItsOldVersion(t *testing.T) {
 	}
 }
 
-// A server that keeps reporting that its content changed, as some do while they load, gets time
+// A server that repeatedly reports that its content changed, as some do while they load, gets time
 // between two requests.
 func TestModifiedContentIsNotAskedForInALoop(t *testing.T) {
 	h := newHarness(t, Options{QueryTimeout: 4 * againAfter})

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// testCache is where scripts/setup.sh puts what the tests need.
+// testCache is the folder in which scripts/setup.sh installs the dependencies of the tests.
 func testCache(t testing.TB) string {
 	t.Helper()
 	cache := os.Getenv("XDG_CACHE_HOME")
@@ -28,7 +28,7 @@ func testCache(t testing.TB) string {
 	return filepath.Join(cache, "agent-lsp-test")
 }
 
-// needs ends a test whose server was not installed; where all must run it fails.
+// needs skips a test whose server is not installed. If all tests must run, it fails instead.
 func needs(t testing.TB, path string) {
 	t.Helper()
 	if exists(path) {
@@ -40,7 +40,7 @@ func needs(t testing.TB, path string) {
 	t.Skipf("%s is missing: run scripts/setup.sh", path)
 }
 
-// realGopls is the binary that scripts/setup.sh installs.
+// realGopls returns the binary that scripts/setup.sh installs.
 func realGopls(t testing.TB) Options {
 	bin := filepath.Join(testCache(t), "bin", "gopls")
 	if runtime.GOOS == "windows" {
@@ -60,8 +60,8 @@ var goSample = []string{
 	"main.go: package main\n\nimport \"example.com/sample/calc\"\n\nfunc main() { println(twice(2)) }\n\nfunc twice(n int) int { return calc.Add(n, n) }\n",
 }
 
-// TestGopls asks the real server everything. It breaks a caller in another package: the result of
-// that edit reports the error, and the edit that fixes it reports nothing.
+// TestGopls uses every operation with the real server. It breaks a caller in another package: the
+// result of that edit reports the error, and the edit that fixes it reports nothing.
 func TestGopls(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, realGopls(t), goSample...)
@@ -92,7 +92,7 @@ func TestGopls(t *testing.T) {
 	check(t, h.edit("main.go", "package main\n\nimport \"example.com/sample/calc\"\n\nfunc main() { println(twice(2)) }\n\nfunc twice(n int) int { return calc.Add(n, n, 0) }\n"), "!diagnostics")
 	check(t, h.lsp("workspaceDiagnostics", nil), "clean: gopls")
 
-	// behind the server's back, as a command does
+	// The file changes without a notification to the server, as with a command.
 	h.write("calc/more.go: package calc\n\nfunc More() { nowhere() }\n")
 	h.ws.WatchedFilesChanged([]workspace.FileEvent{{URI: string(uri.File(filepath.Join(h.root,
 		"calc", "more.go")))}})
@@ -119,7 +119,7 @@ func TestGoplsRename(t *testing.T) {
 	check(t, h.run("lsp_rename", object{"symbol": "Sum", "new_name": "1x"}), "ERROR: gopls refused")
 }
 
-// TestGoplsAction has gopls fix an import and a struct. Both fixes arrive as proposals.
+// TestGoplsAction lets gopls fix an import and a struct. Both fixes arrive as proposals.
 func TestGoplsAction(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, realGopls(t),
@@ -153,7 +153,7 @@ func TestGoplsPull(t *testing.T) {
 	check(t, h.edit("bad.go", "package main\n\nfunc init() {}\n"), "!diagnostics")
 	check(t, h.lsp("diagnostics", object{"path": "bad.go"}), "bad.go: clean: gopls")
 
-	// on a loaded machine it is slower to publish what another file has
+	// On a loaded machine, the server publishes the diagnostics of another file later.
 	h.hub.opt.quiet = 3 * time.Second
 	broken := h.edit("calc/calc.go",
 		"package calc\n\n// Add adds.\nfunc Add(a, b, c int) int { return a + b + c }\n")
@@ -171,7 +171,7 @@ func TestGoplsPull(t *testing.T) {
 		"undefined: unsaved", "    func main() { unsaved() }")
 }
 
-// pulledOf says whether a server was asked for the diagnostics of a file and has answered.
+// pulledOf reports whether a server has answered a request for the diagnostics of a file.
 func pulledOf(s *server, path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,7 +29,7 @@ const QueryTimeout = 20 * time.Second
 type Options struct {
 	Workspace *workspace.Workspace
 	Runner    *shell.Runner
-	// Query asks the editor's own servers. If it is nil, the editor has none.
+	// Query asks the editor's own servers. It is nil if the editor does not offer that.
 	Query func(ctx context.Context, q Question) (json.RawMessage, error)
 	// Servers lists the servers that may be started, those from the settings first. It is called at
 	// each use.
@@ -64,7 +64,7 @@ type Question struct {
 // Settle asks an editor to wait until its servers have processed the current text of documents.
 type Settle struct {
 	URIs    []string
-	Timeout time.Duration // 0: it shall not wait
+	Timeout time.Duration // 0: do not wait
 }
 
 // Start describes a server that is about to run, or a running server that is about to be asked.
@@ -81,7 +81,7 @@ type Start struct {
 type Propose func(ctx context.Context, call *tool.Call, title string,
 	changes []workspace.Change) (*tool.Result, error)
 
-// Hub holds the language servers of one connection. Safe for concurrent use.
+// Hub manages the language servers of one connection. Safe for concurrent use.
 type Hub struct {
 	opt    Options
 	ctx    context.Context

@@ -30,7 +30,7 @@ type harness struct {
 
 type object = map[string]any
 
-// newHarness is a workspace with files ("path: text") and a hub over it.
+// newHarness creates a workspace with files ("path: text") and a hub for it.
 func newHarness(t testing.TB, o Options, files ...string) *harness {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -74,10 +74,11 @@ func (h *harness) write(files ...string) {
 	}
 }
 
-// patience is how long a server that does speak may take under load; no passing test takes it.
+// patience is how long a server that publishes may take under load. A passing test does not need
+// that long.
 const patience = 2 * time.Minute
 
-// speaks reports whether a fake server of this temper publishes immediately what a client waits
+// speaks reports whether a fake server in this fault mode immediately publishes what a client waits
 // for.
 func speaks(temper string) bool {
 	switch temper {
@@ -87,7 +88,7 @@ func speaks(temper string) bool {
 	return true
 }
 
-// fake are the options for a fake server of a temper.
+// fake returns the options for a fake server in a fault mode.
 func fake(t testing.TB, mode string) Options {
 	exe, err := os.Executable()
 	if err != nil {
@@ -157,7 +158,7 @@ func (h *harness) edit(name, text string) string {
 	return res.Text
 }
 
-// check looks for texts in a result, "!" before those that must not be there.
+// check searches a result for texts. A text with the prefix "!" must not occur.
 func check(t testing.TB, got string, want ...string) {
 	t.Helper()
 	for _, w := range want {
@@ -284,7 +285,7 @@ func TestTempers(t *testing.T) {
 func TestAfterEdit(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, fake(t, "normal"), sample...)
-	// no server runs yet, and none is started
+	// No server is running yet, and none is started.
 	check(t, h.edit("a.fk", "func one\nfunc two\n\n"), "!diagnostics")
 	if n := len(h.hub.running()); n != 0 {
 		t.Fatalf("an edit started %d servers", n)
@@ -301,8 +302,8 @@ func TestAfterEdit(t *testing.T) {
 	check(t, h.edit("a.fk", "call other\n"), "!diagnostics")
 }
 
-// TestPulledDiagnostics asks a server that publishes nothing: of the edited file, and of others
-// that it broke.
+// TestPulledDiagnostics requests diagnostics from a server that publishes nothing: those of the
+// edited file, and those of other files that the edit broke.
 func TestPulledDiagnostics(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, fake(t, "pulls"), sample...)
@@ -361,8 +362,8 @@ func TestRename(t *testing.T) {
 	check(t, h.run("lsp_rename", object{"path": "a.fk", "symbol": "two"}), "ERROR: no new_name")
 }
 
-// TestCodeActions lists actions and does them: an own edit, one that must be resolved and makes,
-// renames and deletes files, and one whose command asks for the edit.
+// TestCodeActions lists actions and performs them: one with its own edit, one that must be resolved
+// and creates, renames and deletes files, and one whose command asks for the edit.
 func TestCodeActions(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -481,7 +482,7 @@ func TestEditsBesideEachOther(t *testing.T) {
 	both.Wait()
 }
 
-// TestClosed ends the servers with the hub.
+// TestClosed checks that the servers end with the hub.
 func TestClosed(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, fake(t, "normal"), sample...)

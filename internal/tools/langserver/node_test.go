@@ -12,8 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// realNode is a server that scripts/setup.sh installs from npm, as the built-in table has it but
-// for the command.
+// realNode returns a server that scripts/setup.sh installs from npm, as in the built-in table
+// except for the command.
 func realNode(t testing.TB, name string, script ...string) Options {
 	t.Helper()
 	if !testspeed.Full() {
@@ -33,7 +33,7 @@ func realNode(t testing.TB, name string, script ...string) Options {
 	return Options{}
 }
 
-// open shows a file in the editor with a text that is not on the disk.
+// open opens a file in the editor with a text that is not on the disk.
 func (h *harness) open(name, language, text string) {
 	h.t.Helper()
 	if err := h.ws.DidOpen(string(uri.File(filepath.Join(h.root, name))), language, 1,
@@ -42,7 +42,7 @@ func (h *harness) open(name, language, text string) {
 	}
 }
 
-// loaded is the answer of diagnostics for a file once the server has loaded what it needs.
+// loaded returns the diagnostics of a file after the server has loaded what it needs.
 func (h *harness) loaded(path string) (answer string) {
 	for deadline := time.Now().Add(2 * patience); time.Now().Before(deadline); {
 		answer = h.lsp("diagnostics", object{"path": path})
@@ -53,8 +53,8 @@ func (h *harness) loaded(path string) (answer string) {
 	return answer
 }
 
-// TestTypeScriptServer asks the real typescript-language-server everything. One server does all,
-// for it takes seconds to start.
+// TestTypeScriptServer uses every operation with the real typescript-language-server. All of them
+// use one server, because it takes seconds to start.
 func TestTypeScriptServer(t *testing.T) {
 	t.Parallel() // it mostly waits
 	o, bound := realNode(t, "typescript-language-server", "typescript-language-server", "lib",
@@ -100,7 +100,7 @@ func TestTypeScriptServer(t *testing.T) {
 		"Add missing function declaration 'twice' (quickfix)")
 }
 
-// movedByTypeScript moves a declaration into a new file: the server's edit makes that file.
+// movedByTypeScript moves a declaration to a new file. The server's edit creates that file.
 func movedByTypeScript(t *testing.T, h *harness) {
 	t.Helper()
 	check(t, h.run("lsp_action", object{"path": "move.ts", "line": 1, "end_line": 3,
@@ -114,7 +114,7 @@ func movedByTypeScript(t *testing.T, h *harness) {
 	check(t, string(text), "import { plus } from \"./plus\";", "!return a + b")
 }
 
-// TestPyright asks the real pyright.
+// TestPyright uses the operations with the real pyright.
 func TestPyright(t *testing.T) {
 	t.Parallel() // it mostly waits
 	o := realNode(t, "pyright", "pyright", "langserver.index.js")

@@ -44,13 +44,13 @@ type server struct {
 	ready  chan struct{} // closed when it is initialized or has failed
 	c      *conn
 
-	editing sync.Mutex // one edit at a time is looked at
+	editing sync.Mutex // one edit is checked at a time
 	open    openDocuments
 	actions commandActions
 
-	mu       sync.Mutex // guards what follows, and the fields of other parts where they say so
+	mu       sync.Mutex // guards the fields below, and fields of other types that name it
 	settled  bool
-	err      error // why it is gone
+	err      error // why it ended
 	enc      workspace.Encoding
 	caps     map[string]json.RawMessage
 	problems problems
@@ -67,14 +67,14 @@ type openDocuments struct {
 // commandActions runs the commands of code actions, one at a time.
 type commandActions struct {
 	mu     sync.Mutex
-	wanted chan json.RawMessage // takes the edit that a command makes; guarded by the server's lock
+	wanted chan json.RawMessage // gets the edit of a command; guarded by the server's lock
 }
 
 // problems are the diagnostics that a server has reported. They are guarded by the server's lock.
 type problems struct {
 	diags    map[string]*published // what it published, by path
-	pulled   map[string]*published // what it answered
-	unheard  int                   // times that it was asked and has published nothing yet
+	pulled   map[string]*published // what it returned on request
+	unheard  int                   // requests after which it had published nothing yet
 	reported map[string]int        // errors and warnings that the model may know, counted
 	seq      int                   // publications so far
 }
@@ -95,7 +95,7 @@ func (s *server) run(ctx context.Context) {
 	})
 	err = s.c.run(proc.Stdout, proc.Stdin)
 	proc.Kill()
-	_, _ = proc.Wait() // all that it said is there then
+	_, _ = proc.Wait() // then its stderr is complete
 	_ = proc.Stdout.Close()
 	if text := strings.TrimSpace(proc.Stderr()); text != "" {
 		lines := strings.Split(text, "\n")

@@ -43,17 +43,17 @@ func benchCall(b *testing.B, w *world, args string, size int) {
 	}
 }
 
-// BenchmarkMCPCall is a call of a tool that does nothing, over a process's pipes: what a call costs
-// over the server's own time, which counts too (the contract: under 1 ms).
+// BenchmarkMCPCall measures a call of a tool that does nothing, over a process's pipes. The result
+// is the overhead of a call, including the server's own time (the protocol requires under 1 ms).
 func BenchmarkMCPCall(b *testing.B) { benchCall(b, benchHub(b, 1), `{"text":"hello"}`, 5) }
 
-// BenchmarkMCPBigResult is a result of 50 MB.
+// BenchmarkMCPBigResult measures a result of 50 MB.
 func BenchmarkMCPBigResult(b *testing.B) {
 	const size = 50_000_000
 	benchCall(b, benchHub(b, 1), fmt.Sprintf(`{"text":"big %d"}`, size), size)
 }
 
-// BenchmarkMCPConfigure is what a prompt waits for where ten servers are configured.
+// BenchmarkMCPConfigure measures how long a prompt waits if ten servers are configured.
 func BenchmarkMCPConfigure(b *testing.B) {
 	runner, err := shell.New(shell.Options{SpillDir: b.TempDir()})
 	if err != nil {

@@ -47,7 +47,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// scripted is an MCP server over HTTP that answers each method by a given result, in this process.
+// scripted is an in-process MCP server over HTTP that answers each method with a given result.
 type scripted map[string]string
 
 func (s scripted) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -76,8 +76,8 @@ func (s scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 
 var allowedName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// Whatever a server reports about itself, its tools and a call, every model accepts its tools, a
-// call ends, and so does the server.
+// For anything that a server reports about itself, its tools and a call, every model accepts its
+// tools, a call ends, and the server ends too.
 func FuzzServer(f *testing.F) {
 	const hello = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"resources":{}},` +
 		`"serverInfo":{"name":"s","version":"1"}}`

@@ -31,7 +31,7 @@ const (
 type gate struct {
 	mu       sync.Mutex
 	holds    int
-	pause    *time.Timer // holds while it runs; nil: none does
+	pause    *time.Timer // the gate is held while it runs; nil: no pause
 	since    time.Time   // when it was begun for the first time
 	starting int
 	queue    []chan struct{} // closed for each that may start
@@ -62,7 +62,7 @@ func (g *gate) withdraw(turn chan struct{}) {
 		g.queue = slices.Delete(g.queue, i, i+1)
 		return
 	}
-	g.starting-- // it was let in at the same moment
+	g.starting-- // it was admitted at the same moment
 	g.admit()
 }
 
@@ -130,7 +130,7 @@ func (g *gate) rest() {
 	own = time.AfterFunc(startPause, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if g.pause == own { // else another one runs
+		if g.pause == own { // otherwise another pause is running
 			g.pause = nil
 			g.admit()
 		}

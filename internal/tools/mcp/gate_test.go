@@ -15,7 +15,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
-// starters are servers that wait at a gate; in says which have been let in, in order.
+// starters are servers that wait at a gate. in lists which of them have been admitted, in order.
 type starters struct {
 	g    gate
 	in   []string
@@ -141,7 +141,7 @@ func TestGatePauses(t *testing.T) {
 	})
 }
 
-// Prompts that come one after the other do not keep servers from starting for ever.
+// Prompts that follow each other do not keep servers from starting forever.
 func TestGatePausesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s starters
@@ -168,7 +168,8 @@ func (w *world) starting() string {
 	return strings.Join(names, " ")
 }
 
-// Tasks that are to run later run once the hub is released, and never if the hub is closed.
+// Tasks that are scheduled to run later run once the hub is released, and never if the hub is
+// closed.
 func TestHubRunsLaterWhatIsNotUrgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, ran := New(Options{}), make(chan string, 3)
@@ -199,7 +200,7 @@ func TestHubRunsLaterWhatIsNotUrgent(t *testing.T) {
 // others only briefly.
 func TestHubStartsServersWhenItIsLetGo(t *testing.T) {
 	w := start(t)
-	// those that hang are still starting at the end, however slow the machine is
+	// The servers that hang are still starting at the end, on a slow machine too.
 	w.hub.opts.listTimeout = patience
 	release := w.hub.Hold()
 	var confs []Config
@@ -208,7 +209,7 @@ func TestHubStartsServersWhenItIsLetGo(t *testing.T) {
 			Env: append(os.Environ(), mcptest.Variable+"="+temper)})
 	}
 	w.hub.Configure(confs)
-	// each takes as long as a server's start
+	// Each takes as long as the start of a server.
 	for began := time.Now(); time.Since(began) < 2*startPause; {
 		one, err := w.hub.opts.Runner.Start(t.Context(),
 			shell.Command{Argv: []string{os.Args[0]},

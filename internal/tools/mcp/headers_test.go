@@ -13,8 +13,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestHeadersStayWithTheServer: what a server's settings send it, a token as a rule, goes to no
-// host that it redirects to.
+// TestHeadersStayWithTheServer checks that the headers from a server's settings, which usually
+// contain a token, are not sent to a host that the server redirects to.
 func TestHeadersStayWithTheServer(t *testing.T) {
 	var there []string
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -57,7 +57,7 @@ func TestHeadersStayWithTheServer(t *testing.T) {
 	}
 }
 
-// What to do about a server that is given up fits the way by which it is reached.
+// The advice about a server that is not started again matches how the server is reached.
 func TestAdvice(t *testing.T) {
 	for want, c := range map[string]Config{"answers at its url": {URL: "http://127.0.0.1:1"},
 		"run its command": {Command: "server"}} {

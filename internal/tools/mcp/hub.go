@@ -37,15 +37,15 @@ type Config struct {
 	Name    string
 	Command string
 	Args    []string
-	Env     []string // the server's whole environment, secrets of the provider already taken out
+	Env     []string // the server's whole environment, already without the provider's secrets
 	Dir     string
 	URL     string
 	Headers map[string]string
 	Allowed func(tool string) bool // nil: all of its tools are offered
 	Timeout time.Duration          // of a call; 0: CallTimeout
-	Starts  func() error           // says at each start why it may no longer start; nil: it may
+	Starts  func() error           // returns at each start why it may no longer start; nil: it may
 
-	rivals []string // servers whose tools' names may be its own's
+	rivals []string // servers whose tools may have the same names as its own
 }
 
 // Options are the dependencies of a Hub.

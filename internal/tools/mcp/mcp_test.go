@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience bounds a wait on a machine under load; no passing test takes it.
+// patience limits a wait on a loaded machine. A passing test does not need that long.
 const patience = 5 * time.Minute
 
 type world struct {
@@ -156,7 +156,7 @@ func TestMCPProgressAndCancel(t *testing.T) {
 	}
 }
 
-// What a call changed of the tools is there when its result is.
+// When the result of a call arrives, the tools that the call has changed are available.
 func TestMCPToolListChanged(t *testing.T) {
 	w := start(t, "plain")
 	w.settle(t)
@@ -183,7 +183,7 @@ func TestMCPEndWhileToolsAreListed(t *testing.T) {
 	}
 }
 
-// One server's failure is named and delays no other.
+// One server's failure is reported with the server's name and does not delay other servers.
 func TestMCPFailures(t *testing.T) {
 	w := start(t, "exit", "greets", "plain")
 	w.settle(t)
@@ -201,7 +201,7 @@ func TestMCPFailures(t *testing.T) {
 	}
 }
 
-// A server that dies in mid-call fails the call and comes back.
+// A call fails if the server dies during it, and the server is restarted.
 func TestMCPRestart(t *testing.T) {
 	t.Parallel()
 	w := start(t, "plain")
@@ -228,8 +228,8 @@ func TestMCPRestart(t *testing.T) {
 	t.Error("the server did not come back")
 }
 
-// A server that does not answer initialize, or does not list its tools, is given up after the
-// limit, by name; it is tried again.
+// A server that does not answer initialize, or does not list its tools, is given up after the time
+// limit and named in the notice. It is tried again.
 func TestMCPListTimeout(t *testing.T) {
 	for _, temper := range []string{"hang", "unlisted"} {
 		t.Run(temper, func(t *testing.T) {
@@ -252,7 +252,7 @@ func TestMCPListTimeout(t *testing.T) {
 	}
 }
 
-// The limits that docs/reference/tools.md names are those of the code.
+// The limits in docs/reference/tools.md are those of the code.
 func TestMCPDocumentedLimits(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/reference/tools.md")
 	if err != nil {
@@ -332,7 +332,8 @@ func TestMCPUnreachable(t *testing.T) {
 	}
 }
 
-// Where a server's name begins another's, the tools of both keep apart, whichever is there first.
+// If a server's name begins another server's name, the tools of both remain distinct, regardless of
+// which server starts first.
 func TestServersThatBeginAlikeShareNoName(t *testing.T) {
 	t.Parallel()
 	plain := append(os.Environ(), mcptest.Variable+"=plain")

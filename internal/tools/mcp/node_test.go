@@ -23,7 +23,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
-// nodeServer is the script of a server that scripts/setup.sh installs.
+// nodeServer returns the script of a server that scripts/setup.sh installs.
 func nodeServer(t *testing.T, name string) string {
 	t.Helper()
 	if !testspeed.Full() {
@@ -84,8 +84,8 @@ func (w *world) ask(t *testing.T, name, args string, want ...string) *tool.Resul
 	return res
 }
 
-// TestFilesystemServer reads and writes through the public server for files, which asks for our
-// roots.
+// TestFilesystemServer reads and writes through the public server for files, which asks for the
+// daemon's roots.
 func TestFilesystemServer(t *testing.T) {
 	t.Parallel()
 	script := nodeServer(t, "server-filesystem")
@@ -130,7 +130,7 @@ func TestFilesystemServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// a folder is added, another taken away
+	// One folder is added and another removed.
 	for _, list := range [][]string{{dir, other}, {other}} {
 		folders.Store(&list)
 		w.hub.RootsChanged()
@@ -138,7 +138,7 @@ func TestFilesystemServer(t *testing.T) {
 	}
 }
 
-// allowed waits until the server for files knows these folders and no others.
+// allowed waits until the server for files has exactly these folders.
 func (w *world) allowed(t *testing.T, folders ...string) {
 	t.Helper()
 	want := "Allowed directories:\n" + strings.Join(folders, "\n")
@@ -153,7 +153,7 @@ func (w *world) allowed(t *testing.T, folders ...string) {
 	}
 }
 
-// TestEverythingServer tries what the protocol has, over both transports.
+// TestEverythingServer uses all features of the protocol, over both transports.
 func TestEverythingServer(t *testing.T) {
 	t.Parallel()
 	script := nodeServer(t, "server-everything")
@@ -257,7 +257,7 @@ func everything(t *testing.T, c Config) {
 	}
 }
 
-// abortsLong cancels a call that would take ten minutes; the server serves the next one.
+// abortsLong cancels a call that would take ten minutes. The server then serves the next call.
 func abortsLong(t *testing.T, w *world) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := fmt.Errorf("the user aborted")

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
 )
 
-// A call that begins after the folders changed finds the server with the folders of now, however
-// long they take to tell.
+// A call that begins after the folders changed reaches a server that has the current folders, even
+// if sending them takes long.
 func TestCallsKnowTheFoldersOfNow(t *testing.T) {
 	t.Parallel()
 	var changed atomic.Bool
@@ -32,14 +32,14 @@ func TestCallsKnowTheFoldersOfNow(t *testing.T) {
 	if err := w.hub.sorted()[0].rootsTold(aborted); err == nil {
 		t.Error("the new folders are reported already")
 	}
-	// a call that does not wait is through by then
+	// A call that does not wait would have finished by then.
 	time.AfterFunc(50*time.Millisecond, func() { close(tell) })
 	if res := w.ask(t, "plain_echo", `{"text": "roots"}`); res.Text != "file:///one file:///two" {
 		t.Errorf("the server knows %q", res.Text)
 	}
 }
 
-// What is read of a server may hang on its folders as a call does.
+// Reading from a server may depend on its folders, as a call does.
 func TestResourcesAndPromptsWaitForTheFolders(t *testing.T) {
 	t.Parallel()
 	tell := make(chan struct{}, 1)
@@ -59,7 +59,7 @@ func TestResourcesAndPromptsWaitForTheFolders(t *testing.T) {
 	} {
 		var reported atomic.Bool
 		w.hub.RootsChanged()
-		// who does not wait is through by then
+		// A read that does not wait would have finished by then.
 		time.AfterFunc(50*time.Millisecond, func() { reported.Store(true); tell <- struct{}{} })
 		if read(); !reported.Load() {
 			t.Errorf("%s did not wait for the folders", name)

@@ -9,7 +9,7 @@ import (
 // Limits of the automaton.
 const (
 	maxStates  = 2000    // in memory at a time, about 1 MiB
-	maxPlaces  = 1 << 18 // program places in all states kept, 1 MiB
+	maxPlaces  = 1 << 18 // program positions in all stored states, 1 MiB
 	maxFlushes = 16      // times that all states are dropped before the automaton gives up
 )
 
@@ -21,9 +21,9 @@ const (
 	dfaUnknown // the line is not ASCII, or the pattern has too many states
 )
 
-// dfa says whether a line of ASCII holds a match; its states are made when first met.
-// One state is the set of program places reached by the line so far, and what the
-// last byte was, for word borders. Not safe for concurrent use.
+// dfa reports whether a line of ASCII contains a match. It creates its states when they are first
+// needed. A state consists of the set of program positions that the line has reached so far, and of
+// the kind of the last byte, for word borders. Not safe for concurrent use.
 type dfa struct {
 	prog    *syntax.Prog
 	anchor  bool // a match begins only at the line's beginning
@@ -31,7 +31,7 @@ type dfa struct {
 	byKey   map[string]int32
 	places  int
 	flushes int
-	seen    []uint32 // per place: the closure in which it was met last
+	seen    []uint32 // per position: the last closure that reached it
 	mark    uint32
 	todo    []uint32
 	key     []byte
@@ -59,13 +59,13 @@ func newDFA(prog *syntax.Prog) *dfa {
 }
 
 func (d *dfa) reset() {
-	d.states = append(d.states[:0], dfaState{}) // 0 stands for unknown
+	d.states = append(d.states[:0], dfaState{}) // 0 means unknown
 	d.byKey = map[string]int32{}
 	d.places = 0
 	d.state(nil, false, false)
 }
 
-// match runs over a line without its line break.
+// match checks a line without its line break.
 func (d *dfa) match(line []byte) dfaAnswer {
 	if d.flushes > maxFlushes {
 		return dfaUnknown
@@ -98,7 +98,7 @@ func verdictOf(t int32) dfaAnswer {
 	return dfaNo
 }
 
-// step makes the state that follows from s by the byte c.
+// step creates the state that follows s after the byte c.
 func (d *dfa) step(s int32, c int) int32 {
 	from := &d.states[s]
 	r := rune(c)
@@ -142,8 +142,8 @@ func borders(from *dfaState, end, word bool) syntax.EmptyOp {
 	return flags
 }
 
-// closure follows the empty steps from set as flags allow, then the character r; it reports
-// whether a match was met before r.
+// closure follows the empty steps from set as flags allow, and then the character r. It reports
+// whether it found a match before r.
 func (d *dfa) closure(set []uint32, flags syntax.EmptyOp, r rune) (next []uint32, matched bool) {
 	d.mark++
 	d.todo = append(d.todo[:0], set...)
@@ -175,7 +175,7 @@ func (d *dfa) closure(set []uint32, flags syntax.EmptyOp, r rune) (next []uint32
 	return slices.Compact(next), false
 }
 
-// state returns the number of the state, making it where it is new.
+// state returns the number of the state. It creates the state if it is new.
 func (d *dfa) state(set []uint32, word, any bool) int32 {
 	d.key = d.key[:0]
 	for _, pc := range set {

@@ -33,7 +33,7 @@ func (f rawFile) read(p []byte) (int, error) {
 
 func (f rawFile) close() { syscall.Close(int(f)) }
 
-// openFolder opens nothing but a folder: opening a pipe would wait for a writer.
+// openFolder opens only folders, because opening a pipe would wait for a writer.
 func openFolder(path string) (*os.File, error) {
 	fd, err := open(path, syscall.O_DIRECTORY)
 	if err != nil {

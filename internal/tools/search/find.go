@@ -17,14 +17,14 @@ const (
 	maxFindLimit = 1000
 )
 
-// Hit is a file that a query found; a higher Score is better.
+// Hit is a file that matches a query. A higher Score is better.
 type Hit struct {
 	Path  string // relative to the root, slash-separated
 	Score int
 }
 
 // Find returns the files that match all words of the query, best match first. Matches in the name
-// of the file rank above matches in its folders; whole names, prefixes and starts of words rank
+// of the file rank above matches in its folders. Complete names, prefixes and starts of words rank
 // above scattered letters. boost adds to the score of a path. An empty query returns boosted files
 // and files near the top of the tree.
 func (x *Index) Find(ctx context.Context, query string, limit int, boost map[string]int) []Hit {
@@ -65,10 +65,11 @@ func compareHits(a, b Hit) int {
 type word struct {
 	text  []byte // lower-case
 	mask  letters
-	slash bool // looked for in the whole path only
+	slash bool // searched for only in the complete path
 }
 
-// ranking keeps the best hits seen; the list is cut to the limit when it has grown to twice that.
+// ranking stores the best hits so far. It cuts the list to the limit when the list has grown to
+// twice the limit.
 type ranking struct {
 	limit int
 	words []word
@@ -78,10 +79,10 @@ type ranking struct {
 	now   candidate
 }
 
-// candidate is the path that is looked at.
+// candidate is the path that is being scored.
 type candidate struct {
 	path   []byte // lower-case
-	orig   []byte // as it is, or lower-case too where that changes its length
+	orig   []byte // unchanged, or lower-case if that changes the length
 	folder int    // where the name begins
 }
 
@@ -132,9 +133,9 @@ func (r *ranking) add(h Hit) {
 	r.least = r.hits[r.limit-1].Score
 }
 
-// The parts of a score.
+// The components of a score.
 const (
-	inName     = 2000 // letters in the name, in one piece
+	inName     = 2000 // letters in the name, contiguous
 	inNameFar  = 1200 // letters in the name, with others between
 	inPath     = 800
 	wholeName  = 600
@@ -175,7 +176,7 @@ func (w *word) score(c *candidate) (int, bool) {
 	return scattered(c.path, c.orig, w.text)
 }
 
-// piece rates a word found in one piece.
+// piece scores a word found in one element of a path.
 func (w *word) piece(text, orig []byte, at int) int {
 	stem := len(text)
 	if dot := bytes.LastIndexByte(text, '.'); dot > 0 {
@@ -227,7 +228,7 @@ func scattered(text, orig, want []byte) (int, bool) {
 	return s, true
 }
 
-// bound says whether a word begins at i.
+// bound reports whether a word begins at i.
 func bound(text []byte, i int) bool {
 	if i == 0 {
 		return true
@@ -239,7 +240,7 @@ func bound(text []byte, i int) bool {
 	return 'A' <= text[i] && text[i] <= 'Z' && 'a' <= text[i-1] && text[i-1] <= 'z'
 }
 
-// letters is a set of the characters that a text holds, as a sieve before it is looked at.
+// letters is a set of the characters in a text. It rules out most texts before they are searched.
 type letters uint64
 
 func lettersOf(text string) letters {

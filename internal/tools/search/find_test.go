@@ -57,7 +57,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Changes are found by the next query: files and folders that come and go, ignore files too.
+// The next query finds changes: files and folders that appear and disappear, and ignore files.
 func TestFindFollowsChanges(t *testing.T) {
 	root := tree(t, ".git/HEAD", "a/one.go", "b/two.go", "keep/x.go")
 	x := newIndex(t, root)
@@ -100,7 +100,7 @@ func TestFindMissingRoot(t *testing.T) {
 	}
 }
 
-// BenchmarkFind answers queries on 100,000 files in 2,000 folders, looking for changes each time.
+// BenchmarkFind answers queries on 100,000 files in 2,000 folders and checks for changes each time.
 func BenchmarkFind(b *testing.B) {
 	root := b.TempDir()
 	for d := range 2000 {

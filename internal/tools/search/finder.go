@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// finder looks for one literal: the system's search goes from one of its rarest byte to the
-// next, in both cases where the case does not matter, and the second rarest sorts out most of
-// them. A text that is full of both is scanned for the pair, eight places at a time.
+// finder searches for one literal. It uses the system's search for the literal's rarest byte, in
+// both cases if case does not matter, and rules out most of the positions by the second rarest
+// byte. A text with many of both bytes is scanned for the pair, eight positions at a time.
 type finder struct {
-	text     []byte // lower-case where fold is set
+	text     []byte // lower-case if fold is set
 	fold     bool
 	i, j     int  // offsets of the two rarest bytes, i < j unless the text has one byte
 	rare     int  // i or j: the rarest
-	low, up  byte // the rarest byte, and its upper case where that is another one
+	low, up  byte // the rarest byte, and its upper case if that differs
 	two      bool // low and up differ
 	other    int  // i or j: the second rarest
 	otherLow byte
-	otherBit byte // 0x20 where the case of the second rarest does not matter
+	otherBit byte // 0x20 if the case of the second rarest does not matter
 }
 
 func newFinder(l literal) finder {
@@ -43,7 +43,7 @@ func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 func (f *finder) index(text []byte) int {
 	n := len(f.text)
 	last := len(text) - n // the last possible offset
-	low, up := -1, -1     // the next of each at or behind at
+	low, up := -1, -1     // the next position of each, from at on
 	if !f.two {
 		up = len(text)
 	}
@@ -73,7 +73,7 @@ func (f *finder) index(text []byte) int {
 	return -1
 }
 
-// Beyond this many false places the bytes are not rare in this text.
+// After this many false positions, the bytes are not rare in this text.
 const (
 	manyMisses   = 64
 	bytesPerMiss = 12
@@ -86,7 +86,7 @@ func next(text []byte, at int, c byte) int {
 	return len(text)
 }
 
-// after converts an offset in the rest of a text from at on to an offset in the whole text.
+// after converts an offset in the text from at on to an offset in the complete text.
 func after(at, found int) int {
 	if found < 0 {
 		return -1
@@ -106,8 +106,8 @@ const (
 	highs = 0x8080808080808080
 )
 
-// indexFold compares eight positions at a time. Setting bit 0x20 makes letters lower-case and mixes
-// up a few other bytes, so each hit is checked.
+// indexFold compares eight positions at a time. Setting bit 0x20 makes letters lower-case and maps
+// a few other bytes to the same value, so each hit is checked.
 func (f *finder) indexFold(text []byte) int {
 	n := len(f.text)
 	want, want2 := uint64(f.text[f.i]|0x20)*ones, uint64(f.text[f.j]|0x20)*ones
@@ -143,16 +143,16 @@ func (f *finder) equalFold(text []byte) bool {
 	return true
 }
 
-// common is the bytes of source text from the most frequent on.
+// common lists the bytes of source text, the most frequent first.
 const common = " etaoinsrlcudpmhgfy_.b(),w\t/v=k\"x:0;1*-q[]2{}z<>j"
 
 // capital is the rank of capital letters in common.
 const capital = 34
 
-// rarest returns the offsets of the two rarest bytes in order, and that of the rarest.
+// rarest returns the offsets of the two rarest bytes in order, and the offset of the rarest byte.
 func rarest(text []byte) (i, j, rare int) {
 	rank := func(c byte) int {
-		if 'A' <= c && c <= 'Z' { // where the case matters
+		if 'A' <= c && c <= 'Z' { // occurs only if case matters
 			return capital
 		}
 		if r := strings.IndexByte(common, c|0x20); r >= 0 {

@@ -10,18 +10,18 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/globs"
 )
 
-// maxGlobLen bounds a glob, in bytes.
+// maxGlobLen limits the length of a glob, in bytes.
 const maxGlobLen = 1000
 
-// ErrGlobTooLong is returned for a glob beyond the limits.
+// ErrGlobTooLong is returned for a glob that exceeds the limits.
 var ErrGlobTooLong = errors.New("the glob has too many alternatives or is too long: use a simpler one")
 
-// Glob is a list of patterns, separated by commas or spaces, over slash-separated relative paths. A
-// pattern has the syntax of doublestar, as the paths of permission rules have: *, ?, [set], {a,b}
-// and ** for any folders. A pattern without a slash matches the last element at any depth; a
-// leading slash stands for the root; a final slash for all that is below a folder. A pattern that
-// begins with ! excludes what it matches and all that is below, wherever it is in the list; a list
-// of exclusions alone includes everything else. Matching takes polynomial time. A Glob is
+// Glob is a list of patterns, separated by commas or spaces, for slash-separated relative paths. A
+// pattern has the syntax of doublestar, like the paths of permission rules: *, ?, [set], {a,b} and
+// ** for any number of folders. A pattern without a slash matches the last element at any depth. A
+// leading slash means the root. A final slash means everything below a folder. A pattern that
+// begins with ! excludes its matches and everything below them, at any position in the list. A list
+// that contains only exclusions includes everything else. Matching takes polynomial time. A Glob is
 // immutable.
 type Glob struct {
 	include, exclude []pattern
@@ -86,7 +86,7 @@ func compilePattern(text string, negated bool) (p pattern, err error) {
 	return p, nil
 }
 
-// Match says whether path (relative, slash-separated) matches.
+// Match reports whether the glob matches path, which is relative and slash-separated.
 func (g *Glob) Match(path string) bool {
 	for i := range g.exclude {
 		if g.exclude[i].covers(path) {
@@ -101,7 +101,7 @@ func (g *Glob) Match(path string) bool {
 	return len(g.include) == 0
 }
 
-// Dots says whether the glob asks for names that begin with a dot.
+// Dots reports whether the glob includes names that begin with a dot.
 func (g *Glob) Dots() bool { return g.dots }
 
 func (p *pattern) match(path string) bool {
@@ -114,7 +114,7 @@ func (p *pattern) match(path string) bool {
 	return doublestar.MatchUnvalidated(p.text, path)
 }
 
-// covers says whether the pattern matches the path or a folder above it.
+// covers reports whether the pattern matches the path or a folder above it.
 func (p *pattern) covers(path string) bool {
 	for i := 0; i < len(path); i++ {
 		if path[i] == '/' && p.match(path[:i]) {
@@ -124,7 +124,7 @@ func (p *pattern) covers(path string) bool {
 	return !p.below && p.match(path)
 }
 
-// namesDot says whether an element of a pattern begins with a dot.
+// namesDot reports whether an element of a pattern begins with a dot.
 func namesDot(text string) bool {
 	text = strings.TrimPrefix(text, "./")
 	for i := 0; i < len(text); i++ {
@@ -135,9 +135,9 @@ func namesDot(text string) bool {
 	return false
 }
 
-// SplitGlobs splits a list of patterns at commas outside of braces and sets, and at spaces where
-// they cannot belong to a name: before a !, or between parts that all have a wildcard. A \ keeps
-// the character behind it.
+// SplitGlobs splits a list of patterns at commas outside of braces and sets. It splits at spaces
+// that cannot belong to a name: before a !, or between parts that all have a wildcard. A \ keeps
+// the character after it.
 func SplitGlobs(list string) []string {
 	var out []string
 	for _, part := range splitOutside(list, ',') {

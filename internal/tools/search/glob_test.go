@@ -86,7 +86,8 @@ func TestGlobSpaces(t *testing.T) {
 	}
 }
 
-// A glob that cannot be read is an error that says what to do, never one that matches nothing.
+// A glob that cannot be parsed causes an error that describes what to do. It never matches nothing
+// silently.
 func TestGlobRefused(t *testing.T) {
 	for glob, want := range map[string]string{
 		"": "empty", " , ": "empty", "!": "names no file", "/": "names no file",
@@ -101,7 +102,7 @@ func TestGlobRefused(t *testing.T) {
 	}
 }
 
-// Patterns that make a naive matcher take for ever.
+// Patterns for which a naive matcher needs exponential time.
 func TestGlobBounded(t *testing.T) {
 	start := time.Now()
 	for _, pattern := range []string{strings.Repeat("*a", 300) + "b",

@@ -19,34 +19,35 @@ const (
 	maxBatch  = 32 // batches that wait for a worker
 )
 
-// Query says what Grep looks for and how much of it.
+// Query describes what Grep searches for and how much it returns.
 type Query struct {
 	Matcher *Matcher
 	Only    *Glob // files to search; nil: all
 	Context int   // lines shown around each match
-	// Names: a file's first match is enough; its lines are not kept.
+	// Names: the first match of a file is enough, and lines are not stored.
 	Names bool
-	// Counts: matches are counted per file; lines are not kept.
+	// Counts: matches are counted per file, and lines are not stored.
 	Counts bool
-	// Limit ends the search when the files so far hold as many matches (with Names or
-	// Counts: when as many files match). 0: none.
+	// Limit ends the search when the files so far contain that many matches (with Names or Counts:
+	// when that many files match). 0 means no limit.
 	Limit int
-	// MaxLine cuts lines that are kept, bytes. 0: none.
+	// MaxLine is the length in bytes to which stored lines are cut. 0 means no limit.
 	MaxLine int
 	// Overlay returns the text of an unsaved document by its absolute path.
 	Overlay func(abs string) ([]byte, bool)
-	// Unsaved are absolute paths of unsaved documents, so that those not on disk are searched too.
+	// Unsaved contains absolute paths of unsaved documents, so that documents that are not on disk
+	// are searched too.
 	Unsaved []string
 }
 
-// Line is a line of a result; Number is 1-based.
+// Line is a line of a result. Number is 1-based.
 type Line struct {
 	Number  int
 	Text    string
-	Context bool // shown for a neighbour's sake
+	Context bool // shown as context of a match
 }
 
-// FileMatches is what one file holds.
+// FileMatches contains the matches of one file.
 type FileMatches struct {
 	Path    string // relative to the root, slash-separated; "" if the root is the file
 	Lines   []Line
@@ -54,7 +55,7 @@ type FileMatches struct {
 	Unsaved bool
 }
 
-// Found is a search's result: files in the order of the walk.
+// Found is the result of a search, with files in the order of the walk.
 type Found struct {
 	Files    []FileMatches
 	Matches  int
@@ -63,7 +64,7 @@ type Found struct {
 	More     bool // the limit ended the search
 }
 
-// Grep searches the files below root, or root itself where it is a file.
+// Grep searches the files below root, or root itself if it is a file.
 func Grep(ctx context.Context, root string, opt Options, q Query) (*Found, error) {
 	info, err := os.Stat(root)
 	if err == nil && !info.IsDir() || err != nil && q.overlays(slashed(root)) {
@@ -105,7 +106,7 @@ func grepOne(ctx context.Context, root string, q Query) (*Found, error) {
 	return f, context.Cause(ctx)
 }
 
-// grepper hands the walk's files to workers and puts their results in order.
+// grepper distributes the walk's files to workers and puts their results in order.
 type grepper struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -113,7 +114,7 @@ type grepper struct {
 	q       Query
 	work    chan batch
 	workers sync.WaitGroup
-	seen    map[string]bool // unsaved documents met on the walk
+	seen    map[string]bool // unsaved documents found by the walk
 	nextSeq int
 
 	mu    sync.Mutex
@@ -184,7 +185,7 @@ func dirPrefix(dir string) string {
 	return dir + "/"
 }
 
-// unsavedOnly searches documents that have no file yet.
+// unsavedOnly searches documents that are not on disk yet.
 func (g *grepper) unsavedOnly() {
 	for _, abs := range g.q.Unsaved {
 		rel, below := strings.CutPrefix(abs, g.root+"/")
@@ -222,7 +223,7 @@ func (g *grepper) run() {
 			rel := dirPrefix(b.dir) + name
 			fm, state, err := w.file(g.root + "/" + rel)
 			if err != nil {
-				continue // gone or unreadable: as if it were not there
+				continue // missing or unreadable: treated as missing
 			}
 			if searched++; state == fileBinary {
 				binary++
@@ -236,7 +237,8 @@ func (g *grepper) run() {
 	}
 }
 
-// collect takes a finished batch; those whose turn it is join the result.
+// collect stores the result of a finished batch and appends the batches that are next in order to
+// the result.
 func (g *grepper) collect(seq int, hits []FileMatches, searched, binary int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -276,7 +278,7 @@ func (g *grepper) full() bool {
 	return g.found.Matches >= g.q.Limit
 }
 
-// worker searches one file after the other with buffers of its own.
+// worker searches one file after the other with its own buffers.
 type worker struct {
 	q    Query
 	scan *scanner
@@ -313,7 +315,8 @@ func (w *worker) file(abs string) (FileMatches, fileState, error) {
 	return w.read(f)
 }
 
-// read searches a file chunk by chunk; a chunk ends with a line, the rest is carried on.
+// read searches a file chunk by chunk. A chunk ends at the end of a line, and the rest moves to the
+// next chunk.
 func (w *worker) read(f rawFile) (FileMatches, fileState, error) {
 	c := collector{q: &w.q, scan: w.scan}
 	have := 0
@@ -369,7 +372,7 @@ func (w *worker) fill(f rawFile, have int) (n int, eof bool, err error) {
 	}
 }
 
-// collector gathers the lines of one file.
+// collector collects the lines of one file.
 type collector struct {
 	q     *Query
 	scan  *scanner

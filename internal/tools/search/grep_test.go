@@ -23,7 +23,7 @@ func compile(t testing.TB, p Pattern) *Matcher {
 	return m
 }
 
-// show writes a result as "file:line:text", context lines with dashes.
+// show formats a result as "file:line:text", with dashes for context lines.
 func show(f *Found) string {
 	var b strings.Builder
 	for _, fm := range f.Files {
@@ -150,7 +150,7 @@ func TestGrepLargeFile(t *testing.T) {
 	}
 }
 
-// The automaton, the literal search and the regexp package agree line by line.
+// The automaton, the literal search and the regexp package return the same result for each line.
 func FuzzMatcher(f *testing.F) {
 	for _, p := range []string{"a", "ab|cd", "(?i)skip", `\bx\w+\b`, "^a.*b$", "[^a]b*", `(a|b)+c`,
 		"", "x*", "a{2,3}b", `\Ba`, "(?i)straße", "(?i)masks of kelvin", "(?i)(sk|ks)x", "k", ".",
@@ -205,7 +205,7 @@ func TestPatternErrors(t *testing.T) {
 	}
 }
 
-// A pattern that is as slow as one can be over a long line still ends with its context.
+// A search with the slowest possible pattern over a long line still ends with its context.
 func TestGrepStops(t *testing.T) {
 	root := tree(t, "a: "+strings.Repeat("é", 1<<21))
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)

@@ -10,10 +10,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/globs"
 )
 
-// maxIgnoreFile bounds what is read of one ignore file.
+// maxIgnoreFile limits how much of an ignore file is read.
 const maxIgnoreFile = 1 << 20
 
-// The ignore files, strongest first. A rule of a nearer folder wins over a farther one.
+// The ignore files, strongest first. A rule of a nearer folder has priority over a rule of a
+// farther one.
 const (
 	agentIgnore = ".agentignore"
 	dotIgnore   = ".ignore"
@@ -25,10 +26,10 @@ type verdict int
 const (
 	undecided verdict = iota
 	ignored
-	wanted // by a negated rule: wins over weaker files
+	wanted // by a negated rule, which has priority over weaker files
 )
 
-// rules are the lines of one ignore file; they apply to paths below base.
+// rules are the lines of one ignore file. They apply to paths below base.
 type rules struct {
 	base string // absolute, slash-separated, no final slash
 	list []rule
@@ -36,7 +37,8 @@ type rules struct {
 
 type rule struct {
 	kind ruleKind
-	// kind name: the name; kind suffix: what follows the star; else in doublestar's syntax
+	// If kind is name: the name. If kind is suffix: the text after the star. Otherwise a pattern in
+	// doublestar's syntax.
 	text    string
 	negate  bool
 	dirOnly bool
@@ -91,13 +93,13 @@ func parseRule(line string) (r rule, ok bool) {
 		r.kind, r.text = ruleGlob, ignorePattern(line)
 	}
 	if r.kind >= ruleGlob && !doublestar.ValidatePattern(r.text) {
-		return r, false // git takes it for a pattern that matches nothing
+		return r, false // git treats it as a pattern that matches nothing
 	}
 	return r, true
 }
 
 // ignorePattern converts a pattern of an ignore file to doublestar's syntax. In ignore files,
-// braces are not a group, and a ** at the end matches what is in the folder, not the folder.
+// braces are not a group, and a ** at the end matches what is in the folder but not the folder.
 func ignorePattern(line string) string {
 	line = braces.Replace(globs.CloseSets(line))
 	if strings.HasSuffix(line, "/**") {
@@ -121,8 +123,8 @@ func (r *rule) match(rel, name string) bool {
 	}
 }
 
-// decide applies the rules to the file abs with its last element name; the last rule that matches
-// wins.
+// decide applies the rules to the file abs, whose last element is name. The last matching rule
+// decides.
 func (rs *rules) decide(abs, name string, dir bool) verdict {
 	if rs == nil || len(abs) <= len(rs.base)+1 {
 		return undecided
@@ -141,7 +143,7 @@ func (rs *rules) decide(abs, name string, dir bool) verdict {
 	return undecided
 }
 
-// ignores is the ignore files that apply in a folder: its own, then its parents'.
+// ignores are the ignore files that apply in a folder: its own and those of its parents.
 type ignores struct {
 	parent          *ignores
 	agent, dot, git *rules
@@ -160,8 +162,8 @@ func (ig *ignores) inRepo() bool {
 	return false
 }
 
-// decide says what the rules say about the file abs. A rule that re-includes a hidden file makes it
-// wanted.
+// decide returns what the rules decide about the file abs. A rule that re-includes a hidden file
+// makes it wanted.
 func (ig *ignores) decide(abs, name string, dir bool) verdict {
 	if ig == nil {
 		return undecided
@@ -203,7 +205,8 @@ func (ig *ignores) byGit(abs, name string, dir bool) verdict {
 	return undecided
 }
 
-// enter returns the ignores that apply in the folder dir, of which has says what it holds.
+// enter returns the ignores that apply in the folder dir. has reports which files the folder
+// contains.
 func (ig *ignores) enter(dir, global string, has func(name string) bool) *ignores {
 	repo := has(".git")
 	if !repo && !has(gitIgnore) && !has(dotIgnore) && !has(agentIgnore) {
@@ -240,7 +243,8 @@ func readRules(base, file string) *rules {
 	return parseRules(base, string(text))
 }
 
-// parentIgnores loads what the folders above dir say, from the farthest that counts.
+// parentIgnores loads the ignore files of the folders above dir, starting at the farthest one that
+// applies.
 func parentIgnores(dir, global string) *ignores {
 	var above []string
 	for d := filepath.ToSlash(filepath.Dir(filepath.FromSlash(dir))); ; {

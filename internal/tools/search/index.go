@@ -13,13 +13,13 @@ import (
 const (
 	maxIndexed  = 500_000               // files; those that come later in the walk are not found
 	refreshWait = 10 * time.Millisecond // that a query waits for changes to be read
-	// a folder changed as recently when it was read is read again
+	// A folder that changed less than this before it was read is read again.
 	racyAge = 100 * time.Millisecond
 )
 
-// Index finds files below a root by a few letters of their names. It is built by the
-// first query; each later one looks which folders changed since, reads only those, and
-// does not wait for it beyond a moment. Safe for concurrent use; Close it.
+// Index finds files below a root by a few letters of their names. The first query builds it. Each
+// later query checks which folders have changed since, and reads only those. It waits for this only
+// briefly. Safe for concurrent use. The caller must close it.
 type Index struct {
 	root  string
 	opt   Options
@@ -33,7 +33,7 @@ type Index struct {
 	flat []*node // all folders, in order; immutable
 }
 
-// node is a folder of the index. It is immutable once in a snapshot.
+// node is a folder of the index. It is immutable once it is in a snapshot.
 type node struct {
 	rel    string
 	files  []string
@@ -51,7 +51,7 @@ type stamp struct {
 	size int64
 }
 
-// NewIndex returns an index of the files below root; nothing is read yet.
+// NewIndex returns an index of the files below root. It does not read anything yet.
 func NewIndex(root string, opt Options) *Index {
 	x := &Index{root: strings.TrimSuffix(slashed(root), "/"), opt: opt,
 		ready: make(chan struct{}, 1), stop: make(chan struct{})}
@@ -59,13 +59,13 @@ func NewIndex(root string, opt Options) *Index {
 	return x
 }
 
-// Close waits for what is under way; later queries find nothing new.
+// Close waits for running work. Later queries find no changes.
 func (x *Index) Close() {
 	x.once.Do(func() { close(x.stop) })
 	x.wg.Wait()
 }
 
-// snapshot returns the folders as they are known, after a moment for looking again.
+// snapshot returns the known folders after waiting briefly for changes.
 func (x *Index) snapshot(ctx context.Context) []*node {
 	done := x.refresh()
 	x.mu.Lock()
@@ -157,7 +157,7 @@ func (b *builder) stopped() bool {
 	}
 }
 
-// read reads a folder and what is below it; folders of old that did not change are kept.
+// read reads a folder and its sub-folders. It reuses folders of old that did not change.
 func (b *builder) read(rel string, above *ignores, old *node) *node {
 	n := &node{rel: rel, above: above, mask: lettersOf(rel)}
 	if b.files >= maxIndexed || b.stopped() {
@@ -194,7 +194,7 @@ func (n *node) sub(rel string) *node {
 	return nil
 }
 
-// again returns n if nothing below it changed, else what it is now.
+// again returns n if nothing below it changed, and otherwise the current state.
 func (b *builder) again(n *node) *node {
 	if n.racy || n.changed() {
 		return b.read(n.rel, n.above, n)

@@ -14,14 +14,14 @@ import (
 const (
 	maxPattern = 10_000 // bytes
 	maxProgram = 5_000  // steps of the compiled pattern: what one byte of text may cost at worst
-	// A longer line is matched in pieces that overlap by a quarter; the costlier the
-	// pattern, the shorter they are, down to minPiece.
+	// A longer line is matched in pieces that overlap by a quarter. The more expensive the pattern,
+	// the shorter the pieces, down to minPiece.
 	maxPiece  = 64 << 10
 	minPiece  = 8 << 10
 	pieceCost = 4 << 20 // steps times bytes
 )
 
-// Pattern says what a line must hold.
+// Pattern describes what a line must contain.
 type Pattern struct {
 	Text       string
 	Literal    bool // Text is plain text
@@ -29,25 +29,25 @@ type Pattern struct {
 	Word       bool // the match begins and ends at word borders
 }
 
-// Matcher finds lines that match a pattern, in time linear in the text. It is immutable;
-// each goroutine takes a scanner of its own.
+// Matcher finds lines that match a pattern, in time linear in the text. It is immutable. Each
+// goroutine needs its own scanner.
 type Matcher struct {
 	re   *regexp.Regexp
 	prog *syntax.Prog
-	word bool      // prog asks for word borders, of which re knows only those of ASCII
-	lits []literal // every match holds one of them; empty: unknown
+	word bool      // prog contains word borders, which re supports only for ASCII
+	lits []literal // every match contains one of them; empty: unknown
 	pure bool      // finding a literal is a match
 }
 
-// literal is text that the line must contain. fold: in any case; text is then lower-case ASCII.
-// ascii: this only applies to a text that is all ASCII.
+// literal is text that the line must contain. With fold, case does not matter, and text is
+// lower-case ASCII. With ascii, the literal only applies to a text that is completely ASCII.
 type literal struct {
 	text  string
 	fold  bool
 	ascii bool
 }
 
-// Compile compiles a pattern. The error names what is wrong in the expression.
+// Compile compiles a pattern. The error describes what is wrong in the expression.
 func Compile(p Pattern) (*Matcher, error) {
 	if len(p.Text) > maxPattern {
 		return nil, fmt.Errorf("the pattern has %d bytes; at most %d are allowed", len(p.Text),
@@ -79,7 +79,7 @@ func Compile(p Pattern) (*Matcher, error) {
 	m := &Matcher{re: re, lits: required(tree)}
 	m.pure = len(m.lits) == 1 && tree.Op == syntax.OpLiteral && !m.lits[0].fold &&
 		len(m.lits[0].text) == len(string(tree.Rune)) &&
-		// it may be found in a line break, which does not belong to the line
+		// The literal may be found in a line break, which does not belong to the line.
 		!slices.Contains(tree.Rune, '\r')
 	if m.prog, err = syntax.Compile(tree); err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func Compile(p Pattern) (*Matcher, error) {
 	return m, nil
 }
 
-// SpansLines says whether a pattern names a line break, which no line holds.
+// SpansLines reports whether a pattern contains a line break, which no line contains.
 func SpansLines(p Pattern) bool {
 	if p.Literal {
 		return strings.Contains(p.Text, "\n")
@@ -112,7 +112,7 @@ func hasNewline(re *syntax.Regexp) bool {
 	return false
 }
 
-// maxLits bounds the alternatives that are looked for one by one.
+// maxLits limits the number of alternatives that are searched for one by one.
 const maxLits = 8
 
 // required returns literals, at least one of which every match contains. It prefers the longest,
@@ -169,12 +169,13 @@ func toLiteral(re *syntax.Regexp) (literal, bool) {
 	return foldLiteral(strings.ToLower(text))
 }
 
-// minFold is the least that is looked for in place of a whole literal, bytes.
+// minFold is the minimum length of a part that is searched for in place of a complete literal, in
+// bytes.
 const minFold = 3
 
-// foldLiteral is the longest part of a lower-case text that can be looked for byte by byte in
-// any case. Under (?i) the Kelvin sign is a k and the long s an s, so a part with those
-// serves only where no other is long enough, and only in plain ASCII.
+// foldLiteral returns the longest part of a lower-case text that can be searched for byte by byte
+// without regard to case. Under (?i), the Kelvin sign matches k and the long s matches s. A part
+// with these letters is used only if no other part is long enough, and only in plain ASCII.
 func foldLiteral(text string) (literal, bool) {
 	best, ascii := "", true
 	start := 0
@@ -200,11 +201,11 @@ func foldLiteral(text string) (literal, bool) {
 // scanner finds matching lines for one goroutine.
 type scanner struct {
 	m     *Matcher
-	stop  func() bool // asked between lines; nil: never
+	stop  func() bool // called between lines; nil: never stop
 	dfa   *dfa
 	all   []finder
-	finds []finder // all, or none where they cannot be trusted
-	ascii bool     // finds holds only in ASCII
+	finds []finder // all, or none if they are not reliable
+	ascii bool     // finds applies only to ASCII
 	piece int      // bytes of a line that are matched at a time
 	at    []int    // per finder: its next hit at or after the last searched offset, -1 unknown
 }
@@ -220,7 +221,7 @@ func (m *Matcher) scanner() *scanner {
 	return s
 }
 
-// begin readies the scanner for a new text.
+// begin prepares the scanner for a new text.
 func (s *scanner) begin(text []byte) {
 	for i := range s.at {
 		s.at[i] = -1
@@ -231,8 +232,8 @@ func (s *scanner) begin(text []byte) {
 	}
 }
 
-// next returns the first matching line that begins at or after from, which is a line's
-// beginning: its bounds without the line break.
+// next returns the bounds, without the line break, of the first matching line at or after from.
+// from must be the beginning of a line.
 func (s *scanner) next(text []byte, from int) (start, end int, ok bool) {
 	for from < len(text) && (s.stop == nil || !s.stop()) {
 		if len(s.finds) > 0 {
@@ -251,7 +252,7 @@ func (s *scanner) next(text []byte, from int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// candidate returns where the nearest literal stands, -1 if none is left.
+// candidate returns the position of the nearest literal, or -1 if there is none.
 func (s *scanner) candidate(text []byte, from int) int {
 	best := -1
 	for i := range s.finds {
@@ -269,7 +270,8 @@ func (s *scanner) candidate(text []byte, from int) int {
 	return best
 }
 
-// match matches a line, a long one in pieces, so that a costly pattern can be stopped.
+// match matches a line. It matches a long line in pieces, so that an expensive pattern can be
+// stopped.
 func (s *scanner) match(line []byte) bool {
 	for len(line) > s.piece {
 		if s.matchPiece(line[:s.piece]) {
@@ -296,7 +298,7 @@ func (s *scanner) matchPiece(line []byte) bool {
 	return s.m.re.Match(line)
 }
 
-// lineEnd returns the end of the line that begins at from, and where the next begins.
+// lineEnd returns the end of the line that begins at from, and the beginning of the next line.
 func lineEnd(text []byte, from int) (end, after int) {
 	n := bytes.IndexByte(text[from:], '\n')
 	if n < 0 {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// open opens a path that contains no symbolic links. If something has been replaced by a link since
-// the path was resolved, it fails: the link may lead out of the workspace.
+// open opens a path that contains no symbolic links. It fails if an element has been replaced by a
+// link since the path was resolved, because the link may lead out of the workspace.
 func open(path string, flags int) (int, error) {
 	flags |= unix.O_RDONLY | unix.O_CLOEXEC
 	how := unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_NO_SYMLINKS}

@@ -16,7 +16,8 @@ import (
 	"testing"
 )
 
-// oddTree are files that searches stumble over: odd names, encodings, line endings, ignore files.
+// oddTree contains files that are difficult to search: unusual names, encodings, line endings,
+// ignore files.
 func oddTree() map[string]string {
 	utf16 := func(order string, text string) string {
 		var b strings.Builder
@@ -144,13 +145,14 @@ func oddTree() map[string]string {
 	return files
 }
 
-// oddSearch is one search, as we are asked and as ripgrep is.
+// oddSearch is one search in the form for this package and in the form for ripgrep.
 type oddSearch struct {
 	pattern string
 	literal bool
 	fold    bool
 	word    bool
-	// searches all files, also hidden and ignored ones: ripgrep's globs override ignore files
+	// Searches all files, including hidden and ignored ones, because ripgrep's globs override
+	// ignore files.
 	glob   string
 	globs  []string // ripgrep's -g; nil: glob itself
 	hidden bool
@@ -222,8 +224,8 @@ func (s oddSearch) String() string {
 	)
 }
 
-// accepted are the differences from ripgrep that are meant, by pattern or glob, and by file; file
-// "*" stands for all.
+// accepted lists the intended differences from ripgrep, by pattern or glob, and by file. The file
+// "*" means all files.
 var accepted = []struct{ search, file, why string }{
 	{"#hash.txt", "*", "ripgrep reads a glob that begins with # as a comment"},
 	{"docs/", "*", "a final slash stands for all that is below the folder; ripgrep finds nothing"},
@@ -304,7 +306,8 @@ func isAccepted(used []bool, s oddSearch, at string) bool {
 	return false
 }
 
-// differences are the positions that only one side has: "+" for this package, "-" for ripgrep.
+// differences returns the positions that only one side contains: "+" for this package, "-" for
+// ripgrep.
 func differences(ours, theirs []string) (out []string) {
 	for _, at := range ours {
 		if !slices.Contains(theirs, at) {
@@ -348,7 +351,7 @@ func ourSearch(t *testing.T, root, global string, s oddSearch) (places []string)
 	return places
 }
 
-// rgText is a text of ripgrep's JSON output.
+// rgText is a text in ripgrep's JSON output.
 type rgText struct {
 	Text  *string
 	Bytes []byte

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// CutLine cuts a line to at most limit bytes at a character's border and says so.
+// CutLine cuts a line to at most limit bytes, between characters, and marks the cut.
 func CutLine(line string, limit int) string {
 	if len(line) <= limit {
 		return line
@@ -18,8 +18,8 @@ func CutLine(line string, limit int) string {
 	return line[:limit] + " [line cut]"
 }
 
-// decodeUTF16 turns UTF-16 with a byte order mark into UTF-8. A file that did not fit
-// into one chunk is left to count as binary.
+// decodeUTF16 converts UTF-16 with a byte order mark to UTF-8. A file that does not fit into one
+// chunk stays as it is and is treated as binary.
 func decodeUTF16(text []byte, whole bool) ([]byte, bool) {
 	var order binary.ByteOrder
 	switch {
@@ -43,7 +43,7 @@ func decodeUTF16(text []byte, whole bool) ([]byte, bool) {
 	return []byte(string(utf16.Decode(units))), true
 }
 
-// lower makes a text lower-case, in place where it is ASCII.
+// lower converts a text to lower case, in place if the text is ASCII.
 func lower(text []byte) []byte {
 	for i, c := range text {
 		if c >= utf8.RuneSelf {

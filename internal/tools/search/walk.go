@@ -20,23 +20,23 @@ const (
 	maxDirEntries = 1_000_000 // of one folder; further entries are skipped
 )
 
-// Options say what a walk leaves out. The zero value does as ripgrep does: no hidden
-// files but those that an ignore file re-includes, none that ignore files name, no symbolic links.
+// Options configure what a walk skips. The zero value works like ripgrep: it skips hidden files
+// unless an ignore file re-includes them, files that ignore files name, and symbolic links.
 type Options struct {
-	// also names that begin with a dot and that no ignore file re-includes; never .git
+	// Include names that begin with a dot, even if no ignore file re-includes them, but never .git.
 	Hidden   bool
-	All      bool   // also what ignore files name
-	Symlinks bool   // also links that lead to a regular file
+	All      bool   // include what ignore files name
+	Symlinks bool   // include links that lead to a regular file
 	Global   string // the user's own git ignore file, "" for none
 	forced   int    // workers, for tests; 0: as many as there are processors, at most 4
 }
 
-// ErrSkip as a visit's error ends the walk without an error.
+// ErrSkip, returned by a visit, ends the walk without an error.
 var ErrSkip = errors.New("the rest of the walk is not wanted")
 
 // Walk reads root and the folders below it, and passes the files of each folder to visit from the
-// calling goroutine. dir is relative to root and slash-separated, "" for root itself; files are
-// sorted names. A folder that cannot be read is skipped, except root.
+// calling goroutine. dir is relative to root and slash-separated, "" for root itself. files
+// contains sorted names. A folder that cannot be read is skipped, except root.
 func Walk(ctx context.Context, root string, opt Options,
 	visit func(dir string, files []string) error) error {
 	root = strings.TrimSuffix(slashed(root), "/")
@@ -68,8 +68,8 @@ func (o Options) workers() int {
 	return min(runtime.GOMAXPROCS(0), maxWorkers)
 }
 
-// walker reads folders ahead of their turn: the newest found first, which is what the
-// visits, depth first, come to next.
+// walker reads folders ahead of their turn. It reads the newest folders first, because the visits
+// are depth first and reach those next.
 type walker struct {
 	root string
 	opt  Options
@@ -164,7 +164,7 @@ func (w *walker) visited() {
 	}
 }
 
-// load reads a claimed folder and offers its sub-folders for reading ahead.
+// load reads a claimed folder and queues its sub-folders for reading ahead.
 func (w *walker) load(f *folder) {
 	l := w.opt.list(w.root, f.rel, f.ignores)
 	f.files, f.err = l.files, l.err
@@ -191,7 +191,7 @@ type listing struct {
 	err         error
 }
 
-// list reads the folder rel below root, whose parent's ignore files are ig.
+// list reads the folder rel below root. ig are the ignore files of its parent.
 func (o *Options) list(root, rel string, ig *ignores) (l listing) {
 	path := root
 	if rel != "" {
@@ -215,7 +215,7 @@ func (o *Options) list(root, rel string, ig *ignores) (l listing) {
 	return l
 }
 
-// add puts an entry where it belongs: among the files, the sub-folders, or nowhere.
+// add adds an entry to the files or to the sub-folders, or skips it.
 func (l *listing) add(o *Options, path string, e entry) {
 	if e.name == ".git" || e.kind == kindOther {
 		return
@@ -252,7 +252,8 @@ const (
 	kindLink
 )
 
-// readDir returns a folder's entries sorted by name. With an error it returns what it could read.
+// readDir returns a folder's entries sorted by name. With an error, it also returns the entries
+// that it could read.
 func readDir(path string) ([]entry, error) {
 	dir, err := openFolder(path)
 	if err != nil {

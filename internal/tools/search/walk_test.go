@@ -133,7 +133,7 @@ func TestWalkEnds(t *testing.T) {
 	}
 }
 
-// More folders than are read ahead, with more and fewer forced: the same order.
+// The order is the same for more folders than are read ahead, with more and fewer workers.
 func TestWalkDeterministic(t *testing.T) {
 	var files []string
 	for i := range 300 {

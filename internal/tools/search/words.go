@@ -7,24 +7,25 @@ import (
 	"unicode/utf8"
 )
 
-// RE2 knows only ASCII words, digits and spaces. A search for \bпривет\b would find nothing, and
-// would not say so. The classes are therefore read as Unicode has them, and word borders are found
-// by a simulation of the program.
+// RE2 knows only ASCII words, digits and spaces. A search for \bпривет\b would find nothing,
+// without an error. The classes therefore have their Unicode meaning, and a simulation of the
+// program finds word borders.
 
-// otherWord are the characters of words that no general category covers: circled letters and the
-// joiners.
+// otherWord contains the word characters outside the general categories of perlClasses: circled
+// letters and the joiners.
 const otherWord = `\x{24B6}-\x{24E9}\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}` +
 	`\x{1F170}-\x{1F189}\x{200C}\x{200D}`
 
-// perlClasses are what stands for \w, \d and \s, without the brackets.
+// perlClasses contains the Unicode replacements of \w, \d and \s, without the brackets.
 var perlClasses = map[byte]string{
 	'w': `\pL\pM\p{Nd}\p{Nl}\p{Pc}` + otherWord,
 	'd': `\p{Nd}`,
 	's': `\t\n\v\f\r\x{85}\pZ`,
 }
 
-// unicodeClasses writes \w, \d and \s, and outside of sets their opposites, as Unicode has them.
-// Inside a set \W, \D and \S keep RE2's meaning: a set cannot hold the opposite of another one.
+// unicodeClasses replaces \w, \d and \s, and outside of sets their opposites, with their Unicode
+// equivalents. Inside a set, \W, \D and \S keep RE2's meaning, because a set cannot contain the
+// opposite of another set.
 func unicodeClasses(expr string) string {
 	if !strings.Contains(expr, `\`) {
 		return expr
@@ -64,7 +65,8 @@ func unicodeClasses(expr string) string {
 	return b.String()
 }
 
-// quotedLen is the length of a Q and the text that is quoted by it, with the \E that ends it.
+// quotedLen returns the length of a Q and the text that it quotes, including the \E that ends the
+// text.
 func quotedLen(s string) int {
 	if end := strings.Index(s, `\E`); end >= 0 {
 		return end + 2
@@ -72,7 +74,7 @@ func quotedLen(s string) int {
 	return len(s)
 }
 
-// setStart is the length of a set's beginning: the bracket, a ^ and a ] that is a member.
+// setStart returns the length of a set's beginning: the bracket, a ^, and a ] that is a member.
 func setStart(s string) int {
 	n := 1
 	if strings.HasPrefix(s[n:], "^") {
@@ -110,7 +112,7 @@ var wordTables = []*unicode.RangeTable{
 	unicode.Join_Control,
 }
 
-// isWord says whether a character belongs to a word; -1, the line's end, does not.
+// isWord reports whether a character belongs to a word. -1, the line's end, does not.
 func isWord(r rune) bool {
 	if r < utf8.RuneSelf {
 		return syntax.IsWordChar(r)
@@ -118,7 +120,7 @@ func isWord(r rune) bool {
 	return unicode.In(r, wordTables...)
 }
 
-// hasBorders says whether a program asks for word borders.
+// hasBorders reports whether a program contains word borders.
 func hasBorders(prog *syntax.Prog) bool {
 	for i := range prog.Inst {
 		in := &prog.Inst[i]
@@ -130,7 +132,7 @@ func hasBorders(prog *syntax.Prog) bool {
 	return false
 }
 
-// simulate runs the program over a line with all its states in parallel, with Unicode word
+// simulate runs the program over a line with all its states in parallel, using Unicode word
 // boundaries.
 func (d *dfa) simulate(line []byte) bool {
 	at := dfaState{}

@@ -46,7 +46,7 @@ func TestUnicodeWords(t *testing.T) {
 	}
 }
 
-// TestSimulation compares the simulation with the automaton, where both can answer.
+// TestSimulation compares the simulation with the automaton for patterns that both can match.
 func TestSimulation(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	patterns := []string{

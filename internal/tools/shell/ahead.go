@@ -6,11 +6,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// A session's next command probably runs in a sandbox like that of its last one. The supervisor
-// that waits prepares it, so the command does not wait for it.
+// A session's next command probably runs in a sandbox like that of its last one. A waiting
+// supervisor prepares this sandbox, so that the command does not wait for it.
 
-// prepareSandbox lets a waiting supervisor prepare a sandbox like a plan's, unless another one has
-// prepared one for the session. Caller holds mu.
+// prepareSandbox makes a waiting supervisor prepare a sandbox like a plan's, unless another
+// supervisor has prepared one for the session. Caller holds mu.
 func (r *Runner) prepareSandbox(h *helper, plan *sandbox.Plan) {
 	if !plan.Prepares() || len(r.idle) == 0 || r.idle[len(r.idle)-1] != h {
 		return
@@ -29,7 +29,8 @@ func (r *Runner) prepareSandbox(h *helper, plan *sandbox.Plan) {
 	h.ahead = plan
 }
 
-// takeIdle returns the waiting supervisor that suits a command best, nil for a new one.
+// takeIdle returns the waiting supervisor that suits a command best, or nil if the command needs a
+// new one.
 func (r *Runner) takeIdle(plan *sandbox.Plan) *helper {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -48,9 +49,10 @@ func (r *Runner) takeIdle(plan *sandbox.Plan) *helper {
 	return best
 }
 
-// suits ranks a waiting supervisor: it has prepared the sandbox of the command; or another one for
-// the same session, which ends before the command starts, so that a session has one at most and the
-// folder of its layers is free; or none; or one for another session.
+// suits ranks a waiting supervisor. The best one has prepared the sandbox of the command. The
+// second best has prepared another sandbox for the same session. That sandbox ends before the
+// command starts, so that a session has at most one and the folder of its layers is free. The third
+// has prepared none, and the last one a sandbox for another session.
 func suits(h *helper, plan *sandbox.Plan) int {
 	switch {
 	case h.ahead == nil:
@@ -63,7 +65,8 @@ func suits(h *helper, plan *sandbox.Plan) int {
 	return 2
 }
 
-// Forget ends what is prepared for a session, named as in the plans of its commands.
+// Forget ends the sandboxes that are prepared for a session. session is the name in the plans of
+// its commands.
 func (r *Runner) Forget(session string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestEveryAttackHadAnEffectBefore checks testdata/attacks/f828763.txt, the record of what a commit
-// without today's enforcement did: each attack of the corpus had its effect there, or another one
-// of its class had. It also counts the corpus.
+// TestEveryAttackHadAnEffectBefore checks testdata/attacks/f828763.txt, the record of the effects
+// at a commit without today's enforcement. Each attack of the corpus, or another attack of its
+// class, had its effect there. The test also counts the corpus.
 func TestEveryAttackHadAnEffectBefore(t *testing.T) {
 	record, err := os.ReadFile("../../../testdata/attacks/f828763.txt")
 	if err != nil {

@@ -31,10 +31,10 @@ type attack struct {
 	command              string
 }
 
-// setup is a file, or a link to what content names.
+// setup is a file, or a link to the path in content.
 type setup struct{ kind, path, content string }
 
-// readAttacks reads a file of the corpus; its format is described in testdata/attacks/README.md.
+// readAttacks reads a file of the corpus. testdata/attacks/README.md describes its format.
 func readAttacks(t *testing.T, path string) (all []attack) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -80,7 +80,7 @@ func readAttacks(t *testing.T, path string) (all []attack) {
 // canary is the text of every secret.
 const canary = "CANARY"
 
-// scene is where one attack takes place.
+// scene is the environment of one attack.
 type scene struct {
 	prepared              bool // the last command ran in a sandbox that was prepared
 	t                     testing.TB
@@ -158,8 +158,9 @@ func (s *scene) listen(effect, network, addr string) string {
 	return l.Addr().String()
 }
 
-// connections counts those of the command. A listener closes a connection once it was counted, in
-// the order in which they came, so the end of the test's own means that all others were counted.
+// connections counts the connections of the command. A listener closes a connection after counting
+// it, in the order of arrival, so the end of the test's own connection means that all others were
+// counted.
 func (s *scene) connections() map[string]int32 {
 	own := map[string]int32{}
 	for _, l := range s.listeners {
@@ -273,7 +274,7 @@ func (s *scene) state(dir string, meta bool, keep func(rel string) bool) string 
 
 func everything(string) bool { return true }
 
-// run carries the attack out and returns the effects that it had.
+// run executes the attack and returns its effects.
 func (s *scene) run(
 	r *Runner,
 	a *attack,
@@ -302,7 +303,7 @@ func (s *scene) run(
 	})
 }
 
-// effectsOf runs a command and returns the effects that it had.
+// effectsOf runs a command and returns its effects.
 func (s *scene) effectsOf(r *Runner, c Command) (effects map[string]bool, output string) {
 	plan := c.Sandbox
 	meta := plan == nil ||
@@ -342,9 +343,9 @@ func (s *scene) effectsOf(r *Runner, c Command) (effects map[string]bool, output
 	return effects, string(res.Head)
 }
 
-// gaps are the effects that a sandbox does not prevent, with the profile where that is so ("":
-// both). Our own sandbox does not have a gap. In one with gaps a command needs the same question as
-// without a sandbox.
+// gaps lists the effects that a sandbox does not prevent, with the profile to which this applies
+// ("": both). The daemon's own sandbox has no gaps. In a sandbox with gaps, a command needs the
+// same question as without a sandbox.
 var gaps = map[sandbox.Kind]map[string]string{
 	sandbox.Bubblewrap: {"protected": "workspace", "secret": "", "socket": ""},
 	sandbox.Namespace:  {"protected": "workspace", "secret": "", "socket": ""},
@@ -376,7 +377,7 @@ func attackHome(t testing.TB) string {
 	return home
 }
 
-// planFor makes the plan of a profile as the policy does.
+// planFor creates the plan of a profile as the policy does.
 func planFor(t testing.TB, kind sandbox.Support, s *scene, profile string) *sandbox.Plan {
 	e, err := policy.NewEngine(policy.Options{Sandbox: func() sandbox.Support { return kind }})
 	if err != nil {
@@ -405,7 +406,7 @@ func (s *scene) network() (*sandbox.Proxy, error) {
 }
 
 // TestAttacks runs the corpus without a sandbox, where each attack must have its effect, and in
-// every sandbox and profile of this machine, where it must not have an effect.
+// every sandbox and profile of this machine, where no attack may have an effect.
 func TestAttacks(t *testing.T) {
 	kinds := boxes(t)
 	var all []attack
@@ -548,9 +549,9 @@ type way struct {
 	ahead bool
 }
 
-// waysIn lists the sandboxes that an attack is tried in. Our own is prepared for one half of the
-// attacks, and made for the command for the other. With AGENT_LSP_ATTACKS=both each attack meets
-// both.
+// waysIn lists the sandboxes in which an attack is tried. The daemon's own sandbox is prepared in
+// advance for one half of the attacks, and created for the command for the other half. With
+// AGENT_LSP_ATTACKS=both each attack is tried with both.
 func waysIn(a *attack, kinds []sandbox.Support) (out []way) {
 	both := os.Getenv("AGENT_LSP_ATTACKS") == "both"
 	even := len(a.command)%2 == 0

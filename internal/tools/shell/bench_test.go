@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkPlain is what a command costs without this package.
+// BenchmarkPlain measures a command without this package.
 func BenchmarkPlain(b *testing.B) {
 	for b.Loop() {
 		if err := exec.Command("/bin/true").Run(); err != nil {
@@ -14,7 +14,7 @@ func BenchmarkPlain(b *testing.B) {
 	}
 }
 
-// BenchmarkSupervised is what it costs with its supervisor.
+// BenchmarkSupervised measures a command with its supervisor.
 func BenchmarkSupervised(b *testing.B) {
 	r := newRunner(b)
 	for b.Loop() {

@@ -25,8 +25,8 @@ func TestSandboxDropsCapabilities(t *testing.T) {
 		b := newBox(t, s)
 		res := b.run("cat /proc/self/status")
 		want := []string{"CapInh", "CapPrm", "CapEff", "CapAmb"}
-		// Only root may empty the bounding set. bubblewrap needs its own until it starts the
-		// command, and leaves it. With no_new_privs the command gains nothing from it.
+		// Only root may empty the bounding set. bubblewrap needs its own set until it starts the
+		// command, and does not empty it. With no_new_privs the command gains nothing from it.
 		if os.Getuid() == 0 && s.Kind != sandbox.Bubblewrap {
 			want = append(want, "CapBnd")
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// child is one supervised command, seen from the daemon.
+// child is one supervised command, as the daemon sees it.
 type child struct {
 	helper  *helper
 	plan    *sandbox.Plan
@@ -25,15 +25,17 @@ type child struct {
 
 	mu     sync.Mutex // guards what follows
 	last   report     // of the command's end
-	clean  bool       // the supervisor said that nothing is left
+	clean  bool       // the supervisor reported that nothing is left
 	ended  int
 	failed error
 }
 
-// abandonAfter is how long Run waits after SIGKILL before it returns without the end.
+// abandonAfter is how long Run waits after SIGKILL before it returns although the command has not
+// ended.
 const abandonAfter = 300 * time.Millisecond
 
-// start starts a supervisor for this one command, whose ends of its pipes it inherits.
+// start starts a supervisor for this one command. The supervisor inherits its ends of the command's
+// pipes.
 func (r *Runner) start(c *Command, stdin, stdout, stderr *os.File) (*child, error) {
 	line, err := r.order(c, false)
 	if err != nil {
@@ -73,7 +75,7 @@ func (r *Runner) order(c *Command, keep bool) ([]byte, error) {
 	return append(line, '\n'), nil
 }
 
-// heard takes in what the supervisor says.
+// heard processes a report of the supervisor.
 func (k *child) heard(rep report) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -89,7 +91,7 @@ func (k *child) heard(rep report) {
 	}
 }
 
-// over says that nothing is left.
+// over records that no process of the command is left.
 func (k *child) over() {
 	k.mu.Lock()
 	if !k.last.Exited {
@@ -102,8 +104,8 @@ func (k *child) over() {
 // end makes the supervisor end every process of the command.
 func (k *child) end() { k.endOnce.Do(func() { k.helper.endFor(k) }) }
 
-// follow waits for the command's end and says how it came. The time that the command waits for the
-// user does not count.
+// follow waits for the command's end and returns how the command ended. The time that the command
+// waits for the user does not count.
 func (k *child) follow(ctx context.Context, c *Command) Result {
 	var limit <-chan time.Time
 	var timer *time.Timer
@@ -117,7 +119,8 @@ func (k *child) follow(ctx context.Context, c *Command) Result {
 		select {
 		case <-k.done:
 		case <-ctx.Done():
-			// A command that had ended is not called aborted; its leftovers are ended now.
+			// A command that had ended is not reported as aborted. Its leftover processes are ended
+			// now.
 			res.Aborted = !k.hasExited()
 			k.endAndWait()
 		case <-limit:
@@ -132,7 +135,7 @@ func (k *child) follow(ctx context.Context, c *Command) Result {
 	}
 }
 
-// waitStep bounds how often follow looks whether the user has answered.
+// waitStep is how often follow checks, at most, whether the user has answered.
 const waitStep = 100 * time.Millisecond
 
 func (k *child) hasExited() bool {
@@ -173,7 +176,7 @@ func (k *child) startError() error {
 	return k.failed
 }
 
-// stderrTail keeps the last words of a long-lived child's stderr for error messages.
+// stderrTail stores the end of a long-lived child's stderr for error messages.
 type stderrTail struct {
 	mu   sync.Mutex
 	buf  []byte

@@ -14,60 +14,61 @@ import (
 const (
 	// Grace is the time between SIGTERM and SIGKILL (protocol 3.3).
 	Grace = 1500 * time.Millisecond
-	// defaultHead and defaultTail bound the output that is kept in memory.
+	// defaultHead and defaultTail limit the output that is kept in memory.
 	defaultHead = 32 << 10
 	defaultTail = 96 << 10
-	// defaultSpill bounds the file that holds the whole output.
+	// defaultSpill limits the file that contains the complete output.
 	defaultSpill = 256 << 20
-	// maxScript is what Linux takes as one argument, less some room.
+	// maxScript is the maximum size of one argument on Linux, less some room.
 	maxScript = 120 << 10
 )
 
-// Command is what a Runner runs. Either Script or Argv is set.
+// Command describes what a Runner runs. Either Script or Argv is set.
 type Command struct {
 	Script string   // run by the shell
-	Shell  string   // the program that runs Script; "": the machine's (see shellArgv)
+	Shell  string   // the program that runs Script; "": the machine's default (see shellArgv)
 	Argv   []string // or run as it is; Argv[0] is looked up in Env's PATH
 	Dir    string   // absolute; must exist
-	// the whole environment; nil: the daemon's. Scrub it first (policy.ChildEnv)
+	// The complete environment. If it is nil, the command gets the daemon's. Remove secrets first
+	// (policy.ChildEnv).
 	Env     []string
 	Timeout time.Duration // 0: none
-	Sandbox *sandbox.Plan // nil: no wall
-	Stdin   io.Reader     // nil: empty. Of Run only
+	Sandbox *sandbox.Plan // nil: no sandbox
+	Stdin   io.Reader     // nil: empty. Only for Run
 
-	// Output gets the merged output live, cut at rune borders, from one goroutine. The bytes
-	// are borrowed. It must not block for long: it holds the command up. Of Run only.
+	// Output gets the merged output live, cut between characters, from one goroutine. It must not
+	// retain the bytes. It must not block for long, because it holds up the command. Only for Run.
 	Output func([]byte)
-	// Stderr gets a long-lived child's stderr likewise. Of Start only.
+	// Stderr gets a long-lived child's stderr in the same way. Only for Start.
 	Stderr func([]byte)
 
 	HeadBytes  int    // kept from the beginning; 0: 32 KiB
 	TailBytes  int    // kept from the end; 0: 96 KiB
-	SpillDir   string // where longer output is kept whole, made when needed; empty: the Runner's
-	SpillBytes int64  // bound of that file; 0: 256 MiB; negative: no file
+	SpillDir   string // folder for complete longer output, created when needed; empty: the Runner's
+	SpillBytes int64  // limit of that file; 0: 256 MiB; negative: no file
 }
 
-// Result is how a command ended. A non-zero exit is a result, not an error.
+// Result describes how a command ended. A non-zero exit code is a result, not an error.
 type Result struct {
 	ExitCode  int    // -1 if a signal ended it or it never ended on its own
 	Signal    string // what ended it, "" if it exited
 	TimedOut  bool
 	Aborted   bool // the context ended
 	Lost      bool // its supervisor was killed; what was left of it has been ended
-	Prepared  bool // its sandbox was made before the command was known
+	Prepared  bool // its sandbox was created before the command was known
 	Lingered  int  // processes that it left behind and that were ended
 	Head      []byte
 	Tail      []byte // empty unless Truncated
 	Total     int64  // bytes of output
 	Truncated bool   // Head and Tail are not all
-	SpillPath string // file with the whole output (its first SpillBytes), if Truncated
+	SpillPath string // file with the complete output (its first SpillBytes), if Truncated
 	Spilled   int64  // bytes of that file
 	Duration  time.Duration
-	// SandboxDenied says what the sandbox probably stopped ("" if nothing).
+	// SandboxDenied describes what the sandbox probably stopped, or is "".
 	SandboxDenied string
 }
 
-// argv checks the command and gives its command line.
+// argv checks the command and returns its command line.
 func (c *Command) argv() ([]string, error) {
 	switch {
 	case c.Script != "" && len(c.Argv) > 0:
@@ -98,8 +99,8 @@ func (c *Command) checkDir() error {
 	return nil
 }
 
-// environment is the command's, the sandbox's variables set. A name that came twice would be
-// read differently by different shells.
+// environment returns the command's environment with the sandbox's variables. It contains each name
+// once, because different shells would read duplicates differently.
 func (c *Command) environment() []string {
 	env := c.Env
 	if env == nil {

@@ -10,13 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handsOver says whether an order can bring the command's output: a socket carries descriptors.
+// handsOver reports whether an order can include the descriptor of the command's output. A socket
+// can transfer descriptors.
 const handsOver = true
 
 // socketControl is the daemon's end of a socket pair.
 type socketControl struct{ *net.UnixConn }
 
-// newControl makes the control channel: the daemon's end and the supervisor's.
+// newControl creates the control channel and returns the daemon's end and the supervisor's end.
 func newControl() (orderPipe, *os.File, error) {
 	syscall.ForkLock.RLock()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
@@ -39,7 +40,7 @@ func newControl() (orderPipe, *os.File, error) {
 }
 
 // send writes the order and passes the descriptor with its first bytes. The supervisor reads
-// immediately, and if it dies the write fails.
+// immediately. If the supervisor dies, the write fails.
 func (s socketControl) send(line []byte, output *os.File) error {
 	var rights []byte
 	if output != nil {

@@ -2,8 +2,8 @@ package shell
 
 import "os"
 
-// handsOver: a pipe carries bytes only, so each command has a supervisor of its own, which inherits
-// its output.
+// handsOver is false, because a pipe transfers only bytes. Each command has its own supervisor,
+// which inherits the command's output.
 const handsOver = false
 
 // pipeControl is the daemon's end of a pipe.

@@ -7,7 +7,7 @@
 // ends every descendant: SIGTERM, and SIGKILL after Grace. If the supervisor itself is killed,
 // the daemon, a subreaper too, sweeps up. Other systems have process groups and Job Objects.
 //
-// The package decides nothing about permission; it enters the sandbox plan that it is handed.
-// A program that uses it calls MaybeHelper first of all in main (tests: in TestMain).
+// The package makes no decision about permissions. It applies the sandbox plan that it gets.
+// A program that uses it must call MaybeHelper first in main (in tests: in TestMain).
 // Start at Runner.Run.
 package shell

@@ -12,15 +12,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// task is ordinary work of testdata/attacks/everyday.txt.
+// task is an ordinary task from testdata/attacks/everyday.txt.
 type task struct {
 	title, needs, before, command, output string
 	reads                                 bool // runs without a question in the profile ask
 	makes                                 []string
 }
 
-// readEveryday reads the project and the tasks; the format is described in
-// testdata/attacks/README.md.
+// readEveryday reads the project and the tasks. testdata/attacks/README.md describes the format.
 func readEveryday(t *testing.T) (project map[string]string, tasks []*task) {
 	t.Helper()
 	data, err := os.ReadFile("../../../testdata/attacks/everyday.txt")
@@ -60,7 +59,7 @@ func readEveryday(t *testing.T) (project map[string]string, tasks []*task) {
 	return project, tasks
 }
 
-// block returns the lines after a line, up to "end", and the number of that.
+// block returns the lines after a line, up to "end", and the number of that line.
 func block(lines []string, at int) (string, int) {
 	end := at + 1
 	for lines[end] != "end" {
@@ -69,8 +68,8 @@ func block(lines []string, at int) (string, int) {
 	return strings.Join(lines[at+1:end], "\n") + "\n", end
 }
 
-// TestEverydayCommands does ordinary work as a session does: by the policy, in the sandbox that the
-// session would get, with this machine's toolchains and caches.
+// TestEverydayCommands does ordinary work as a session does: with the policy, in the sandbox that
+// the session would get, and with this machine's toolchains and caches.
 func TestEverydayCommands(t *testing.T) {
 	box := boxes(t)[0]
 	if box.Kind != sandbox.Own {

@@ -18,7 +18,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// laboratory runs generated commands as sessions do, and looks for effects of those that ran
+// laboratory runs generated commands as sessions do, and detects effects of the commands that ran
 // without a question.
 type laboratory struct {
 	t       testing.TB
@@ -27,9 +27,10 @@ type laboratory struct {
 	kinds   []sandbox.Support // None is one of them
 	victim  int
 	home    string
-	// hidden is what the policy does not get to see of a command: the hole that a test plants.
+	// hidden is the part of a command that the policy does not see. It is the hole that a test
+	// plants.
 	hidden *strings.Replacer
-	// open makes a folder outside the workspace writable: a hole in the sandbox.
+	// open makes a folder outside the workspace writable, as a hole in the sandbox.
 	open  bool
 	model *scene // where nothing runs: what the policy looks at
 	git   string // a repository to copy
@@ -66,7 +67,7 @@ func (l *laboratory) experiment(data []byte) experiment {
 	return experiment{kind: kind, profile: profiles[g.pick(len(profiles))], command: g.command()}
 }
 
-// scene makes the workspace of an experiment and what surrounds it.
+// scene creates the workspace of an experiment and its surroundings.
 func (l *laboratory) scene() *scene {
 	a := &attack{setup: []setup{
 		{"symlink", "l", "OUT"}, {"symlink", "f", "OUT/file"}, {"symlink", "secret-link", ".env"},
@@ -84,7 +85,7 @@ func (l *laboratory) scene() *scene {
 	return s
 }
 
-// policy is what decides about the experiment in a scene.
+// policy returns the policy that decides about the experiment in a scene.
 func (l *laboratory) policy(x experiment, s *scene) *policy.Engine {
 	e, err := policy.NewEngine(policy.Options{Sandbox: func() sandbox.Support { return x.kind }})
 	s.must(err)
@@ -109,8 +110,8 @@ func (l *laboratory) unasked(x experiment, s *scene) bool {
 	return d.Allow
 }
 
-// try runs the command if the policy does not ask about it, and returns the effects that it must
-// not have.
+// try runs the command if the policy does not ask about it, and returns the forbidden effects that
+// it had.
 func (l *laboratory) try(x experiment) (bad []string, output string) {
 	if !l.unasked(x, l.model) {
 		return nil, ""
@@ -146,15 +147,15 @@ func (l *laboratory) try(x experiment) (bad []string, output string) {
 	return bad, output
 }
 
-// report is what a test says about an experiment that had effects.
+// report describes an experiment that had effects.
 func (x experiment) report(bad []string, output string) string {
 	return fmt.Sprintf("in %s, profile %s, this ran without a question and had the effects %v:\n%s\n%.500s",
 		x.kind.Kind, x.profile, bad, x.command, output)
 }
 
-// FuzzUnasked generates commands. What runs without a question writes nothing outside its scratch
-// folder (in the profile workspace: outside the workspace), connects to nothing and shows no secret
-// and no other file of the home.
+// FuzzUnasked generates commands. A command that runs without a question writes nothing outside its
+// scratch folder (in the profile workspace: outside the workspace), opens no connection, and shows
+// no secret and no other file of the home.
 func FuzzUnasked(f *testing.F) {
 	if flag.Lookup("test.fuzzworker").Value.String() == "true" {
 		for fd := 3; fd < 6; fd++ { // pipes of a fuzzing worker, which ends once they close
@@ -182,10 +183,11 @@ func randomBytes(r *rand.Rand) []byte {
 	return data
 }
 
-// enoughRuns is how many commands a short run lets run, however busy the machine is.
+// enoughRuns is the number of commands that a short run executes, regardless of the load on the
+// machine.
 const enoughRuns = 5
 
-// search tries the cases of a seed until one has an effect, and returns how many were tried.
+// search tries the cases of a seed until one has an effect, and returns the number of cases tried.
 func (l *laboratory) search(seed uint64, cases int, until time.Time) (tried int, found []string) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -227,8 +229,8 @@ func TestUnaskedCommandsHaveNoEffect(t *testing.T) {
 	t.Logf("%d commands, %d of them ran without a question", tried, l.ran.Load())
 }
 
-// TestTheGeneratorFindsAHole plants one in the policy: it takes sort with -o for cat. The generator
-// must find it with a fixed seed.
+// TestTheGeneratorFindsAHole plants a hole in the policy, which then classifies sort with -o like
+// cat. The generator must find it with a fixed seed.
 func TestTheGeneratorFindsAHole(t *testing.T) {
 	l := newLaboratory(t)
 	l.kinds = l.kinds[len(l.kinds)-1:] // without a sandbox nothing else stops the command
@@ -240,7 +242,7 @@ func TestTheGeneratorFindsAHole(t *testing.T) {
 	t.Logf("found after %d commands: %s", tried, found[0])
 }
 
-// TestTheGeneratorFindsAHoleInASandbox plants one in the sandbox: a folder outside is writable.
+// TestTheGeneratorFindsAHoleInASandbox plants a hole in the sandbox: a folder outside is writable.
 func TestTheGeneratorFindsAHoleInASandbox(t *testing.T) {
 	l := newLaboratory(t)
 	l.kinds = l.kinds[:1]

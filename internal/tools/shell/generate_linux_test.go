@@ -6,15 +6,15 @@ import (
 	"testing"
 )
 
-// A generator makes commands out of bytes: what an attacker intends, written with random
-// options and quoting, behind random wrappers. The same bytes always give the same command.
+// The generator derives commands from bytes: an attacker's intent, written with random options and
+// quoting, after random wrappers. The same bytes always produce the same command.
 type generator struct {
 	*grammar
 	data []byte
 	at   int
 }
 
-// pick returns a number below n. Without bytes left it is 0.
+// pick returns a number below n. Without remaining bytes it returns 0.
 func (g *generator) pick(n int) int {
 	if g.at >= len(g.data) {
 		return 0
@@ -32,7 +32,7 @@ type grammar struct {
 	readers                                                []reader
 }
 
-// reader is a program that only reads, with options of which some do more.
+// reader is a program that normally only reads. Some of its options do more.
 type reader struct {
 	name    string
 	options []string
@@ -67,7 +67,7 @@ func readGrammar(t testing.TB) *grammar {
 	return g
 }
 
-// command makes one command of up to three parts.
+// command generates one command of up to three parts.
 func (g *generator) command() string {
 	parts := []string{g.wrapped(g.pick(4))}
 	for len(parts) < 3 && g.pick(3) == 1 {
@@ -87,7 +87,7 @@ func (g *generator) wrapped(depth int) string {
 	return text
 }
 
-// plain makes a command without wrappers. Half of them look as if they only read.
+// plain generates a command without wrappers. Half of the commands look as if they only read.
 func (g *generator) plain() string {
 	switch g.pick(8) {
 	case 0, 1:
@@ -116,7 +116,7 @@ func (g *generator) plain() string {
 	return g.quoted(strings.Join(words, " "))
 }
 
-// quoted writes one word of a command in another way that means the same.
+// quoted writes one word of a command in another way with the same meaning.
 func (g *generator) quoted(command string) string {
 	if strings.ContainsAny(command, "'\"\\$`") {
 		return command

@@ -11,7 +11,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// answers is a user who gives one answer to the questions about some commands and rejects the rest.
+// answers simulates a user who gives one answer to the questions about some commands and rejects
+// the rest.
 type answers struct {
 	option   string
 	to       string // the command that the option is for; "": every command
@@ -35,7 +36,8 @@ func (a *answers) Ask(_ context.Context, qs []policy.Question) []policy.Reply {
 	return out
 }
 
-// leave says how a command might get out of the sandbox: by what the user has allowed before.
+// leave describes how a command might get out of the sandbox because of an earlier permission of
+// the user.
 type leave struct {
 	name    string
 	profile policy.Profile
@@ -164,7 +166,8 @@ var leaves = []leave{
 	},
 }
 
-// lets runs a command if the policy lets it run, as the bash tool does, and returns its effects.
+// lets runs a command if the policy allows it, as the bash tool does, and returns the command's
+// effects.
 func (c *leave) lets(
 	t *testing.T,
 	s *scene,
@@ -222,7 +225,8 @@ func (c *leave) lets(
 }
 
 // TestNothingAllowedLeavesTheSandbox runs commands that an answer, a rule or a profile allows. In a
-// sandbox none has its effect. Without one only a command that the user has seen whole has it.
+// sandbox, none of them has its effect. Without one, only a command that the user has seen
+// completely has it.
 func TestNothingAllowedLeavesTheSandbox(t *testing.T) {
 	home, victim := attackHome(t), startVictim(t)
 	r := newRunner(t)
@@ -261,8 +265,8 @@ func (c *leave) place(box sandbox.Support) policy.Place {
 	return policy.Inside
 }
 
-// TestOnlyItsOwnQuestionLeavesTheSandbox agrees to the separate question: then, and only then, the
-// command runs outside, and the answer is not remembered.
+// TestOnlyItsOwnQuestionLeavesTheSandbox answers yes to the separate question. Only then does the
+// command run outside, and the answer is not remembered.
 func TestOnlyItsOwnQuestionLeavesTheSandbox(t *testing.T) {
 	home, victim := attackHome(t), startVictim(t)
 	r := newRunner(t)

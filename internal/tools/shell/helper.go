@@ -12,8 +12,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// helper is a supervisor's process, seen from the daemon. It serves one command at a time, and most
-// serve many: a command then does not pay for the start of a process of this size.
+// helper is a supervisor's process, as the daemon sees it. It serves one command at a time. Most
+// helpers serve many commands, so that not every command has to wait for the start of a process of
+// this size.
 type helper struct {
 	cmd     *exec.Cmd
 	control orderPipe
@@ -21,7 +22,7 @@ type helper struct {
 	timer   *time.Timer // runs while the helper is idle and releases it when it expires
 
 	r *Runner
-	// the command that it serves, nil while it waits; guarded by the Runner's mu
+	// The command that the helper serves, or nil while it waits. Guarded by the Runner's mu.
 	cur   *child
 	ahead *sandbox.Plan // of the sandbox that it has prepared, nil without; likewise
 	gone  bool          // likewise
@@ -29,25 +30,26 @@ type helper struct {
 
 // orderPipe is the daemon's end of the control channel. It is safe for concurrent use.
 type orderPipe interface {
-	// send gives an order and, where output is not nil, the command's output.
+	// send sends an order and, if output is not nil, the command's output.
 	send(line []byte, output *os.File) error
 	io.Closer
 }
 
 const (
-	// idleTime is how long a helper waits for its next order: a run of commands finds one ready, an
-	// idle daemon holds none 30 seconds after its last command.
+	// idleTime is how long a helper waits for its next order. During a series of commands a helper
+	// is usually ready, and an idle daemon has no helper 30 seconds after its last command.
 	idleTime = 25 * time.Second
-	// maxIdle is how many wait.
+	// maxIdle is the maximum number of waiting helpers.
 	maxIdle = 2
 )
 
-// shareable says whether a command can be run by a supervisor that was started without knowing it.
+// shareable reports whether a supervisor that was started before the command was known can run it.
 func shareable(c *Command) bool {
 	return handsOver && c.Stdin == nil && (c.Sandbox == nil || c.Sandbox.Kind != sandbox.Namespace)
 }
 
-// share runs the command by a waiting supervisor, or by one that waits afterwards.
+// share runs the command in a waiting supervisor, or in a new one that can serve other commands
+// afterwards.
 func (r *Runner) share(c Command, output *os.File) (*child, error) {
 	if c.Dir == "" {
 		c.Dir, _ = os.Getwd() // the supervisor may be elsewhere
@@ -74,15 +76,16 @@ func (r *Runner) share(c Command, output *os.File) (*child, error) {
 	return k, nil
 }
 
-// replace starts another supervisor where the command walls its own in, so that it can serve no
-// other.
+// replace starts another supervisor if the command's sandbox confines its supervisor, which then
+// cannot serve another command.
 func (r *Runner) replace(c *Command) {
 	if c.Sandbox.Enters() {
 		r.prepare()
 	}
 }
 
-// give hands a command to a supervisor without one; nil: it is gone.
+// give passes a command to a supervisor without a command. It returns nil if the supervisor has
+// ended.
 func (r *Runner) give(h *helper, plan *sandbox.Plan, line []byte, output *os.File) *child {
 	k := newChild(h, plan)
 	r.mu.Lock()
@@ -99,7 +102,7 @@ func (r *Runner) give(h *helper, plan *sandbox.Plan, line []byte, output *os.Fil
 	return k
 }
 
-// takeBack undoes what give noted of a command that never reached its supervisor.
+// takeBack reverts what give recorded about a command that never reached its supervisor.
 func (r *Runner) takeBack(h *helper, k *child) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,7 +112,7 @@ func (r *Runner) takeBack(h *helper, k *child) {
 	}
 }
 
-// makeHelper starts a supervisor whose orders bring their output.
+// makeHelper starts a supervisor that receives the command's output together with each order.
 func (r *Runner) makeHelper() (*helper, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -163,10 +166,10 @@ func (r *Runner) spawn(h *helper) error {
 	return nil
 }
 
-// helperEnv keeps the helper small: two processors, no collector.
+// helperEnv limits the helper's resource use: two processors and no garbage collector.
 func helperEnv() []string { return append(systemEnv(), "GOMAXPROCS=2", "GOGC=off") }
 
-// attend reads the supervisor's reports to its end, and sweeps up if it was killed.
+// attend reads the supervisor's reports until they end, and cleans up if the supervisor was killed.
 func (r *Runner) attend(h *helper) {
 	defer r.wg.Done()
 	r.readReports(h)
@@ -195,7 +198,7 @@ func (r *Runner) attend(h *helper) {
 	k.over()
 }
 
-// readReports passes each report to the command that it is about.
+// readReports passes each report to the helper's current command.
 func (r *Runner) readReports(h *helper) {
 	dec := json.NewDecoder(h.status)
 	for {
@@ -221,7 +224,7 @@ func (r *Runner) readReports(h *helper) {
 	}
 }
 
-// keep lets a supervisor wait for its next order. Caller holds mu.
+// keep makes a supervisor wait for its next order. Caller holds mu.
 func (r *Runner) keep(h *helper) {
 	if r.closed || h.gone || len(r.idle) >= r.maxIdle {
 		h.control.Close()
@@ -231,7 +234,7 @@ func (r *Runner) keep(h *helper) {
 	r.idle = append(r.idle, h)
 }
 
-// release ends a supervisor that was not needed.
+// release ends a supervisor that was not used.
 func (h *helper) release() {
 	h.r.mu.Lock()
 	defer h.r.mu.Unlock()
@@ -240,7 +243,7 @@ func (h *helper) release() {
 	}
 }
 
-// drop takes a supervisor from those that wait. Caller holds mu.
+// drop removes a supervisor from the waiting ones. Caller holds mu.
 func (r *Runner) drop(h *helper) bool {
 	for i, o := range r.idle {
 		if o == h {
@@ -263,7 +266,7 @@ func (r *Runner) prepare() {
 	r.wg.Add(1)
 	go func() {
 		defer r.wg.Done()
-		h, err := r.makeHelper() // where none can be started, the next command says why
+		h, err := r.makeHelper() // if this fails, the next command reports why
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.making = false
@@ -273,7 +276,7 @@ func (r *Runner) prepare() {
 	}()
 }
 
-// endFor closes the channel if the command is still the one that is served.
+// endFor closes the channel if the helper still serves the command.
 func (h *helper) endFor(k *child) {
 	h.r.mu.Lock()
 	defer h.r.mu.Unlock()

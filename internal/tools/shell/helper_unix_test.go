@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// supervisorOf runs a command that names its parent.
+// supervisorOf runs a command that prints its parent.
 func supervisorOf(t *testing.T, r *Runner) int {
 	t.Helper()
 	res := run(t, r, Command{Script: "echo $PPID"})
@@ -23,7 +23,7 @@ func supervisorOf(t *testing.T, r *Runner) int {
 	return pid
 }
 
-// Commands share a supervisor, and nothing of one reaches the next.
+// Commands share a supervisor, and no state of one command reaches the next.
 func TestSupervisorServesManyCommands(t *testing.T) {
 	r, dir := newRunner(t), t.TempDir()
 	first := supervisorOf(t, r)

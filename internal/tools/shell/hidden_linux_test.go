@@ -10,7 +10,7 @@ import (
 )
 
 // TestSandboxesOfAHiddenDaemon runs tests of every kind of sandbox in a process whose memory is
-// hidden, as the daemon's is. The kernel lets such a process make user namespaces only as root.
+// hidden, as the daemon's is. The kernel lets such a process create user namespaces only as root.
 func TestSandboxesOfAHiddenDaemon(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(hiddenVar) != "" {

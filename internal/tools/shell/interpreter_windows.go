@@ -1,6 +1,7 @@
 package shell
 
-// useBash: the bash on a Windows PATH may be that of WSL, which sees other files.
+// useBash is false, because the bash on a Windows PATH may be the one of WSL, which sees other
+// files.
 const useBash = false
 
 const lastShell = "powershell.exe"

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// hiddenVar makes the process of the tests hide its memory, as the daemon does.
+// hiddenVar makes the test process hide its memory, as the daemon does.
 const hiddenVar = "AGENT_LSP_TEST_HIDDEN"
 
 func TestMain(m *testing.M) {

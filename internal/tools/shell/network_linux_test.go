@@ -21,7 +21,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// internet is a web server on loopback under the names of Lookup, and a proxy that reaches it.
+// internet is a web server on loopback under the names that Lookup resolves, and a proxy that
+// reaches it.
 type internet struct {
 	t     testing.TB
 	proxy *proxy.Proxy
@@ -32,7 +33,7 @@ type internet struct {
 
 	mu    sync.Mutex
 	asked []string
-	// answer decides about a host; nil: every host is refused
+	// answer decides about a host. If it is nil, every host is refused.
 	answer func(ctx context.Context, host string) error
 	lists  hosts.Lists
 }
@@ -105,7 +106,7 @@ func (i *internet) begin() *sandbox.Proxy {
 	return &sandbox.Proxy{Socket: run.Socket(), Token: run.Token(), Run: run}
 }
 
-// in runs a script in a sandbox that reaches the proxy. HOST is the server's address.
+// in runs a script in a sandbox that can reach the proxy. HOST is the server's address.
 func (i *internet) in(b *box, c Command) (Result, *sandbox.Plan) {
 	i.t.Helper()
 	spec := sandbox.Spec{Writable: []string{b.work}, Tmp: b.tmp, Proxy: i.begin()}
@@ -125,7 +126,7 @@ func (i *internet) questions() string {
 	return strings.Join(i.asked, " ")
 }
 
-// proxied are the sandboxes in which commands reach the proxy.
+// proxied lists the sandboxes in which commands reach the proxy.
 func proxied(t testing.TB) []sandbox.Support {
 	t.Helper()
 	var out []sandbox.Support
@@ -147,7 +148,8 @@ const connect = `exec 3<>/dev/tcp/127.0.0.1/61199
 printf 'CONNECT %s:PORT HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.0\r\nHost: inside\r\n\r\n' HOST >&3
 cat <&3`
 
-// TestCommandsReachAllowedHosts: each new host is one question; then requests and tunnels work.
+// TestCommandsReachAllowedHosts checks that each new host causes one question, and that requests
+// and tunnels then work.
 func TestCommandsReachAllowedHosts(t *testing.T) {
 	for _, s := range proxied(t) {
 		for _, c := range []struct{ name, script, want, asked string }{
@@ -196,9 +198,9 @@ import urllib.request as u; print(u.urlopen("http://127.0.0.1:8000/").status)' 2
 	}
 }
 
-// TestRefusedHostsGetNoConnection: the server sees no connection if the user refuses, if the
-// settings deny the host or its address, or if the address is private and no setting allows it,
-// whatever way the command tries.
+// TestRefusedHostsGetNoConnection checks that the server sees no connection if the user refuses, if
+// the settings deny the host or its address, or if the address is private and no setting allows it,
+// regardless of how the command tries.
 func TestRefusedHostsGetNoConnection(t *testing.T) {
 	ways := []string{
 		"curl -sS http://site.test:PORT/; true",
@@ -245,7 +247,8 @@ func TestRefusedHostsGetNoConnection(t *testing.T) {
 	}
 }
 
-// A command that only reads has no proxy, and the proxy serves no command that it does not know.
+// A command that only reads has no proxy, and the proxy does not serve a command that it does not
+// know.
 func TestReadOnlyCommandsHaveNoProxy(t *testing.T) {
 	for _, s := range proxied(t) {
 		t.Run(string(s.Kind), func(t *testing.T) {
@@ -310,8 +313,8 @@ func TestQuestionsAboutHostsAndTime(t *testing.T) {
 	})
 }
 
-// BenchmarkProxyOverhead measures what the proxy adds to a command that does not use the network,
-// in turns. It reports medians in milliseconds.
+// BenchmarkProxyOverhead measures what the proxy adds to a command that does not use the network.
+// The variants alternate. It reports medians in milliseconds.
 func BenchmarkProxyOverhead(b *testing.B) {
 	for _, s := range proxied(b) {
 		b.Run(string(s.Kind), func(b *testing.B) {

@@ -17,10 +17,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// daemonScript is the environment variable under which this test binary plays the daemon.
+// daemonScript is the environment variable that makes this test binary act as the daemon.
 const daemonScript = "SHELL_TEST_DAEMON_SCRIPT"
 
-// daemonPlan holds the sandbox of that command, as JSON.
+// daemonPlan contains the sandbox of that command, as JSON.
 const daemonPlan = "SHELL_TEST_DAEMON_PLAN"
 
 // maybeDaemon runs a command until its stdin ends, then closes the Runner in order.
@@ -47,7 +47,7 @@ func maybeDaemon() {
 	os.Exit(0)
 }
 
-// escapes are ways to survive, each with %s for a process that lives long; all say "ready" in the
+// escapes are ways to survive, each with %s for a process that lives long. All print "ready" at the
 // end.
 var escapes = map[string]string{
 	"plain":       `%s & %s & echo ready; wait`,
@@ -62,12 +62,12 @@ var escapes = map[string]string{
 	"main is gone": `setsid %s >/dev/null 2>&1 & echo ready; exec sleep 1000`,
 }
 
-// mark makes a command line that no other process has.
+// mark returns a command line that no other process has.
 func mark(t *testing.T) string {
 	return fmt.Sprintf("sleep 1000.%d%d", os.Getpid(), time.Now().UnixNano())
 }
 
-// count is the number of processes whose command line holds the mark's number.
+// count returns the number of processes whose command line contains the mark's number.
 func count(mark string) int {
 	_, number, _ := strings.Cut(mark, " ")
 	n := 0
@@ -83,8 +83,8 @@ func count(mark string) int {
 	return n
 }
 
-// there is count once there is one: a process that is just becoming another program has no command
-// line.
+// there waits until count is not 0, and returns it. A process that is just executing another
+// program has no command line.
 func there(mark string) (n int) {
 	for end := time.Now().Add(time.Minute); n == 0 &&
 		time.Now().Before(end); time.Sleep(time.Millisecond) {
@@ -93,7 +93,7 @@ func there(mark string) (n int) {
 	return n
 }
 
-// noneLeft waits for the last process with the mark.
+// noneLeft waits until no process with the mark is left.
 func noneLeft(t *testing.T, mark string) {
 	t.Helper()
 	end := time.Now().Add(2 * time.Minute)
@@ -129,7 +129,7 @@ func TestNoOrphansAfterAbort(t *testing.T) {
 			if seen == 0 {
 				t.Fatal("the processes were never there: the test tests nothing")
 			}
-			// later the rest is ended in the background
+			// After that time, the remaining processes are ended in the background.
 			if n := count(m); n != 0 && took < Grace+abandonAfter {
 				t.Errorf("%d processes are left when Run returns", n)
 			}
@@ -148,7 +148,7 @@ func TestNoOrphansAfterTheEnd(t *testing.T) {
 	noneLeft(t, m)
 }
 
-// daemon starts this binary as a daemon that runs the script, and waits until that is ready.
+// daemon starts this binary as a daemon that runs the script, and waits until the script is ready.
 func daemon(t *testing.T, script, m string) (cmd *exec.Cmd, stop func()) {
 	t.Helper()
 	cmd, stop = daemonWith(t, "", daemonScript+"="+script)
@@ -168,7 +168,7 @@ func daemonIn(t *testing.T, b *box) (cmd *exec.Cmd, stop func()) {
 	return daemonWith(t, b.work, daemonScript+"=echo ready", daemonPlan+"="+string(plan))
 }
 
-// daemonWith starts the daemon in a folder, "" for that of the test.
+// daemonWith starts the daemon in a folder. "" means the folder of the test.
 func daemonWith(t *testing.T, dir string, env ...string) (cmd *exec.Cmd, stop func()) {
 	t.Helper()
 	program, err := os.Executable()
@@ -231,7 +231,7 @@ func TestNoOrphansAfterAnOrderlyEnd(t *testing.T) {
 	}
 }
 
-// TestNoOrphansAfterTheSupervisorsDeath: the command kills its own supervisor.
+// TestNoOrphansAfterTheSupervisorsDeath runs a command that kills its own supervisor.
 func TestNoOrphansAfterTheSupervisorsDeath(t *testing.T) {
 	r, m := newRunner(t), mark(t)
 	res, err := r.Run(context.Background(),
@@ -246,7 +246,7 @@ func TestNoOrphansAfterTheSupervisorsDeath(t *testing.T) {
 	noneLeft(t, m)
 }
 
-// TestTheSweepSparesOthers: a child that the daemon itself started lives on.
+// TestTheSweepSparesOthers checks that a child that the daemon itself started survives.
 func TestTheSweepSparesOthers(t *testing.T) {
 	other := exec.Command("sleep", "1000")
 	if err := other.Start(); err != nil {
@@ -273,7 +273,7 @@ func TestAThousandChildren(t *testing.T) {
 	noneLeft(t, m)
 }
 
-// TestAGigabyteOfOutput keeps the daemon small.
+// TestAGigabyteOfOutput checks that the daemon stays small.
 func TestAGigabyteOfOutput(t *testing.T) {
 	t.Parallel()
 	size, err := strconv.Atoi(os.Getenv("SHELL_TEST_DAEMON_PEAK"))

@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// readSize is how much is read from a command in one call.
+// readSize is the maximum number of bytes per read of a command's output.
 const readSize = 64 << 10
 
-// capture keeps the beginning and the end of an output in bounded memory, and the
-// whole in a file once it is longer. One goroutine writes it; result is read after.
+// capture keeps the beginning and the end of an output in bounded memory, and writes the complete
+// output to a file if it is longer. One goroutine writes to it. result is called after that.
 type capture struct {
 	head, tail   []byte
 	headCap      int
@@ -76,7 +76,7 @@ func (k *capture) toTail(p []byte) {
 	}
 }
 
-// toSpill writes p to the file; the first time also what memory holds so far.
+// toSpill writes p to the file. The first call also writes what is in memory so far.
 func (k *capture) toSpill(p []byte) {
 	if k.spillStopped {
 		return
@@ -114,7 +114,7 @@ func (k *capture) orderedTail() []byte {
 	return append(append(out, k.tail[k.next:]...), k.tail[:k.next]...)
 }
 
-// result fills in the output fields of r and closes the file.
+// result sets the output fields of r and closes the file.
 func (k *capture) result(r *Result) {
 	r.Total = k.total
 	r.Truncated = k.total > int64(k.headCap+k.tailCap)
@@ -139,8 +139,8 @@ func (k *capture) pump(r io.Reader, live func([]byte)) {
 	cut.flush()
 }
 
-// readAll reads until the end of r, an error, or a deadline. It also reads what is in a pipe by
-// then.
+// readAll reads until the end of r, an error, or a deadline. At the deadline, it also reads what is
+// in the pipe.
 func readAll(r io.Reader, buf []byte, take func([]byte)) {
 	for {
 		n, err := r.Read(buf)
@@ -156,7 +156,7 @@ func readAll(r io.Reader, buf []byte, take func([]byte)) {
 	}
 }
 
-// runeCutter hands bytes on so that no rune is split between two calls.
+// runeCutter passes bytes on so that no character is split between two calls.
 type runeCutter struct {
 	emit  func([]byte)
 	carry []byte
@@ -186,7 +186,7 @@ func (c *runeCutter) flush() {
 	c.carry = nil
 }
 
-// wholeRunes is the length of p without a rune that has only begun at its end.
+// wholeRunes returns the length of p without an incomplete character at its end.
 func wholeRunes(p []byte) int {
 	for i := 1; i <= min(utf8.UTFMax, len(p)); i++ {
 		b := p[len(p)-i]
@@ -217,8 +217,8 @@ func (r *Result) Binary() bool {
 	return bad*10 > len(sample)
 }
 
-// Text is the output for a reader: whole, or its two ends with a word between them about what
-// is missing and where it is.
+// Text returns the output for a reader: the complete output, or its two ends with a note between
+// them that describes what is missing and where it is.
 func (r *Result) Text() string {
 	if r.Binary() {
 		return fmt.Sprintf("[binary output of %d bytes is not shown%s]", r.Total, r.where())
@@ -241,7 +241,7 @@ func (r *Result) where() string {
 	return "; " + what + " in " + r.SpillPath + ": read or grep it"
 }
 
-// Status says in a few words how the command ended, "" for a plain success.
+// Status describes in a few words how the command ended, or returns "" if it succeeded.
 func (r *Result) Status() string {
 	switch {
 	case r.Lost:

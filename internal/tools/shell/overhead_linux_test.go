@@ -10,16 +10,16 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// BenchmarkOverhead measures in turns, so that the load of the machine is the same for all: what
-// the helper adds to /bin/true, and what each sandbox adds to that. It reports medians in
-// milliseconds, and the least, which other programs of the machine disturbed the least.
+// BenchmarkOverhead measures what the helper adds to /bin/true, and what each sandbox adds to that.
+// The variants alternate, so that the load on the machine is the same for all. It reports medians
+// in milliseconds, and minimums, which other programs of the machine disturb the least.
 func BenchmarkOverhead(b *testing.B) {
 	r := newRunner(b)
 	kinds := boxes(b)
 	boxed := make([]*box, len(kinds))
 	for i, s := range kinds {
 		boxed[i] = newBox(b, s)
-		// from now on a helper waits ahead
+		// From here on a helper waits for the next command.
 		run(b, boxed[i].r, Command{Argv: []string{"/bin/true"}, Dir: boxed[i].work,
 			Sandbox: boxed[i].plan()})
 	}
@@ -36,7 +36,7 @@ func BenchmarkOverhead(b *testing.B) {
 					Command{Argv: []string{"/bin/true"}, Dir: x.work, Sandbox: plan})
 			}))
 		}
-		// a model thinks between two commands; meanwhile the next helper starts
+		// A model thinks between two commands. Meanwhile the next helper starts.
 		time.Sleep(20 * time.Millisecond)
 	}
 	reportCost(b, "plain", plain, []time.Duration{0})
@@ -46,9 +46,9 @@ func BenchmarkOverhead(b *testing.B) {
 	}
 }
 
-// BenchmarkPrepared measures in turns what /bin/true costs without a sandbox, in one that is made
-// for it, and in one that was prepared while the model was thinking, with the package caches of a
-// session. It reports medians in milliseconds, and the least.
+// BenchmarkPrepared measures /bin/true without a sandbox, in one that is created for it, and in one
+// that was prepared while the model was thinking, with the package caches of a session. The
+// variants alternate. It reports medians and minimums in milliseconds.
 func BenchmarkPrepared(b *testing.B) {
 	x := ownBox(b)
 	caches := []string{x.out + "/go-build", x.out + "/npm", x.out + "/cargo"}
@@ -96,7 +96,7 @@ func BenchmarkPrepared(b *testing.B) {
 	b.ReportMetric(float64(len(prepared))/float64(len(plain)), "prepared-share")
 }
 
-// reportCost gives what one way costs more than another.
+// reportCost reports how much more one variant costs than another.
 func reportCost(b *testing.B, name string, way, than []time.Duration) {
 	b.ReportMetric(milliseconds(median(way)-median(than)), name+"-ms")
 	b.ReportMetric(milliseconds(slices.Min(way)-slices.Min(than)), name+"-least-ms")

@@ -18,8 +18,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// registryVar names a program's registry in the environment: the test then uses it, and not a
-// server of its own.
+// registryVar is the environment variable with the registry of a program. If it is set, the test
+// uses that registry instead of its own server.
 const registryVar = "AGENT_LSP_TEST_REGISTRY"
 
 // TestPackagesAreInstalled downloads a package with go and with npm through the proxy, in every
@@ -80,7 +80,7 @@ func installs(t *testing.T, s sandbox.Support, program, script, want string) {
 	}
 }
 
-// packages are the files of a registry of Go modules and of one of npm packages.
+// packages contains the files of a registry of Go modules and of one of npm packages.
 func packages(t *testing.T, port string) map[string][]byte {
 	t.Helper()
 	const goMod = "module example.test/tiny\n"

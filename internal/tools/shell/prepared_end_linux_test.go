@@ -43,7 +43,8 @@ func TestPreparedSandboxAbort(t *testing.T) {
 	}
 }
 
-// TestPreparedSandboxesEnd: a session has one at most, and none is left, however it was ended.
+// TestPreparedSandboxesEnd checks that a session has at most one prepared sandbox, and that none is
+// left, however the session was ended.
 func TestPreparedSandboxesEnd(t *testing.T) {
 	t.Parallel()
 	start := func(t *testing.T) (*box, *sandbox.Plan) {
@@ -112,7 +113,7 @@ func TestPreparedSandboxesEnd(t *testing.T) {
 	}
 }
 
-// TestPreparedSandboxEndsWithTheDaemon: also if it is killed.
+// TestPreparedSandboxEndsWithTheDaemon includes a daemon that is killed.
 func TestPreparedSandboxEndsWithTheDaemon(t *testing.T) {
 	t.Parallel()
 	b := ownBox(t)
@@ -125,8 +126,8 @@ func TestPreparedSandboxEndsWithTheDaemon(t *testing.T) {
 	b.wantWaiting(0, "after the daemon was killed")
 }
 
-// TestPreparedSandboxesLeaveNothingOpen: a supervisor has as many descriptors after many commands
-// as after the first.
+// TestPreparedSandboxesLeaveNothingOpen checks that a supervisor has as many descriptors after many
+// commands as after the first.
 func TestPreparedSandboxesLeaveNothingOpen(t *testing.T) {
 	t.Parallel()
 	b := ownBox(t)
@@ -172,7 +173,7 @@ func awaitEnd(t *testing.T, pid int) {
 	t.Errorf("process %d is left", pid)
 }
 
-// awaitDeath waits until a process runs no longer.
+// awaitDeath waits until a process is no longer running.
 func awaitDeath(pid int) {
 	for p, ok := readProcess(strconv.Itoa(pid)); ok && !p.zombie; {
 		time.Sleep(time.Millisecond)
@@ -180,7 +181,7 @@ func awaitDeath(pid int) {
 	}
 }
 
-// A prepared sandbox that is killed costs one command at most, which reports it.
+// If a prepared sandbox is killed, at most one command fails, and that command reports it.
 func TestPreparedSandboxKilled(t *testing.T) {
 	t.Parallel()
 	b := ownBox(t)

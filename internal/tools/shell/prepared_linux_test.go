@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// ownBox is a workspace in the one sandbox that is prepared.
+// ownBox is a workspace in the only sandbox that is prepared in advance.
 func ownBox(t testing.TB) *box {
 	t.Helper()
 	for _, s := range boxes(t) {
@@ -25,7 +25,7 @@ func ownBox(t testing.TB) *box {
 	return nil
 }
 
-// prepare runs a command that does nothing, after which the next sandbox is being prepared.
+// prepare runs a command that does nothing. After that, the next sandbox is being prepared.
 func (b *box) prepare(plan *sandbox.Plan) {
 	b.t.Helper()
 	run(b.t, b.r, Command{Argv: []string{"/bin/true"}, Dir: b.work, Sandbox: plan})
@@ -66,8 +66,8 @@ func (b *box) ahead(plan *sandbox.Plan, do func(), c Command) Result {
 	return Result{}
 }
 
-// waitPrepared waits until a sandbox of this workspace is ready: a thread reads from the socket on
-// which the command comes.
+// waitPrepared waits until a sandbox of this workspace is ready, which means that a thread reads
+// from the socket on which the command arrives.
 func (b *box) waitPrepared() {
 	b.t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
@@ -83,8 +83,8 @@ func (b *box) waitPrepared() {
 	b.t.Error("no sandbox waits for its command")
 }
 
-// waiting lists the processes of prepared sandboxes of this workspace, also dead ones that were
-// not waited for.
+// waiting lists the processes of prepared sandboxes of this workspace, including dead ones that
+// were not waited for.
 func (b *box) waiting() (pids []int) {
 	supervisors := map[int]bool{}
 	b.r.mu.Lock()
@@ -103,7 +103,7 @@ func (b *box) waiting() (pids []int) {
 	return pids
 }
 
-// wantWaiting waits until so many sandboxes wait.
+// wantWaiting waits until that number of sandboxes wait.
 func (b *box) wantWaiting(n int, when string) {
 	b.t.Helper()
 	var got []int
@@ -115,8 +115,8 @@ func (b *box) wantWaiting(n int, when string) {
 	b.t.Errorf("%s: the sandboxes %v wait, want %d", when, got, n)
 }
 
-// TestPreparedSandboxMasksWhatCameLater: the sandbox masks the files that exist when the command
-// starts, whatever way they came.
+// TestPreparedSandboxMasksWhatCameLater checks that the sandbox masks the files that exist when the
+// command starts, regardless of how they were created.
 func TestPreparedSandboxMasksWhatCameLater(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{
@@ -147,8 +147,8 @@ func TestPreparedSandboxMasksWhatCameLater(t *testing.T) {
 	}
 }
 
-// TestPreparedSandboxRunsTheCommandAsGiven: environment, folder, exit code, output and program
-// search are those of the command, and it gets no other descriptor.
+// TestPreparedSandboxRunsTheCommandAsGiven checks that environment, folder, exit code, output and
+// program search are those of the command, and that it gets no other descriptor.
 func TestPreparedSandboxRunsTheCommandAsGiven(t *testing.T) {
 	t.Parallel()
 	b := ownBox(t)
@@ -193,8 +193,8 @@ func TestPreparedSandboxRunsTheCommandAsGiven(t *testing.T) {
 	}
 }
 
-// TestPreparedSandboxIsNotUsedWhenItIsWrong: a command gets a sandbox of its own if the prepared
-// one is for another profile, or shows what is no longer there.
+// TestPreparedSandboxIsNotUsedWhenItIsWrong checks that a command gets its own sandbox if the
+// prepared one is for another profile, or shows files that no longer exist.
 func TestPreparedSandboxIsNotUsedWhenItIsWrong(t *testing.T) {
 	t.Parallel()
 	replace := `mv WORK WORK.old && mkdir WORK && echo CANARY > WORK/.env && echo new > WORK/file`
@@ -266,8 +266,8 @@ func TestPreparedSandboxIsNotUsedWhenItIsWrong(t *testing.T) {
 	}
 }
 
-// A command that only reads gets no sandbox that was prepared for one that writes, and the other
-// way round.
+// A command that only reads does not get a sandbox that was prepared for one that writes, and vice
+// versa.
 func TestPreparedSandboxIsForOneProfile(t *testing.T) {
 	t.Parallel()
 	b := ownBox(t)
@@ -291,7 +291,7 @@ func TestPreparedSandboxIsForOneProfile(t *testing.T) {
 	}
 }
 
-// TestPreparedSandboxAndMounts: a change of the machine's mounts is seen.
+// TestPreparedSandboxAndMounts checks that a change of the machine's mounts is detected.
 func TestPreparedSandboxAndMounts(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can mount")
@@ -311,8 +311,8 @@ func TestPreparedSandboxAndMounts(t *testing.T) {
 	}
 }
 
-// TestPreparedSandboxAndLayers: a sandbox without the folder of layers, because another command had
-// it, is not used once that command has ended.
+// TestPreparedSandboxAndLayers checks that a sandbox that was prepared without the folder of
+// layers, because another command used it, is not used after that command has ended.
 func TestPreparedSandboxAndLayers(t *testing.T) {
 	t.Parallel()
 	b := ownBox(t)

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// probeVar holds what this test binary is to try as a client of sockets.
+// probeVar contains what this test binary tries as a client of sockets.
 const probeVar = "SHELL_TEST_PROBE"
 
-// maybeProbe tries a socket and exits: 0 it works, 9 it does not.
+// maybeProbe tries a socket and exits with 0 if it works, and 9 if it does not.
 func maybeProbe() {
 	what := os.Getenv(probeVar)
 	if what == "" {
@@ -49,7 +49,7 @@ func probe(what string) error {
 	if kind != "udp" {
 		return nil
 	}
-	// UDP connects to nothing, so only an answer or the error that comes back proves anything.
+	// UDP has no connection, so only an answer or a returned error is a proof.
 	for range 3 {
 		if _, err = c.Write([]byte("x")); err != nil {
 			return err

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Process is a long-lived child with pipes: an MCP server, a language server, a hook.
-// Its methods are safe for concurrent use; Stdin and Stdout have one user each.
+// Process is a long-lived child process with pipes: an MCP server, a language server or a hook. Its
+// methods are safe for concurrent use. Only one goroutine each may use Stdin and Stdout.
 type Process struct {
 	Stdin  io.WriteCloser
 	Stdout io.ReadCloser
@@ -20,8 +20,8 @@ type Process struct {
 	errR   *os.File
 }
 
-// Start starts a long-lived child. It ends with ctx, with Kill, and with the Runner. The caller
-// reads Stdout, or the child stands still, and calls Wait.
+// Start starts a long-lived child process. It ends with ctx, with Kill, and with the Runner. The
+// caller must read Stdout, otherwise the child blocks, and must call Wait.
 func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("starting a process: %w", err)
@@ -56,7 +56,7 @@ func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
 	return p, nil
 }
 
-// watch ends the child with its context or at its timeout.
+// watch ends the child when its context ends or its timeout has passed.
 func (p *Process) watch(ctx context.Context, timeout time.Duration) {
 	p.k.follow(ctx, &Command{Timeout: timeout})
 	<-p.k.done
@@ -83,10 +83,11 @@ func pipes(n int) ([]pipe, error) {
 	return out, nil
 }
 
-// Kill ends the child and all that it started, SIGTERM first. It does not wait.
+// Kill ends the child and every process that it started, with SIGTERM first. It does not wait.
 func (p *Process) Kill() { p.k.end() }
 
-// Wait waits until nothing of the child is left. The error says that it could not be started.
+// Wait waits until no process of the child is left. The error means that the child could not be
+// started.
 func (p *Process) Wait() (Result, error) {
 	<-p.k.done
 	<-p.read
@@ -95,5 +96,5 @@ func (p *Process) Wait() (Result, error) {
 	return res, p.k.startError()
 }
 
-// Stderr is the end of what the child said on stderr so far, at most 8 KiB.
+// Stderr returns the end of the child's stderr so far, at most 8 KiB.
 func (p *Process) Stderr() string { return p.stderr.String() }

@@ -21,8 +21,8 @@ var becomeSubreaper = sync.OnceValue(func() error {
 	return nil
 })
 
-// signalGroup reaches what left the tree by a double fork and stayed in its group, where this
-// process did not become the subreaper.
+// signalGroup signals the processes that left the tree by a double fork but stayed in the group.
+// They are not descendants if this process could not become the subreaper.
 func signalGroup(group int, kill bool) {
 	if becomeSubreaper() == nil {
 		return
@@ -62,7 +62,7 @@ func processes() []process {
 	return out
 }
 
-// readProcess parses /proc/PID/stat; the name in parentheses may hold anything.
+// readProcess parses /proc/PID/stat. The name in parentheses may contain any character.
 func readProcess(name string) (process, bool) {
 	b, err := os.ReadFile("/proc/" + name + "/stat")
 	end := bytes.LastIndexByte(b, ')')
@@ -81,12 +81,12 @@ func readProcess(name string) (process, bool) {
 	return p, true
 }
 
-// sweepTime bounds a sweep: a process in the kernel may not die immediately.
+// sweepTime limits a sweep, because a process in the kernel may not die immediately.
 const sweepTime = 2 * time.Second
 
-// sweep ends the processes that a killed supervisor left: processes that became children of this
-// process without being started by it. Each command runs in a session of its own, while the
-// processes that the daemon starts share its session, which distinguishes the two.
+// sweep ends the processes that a killed supervisor left. These are processes that became children
+// of this process without being started by it. Each command runs in its own session, while the
+// processes that the daemon starts share the daemon's session, which distinguishes the two.
 func sweep() {
 	self := os.Getpid()
 	own, _ := unix.Getsid(0)
@@ -97,7 +97,8 @@ func sweep() {
 				continue
 			}
 			left++
-			// From the top down: a shell whose child ended would continue with its next command.
+			// Parents are killed first, because a shell whose child ended would continue with its
+			// next command.
 			for _, d := range append([]int{p.pid}, below(table, p.pid)...) {
 				_ = syscall.Kill(d, syscall.SIGKILL)
 			}

@@ -12,7 +12,7 @@ import (
 // and leaves its group is found only while its parent lives.
 func becomeSubreaper() error { return nil }
 
-// signalGroup reaches what left the tree by a double fork and stayed in its group.
+// signalGroup signals the processes that left the tree by a double fork but stayed in the group.
 func signalGroup(group int, kill bool) {
 	sig := syscall.SIGTERM
 	if kill {

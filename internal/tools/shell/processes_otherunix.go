@@ -2,5 +2,6 @@
 
 package shell
 
-// processes knows no process table here: the group of each child is all.
+// processes returns nothing, because there is no process table that it can read on these systems.
+// Only the process groups of the children are signaled.
 func processes() []process { return nil }

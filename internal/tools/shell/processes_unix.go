@@ -2,7 +2,7 @@
 
 package shell
 
-// descendants are the living processes below root.
+// descendants returns the living processes below root.
 func descendants(root int) []int { return below(processes(), root) }
 
 func below(table []process, root int) []int {

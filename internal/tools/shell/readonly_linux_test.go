@@ -10,9 +10,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// TestReadOnlyCommandsWriteNowhereElse gives a script that writes the sandbox of a command that
-// only reads, as if the classification had been wrong. Its temporary folder is all that it can
-// change.
+// TestReadOnlyCommandsWriteNowhereElse runs a script that writes in the sandbox of a command that
+// only reads, as if the classification had been wrong. The script can change only its temporary
+// folder.
 func TestReadOnlyCommandsWriteNowhereElse(t *testing.T) {
 	for _, s := range boxes(t) {
 		b := newBox(t, s)
@@ -47,7 +47,7 @@ func TestReadOnlyCommandsWriteNowhereElse(t *testing.T) {
 			b.runWith(plan, script)
 			for _, dir := range append(caches, b.work, b.work+"/extra") {
 				_, err := os.Stat(filepath.Join(dir, "canary"))
-				// the write went to a layer of its own
+				// The write went to a separate layer.
 				private := s.Kind == sandbox.Own && slices.Contains(caches, dir)
 				if wrote := err == nil; wrote == (reads || private) {
 					t.Errorf("%s: in the sandbox of %s a write to %s succeeded: %v", s.Kind,

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// maxRest is more than the capacity of a pipe. A process that keeps filling the pipe would never
-// end the read.
+// maxRest is more than the capacity of a pipe. Without it, a process that keeps filling the pipe
+// would keep the read from ending.
 const maxRest = 1 << 20
 
-// rest reads what is in a pipe whose deadline has passed, without waiting: the deadline ends the
-// wait for more, not the reading of what came before it.
+// rest reads, without waiting, what is in a pipe whose deadline has passed. The deadline ends the
+// wait for more data, but data that arrived before it must still be read.
 func rest(pipe *os.File, buf []byte, take func([]byte)) {
 	raw, err := pipe.SyscallConn()
 	if err != nil || pipe.SetReadDeadline(time.Time{}) != nil {
@@ -30,7 +30,7 @@ func rest(pipe *os.File, buf []byte, take func([]byte)) {
 	}
 }
 
-// readOnce reads from what does not block; 0 or less: nothing is there.
+// readOnce reads from a non-blocking descriptor. A result of 0 or less means that nothing is there.
 func readOnce(fd int, buf []byte) int {
 	for {
 		n, err := syscall.Read(fd, buf)

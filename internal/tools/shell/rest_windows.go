@@ -2,8 +2,8 @@ package shell
 
 import "os"
 
-// rest does nothing: this system's pipes have no deadlines.
+// rest does nothing, because pipes have no deadlines on this system.
 func rest(*os.File, []byte, func([]byte)) {}
 
-// closeProxy does nothing: this system has no sandbox with a proxy.
+// closeProxy does nothing, because there is no sandbox with a proxy on this system.
 func (s *supervisor) closeProxy() {}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Options of a Runner. The zero value works.
+// Options configure a Runner. The zero value is valid.
 type Options struct {
 	SpillDir string // where long outputs go; empty: the system's temporary folder
 	Helper   string // the binary to re-execute; empty: this one
@@ -28,14 +28,14 @@ type Runner struct {
 	mu      sync.Mutex // guards what follows
 	helpers map[*helper]struct{}
 	idle    []*helper // that wait for an order
-	making  bool      // one is being started ahead
+	making  bool      // one is being started in advance
 	closed  bool
 }
 
 // ErrClosed is returned for a command that comes after Close.
 var ErrClosed = errors.New("starting a command: the daemon is shutting down")
 
-// New makes a Runner. The process must call MaybeHelper first in main.
+// New creates a Runner. The process must call MaybeHelper first in main.
 func New(o Options) (*Runner, error) {
 	if o.Helper == "" {
 		exe, err := os.Executable()
@@ -52,8 +52,8 @@ func New(o Options) (*Runner, error) {
 		maxIdle: maxIdle, helpers: map[*helper]struct{}{}}, nil
 }
 
-// Lacks says what the system lacks for ending every process of a command, and what that means; ""
-// where it lacks nothing.
+// Lacks describes what the system lacks for ending every process of a command, and the consequence.
+// It returns "" if nothing is missing.
 func Lacks() string {
 	if err := adopt(); err != nil {
 		return err.Error() + ": a process that a command starts and that leaves the command's process group may outlive the command"
@@ -61,10 +61,10 @@ func Lacks() string {
 	return ""
 }
 
-// Run runs a command to its end, the end of ctx, or its timeout, whichever comes first, and
-// has ended all its processes when it returns; after an abort at the latest Grace and
-// abandonAfter later, when what resists is ended in the background. The error is about
-// starting it only.
+// Run runs a command until it ends, ctx ends, or its timeout passes. When Run returns, it has ended
+// all processes of the command. After an abort it returns at the latest after Grace and
+// abandonAfter. Processes that resist are then ended in the background. The error only concerns the
+// start of the command.
 func (r *Runner) Run(ctx context.Context, c Command) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{ExitCode: -1, Aborted: true}, nil
@@ -94,8 +94,8 @@ func (r *Runner) Run(ctx context.Context, c Command) (Result, error) {
 	return res, k.startError()
 }
 
-// begin starts the command, by a supervisor that serves several where it can, and returns the
-// daemon's ends of its output and input.
+// begin starts the command, if possible in a supervisor that serves several commands, and returns
+// the daemon's ends of its output and input.
 func (r *Runner) begin(c *Command) (*child, *os.File, *stdinPipe, error) {
 	outR, outW, err := os.Pipe()
 	if err != nil {
@@ -117,7 +117,7 @@ func (r *Runner) begin(c *Command) (*child, *os.File, *stdinPipe, error) {
 	return k, outR, feed, nil
 }
 
-// alone runs the command by a supervisor of its own.
+// alone runs the command in a supervisor that serves only this command.
 func (r *Runner) alone(c *Command, out *os.File) (*child, *stdinPipe, error) {
 	in, feed, err := stdinFor(c.Stdin)
 	if err != nil {
@@ -132,12 +132,12 @@ func (r *Runner) alone(c *Command, out *os.File) (*child, *stdinPipe, error) {
 	return k, feed, nil
 }
 
-// drainTime bounds the wait for the end of the output once the command's processes have ended. Only
-// a process that escaped, or one that is being ended in the background, can keep the pipe open. The
-// bytes that are in the pipe by then are always read.
+// drainTime limits the wait for the end of the output after the command's processes have ended.
+// Only a process that escaped, or one that is being ended in the background, can keep the pipe
+// open. The bytes that are in the pipe by then are always read.
 const drainTime = 100 * time.Millisecond
 
-// stdinPipe is the daemon's end of a command's stdin; nil if the command has no stdin.
+// stdinPipe is the daemon's end of a command's stdin, or nil if the command has no stdin.
 type stdinPipe struct{ w *os.File }
 
 func (s *stdinPipe) close() {
@@ -158,8 +158,8 @@ func stdinFor(r io.Reader) (*os.File, *stdinPipe, error) {
 	return in, &stdinPipe{w}, nil
 }
 
-// feed copies the caller's input. The goroutine is not waited for by Run: a reader may block for
-// ever; Close does not wait for it either.
+// feed copies the caller's input. Neither Run nor Close waits for the goroutine, because a reader
+// may block forever.
 func (r *Runner) feed(s *stdinPipe, from io.Reader) {
 	if s == nil {
 		return
@@ -170,7 +170,7 @@ func (r *Runner) feed(s *stdinPipe, from io.Reader) {
 	}()
 }
 
-// Close ends every process, waits for the ends, and refuses new ones. It is idempotent.
+// Close ends every process, waits until they have ended, and refuses new ones. It is idempotent.
 func (r *Runner) Close() {
 	r.mu.Lock()
 	r.closed = true

@@ -122,7 +122,7 @@ func TestAbortEndsWhatIgnoresSIGTERM(t *testing.T) {
 func TestAbortIsQuickForWhatListens(t *testing.T) {
 	r := newRunner(t)
 	var res Result
-	// one that is not let run within Grace is killed
+	// A process that gets no processor time within Grace is killed.
 	for try := 0; try < 5 && !strings.Contains(string(res.Head), "bye"); try++ {
 		ctx, cancel := context.WithCancel(context.Background())
 		var err error
@@ -138,7 +138,7 @@ func TestAbortIsQuickForWhatListens(t *testing.T) {
 	}
 }
 
-// The time limit counts from the start: a slow machine may need more of it to say anything.
+// The time limit counts from the start. A slow machine may need more of it until the first output.
 func TestTimeout(t *testing.T) {
 	var res Result
 	for limit := 100 * time.Millisecond; len(res.Head) == 0 && limit < time.Minute; limit *= 4 {
@@ -237,7 +237,7 @@ func TestCloseEndsEverythingAndRefusesMore(t *testing.T) {
 	}
 }
 
-// live is the number of commands that run.
+// live returns the number of running commands.
 func live(r *Runner) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,7 +14,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// boxes are all the walls that this machine must have for these tests: see docs/use/permissions.md.
+// boxes lists the sandboxes that this machine must have for these tests: see
+// docs/use/permissions.md.
 func boxes(t testing.TB) []sandbox.Support {
 	t.Helper()
 	all := sandbox.Kinds()
@@ -28,7 +29,7 @@ func boxes(t testing.TB) []sandbox.Support {
 	return all
 }
 
-// box is a workspace with a wall around it.
+// box is a workspace with a sandbox around it.
 type box struct {
 	t                      testing.TB
 	r                      *Runner
@@ -94,7 +95,8 @@ func TestSandboxLetsWorkHappen(t *testing.T) {
 	}
 }
 
-// writes are attempts to change OUT from inside; each must fail and leave it as it was.
+// writes are attempts to change OUT from inside the sandbox. Each must fail and leave OUT
+// unchanged.
 var writes = []string{
 	`echo x > OUT/file`, `echo x >> OUT/file`, `echo x > OUT/new`, `touch OUT/new`, `rm OUT/file`,
 	`rm -rf OUT`, `mv OUT/file OUT/other`, `mv OUT/file WORK/file`, `mkdir OUT/d`,
@@ -185,7 +187,7 @@ func TestSandboxKeepsTheNetworkOut(t *testing.T) {
 		"raw":      "raw",
 		"packet":   "packet",
 	}
-	// allowed in a network of its own
+	// Allowed in a separate network.
 	own := map[string]bool{"bind": true, "raw": true, "packet": true}
 	for _, s := range boxes(t) {
 		b := newBox(t, s)
@@ -217,12 +219,12 @@ func (b *box) probe(what string, plan *sandbox.Plan) Result {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	// the test binary may be in /tmp, which the sandbox hides
+	// The test binary may be in /tmp, which the sandbox hides.
 	copied := filepath.Join(b.work, "probe")
 	if _, err := os.Stat(copied); err != nil {
-		// Nothing may fork meanwhile, as who has started a helper ahead does: a child that has not
-		// yet begun its own program keeps the copy open for writing, and what is open for writing
-		// cannot be run.
+		// No other goroutine may fork meanwhile, such as one that starts a helper in advance. A
+		// child that has not executed its program yet keeps the copy open for writing, and a file
+		// that is open for writing cannot be executed.
 		syscall.ForkLock.RLock()
 		data, err := os.ReadFile(exe)
 		if err == nil {
@@ -237,7 +239,8 @@ func (b *box) probe(what string, plan *sandbox.Plan) Result {
 		Env: append(os.Environ(), probeVar+"="+what), Dir: b.work, Sandbox: plan})
 }
 
-// TestSandboxedProcessesCannotReachTheSupervisor: they cannot kill the one that ends them.
+// TestSandboxedProcessesCannotReachTheSupervisor checks that they cannot kill the supervisor that
+// ends them.
 func TestSandboxedProcessesCannotReachTheSupervisor(t *testing.T) {
 	t.Parallel()
 	for _, s := range boxes(t) {

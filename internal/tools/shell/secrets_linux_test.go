@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// secretReaders are commands that show a secret file, with that file.
+// secretReaders are commands that show a secret file, each with that file.
 var secretReaders = []struct{ command, file string }{
 	{"cat .env", "WORK/.env"},
 	{"cat < .env", "WORK/.env"},
@@ -34,8 +34,8 @@ func secretScene(t *testing.T, victim int, home string) *scene {
 }
 
 // TestASecretFileIsReadableOnceTheUserAllowsIt runs commands that name a secret file, in every
-// profile and sandbox and without one. Each asks, and the question names the file. What the user
-// allows can read that file.
+// profile and sandbox and without one. Each causes a question that names the file. A command that
+// the user allows can read that file.
 func TestASecretFileIsReadableOnceTheUserAllowsIt(t *testing.T) {
 	home, victim := attackHome(t), startVictim(t)
 	r := newRunner(t)
@@ -68,8 +68,8 @@ func TestASecretFileIsReadableOnceTheUserAllowsIt(t *testing.T) {
 	}
 }
 
-// TestAnAnswerShowsNoOtherSecretFile allows one secret file. Our own sandbox hides the others, and
-// a search skips them and says so.
+// TestAnAnswerShowsNoOtherSecretFile allows one secret file. The daemon's own sandbox hides the
+// others, and a search skips them and reports this.
 func TestAnAnswerShowsNoOtherSecretFile(t *testing.T) {
 	home, victim := attackHome(t), startVictim(t)
 	r := newRunner(t)
@@ -103,8 +103,8 @@ func TestAnAnswerShowsNoOtherSecretFile(t *testing.T) {
 	}
 }
 
-// TestARuleForASecretFileIsAboutThatFile allows one file by a rule, then changes what its name
-// leads to.
+// TestARuleForASecretFileIsAboutThatFile allows one file by a rule, and then changes the target of
+// the file's name.
 func TestARuleForASecretFileIsAboutThatFile(t *testing.T) {
 	home, victim := attackHome(t), startVictim(t)
 	r := newRunner(t)

@@ -8,13 +8,13 @@ import (
 	"sync"
 )
 
-// interpreter is a shell: its command line, and whether policy.Classify reads its language.
+// interpreter is a shell: its command line, and whether policy.Classify can read its language.
 type interpreter struct {
 	argv  []string // before the script
 	posix bool
 }
 
-// findShell looks for this machine's.
+// findShell returns the default shell of the machine.
 var findShell = sync.OnceValue(func() string {
 	if p, err := exec.LookPath("bash"); err == nil && useBash {
 		return p
@@ -36,11 +36,11 @@ var flags = map[string][]string{
 	"cmd":        {"/d", "/c"},
 }
 
-// posixShells are those whose language is the one that the policy reads. zsh is none of them: its
-// globs can run code.
+// posixShells lists the shells whose language the policy can read. zsh is not among them, because
+// its globs can run code.
 var posixShells = []string{"bash", "sh", "dash", "ash", "ksh", "mksh"}
 
-// interpreterOf is the shell that a setting names; "" is the machine's.
+// interpreterOf returns the shell that a setting names. "" means the default shell of the machine.
 func interpreterOf(program string) interpreter {
 	if program == "" {
 		program = findShell()
@@ -54,15 +54,17 @@ func interpreterOf(program string) interpreter {
 		posix: slices.Contains(posixShells, name)}
 }
 
-// shellArgv is the command line that runs a script. Without a program: bash where there is one,
-// whose syntax the policy reads, else sh; on Windows sh where there is one, else PowerShell.
+// shellArgv returns the command line that runs a script. If program is empty, it uses bash if
+// available, because the policy reads bash's syntax, and otherwise sh. On Windows it uses sh if
+// available, and otherwise PowerShell.
 func shellArgv(program, script string) []string {
 	return append(slices.Clone(interpreterOf(program).argv), script)
 }
 
-// ShellReadable reports whether scripts run by a shell that policy.Classify can read; "" is the
-// machine's shell. Where it is false no command may be taken for read-only.
+// ShellReadable reports whether policy.Classify can read the scripts of a shell. "" means the
+// default shell of the machine. If it returns false, no command may be classified as read-only.
 func ShellReadable(program string) bool { return interpreterOf(program).posix }
 
-// Argv is the command line by which a Runner runs a script; program "" is the machine's shell.
+// Argv returns the command line with which a Runner runs a script. If program is "", it uses the
+// default shell of the machine.
 func Argv(program, script string) []string { return shellArgv(program, script) }

@@ -10,19 +10,20 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// adopt makes the daemon the parent of what a killed supervisor leaves.
+// adopt makes the daemon the parent of the processes that a killed supervisor leaves.
 func adopt() error { return becomeSubreaper() }
 
-// helperAttr hands the pipes over and puts the supervisor in a group of its own, so that a
-// terminal's Ctrl-C reaches the daemon alone. It stays in the daemon's session: see sweep.
+// helperAttr passes the pipes and puts the supervisor in its own process group, so that a
+// terminal's Ctrl-C reaches only the daemon. The supervisor stays in the daemon's session: see
+// sweep.
 func helperAttr(cmd *exec.Cmd, plan *sandbox.Plan, control, status *os.File) error {
 	cmd.ExtraFiles = []*os.File{control, status}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return plan.Attr(cmd)
 }
 
-// systemEnv is what a helper needs of the daemon's environment: nothing, but coverage counters
-// in tests.
+// systemEnv returns what a helper needs of the daemon's environment: nothing, except coverage
+// counters in tests.
 func systemEnv() []string {
 	if dir := os.Getenv("GOCOVERDIR"); dir != "" {
 		return []string{"GOCOVERDIR=" + dir}

@@ -15,7 +15,7 @@ func adopt() error { return nil }
 
 func sweep() {}
 
-// helperAttr hands the pipes over as inherited handles, named in the arguments.
+// helperAttr passes the pipes as inherited handles, whose numbers are in the arguments.
 func helperAttr(cmd *exec.Cmd, _ *sandbox.Plan, control, status *os.File) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP,
 		HideWindow: true}
@@ -30,7 +30,7 @@ func helperAttr(cmd *exec.Cmd, _ *sandbox.Plan, control, status *os.File) error 
 	return nil
 }
 
-// systemEnv is what a Windows process cannot start without.
+// systemEnv returns the variables without which a Windows process cannot start.
 func systemEnv() []string {
 	return []string{"SYSTEMROOT=" + os.Getenv("SYSTEMROOT")}
 }

@@ -11,27 +11,28 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// helperArg is the hidden first argument under which this binary is the supervisor.
+// helperArg is the hidden first argument that makes this binary the supervisor.
 const helperArg = "__supervise"
 
-// linger is how long what a finished command left behind may still run: time for the end of
-// a pipeline to write its last line.
+// linger is how long the processes that a finished command left may still run. It gives the end of
+// a pipeline time to write its last line.
 const linger = 200 * time.Millisecond
 
 // order is what the daemon sends to the supervisor: one line of JSON on the control channel. Any
-// byte while the command runs, or the end of the channel at any time, means: end everything.
+// byte while the command runs, or the end of the channel at any time, makes the supervisor end
+// everything.
 type order struct {
 	Argv    []string      `json:"argv"`
 	Dir     string        `json:"dir,omitempty"`
 	Env     []string      `json:"env"`
 	Sandbox *sandbox.Plan `json:"sandbox,omitempty"`
 	GraceMS int64         `json:"graceMs"`
-	// LingerMS is linger, but for tests that must not depend on how fast the machine is.
+	// LingerMS is linger, except in tests that must not depend on the machine's speed.
 	LingerMS int64 `json:"lingerMs"`
-	// Keep: the command's output came with the order, and the supervisor waits for another order
-	// afterwards.
+	// Keep means that the command's output is sent with the order, and that the supervisor waits
+	// for another order afterwards.
 	Keep bool `json:"keep,omitempty"`
-	// Prepare: there is no command yet, only the sandbox of the next one.
+	// Prepare means that there is no command yet, only the sandbox of the next one.
 	Prepare bool `json:"prepare,omitempty"`
 }
 
@@ -44,12 +45,12 @@ type report struct {
 	Done   bool   `json:"done,omitempty"` // no process is left
 	Ended  int    `json:"ended,omitempty"`
 	Ready  bool   `json:"ready,omitempty"` // with Done: it waits for the next order
-	// Prepared, with Exited: the command ran in the sandbox that was prepared.
+	// Prepared, with Exited, means that the command ran in the prepared sandbox.
 	Prepared bool `json:"prepared,omitempty"`
 }
 
-// A process that was started as a supervisor is one from here on: before the packages that are
-// initialised after this one, whose cost each command would pay.
+// A process that was started as a supervisor becomes one here, before the packages that are
+// initialized after this one. Otherwise each command would pay for their initialization.
 func init() { MaybeHelper() }
 
 // MaybeHelper turns the process into a supervisor, and never returns, if it was started as one. The
@@ -57,21 +58,22 @@ func init() { MaybeHelper() }
 // readers.
 func MaybeHelper() {
 	if len(os.Args) >= 2 && os.Args[1] == helperArg {
-		// Not on this goroutine: it is bound to its thread while packages are initialised, and each
-		// message to it would have to wake two threads.
+		// supervise does not run on this goroutine, which is bound to its thread while packages are
+		// initialized. Each message to it would have to wake two threads.
 		go supervise()
 		select {}
 	}
 }
 
-// ordersPerHelper bounds how many commands one helper serves: it never collects its garbage.
+// ordersPerHelper limits how many commands one helper serves, because a helper never collects its
+// garbage.
 const ordersPerHelper = 200
 
 // post is the helper process: it accepts one order after another and knows the running command.
 //
 // The goroutine that reads an order executes it, waits for the command and reports its end. The
-// next goroutine reads the channel meanwhile. So no command waits for one goroutine to wake
-// another.
+// next goroutine reads the channel meanwhile. This way, no command waits for one goroutine to
+// wake another.
 type post struct {
 	orders orders // read by one goroutine at a time
 
@@ -82,11 +84,11 @@ type post struct {
 	ahead  *sandbox.Prepared // for the next command, nil: none
 }
 
-// orders is the control channel. An error of next means that the daemon is gone or asks for the
-// end.
+// orders is the control channel. An error of next means that the daemon has ended or asks the
+// supervisor to end everything.
 type orders interface{ next() (given, error) }
 
-// given is an order and what came with it.
+// given is an order and the descriptor that was sent with it.
 type given struct {
 	line   []byte
 	output *os.File
@@ -98,12 +100,12 @@ type supervisor struct {
 	order  order
 	output *os.File          // the command's, if it came with the order
 	box    *sandbox.Prepared // the sandbox of the command, if it was prepared
-	last   bool              // no other command is taken after this one
+	last   bool              // no other command is accepted after this one
 	exited bool
 	ended  int
 	ending bool
 	main   int         // the command's process
-	proxy  int         // connection to the proxy that the supervisor holds, 0 without
+	proxy  int         // connection to the proxy that the supervisor keeps open; 0: none
 	timer  *time.Timer // of escalate, nil before there is one
 }
 
@@ -122,7 +124,7 @@ func supervise() {
 // detector os.Exit sleeps for a second.
 func exit(code int) { syscall.Exit(code) }
 
-// exitRefused is the code of a helper that ends without a command to wait for.
+// exitRefused is the exit code of a helper that ends without a command to wait for.
 const exitRefused = 2
 
 // endOnSignal ends everything when the supervisor itself receives a signal to end.
@@ -134,7 +136,7 @@ func (p *post) endOnSignal(signals <-chan os.Signal) {
 	}
 }
 
-// end ends the command that runs, and the process where none does. Caller holds mu.
+// end ends the running command, or the process if no command is running. Caller holds mu.
 func (p *post) end() {
 	if p.cur == nil {
 		p.discard()
@@ -146,7 +148,7 @@ func (p *post) end() {
 	}
 }
 
-// serve reads what comes next on the control channel, and if it is an order, carries it out.
+// serve reads the next message on the control channel and executes it if it is an order.
 func (p *post) serve() {
 	for {
 		o, err := p.orders.next()
@@ -161,13 +163,13 @@ func (p *post) serve() {
 	}
 }
 
-// prepare makes a sandbox for the next command. Caller holds mu.
+// prepare creates a sandbox for the next command. Caller holds mu.
 func (p *post) prepare(plan *sandbox.Plan) {
 	p.discard()
-	p.ahead, _ = plan.Prepare(systemEnv()) // without one, the command makes its own
+	p.ahead, _ = plan.Prepare(systemEnv()) // if this fails, the command creates its own
 }
 
-// discard ends the sandbox that was prepared. Caller holds mu.
+// discard ends the prepared sandbox. Caller holds mu.
 func (p *post) discard() {
 	if p.ahead != nil {
 		p.ahead.Discard()
@@ -175,8 +177,8 @@ func (p *post) discard() {
 	p.ahead = nil
 }
 
-// begin starts the ordered command. Whatever comes while one runs means its end; then there is
-// nothing more to read. more reports that the caller reads on.
+// begin starts the ordered command. Any message while a command runs ends that command, and then
+// there is nothing more to read. more reports whether the caller must continue to read.
 func (p *post) begin(o given, err error) (s *supervisor, more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -212,8 +214,8 @@ func (s *supervisor) left(end report) {
 	}
 }
 
-// over reports that no process is left, with the command's own end if that was the last. Then the
-// helper process exits, unless it may accept another order.
+// over reports that no process is left. The report includes the command's own end if that has not
+// been sent yet. Then the helper process exits, unless it may accept another order.
 func (s *supervisor) over(end report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,7 +237,8 @@ func (s *supervisor) over(end report) {
 	_ = os.Chdir("/") // hold no folder while waiting
 }
 
-// terminate asks every descendant to end, and after the grace stops asking. Caller holds mu.
+// terminate asks every descendant to end. After the grace period, escalate kills them. Caller holds
+// mu.
 func (s *supervisor) terminate() {
 	s.ending = true
 	n := s.signalAll(false)
@@ -248,8 +251,9 @@ func (s *supervisor) terminate() {
 	s.timer = time.AfterFunc(time.Duration(s.order.GraceMS)*time.Millisecond, s.escalate)
 }
 
-// escalate follows a timer: after linger it asks, after the grace it kills, and again until
-// nothing is left, since what is killed may have forked meanwhile.
+// escalate runs when a timer expires. After linger it asks the processes to end. After the grace
+// period it kills them, and repeats this until no process is left, because a process may have
+// forked before it was killed.
 func (s *supervisor) escalate() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

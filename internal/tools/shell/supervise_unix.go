@@ -19,7 +19,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// The descriptors that the daemon hands to the supervisor.
+// The descriptors that the daemon passes to the supervisor.
 const (
 	controlFD = 3
 	statusFD  = 4
@@ -36,20 +36,21 @@ func helperPipes() (control, status *os.File, err error) {
 	return os.NewFile(controlFD, "control"), os.NewFile(statusFD, "status"), nil
 }
 
-// catchSignals returns the signals to the supervisor itself, which end the command in order.
+// catchSignals returns the signals to the supervisor itself, which make it end the command in
+// order.
 func catchSignals() <-chan os.Signal {
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	// Caught, not ignored: what is ignored stays ignored in the command, whose pipes would break
-	// oddly.
+	// The signals are caught and not ignored, because ignored signals stay ignored in the command,
+	// whose pipes would then fail in unexpected ways.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return end
 }
 
-// listen reads orders from the control socket, and what comes with each.
+// listen reads orders, and the descriptors sent with them, from the control socket.
 func listen(f *os.File) orders { return &orderReader{file: f, fd: int(f.Fd())} }
 
-// orderReader splits what comes on a socket into lines.
+// orderReader splits the data from a socket into lines.
 type orderReader struct {
 	file   *os.File // holds fd open
 	fd     int
@@ -61,7 +62,7 @@ func (r *orderReader) next() (given, error) {
 	for {
 		if i := bytes.IndexByte(r.buf, '\n'); i >= 0 {
 			o := given{line: r.buf[:i]}
-			if r.buf = r.buf[i+1:]; len(r.buf) == 0 { // else it came with the next order
+			if r.buf = r.buf[i+1:]; len(r.buf) == 0 { // otherwise it belongs to the next order
 				o.output, r.output = r.output, nil
 			}
 			return o, nil
@@ -72,8 +73,8 @@ func (r *orderReader) next() (given, error) {
 	}
 }
 
-// fill reads once. A descriptor comes with the first byte of its order, which can be read together
-// with the order before it, and ends the read.
+// fill reads once. A descriptor arrives with the first byte of its order, and ends the read. That
+// byte can be read together with the order before it.
 func (r *orderReader) fill() error {
 	b, oob := make([]byte, 16<<10), make([]byte, unix.CmsgSpace(4))
 	n, oobn, _, _, err := unix.Recvmsg(r.fd, b, oob, 0)
@@ -98,9 +99,9 @@ func (r *orderReader) fill() error {
 	return nil
 }
 
-// start starts the command, walled in if ordered so. Caller holds mu.
+// start starts the command, in a sandbox if the order contains one. Caller holds mu.
 func (s *supervisor) start() error {
-	// without it, what leaves the command's group and session may outlive the command
+	// If this fails, a process that leaves the command's group and session may outlive the command.
 	_ = becomeSubreaper()
 	if !s.startPrepared() {
 		s.discard() // before the command's own sandbox takes the folder of the layers
@@ -122,7 +123,7 @@ func (s *supervisor) start() error {
 	return nil
 }
 
-// startPrepared starts the command in the sandbox that was prepared, if that is still right for it.
+// startPrepared starts the command in the prepared sandbox, if that sandbox is still right for it.
 // Caller holds mu.
 func (s *supervisor) startPrepared() bool {
 	if s.ahead == nil || s.output == nil {
@@ -137,7 +138,7 @@ func (s *supervisor) startPrepared() bool {
 	return true
 }
 
-// stdio is what the command gets as its stdin, stdout and stderr.
+// stdio returns the command's stdin, stdout and stderr.
 func (s *supervisor) stdio() []uintptr {
 	if s.output == nil {
 		return []uintptr{0, 1, 2}
@@ -203,7 +204,7 @@ func (s *supervisor) fork() (int, error) {
 	return pid, nil
 }
 
-// closeProxy ends the connection to the proxy, which thereby sees that the command has ended.
+// closeProxy ends the connection to the proxy. This notifies the proxy that the command has ended.
 func (s *supervisor) closeProxy() {
 	if s.proxy > 0 {
 		unix.Close(s.proxy)
@@ -225,7 +226,8 @@ func lookPath(name string, env []string) (string, error) {
 	return path, nil
 }
 
-// freeStdio closes the command's pipes, so that they end with the command's processes.
+// freeStdio closes the supervisor's copies of the command's pipes, so that the pipes end with the
+// command's processes.
 func freeStdio() {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -236,8 +238,8 @@ func freeStdio() {
 	}
 }
 
-// wait collects every process that ends below the supervisor, to the last. It alone may wait for
-// any child: this process starts no other.
+// wait collects every process below the supervisor until the last one has ended. It may wait for
+// any child, because this process starts no other children.
 func (s *supervisor) wait() {
 	if s.box != nil {
 		if code, ok := s.box.Wait(); ok {
@@ -256,7 +258,7 @@ func (s *supervisor) wait() {
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:
-			signalGroup(s.main, true) // what is left there is no child of this process
+			signalGroup(s.main, true) // the processes left there are not children of this process
 			s.over(exit)
 			return
 		case pid == 0:
@@ -275,7 +277,7 @@ func exitReport(ws syscall.WaitStatus) report {
 	return report{Exited: true, Code: ws.ExitStatus()}
 }
 
-// signalAll sends SIGTERM, or SIGKILL, to every descendant, and says how many there were.
+// signalAll sends SIGTERM or SIGKILL to every descendant, and returns how many there were.
 func (s *supervisor) signalAll(kill bool) int {
 	signalGroup(s.main, kill)
 	pids := descendants(os.Getpid())

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// helperPipes: this system hands handles over by number, in the arguments.
+// helperPipes opens the handles that are passed by number in the arguments.
 func helperPipes() (control, status *os.File, err error) {
 	if len(os.Args) != 4 {
 		return nil, nil, fmt.Errorf("the handles are missing")
@@ -29,10 +29,11 @@ func helperPipes() (control, status *os.File, err error) {
 	return os.NewFile(h[0], "control"), os.NewFile(h[1], "status"), nil
 }
 
-// catchSignals returns nil: the system sends no signals to a process without a console.
+// catchSignals returns nil, because the system sends no signals to a process without a console.
 func catchSignals() <-chan os.Signal { return nil }
 
-// listen reads the control pipe. After its one order any line, and the pipe's end, mean the end.
+// listen reads the control pipe. After the pipe's only order, any line and the end of the pipe make
+// the supervisor end everything.
 func listen(f *os.File) orders { return lineReader{bufio.NewReader(f)} }
 
 type lineReader struct{ r *bufio.Reader }
@@ -42,9 +43,9 @@ func (l lineReader) next() (given, error) {
 	return given{line: line}, err
 }
 
-// start puts the supervisor itself in a Job Object, so that the command is born in it, and starts
-// the command. Caller holds mu. The job ends all its processes when its last handle goes, which is
-// when the supervisor ends, however it does.
+// start puts the supervisor itself in a Job Object, so that the command starts in the job, and then
+// starts the command. The job ends all its processes when its last handle is closed. This happens
+// when the supervisor ends, for whatever reason. Caller holds mu.
 func (s *supervisor) start() error {
 	if err := enterJob(); err != nil {
 		return err
@@ -70,10 +71,10 @@ func (s *supervisor) start() error {
 	return nil
 }
 
-// running is the command: a supervisor runs one here.
+// running is the command. A supervisor runs only one on this system.
 var running *exec.Cmd
 
-// wait waits for the command itself; what it leaves ends with the job.
+// wait waits for the command itself. The processes that it leaves end with the job.
 func (s *supervisor) wait() {
 	_ = running.Wait()
 	s.left(report{Exited: true, Code: running.ProcessState.ExitCode()})
@@ -96,8 +97,8 @@ func enterJob() error {
 	return nil
 }
 
-// signalAll: there is no polite way to end a process tree here. The supervisor's own end closes
-// the job, and with it everything in it.
+// signalAll ends the supervisor, because this system cannot ask a process tree to end. The end of
+// the supervisor closes the job, which ends every process in it.
 func (s *supervisor) signalAll(bool) int {
 	_ = s.status.Encode(report{Done: true})
 	os.Exit(0)

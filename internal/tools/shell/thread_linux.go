@@ -6,5 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isFirstThread says whether the calling thread is the one that the process is signalled through.
+// isFirstThread reports whether the calling thread is the first thread of the process, through
+// which the process receives signals.
 func isFirstThread() bool { return unix.Gettid() == os.Getpid() }

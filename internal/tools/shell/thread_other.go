@@ -2,5 +2,5 @@
 
 package shell
 
-// isFirstThread matters only where walls are per thread.
+// isFirstThread matters only if sandboxes apply per thread.
 func isFirstThread() bool { return false }

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipeSize lets a chatty command run on while the daemon is busy.
+// pipeSize lets a command with much output continue while the daemon is busy.
 const pipeSize = 1 << 20
 
 // widen makes a pipe larger if the system allows.

@@ -10,14 +10,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
-// Retention says how long checkpoints are kept, and how much room their contents may take;
-// 0 is for ever, and without a limit.
+// Retention is how long checkpoints are kept and how much space their contents may use. 0 means no
+// limit.
 type Retention struct {
 	MaxAge   time.Duration
 	MaxBytes int64
 }
 
-// over reports whether a checkpoint of that age is not kept that makes total bytes.
+// over reports whether a checkpoint of that age exceeds the retention, if the checkpoints use total
+// bytes.
 func (r Retention) over(age time.Duration, total int64) bool {
 	return r.MaxAge > 0 && age > r.MaxAge || r.MaxBytes > 0 && total > r.MaxBytes
 }
@@ -34,18 +35,18 @@ func (l *Log) Keep(keep Retention) {
 	}
 }
 
-// blobGrace spares contents that another process may just have written for a checkpoint that
-// it has not written yet.
+// blobGrace protects contents that another process may just have written for a checkpoint that it
+// has not written yet.
 const blobGrace = time.Hour
 
-// storedRecord is one checkpoint file as the collection sees it.
+// storedRecord is one checkpoint file as seen by the collection.
 type storedRecord struct {
 	path string
 	cp   record
 }
 
-// Collect removes checkpoints that are too old or too many, and contents that no checkpoint refers
-// to. It runs alongside the first edit, and whenever the limits become tighter.
+// Collect removes checkpoints that are too old or exceed the space, and contents that no checkpoint
+// refers to. It runs in parallel with the first edit, and whenever the limits become tighter.
 func (l *Log) Collect(now time.Time) {
 	if l.opt.StateDir == "" {
 		return

@@ -10,13 +10,13 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
-// Change is a change of one file that is about to be made. Its maker owns it: no two calls may use
-// one Change at a time.
+// Change is a change of one file that is about to be made. Its creator owns it. Two calls must not
+// use the same Change at the same time.
 type Change struct {
 	Ref    path.Ref
 	NewRef path.Ref // of a rename; the zero Ref otherwise
 
-	Before, After  []byte // contents as text; not read where the next two say that there is none
+	Before, After  []byte // contents as text; ignored if Creates or Deletes excludes them
 	Creates        bool   // the file does not exist before
 	Deletes        bool   // the file does not exist after
 	Encoding       edit.Text
@@ -27,7 +27,7 @@ type Change struct {
 	kept []kept
 }
 
-// kept is a step of a change that has begun.
+// kept is a step of a change that was begun.
 type kept struct {
 	cp    *record
 	file  *File
@@ -36,8 +36,8 @@ type kept struct {
 	fresh bool
 }
 
-// Begin keeps what the files hold and are going to hold, before they change. It returns one error
-// for each change that must not be made. A change that was begun before, and not made, is begun
+// Begin stores the current and the future contents of the files before they change. It returns one
+// error for each change that must not be made. A change that was begun before but not made is begun
 // again.
 func (l *Log) Begin(t Turn, changes []*Change) []error {
 	errs := make([]error, len(changes))
@@ -77,7 +77,7 @@ func (l *Log) Begin(t Turn, changes []*Change) []error {
 	return errs
 }
 
-// Add keeps the step of a change that was made already.
+// Add stores the step of a change that was already made.
 func (l *Log) Add(t Turn, c *Change) error {
 	steps, err := l.steps(c)
 	if err != nil {
@@ -106,7 +106,7 @@ func (cp *record) add(ref path.Ref, s *Step) kept {
 	return kept{cp: cp, file: f, step: s, fresh: true}
 }
 
-// steps keeps the contents of a change: of one file, or of two for a rename.
+// steps stores the contents of a change: of one file, or of two for a rename.
 func (l *Log) steps(c *Change) (map[path.Ref]*Step, error) {
 	var before, after string
 	var errBefore, errAfter error
@@ -137,7 +137,7 @@ func (l *Log) put(absent bool, text []byte) (string, error) {
 	return l.opt.Blobs.Put(text)
 }
 
-// revert drops the steps of an attempt that left the file as it was. The caller holds the log's mu.
+// revert drops the steps of an attempt that did not change the file. The caller holds the log's mu.
 func (c *Change) revert() {
 	for _, k := range c.kept {
 		if k.fresh {
@@ -153,7 +153,7 @@ func (c *Change) revert() {
 	c.kept = nil
 }
 
-// Revert drops the steps of changes that were begun and not made.
+// Revert drops the steps of changes that were begun but not made.
 func (l *Log) Revert(changes []*Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

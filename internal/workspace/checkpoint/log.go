@@ -19,7 +19,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
-// ErrUnknown means that there is no such checkpoint, or no longer.
+// ErrUnknown means that the checkpoint does not exist or no longer exists.
 var ErrUnknown = errors.New("there is no such checkpoint")
 
 // Stat counts the files and lines of a change.
@@ -38,8 +38,8 @@ type Checkpoint struct {
 	CreatedAt  time.Time
 	Files      []string // URIs
 	Stat       Stat
-	Restore    bool     // made by a restore; restoring it brings back what that undid
-	Undone     bool     // a restore took its changes back
+	Restore    bool     // created by a restore; restoring it brings back what that restore reverted
+	Undone     bool     // a restore reverted its changes
 	NotCovered []string // changed by commands: no checkpoint can undo that
 }
 
@@ -54,12 +54,12 @@ type record struct {
 	Files      []*File   `json:"files,omitempty"`
 	Restore    bool      `json:"restore,omitempty"`
 	Undone     bool      `json:"undone,omitempty"`
-	Undid      []string  `json:"undid,omitempty"` // by a restore: what it took back
+	Undid      []string  `json:"undid,omitempty"` // by a restore: what it reverted
 	Redid      []string  `json:"redid,omitempty"` // and what it brought back
 	NotCovered []string  `json:"notCovered,omitempty"`
 }
 
-// File is what a checkpoint knows of one file.
+// File contains what a checkpoint records about one file.
 type File struct {
 	Key   string  `json:"key"`
 	URI   string  `json:"uri"`
@@ -67,8 +67,8 @@ type File struct {
 	Steps []*Step `json:"steps"`
 }
 
-// Step is one change by the agent: from one content to another, each by its hash. "" means that the
-// file did not exist.
+// Step is one change by the agent: from one content to another, each identified by its hash. ""
+// means that the file did not exist.
 type Step struct {
 	Pre      string        `json:"pre,omitempty"`
 	Post     string        `json:"post,omitempty"`
@@ -80,24 +80,25 @@ type Step struct {
 	Removed  int           `json:"removed,omitempty"`
 }
 
-// Options configure a Log. All fields are required; StateDir may be "", which keeps checkpoints in
+// Options configure a Log. All fields are required. StateDir may be "", which keeps checkpoints in
 // memory.
 type Options struct {
 	StateDir string
 	Blobs    *files.Blobs
 	Now      func() time.Time
-	// Go runs f in a goroutine that the owner waits for. False means that it is too late for that.
+	// Go runs f in a goroutine that the owner waits for. It returns false if it is too late to
+	// start one.
 	Go func(f func()) bool
-	// Report is called with each error of keeping state. It must not block or call back.
+	// Report is called with each error of storing state. It must not block or call back.
 	Report func(error)
 }
 
-// Log holds the checkpoints of the sessions used so far. Its methods are safe for concurrent use.
+// Log stores the checkpoints of the sessions used so far. Its methods are safe for concurrent use.
 // They read and write the state directory.
 type Log struct {
 	opt Options
 
-	// also held while a checkpoint is written: steps of a session come in order
+	// It is also held while a checkpoint is written, so that the steps of a session stay in order.
 	mu        sync.Mutex
 	sessions  map[string]*sessionLog
 	keep      Retention
@@ -108,7 +109,7 @@ type sessionLog struct {
 	list []*record // oldest first
 }
 
-// NewLog returns a Log. It has nothing to close: Go's owner waits for its goroutines.
+// NewLog returns a Log. A Log need not be closed, because the owner of Go waits for its goroutines.
 func NewLog(opt Options) *Log { return &Log{opt: opt, sessions: map[string]*sessionLog{}} }
 
 // session loads a session's checkpoints. Caller holds mu.
@@ -136,7 +137,7 @@ func (l *Log) dir(session string) string {
 	return files.SessionDir(l.opt.StateDir, "checkpoints", session)
 }
 
-// Turn names what a checkpoint belongs to.
+// Turn identifies the turn that a checkpoint belongs to.
 type Turn struct {
 	Session string
 	ID      string
@@ -144,8 +145,8 @@ type Turn struct {
 	Restore string // the id of a restore's own checkpoint; "" for all other turns
 }
 
-// current returns the checkpoint that a step belongs to: the newest, if it is this turn's. Caller
-// holds mu.
+// current returns the checkpoint that a step belongs to: the newest, if it belongs to this turn.
+// Caller holds mu.
 func (l *Log) current(t Turn) *record {
 	s := l.session(t.Session)
 	restore := t.Restore != ""
@@ -170,14 +171,14 @@ func (l *Log) current(t Turn) *record {
 	return cp
 }
 
-// NewID returns a fresh id of a checkpoint.
+// NewID returns a new id for a checkpoint.
 func NewID() string {
 	var b [9]byte
 	_, _ = rand.Read(b[:])
 	return "c_" + hex.EncodeToString(b[:])
 }
 
-// file is the entry of a file, made if there is none.
+// file returns the entry of a file, and creates it if there is none.
 func (cp *record) file(ref path.Ref) *File {
 	for _, f := range cp.Files {
 		if f.Key == ref.Key {
@@ -210,7 +211,7 @@ func (l *Log) save(cp *record) error {
 	return files.WriteState(name, data)
 }
 
-// report passes an error on. Caller may hold mu.
+// report reports an error to the owner. Caller may hold mu.
 func (l *Log) report(err error) {
 	if err != nil {
 		l.opt.Report(err)
@@ -276,7 +277,7 @@ func (l *Log) Session(id string) (sessionID, messageID string, err error) {
 	return s.list[i].Session, s.list[i].Message, nil
 }
 
-// Content returns the content with a hash that a Step names; nil for "".
+// Content returns the content that has a Step's hash, or nil for "".
 func (l *Log) Content(sha string) ([]byte, error) {
 	if sha == "" {
 		return nil, nil
@@ -314,8 +315,8 @@ func (l *Log) LastPaths(session string) []string {
 	return paths
 }
 
-// NotCovered notes files that a command changed, in the checkpoint of its turn. If the command ran
-// on during later turns, that is the newest checkpoint created since began.
+// NotCovered records files that a command changed in the checkpoint of the command's turn. If the
+// command ran on during later turns, that is the newest checkpoint created since began.
 func (l *Log) NotCovered(t Turn, began time.Time, names []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -328,7 +329,7 @@ func (l *Log) NotCovered(t Turn, began time.Time, names []string) {
 	l.report(l.save(cp))
 }
 
-// since is the checkpoint that names what a command changed. Caller holds mu.
+// since returns the checkpoint that records what a command changed. Caller holds mu.
 func (l *Log) since(t Turn, began time.Time) *record {
 	if s := l.session(t.Session); len(s.list) > 0 {
 		cp := s.list[len(s.list)-1]
@@ -349,8 +350,8 @@ func (l *Log) DropSession(session string) {
 	}
 }
 
-// FirstContents returns the contents of a session's files before its first change, by path. Nil
-// means that the file did not exist. Files that are not UTF-8 are omitted.
+// FirstContents returns the contents of a session's files before the session's first change, by
+// path. Nil means that the file did not exist. Files that are not UTF-8 are omitted.
 func (l *Log) FirstContents(session string) (map[string][]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
 
-// Undo is what it takes to go back to the state before a checkpoint's turn. It is a copy.
+// Undo contains the steps to return to the state before a checkpoint's turn. It is a copy.
 type Undo struct {
 	Session, Message string
 	Files            []*File           // with all steps since, oldest first
@@ -44,8 +44,8 @@ func notCoveredBy(undo []*record) (names []string) {
 	return slices.Compact(names)
 }
 
-// unwinding collects each file's steps over the checkpoints, oldest first, without those
-// that a later one took back exactly.
+// unwinding collects each file's steps over the checkpoints, oldest first. It omits steps that a
+// later step reverted exactly.
 func unwinding(list []*record) []*File {
 	var out []*File
 	byKey := map[string]*File{}
@@ -71,8 +71,8 @@ func unwinding(list []*record) []*File {
 	return slices.DeleteFunc(out, func(f *File) bool { return len(f.Steps) == 0 })
 }
 
-// renamedFrom finds the renames of checkpoints. Where a file was renamed again, its first name is
-// found step by step.
+// renamedFrom finds the renames of checkpoints. If a file was renamed several times, it finds the
+// file's first name step by step.
 func renamedFrom(undo []*record) map[string]string {
 	from := map[string]string{}
 	for _, cp := range undo {
@@ -87,7 +87,7 @@ func renamedFrom(undo []*record) map[string]string {
 	return from
 }
 
-// Content is what a file holds on the way back. Absent means that the file does not exist.
+// Content is the content of a file during an undo. Absent means that the file does not exist.
 type Content struct {
 	Text   []byte
 	Absent bool
@@ -99,7 +99,7 @@ func (a Content) Equal(b Content) bool {
 		bytes.Equal(a.Text, b.Text)
 }
 
-// The reasons why a file stays as it is. The texts are for the user.
+// The reasons why a file stays as it is. The texts are shown to the user.
 var (
 	errUserChanged = errors.New("you changed the same lines since; it was left as it is")
 	errUserDeleted = errors.New("you deleted it since; it was left so")
@@ -107,8 +107,8 @@ var (
 	errUserAdded   = errors.New("the agent created it and you changed it since; it was not deleted")
 )
 
-// Unwind takes the steps of a file out of what it holds now, the newest first. The error is for the
-// user and says why the file stays as it is. Unwind reads contents and takes no lock.
+// Unwind reverts the steps of a file in the file's current content, the newest first. The error is
+// for the user and describes why the file stays as it is. Unwind reads contents and takes no lock.
 func (l *Log) Unwind(now Content, f *File) (Content, error) {
 	var err error
 	for _, s := range slices.Backward(f.Steps) {
@@ -119,7 +119,7 @@ func (l *Log) Unwind(now Content, f *File) (Content, error) {
 	return now, nil
 }
 
-// undoStep takes one step of the agent out of a state.
+// undoStep reverts one step of the agent in a state.
 func (l *Log) undoStep(now Content, s *Step) (Content, error) {
 	pre, err := l.Content(s.Pre)
 	if err != nil {
@@ -149,8 +149,8 @@ func (l *Log) undoStep(now Content, s *Step) (Content, error) {
 	return Content{Text: merged}, nil
 }
 
-// MarkUndone notes which turns a restore took back and which it brought back. restoreID is the
-// restore's own checkpoint, "" if the restore changed nothing.
+// MarkUndone records which turns a restore reverted and which it brought back. restoreID is the
+// restore's own checkpoint, or "" if the restore changed nothing.
 func (l *Log) MarkUndone(u *Undo, restoreID string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// editCase is one story of testdata/edit: a text, what a model sends, and the
-// outcome that is right. testdata/edit/README.md describes the format.
+// editCase is one case of testdata/edit: a text, what a model sends, and the correct outcome.
+// testdata/edit/README.md describes the format.
 type editCase struct {
 	name  string
 	parts map[string]string
@@ -64,7 +64,7 @@ func loadCases(t testing.TB) []editCase {
 
 func (c editCase) base() []byte { return []byte(unmark(c.parts["base"], true)) }
 
-// replaces are the search and replace edits: old and new, old2 and new2, ...
+// replaces returns the search and replace edits: old and new, old2 and new2, ...
 func (c editCase) replaces(t testing.TB) ([]Replace, Options) {
 	var out []Replace
 	for i := 1; ; i++ {
@@ -122,8 +122,8 @@ func (c editCase) run(t testing.TB) (*Plan, error) {
 	return MatchPatch(c.base(), files[0], opt)
 }
 
-// refusal returns why a call was refused, nil if the error is something else. A text that is not a
-// patch is a refusal of KindPatch.
+// refusal returns why a call was refused, or nil if the error is something else. A text that is not
+// a patch is a refusal of KindPatch.
 func refusal(err error) (me *MatchError) {
 	var pe *patch.Error
 	if errors.As(err, &pe) {
@@ -133,8 +133,8 @@ func refusal(err error) (me *MatchError) {
 	return me
 }
 
-// check runs one case. The first line of "then" is the outcome, "says" lines
-// are words of the message or notes.
+// check runs one case. The first line of "then" is the outcome. "says" lines are words of the
+// message or notes.
 func (c editCase) check(t *testing.T) {
 	base := c.base()
 	plan, err := c.run(t)
@@ -183,13 +183,13 @@ func (c editCase) check(t *testing.T) {
 	}
 }
 
-// failer is what testing.T and rapid.T share.
+// failer contains the methods that testing.T and rapid.T have in common.
 type failer interface {
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// checkOutside proves that no byte outside the spans changes.
+// checkOutside checks that no byte outside the spans changes.
 func checkOutside(t failer, base []byte, p *Plan) {
 	got := p.Apply(base)
 	at, shift := 0, 0

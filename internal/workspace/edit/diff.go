@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// diffTimeout bounds the search for a small diff; after it the rest of a
-	// gap becomes one chunk, which is coarse but exact.
+	// diffTimeout limits the search for a small diff. After it, the rest of a gap becomes one
+	// chunk, which is coarse but correct.
 	diffTimeout = 100 * time.Millisecond
-	// untimedGap is the size (items of both sides) up to which a gap costs so
-	// little that no clock is read: small edits come out the same under load.
+	// untimedGap is the size (items of both sides) up to which a gap costs so little that the time
+	// limit does not apply. This makes the diffs of small edits independent of the load.
 	untimedGap = 2000
-	// maxGap bounds what go-diff gets in one call: its index and half-match searches are quadratic
-	// and ignore the deadline.
+	// maxGap limits the size of the input of one go-diff call, because go-diff's index and
+	// half-match searches are quadratic and ignore the deadline.
 	maxGap = 8000
 	// recurseGap is the size from which a gap is searched for unique items again.
 	recurseGap = 64
@@ -25,7 +25,7 @@ const (
 // chunk is one changed range: a[a0:a1] became b[b0:b1].
 type chunk struct{ a0, a1, b0, b1 int }
 
-// differ holds one diff's inputs. Items are interned: equal ids, equal items.
+// differ contains the inputs of one diff. Items are interned: equal items have equal ids.
 type differ struct {
 	a, b     []int32
 	deadline time.Time
@@ -33,11 +33,11 @@ type differ struct {
 	seen     []seen // by id; all zero between two searches for anchors
 }
 
-// seen counts an item on both sides of a gap.
+// seen counts the occurrences of an item on both sides of a gap.
 type seen struct{ na, nb, ai int32 }
 
-// diffIDs finds the changed ranges from a to b, sorted, with at least one equal item between
-// neighbours. It splits at items unique to both sides (patience) and searches the gaps with
+// diffIDs returns the changed ranges from a to b, sorted, with at least one equal item between
+// neighbors. It splits at items that are unique on both sides (patience) and searches the gaps with
 // go-diff.
 func diffIDs(a, b []int32) []chunk {
 	d := &differ{a: a, b: b, deadline: time.Now().Add(diffTimeout)}
@@ -88,7 +88,7 @@ func (d *differ) gap(c chunk, depth int) {
 	d.search(c)
 }
 
-// between diffs what lies before, between and after the anchors.
+// between diffs the ranges before, between and after the anchors.
 func (d *differ) between(c chunk, anchors [][2]int, depth int) {
 	ai, bi := c.a0, c.b0
 	for _, p := range anchors {
@@ -100,8 +100,8 @@ func (d *differ) between(c chunk, anchors [][2]int, depth int) {
 	d.gap(chunk{ai, c.a1, bi, c.b1}, depth+1)
 }
 
-// anchors pairs the items that occur exactly once on each side of c, reduced
-// to the longest run that rises on both sides.
+// anchors pairs the items that occur exactly once on each side of c, reduced to the longest
+// sequence that rises on both sides.
 func (d *differ) anchors(c chunk) [][2]int {
 	if d.seen == nil {
 		d.seen = make([]seen, max(slices.Max(d.a), slices.Max(d.b))+1)
@@ -128,7 +128,7 @@ func (d *differ) anchors(c chunk) [][2]int {
 	return rising(pairs)
 }
 
-// rising is the longest subsequence of pairs (sorted by [1]) that rises in [0].
+// rising returns the longest subsequence of pairs (sorted by [1]) that rises in [0].
 func rising(pairs [][2]int) [][2]int {
 	var tails []int // index of the last pair of the best run of each length
 	prev := make([]int, len(pairs))
@@ -158,8 +158,9 @@ func rising(pairs [][2]int) [][2]int {
 	return out
 }
 
-// windows diffs a gap too large for one search piece by piece. From each piece it keeps the first
-// change and those that begin in the first half, so that the next piece can resynchronise.
+// windows diffs a gap that is too large for one search piece by piece. From each piece it keeps the
+// first change and the changes that begin in the first half, so that the next piece can
+// resynchronize.
 func (d *differ) windows(c chunk) {
 	for {
 		c = d.trim(c)
@@ -184,9 +185,9 @@ func (d *differ) windows(c chunk) {
 	}
 }
 
-// search finds the changes in c with go-diff. One rune represents one distinct item; surrogates are
-// skipped because go-diff would turn them into U+FFFD. DiffTimeout 0 switches off its half-match;
-// DiffBisect has its own deadline.
+// search finds the changes in c with go-diff. One rune represents one distinct item. Surrogates are
+// skipped because go-diff would convert them to U+FFFD. DiffTimeout 0 disables go-diff's
+// half-match. DiffBisect has its own deadline.
 func (d *differ) search(c chunk) {
 	runes := map[int32]rune{}
 	text := func(ids []int32) string {
@@ -231,7 +232,7 @@ func (d *differ) search(c chunk) {
 	}
 }
 
-// intern gives equal keys of both sides equal ids.
+// intern assigns equal ids to equal keys of both sides.
 func intern[K comparable](a, b []K) (ia, ib []int32) {
 	ids := make(map[K]int32, len(a))
 	number := func(keys []K) []int32 {

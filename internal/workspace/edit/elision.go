@@ -9,7 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// bytes of a line that stands for others; real code with such words is longer
+// The maximum length, in bytes, of a line that stands for others. Real code with such words is
+// longer.
 const maxElision = 120
 
 var (
@@ -21,18 +22,18 @@ var (
 	plainWords  = lazyregexp.New(`^[\pL\pN\s.,…'’:_-]*$`)
 )
 
-// dotsAreNoCode lists the extensions of languages in which a line of three dots alone is no
-// valid code.
+// dotsAreNoCode lists the extensions of languages in which a line of only three dots is not valid
+// code.
 var dotsAreNoCode = map[string]bool{".go": true, ".java": true, ".js": true, ".jsx": true,
 	".ts": true, ".tsx": true, ".rs": true, ".cs": true, ".kt": true, ".swift": true, ".css": true,
 	".scss": true, ".json": true}
 
-// prose lists the extensions of texts in which a line may well begin with dots.
+// prose lists the extensions of texts in which a line may begin with dots.
 var prose = map[string]bool{".md": true, ".markdown": true, ".txt": true, ".rst": true,
 	".adoc": true, ".tex": true}
 
 // isElision reports whether a line represents lines that the model omitted: "// ... existing code
-// ...", "(rest of methods ...)", or only dots where those cannot be code.
+// ...", "(rest of methods ...)", or only dots if dots cannot be code.
 func isElision(line, file string) bool {
 	t, ext := strings.TrimSpace(line), strings.ToLower(path.Ext(file))
 	if t == "" || len(t) > maxElision {
@@ -50,7 +51,7 @@ func isElision(line, file string) bool {
 		plainWords().MatchString(bare)
 }
 
-// uncommented is a line without the marks of a comment or the parentheses around it.
+// uncommented returns a line without comment marks or parentheses around it.
 func uncommented(t string) string {
 	for range 3 {
 		t = strings.TrimSpace(closeMark().ReplaceAllString(openMark().ReplaceAllString(t, ""), ""))
@@ -58,8 +59,8 @@ func uncommented(t string) string {
 	return t
 }
 
-// refuseElision fails where the new lines hold a placeholder that the file does not have:
-// written as they are, they would delete what it stands for.
+// refuseElision fails if the new lines contain a placeholder that the file does not contain. If it
+// were written to the file, the edit would delete the lines that the placeholder represents.
 func (m *matcher) refuseElision(i int, lines []string) error {
 	for n, l := range lines {
 		if !isElision(l, m.opt.Path) || m.hasLine(strings.TrimSpace(l)) {
@@ -76,7 +77,7 @@ func (m *matcher) refuseElision(i int, lines []string) error {
 	return nil
 }
 
-// hasLine reports whether the file has the line, whatever its indent.
+// hasLine reports whether the file contains the line with any indent.
 func (m *matcher) hasLine(trimmed string) bool {
 	for _, l := range m.lines() {
 		if string(bytes.TrimSpace(m.text[l.start:l.end])) == trimmed {

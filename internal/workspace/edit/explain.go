@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Kind classifies a MatchError; its text is stable.
+// Kind classifies a MatchError. Its text is stable.
 type Kind string
 
 // The kinds of refusal.
 const (
 	KindNotFound  Kind = "notFound"  // the search text, context or scope is not there
 	KindAmbiguous Kind = "ambiguous" // it is there more than once
-	KindCount     Kind = "count"     // it is there another number of times than expected
+	KindCount     Kind = "count"     // its number of occurrences is not the expected one
 	KindOverlap   Kind = "overlap"   // two edits touch the same text
 	KindEmpty     Kind = "empty"     // nothing to search for
 	KindParse     Kind = "parse"     // a loose match would break the file's syntax
@@ -22,8 +22,8 @@ const (
 	KindTooLarge  Kind = "tooLarge"  // above MaxSize
 )
 
-// MatchError says why nothing was changed. Its text is written for the model:
-// what was wrong, where, and what to send instead.
+// MatchError explains why nothing was changed. Its text is written for the model: what was wrong,
+// where, and what to send instead.
 type MatchError struct {
 	Kind    Kind
 	Edit    int // 0-based index of the edit or hunk; -1 when it concerns the whole call
@@ -38,7 +38,7 @@ func (e *MatchError) Error() string { return e.Msg }
 
 func (m *matcher) name(i int) string { return fmt.Sprintf("%s %d: ", m.noun, i+1) }
 
-// shownPlaces bounds the matches printed with an ambiguity.
+// shownPlaces limits the number of matches shown for an ambiguity.
 const shownPlaces = 5
 
 func (m *matcher) ambiguous(kind Kind, i int, c candidate, what string) error {
@@ -102,8 +102,8 @@ func (m *matcher) region(pl place) string {
 		strings.Count(string(m.text[pl.start:pl.end]), "\n"))
 }
 
-// notFound diagnoses a search text that no tier found: how it differs from the
-// nearest region, and where else it stands.
+// notFound diagnoses a search text that no tier found: how it differs from the nearest region, and
+// which other versions of the file contain it.
 func (m *matcher) notFound(i int, e Replace) error {
 	err := &MatchError{Kind: KindNotFound, Edit: i}
 	var b strings.Builder
@@ -123,7 +123,7 @@ func inFile(path string) string {
 	return " in " + path
 }
 
-// elsewhere says in which other state of the file the text stands.
+// elsewhere names the other version of the file that contains the text.
 func (m *matcher) elsewhere(old string) string {
 	for _, o := range m.opt.Elsewhere {
 		v := newView(o.Data)
@@ -138,8 +138,8 @@ func (m *matcher) elsewhere(old string) string {
 	return ""
 }
 
-// diagnose tries the explaining tiers T5 to T7 and fills in the nearest region. whole says that
-// the text was searched for as whole lines.
+// diagnose tries the explaining tiers T5 to T7 and sets the nearest region. whole means that the
+// text was searched for as complete lines.
 func (m *matcher) diagnose(err *MatchError, old []string, whole bool) string {
 	text := strings.Join(old, "\n")
 	if un := unescape(text); un != text {
@@ -189,7 +189,7 @@ func (m *matcher) partOfLine() string {
 	return what + ", but the search text begins or ends with a line break. Send the whole line, or leave the line break out:\n"
 }
 
-// otherCase finds the text in another case, where it could have matched but for the case.
+// otherCase finds the text in another case, at a position where only the case prevents a match.
 func (m *matcher) otherCase(text string, whole bool) (place, bool) {
 	lower, old := bytes.ToLower(m.text), bytes.ToLower([]byte(text))
 	if len(lower) != len(m.text) || len(old) == 0 {
@@ -219,8 +219,8 @@ var unescaper = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\n
 
 func unescape(s string) string { return unescaper.Replace(s) }
 
-// elided finds a text whose lines of "..." stand for others, every piece being
-// unique and in order.
+// elided finds a text in which lines of "..." represent other lines. Every piece must be unique and
+// in order.
 func (m *matcher) elided(old []string) (place, bool) {
 	var parts []string
 	var cur []string

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// FuzzMatch: any bytes and any edits end in a plan that keeps what is outside
-// its spans, or in a *MatchError; what was matched exactly is unique.
+// FuzzMatch checks that any bytes and any edits end in a plan that keeps what is outside its spans,
+// or in a *MatchError, and that an exact match is unique.
 func FuzzMatch(f *testing.F) {
 	for _, c := range loadCases(f) {
 		for _, e := range first(c.replaces(f)) {
@@ -45,8 +45,8 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
-// checkSpans proves uniqueness by plain means, and that every span's new text
-// has no other line endings than the file's.
+// checkSpans checks uniqueness with simple means, and that the new text of every span has only the
+// file's line endings.
 func checkSpans(t *testing.T, base []byte, p *Plan, e Replace) {
 	lf := strings.NewReplacer("\r\n", "\n", "\r", "\n")
 	for _, s := range p.Spans {
@@ -64,7 +64,7 @@ func checkSpans(t *testing.T, base []byte, p *Plan, e Replace) {
 
 func first(r []Replace, _ Options) []Replace { return r }
 
-// FuzzParsePatch: any text is a patch or a refusal of KindPatch, and any patch is
+// FuzzParsePatch checks that any text is a patch or a refusal of KindPatch, and that any patch is
 // placed or refused without harm.
 func FuzzParsePatch(f *testing.F) {
 	for _, c := range loadCases(f) {
@@ -98,7 +98,7 @@ func FuzzParsePatch(f *testing.F) {
 	})
 }
 
-// FuzzDecode: what is accepted is written back byte for byte.
+// FuzzDecode checks that any accepted text is written back byte for byte.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{"", "a\n", "\xef\xbb\xbfa", "\xff\xfea\x00", "\xfe\xff\x00a",
 		"\xff\xfe=\xd8\x00\xde", "a\x00b", "\xff\xfe\x00\x00", "é\xff", "\xff\xfea"} {
@@ -119,7 +119,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzHunks: hunks and unified diffs of any two texts are exact.
+// FuzzHunks checks that hunks and unified diffs of any two texts are exact.
 func FuzzHunks(f *testing.F) {
 	for _, c := range loadCases(f) {
 		f.Add(c.base(), []byte(unmark(c.parts["want"], true)), []byte("a\nb\n"))

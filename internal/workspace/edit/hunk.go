@@ -4,10 +4,10 @@ import (
 	"bytes"
 )
 
-// Hunk is one changed range of whole lines (the last line may lack an ending).
-// Byte ranges are half open; BaseLine and NewLine are the 0-based numbers of
-// the lines that begin at BaseStart and NewStart, counted as LSP counts them
-// (LF, CRLF and CR end a line). Old and New share memory with the texts.
+// Hunk is one changed range of complete lines (the last line may have no ending). Byte ranges are
+// half open. BaseLine and NewLine are the 0-based numbers of the lines that begin at BaseStart and
+// NewStart, counted as LSP counts them (LF, CRLF and CR end a line). Old and New share memory with
+// the texts.
 type Hunk struct {
 	BaseStart, BaseEnd int
 	NewStart, NewEnd   int
@@ -16,9 +16,9 @@ type Hunk struct {
 	Tier               Tier // how the text was found; T0 when only texts were compared
 }
 
-// Hunks compares two texts by lines. Applying all hunks to base gives new byte for byte, and at
-// least one unchanged line separates two hunks. The time is bounded; past the bound, hunks become
-// coarser, never wrong.
+// Hunks compares two texts by lines. Applying all hunks to base yields exactly new, and at least
+// one unchanged line separates two hunks. The time is limited. After the limit, hunks become
+// coarser but stay correct.
 func Hunks(base, new []byte) []Hunk {
 	if bytes.Equal(base, new) {
 		return nil
@@ -39,8 +39,8 @@ func Hunks(base, new []byte) []Hunk {
 	return out
 }
 
-// commonLines cuts the whole lines that both texts begin and end with, so that
-// the cost of a small edit in a large file is two scans.
+// commonLines cuts off the complete lines that both texts begin and end with, so that a small edit
+// in a large file costs only two scans.
 func commonLines(a, b []byte) (start, aEnd, bEnd int) {
 	n := min(len(a), len(b))
 	for start+64 <= n && bytes.Equal(a[start:start+64], b[start:start+64]) {
@@ -80,7 +80,7 @@ func diffLines(a, b []byte, la, lb []line) []chunk {
 	return diffIDs(ia, ib)
 }
 
-// lineKeys are the lines with their endings: a changed ending is a change.
+// lineKeys returns the lines with their endings, because a changed ending is a change.
 func lineKeys(data []byte, lines []line) []string {
 	text := string(data)
 	out := make([]string, len(lines))
@@ -90,8 +90,8 @@ func lineKeys(data []byte, lines []line) []string {
 	return out
 }
 
-// ApplyHunks is base with the accepted hunks applied; hunks are as Hunks
-// returned them, for the same base. A nil accept takes all.
+// ApplyHunks returns base with the accepted hunks applied. hunks are a result of Hunks for the same
+// base. A nil accept accepts all hunks.
 func ApplyHunks(base []byte, hunks []Hunk, accept func(i int) bool) []byte {
 	out := make([]byte, 0, len(base))
 	at := 0

@@ -3,23 +3,23 @@ package edit
 import "strings"
 
 const (
-	// minShiftedLine is the length, in bytes, from which a single line may be
-	// matched with another indent: shorter ones stand anywhere.
+	// minShiftedLine is the minimum length, in bytes, of a single line that may be matched with
+	// another indent. Shorter lines occur in too many places.
 	minShiftedLine = 12
-	// shiftBudget bounds the lines compared by tier T3; repetitive texts could
-	// cost the square of their length.
+	// shiftBudget limits the lines that tier T3 compares. Repetitive texts could need a number of
+	// comparisons that is the square of their length.
 	shiftBudget = 300_000
 )
 
-// shift turns the model's indent into the file's: a prefix added or removed,
-// or one unit for another with a constant number of levels between.
+// shift converts the model's indent to the file's: it adds or removes a prefix, or replaces one
+// unit by another with a constant number of levels in addition.
 type shift struct {
 	add, remove string
 	from, to    string // unit of the model and of the file; "" for a plain prefix shift
 	levels      int    // added after the mapping of units
 }
 
-// apply re-indents one line; false when the line cannot follow the shift.
+// apply re-indents one line. It returns false if the line cannot be shifted.
 func (s shift) apply(text string) (string, bool) {
 	if strings.TrimSpace(text) == "" {
 		return text, true
@@ -45,8 +45,8 @@ func (s shift) apply(text string) (string, bool) {
 
 func indentOf(s string) string { return s[:len(s)-len(strings.TrimLeft(s, " \t"))] }
 
-// mixed reports an indent of tabs and spaces. The one space before the star of
-// a block comment's lines is alignment, not indent.
+// mixed reports whether an indent consists of tabs and spaces. The single space before the star of
+// a block comment's line is alignment and not indent.
 func mixed(indent, rest string) bool {
 	if strings.HasPrefix(rest, "*") {
 		indent = strings.TrimSuffix(indent, " ")
@@ -54,8 +54,8 @@ func mixed(indent, rest string) bool {
 	return strings.Contains(indent, " ") && strings.Contains(indent, "\t")
 }
 
-// shifted is tier T3: runs of whole lines equal but for one uniform shift of
-// the indent.
+// shifted implements tier T3: sequences of complete lines that are equal except for one uniform
+// shift of the indent.
 func (m *matcher) shifted(old string, limit int) []place {
 	pat := contents(old)
 	if !worthShifting(pat) {
@@ -79,7 +79,7 @@ func (m *matcher) shifted(old string, limit int) []place {
 	return out
 }
 
-// linePlace is the range of n whole lines, including the last ending if requested.
+// linePlace returns the range of n complete lines. It includes the last ending if requested.
 func (m *matcher) linePlace(lines []line, at, n int, ending bool) place {
 	last := lines[at+n-1]
 	pl := place{start: lines[at].start, end: last.end}
@@ -112,14 +112,14 @@ func (m *matcher) lines() []line {
 	return m.split
 }
 
-// lineTable numbers the lines of the file as one tier compares them.
+// lineTable numbers the file's lines by what one tier compares.
 type lineTable struct {
 	ids      []int32
 	known    map[string]int32
 	distinct []string // by id, of T0
 }
 
-// lineKey is what tier t compares of a line.
+// lineKey returns what tier t compares of a line.
 func lineKey(t Tier, l string) string {
 	switch t {
 	case T0:
@@ -134,8 +134,8 @@ func lineKey(t Tier, l string) string {
 	return collapse(l)
 }
 
-// lineIDs numbers the file's lines and the pattern's alike; a line of the
-// pattern that the file lacks gets -1 and equals none.
+// lineIDs numbers the file's lines and the pattern's lines in the same way. A line of the pattern
+// that the file does not contain gets -1, which equals no other number.
 func (m *matcher) lineIDs(t Tier, pat []string) (file, ids []int32) {
 	tab := m.table(t)
 	for _, l := range pat {
@@ -159,7 +159,7 @@ func (m *matcher) table(t Tier) *lineTable {
 	return m.tables[t]
 }
 
-// exactTable numbers the lines as they are.
+// exactTable numbers the lines by their exact text.
 func (m *matcher) exactTable() *lineTable {
 	lines, text := m.lines(), string(m.text)
 	tab := &lineTable{ids: make([]int32, len(lines)),
@@ -177,7 +177,7 @@ func (m *matcher) exactTable() *lineTable {
 	return tab
 }
 
-// newTable numbers the lines as tier t compares them; each distinct line is normalised once.
+// newTable numbers the lines by what tier t compares. It normalizes each distinct line once.
 func (m *matcher) newTable(t Tier) *lineTable {
 	exact := m.table(T0)
 	as := make([]int32, len(exact.distinct))
@@ -197,7 +197,7 @@ func (m *matcher) newTable(t Tier) *lineTable {
 	return tab
 }
 
-// sequence lists where ids occurs in file, overlaps included (Knuth-Morris-Pratt).
+// sequence lists the positions of ids in file, including overlapping ones (Knuth-Morris-Pratt).
 func sequence(file, ids []int32) []int {
 	fail := make([]int, len(ids)+1)
 	for i, k := 1, 0; i < len(ids); i++ {
@@ -225,8 +225,8 @@ func sequence(file, ids []int32) []int {
 	return out
 }
 
-// shifts lists every shift that turns the pattern's indent into that of the
-// file's lines from at on: none, one, or several readings of the units.
+// shifts lists every shift from the pattern's indent to that of the file's lines starting at at:
+// none, one, or several interpretations of the units.
 func (m *matcher) shifts(pat []string, at int) []shift {
 	var old, file []string
 	for i, l := range pat {
@@ -262,8 +262,8 @@ func prefixShift(old, file []string) (shift, bool) {
 	return s, !kindsDiffer(old, file)
 }
 
-// kindsDiffer reports a block whose lines are partly indented by tabs and
-// partly by spaces.
+// kindsDiffer reports whether a block has some lines that are indented by tabs and others that are
+// indented by spaces.
 func kindsDiffer(old, file []string) bool {
 	for _, block := range [][]string{old, file} {
 		all := strings.Join(block, "")
@@ -275,9 +275,8 @@ func kindsDiffer(old, file []string) bool {
 	return false
 }
 
-// unitShifts tries the usual widths of a tab. A reading without extra levels
-// wins over the others: models swap tabs and spaces more often than they also
-// move the block.
+// unitShifts tries the usual widths of a tab. An interpretation without extra levels has priority,
+// because models swap tabs and spaces more often than they also move the block.
 func unitShifts(old, file []string) []shift {
 	var out []shift
 	for _, width := range []int{4, 2, 8, 3} {

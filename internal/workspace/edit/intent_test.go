@@ -13,11 +13,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit/patch"
 )
 
-// suiteTime bounds each of the suites over drawn intents: what is left when it is over is not
-// drawn.
+// suiteTime limits the time of each suite over random intents. Intents that remain after it are
+// skipped.
 const suiteTime = 20 * time.Second
 
-// planOf is what the tools do with a call.
+// planOf does what the tools do with a call.
 func planOf(base []byte, path string, c edittest.Call) (*Plan, error) {
 	opt := Options{Path: path}
 	switch {
@@ -43,8 +43,8 @@ func planOf(base []byte, path string, c edittest.Call) (*Plan, error) {
 	return MatchPatch(base, files[0], opt)
 }
 
-// outcome is what became of a call: applied with the intended result, refused, or neither,
-// which is a problem.
+// outcome is the outcome of a call: applied with the intended result, refused, or neither, which is
+// a problem.
 type outcome struct {
 	applied bool
 	tier    string
@@ -81,7 +81,7 @@ func outcomeOf(in edittest.Intent, n edittest.Noise, c edittest.Call) outcome {
 	}
 }
 
-// saysWhatToDo looks for what the model can do next.
+// saysWhatToDo checks that a message describes what the model can do next.
 func saysWhatToDo(msg string) bool {
 	for _, w := range []string{
 		"Send", "send", "Read", "read it", "Use longer", "use longer", "Add ", "add ",
@@ -113,8 +113,8 @@ func shownCall(in edittest.Intent, n edittest.Noise, c edittest.Call) string {
 	)
 }
 
-// drawCall draws an intent and a call that expresses it; ok is false where the drawn noise
-// cannot be applied.
+// drawCall draws an intent and a call that expresses it. ok is false if the drawn noise cannot be
+// applied.
 func drawCall(
 	choose edittest.Choose,
 ) (in edittest.Intent, n edittest.Noise, c edittest.Call, ok bool) {
@@ -128,8 +128,8 @@ func drawCall(
 	return in, n, c, ok && !c.Hidden
 }
 
-// TestIntents: whatever the format and the noise, the file is as it was meant, or the call is
-// refused with what to do.
+// TestIntents checks that, for any format and noise, the file is as intended, or the call is
+// refused with a description of what to do.
 func TestIntents(t *testing.T) {
 	count := uint64(20_000)
 	if os.Getenv("AGENT_LSP_FULL") != "" {
@@ -195,9 +195,8 @@ func FuzzIntent(f *testing.F) {
 	})
 }
 
-// TestTable: of calls over files as they occur at least 97 of 100 are applied, each at the tier
-// of its noise, and none
-// with another result than the intended one.
+// TestTable checks that, of calls over files as they occur in practice, at least 97 of 100 are
+// applied, each at the tier of its noise, and none with another result than the intended one.
 func TestTable(t *testing.T) {
 	for _, eol := range []string{"\n", "\r\n"} {
 		cases := edittest.Table(eol)

@@ -2,11 +2,11 @@ package edit
 
 import "bytes"
 
-// line is one line of a text: its content is data[start:end], its ending data[end:next].
+// line is one line of a text. Its content is data[start:end], and its ending is data[end:next].
 type line struct{ start, end, next int }
 
 // splitLines splits at LF, CRLF and CR, as LSP positions count lines. A final piece without an
-// ending is a line too; an empty text has no lines.
+// ending is also a line. An empty text has no lines.
 func splitLines(data []byte) []line {
 	if bytes.IndexByte(data, '\r') < 0 {
 		return splitLF(data)
@@ -46,8 +46,8 @@ func splitLF(data []byte) []line {
 	return out
 }
 
-// isLineStart reports whether a line begins at offset i; the end of a text
-// that ends with a line ending counts.
+// isLineStart reports whether a line begins at offset i. The end of a text that ends with a line
+// ending is such an offset.
 func isLineStart(data []byte, i int) bool {
 	if i == 0 || data[i-1] == '\n' {
 		return true
@@ -55,13 +55,13 @@ func isLineStart(data []byte, i int) bool {
 	return data[i-1] == '\r' && (i == len(data) || data[i] != '\n')
 }
 
-// countLines is the number of line endings in data.
+// countLines returns the number of line endings in data.
 func countLines(data []byte) int {
 	lf, crlf, cr := countEOL(data)
 	return lf + crlf + cr
 }
 
-// toLF rewrites CRLF and CR as LF, the form in which models' text is compared.
+// toLF replaces CRLF and CR by LF, the form in which models' text is compared.
 func toLF(s string) string {
 	if !bytes.ContainsRune([]byte(s), '\r') {
 		return s
@@ -69,7 +69,7 @@ func toLF(s string) string {
 	return string(newView([]byte(s)).text)
 }
 
-// view is a text with every line ending written as LF, and the way back.
+// view is a text with every line ending written as LF, and the mapping back to the original text.
 type view struct {
 	base []byte
 	text []byte
@@ -95,7 +95,7 @@ func newView(base []byte) *view {
 	return v
 }
 
-// orig maps an offset of text to base; it never lands inside a CRLF.
+// orig maps an offset of text to base. The result is never inside a CRLF.
 func (v *view) orig(off int) int {
 	lo, hi := 0, len(v.crlf)
 	for lo < hi {
@@ -108,8 +108,8 @@ func (v *view) orig(off int) int {
 	return off + lo
 }
 
-// eolAt is the ending, as in base, of the line that holds text offset off; ""
-// for a last line without one.
+// eolAt returns the ending, as in base, of the line that contains text offset off, or "" for a last
+// line without one.
 func (v *view) eolAt(off int) string {
 	i := bytes.IndexByte(v.text[off:], '\n')
 	if i < 0 {
@@ -118,7 +118,7 @@ func (v *view) eolAt(off int) string {
 	return string(v.base[v.orig(off+i):v.orig(off+i+1)])
 }
 
-// eolBefore is the ending, as in base, that stands last before text offset off.
+// eolBefore returns the last ending, as in base, before text offset off.
 func (v *view) eolBefore(off int) string {
 	i := bytes.LastIndexByte(v.text[:off], '\n')
 	if i < 0 {
@@ -127,5 +127,5 @@ func (v *view) eolBefore(off int) string {
 	return string(v.base[v.orig(i):v.orig(i+1)])
 }
 
-// lineOf is the 1-based line number of text offset off.
+// lineOf returns the 1-based line number of text offset off.
 func (v *view) lineOf(off int) int { return 1 + bytes.Count(v.text[:off], []byte("\n")) }

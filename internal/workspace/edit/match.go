@@ -8,44 +8,45 @@ import (
 	"strings"
 )
 
-// Replace is one search and replace edit. Old and New are the model's text;
-// their line endings do not matter, the file's are kept.
+// Replace is one search and replace edit. Old and New are the model's text. Their line endings do
+// not matter, because the file's are kept.
 type Replace struct {
 	Old, New      string
-	ReplaceAll    bool // replace every place, not the only one
-	ExpectedCount int  // when set, exactly so many places must match; above 1 it implies ReplaceAll
-	// NearLine is a 1-based line that separates equal places, if one is at least twice as near to
-	// it as the next. With WholeLines it must be the first line of one of them.
+	ReplaceAll    bool // replace every match instead of the only one
+	ExpectedCount int  // if set, the exact number of matches; above 1 it implies ReplaceAll
+	// NearLine is a 1-based line that selects one of several equal matches, if that match is at
+	// least twice as near to it as the next. With WholeLines it must be the first line of one of
+	// them.
 	NearLine   int
 	WholeLines bool // match only from the beginning of a line to the end of a line
 }
 
-// Options tune Match and MatchPatch; the zero value is the normal case.
+// Options configure Match and MatchPatch. The zero value is the normal case.
 type Options struct {
 	Path      string      // chooses the parse guard and is named in messages; "" means neither
-	Elsewhere []Elsewhere // other states of the same file, to say where a missing text stands
+	Elsewhere []Elsewhere // other versions of the file, to report where a missing text is
 }
 
-// Elsewhere is another state of the file: "the version on disk", "a pending proposal".
+// Elsewhere is another version of the file: "the version on disk", "a pending proposal".
 type Elsewhere struct {
 	Name string
 	Data []byte
 }
 
 const (
-	// largeSearch is the size of a search text, in bytes, above which models miss most of the time
-	// and the error says so.
+	// largeSearch is the size of a search text, in bytes, above which models usually fail to copy
+	// it exactly. The error mentions this.
 	largeSearch = 4 << 10
-	// minTelling is the length, in bytes, from which a new text that occurs in the file without the
-	// old one shows that the edit was made before.
+	// minTelling is the minimum length, in bytes, of a new text whose presence in the file, without
+	// the old text, shows that the edit was made before.
 	minTelling = 8
-	// maxPlaces bounds the matches collected to prove and show an ambiguity.
+	// maxPlaces limits the matches collected to detect and show an ambiguity.
 	maxPlaces = 64
 )
 
-// Match plans edits against one snapshot, all or none. Each edit must match exactly once at the
-// first tier where it matches at all, or select its matches (ReplaceAll, ExpectedCount, NearLine).
-// The matched ranges must not overlap. Every error is a *MatchError and means that nothing may be
+// Match plans edits of one snapshot, all or none. Each edit must match exactly once at the first
+// tier at which it matches at all, or select its matches (ReplaceAll, ExpectedCount, NearLine). The
+// matched ranges must not overlap. Every error is a *MatchError and means that nothing may be
 // changed.
 func Match(base []byte, edits []Replace, opt Options) (*Plan, error) {
 	if err := checkSize(base); err != nil {
@@ -66,13 +67,13 @@ func Match(base []byte, edits []Replace, opt Options) (*Plan, error) {
 	return m.finish(p)
 }
 
-// matcher holds one text in the forms that the tiers compare, made on first use.
+// matcher contains one text in the forms that the tiers compare. It creates each form on first use.
 type matcher struct {
 	*view
 	opt      Options
 	noun     string // "edit" or "hunk", for messages
 	plain    bool   // new lines end with LF whatever they replace
-	whole    bool   // the edit at hand matches whole lines only
+	whole    bool   // the current edit matches only complete lines
 	byTier   [T7 + 1]*normal
 	tables   [T7 + 1]*lineTable
 	split    []line // of view.text
@@ -93,13 +94,13 @@ func checkSize(base []byte) error {
 		Msg: fmt.Sprintf("the file has %d bytes, the limit for edits is %d; use a shell command instead", len(base), MaxSize)}
 }
 
-// place is a match: text[start:end] in the LF view.
+// place is a match, which is text[start:end] in the LF view.
 type place struct {
 	start, end int
 	noEOL      bool // the search text ends with a line ending that the end of the file lacks
 }
 
-// candidate is a search text in the form in which a tier looked for it.
+// candidate is a search text in the form that a tier searched for.
 type candidate struct {
 	tier     Tier
 	old, new string
@@ -169,8 +170,8 @@ func (m *matcher) addSpans(p *Plan, i int, c candidate, places []place) error {
 	return nil
 }
 
-// lineOf is view.lineOf, fast once the lines are known: replacing thousands of
-// places would else count the file's lines as often.
+// lineOf works like view.lineOf but is fast after the lines are known. Otherwise, replacing
+// thousands of places would count the file's lines that many times.
 func (m *matcher) lineOf(off int) int {
 	if m.split == nil || off >= len(m.text) {
 		return m.view.lineOf(off)
@@ -178,7 +179,7 @@ func (m *matcher) lineOf(off int) int {
 	return lineIndex(m.split, off) + 1
 }
 
-// find runs the tiers in order and stops at the first with any match.
+// find runs the tiers in order and stops at the first tier with a match.
 func (m *matcher) find(e Replace) candidate {
 	all := e.ReplaceAll || e.ExpectedCount > 1
 	limit := maxPlaces
@@ -216,7 +217,7 @@ func (m *matcher) find(e Replace) candidate {
 	return candidate{}
 }
 
-// exact lists the occurrences of old, including overlapping ones unless all are to be replaced,
+// exact lists the occurrences of old. It includes overlapping ones unless all are to be replaced,
 // because "aa" occurs twice in "aaa".
 func (m *matcher) exact(old string, all bool, limit int) []place {
 	var out []place
@@ -239,8 +240,8 @@ func (m *matcher) exact(old string, all bool, limit int) []place {
 	return out
 }
 
-// exactOrLast lists where old is, and the last line of a file without a final line ending if it
-// is one but for that ending.
+// exactOrLast lists the positions of old. They include the last line of a file without a final line
+// ending if the line equals old except for that ending.
 func (m *matcher) exactOrLast(old string, all bool, limit int) []place {
 	places := m.exact(old, all, limit)
 	if len(places) > 0 {
@@ -249,8 +250,8 @@ func (m *matcher) exactOrLast(old string, all bool, limit int) []place {
 	return places
 }
 
-// endsBeforeSpace reports whether lines are added behind a search text that leaves out the
-// white space at the end of its last line, which would move to the end of the new lines.
+// endsBeforeSpace reports whether the edit adds lines after a search text that omits the white
+// space at the end of its last line. That white space would move to the end of the new lines.
 func (m *matcher) endsBeforeSpace(c candidate) bool {
 	if strings.HasSuffix(c.old, "\n") {
 		return false
@@ -263,8 +264,8 @@ func (m *matcher) endsBeforeSpace(c candidate) bool {
 	return len(rest) > 0 && len(trimEnd(rest)) == 0 && more
 }
 
-// lastLine returns the end of a file that has no final line ending, if it equals old but for
-// old's own last line ending.
+// lastLine returns the end of a file that has no final line ending, if the end equals old without
+// old's last line ending.
 func (m *matcher) lastLine(old string) []place {
 	body, ended := strings.CutSuffix(old, "\n")
 	start := len(m.text) - len(body)
@@ -275,7 +276,7 @@ func (m *matcher) lastLine(old string) []place {
 	return []place{{start: start, end: len(m.text), noEOL: true}}
 }
 
-// lastLines is lastLine at tier T2 or T4.
+// lastLines works like lastLine at tier T2 or T4.
 func (m *matcher) lastLines(t Tier, old string) []place {
 	body, ended := strings.CutSuffix(old, "\n")
 	if !ended || len(m.text) == 0 || m.text[len(m.text)-1] == '\n' {
@@ -288,7 +289,8 @@ func (m *matcher) lastLines(t Tier, old string) []place {
 	return nil
 }
 
-// fits reports whether text[start:end] may be a match: whole lines, where only those count.
+// fits reports whether text[start:end] may be a match. If only complete lines match, it must
+// consist of complete lines.
 func (m *matcher) fits(start, end int) bool {
 	return !m.whole || m.wholeLines(start, end)
 }
@@ -330,8 +332,8 @@ func (m *matcher) choose(i int, e Replace, c candidate) ([]place, error) {
 	return nil, m.ambiguous(KindAmbiguous, i, c, "")
 }
 
-// nearest is the match that begins on the line, or is at least twice as near to it as any other:
-// anything closer would be a guess.
+// nearest returns the match that begins on the line, or that is at least twice as near to it as any
+// other. Any weaker rule would be a guess.
 func (m *matcher) nearest(places []place, near int) (place, bool) {
 	best, second, pick := -1, -1, place{}
 	at, lineNo := 0, 1
@@ -349,8 +351,8 @@ func (m *matcher) nearest(places []place, near int) (place, bool) {
 	return pick, best*2 <= second && best < second
 }
 
-// alreadyThere recognises an edit that was applied before: the old text is gone and the new one
-// occurs exactly once. Short or partial texts prove nothing.
+// alreadyThere detects an edit that was applied before: the old text does not occur, and the new
+// one occurs exactly once. Short or partial texts prove nothing.
 func (m *matcher) alreadyThere(e Replace) string {
 	if len(strings.TrimSpace(e.New)) < minTelling ||
 		strings.Contains(e.Old, strings.Trim(e.New, "\n")) {
@@ -363,7 +365,7 @@ func (m *matcher) alreadyThere(e Replace) string {
 	return fmt.Sprintf("the old text is not there and the new text is already at line %d; nothing to change", m.lineOf(at[0].start))
 }
 
-// covered reports whether every match is already inside the new text, as after a replayed
+// covered reports whether every match is already inside the new text, as it is after a repeated
 // insertion.
 func (m *matcher) covered(c candidate) bool {
 	if len(c.new) <= len(c.old) {
@@ -395,8 +397,8 @@ func (m *matcher) covered(c candidate) bool {
 	return true
 }
 
-// hasAdded reports whether the lines that the new text adds to the old one are whole lines at
-// pl, not the line break or the beginning of a line that is there anyway.
+// hasAdded reports whether the lines that the new text adds to the old one are complete lines at
+// pl, and not only the line break or the beginning of a line that is there in any case.
 func (m *matcher) hasAdded(c candidate, pl place) bool {
 	if strings.Count(c.new, "\n") == strings.Count(c.old, "\n") {
 		return true
@@ -407,7 +409,7 @@ func (m *matcher) hasAdded(c candidate, pl place) bool {
 	return starts && ends
 }
 
-// finish proves that the spans are disjoint and that the result parses.
+// finish checks that the spans are disjoint and that the result parses.
 func (m *matcher) finish(p *Plan) (*Plan, error) {
 	sortSpans(p.Spans)
 	for k := 1; k < len(p.Spans); k++ {

@@ -2,17 +2,17 @@ package edit
 
 import "bytes"
 
-// Conflict is a range of base that both sides changed differently. The merged
-// text holds Mine at [Start:End].
+// Conflict is a range of base that both sides changed differently. The merged text contains Mine at
+// [Start:End].
 type Conflict struct {
 	BaseStart, BaseEnd int
 	Start, End         int
 	Base, Mine, Theirs []byte
 }
 
-// Merge3 carries the changes that lead from base to the other text over to mine, by lines. Changes
-// to the same or neighbouring lines are conflicts unless they are identical; for a conflict, merged
-// keeps mine without any marker, so that the user loses nothing if the conflicts are ignored.
+// Merge3 applies the changes between base and the other text to mine, by lines. Changes to the same
+// or neighboring lines are conflicts unless they are identical. For a conflict, merged keeps mine
+// without any marker, so that the user loses nothing if the conflicts are ignored.
 func Merge3(base, mine, theirs []byte) (merged []byte, conflicts []Conflict) {
 	switch {
 	case bytes.Equal(base, theirs), bytes.Equal(mine, theirs):
@@ -28,8 +28,8 @@ func Merge3(base, mine, theirs []byte) (merged []byte, conflicts []Conflict) {
 	return g.out, g.conflicts
 }
 
-// side is one descendant of base. done hunks have been merged; shift is what
-// they added to offsets.
+// side is one descendant of base. done is the number of merged hunks. shift is what these hunks
+// added to the offsets.
 type side struct {
 	text  []byte
 	hunks []Hunk
@@ -75,7 +75,7 @@ func (g *merger) first() (start int, ok bool) {
 	return start, start <= len(g.base)
 }
 
-// reach takes in the hunks that touch base[start:end].
+// reach includes the hunks that touch base[start:end].
 func (s *side) reach(n, start, end int) (int, int, bool) {
 	from := n
 	for n < len(s.hunks) && s.hunks[n].BaseStart <= end && s.hunks[n].BaseEnd >= start {
@@ -85,7 +85,7 @@ func (s *side) reach(n, start, end int) (int, int, bool) {
 	return n, end, n > from
 }
 
-// take is this side's text for base[start:end], which its next n hunks cover.
+// take returns this side's text for base[start:end], which its next n hunks cover.
 func (s *side) take(n, start, end int) []byte {
 	from := start + s.shift
 	for _, h := range s.hunks[:n] {

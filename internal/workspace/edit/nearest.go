@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// votesPerLine bounds how often one line of the search text may vote: lines
-	// such as "}" stand everywhere and say nothing.
+	// votesPerLine limits how often one line of the search text may vote. Lines such as "}" occur
+	// everywhere and carry no information.
 	votesPerLine = 50
-	// comparedBytes bounds what of one line is compared for a diagnosis.
+	// comparedBytes limits how many bytes of a line are compared for a diagnosis.
 	comparedBytes = 2000
 )
 
-// nearestRegion shows the part of the file that is most like the search text
-// (tier T7) and the first line in which they differ, white space made visible.
+// nearestRegion shows the part of the file that is most similar to the search text (tier T7), and
+// the first line in which the two differ, with visible white space.
 func (m *matcher) nearestRegion(err *MatchError, old []string) string {
 	at, equal := m.vote(old)
 	if at < 0 {
@@ -52,7 +52,7 @@ func (m *matcher) firstDifference(old []string, at int) string {
 	return "The lines there are equal, but not as consecutive whole lines.\n"
 }
 
-// aroundDifference cuts two long lines to the part where they differ.
+// aroundDifference cuts two long lines to the part in which they differ.
 func aroundDifference(a, b string) (string, string) {
 	if len(a) <= maxShownBytes && len(b) <= maxShownBytes {
 		return a, b
@@ -94,7 +94,7 @@ func visible(s string) string {
 	return b.String()
 }
 
-// vote finds the start line on which most equal lines (white space aside) agree.
+// vote finds the start line for which most lines are equal, ignoring white space.
 func (m *matcher) vote(old []string) (at, equal int) {
 	file, ids := m.lineIDs(T7, old)
 	where := make(map[int32][]int)
@@ -127,7 +127,7 @@ func collapse(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// similar finds the window whose lines share most words with the search text.
+// similar finds the window whose lines have most words in common with the search text.
 func (m *matcher) similar(old []string) int {
 	want := map[string]bool{}
 	for _, l := range old {

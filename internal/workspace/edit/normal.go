@@ -8,15 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// normal is a text as tier T2 or T4 compares it, with the way back to the view.
+// normal is a text in the form that tier T2 or T4 compares, with the mapping back to the view.
 type normal struct {
 	text []byte
 	at   []int // offsets in text, ascending, from which ...
 	to   []int // ... this offset in the view counts on
 }
 
-// back maps an offset to the view; at a line's end it is after the trailing space that the view
-// omits.
+// back maps an offset to the view. At a line's end, the result is after the trailing space that the
+// normal form omits.
 func (n *normal) back(off int) int {
 	i, ok := slices.BinarySearch(n.at, off)
 	if ok {
@@ -28,8 +28,8 @@ func (n *normal) back(off int) int {
 	return n.to[i-1] + off - n.at[i-1]
 }
 
-// border maps an offset that begins or ends a match. Behind a line ending it is the beginning
-// of the next line, also where that line has only white space.
+// border maps an offset at which a match begins or ends. After a line ending, it returns the
+// beginning of the next line, even if that line contains only white space.
 func (n *normal) border(off int) int {
 	if off > 0 && n.text[off-1] == '\n' {
 		return n.back(off-1) + 1
@@ -48,8 +48,8 @@ func (n *normal) mark(to int) {
 	n.at, n.to = append(n.at, at), append(n.to, to)
 }
 
-// normalize rewrites text line by line: trailing space out, and typographic
-// characters as ASCII if fold is set.
+// normalize rewrites text line by line. It removes trailing space and, if fold is set, converts
+// typographic characters to ASCII.
 func normalize(text []byte, fold bool) *normal {
 	n := &normal{text: make([]byte, 0, len(text))}
 	for start := 0; start < len(text); {
@@ -75,12 +75,12 @@ func normalize(text []byte, fold bool) *normal {
 	return n
 }
 
-// trailing is the white space that may follow a line unnoticed.
+// trailing is the white space that is ignored at the end of a line.
 const trailing = " \t\f\v"
 
 func trimEnd(s []byte) []byte { return bytes.TrimRight(s, trailing) }
 
-// fold appends one line, rune by rune only where it is not ASCII.
+// fold appends one line. It works rune by rune only if the line is not ASCII.
 func (n *normal) fold(s []byte, offset int) {
 	for i := 0; i < len(s); {
 		if s[i] < utf8.RuneSelf {
@@ -100,7 +100,7 @@ func (n *normal) fold(s []byte, offset int) {
 	}
 }
 
-// foldRune is the ASCII form of a typographic quote, dash or space, else 0.
+// foldRune returns the ASCII form of a typographic quote, dash or space, otherwise 0.
 func foldRune(r rune) byte {
 	switch {
 	case r >= 0x2018 && r <= 0x201b, r == 0x2032:
@@ -122,8 +122,8 @@ func (m *matcher) normal(t Tier) *normal {
 	return m.byTier[t]
 }
 
-// normalized finds old at tier T2 or T4: substrings of the normalised text
-// that do not cut a word, and end a line where space was trimmed from old.
+// normalized finds old at tier T2 or T4: substrings of the normalized text that do not split a
+// word, and that end at a line's end if space was trimmed from old.
 func (m *matcher) normalized(t Tier, old string, limit int) []place {
 	n := m.normal(t)
 	pat := normalize([]byte(old), t == T4).text
@@ -165,9 +165,9 @@ func insideWord(text []byte, i int) bool {
 
 func isWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// keepForm is the new line with the file's typographic characters wherever the
-// new line repeats what the old one had there. old and file correspond rune by
-// rune, as tier T4 found them. Lines that are not a sure pair must be alike.
+// keepForm returns the new line with the file's typographic characters in the parts that the old
+// line has too. old and file correspond rune by rune, because tier T4 found them. Lines that are
+// not a certain pair must be similar.
 func keepForm(old, new, file string, pair bool) string {
 	ro, rn, rf := []rune(old), []rune(new), []rune(file)
 	if len(rf) < len(ro) {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// MatchPatch plans one file's part of a patch against its text, all or none,
-// by the tiers and the rule of uniqueness of Match. Hunks are looked for behind
-// the one before; context lines are never rewritten. For patch.Delete the plan
-// empties the text, after checking the lines that the patch says it removes.
+// MatchPatch plans the changes of a patch to one file, all or none, with the tiers and the
+// uniqueness rule of Match. It searches for each hunk after the previous one. It never rewrites
+// context lines. For patch.Delete, the plan empties the text after checking the lines that the
+// patch removes.
 func MatchPatch(base []byte, p patch.File, opt Options) (*Plan, error) {
 	if err := checkSize(base); err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func MatchPatch(base []byte, p patch.File, opt Options) (*Plan, error) {
 	return nil, patchError("unknown operation %q", p.Op)
 }
 
-// replacements returns the edits that SEARCH/REPLACE blocks stand for.
+// replacements converts SEARCH/REPLACE blocks to edits.
 func replacements(blocks []patch.Block) []Replace {
 	edits := make([]Replace, len(blocks))
 	for i, b := range blocks {
@@ -42,8 +42,8 @@ func replacements(blocks []patch.Block) []Replace {
 	return edits
 }
 
-// Whole plans the replacement of the whole text by content, whose line endings do not matter: lines
-// that stay keep their own ending, new ones get their neighbour's.
+// Whole plans the replacement of the complete text by content, whose line endings do not matter.
+// Unchanged lines keep their own ending, and new lines get the ending of a neighboring line.
 func Whole(base, content []byte, opt Options) (*Plan, error) {
 	if err := checkSize(base); err != nil {
 		return nil, err
@@ -95,8 +95,8 @@ func planDelete(base []byte, p patch.File, opt Options) (*Plan, error) {
 // patchMatcher places the hunks of one file.
 type patchMatcher struct {
 	*matcher
-	cursor int // line behind the last hunk
-	drift  int // how far the last hunk lay behind its header's line
+	cursor int // line after the last hunk
+	drift  int // how far the last hunk was after its header's line
 	byKey  *trimmedLines
 }
 
@@ -155,8 +155,8 @@ func (pm *patchMatcher) advance(h patch.Hunk, from, to int) {
 	pm.cursor = max(pm.cursor, to)
 }
 
-// variant is a hunk in the form in which a tier found it; note is set when the text already
-// contains it.
+// variant is a hunk in the form in which a tier found it. note is set if the text already contains
+// the hunk.
 type variant struct {
 	hunk   patch.Hunk
 	tier   Tier
@@ -194,7 +194,8 @@ func (pm *patchMatcher) locate(i int, h patch.Hunk) (variant, int, error) {
 	return variant{}, 0, pm.hunkNotFound(i, h)
 }
 
-// variants are the hunk per tier; T1 drops blank context lines at its borders.
+// variants returns the forms of the hunk for each tier. T1 drops blank context lines at the hunk's
+// borders.
 func (pm *patchMatcher) variants(h patch.Hunk) []variant {
 	out := []variant{{hunk: h, tier: T0}}
 	isBlank := func(l patch.Line) bool { return l.Kind == ' ' && strings.TrimSpace(l.Text) == "" }
@@ -225,7 +226,7 @@ func (pm *patchMatcher) variants(h patch.Hunk) []variant {
 	return out
 }
 
-// starts lists the lines where the pattern matches at tier t.
+// starts lists the lines at which the pattern matches at tier t.
 func (pm *patchMatcher) starts(t Tier, pat []string) []int {
 	if len(pat) == 0 {
 		return nil
@@ -244,8 +245,8 @@ func (pm *patchMatcher) starts(t Tier, pat []string) []int {
 	return slices.DeleteFunc(found, func(at int) bool { return len(pm.shifts(pat, at)) == 0 })
 }
 
-// applied reports whether every match of the old side is inside the new side: the hunk only adds
-// lines, and they are there.
+// applied reports whether every match of the old side is inside the new side. Then the hunk only
+// adds lines, and the file already contains them.
 func (pm *patchMatcher) applied(v variant, starts []int, old, new []string) (int, bool) {
 	if len(new) <= len(old) || v.tier == T3 {
 		return 0, false
@@ -263,7 +264,7 @@ func (pm *patchMatcher) applied(v variant, starts []int, old, new []string) (int
 	return after[0], true
 }
 
-// build writes the replacement of the file's lines from at on.
+// build writes the replacement of the file's lines that start at at.
 func (pm *patchMatcher) build(h patch.Hunk, t Tier, at int) (s Span, problem string) {
 	old, new := h.Sides()
 	pl := pm.linePlace(pm.lines(), at, len(old), true)
@@ -286,8 +287,8 @@ func (pm *patchMatcher) build(h patch.Hunk, t Tier, at int) (s Span, problem str
 	return s, ""
 }
 
-// reindentHunk re-indents the new side. Context lines are copied from the
-// file, so only what is added must be able to follow the shift.
+// reindentHunk re-indents the new side. Context lines are copied from the file, so only added lines
+// must be shifted.
 func (pm *patchMatcher) reindentHunk(h patch.Hunk, pl place) ([]string, string) {
 	old, side := h.Sides()
 	text, problem := pm.reindent(strings.Join(old, "\n"), strings.Join(side, "\n"),
@@ -308,7 +309,7 @@ func (pm *patchMatcher) reindentHunk(h patch.Hunk, pl place) ([]string, string) 
 	return out, ""
 }
 
-// changedRanges returns what the hunk changes, old lines against new ones.
+// changedRanges returns the hunk's changes as ranges of old and new lines.
 func changedRanges(h patch.Hunk) []chunk {
 	var out []chunk
 	a, b, open := 0, 0, false

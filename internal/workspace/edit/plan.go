@@ -9,14 +9,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/clip"
 )
 
-// Tier says how loosely a search text was compared. T0 to T4 are applied; T5
-// to T7 only explain why nothing was. docs/reference/edits.md has an example of each.
+// Tier is how loosely a search text was compared. T0 to T4 are applied. T5 to T7 only explain why
+// nothing was changed. docs/reference/edits.md has an example of each tier.
 type Tier int
 
 // The tiers, strictest first.
 const (
 	T0 Tier = iota // byte-exact, line endings aside
-	// exact without a wrapping fence, line numbers, a surrounding blank line or a last line ending
+	// Exact, without a wrapping fence, line numbers, a surrounding blank line or a last line
+	// ending.
 	T1
 	T2 // trailing white space of lines ignored
 	T3 // one uniform shift of the indent
@@ -33,7 +34,7 @@ var tierNames = [...]string{
 
 func (t Tier) String() string { return fmt.Sprintf("T%d", int(t)) }
 
-// Describe is the tier in words, for results and notes.
+// Describe describes the tier in words, for results and notes.
 func (t Tier) Describe() string {
 	if t < 0 || int(t) >= len(tierNames) {
 		return t.String()
@@ -49,16 +50,16 @@ type Span struct {
 	Edit       int // index of the edit or patch hunk that asked for it
 }
 
-// Plan is what a call would do to one text. Spans are sorted and do not
-// overlap; Notes are for the model. NoOp means that every edit already stands
-// in the text: success, with nothing to change.
+// Plan contains the changes that a call would make to one text. Spans are sorted and do not
+// overlap. Notes are for the model. NoOp means that the text already contains every edit: the call
+// succeeds, and nothing changes.
 type Plan struct {
 	Spans []Span
 	Notes []string
 	NoOp  bool
 }
 
-// Apply is base with the spans spliced in; spans must be sorted and disjoint.
+// Apply returns base with the spans replaced. spans must be sorted and disjoint.
 func Apply(base []byte, spans []Span) []byte {
 	out := make([]byte, 0, len(base))
 	at := 0
@@ -70,7 +71,7 @@ func Apply(base []byte, spans []Span) []byte {
 	return append(out, base[at:]...)
 }
 
-// MaxTier is the loosest tier that the plan needed.
+// MaxTier returns the loosest tier that the plan needed.
 func (p *Plan) MaxTier() Tier {
 	t := T0
 	for _, s := range p.Spans {
@@ -79,11 +80,11 @@ func (p *Plan) MaxTier() Tier {
 	return t
 }
 
-// Apply is base with the plan carried out.
+// Apply returns base with the plan applied.
 func (p *Plan) Apply(base []byte) []byte { return Apply(base, p.Spans) }
 
-// Hunks compares base with the plan's outcome; each hunk bears the loosest
-// tier of the spans that touch it.
+// Hunks compares base with the plan's result. Each hunk has the loosest tier of the spans that
+// touch it.
 func (p *Plan) Hunks(base []byte) []Hunk {
 	hunks := Hunks(base, p.Apply(base))
 	i := 0
@@ -99,11 +100,12 @@ func (p *Plan) Hunks(base []byte) []Hunk {
 	return hunks
 }
 
-// maxSummary bounds the after-images in a summary; replace_all can have thousands.
+// maxSummary limits the number of after-images in a summary, because replace_all can have
+// thousands.
 const maxSummary = 5
 
-// Summary describes to the model what the plan did: for each span the resulting lines, the tier and
-// an after-image with one line around it, then the notes.
+// Summary describes to the model what the plan changed: for each span the resulting lines, the tier
+// and an after-image with one line around it, and then the notes.
 func (p *Plan) Summary(base []byte) string {
 	var b strings.Builder
 	after := p.Apply(base)
@@ -137,7 +139,8 @@ func summarize(b *strings.Builder, after []byte, lines []line, s Span, start int
 	b.WriteString(numbered(after, lines, from-1, to+2))
 }
 
-// lineIndex is the index of the line that holds offset, the last one at the end.
+// lineIndex returns the index of the line that contains offset, or of the last line if offset is at
+// the end.
 func lineIndex(lines []line, offset int) int {
 	i, _ := slices.BinarySearchFunc(lines, offset, func(l line, o int) int {
 		if l.next <= o {
@@ -153,7 +156,7 @@ const (
 	maxShownBytes = 240 // of one line in a message
 )
 
-// numbered shows lines [from,to) with their 1-based numbers, clipped.
+// numbered formats lines [from,to) with their 1-based numbers, clipped.
 func numbered(data []byte, lines []line, from, to int) string {
 	var b strings.Builder
 	from, to = max(0, from), min(to, len(lines))

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawText is a text of few distinct lines in all endings, so that repeats,
-// shared lines and missing final newlines are common.
+// drawText draws a text of few distinct lines with all endings, so that repeats, shared lines and
+// missing final newlines are common.
 func drawText(t *rapid.T, label string) []byte {
 	lines := rapid.SliceOfN(rapid.SampledFrom([]string{"", "a", "b", "  a", "\tb", "c  ", "“d”",
 		"e é 😀", "}", "longer line of text", "\x80\xff"}), 0, 12).Draw(t, label)
@@ -57,7 +57,7 @@ func TestHunksAnySubsetIsTheMix(t *testing.T) {
 	})
 }
 
-// TestHunksNeverCutCRLF: one text has a CR where the other has a CRLF.
+// TestHunksNeverCutCRLF compares texts of which one has a CR where the other has a CRLF.
 func TestHunksNeverCutCRLF(t *testing.T) {
 	for _, c := range [][2]string{{"a\rb", "a\r\nb"}, {"a\r\nb", "a\rb"}, {"x\r\n", "x\n"},
 		{"x\n", "x\r\n"}, {"a\r", "a\r\n"}} {
@@ -74,8 +74,8 @@ func TestHunksNeverCutCRLF(t *testing.T) {
 	}
 }
 
-// checkHunk proves that a hunk is line-aligned, numbered right, behind an
-// unchanged line, and that what lies between it and its predecessor is equal.
+// checkHunk checks that a hunk is line-aligned, numbered correctly and preceded by an unchanged
+// line, and that the texts between it and its predecessor are equal.
 func checkHunk(t *rapid.T, base, new []byte, h Hunk, atBase, atNew int) {
 	if !isLineStart(base, h.BaseStart) || !isLineStart(new, h.NewStart) {
 		t.Fatalf("hunk %+v does not begin with a line", h)
@@ -125,7 +125,7 @@ func TestUnifiedIsReadBack(t *testing.T) {
 	})
 }
 
-// endings are the line endings of a text, in order.
+// endings returns the line endings of a text, in order.
 func endings(data []byte) []string {
 	var out []string
 	for _, l := range splitLines(data) {
@@ -295,7 +295,7 @@ func TestMerge3Laws(t *testing.T) {
 	})
 }
 
-// resolve takes their side of every conflict.
+// resolve chooses their side of every conflict.
 func resolve(merged []byte, conflicts []Conflict) []byte {
 	var spans []Span
 	for _, c := range conflicts {

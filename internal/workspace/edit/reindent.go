@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// reading is how the indent of a new text is meant where the search text matched with another
+// reading is how to interpret the indent of a new text if the search text matched with another
 // indent than the file's.
 type reading int
 
@@ -17,10 +17,10 @@ const (
 
 const unclearIndent = "it is unclear whether the new text has the indent of the search text or that of the file"
 
-// reindent fits text to the indent of the file at pl, where old matched by tier T3. side is the
-// whole new side, of which text is the part to be written; its indent decides between two readings.
-// Where both readings give the same text there is nothing to decide. problem says why the text
-// cannot be fitted.
+// reindent adapts text to the indent of the file at pl, where old matched by tier T3. side is the
+// complete new side. text is the part of it to write. The indent of side decides between two
+// interpretations, unless both give the same text. problem describes why the text cannot be
+// adapted.
 func (m *matcher) reindent(old, side, text string, pl place) (out, problem string) {
 	at := m.lineOf(pl.start) - 1
 	shifts := m.shifts(contents(old), at)
@@ -40,8 +40,8 @@ func (m *matcher) reindent(old, side, text string, pl place) (out, problem strin
 	return "", unclearIndent
 }
 
-// reading compares the indent of the new side with that of the search text and that of the
-// file's lines from at on. Old and file differ by a uniform shift, so no indent equals both.
+// reading compares the indent of the new side with that of the search text and with that of the
+// file's lines starting at at. Old and file differ by a uniform shift, so no indent equals both.
 func (m *matcher) reading(shifts []shift, old, side []string, at int) reading {
 	file := make([]string, len(old))
 	for i := range file {
@@ -77,8 +77,8 @@ func compare(n, o, f string) reading {
 	return unclear
 }
 
-// readUnits is the reading where old and file are indented by different characters: those of
-// the new text tell it.
+// readUnits determines the interpretation if old and file are indented by different characters. The
+// characters of the new text decide.
 func readUnits(s shift, n, o, f indents) reading {
 	model, file := strings.ContainsAny(n.all, s.from[:1]), strings.ContainsAny(n.all, s.to[:1])
 	switch {
@@ -123,7 +123,8 @@ func outline(lines []string) indents {
 	return out
 }
 
-// shiftText is text moved by the shift; several readings of the units must give the same.
+// shiftText returns text moved by the shift. Several interpretations of the units must give the
+// same result.
 func shiftText(shifts []shift, text string) (out, problem string) {
 	for i, s := range shifts {
 		moved, ok := s.applyAll(text)

@@ -11,8 +11,8 @@ import (
 // block is a range of lines in which a hunk may begin.
 type block struct{ from, to int }
 
-// pick returns the only match, or the one that the end of the file, the scope, the order of hunks,
-// or the header's line or heading distinguishes from the others.
+// pick returns the only match, or the match that is distinguished by the end of the file, the
+// scope, the order of hunks, or the header's line or heading.
 func (pm *patchMatcher) pick(h patch.Hunk, starts []int, n int, scopes []block) (int, bool) {
 	if h.AtEOF {
 		if last := starts[len(starts)-1]; last+n == len(pm.lines()) {
@@ -69,9 +69,9 @@ func inBlocks(starts []int, blocks []block) []int {
 	return out
 }
 
-// named returns the position at the line of a header. If the header of the hunk before was
-// wrong, this one is taken to be wrong by as much, unless it names another of the starts as it
-// is: models count lines badly, and the nearest position would be a guess.
+// named returns the position at the line of a header. If the header of the previous hunk was wrong,
+// named assumes that this header is wrong by the same number of lines, unless it names one of the
+// other starts exactly. Models count lines badly, and the nearest position would be a guess.
 func (pm *patchMatcher) named(starts []int, line int) (int, bool) {
 	drifted := slices.Contains(starts, line+pm.drift)
 	if pm.drift != 0 && slices.Contains(starts, line) {
@@ -80,8 +80,8 @@ func (pm *patchMatcher) named(starts []int, line int) (int, bool) {
 	return line + pm.drift, drifted
 }
 
-// scopes are the blocks of the hunk's "@@" lines. A scope that is not there is
-// an error even if the hunk's lines are unique: one of the two is wrong.
+// scopes returns the blocks of the hunk's "@@" lines. A missing scope is an error even if the
+// hunk's lines are unique, because one of the two is wrong.
 func (pm *patchMatcher) scopes(i int, h patch.Hunk) ([]block, error) {
 	if len(h.Scopes) == 0 {
 		return nil, nil
@@ -102,7 +102,7 @@ func (pm *patchMatcher) scopes(i int, h patch.Hunk) ([]block, error) {
 	return nil, err
 }
 
-// blocks finds the scopes, one inside the other.
+// blocks finds nested scopes, from the outermost to the innermost.
 func (pm *patchMatcher) blocks(scopes []string) []block {
 	out := []block{{0, len(pm.lines())}}
 	for _, s := range scopes {
@@ -117,8 +117,8 @@ func (pm *patchMatcher) blocks(scopes []string) []block {
 	return out
 }
 
-// scopeLines are the lines in b that the scope names: equal but for space at
-// both ends, else beginning with it.
+// scopeLines returns the lines in b that the scope names: lines that are equal except for space at
+// both ends, or otherwise lines that begin with it.
 func (pm *patchMatcher) scopeLines(scope string, b block) []int {
 	scope = trimmedKey(scope)
 	x := pm.trimmed()
@@ -166,8 +166,9 @@ func (pm *patchMatcher) lineText(i int) string {
 	return exact.distinct[exact.ids[i]]
 }
 
-// blockEnd is the line behind what belongs to line at: what is indented deeper,
-// or in flat text everything up to the next line that begins alike.
+// blockEnd returns the line after the block that begins at line at. The block consists of the lines
+// that are indented deeper, or in flat text of all lines up to the next one that begins in the same
+// way.
 func (pm *patchMatcher) blockEnd(at int) int {
 	n := len(pm.lines())
 	depth := len(indentOf(pm.lineText(at)))
@@ -193,7 +194,7 @@ func (pm *patchMatcher) blockEnd(at int) int {
 	return n
 }
 
-// firstToken is a line's leading word, or its leading punctuation.
+// firstToken returns a line's leading word or its leading punctuation.
 func firstToken(l string) string {
 	l = strings.TrimSpace(l)
 	for i, r := range l {
@@ -204,8 +205,8 @@ func firstToken(l string) string {
 	return l
 }
 
-// insertion places a hunk of added lines only: behind its scope, at the end of
-// the file, or where its header says; never somewhere for want of an anchor.
+// insertion plans a hunk that only adds lines: after its scope, at the end of the file, or at the
+// position in its header. It never guesses a position.
 func (pm *patchMatcher) insertion(p *Plan, i int, h patch.Hunk) error {
 	at, err := pm.insertAt(i, h)
 	if err != nil {
@@ -244,7 +245,7 @@ func (pm *patchMatcher) insertion(p *Plan, i int, h patch.Hunk) error {
 	return nil
 }
 
-// insertAt is the number of lines before the insertion.
+// insertAt returns the number of lines before the insertion.
 func (pm *patchMatcher) insertAt(i int, h patch.Hunk) (int, error) {
 	n := len(pm.lines())
 	if len(h.Scopes) > 0 {
@@ -274,14 +275,14 @@ func (pm *patchMatcher) insertAt(i int, h patch.Hunk) (int, error) {
 		"it only adds lines and says not where: add the line above as context, or name it behind @@, or end the hunk with \"" + patch.EndOfFile + "\". Nothing was changed."}
 }
 
-// telling reports whether lines are long enough to prove by standing somewhere
-// that they were put there.
+// telling reports whether lines are long enough for their presence to prove that an edit added
+// them.
 func telling(lines []string) bool {
 	return len(strings.TrimSpace(strings.Join(lines, ""))) >= minTelling
 }
 
-// leavesTrace reports whether the outcome of the hunk proves that it was applied: it adds
-// lines, or the lines that it removes were between others.
+// leavesTrace reports whether the result of the hunk proves that it was applied: it adds lines, or
+// the lines that it removes were between other lines.
 func leavesTrace(h patch.Hunk) bool {
 	old, _ := h.Sides()
 	fresh := slices.DeleteFunc(h.Added(), func(l string) bool { return slices.Contains(old, l) })

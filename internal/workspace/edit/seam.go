@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// refuseSeams fails where an exact search text begins or ends inside a line and the new text
-// would be put together with what stays of that line in a way that the model may not have
-// meant. A block has whole lines and so no seams.
+// refuseSeams fails if an exact search text begins or ends inside a line, and the new text would be
+// joined with the rest of that line in a way that the model may not have meant. A block consists of
+// complete lines and has no such seams.
 func (m *matcher) refuseSeams(i int, c candidate, places []place) error {
 	if m.whole || c.tier > T1 {
 		return nil
@@ -62,7 +62,7 @@ func (m *matcher) seam(c candidate, pl place) string {
 	return ""
 }
 
-// lessIndented reports whether a line of text other than the first lacks the indent.
+// lessIndented reports whether a line of text other than the first does not have the indent.
 func lessIndented(text, indent string) bool {
 	for _, l := range contents(text)[1:] {
 		if strings.TrimSpace(l) != "" && !strings.HasPrefix(l, indent) {

@@ -19,7 +19,7 @@ func pieces(s string) []piece {
 }
 
 // span builds the replacement of one match. problem is set if a tier found the match but the new
-// text cannot be fitted to it.
+// text cannot be adapted to it.
 func (m *matcher) span(c candidate, pl place) (s Span, problem string) {
 	s = Span{Start: m.orig(pl.start), End: m.orig(pl.end), Tier: c.tier}
 	if c.tier <= T1 && m.plain && !pl.noEOL {
@@ -52,9 +52,9 @@ func (m *matcher) span(c candidate, pl place) (s Span, problem string) {
 	return s, ""
 }
 
-// asLines reports whether texts without a last line ending stand for whole lines at pl.
-// Compared with it, a line that both have is the same line also where it is the last one of
-// only one of them.
+// asLines reports whether texts without a last line ending represent complete lines at pl. Compared
+// in this way, a line that both texts contain is also the same line if it is the last line of only
+// one of them.
 func (m *matcher) asLines(old, new string, pl place) bool {
 	if new == "" || strings.HasSuffix(old, "\n") || strings.HasSuffix(new, "\n") {
 		return false
@@ -62,16 +62,17 @@ func (m *matcher) asLines(old, new string, pl place) bool {
 	return m.wholeLines(pl.start, pl.end) && (pl.end == 0 || m.text[pl.end-1] != '\n')
 }
 
-// splicer writes the replacement of one match line by line: lines that the edit keeps are copied
-// from the file, new ones get the ending of the line that they replace or follow.
+// splicer writes the replacement of one match line by line. It copies lines that the edit keeps
+// from the file. New lines get the ending of the line that they replace or follow.
 type splicer struct {
 	m    *matcher
 	pl   place
 	tier Tier
-	// what was searched, what replaces it, and the latter as fitted to the file
+	// The search text, the new text, and the new text adapted to the file.
 	old, new, final []piece
 	file            []line // the matched lines in the view, offsets from pl.start
-	// a hunk's whole lines: one that ends the file without an ending gets one
+	// A hunk consists of complete lines. A hunk's line that ends the file without an ending gets
+	// one.
 	whole bool
 	out   []byte
 }
@@ -88,8 +89,8 @@ func (w *splicer) run(chunks []chunk) []byte {
 	return w.out
 }
 
-// keys are what makes two lines of the model's texts the same line: above T1
-// their trailing space does not count, as it did not for the match.
+// keys returns the keys by which lines of the model's texts are compared. Above T1 the keys omit
+// trailing space, because the match ignored it too.
 func (w *splicer) keys(ps []piece) []piece {
 	if w.tier <= T1 {
 		return ps
@@ -129,8 +130,8 @@ func (w *splicer) replace(c chunk) {
 	}
 }
 
-// ending is what a new line gets: the ending of the line it replaces; for an
-// insertion (i before the chunk) that of the line above, else of the one below.
+// ending returns the ending of a new line: the ending of the line that it replaces, or for an
+// insertion (i before the chunk) that of the line above, or otherwise that of the line below.
 func (w *splicer) ending(i int) string {
 	m, eol := w.m, ""
 	if i >= 0 && i < len(w.file) {

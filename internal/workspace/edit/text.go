@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Encoding names how a file's bytes hold its text.
+// Encoding is the encoding of a file's text.
 type Encoding string
 
 // The encodings that can be read and written back without loss.
@@ -19,11 +19,11 @@ const (
 	UTF16BE Encoding = "utf-16be"
 )
 
-// MaxSize is the largest file, in bytes, that Decode and Match accept: beyond
-// it an edit by a model is a mistake, and a diff would cost too much memory.
+// MaxSize is the size of the largest file, in bytes, that Decode and Match accept. An edit of a
+// larger file by a model is a mistake, and a diff would need too much memory.
 const MaxSize = 50 << 20
 
-// What Decode and Encode refuse; test with errors.Is.
+// The errors with which Decode and Encode refuse a text. Test for them with errors.Is.
 var (
 	ErrBinary   = errors.New("binary content")
 	ErrEncoding = errors.New("text in an unsupported or broken encoding")
@@ -38,17 +38,16 @@ const (
 	bomUTF32BE = "\x00\x00\xfe\xff"
 )
 
-// Text is a decoded file: what to show and edit, and what is needed to write
-// it back byte for byte.
+// Text is a decoded file: the text to show and edit, and the information needed to write it back
+// byte for byte.
 type Text struct {
 	Data     []byte   // UTF-8 without the byte order mark, line endings as in the file
 	BOM      bool     // the file began with a byte order mark
 	Encoding Encoding // how the file was stored
 }
 
-// Decode reads a file's bytes strictly: what could not be written back
-// identically is refused with ErrBinary, ErrEncoding or ErrTooLarge. Data may
-// share memory with raw.
+// Decode decodes a file's bytes strictly. It refuses what could not be written back identically
+// with ErrBinary, ErrEncoding or ErrTooLarge. Data may share memory with raw.
 func Decode(raw []byte) (Text, error) {
 	if len(raw) > MaxSize {
 		return Text{}, fmt.Errorf("%w: %d bytes, the limit is %d; use a shell command instead",
@@ -139,9 +138,8 @@ func decodeUTF16(raw []byte, enc Encoding, order binary.ByteOrder) (Text, error)
 	return Text{Data: data, BOM: true, Encoding: enc}, nil
 }
 
-// Encode is the exact inverse of Decode. It fails with ErrEncoding when Data
-// is not valid UTF-8 or Encoding is unknown, and never writes a replacement
-// character. The zero Encoding counts as UTF8.
+// Encode is the exact inverse of Decode. It fails with ErrEncoding if Data is not valid UTF-8 or
+// Encoding is unknown, and never writes a replacement character. The zero Encoding means UTF8.
 func (t Text) Encode() ([]byte, error) {
 	if i := invalidAt(t.Data); i >= 0 {
 		return nil, fmt.Errorf("%w: byte 0x%02x at offset %d is not UTF-8", ErrEncoding, t.Data[i],
@@ -161,7 +159,8 @@ func (t Text) Encode() ([]byte, error) {
 	return nil, fmt.Errorf("%w: unknown encoding %q", ErrEncoding, t.Encoding)
 }
 
-// encodeUTF16 always writes the mark: without it the file could not be read again.
+// encodeUTF16 always writes the byte order mark, because the file could not be read again without
+// it.
 func (t Text) encodeUTF16(bom string, order binary.AppendByteOrder) []byte {
 	out := append(make([]byte, 0, 2*len(t.Data)+2), bom...)
 	for i := 0; i < len(t.Data); {
@@ -176,7 +175,7 @@ func (t Text) encodeUTF16(bom string, order binary.AppendByteOrder) []byte {
 	return out
 }
 
-// EOL says which line endings data uses: "lf", "crlf", "cr", "mixed" or "none".
+// EOL returns which line endings data uses: "lf", "crlf", "cr", "mixed" or "none".
 func EOL(data []byte) string {
 	lf, crlf, cr := countEOL(data)
 	switch total := lf + crlf + cr; {
@@ -202,7 +201,8 @@ func countEOL(data []byte) (lf, crlf, cr int) {
 	return lf - crlf, crlf, all - crlf
 }
 
-// majorityEOL is the ending that most lines of data use, or "\n" for data without any.
+// majorityEOL returns the ending that most lines of data use, or "\n" for data without line
+// endings.
 func majorityEOL(data []byte) string {
 	lf, crlf, cr := countEOL(data)
 	switch {

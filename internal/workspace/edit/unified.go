@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// Unified is the difference of two texts as a unified diff that git and patch apply, with context
-// lines around each change; "" when the texts are equal. The header has the names as given
-// ("/dev/null" for no file). Lines end at LF only, as in those tools, so a CR is part of its line.
+// Unified returns the difference of two texts as a unified diff that git and patch can apply, with
+// context lines around each change, or "" if the texts are equal. The header contains the names as
+// given ("/dev/null" for no file). Lines end only at LF, as in those tools, so a CR is part of its
+// line.
 func Unified(oldName, newName string, base, new []byte, context int) string {
 	if bytes.Equal(base, new) {
 		return ""
@@ -39,7 +40,7 @@ func headerName(name string) string {
 	return name
 }
 
-// unified writes the changed middle of two texts; first lines precede it.
+// unified writes the changed middle of two texts, which is preceded by first lines.
 type unified struct {
 	a, b    []byte
 	la, lb  []line
@@ -48,14 +49,14 @@ type unified struct {
 	out     strings.Builder
 }
 
-// newUnified cuts what both texts begin and end with, but for the context.
+// newUnified cuts off what both texts begin and end with, except for the context.
 func newUnified(base, new []byte, context int) *unified {
 	start, aEnd, bEnd := commonLines(base, new)
 	start = bytes.LastIndexByte(base[:start], '\n') + 1
 	for n := 0; n < context && start > 0; n++ {
 		start = bytes.LastIndexByte(base[:start-1], '\n') + 1
 	}
-	// One more than the context: a cut at a CR is not a line's end here.
+	// One line more than the context, because a cut at a CR is not the end of a line here.
 	for n := 0; n <= context && aEnd < len(base); n++ {
 		more := bytes.IndexByte(base[aEnd:], '\n') + 1
 		if more == 0 {
@@ -69,7 +70,7 @@ func newUnified(base, new []byte, context int) *unified {
 	return u
 }
 
-// hunk writes neighbouring chunks as one hunk.
+// hunk writes neighboring chunks as one hunk.
 func (u *unified) hunk(chunks []chunk) {
 	first, last := chunks[0], chunks[len(chunks)-1]
 	before := min(u.context, first.a0)

@@ -9,8 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestUnifiedHunks applies a diff that was written from known hunks, some of them, with an
-// applier of its own.
+// TestUnifiedHunks applies parts of a diff that was written from known hunks, with its own applier.
 func TestUnifiedHunks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := []string{"a", "b", "c", "", "d", "e e", "f"}
@@ -49,7 +48,7 @@ func TestUnifiedHunks(t *testing.T) {
 	})
 }
 
-// patched applies a diff strictly, line by line, as the tools that read diffs do.
+// patched applies a diff strictly, line by line, like the tools that read diffs.
 func patched(t *rapid.T, base, diff string) string {
 	old := strings.SplitAfter(base, "\n")
 	var out strings.Builder

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// UnifiedHunks is Unified of base and of base with all hunks applied, without comparing the two
-// again: the cost is that of the output. The hunks are sorted and disjoint; only their BaseStart,
-// BaseEnd and New are used.
+// UnifiedHunks returns Unified of base and of base with all hunks applied, without comparing the
+// two again. Its cost is proportional to the size of the output. The hunks are sorted and disjoint.
+// Only their BaseStart, BaseEnd and New are used.
 func UnifiedHunks(oldName, newName string, base []byte, hunks []Hunk, context int) string {
 	if !wholeLines(base, hunks) {
 		return Unified(oldName, newName, base, ApplyHunks(base, hunks, nil), context)
@@ -25,8 +25,8 @@ func UnifiedHunks(oldName, newName string, base []byte, hunks []Hunk, context in
 	return w.out.String()
 }
 
-// wholeLines reports whether the hunks replace whole lines by whole lines as diffs count them,
-// which end at LF only, and each changes something.
+// wholeLines reports whether the hunks replace complete lines by complete lines as diffs count
+// them, which end only at LF, and whether each hunk changes something.
 func wholeLines(base []byte, hunks []Hunk) bool {
 	starts := func(i int) bool { return i == 0 || base[i-1] == '\n' }
 	for _, h := range hunks {
@@ -39,7 +39,7 @@ func wholeLines(base []byte, hunks []Hunk) bool {
 	return true
 }
 
-// hunkWriter writes groups of hunks; at, line and shift say how far it came.
+// hunkWriter writes groups of hunks. at, line and shift are its progress.
 type hunkWriter struct {
 	base    []byte
 	hunks   []Hunk
@@ -47,10 +47,10 @@ type hunkWriter struct {
 	out     strings.Builder
 	at      int // offset in base
 	line    int // lines of base before at
-	shift   int // lines that the new text has more by there
+	shift   int // additional lines of the new text up to at
 }
 
-// group is the end of the hunks that share their context with hunk i.
+// group returns the end of the hunks that share their context with hunk i.
 func (w *hunkWriter) group(i int) int {
 	j := i + 1
 	for j < len(w.hunks) && bytes.Count(w.base[w.hunks[j-1].BaseEnd:w.hunks[j].BaseStart],
@@ -106,7 +106,7 @@ func (w *hunkWriter) lines(kind byte, data []byte) {
 	}
 }
 
-// lineCount is the number of lines that end at LF, and one for a rest without an ending.
+// lineCount returns the number of lines that end at LF, plus one for a rest without an ending.
 func lineCount(data []byte) int {
 	n := bytes.Count(data, []byte("\n"))
 	if len(data) > 0 && data[len(data)-1] != '\n' {

@@ -8,9 +8,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// unwrapped is tier T1: the search text without the wrapping that models put around copied text.
-// Its candidate has the stripped texts even when nothing matched, so that the looser tiers continue
-// from there.
+// unwrapped implements tier T1: the search text without the wrapping that models put around copied
+// text. Its candidate contains the stripped texts even if nothing matched, so that the looser tiers
+// can continue with them.
 func (m *matcher) unwrapped(e Replace, all bool, limit int) candidate {
 	c := candidate{tier: T1, old: e.Old, new: e.New}
 	fenced, fencedNew := stripFence(c.old, c.new)
@@ -33,7 +33,7 @@ func (m *matcher) unwrapped(e Replace, all bool, limit int) candidate {
 		}
 	}
 	if len(m.normalized(T2, c.old, 1)) > 0 {
-		return c // the blank lines at its ends are lines of white space
+		return c // the blank lines at its ends consist of white space
 	}
 	m.dropBlank(&c, limit)
 	if all {
@@ -42,8 +42,8 @@ func (m *matcher) unwrapped(e Replace, all bool, limit int) candidate {
 	return c
 }
 
-// spaceReadings returns whether a space behind the bar belongs to the number: always where
-// every bar has one before and one behind it, else either way.
+// spaceReadings returns whether a space after the bar belongs to the number. It does if every bar
+// has a space before and after it. Otherwise both interpretations are possible.
 func spaceReadings(old string) []bool {
 	other := func(l string) bool { return !spacedNumber().MatchString(l) }
 	if !slices.ContainsFunc(contents(old), other) {
@@ -54,8 +54,8 @@ func spaceReadings(old string) []bool {
 
 var spacedNumber = lazyregexp.New(`^ *\d+ \|(?: |$)`)
 
-// dropBlank drops one blank line before, after, or around, whichever drops
-// least; but the loosest form must be unique for that, else it is ambiguous.
+// dropBlank drops one blank line before, after, or around the text, in the way that drops the
+// fewest lines. The loosest form must be unique for that, otherwise the match is ambiguous.
 func (m *matcher) dropBlank(c *candidate, limit int) {
 	lead, trail := strings.HasPrefix(c.old, "\n"), strings.HasSuffix(c.old, "\n")
 	var loosest candidate
@@ -92,8 +92,8 @@ func dropLines(old, new string, lead, trail bool) (string, string) {
 	return old, new
 }
 
-// atLineBorders are the exact places of old that begin or end, where a line
-// ending was dropped, at a border of lines.
+// atLineBorders returns the exact places of old that begin (lead) or end (trail) at a border of
+// lines. lead and trail mean that a line ending was dropped at that end.
 func (m *matcher) atLineBorders(old string, lead, trail bool, limit int) []place {
 	if strings.TrimSpace(old) == "" {
 		return nil
@@ -110,7 +110,7 @@ func (m *matcher) atLineBorders(old string, lead, trail bool, limit int) []place
 	return out
 }
 
-// stripFence removes a Markdown fence around the whole text, from new only if
+// stripFence removes a Markdown fence around the complete text. It removes a fence from new only if
 // old had one.
 func stripFence(old, new string) (string, string) {
 	inner, ok := insideFence(old)
@@ -135,12 +135,12 @@ func insideFence(s string) (string, bool) {
 	return s, false
 }
 
-// lineNumber is what read tools print before a line: "  12| ", "12|", "12 | ", "12\t", "12→".
+// lineNumber matches what read tools print before a line: "  12| ", "12|", "12 | ", "12\t", "12→".
 var lineNumber = lazyregexp.New(`^ *(\d+)( ?\||\t|→)`)
 
-// stripNumbers removes line numbers when every line of old has one, each one
-// higher than the last; from new if all its lines have them. Some tools print a
-// space after the bar, which space says to remove too.
+// stripNumbers removes line numbers if every line of old has one, each one higher than the last. It
+// removes them from new if all of its lines have them. Some tools print a space after the bar.
+// space means that this space is removed too.
 func stripNumbers(old, new string, space bool) (string, string) {
 	stripped, ok := withoutNumbers(old, true, space)
 	if !ok {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestCodeThatServersRun lists what each server would run of a workspace.
+// TestCodeThatServersRun lists the files of a workspace that each server would run.
 func TestCodeThatServersRun(t *testing.T) {
 	top := t.TempDir()
 	put := func(name, text string) {

@@ -38,7 +38,7 @@ type echoArgs struct {
 	Text string `json:"text"`
 }
 
-// Serve is a server that runs until stdin ends. The tempers:
+// Serve runs a server until stdin ends. The fault modes:
 //
 //   - plain
 //   - exit and hang: before initialize is answered

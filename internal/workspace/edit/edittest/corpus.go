@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Case is one call of the table, with what must become of it.
+// Case is one call of the table with its expected outcome.
 type Case struct {
 	Name   string
 	Intent Intent
@@ -15,7 +15,7 @@ type Case struct {
 	Tier   string // at which the call must be applied; "" if any will do, or if it must be refused
 }
 
-// perTemplate is how many cases a format and a kind of noise have.
+// perTemplate is the number of cases for each combination of a format and a kind of noise.
 const perTemplate = 3
 
 // kind is a kind of noise.
@@ -25,7 +25,7 @@ type kind struct {
 	tier  string
 }
 
-// kinds are the kinds of noise of the table. tier is the one that finds a search text with that
+// kinds lists the kinds of noise of the table. tier is the tier that finds a search text with that
 // noise.
 var kinds = []kind{
 	{"faultless", Noise{Context: 2}, "T0"},
@@ -51,7 +51,7 @@ var kinds = []kind{
 	{"a line left out", Noise{Context: 1, Gap: true}, ""},
 }
 
-// Table lists the cases: every format with every kind of noise, each with a few of the intents
+// Table returns the cases: every format with every kind of noise, each with some of the intents
 // that the noise affects.
 func Table(eol string) []Case {
 	intents := corpus(eol)
@@ -88,7 +88,7 @@ func Table(eol string) []Case {
 	return out
 }
 
-// affects reports whether the noise makes the call differ from the faultless one.
+// affects reports whether the noise makes the call differ from the correct one.
 func (k kind) affects(in Intent, f Format, c Call) bool {
 	if k.noise.Doomed() || k.name == "faultless" {
 		return true
@@ -104,9 +104,9 @@ func (k kind) affects(in Intent, f Format, c Call) bool {
 		c.Content != nil && plain.Content != nil && *c.Content != *plain.Content
 }
 
-// tierOf is the tier that finds a call of the format. Two formats hide the noise from the
-// matcher: a whole file is not matched, and pairs are unwrapped where patches lose their fence
-// before. A last line without an ending may need another one.
+// tierOf returns the tier that finds a call of the format. Two formats hide the noise from the
+// matcher: a complete file is not matched, and pairs are unwrapped where patches lose their fence
+// before. A last line without an ending may need another tier.
 func tierOf(in Intent, f Format, n Noise, tier string) string {
 	switch {
 	case f == Whole, n.Doomed(), in.NoFinalEOL:
@@ -119,7 +119,7 @@ func tierOf(in Intent, f Format, n Noise, tier string) string {
 	return tier
 }
 
-// corpus are intents over files as they occur, written by hand.
+// corpus returns handwritten intents for files as they occur in practice.
 func corpus(eol string) []Intent {
 	var out []Intent
 	add := func(path, text string, edits ...[3]string) {
@@ -135,7 +135,7 @@ func corpus(eol string) []Intent {
 			one.Changes = []Change{in.changeOf(e)}
 			out = append(out, one)
 		}
-		// And two edits in one call, where they are far enough from each other.
+		// Also two edits in one call, if they are far enough from each other.
 		for i := 0; i+1 < len(edits); i += 2 {
 			a, b := in.changeOf(edits[i]), in.changeOf(edits[i+1])
 			if a.From > b.From {
@@ -154,9 +154,8 @@ func corpus(eol string) []Intent {
 	return out
 }
 
-// changeOf reads an edit: its first line, its last line ("" for the same; "+" to insert behind
-// the first), and the new
-// lines.
+// changeOf parses an edit: its first line, its last line ("" for the same; "+" to insert after the
+// first), and the new lines.
 func (in Intent) changeOf(e [3]string) Change {
 	from := slices.Index(in.Lines, e[0])
 	if from < 0 {

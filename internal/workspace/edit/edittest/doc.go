@@ -1,4 +1,4 @@
-// Package edittest makes edits whose outcome is known and writes them as models
+// Package edittest generates edits with a known outcome and writes them as models
 // write them. It is for tests only.
 //
 // An Intent is a file and the changes that a model has in mind; Want is the file

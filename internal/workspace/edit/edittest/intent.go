@@ -8,14 +8,14 @@ import (
 // Choose returns a number from 0 to n-1. n is at least 1.
 type Choose func(n int) int
 
-// Change replaces the lines [From,To) of a file by New. It is an insertion
-// before line From where the range is empty, and a deletion where New is.
+// Change replaces the lines [From,To) of a file by New. It is an insertion before line From if the
+// range is empty, and a deletion if New is empty.
 type Change struct {
 	From, To int // 0-based
 	New      []string
 }
 
-// Intent is a file and what a model means to change in it.
+// Intent is a file and the changes that a model intends to make in it.
 type Intent struct {
 	Path       string
 	Lines      []string // of the file, without their endings
@@ -24,10 +24,10 @@ type Intent struct {
 	Changes    []Change // sorted, with at least two unchanged lines between them
 }
 
-// Base is the file before the change.
+// Base returns the file before the change.
 func (in Intent) Base() []byte { return in.text(in.Lines) }
 
-// Want is the file after the change.
+// Want returns the file after the change.
 func (in Intent) Want() []byte { return in.text(in.after()) }
 
 func (in Intent) after() []string {
@@ -59,8 +59,8 @@ func trimmed(lines []string) []string {
 	return out
 }
 
-// plainLines are ordinary lines; trapLines are such as a parser may take for a
-// part of a format, or a matcher for another line.
+// plainLines are ordinary lines. trapLines are lines that a parser may take for a part of a format,
+// or a matcher for another line.
 var (
 	plainLines = []string{
 		"", "}", "{", "a", "b", "x = 1", "total = 1", "subtotal = 1", "count += 1",
@@ -86,8 +86,8 @@ var (
 	}
 )
 
-// Random draws an Intent: a short file with many lines that look alike, and one
-// to three changes.
+// Random returns a random Intent: a short file with many lines that look alike, and one to three
+// changes.
 func Random(choose Choose) Intent {
 	in := Intent{Path: "dir/file.txt", EOL: []string{"\n", "\n", "\r\n"}[choose(3)]}
 	traps := choose(4) == 0
@@ -128,7 +128,7 @@ func Random(choose Choose) Intent {
 	return in
 }
 
-// change draws the new lines: others, or the old ones with a word changed.
+// change chooses the new lines: other lines, or the old ones with one word changed.
 func (in Intent) change(c *Change, choose Choose, line func() string) bool {
 	old := in.Lines[c.From:c.To]
 	if len(old) > 0 && choose(2) == 0 {
@@ -143,7 +143,7 @@ func (in Intent) change(c *Change, choose Choose, line func() string) bool {
 	return !slices.Equal(old, c.New)
 }
 
-// tweak changes a word of a line and keeps the rest.
+// tweak changes one word of a line.
 func tweak(l string) string {
 	for _, w := range [][2]string{
 		{"hello", "goodbye"}, {"return", "yield"}, {"line", "row"}, {"total", "sum"},
@@ -156,8 +156,8 @@ func tweak(l string) string {
 	return l
 }
 
-// settleEnd gives the file a final line ending where the formats have no way to
-// say what becomes of a missing one.
+// settleEnd gives the file a final line ending if the formats cannot express a change of a missing
+// one.
 func (in *Intent) settleEnd() {
 	after := in.after()
 	n := len(in.Changes)
@@ -172,9 +172,9 @@ func (in *Intent) settleEnd() {
 	}
 }
 
-// WantWithout reports whether got is the file after some of the changes, where each of the
-// others adds lines that the
-// file has already. A tool may take such a change for one that was made before, if it says so.
+// WantWithout reports whether got is the file after some of the changes, and each of the other
+// changes adds lines that the file already has. A tool may consider such a change already made, if
+// it reports this.
 func (in Intent) WantWithout(got []byte) bool {
 	for mask := range 1 << len(in.Changes) {
 		some := in

@@ -2,16 +2,16 @@ package edittest
 
 import "strings"
 
-// Noise is how a model's text differs from a faultless one.
+// Noise describes how a model's text differs from a correct one.
 type Noise struct {
 	Context   int  // unchanged lines shown before and after each change
 	CRLF      bool // the text of the call has CRLF
 	Fence     bool // a Markdown fence around the text of the call, or around each search text
-	Prose     bool // sentences before and behind a patch
+	Prose     bool // sentences before and after a patch
 	Trimmed   bool // white space at the end of lines is omitted
 	ASCII     bool // typographic quotes and dashes are written as ASCII
 	Outdented bool // each block of lines is moved to the left margin
-	Spaces    int  // tabs are written as so many spaces; 0: they are kept
+	Spaces    int  // tabs are written as this many spaces; 0: they are kept
 	Numbers   bool // search texts have the line numbers of a listing
 	Ended     bool // search and replacement end with a line ending
 	BareBlank bool // the space before an empty line of context is omitted
@@ -26,19 +26,18 @@ type Noise struct {
 	EndMark   bool // a hunk at the end of the file has "*** End of File"
 }
 
-// Header is what is wrong with the headers of hunks.
+// Header is the error in the headers of hunks.
 type Header struct {
 	Offset      int  // is added to the line numbers
 	WrongCounts bool // the counts are wrong
 	NoRange     bool // there are no line numbers
 }
 
-// Doomed reports whether the noise makes the text of the call differ from the file in words, so
-// that only a refusal
-// is right.
+// Doomed reports whether the noise makes words in the text of the call differ from the file, so
+// that the call must be refused.
 func (n Noise) Doomed() bool { return n.Stale || n.Gap }
 
-// RandomNoise draws up to three kinds of noise.
+// RandomNoise chooses up to three kinds of noise.
 func RandomNoise(choose Choose) Noise {
 	n := Noise{Context: choose(4)}
 	for range choose(4) {
@@ -91,8 +90,8 @@ func (n *Noise) draw(choose Choose) {
 	}
 }
 
-// Fit adapts a file to the noise: in the lines that a change replaces, the model sees all there
-// is to see.
+// Fit removes from a file what the noise hides from the model, such as white space at the end of
+// the lines that a change replaces.
 func (n Noise) Fit(in Intent) Intent {
 	lines := append([]string(nil), in.Lines...)
 	for _, c := range in.Changes {
@@ -118,9 +117,8 @@ func (n Noise) Fit(in Intent) Intent {
 	return in
 }
 
-// fitNew gives new lines only what the model's text can say: no white space at the end, and
-// typographic characters
-// only in lines that are old ones with another word.
+// fitNew limits new lines to what the model's text can express: no white space at the end, and
+// typographic characters only in lines that are old lines with another word.
 func (n Noise) fitNew(old, lines []string) []string {
 	out := append([]string(nil), lines...)
 	for i, l := range out {
@@ -130,7 +128,7 @@ func (n Noise) fitNew(old, lines []string) []string {
 		if n.ASCII && (i >= len(old) || len(old) != len(out) || l != tweak(old[i])) {
 			l = strings.NewReplacer(`"`, "", "'", "", " - ", " ").
 				Replace(ascii.Replace(l))
-			// it must not repeat a line that is shown as ASCII
+			// Otherwise the new line could equal a line that is shown as ASCII.
 		}
 		if n.loose() && blank(l) {
 			l = ""
@@ -145,9 +143,8 @@ func (n Noise) fitNew(old, lines []string) []string {
 
 var ascii = strings.NewReplacer("“", `"`, "”", `"`, "‘", "'", "’", "'", "–", "-", "\u00a0", " ")
 
-// loose reports whether what is shown differs from the file in white space or punctuation. A
-// line of white space is
-// then the same as a blank one.
+// loose reports whether the shown text differs from the file in white space or punctuation. Then a
+// line of white space equals a blank line.
 func (n Noise) loose() bool { return n.Outdented || n.ASCII || n.Spaces > 0 || n.Numbers }
 
 func byTabs(l string) string {
@@ -161,7 +158,7 @@ func indentOf(l string) string { return l[:len(l)-len(strings.TrimLeft(l, " \t")
 
 func blank(l string) bool { return strings.TrimSpace(l) == "" }
 
-// common is the indent that all lines have.
+// common returns the indent that all lines have in common.
 func common(blocks ...[]string) string {
 	out, first := "", true
 	for _, lines := range blocks {
@@ -181,7 +178,7 @@ func common(blocks ...[]string) string {
 	return out
 }
 
-// apply writes lines as the model does; margin is the indent that it leaves out.
+// apply writes lines as the model does. margin is the indent that the model leaves out.
 func (n Noise) apply(lines []string, margin string, shown bool) []string {
 	out := make([]string, len(lines))
 	for i, l := range lines {

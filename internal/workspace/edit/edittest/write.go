@@ -9,7 +9,7 @@ import (
 // Format is one of the formats in which models send edits.
 type Format int
 
-// The formats, each named by where it comes from.
+// The formats, each with its origin.
 const (
 	Single  Format = iota // one old and one new text
 	Multi                 // several pairs of old and new text
@@ -18,8 +18,8 @@ const (
 	Roo                   // SEARCH/REPLACE blocks of apply_diff, with line numbers
 	Begin                 // *** Begin Patch (Codex)
 	Unified               // a unified diff (git)
-	Whole                 // the whole new file
-	Formats               // how many there are
+	Whole                 // the complete new file
+	Formats               // the number of formats
 )
 
 func (f Format) String() string {
@@ -29,16 +29,16 @@ func (f Format) String() string {
 // Pair is a search text and its replacement.
 type Pair struct{ Old, New string }
 
-// Call is what the model sends. Exactly one of Pairs, Patch and Content is set.
+// Call is what the model sends. Only one of Pairs, Patch and Content is set.
 type Call struct {
 	Format  Format
-	Path    string // of the file, where the call names it outside of the patch
+	Path    string // of the file, if the call names it outside the patch
 	Pairs   []Pair
 	Patch   string
 	Content *string
 
-	// Hidden means that the text of the call does not say all that the intent has: two intents
-	// give the same text.
+	// Hidden means that the text of the call does not contain the complete intent, so that two
+	// intents give the same text.
 	Hidden bool
 }
 
@@ -48,7 +48,7 @@ type shown struct {
 	line                    int // 1-based number of the first line
 	fileEnd                 bool
 
-	elsewhere bool // what is shown means, to the letter, something else
+	elsewhere bool // taken literally, the shown text means something else
 	wrongLine bool // the wrong line number is that of another region with the same text
 }
 
@@ -98,7 +98,7 @@ func Write(in Intent, f Format, n Noise, choose Choose) (call Call, ok bool) {
 	return call, true
 }
 
-// regions are the changes with their context. Those of Single are joined.
+// regions returns the changes with their context. Regions of Single are joined.
 func (in Intent) regions(f Format, n Noise) []shown {
 	changes := in.Changes
 	if f == Single && len(changes) > 1 {
@@ -140,7 +140,7 @@ func (in Intent) regions(f Format, n Noise) []shown {
 	return out
 }
 
-// write rewrites the region as the model shows it. file are its lines.
+// write rewrites the region as the model shows it. file contains the file's lines.
 func (s *shown) write(n Noise, f Format, file []string) {
 	indents, margin := "", ""
 	for _, l := range s.oldSide() {
@@ -159,22 +159,22 @@ func (s *shown) write(n Noise, f Format, file []string) {
 	if !n.Outdented || margin == "" {
 		return
 	}
-	// The new text has the indent of the file as it is: all of it, or all but the first line of
-	// an edit inside a line.
+	// elsewhere means that the new text has the file's indent: all of the text, or all but the
+	// first line of an edit inside a line.
 	s.elsewhere = common(s.newSide()) == common(file)
 	if new := s.newSide(); (f == Single || f == Multi) && len(file) == 1 && len(new) > 1 {
 		s.elsewhere = s.elsewhere || strings.HasPrefix(common(new[1:]), indentOf(file[0]))
 	}
 }
 
-// means reports whether what is shown means something else than the lines [lo,hi) of the file.
+// means reports whether the shown text means something else than the lines [lo,hi) of the file.
 func (s *shown) means(n Noise, lines []string, lo, hi int) bool {
 	file := lines[lo:hi]
 	if !slices.Equal(s.oldSide(), file) && contains(lines, bare(s.oldSide()), -1) {
 		return true
 	}
-	// Where several lines look alike, a shown line can be any of them, so it is open whose white
-	// space and typographic characters stay.
+	// If several lines look alike, a shown line can be any of them. Then it is undetermined which
+	// line's white space and typographic characters remain.
 	if n.Trimmed || n.loose() {
 		seen := map[string]bool{}
 		for _, l := range slices.Concat(file, s.new) {
@@ -188,7 +188,7 @@ func (s *shown) means(n Noise, lines []string, lo, hi int) bool {
 	return false
 }
 
-// bare is lines without the blank ones at both ends.
+// bare returns lines without the blank lines at both ends.
 func bare(lines []string) []string {
 	for len(lines) > 1 && blank(lines[0]) {
 		lines = lines[1:]
@@ -199,7 +199,8 @@ func bare(lines []string) []string {
 	return lines
 }
 
-// contains reports whether part is a run of the lines, at a given one or, for -1, anywhere.
+// contains reports whether part is a sequence of the lines, starting at a given line or, for -1,
+// anywhere.
 func contains(lines, part []string, at int) bool {
 	for i := 0; i+len(part) <= len(lines); i++ {
 		if (at < 0 || i == at) && slices.Equal(lines[i:i+len(part)], part) {
@@ -209,9 +210,8 @@ func contains(lines, part []string, at int) bool {
 	return false
 }
 
-// spoil makes one shown line differ from the file, or leaves one out. It reports whether the
-// result is nowhere in
-// the file.
+// spoil makes one shown line differ from the file, or leaves one line out. It reports whether the
+// result does not occur in the file.
 func (n Noise) spoil(regions []shown, lines []string, choose Choose) bool {
 	s := &regions[choose(len(regions))]
 	if n.Stale {
@@ -233,7 +233,7 @@ func (n Noise) spoil(regions []shown, lines []string, choose Choose) bool {
 	return !loosely(lines, s.oldSide())
 }
 
-// loosely reports whether lines has part in it, white space and quotes aside.
+// loosely reports whether lines contains part, ignoring white space and quotes.
 func loosely(lines, part []string) bool {
 	key := func(ls []string) string {
 		var b strings.Builder
@@ -298,7 +298,7 @@ func (w *writer) pairs() []Pair {
 	return out
 }
 
-// decorations are what models put around a file's name above a block.
+// decorations are the decorations that models put around a file's name above a block.
 var decorations = []string{"%s", "`%s`", "**%s**", "### %s", "File: %s", "%s:"}
 
 func (w *writer) blocks(f Format) string {
@@ -368,7 +368,7 @@ func (w *writer) blockText(f Format, lines []string) string {
 	return w.text(out, true)
 }
 
-// hunk writes the lines of one region with their marks.
+// hunk writes the lines of one region with their prefixes.
 func (w *writer) hunk(b *strings.Builder, s shown) {
 	context := func(lines []string) {
 		for _, l := range lines {

@@ -33,8 +33,8 @@ type beginParser struct {
 	indent string // of the first file header; every header has it
 }
 
-// parseBegin skips what stands around the patch. A missing end means that the
-// patch was cut off; what came before must not be applied alone.
+// parseBegin skips the text around the patch. A missing end means that the patch was cut off. The
+// part before the end must not be applied alone.
 func parseBegin(lines []string) ([]File, error) {
 	p := &beginParser{lines: outdented(lines)}
 	lines = p.lines
@@ -82,8 +82,8 @@ func parseBegin(lines []string) ([]File, error) {
 	return p.files, nil
 }
 
-// outdented is a patch without the indent that all of its lines have, where "*** Begin Patch"
-// has one.
+// outdented returns a patch without the indent that all of its lines have in common, if "*** Begin
+// Patch" is indented.
 func outdented(lines []string) []string {
 	begin := slices.IndexFunc(lines,
 		func(l string) bool { return strings.TrimSpace(l) == beginPatch })
@@ -110,8 +110,8 @@ func (p *beginParser) header(prefix string) string {
 	return path
 }
 
-// section reports whether a file's lines end here. A header that is further indented than the
-// first one is a line of context.
+// section reports whether a file's lines end here. A header that is indented further than the first
+// one is a line of context.
 func (p *beginParser) section() bool {
 	if p.at >= len(p.lines) {
 		return true
@@ -120,8 +120,8 @@ func (p *beginParser) section() bool {
 	return p.marker(l) && (isBeginFormat(l) || strings.TrimSpace(l) == endPatch)
 }
 
-// marker reports whether a line is indented as the markers are. Others belong to the text of
-// the file.
+// marker reports whether a line is indented like the markers. Other lines belong to the text of the
+// file.
 func (p *beginParser) marker(l string) bool {
 	return indentOf(l) == "" || indentOf(l) == p.indent
 }
@@ -189,7 +189,7 @@ func (p *beginParser) hunk() (Hunk, error) {
 	return h, nil
 }
 
-// header takes one "@@" line: a unified range, or the name of a scope.
+// header parses one "@@" line: a unified range, or the name of a scope.
 func (h *Hunk) header(l string) {
 	if r := rangeHeader().FindStringSubmatch(l); r != nil {
 		h.setRange(r)
@@ -201,7 +201,7 @@ func (h *Hunk) header(l string) {
 	}
 }
 
-// body takes one line of a hunk. An empty line is context whose space was lost.
+// body parses one line of a hunk. An empty line is context that lost its leading space.
 func (h *Hunk) body(l string, lineNo int, empties *int) error {
 	if l == "" {
 		h.Lines = append(h.Lines, Line{' ', ""})

@@ -14,8 +14,8 @@ var (
 	replaceMarker = lazyregexp.New(`^(>{5,9}|\+{5,9}) ?REPLACE>?\s*$`)
 )
 
-// What Roo Code writes between the first marker and the text, and the backslash that it puts
-// before a line that looks like a marker.
+// The lines that Roo Code writes between the first marker and the text, and the backslash that it
+// puts before a line that looks like a marker.
 var (
 	lineHint  = lazyregexp.New(`^:(start|end)_line:\s*(\d+)\s*$`)
 	hintsEnd  = lazyregexp.New(`^-{5,9}\s*$`)
@@ -24,11 +24,11 @@ var (
 
 func isSearchMarker(l string) bool { return searchMarker().MatchString(l) }
 
-// parseBlocks reads SEARCH/REPLACE blocks. The file's name is on the line above the block or
-// above its fence; a block that changes the same file as the block before may leave the name
-// out. An empty SEARCH creates the file: it never appends and never replaces all. given is the
-// file that the caller named, if any: every block then belongs to it, and no name is looked
-// for.
+// parseBlocks reads SEARCH/REPLACE blocks. The file's name is on the line above the block or above
+// its fence. A block that changes the same file as the previous block may omit the name. An empty
+// SEARCH creates the file. It never appends to an existing file and never replaces all of it. given
+// is the file that the caller named, if any. Then every block belongs to it, and parseBlocks does
+// not look for names.
 func parseBlocks(lines []string, given string) ([]File, error) {
 	var out []File
 	path, behind := given, 0 // the file of the block before, and the line behind that block
@@ -69,17 +69,17 @@ func unnamedBlock(line int, above string) error {
 	return fail(line, "no file name above the SEARCH block. Put the path of the file, and nothing else, on the line above the block or above its fence")
 }
 
-// searchBlock is the text of one block; end is the line of its last marker.
+// searchBlock is the text of one block. end is the line of its last marker.
 type searchBlock struct {
 	search, replace string
 	line            int // 1-based line of the file at which the search text is said to begin, or 0
 	end             int
 }
 
-// readBlock reads the block whose first marker is lines[at]. The markers of a block have the
-// same length, so a line of another length that consists of "=" belongs to the text. A block
-// that can be divided in two ways is refused. hints says that the lines which Roo Code writes
-// before the text are read.
+// readBlock reads the block whose first marker is lines[at]. The markers of a block have the same
+// length, so a line of another length that consists of "=" belongs to the text. A block that can be
+// divided in two ways is refused. hints means that the lines that Roo Code writes before the text
+// are read.
 func readBlock(lines []string, at int, hints bool) (searchBlock, error) {
 	end := at + 1
 	closes := closing(lines[at:])
@@ -128,8 +128,9 @@ func readBlock(lines []string, at int, hints bool) (searchBlock, error) {
 		line: line, end: end}, nil
 }
 
-// closing returns what recognizes the last marker of the block that begins with lines[0]: a
-// marker of the same kind and length, or any if the block lacks one like that.
+// closing returns a function that recognizes the last marker of the block that begins with
+// lines[0]. This is a marker of the same kind and length, or any marker if the block has no such
+// marker.
 func closing(lines []string) func(string) bool {
 	first := searchMarker().FindStringSubmatch(lines[0])[1]
 	char := ">"
@@ -151,8 +152,8 @@ func closing(lines []string) func(string) bool {
 	return replaceMarker().MatchString
 }
 
-// lineHints reads ":start_line:12", ":end_line:14" and the line of dashes behind them. from is
-// the first line of the text. Without the dashes such lines are a part of the text.
+// lineHints reads ":start_line:12", ":end_line:14" and the line of dashes after them. from is the
+// first line of the text. Without the dashes, such lines are part of the text.
 func lineHints(lines []string, at int) (start, from int, err error) {
 	from = at
 	for from < len(lines) {
@@ -189,7 +190,7 @@ func unescaped(lines []string) []string {
 	return out
 }
 
-// joined is the text of lines, each with a line ending.
+// joined returns the text of lines, each with a line ending.
 func joined(lines []string) string {
 	if len(lines) == 0 {
 		return ""

@@ -12,8 +12,8 @@ import (
 // maxNameGap is how many blank lines may separate a file's name from its block.
 const maxNameGap = 1
 
-// nameAbove is the file name directly above a SEARCH marker or above the fence that opens
-// around it. ok is false where there is none; name is then the line in its position, if any,
+// nameAbove returns the file name directly above a SEARCH marker, or above the fence that opens
+// around it. If ok is false there is no file name. Then name is the line at that position, if any,
 // for the message.
 func nameAbove(above []string) (name string, ok bool) {
 	i := len(above) - 1
@@ -39,7 +39,7 @@ func nameAbove(above []string) (name string, ok bool) {
 	return strings.TrimSpace(above[i]), false
 }
 
-// nameInFence is the path behind the opening of a fence: "```src/a.go", "```go src/a.go".
+// nameInFence returns the path in the first line of a fence: "```src/a.go", "```go src/a.go".
 func nameInFence(l string) (string, bool) {
 	fields := strings.Fields(strings.TrimLeft(strings.TrimSpace(l), "`~"))
 	if len(fields) == 0 {
@@ -52,14 +52,14 @@ func nameInFence(l string) (string, bool) {
 	return last, true
 }
 
-// nameLabel is what models put before a file's name.
+// nameLabel matches the labels that models put before a file's name.
 var nameLabel = lazyregexp.New(
 	`(?i)^(?:#{1,6}\s+|\*\*\s*|[-*]\s+|\d+\.\s+)*(?:(?:file ?name|file|path)\s*:\s*(?:\*\*)?\s*)?`,
 )
 
-// fileName is the path that a line consists of, with the decoration that models add: a heading,
-// bold type, quotes, "File:" before it or a colon after it. A line of prose has no file name. A
-// name with spaces counts only in backticks.
+// fileName returns the path if a line consists of a path with the decoration that models add: a
+// heading, bold type, quotes, "File:" before it or a colon after it. A line of prose has no file
+// name. A name with spaces is accepted only in backticks.
 func fileName(l string) (string, bool) {
 	t := strings.TrimSpace(l)
 	t = t[len(nameLabel().FindString(t)):]
@@ -79,7 +79,7 @@ func quoted(t string) (string, bool) {
 	return strings.TrimSpace(t[1 : len(t)-1]), true
 }
 
-// plainNames are the usual names of files that have neither a folder nor an extension.
+// plainNames are common file names without a folder or an extension.
 var plainNames = []string{
 	"authors", "brewfile", "build", "caddyfile", "changelog", "codeowners", "containerfile",
 	"contributing", "copying",
@@ -89,9 +89,9 @@ var plainNames = []string{
 	"version", "workspace",
 }
 
-// looksLikePath reports whether a word is a file's path rather than prose: it has a folder, an
-// extension or a usual name, at least one letter or digit in its last element, and no character
-// that only prose or markup has.
+// looksLikePath reports whether a word is a file's path and not prose. A path has a folder, an
+// extension or a common name, at least one letter or digit in its last element, and no character
+// that occurs only in prose or markup.
 func looksLikePath(s string) bool {
 	if s == "" || strings.ContainsAny(s, "<>|\"?*`{}") ||
 		strings.ContainsFunc(s, func(r rune) bool {
@@ -113,8 +113,8 @@ func looksLikePath(s string) bool {
 		slices.Contains(plainNames, strings.ToLower(s))
 }
 
-// namesOther reports whether the text between two blocks names a file other than that of the
-// first one: the second block may then be meant for it.
+// namesOther reports whether the text between two blocks names a file other than that of the first
+// block. Then the second block may be meant for that file.
 func namesOther(between []string, file string) bool {
 	for _, l := range between {
 		for _, w := range strings.Fields(l) {

@@ -22,9 +22,8 @@ const (
 	Rename = "rename"
 )
 
-// File is what a patch does to one file. Paths are as written, not
-// checked: confining them to the workspace is the caller's part, as is whether
-// the files exist.
+// File contains the changes of a patch to one file. Paths are unchecked, as written in the patch.
+// The caller must confine them to the workspace and check whether the files exist.
 type File struct {
 	Op            string
 	Path, NewPath string // NewPath only for Rename
@@ -33,18 +32,18 @@ type File struct {
 	Hunks         []Hunk
 }
 
-// Block is a SEARCH/REPLACE block: whole lines of the file and what replaces them.
+// Block is a SEARCH/REPLACE block: complete lines of the file and their replacement.
 type Block struct {
 	Search, Replace string
 	Line            int // 1-based line at which the patch says that Search begins, or 0
 }
 
-// Hunk is one changed place.
+// Hunk is one changed region.
 type Hunk struct {
 	Scopes   []string // lines named by "@@", outermost first: the hunk is after them
-	Section  string   // heading behind a unified header; used only to tell equal places apart
+	Section  string   // heading after a unified header; used only to distinguish equal places
 	HasRange bool     // OldLine comes from a header
-	// 1-based first line, a hint; before a pure insertion the line that it follows
+	// The 1-based first line, as a hint. For a pure insertion, the line before the insertion.
 	OldLine int
 	Lines   []Line
 	AtEOF   bool // the hunk ends at the end of the file
@@ -52,20 +51,19 @@ type Hunk struct {
 	NoNewlineOld, NoNewlineNew bool // "\ No newline at end of file"
 }
 
-// Line is one line of a hunk: Kind is ' ', '-' or '+'.
+// Line is one line of a hunk. Kind is ' ', '-' or '+'.
 type Line struct {
 	Kind byte
 	Text string
 }
 
-// Parse reads the "*** Begin Patch" format, a unified diff, or
-// SEARCH/REPLACE blocks, around which fences and prose may stand. Every error
-// is an *Error. A patch that seems cut off is refused.
+// Parse reads the "*** Begin Patch" format, a unified diff, or SEARCH/REPLACE blocks. Fences and
+// prose may surround them. Every error is an *Error. A patch that seems to be cut off is refused.
 func Parse(text string) ([]File, error) { return parse(text, "") }
 
-// ParseFor reads a patch that is given together with the path of a file. What names no
-// file is for that one: SEARCH/REPLACE blocks, among them those of Cline and Roo Code, and "@@"
-// hunks without a header. A patch that names its files is refused if that one is not among
+// ParseFor reads a patch that is given together with the path of a file. The parts that name no
+// file belong to that file: SEARCH/REPLACE blocks, including those of Cline and Roo Code, and "@@"
+// hunks without a header. A patch that names its files is refused if the given file is not among
 // them.
 func ParseFor(path, text string) ([]File, error) {
 	files, err := parse(text, path)
@@ -81,8 +79,8 @@ func ParseFor(path, text string) ([]File, error) {
 	return files, nil
 }
 
-// sameFile reports whether two paths can mean one file: one may leave out folders before the
-// other.
+// sameFile reports whether two paths can mean the same file. One of them may omit leading folders
+// of the other.
 func sameFile(a, b string) bool {
 	a, b = filepath.ToSlash(filepath.Clean(a)), filepath.ToSlash(filepath.Clean(b))
 	return a == b || strings.HasSuffix(a, "/"+b) || strings.HasSuffix(b, "/"+a)
@@ -119,7 +117,7 @@ func beginsFormat(l string) bool {
 	return isBeginFormat(l) || isSearchMarker(l) || isUnifiedHeader(l)
 }
 
-// Error explains to the model why a text is not a patch, and what to send instead.
+// Error explains to the model why a text is not a valid patch, and what to send instead.
 type Error struct{ Msg string }
 
 func (e *Error) Error() string { return e.Msg }
@@ -141,8 +139,8 @@ func anyLine(lines []string, f func(string) bool) bool {
 	return false
 }
 
-// joinFiles puts the hunks of sections for the same file together, because all
-// are matched against the same text, and refuses operations that exclude each other.
+// joinFiles combines the hunks of sections for the same file, because all of them are matched
+// against the same text. It refuses contradictory operations.
 func joinFiles(files []File) ([]File, error) {
 	if len(files) == 0 {
 		return nil, fail(0, "the patch names no file")
@@ -190,7 +188,7 @@ func (f *File) check(index map[string]int) error {
 	return nil
 }
 
-// sides returns the lines that the hunk expects and the ones that it leaves.
+// sides returns the lines that the hunk expects and the lines that replace them.
 func (h *Hunk) Sides() (old, new []string) {
 	for _, l := range h.Lines {
 		if l.Kind != '+' {
@@ -223,8 +221,8 @@ func (h *Hunk) Changes() bool {
 	return false
 }
 
-// trimEmpty drops the empty lines at a hunk's end that are not marked as context: they separate
-// sections.
+// trimEmpty drops the empty lines at a hunk's end that are not marked as context, because they
+// separate sections.
 func (h *Hunk) trimEmpty(empties int) {
 	h.Lines = h.Lines[:len(h.Lines)-empties]
 }
@@ -234,7 +232,7 @@ func isFence(l string) bool {
 	return strings.HasPrefix(t, "```") || strings.HasPrefix(t, "~~~")
 }
 
-// contentOf joins added lines to a file's text.
+// contentOf joins added lines to form a file's text.
 func contentOf(lines []string, noNewline bool) []byte {
 	if len(lines) == 0 {
 		return []byte{}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// summary is a parsed patch in one line per file.
+// summary describes a parsed patch with one line per file.
 func patchSummary(files []File) string {
 	var out []string
 	for _, f := range files {

@@ -21,7 +21,7 @@ func isUnifiedHeader(l string) bool {
 	return strings.HasPrefix(l, "--- ") || strings.HasPrefix(l, "diff --git ")
 }
 
-// unifiedParser reads unified diffs, of git or plain.
+// unifiedParser reads unified diffs, plain or from git.
 type unifiedParser struct {
 	lines  []string
 	at     int
@@ -54,7 +54,7 @@ func parseUnified(lines []string) ([]File, error) {
 	return p.files, nil
 }
 
-// fileHeader reports whether "---" and "+++" lines begin at i.
+// fileHeader reports whether a pair of "---" and "+++" lines begins at i.
 func (p *unifiedParser) fileHeader(i int) bool {
 	return i+1 < len(p.lines) && strings.HasPrefix(p.lines[i], "--- ") &&
 		strings.HasPrefix(p.lines[i+1], "+++ ")
@@ -168,14 +168,14 @@ func (f *File) created(lineNo int) error {
 	return nil
 }
 
-// hunk reads one hunk: by its counts if they are right, else up to the next
+// hunk reads one hunk: by the counts in its header if they are right, otherwise up to the next
 // header.
 func (p *unifiedParser) hunk() (Hunk, error) {
 	var h Hunk
 	head := p.lines[p.at]
 	h.header(head)
 	if h.HasRange {
-		// In a unified diff the words behind the range are a comment.
+		// In a unified diff, the words after the range are a comment.
 		h.Scopes = nil
 	}
 	p.at++
@@ -203,8 +203,8 @@ func (p *unifiedParser) boundary(i int) bool {
 	return strings.HasPrefix(l, "@@") || strings.HasPrefix(l, "diff --git ") || p.fileHeader(i)
 }
 
-// counted reads as many lines as the header says, and reports whether that
-// ends where a hunk may end. Only counts tell a removed "-- x" from a header.
+// counted reads as many lines as the header specifies, and reports whether a hunk may end there.
+// Only the counts distinguish a removed "-- x" from a header.
 func (p *unifiedParser) counted(h *Hunk, r []string) bool {
 	old, new := countOf(r[2]), countOf(r[4])
 	try := *h
@@ -247,7 +247,7 @@ func countOf(s string) int {
 	return n
 }
 
-// headerPath is the path in a "---" or "+++" line, without a time stamp.
+// headerPath returns the path in a "---" or "+++" line, without a time stamp.
 func headerPath(s string) string {
 	if strings.HasPrefix(s, `"`) {
 		return unquote(s)
@@ -256,7 +256,7 @@ func headerPath(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// unquote reads git's C-style quoting of unusual names.
+// unquote decodes git's C-style quoting of unusual names.
 func unquote(s string) string {
 	if !strings.HasPrefix(s, `"`) {
 		return strings.TrimSpace(s)
@@ -269,7 +269,7 @@ func unquote(s string) string {
 	return s
 }
 
-// stripPrefixes removes git's a/ and b/, only where both sides have them.
+// stripPrefixes removes git's a/ and b/ if both sides have them.
 func stripPrefixes(old, new string) (string, string) {
 	aOK := strings.HasPrefix(old, "a/") || old == devNull
 	bOK := strings.HasPrefix(new, "b/") || new == devNull
