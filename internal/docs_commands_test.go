@@ -20,24 +20,25 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// patience bounds each command that a page names.
+// patience is the time limit of each command that a page names.
 const patience = 10 * time.Minute
 
-// harmless are the commands that are really run: they change nothing outside an empty home.
+// harmless lists the commands that the test really runs, because they change nothing outside an
+// empty home folder.
 var harmless = map[string]bool{"version": true, "help": true, "schema": true, "doctor": true,
 	"demo": true, "run": true, "completion": true, "bundle": true, "trust": true}
 
-// otherwise are the commands of other programs, by page, that a test of their own runs.
+// otherwise lists the commands of other programs, by page, that a separate test runs.
 var otherwise = map[string]map[string]string{
 	"docs/reference/hooks.md": {"tail": "TestHooksAreDocumented", "go": "TestHooksAreDocumented"},
 	"editors/neovim/README.md": {"git": "docs_spec.lua", "mkdir": "docs_spec.lua",
 		"ln": "docs_spec.lua"},
 }
 
-// builtins are shell builtins, which are not programs to look for.
+// builtins lists the shell's built-in commands, which are not programs to search for.
 var builtins = map[string]bool{"source": true, "exit": true, "echo": true, "cd": true}
 
-// commandsAtOnce is how many commands run in parallel.
+// commandsAtOnce is the number of commands that run in parallel.
 const commandsAtOnce = 4
 
 func TestMain(m *testing.M) {
@@ -45,7 +46,7 @@ func TestMain(m *testing.M) {
 	os.Exit(testspeed.Run(m))
 }
 
-// Every command that a page shows exists with its flags; harmless ones are run.
+// Every command that a page shows exists with its flags. The test runs the harmless ones.
 func TestCommandsInDocs(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -91,15 +92,15 @@ func checkKnown(t *testing.T, from string, lines []string) {
 	}
 }
 
-// nothing expands variables and substitutions to nothing.
+// nothing expands variables and substitutions to an empty text.
 var nothing = &expand.Config{
 	Env:       expand.FuncEnviron(func(string) string { return "" }),
 	CmdSubst:  func(io.Writer, *syntax.CmdSubst) error { return nil },
 	ProcSubst: func(*syntax.ProcSubst) (string, error) { return "", nil },
 }
 
-// calls are the simple commands of a shell line with their words expanded; none if it is not valid
-// shell.
+// calls returns the simple commands of a shell line with their words expanded, or none if the line
+// is not valid shell.
 func calls(line string) (found [][]string) {
 	f, err := syntax.NewParser().Parse(strings.NewReader(line), "")
 	if err != nil {
@@ -159,7 +160,7 @@ func checkMake(t *testing.T, from string, args []string) {
 	}
 }
 
-// checkGoTest looks for the packages and for the tests that a command names.
+// checkGoTest checks that the packages and the tests that a command names exist.
 func checkGoTest(t *testing.T, from string, args []string) {
 	t.Helper()
 	for i, a := range args {
@@ -192,8 +193,8 @@ func checkPattern(t *testing.T, from, pattern string) {
 	}
 }
 
-// checkProgram looks for a subcommand and its flags in the program's own help, and runs it where
-// that is harmless.
+// checkProgram checks that the program's own help lists a subcommand and its flags, and runs the
+// command if it is harmless.
 func checkProgram(t *testing.T, from string, args []string) {
 	t.Helper()
 	name := "serve"
@@ -220,15 +221,15 @@ func checkProgram(t *testing.T, from string, args []string) {
 	}
 	if name == "run" && !slices.ContainsFunc(args,
 		func(a string) bool { return !strings.HasPrefix(a, "-") }) {
-		return // a prompt is to be added
+		return // the user adds a prompt
 	}
 	if harmless[name] || name == "sessions" && (len(args) == 0 || args[0] == "list") {
 		runProgram(t, home, 0, append([]string{name}, args...)...)
 	}
 }
 
-// runProgram runs the built program in an empty home, with a scripted model, and returns what it
-// prints.
+// runProgram runs the built program in an empty home folder with a scripted model, and returns its
+// output.
 func runProgram(t *testing.T, home string, want int, args ...string) string {
 	t.Helper()
 	bin := rpctest.Program(t)
@@ -246,7 +247,8 @@ func runProgram(t *testing.T, home string, want int, args ...string) string {
 	return out.String()
 }
 
-// homeEnv is the environment of a new user: an empty home and no key. A script plays the model.
+// homeEnv returns the environment of a new user, with an empty home folder and no key. A script
+// plays the model.
 func homeEnv(t *testing.T, home string) []string {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "model.jsonl")

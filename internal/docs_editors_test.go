@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// setUp is the n-th block of a kind below a heading of docs/use/editors.md.
+// setUp returns the n-th block of a kind below a heading of docs/use/editors.md.
 func setUp(t *testing.T, heading, kind string, n int) string {
 	t.Helper()
 	for _, p := range pages() {
@@ -25,8 +25,8 @@ func setUp(t *testing.T, heading, kind string, n int) string {
 	return ""
 }
 
-// tomlTables reads the little of TOML that a set-up needs: tables, arrays of tables, and values
-// that JSON writes alike.
+// tomlTables parses the part of TOML that a setup needs: tables, arrays of tables, and values with
+// the same syntax as in JSON.
 func tomlTables(t *testing.T, text string) map[string]map[string]any {
 	t.Helper()
 	tables, name := map[string]map[string]any{}, ""
@@ -48,7 +48,7 @@ func tomlTables(t *testing.T, text string) map[string]map[string]any {
 	return tables
 }
 
-// The Helix page names the server by its program, and each language of that server by its name.
+// The Helix page names the server by its program, and each of the server's languages by its name.
 func TestHelixSetUp(t *testing.T) {
 	tables := tomlTables(t, setUp(t, "Helix", "toml", 0))
 	if got := tables["language-server.agent-lsp"]["command"]; got != "agent-lsp" {
@@ -60,7 +60,7 @@ func TestHelixSetUp(t *testing.T) {
 	}
 }
 
-// decodeSetUp reads a block of JSON into what its editor reads of it.
+// decodeSetUp decodes a block of JSON as its editor does.
 func decodeSetUp(t *testing.T, text string, into any) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))
@@ -70,7 +70,7 @@ func decodeSetUp(t *testing.T, text string, into any) {
 	}
 }
 
-// Kate starts the program for the modes that its expression names.
+// Kate starts the program for the modes that its expression matches.
 func TestKateSetUp(t *testing.T) {
 	var config struct {
 		Servers map[string]struct {
@@ -91,7 +91,7 @@ func TestKateSetUp(t *testing.T) {
 	}
 }
 
-// Sublime Text starts the program, and its command of the palette is one that the program takes.
+// Sublime Text starts the program, and the palette's command is one that the program accepts.
 func TestSublimeSetUp(t *testing.T) {
 	t.Parallel()
 	var clients map[string]struct {

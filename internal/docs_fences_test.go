@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// fenced lists what runs or loads each fenced block of the pages: Go tests by their names, the
-// editors' tests by their files. A block that no test can run has a reason instead.
+// fenced lists the tests that run or load each fenced block of the pages: Go tests by name, and the
+// editors' tests by file. A block that no test can run has a reason instead.
 var fenced = []struct{ page, kind, by, unrun string }{
 	{"*", "sh", "TestCommandsInDocs", ""},
 	{"*", "json", "TestJSONInDocs", ""},

@@ -29,8 +29,8 @@ func protocolBlocks(t *testing.T) []block {
 	return nil
 }
 
-// The messages of the first session are sent to the program unchanged, and the shown answers arrive
-// in this order.
+// The messages of the first session are sent to the program unchanged, and the answers arrive as
+// shown and in the same order.
 func TestFirstSessionOfTheProtocol(t *testing.T) {
 	t.Parallel()
 	editor := startProgram(t)
@@ -91,7 +91,7 @@ func elided(shown string) string {
 	return strings.NewReplacer(",…", "", "…,", "", "…", "").Replace(s)
 }
 
-// expectShown waits for a message that the page shows, and returns the log's index behind it.
+// expectShown waits for a message that the page shows, and returns the index after it in the log.
 func expectShown(t *testing.T, editor *rpctest.Editor, at int, shown string) int {
 	t.Helper()
 	var want struct {
@@ -123,7 +123,7 @@ func next(t *testing.T, editor *rpctest.Editor, at int, method, pattern string) 
 	return at
 }
 
-// The diagram of the notifications names all of them and nothing else.
+// The diagram of the notifications contains exactly the existing ones.
 func TestOrderOfTheProtocol(t *testing.T) {
 	var shown []string
 	methods := regexp.MustCompile(`(?m)^[^a-z]*(agent/[\w/]+)`)
@@ -138,7 +138,7 @@ func TestOrderOfTheProtocol(t *testing.T) {
 	}
 }
 
-// A comment that cites the protocol names a heading that exists, as in "protocol 3.3".
+// A comment that cites the protocol, as in "protocol 3.3", names an existing heading.
 func TestProtocolCitations(t *testing.T) {
 	headings, number := map[string]bool{}, regexp.MustCompile(`(?m)^#+ (\d+\.\d+) `)
 	for _, p := range pages() {

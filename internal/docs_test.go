@@ -18,10 +18,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/config"
 )
 
-// top is the checkout.
+// top is the root folder of the checkout.
 const top = ".."
 
-// mostLines bounds pages that have to stay short.
+// mostLines limits the length of pages that must stay short.
 var mostLines = map[string]int{"README.md": 150, "ARCHITECTURE.md": 150}
 
 var (
@@ -57,7 +57,7 @@ var pages = sync.OnceValue(func() []page {
 	return all
 })
 
-// walkTree calls f with each file of the checkout, with slashes between names. It skips built and
+// walkTree calls f with each file of the checkout, with slashes in the name. It skips built and
 // downloaded files.
 func walkTree(f func(path string)) {
 	err := filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
@@ -93,7 +93,7 @@ func (p page) blocks(kinds ...string) (found []block) {
 	return found
 }
 
-// Every relative link leads to a file, and to a heading where it names one.
+// Every relative link leads to an existing file and, if it names a heading, to an existing heading.
 func TestLinks(t *testing.T) {
 	for _, p := range pages() {
 		for _, m := range link.FindAllStringSubmatch(inlineCode.ReplaceAllString(p.prose, ""), -1) {
@@ -133,14 +133,14 @@ func checkTarget(t *testing.T, from, link, target, anchor string) {
 	t.Errorf("%s: %s has no heading %s", from, target, anchor)
 }
 
-// slug is a heading's anchor as GitHub makes it.
+// slug returns a heading's anchor as GitHub generates it.
 func slug(h string) string {
 	h = strings.ToLower(h)
 	h = regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(h, "")
 	return strings.ReplaceAll(h, " ", "-")
 }
 
-// Every test, benchmark and fuzz target that a page names exists, and every file of the tree.
+// Every test, benchmark, fuzz target and file of the tree that a page names exists.
 func TestNamesInDocs(t *testing.T) {
 	known := testFunctions(t)
 	for _, p := range pages() {
@@ -152,9 +152,9 @@ func TestNamesInDocs(t *testing.T) {
 		for _, m := range sourcePath.FindAllStringSubmatch(p.prose, -1) {
 			if strings.ContainsAny(filepath.Base(m[1]), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") &&
 				!strings.HasSuffix(m[1], "README.md") {
-				continue // a name to be replaced, as NAME.go
+				continue // a placeholder such as NAME.go
 			}
-			// a module of its own names its own files
+			// a separate module names its own files
 			_, beside := os.Stat(filepath.Join(top, filepath.Dir(p.path), m[1]))
 			if _, err := os.Stat(filepath.Join(top, m[1])); err != nil && beside != nil {
 				t.Errorf("%s: there is no file %s", p.path, m[1])
@@ -163,7 +163,7 @@ func TestNamesInDocs(t *testing.T) {
 	}
 }
 
-// testFunctions are the names of all tests of the tree.
+// testFunctions returns the names of all tests of the tree.
 func testFunctions(t *testing.T) map[string]bool {
 	known := map[string]bool{}
 	walkTree(func(path string) {
@@ -184,7 +184,7 @@ func testFunctions(t *testing.T) map[string]bool {
 	return known
 }
 
-// Every JSON example parses; those with comments are settings, and load without a notice.
+// Every JSON example is valid. Examples with comments are settings and load without a notice.
 func TestJSONInDocs(t *testing.T) {
 	for _, p := range pages() {
 		for _, b := range p.blocks("json") {
@@ -198,7 +198,7 @@ func TestJSONInDocs(t *testing.T) {
 	}
 }
 
-// decodeAll reads JSON values, one after the other, to the end.
+// decodeAll reads consecutive JSON values to the end.
 func decodeAll(text string) error {
 	d := json.NewDecoder(strings.NewReader(text))
 	for {
@@ -239,7 +239,7 @@ func TestReadmeSettings(t *testing.T) {
 	}
 }
 
-// Pages stay short, and name no folder of a particular machine.
+// Pages stay short and name no folder of a particular machine.
 func TestPagesStayShortAndPortable(t *testing.T) {
 	for _, p := range pages() {
 		if most, n := mostLines[p.path], strings.Count(p.text, "\n"); most > 0 && n > most {

@@ -1,4 +1,4 @@
-// Package internal_test holds the tests that concern the tree as a whole.
+// Package internal_test contains the tests that concern the complete tree.
 package internal_test
 
 import (
@@ -11,8 +11,8 @@ import (
 
 const module = "github.com/agent-lsp/agent-lsp/"
 
-// bans are the imports that no package under a prefix may make, each with its reason.
-// A package may be named as an exception where the reason does not hold.
+// bans lists the imports that no package under a prefix may have, each with its reason. Packages
+// for which the reason does not apply are named as exceptions.
 var bans = []struct {
 	under, imports, reason string
 	except                 []string
@@ -124,10 +124,10 @@ var bans = []struct {
 		"internal/policy/sandbox", "internal/rpc/rpctest", "internal/cli"}},
 }
 
-// ioAllowed are the parts below internal/agent whose purpose is I/O: the stores.
+// ioAllowed lists the packages below internal/agent whose purpose is I/O, which are the stores.
 var ioAllowed = []string{"internal/agent/session", "internal/agent/memory"}
 
-// onlyImporters are the packages that a single package may import.
+// onlyImporters lists the packages that only one package may import.
 var onlyImporters = map[string]string{
 	module + "internal/app": "internal/cli",
 	module + "internal/cli": "cmd/agent-lsp",

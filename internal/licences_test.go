@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Every module that go.mod requires is listed in docs/contribute/licences.md, with its version and
-// a licence that was read.
+// docs/contribute/licences.md lists every module that go.mod requires, with its version and a
+// reviewed licence.
 func TestLicencesAreListed(t *testing.T) {
 	mod, err := os.ReadFile(filepath.Join(top, "go.mod"))
 	if err != nil {
@@ -32,7 +32,7 @@ func TestLicencesAreListed(t *testing.T) {
 	}
 }
 
-// lockfile is what is read of a package-lock.json.
+// lockfile contains the fields of a package-lock.json that the tests read.
 type lockfile struct {
 	Packages map[string]struct {
 		Version              string            `json:"version"`
@@ -59,8 +59,8 @@ func readLockfile(t *testing.T, editor string) (lock lockfile) {
 	return lock
 }
 
-// Every npm package that the VS Code extension bundles is listed there too. The imports of its
-// sources, and of the packages themselves, determine the list.
+// The page also lists every npm package that the VS Code extension bundles. The list is computed
+// from the imports of the extension's sources and of the packages themselves.
 func TestLicencesOfBundledPackages(t *testing.T) {
 	lock := readLockfile(t, "vscode")
 	doc, err := os.ReadFile(filepath.Join(top, "docs", "contribute", "licences.md"))
@@ -89,10 +89,10 @@ func TestLicencesOfBundledPackages(t *testing.T) {
 	}
 }
 
-// A lock file that npm wrote on one system works on all. It contains each package that another one
-// in it names, including packages for other systems, which npm drops when it installs next to an
-// old node_modules. Packages for every system are listed with their hash, and none with its
-// address.
+// A lock file that npm wrote on one system works on all systems. It contains each package that
+// another package in it names, including packages for other systems, which npm drops when it
+// installs next to an old node_modules. Packages for every system are listed with their hash and
+// without their address.
 func TestLockfilesAreWhole(t *testing.T) {
 	for _, editor := range []string{"acp", "vscode"} {
 		lock := readLockfile(t, editor)
@@ -113,8 +113,8 @@ func TestLockfilesAreWhole(t *testing.T) {
 	}
 }
 
-// finds says whether a package finds another one by its name: below itself, or below what it lies
-// in.
+// finds reports whether a package finds another one by name: below itself, or below a folder that
+// contains it.
 func (l lockfile) finds(at, name string) bool {
 	for {
 		if _, ok := l.Packages[strings.TrimPrefix(at+"/node_modules/"+name, "/")]; ok || at == "" {
@@ -124,7 +124,7 @@ func (l lockfile) finds(at, name string) bool {
 	}
 }
 
-// importedPackages are the packages that the extension's sources import by name.
+// importedPackages returns the packages that the extension's sources import by name.
 func importedPackages(t *testing.T) (names []string) {
 	t.Helper()
 	from := regexp.MustCompile(`(?m)^(?:import|export)[^;]*?from '([^'.][^']*)'`)
@@ -145,7 +145,7 @@ func importedPackages(t *testing.T) (names []string) {
 	return names
 }
 
-// packageOf takes the path within a package off an import.
+// packageOf removes the path within a package from an import.
 func packageOf(module string) string {
 	parts := strings.Split(module, "/")
 	if strings.HasPrefix(module, "@") && len(parts) > 1 {

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// Every package of the program is in the code map of ARCHITECTURE.md, and the map says what each is
-// for.
+// The code map of ARCHITECTURE.md contains every package of the program and describes its purpose.
 func TestEveryPackageIsOnTheMap(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(top, "ARCHITECTURE.md"))
 	if err != nil {
@@ -50,7 +49,7 @@ func TestEveryPackageIsOnTheMap(t *testing.T) {
 	}
 }
 
-// packageComment matches a comment that stands directly above its package clause.
+// packageComment matches a comment directly above its package clause.
 var packageComment = regexp.MustCompile(`(?m)(^//.*|\*/)\r?\npackage `)
 
 // The walks name a file and a function for each step. Both exist.

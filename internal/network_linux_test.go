@@ -11,12 +11,13 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/rpctest"
 )
 
-// connected matches an attempt to connect to an Internet address, as strace writes it.
+// connected matches an attempt to connect to an Internet address in the output of strace.
 var connected = regexp.MustCompile(`connect\(\d+, \{sa_family=(AF_INET6?), (.*?)\}, \d+`)
 
-// TestNoConnectionButLoopback traces a full run - a session, model calls, tools, an edit, undo -
-// and finds no attempt to connect to anything but loopback: no telemetry, no look for a newer
-// version. It counts attempts, so a machine without a network proves as much as one with.
+// TestNoConnectionButLoopback traces a complete run with a session, model calls, tools, an edit and
+// undo. It checks that the program connects only to loopback, so it sends no telemetry and does not
+// check for a newer version. It counts attempts, so the test is valid on a machine without a
+// network.
 func TestNoConnectionButLoopback(t *testing.T) {
 	t.Parallel()
 	out := traced(t, "demo")
@@ -33,7 +34,7 @@ func TestNoConnectionButLoopback(t *testing.T) {
 	}
 }
 
-// TestTheTraceSeesConnections says that the test above can fail.
+// TestTheTraceSeesConnections checks that the test above can fail.
 func TestTheTraceSeesConnections(t *testing.T) {
 	const elsewhere = `connect(7, {sa_family=AF_INET, sin_port=htons(443), sin_addr=inet_addr("192.0.2.1")}, 16) = -1 ENETUNREACH`
 	if m := connected.FindStringSubmatch(elsewhere); m == nil ||
@@ -42,7 +43,7 @@ func TestTheTraceSeesConnections(t *testing.T) {
 	}
 }
 
-// traced runs the program under strace in a network namespace that has loopback only, and returns
+// traced runs the program under strace in a network namespace that has only loopback, and returns
 // the trace.
 func traced(t *testing.T, args ...string) string {
 	t.Helper()

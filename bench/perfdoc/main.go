@@ -1,10 +1,10 @@
-// Command perfdoc writes docs/contribute/performance.md from what the bench of peers measured: one
-// table with a target and a ratio for each figure, bars, and by name what fell short. It computes
-// nothing that was not measured.
+// Command perfdoc writes docs/contribute/performance.md from the measurements of the benchmark: one
+// table with a target and a ratio for each figure, bars, and the figures that missed their targets.
+// It computes nothing that was not measured.
 //
 //	go run ./bench/perfdoc RESULTS.json [FRONTENDS.json ...] > docs/contribute/performance.md
 //
-// Further results are of runs with our two front ends only.
+// Further results come from runs with agent-lsp's two front ends only.
 package main
 
 import (

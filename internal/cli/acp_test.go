@@ -23,7 +23,7 @@ type acpClient struct {
 	in   io.WriteCloser
 	out  *bufio.Reader
 	next int
-	text strings.Builder // of the agent's messages
+	text strings.Builder // text of the agent's messages
 	code chan int
 	// permit answers the agent's requests; if nil, everything is refused
 	permit func(method string, message []byte) any
@@ -254,7 +254,7 @@ func TestACPFolders(t *testing.T) {
 func TestACPModels(t *testing.T) {
 	var asked atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/models" { // what a local server says about a model
+		if r.URL.Path != "/models" { // the description of a model by a local server
 			http.NotFound(w, r)
 			return
 		}
@@ -271,7 +271,7 @@ func TestACPModels(t *testing.T) {
 		return fmt.Sprint(c.call("session/new",
 			map[string]any{"cwd": dir, "mcpServers": []any{}})["configOptions"])
 	}
-	for asked.Load() == 0 { // until a session's question was refused
+	for asked.Load() == 0 { // until a session's request was refused
 		if got := session(); strings.Contains(got, "second") {
 			t.Fatalf("models that no server lists: %s", got)
 		}

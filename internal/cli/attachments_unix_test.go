@@ -46,7 +46,7 @@ func secretWorkspace(t *testing.T, dir string) {
 // attachments are the URIs that the tests attach. $W is the workspace's path. $O is the path of a
 // folder outside of the workspace, in which plain.txt is a link to a key.
 var attachments = []struct {
-	uri, text string // text: what the client sends of the file
+	uri, text string // text is the content that the client sends
 	asks      bool
 }{
 	{"file://$W/.env", "", true},

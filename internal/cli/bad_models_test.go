@@ -17,7 +17,7 @@ import (
 type strictProvider struct {
 	*httptest.Server
 	mu   sync.Mutex
-	keys []string // of all requests
+	keys []string // keys of all requests
 }
 
 func newStrictProvider(t *testing.T) *strictProvider {

@@ -248,7 +248,7 @@ func TestCompletes(t *testing.T) {
 		words := strings.Fields(typed)
 		out, errs, code := play(t, env, append([]string{"__complete"}, words...)...)
 		got := ""
-		for line := range strings.Lines(out) { // a shell takes what begins with what was typed
+		for line := range strings.Lines(out) { // a shell filters by the typed text
 			word, _, _ := strings.Cut(strings.TrimSpace(line), "\t")
 			if got == "" && strings.HasPrefix(word, words[len(words)-1]) {
 				got = word

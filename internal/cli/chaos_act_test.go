@@ -25,7 +25,7 @@ func (w *world) script(turns int) (lines []string) {
 		lines = append(lines, fmt.Sprintf(`{"text":"That was it for this turn.","chunks":5,`+
 			`"delayMs":%d}`, w.rng.IntN(8)))
 	}
-	for range 12 { // for what steers and follow-ups ask
+	for range 12 { // for steers and follow-ups
 		lines = append(lines, `{"text":"Yes."}`)
 	}
 	return lines

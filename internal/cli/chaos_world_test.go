@@ -41,7 +41,7 @@ type world struct {
 	daemon  rpctest.Daemon
 	mark    string
 	ed      *rpctest.Editor
-	buffers map[string]string // what a new connection's editor opens with
+	buffers map[string]string // the initial buffers of a new connection's editor
 	order   map[string]int64  // for CheckOrder
 	read    int               // messages of the log that were handled
 	session string

@@ -113,7 +113,7 @@ func TestNoOrphansAfterTheEditorsDeath(t *testing.T) {
 						"args": []string{"-c", "setsid sleep " + number + " & sleep " + number}}},
 				}}
 			if !c.leak {
-				params["processId"] = nil // only the end of stdin shows that the client is gone
+				params["processId"] = nil // only the end of stdin shows that the client has ended
 			}
 			init, _ := json.Marshal(params)
 			exe, _ := os.Executable()

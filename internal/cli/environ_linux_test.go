@@ -147,7 +147,7 @@ const findKeysArg = "--find-keys"
 func init() {
 	if len(os.Args) == 3 && os.Args[1] == findKeysArg {
 		findKeys(os.Args[2])
-		_, _ = io.Copy(os.Stdout, os.Stdin) // what a formatter has to do
+		_, _ = io.Copy(os.Stdout, os.Stdin) // acts as a formatter
 		os.Exit(0)
 	}
 }

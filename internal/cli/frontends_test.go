@@ -228,7 +228,7 @@ func BenchmarkACPFace(b *testing.B) {
 	for _, c := range []struct {
 		name   string
 		deltas int
-		turns  int // that the session has had before
+		turns  int // earlier turns of the session
 		hang   bool
 		do     func(*frontEnd) time.Duration
 	}{
@@ -248,7 +248,7 @@ func BenchmarkACPFace(b *testing.B) {
 			}
 			var took, cpu [2][]time.Duration
 			for i := 0; b.Loop(); i++ {
-				for j := range 2 { // who comes first alternates
+				for j := range 2 { // the one that comes first alternates
 					k := (i + j) % 2
 					began := processorTime()
 					for range facesBlock {

@@ -13,8 +13,8 @@ import (
 // hostile is a repository with code that language servers run. The code creates the file pwned.
 type hostile struct {
 	name     string
-	file     string // with the code; "": no code in the repository
-	settings string // of the language server, after its program
+	file     string // file with the code, or "" for no code in the repository
+	settings string // settings of the language server, after its program
 	env      []string
 }
 

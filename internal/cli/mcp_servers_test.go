@@ -52,7 +52,7 @@ func TestNoServerStartsBeforeTheFirstRequest(t *testing.T) {
 	r := newReach(t, map[string]any{"mcpServers": list,
 		"hooks": map[string]any{"beforeModel": []any{waits}}})
 	var s struct{ SessionID string }
-	r.call("agent/prompt", map[string]any{"prompt": "hello"}, &s) // its session begins with it
+	r.call("agent/prompt", map[string]any{"prompt": "hello"}, &s) // the prompt creates its session
 	held := <-hook
 	// each takes as long as the start of a server
 	for began := time.Now(); time.Since(began) < 300*time.Millisecond; {

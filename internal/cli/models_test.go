@@ -45,7 +45,7 @@ func TestModels(t *testing.T) {
 	}
 	for _, c := range []struct {
 		args []string
-		want string // ids; "" with a refusal
+		want string // ids; "" if the command fails
 		code int
 	}{
 		{[]string{"NEW", "--provider", "work"}, "new-1", exitOK},

@@ -21,7 +21,7 @@ import (
 type forward struct {
 	url   string
 	to    string // host and port
-	wants string // Proxy-Authorization; "": none
+	wants string // Proxy-Authorization, or ""
 
 	mu   sync.Mutex
 	seen []string
@@ -120,7 +120,7 @@ func TestProxyAndAuthorityByTheUsualVariables(t *testing.T) {
 	const secret = "Basic dXNlcjpwYXNzd29yZC1vZi1wcm94eQ==" // user:password-of-proxy
 	for _, c := range []struct {
 		name, to, wants string
-		env             []string // %s: the proxy's host and port
+		env             []string // %s stands for the proxy's host and port
 		code            int
 		asked           string
 		says            []string

@@ -27,9 +27,9 @@ type reach struct {
 	ed       *rpctest.Editor
 	home     string // its home and workspace
 	requests chan []byte
-	answers  chan struct{}       // nil, or what the provider takes one of before it answers
-	reply    func([]byte) string // what the provider answers to a request
-	end      func()              // ends the daemon and all that it started, and waits for it
+	answers  chan struct{}       // if not nil, the provider receives from it before each answer
+	reply    func([]byte) string // returns the provider's answer to a request
+	end      func()              // ends the daemon and its child processes, and waits for them
 }
 
 func newReach(t testing.TB, config map[string]any, env ...string) *reach {
@@ -205,7 +205,7 @@ func TestFirstRequestOfManyTools(t *testing.T) {
 // arrives, the daemon reports, stores and sends the same as without them. tool_search lists their
 // names for the model.
 func TestServersAddNothingToTheFirstPrompt(t *testing.T) {
-	for _, how := range []string{"agent/session/new", "agent/prompt"} { // what makes the session
+	for _, how := range []string{"agent/session/new", "agent/prompt"} { // creates the session
 		t.Run(filepath.Base(how), func(t *testing.T) {
 			without, with := firstPrompt(t, how, 0), firstPrompt(t, how, 10)
 			if without.reported != with.reported {
@@ -382,12 +382,12 @@ func BenchmarkFirstPrompt(b *testing.B) {
 		b.Run(map[bool]string{false: "session", true: "direct"}[direct], func(b *testing.B) {
 			var took, used [2][]time.Duration
 			for round := 0; b.Loop(); round++ {
-				for j := range 2 { // who comes first alternates
+				for j := range 2 { // the one that comes first alternates
 					i := (round + j) % 2
 					r := newReach(b, servers(10*i, "hang"))
 					wall, processors := r.firstTime(direct)
 					took[i], used[i] = append(took[i], wall), append(used[i], processors)
-					r.end() // or its servers would still start during the next run
+					r.end() // otherwise its servers would still start during the next run
 				}
 			}
 			without, with := median(took[0]), median(took[1])

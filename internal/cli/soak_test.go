@@ -62,7 +62,7 @@ func TestSoak(t *testing.T) {
 		budget, s.sessions.Load(), s.turns.Load(), s.deltas.Load())
 	for _, of := range []struct {
 		what, unit string
-		slack      float64 // what may come and go
+		slack      float64 // allowed variation
 		value      func(soakSample) float64
 	}{
 		{"heap", "MiB", 16, func(s soakSample) float64 { return s.heap }},

@@ -92,7 +92,7 @@ func TestWithoutSubreaper(t *testing.T) {
 			"XDG_STATE_HOME="+home,
 			"XDG_CONFIG_HOME="+home,
 			"AGENT_LSP_SCRIPT="+filepath.Join(home, "model.jsonl"),
-			"AGENT_LSP_SANDBOX=off", // its own process ids would say nothing here
+			"AGENT_LSP_SANDBOX=off", // the sandbox's own process ids would be meaningless here
 		)
 		out, err := cmd.CombinedOutput()
 		if err != nil {

@@ -1,10 +1,10 @@
-// Package hooks runs external commands at points of the engine's loop: JSON on stdin, a
-// decision as JSON on stdout, time bounded.
+// Package hooks runs external commands at points of the engine's loop. A command reads JSON from
+// stdin and writes a decision as JSON to stdout, within a time limit.
 //
-// A command that exits with code 2 denies, with its stderr as the reason; any other failure,
-// garbage on stdout included, is an error, which the engine treats as a denial where the hook
-// may deny and reports where it may not. Hooks come from settings of the user's own, never
-// from a workspace that was not trusted. docs/reference/hooks.md shows each point. Start at New.
+// A command that exits with code 2 denies, and its stderr is the reason. Any other failure,
+// including invalid output, is an error. The engine treats an error as a denial if the hook may
+// deny, and otherwise reports it. Hooks come from the user's own settings or from a trusted
+// workspace. docs/reference/hooks.md describes each point. Start at New.
 package hooks
 
 import (
@@ -56,7 +56,7 @@ const (
 
 // Config is the configuration of one command.
 type Config struct {
-	Matcher string // glob of tool names, for tool points; "" is all
+	Matcher string // glob of tool names, for tool points; "" matches all
 	Command string
 	Args    []string
 	Env     []string // the command's complete environment, without secrets
@@ -167,7 +167,7 @@ type Input struct {
 // Output is the output of a hook. All fields are optional.
 type Output struct {
 	Decision string          `json:"decision"` // "", allow, deny
-	Reason   string          `json:"reason"`   // of a denial or veto, for the model
+	Reason   string          `json:"reason"`   // reason of a denial or veto, for the model
 	Args     json.RawMessage `json:"args"`     // beforeTool: replaces the arguments
 	Result   *string         `json:"result"`   // beforeTool: answers instead; afterTool: replaces
 	System   *string         `json:"system"`   // beforeModel: added to the system prompt
@@ -241,7 +241,7 @@ func (c *command) run(ctx context.Context, in Input) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer proc.Stdout.Close() // only the garbage collector would, and hooks are many
+	defer proc.Stdout.Close() // otherwise only the garbage collector would
 	go func() {               // ends with the process, which closes the pipe's other end
 		_, _ = proc.Stdin.Write(body)
 		proc.Stdin.Close()

@@ -68,7 +68,8 @@ func TestHookBeforeTool(t *testing.T) {
 	}
 }
 
-// A result that a hook replaces by nothing is nothing; one that it does not mention stays.
+// A hook can replace a result by an empty one. A result that the hook does not mention stays
+// unchanged.
 func TestHookAfterTool(t *testing.T) {
 	call, res := &tool.Call{Name: "bash"}, &tool.Result{Text: "secret"}
 	got, err := hook(t, AfterTool,
@@ -127,8 +128,8 @@ func TestHookUnknownPoint(t *testing.T) {
 	}
 }
 
-// decide runs a hook's script at a point of a session's life and returns the context it added or
-// why it denied.
+// decide runs a hook's script at a point of a session's life. It returns the context that the
+// script added, or the reason why it denied.
 func decide(t *testing.T, point, script string) (string, error) {
 	t.Helper()
 	h, ctx := hook(t, point, script), t.Context()
@@ -155,7 +156,7 @@ func decide(t *testing.T, point, script string) (string, error) {
 	return "", nil
 }
 
-// What each point of a session's life reads, and what it may decide.
+// Checks what the hooks at each point of a session's life read, and what they may decide.
 func TestHookLifecyclePoints(t *testing.T) {
 	for _, c := range []struct{ point, script, got, err string }{
 		{SessionStart, `grep -q '"restored":true' && echo '{"context":"on main"}'`, "on main", ""},
@@ -208,7 +209,7 @@ func TestHookAfterToolEndsTheTurn(t *testing.T) {
 	}
 }
 
-// docs/reference/hooks.md names every point, and its examples do what it says.
+// docs/reference/hooks.md names every point, and its examples do what the page describes.
 func TestHooksAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reference/hooks.md")
 	if err != nil {

@@ -30,7 +30,7 @@ type Editor interface {
 
 // EditorQuery is a query to the editor's language servers.
 type EditorQuery struct {
-	Operation string // diagnostics, definition, …: the names of agent/editor/query
+	Operation string // a name from agent/editor/query, such as diagnostics or definition
 	URI       string
 	Position  *workspace.Position
 	Query     string // for a symbol search
@@ -41,5 +41,5 @@ type EditorQuery struct {
 // EditorSettle names the documents whose diagnostics to wait for.
 type EditorSettle struct {
 	URIs    []string
-	Timeout time.Duration // the longest time to wait; 0: do not wait
+	Timeout time.Duration // maximum waiting time; 0 means no waiting
 }

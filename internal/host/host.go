@@ -25,7 +25,7 @@ type Options struct {
 	Workspace *workspace.Workspace
 	Library   *session.Library
 	Settings  Settings
-	Questions *Questions // questions for the user; nil: none
+	Questions *Questions // questions for the user; may be nil
 	// Prepare returns the engine's options for a session that is created or loaded: Environment,
 	// Approver, Spill, QueueLimit, Locks, Bug. The host then sets ID, Cwd, Sink, Store and
 	// Restored; it keeps Restored.ResultFor and Restored.Activated.
@@ -42,7 +42,7 @@ type SessionInfo struct {
 	Cwd    string
 	Config func() config.Config // the effective configuration; Session.Configure changes it
 	Store  *session.Session
-	Loaded *session.Loaded // nil: the session is new
+	Loaded *session.Loaded // nil if the session is new
 	// Notice shows a line of text to the user in this session.
 	Notice func(level, text string)
 	// Notify adds a message that the user did not type, for example that a job has ended.
@@ -116,7 +116,7 @@ type Watcher func(sessionID string, e agent.Event)
 // Notification is one event of a session.
 type Notification struct {
 	SessionID string
-	Seq       int64 // increases over the session's whole life
+	Seq       int64 // increases over the session's lifetime
 	Replay    bool  // sent by Session.Replay
 	// Event is any agent.Event except ItemDelta, or a workspace.ProposalEvent, ConfigChanged or
 	// QuestionClosed. Receivers must not modify the values that it refers to.

@@ -16,7 +16,7 @@ var ErrUnsupported = errors.New("the editor does not offer this")
 
 // Question is a question from a tool, an MCP server or the daemon to the user.
 type Question struct {
-	SessionID string // "": no session; a client may use its current one
+	SessionID string // "" for no session; a client may use its current one
 	Text      string
 	Options   []Option // if empty, the answer is free text
 	Multi     bool     // the user may choose several options

@@ -156,7 +156,7 @@ type NewSession struct {
 	Cwd      string // absolute
 	Title    string
 	Origin   string
-	Config   json.RawMessage    // the session's own layer; nil: none
+	Config   json.RawMessage    // the session's own layer; may be nil
 	Messages []*message.Message // the initial history
 }
 

@@ -36,9 +36,9 @@ const (
 // browser, which returns to a page on a loopback address.
 // https://openrouter.ai/docs/guides/overview/auth/oauth
 type OpenRouter struct {
-	Site   string                 // "": OpenRouter's own
-	Client *http.Client           // nil: http.DefaultClient
-	Open   func(url string) error // opens a browser; nil: the user opens the printed address
+	Site   string                 // "" means OpenRouter's own
+	Client *http.Client           // nil means http.DefaultClient
+	Open   func(url string) error // opens a browser; if nil, the user opens the printed address
 	Out    io.Writer              // shows the address
 	// Input supplies the address of the page that the browser ended on, in case the browser runs on
 	// another machine. If Input is nil, it is not read.
@@ -72,7 +72,7 @@ func (o OpenRouter) Key(ctx context.Context) (string, error) {
 	defer func() {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = server.Shutdown(last) // the page with the outcome may still be on its way
+		_ = server.Shutdown(last) // the page with the outcome may still be in transit
 		_ = server.Close()
 		<-served
 	}()

@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-// fakeRouter is OpenRouter. It issues a key for the code of the challenge that it was shown.
+// fakeRouter acts as OpenRouter. It issues a key for the code that belongs to the received
+// challenge.
 type fakeRouter struct {
 	*httptest.Server
 	challenge, verifier string
@@ -43,7 +44,8 @@ func newFakeRouter(t *testing.T) *fakeRouter {
 	return f
 }
 
-// visit takes the address that the user is shown, and returns the one to which the browser returns.
+// visit opens the address that the user is shown, and returns the address to which the browser
+// returns.
 func (f *fakeRouter) visit(t *testing.T, address string) *url.URL {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -80,8 +82,8 @@ func get(t *testing.T, address string) int {
 	return resp.StatusCode
 }
 
-// TestOpenRouterLogin checks that the browser's return with the right state and code gives the
-// key. A foreign state and a return without a code are refused, and the login waits on.
+// TestOpenRouterLogin checks that the browser's return with the right state and code produces the
+// key. A foreign state and a return without a code are refused, and the login continues to wait.
 func TestOpenRouterLogin(t *testing.T) {
 	f := newFakeRouter(t)
 	var out bytes.Buffer
@@ -115,8 +117,8 @@ func TestOpenRouterLogin(t *testing.T) {
 	}
 }
 
-// TestOpenRouterLoginWithoutBrowser: the address is shown, and the user can paste the one on which
-// a browser of another machine ended.
+// TestOpenRouterLoginWithoutBrowser checks that the address is shown, and that the user can paste
+// the address on which a browser on another machine ended.
 func TestOpenRouterLoginWithoutBrowser(t *testing.T) {
 	f := newFakeRouter(t)
 	shown, show := io.Pipe()
@@ -149,8 +151,8 @@ func TestOpenRouterLoginWithoutBrowser(t *testing.T) {
 	_ = show.Close()
 }
 
-// TestOpenRouterRefuses: an answer without a key and a login that is given up are errors that say
-// what to do.
+// TestOpenRouterRefuses checks that a response without a key and an abandoned login are errors that
+// say what to do.
 func TestOpenRouterRefuses(t *testing.T) {
 	f := newFakeRouter(t)
 	o := OpenRouter{Site: f.URL, Out: io.Discard}

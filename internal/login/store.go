@@ -33,10 +33,10 @@ const (
 // change the keys at any time, and the next Get returns the change.
 type Store struct {
 	path    string
-	keyring keyring.Keyring // nil: there is none
+	keyring keyring.Keyring // nil if there is none
 
 	mu   sync.Mutex
-	seen fs.FileInfo       // of the index that keys were read from
+	seen fs.FileInfo       // state of the index from which keys were read
 	keys map[string]string // by provider, since seen
 }
 

@@ -12,7 +12,7 @@ import (
 
 func noEnv(string) string { return "" }
 
-// ring is a keyring in memory; err, if set, is what it answers.
+// ring is a keyring in memory. If err is set, every call returns it.
 type ring struct {
 	keys map[string]string
 	err  error
@@ -45,7 +45,8 @@ func stored(t *testing.T, s *Store, name, want string) {
 	}
 }
 
-// Without a keyring, keys are in a file of this user alone, and another process sees each change.
+// Without a keyring, keys are in a file that only this user can read, and another process sees each
+// change.
 func TestKeysInAFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	writer, reader := Open(dir, noEnv), Open(dir, noEnv)
@@ -71,7 +72,7 @@ func TestKeysInAFile(t *testing.T) {
 	}
 }
 
-// With a keyring, the file holds no key, and the keyring is asked once after each change.
+// With a keyring, the file contains no key, and the keyring is queried once after each change.
 func TestKeysInTheKeyring(t *testing.T) {
 	dir, r := t.TempDir(), &ring{keys: map[string]string{}}
 	writer, reader := Open(dir, noEnv), Open(dir, noEnv)
@@ -96,7 +97,7 @@ func TestKeysInTheKeyring(t *testing.T) {
 	}
 }
 
-// A keyring that refuses gives an error that names the way out; one that is missing is not used.
+// If a keyring refuses, the error names the alternative. A missing keyring is not used.
 func TestAKeyringThatRefuses(t *testing.T) {
 	r := &ring{keys: map[string]string{}, err: errors.New("it is locked")}
 	s := Open(t.TempDir(), noEnv)
@@ -122,7 +123,7 @@ func TestAKeyringThatRefuses(t *testing.T) {
 	}
 }
 
-// A damaged file is an error that names it, and nothing is overwritten.
+// A damaged file causes an error that names it, and nothing is overwritten.
 func TestADamagedFile(t *testing.T) {
 	s := Open(t.TempDir(), noEnv)
 	if err := os.WriteFile(s.path, []byte("{"), 0o600); err != nil {

@@ -185,7 +185,7 @@ func (p *Project) markdown(base, dir string) (files []File, notices []string) {
 	}
 	root, err := os.OpenRoot(base)
 	if err != nil {
-		return nil, nil // no such folder: nothing to read
+		return nil, nil // the folder does not exist
 	}
 	defer root.Close()
 	entries, err := fs.ReadDir(root.FS(), dir)

@@ -20,8 +20,8 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// A folder in memory is removed at the end with everything in it, and a TMPDIR that the user has
-// set is kept. Without enough memory for one, nothing is set and nothing is removed.
+// A folder in memory is removed at the end with all its content, and a TMPDIR that the user has set
+// is kept. If there is not enough memory, no variable is set and no folder is removed.
 func TestInMemory(t *testing.T) {
 	t.Setenv("TMPDIR", "/somewhere")
 	InMemory()()

@@ -1,9 +1,9 @@
-// Command house checks the structure of the code: that what only tests use is gone, that what a
-// struct of options offers is set by the program itself, and that what has grown large has a reason
-// next to it. At most ten parts may have one.
+// Command house checks the structure of the code. No code may be used by tests only, the program
+// itself must set every option of an option struct, and a part of the code that exceeds a size
+// limit needs a reason next to it. At most ten parts may have a reason.
 //
 //	go run ./scripts/house          checks and report
-//	go run ./scripts/house -report  the report alone
+//	go run ./scripts/house -report  the report only
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Movie joins pictures to an animated GIF.
+// Command movie combines pictures into an animated GIF.
 //
 //	go run ./scripts/movie OUT.gif HUNDREDTHS FRAME.png [HUNDREDTHS FRAME.png ...]
 //

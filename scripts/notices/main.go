@@ -3,8 +3,8 @@
 //
 //	GOOS=linux GOARCH=amd64 go run ./scripts/notices PACKAGE
 //
-// Go's own licence comes first, then those of each module, the files of its folders that are linked
-// in included.
+// Go's own licence comes first, then those of each module, including the licence files of its
+// linked folders.
 package main
 
 import (

@@ -73,7 +73,7 @@ func jsonTexts(src []byte) (found []text, err error) {
 	for {
 		t, err := d.Token()
 		if err != nil {
-			return found, nil //nolint:nilerr // the end; package.json is valid or nothing works
+			return found, nil //nolint:nilerr // the end of the input, because package.json is valid
 		}
 		if s, ok := t.(string); ok {
 			line := 1 + strings.Count(string(src[:d.InputOffset()]), "\n")
@@ -123,7 +123,7 @@ type scanner struct {
 	language
 	src   string
 	pos   int
-	end   int // where the last string ended
+	end   int // end of the last string
 	found []text
 }
 

@@ -1,5 +1,5 @@
---- The screens that screens.lua makes: of each its name, the model's script, and the steps that
---- lead there.
+--- The screens that screens.lua produces: the name of each, the model's script, and the steps that
+--- lead to it.
 ---
 --- A step is a text of keys, { see = … } waits until the screen shows it, { gone = … } until it
 --- does not, { lua = … } waits until a chunk of Lua gives something true.

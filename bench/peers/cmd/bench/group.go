@@ -140,7 +140,7 @@ func owner(c *Conn, m Msg, byID map[string]*member, pending map[int]*member) *me
 	}
 	id, _ := strconv.Atoi(string(r.ID))
 	if who := pending[id]; who != nil {
-		c.pending = id // so that the peer's reader takes it for the answer that it waits for
+		c.pending = id // so that the peer's reader recognizes the response
 		return who
 	}
 	return nil

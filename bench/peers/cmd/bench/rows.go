@@ -161,7 +161,7 @@ func (b *bench) all() {
 	warm.turns(r)
 	c.Stop()
 
-	if o.groups > 0 && o.pairs == 0 { // else they take turns
+	if o.groups > 0 && o.pairs == 0 { // otherwise the programs alternate
 		groups(o.groups, b)
 		log.Printf("%s: many sessions measured", b.p.Name())
 	}

@@ -1,7 +1,7 @@
---- Pending hunks drawn in their buffers by extmarks, which move with what the user types.
+--- Draws pending hunks in their buffers with extmarks, which move with the user's edits.
 ---
---- A hunk that is drawn keeps its marks as long as its text and state are the same, so a decision
---- redraws only what it changed. The daemon follows the same edits on its side.
+--- A drawn hunk keeps its marks as long as its text and state are the same, so a decision redraws
+--- only what it changed. The daemon also follows the user's edits.
 local config = require('agent_lsp.config')
 local events = require('agent_lsp.events')
 local hunks = require('agent_lsp.hunks')

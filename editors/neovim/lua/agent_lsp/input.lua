@@ -1,5 +1,5 @@
---- The input below the panel: a buffer with keys to send its text, a history, and completion after
---- @.
+--- The input below the panel: a buffer with keys to send its text, a history, and completion of
+--- what follows an @.
 local mention = require('agent_lsp.mention')
 
 local M = {}

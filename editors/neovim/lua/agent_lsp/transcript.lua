@@ -1,6 +1,7 @@
 --- The transcript buffer: items, each with a run of lines that begins at an extmark.
 ---
---- Streamed text is gathered and drawn once a frame; text that only grew is put behind what stands.
+--- Streamed text is collected and drawn once per frame. Text that only grew is appended to the
+--- drawn text.
 require('agent_lsp.cards')
 local events = require('agent_lsp.events')
 local folds = require('agent_lsp.folds')
