@@ -102,39 +102,39 @@ func TestDocumentedDefaults(t *testing.T) {
 		value any
 	}{
 		{"model calls of a turn (`maxModelCalls`)", DefaultMaxModelCalls},
-		{"messages that wait in a session", DefaultQueueLimit},
-		{"time of one tool run (`toolTimeoutMs`)", toolcall.DefaultTimeout},
-		{"bytes of a tool result that the model gets", toolcall.DefaultMaxResult},
-		{"time of one hook call", DefaultHookTimeout},
-		{"read-only calls that run together", MaxParallelCalls},
+		{"maximum messages waiting in a session", DefaultQueueLimit},
+		{"time limit of one tool call (`toolTimeoutMs`)", toolcall.DefaultTimeout},
+		{"maximum bytes of a tool result for the model", toolcall.DefaultMaxResult},
+		{"time limit of one hook call", DefaultHookTimeout},
+		{"read-only calls that run in parallel", MaxParallelCalls},
 		{"failures in a row that open a tool's breaker", toolcall.BreakerFailures},
-		{"time for which an open breaker refuses calls", toolcall.BreakerPause},
-		{"vetoes of a turn's end by hooks", MaxVetoes},
-		{"rephrased replies after a content filter", MaxRephrase},
+		{"how long an open breaker refuses calls", toolcall.BreakerPause},
+		{"maximum vetoes of a turn's end by hooks", MaxVetoes},
+		{"requests to rephrase after a content filter", MaxRephrase},
 		{"retries of a model call (`retry.maxRetries`)", retry.DefaultMaxRetries},
-		{"pause before the first retry, doubled for each more (`retry.initialDelayMs`)",
+		{"pause before the first retry, doubled for each further one (`retry.initialDelayMs`)",
 			retry.DefaultInitialDelay},
 		{"longest pause before a retry (`retry.maxDelayMs`)", retry.DefaultMaxDelay},
-		{"share by which a pause is spread at random", retry.DefaultJitter},
-		{"continuations of a reply that was cut or has no known end", repair.MaxContinuations},
-		{"blank replies that are asked for again", repair.MaxBlankNudges},
-		{"replies of reasoning alone that are asked for again", repair.MaxReasoningNudges},
-		{"planning notes after tools that are asked to act", repair.MaxTentativeNudges},
+		{"random spread of a pause, as a share", retry.DefaultJitter},
+		{"continuations of a reply that was cut off or has no finish reason", repair.MaxContinuations},
+		{"repeated requests after a blank reply", repair.MaxBlankNudges},
+		{"repeated requests after a reply with reasoning only", repair.MaxReasoningNudges},
+		{"repeated requests after a planning note", repair.MaxTentativeNudges},
 		{"retries of a read-only call after a temporary error of its tool", toolcall.Retries},
-		{"pause before the first of them, doubled for the next", toolcall.RetryDelay},
-		{"time of all hooks at a session's end", sessionEndTime},
-		{"time that a tool has to end after an abort", toolcall.Grace},
-		{"time that a model call has to end after an abort", modelGrace},
-		{"longest time that a turn which starts keeps others from it, where more start than there are processors", startHold},
-		{"problems of a call's arguments that are listed", tool.MaxProblems},
-		{"bytes of bad input that a result quotes", tool.MaxQuote},
-		{"characters of a title that is made of the first prompt", maxTitle},
-		{"passages that `recall` shows of a session's past, at most",
+		{"pause before the first such retry, doubled for the next", toolcall.RetryDelay},
+		{"time limit of all hooks at a session's end", sessionEndTime},
+		{"time limit for a tool to end after an abort", toolcall.Grace},
+		{"time limit for a model call to end after an abort", modelGrace},
+		{"longest time that a starting turn delays others, if more turns start than there are processors", startHold},
+		{"maximum listed problems of a call's arguments", tool.MaxProblems},
+		{"maximum quoted bytes of invalid input", tool.MaxQuote},
+		{"maximum characters of a title derived from the first prompt", maxTitle},
+		{"passages that `recall` returns by default, at most",
 			fmt.Sprintf("%d, %d", recallLimit, recallMax)},
-		{"bytes of such a passage, of a whole message",
+		{"bytes of such a passage, of a complete message",
 			fmt.Sprintf("%d, %d", recallContext, recallWhole)},
-		{"ended turns that are remembered", maxRemembered},
-		{"KiB of a reply stopped for its length that the history keeps", maxPartial >> 10},
+		{"maximum ended turns that a session remembers", maxRemembered},
+		{"KiB that the history keeps of a reply stopped because of its length", maxPartial >> 10},
 	} {
 		want += fmt.Sprintf("| %s | %v |\n", d.what, d.value)
 	}
@@ -143,7 +143,7 @@ func TestDocumentedDefaults(t *testing.T) {
 	for _, n := range repair.Numbers() {
 		want += fmt.Sprintf("| %s | %v |\n", n.What, n.Value)
 	}
-	checkDoc(t, "contribute/engine.md", "<!-- numbers of mending", "<!-- end numbers -->",
+	checkDoc(t, "contribute/engine.md", "<!-- numbers of repair", "<!-- end numbers -->",
 		"| what | number |\n|---|---|\n"+want)
 }
 
@@ -187,7 +187,7 @@ func TestEveryNumberIsDocumented(t *testing.T) {
 			for _, m := range number.FindAllStringSubmatch(string(b), -1) {
 				if name := m[1]; untold[name] == "" &&
 					!regexp.MustCompile(`\b`+name+`\b`).MatchString(named) {
-					t.Errorf("%s: %s stands in no table", file, name)
+					t.Errorf("%s: %s is in no table", file, name)
 				}
 			}
 		}
@@ -201,15 +201,15 @@ func TestDocumentedContextNumbers(t *testing.T) {
 		what  string
 		value any
 	}{
-		{"trigger, share of the window", DefaultTrigger},
-		{"target, share of the window", TargetShare},
-		{"share of what a provider refused that a forced reduction aims at", RecoveryShare},
-		{"reductions of one call that a provider keeps refusing", MaxRefusals},
-		{"reserve, share of the window", ReserveShare},
+		{"trigger, as a share of the window", DefaultTrigger},
+		{"target, as a share of the window", TargetShare},
+		{"target of a forced reduction, as a share of the refused size", RecoveryShare},
+		{"maximum reductions of one call that the provider refuses", MaxRefusals},
+		{"reserve, as a share of the window", ReserveShare},
 		{"reserve at least, at most", fmt.Sprintf("%d, %d", MinReserve, MaxReserve)},
-		{"tokens that stay free for runs with tools", FreeFloor},
-		{"share that a reduction must gain", minProgress},
-		{"fruitless reductions, or failed summaries, that open the breaker", MaxFruitless},
+		{"tokens kept free for turns with tools", FreeFloor},
+		{"minimum share that a reduction must save", minProgress},
+		{"unsuccessful reductions or failed summaries in a row that open the breaker", MaxFruitless},
 	} {
 		want += fmt.Sprintf("| %s | %v |\n", d.what, d.value)
 	}
