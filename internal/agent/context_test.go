@@ -472,7 +472,7 @@ func TestRecall(t *testing.T) {
 			`{"query":"database HUNTER2"}`: "[1] user: The password of the test database is Hunter2, Ünïcode",
 			`{"number":3}`:                 "something else",
 			`{"query":"line 297 of many"}`: "[5] user: …" + passageOf("line 297 of many") + "…",
-			`{"query":"elephant"}`:         "Nothing in this conversation holds all of these words.",
+			`{"query":"elephant"}`:         "No message of this conversation contains all of these words.",
 			`{"number":99}`:                "there is no message 99: the history has 6",
 			`{}`:                           "give a query or a number",
 		} {

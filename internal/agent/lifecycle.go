@@ -252,7 +252,7 @@ func (s *Session) beforeCompact(
 			s.mu.Unlock()
 			return "", true, nil
 		case err != nil:
-			s.Notice("warning", err.Error()+"; the context does not fit without")
+			s.Notice("warning", err.Error()+"; without it the context does not fit")
 		case text != "":
 			instructions = joinLines(instructions, text)
 		}

@@ -81,7 +81,7 @@ func (s *Session) SetPins(pin, unpin []string) error {
 			err = s.journal.sync()
 		}
 		if err != nil {
-			return fmt.Errorf("storing what is pinned: %w", err)
+			return fmt.Errorf("storing the pins: %w", err)
 		}
 	}
 	s.mu.Lock()

@@ -40,7 +40,7 @@ type recallArgs struct {
 }
 
 const recallSchema = `{"type":"object","properties":{` +
-	`"query":{"type":"string","description":"words that the passage holds, in any order and case"},` +
+	`"query":{"type":"string","description":"words that the passage contains, in any order and case"},` +
 	`"number":{"type":"integer","description":"show the message of this number whole"},` +
 	`"limit":{"type":"integer","description":"how many passages, 8 by default"}},` +
 	`"additionalProperties":false}`
@@ -73,7 +73,7 @@ func (recallTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, e
 // recall runs a call.
 func (a recallArgs) recall(call *tool.Call) (*tool.Result, error) {
 	if call.History == nil {
-		return nil, fmt.Errorf("this session keeps no history")
+		return nil, fmt.Errorf("this session has no history")
 	}
 	msgs := call.History()
 	switch {
@@ -90,7 +90,7 @@ func (a recallArgs) recall(call *tool.Call) (*tool.Result, error) {
 	}
 	found := FindInHistory(msgs, a.Query, min(a.Limit, recallMax))
 	return &tool.Result{Text: cmp.Or(found,
-		"Nothing in this conversation holds all of these words.")}, nil
+		"No message of this conversation contains all of these words.")}, nil
 }
 
 // FindInHistory returns the passages of a session's messages that contain all words of the query,

@@ -171,7 +171,7 @@ func (w *Workspace) renameFile(ctx context.Context, p *proposal, from, to Ref, t
 }
 
 // errMoved means that half of a rename was done and could not be reverted.
-var errMoved = errors.New("it has its new name, but not its new text")
+var errMoved = errors.New("it was renamed, but its text was not changed")
 
 // move renames a file, through the editor if the file is open there and the editor can do it. With
 // announced, the editor has reported its open documents by then, and their text counts.

@@ -217,7 +217,7 @@ func TestRenameByHalf(t *testing.T) {
 	r := b.decide(p, accept("*"))
 	equal(t, "state", r.Proposal.State, StateConflict)
 	equal(t, "reason", r.Conflicts[0].Reason,
-		"it has its new name, but not its new text: changing b.txt: no more")
+		"it was renamed, but its text was not changed: changing b.txt: no more")
 	equal(t, "text", string(b.read("b.txt").Text.Data), ten)
 	equal(t, "files", strings.Join(b.files(), " "), "b.txt")
 }

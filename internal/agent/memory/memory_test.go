@@ -386,7 +386,7 @@ func TestTools(t *testing.T) {
 		{recall, `{"query":"zebra","where":"memory"}`, "Nothing is remembered about that."},
 		{recall, `{"query":"FOX x","where":"session"}`, "[1] user: the fox says x"},
 		{recall, `{"query":"fox"}`, "[1] user: the fox says x"},
-		{recall, `{"query":"wolf"}`, "Nothing is remembered about that, and no earlier message of this session holds it."},
+		{recall, `{"query":"wolf"}`, "Nothing is remembered about that, and no earlier message of this session contains it."},
 		{recall, `{"where":"session"}`, "error: query is empty: say what to look for"},
 	} {
 		if got := run(t, c.tool, c.args); got != c.want {

@@ -158,7 +158,7 @@ func fromSession(call *tool.Call, a recallArgs) (*tool.Result, error) {
 	}
 	found := agent.FindInHistory(call.History(), a.Query, min(a.Limit, MaxTopK))
 	if found == "" {
-		found = "Nothing is remembered about that, and no earlier message of this session holds it."
+		found = "Nothing is remembered about that, and no earlier message of this session contains it."
 	}
 	return &tool.Result{Text: found}, nil
 }

@@ -40,7 +40,7 @@ func (s *Store) embed(ctx context.Context, text string) embedding {
 	defer cancel()
 	vectors, err := embed(ctx, []string{text})
 	if err == nil && (len(vectors) != 1 || len(vectors[0]) == 0) {
-		err = errors.New("the embeddings endpoint gave no vector")
+		err = errors.New("the embeddings endpoint returned no vector")
 	}
 	if err != nil {
 		s.warn("embedding a memory; full text is used alone", err)

@@ -70,7 +70,7 @@ type Answer struct {
 const (
 	NudgeBlank      = "Your previous response was empty. Provide a complete response."
 	NudgeRepetitive = "Your previous response repeats an earlier one. Say what is new, or give your final answer."
-	NudgeReasoning  = "Your previous response held only reasoning. Give your final answer, or call a tool."
+	NudgeReasoning  = "Your previous response contained only reasoning. Give your final answer, or call a tool."
 	NudgeTruncated  = "Your previous response appears incomplete. Continue from where you left off."
 	NudgeTentative  = "You have just received tool results. Do not stop with a planning note: call the next tool, or give your answer."
 	NudgeLength     = "Your previous response reached the output limit. Continue exactly from where you left off."

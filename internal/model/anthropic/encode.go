@@ -79,12 +79,12 @@ func (c *call) sampling(b []byte, t thinks) []byte {
 	s := c.Req.Sampling
 	if s.MinP != 0 || s.PresencePenalty != 0 || s.RepetitionPenalty != 0 {
 		c.Notice(
-			"the provider takes no minP, presencePenalty or repetitionPenalty: they are not sent",
+			"the provider does not support minP, presencePenalty or repetitionPenalty, so they are not sent",
 		)
 	}
 	if !t.samples {
 		if s.Temperature != nil || s.TopP != 0 || s.TopK != 0 {
-			c.Notice(c.Model + " takes no temperature, topP or topK here: they are not sent")
+			c.Notice(c.Model + " does not support temperature, topP or topK here, so they are not sent")
 		}
 		return b
 	}

@@ -92,7 +92,7 @@ func toolName(name string) string {
 func (c *call) generation(b []byte) []byte {
 	s := c.Req.Sampling
 	if s.MinP != 0 || s.RepetitionPenalty != 0 {
-		c.Notice("the provider takes no minP or repetitionPenalty: they are not sent")
+		c.Notice("the provider does not support minP or repetitionPenalty, so they are not sent")
 	}
 	g := []byte{'{'}
 	if s.MaxTokens > 0 {

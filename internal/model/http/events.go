@@ -10,7 +10,7 @@ import (
 
 // ErrNoEvents is the error of a stream that is kept alive by comments or single bytes but sends no
 // event.
-var ErrNoEvents = errors.New("the provider sends signs of life but no event")
+var ErrNoEvents = errors.New("the provider keeps the connection open but sends no event")
 
 // Event is one event of a stream.
 type Event struct {

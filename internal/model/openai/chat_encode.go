@@ -81,12 +81,12 @@ func (c *call) sampling(b []byte) []byte {
 	s := c.Req.Sampling
 	if (c.m.dialect == OpenAI || c.m.dialect == Azure) && c.reasons() {
 		if s.Temperature != nil || s.TopP != 0 || s.PresencePenalty != 0 {
-			c.Notice(c.Model + " takes no temperature, topP or presencePenalty: they are not sent")
+			c.Notice(c.Model + " does not support temperature, topP or presencePenalty, so they are not sent")
 		}
 		s.Temperature, s.TopP, s.PresencePenalty = nil, 0, 0
 	}
 	if !c.m.dialect.samplers() && (s.TopK != 0 || s.MinP != 0 || s.RepetitionPenalty != 0) {
-		c.Notice("the provider takes no topK, minP or repetitionPenalty: they are not sent")
+		c.Notice("the provider does not support topK, minP or repetitionPenalty, so they are not sent")
 		s.TopK, s.MinP, s.RepetitionPenalty = 0, 0, 0
 	}
 	if !c.taken("temperature") {

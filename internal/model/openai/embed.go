@@ -36,7 +36,7 @@ func (c *call) embed(texts []string) ([][]float32, error) {
 	}
 	for _, v := range vectors {
 		if len(v) == 0 {
-			return nil, errors.New("the provider gave no vector for a text")
+			return nil, errors.New("the provider returned no vector for a text")
 		}
 	}
 	return vectors, nil

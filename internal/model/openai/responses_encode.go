@@ -125,13 +125,13 @@ func (c *call) responsesSampling(b []byte) []byte {
 	s := c.Req.Sampling
 	if c.reasons() {
 		if s.Temperature != nil || s.TopP != 0 {
-			c.Notice(c.Model + " takes no temperature or topP: they are not sent")
+			c.Notice(c.Model + " does not support temperature or topP, so they are not sent")
 		}
 		s.Temperature, s.TopP = nil, 0
 	}
 	if s.TopK != 0 || s.MinP != 0 || s.PresencePenalty != 0 || s.RepetitionPenalty != 0 {
 		c.Notice(
-			"the responses API takes no topK, minP, presencePenalty or repetitionPenalty: they are not sent",
+			"the responses API does not support topK, minP, presencePenalty or repetitionPenalty, so they are not sent",
 		)
 	}
 	if !c.taken("temperature") {

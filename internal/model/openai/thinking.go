@@ -61,7 +61,7 @@ func (c *call) takesEffort(level string) bool {
 	reasons := c.reasons()
 	found := reasons || c.Client.Known(c.Model).Found
 	if !reasons && found && level != "off" {
-		c.LastingNotice(c.Model + " takes no level of thinking: it is not sent")
+		c.LastingNotice(c.Model + " has no thinking levels, so none is sent")
 	}
 	return reasons || !found && level != "off"
 }

@@ -74,7 +74,7 @@ func (h *Hub) afterOwn(ctx context.Context, s *server, paths []string) string {
 	before := s.problems.reported
 	s.mu.Unlock()
 	if s.sync(ctx, files...) != nil || s.changedOnDisk(paths) != nil {
-		return fmt.Sprintf("diagnostics: %s hangs; what this edit broke is not known", s.conf.Name)
+		return fmt.Sprintf("diagnostics: %s does not respond; the problems that this edit causes are not known", s.conf.Name)
 	}
 	fresh := s.spoken(ctx, files...)
 	if _, pulls := s.pullsNow(); fresh && !pulls {

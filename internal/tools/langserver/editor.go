@@ -143,7 +143,7 @@ func (h *Hub) afterEditor(ctx context.Context, paths []string, before Shown,
 	all, a, word, err := h.editorAll(ctx, Settle{uris, max(wait-answerTime, wait/2)})
 	switch {
 	case errors.Is(err, errNotReady):
-		return fmt.Sprintf("diagnostics: the editor has not answered within %v; what this edit broke is not known, ask lsp diagnostics later", wait)
+		return fmt.Sprintf("diagnostics: the editor has not answered within %v; the problems that this edit causes are not known; ask lsp diagnostics later", wait)
 	case err != nil:
 		return ""
 	case word == untold:

@@ -24,7 +24,7 @@ func (c Config) Hopeless() string {
 // advice describes what to do about a server that is not started again.
 func (c Config) advice() string {
 	if c.URL != "" {
-		return "; it is not asked again. Correct its settings, or see to it that it answers at its url"
+		return "; it is not contacted again. Correct its settings, or make it answer at its url"
 	}
 	return "; it is not started again. Correct its settings, or run its command in a terminal to see what it says"
 }

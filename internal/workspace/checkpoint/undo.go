@@ -103,7 +103,7 @@ func (a Content) Equal(b Content) bool {
 var (
 	errUserChanged = errors.New("you changed the same lines since; it was left as it is")
 	errUserDeleted = errors.New("you deleted it since; it was left so")
-	errUserRemade  = errors.New("you created it again since; it was not changed")
+	errUserRemade  = errors.New("you have created it again; it was not changed")
 	errUserAdded   = errors.New("the agent created it and you changed it since; it was not deleted")
 )
 
