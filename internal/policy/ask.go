@@ -9,11 +9,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
-// Asker shows questions to the user. The questions of one call belong to one session and came at
-// the same moment, so they should be shown together. Ask answers each by its index. A reply that is
-// missing, names no option or is cancelled is a refusal. Ask must return when ctx ends, and may
-// drop a question whose Gone is closed. It may be called again before it returns if the Asker is a
-// Separate whose Separately returns true.
+// Asker shows questions to the user. The questions of one call belong to one session and arrived
+// together, so they should be shown together. Ask returns the reply to each question at the
+// question's index. A missing reply, a cancelled reply or a reply that names no option is a
+// refusal. Ask must return when ctx ends, and may drop a question whose Gone is closed. It may be
+// called again before it returns if the Asker is a Separate whose Separately returns true.
 type Asker interface {
 	Ask(ctx context.Context, questions []Question) []Reply
 }
@@ -25,7 +25,7 @@ type Separate interface {
 	Separately() bool
 }
 
-// OptionKind is what an answer means (protocol 5.1).
+// OptionKind is the meaning of an answer (protocol 5.1).
 type OptionKind string
 
 // The kinds of options.
@@ -58,12 +58,13 @@ type Question struct {
 	Preview                   string
 	Options                   []Option
 	Gone                      <-chan struct{} // closed when the answer is no longer needed
-	// takes the answer before those to the other questions are there; nil: no need
+	// Answered accepts this question's answer before the other questions have theirs. It may be
+	// nil.
 	Answered func(Reply)
 }
 
-// Answer hands over the answer as soon as it is known. The one that Ask returns does not count
-// then.
+// Answer passes on the answer as soon as it is known. The reply that Ask returns for this question
+// is then ignored.
 func (q Question) Answer(r Reply) {
 	if q.Answered != nil {
 		q.Answered(r)
@@ -98,7 +99,8 @@ func (e *Engine) ask(ctx context.Context, req *tool.ApprovalRequest,
 	return e.asks.await(p, e.family(req.SessionID))
 }
 
-// title is what the user reads. A command is in it whole, as the label of its call is not.
+// title returns the text that the user reads. It contains the complete command, which the label of
+// the call may shorten.
 func title(req *tool.ApprovalRequest) string {
 	if s := req.Subject; s.Kind == tool.SubjectCommand && s.Command != "" {
 		return "Run " + visibleLines(s.Command)
@@ -106,7 +108,7 @@ func title(req *tool.ApprovalRequest) string {
 	return visibleLines(label(req))
 }
 
-// visibleLines escapes what the user would not see, line by line.
+// visibleLines escapes invisible characters, line by line.
 func visibleLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -122,7 +124,8 @@ func label(req *tool.ApprovalRequest) string {
 	return req.Tool.Name
 }
 
-// answer turns a reply into a decision. Whatever is not clearly a yes is a no.
+// answer turns a reply into a decision. Every reply that does not clearly allow the request refuses
+// it.
 func (e *Engine) answer(req *tool.ApprovalRequest, v verdict, opts []Option,
 	r Reply) tool.Decision {
 	var chosen *Option
@@ -144,14 +147,15 @@ func (e *Engine) answer(req *tool.ApprovalRequest, v verdict, opts []Option,
 	if !allow {
 		return tool.Decision{Reason: refusal("the user refused this", r.Feedback)}
 	}
-	// Meanwhile the policy may have become stricter; an answer does not overrule a deny.
+	// The policy may have become stricter in the meantime. An answer does not overrule a deny.
 	if now := e.check(req); now.action == Deny {
 		return e.settle(now)
 	}
 	return tool.Decision{Allow: true, Unboxed: chosen.Outside(), Secrets: v.secrets}
 }
 
-// unanswered is the reason for the model when there was no answer. why is the client's explanation.
+// unanswered returns the reason for the model when there was no answer. why is the client's
+// explanation.
 func unanswered(why string) string {
 	if why = strings.TrimSpace(why); why != "" {
 		return "the user did not allow this: " + why
@@ -166,8 +170,8 @@ func refusal(what, feedback string) string {
 	return what
 }
 
-// options are the answers that make sense for a request.
-// Leaving the sandbox has one of its own, which holds once and for nothing else.
+// options returns the answers that make sense for a request. Leaving the sandbox has an option of
+// its own, which applies once and to this command only.
 func (e *Engine) options(req *tool.ApprovalRequest, v verdict) []Option {
 	if v.place == Outside {
 		return []Option{
@@ -193,7 +197,7 @@ func (e *Engine) options(req *tool.ApprovalRequest, v verdict) []Option {
 	return opts
 }
 
-// ruled: where a rule says ask, a grant could not change that, so none is offered.
+// ruled reports whether a rule says ask. A grant cannot change that, so no grant is offered.
 func (e *Engine) ruled(req *tool.ApprovalRequest) bool {
 	s := e.Settings(req.SessionID)
 	held := s
@@ -208,7 +212,7 @@ func ruleTool(req *tool.ApprovalRequest) string {
 	return string(req.Subject.Kind)
 }
 
-// patternsFor is what "always" would allow.
+// patternsFor returns the patterns that "always" would allow.
 func patternsFor(req *tool.ApprovalRequest, v verdict) (patterns []string, whole bool) {
 	switch req.Subject.Kind {
 	case tool.SubjectCommand:
@@ -245,14 +249,14 @@ func showPatterns(tool string, patterns []string) string {
 	return Grant{Tool: tool, Patterns: patterns}.Pattern()
 }
 
-// grantFor is what an answer leaves behind.
+// grantFor returns the grant that an answer creates.
 func (e *Engine) grantFor(req *tool.ApprovalRequest, o Option, v verdict) (Grant, bool) {
 	patterns, _ := patternsFor(req, v)
 	g := Grant{Tool: ruleTool(req), Patterns: patterns, Scope: ScopeAlways,
 		Root: rootOf(e.Settings(req.SessionID)), Files: v.files}
 	switch o.Kind {
 	case AllowSession:
-		// what a sub-agent asks is asked in the user's session
+		// Questions of a sub-agent are asked in the user's session.
 		g.Scope, g.Session, g.Root = ScopeSession, e.family(req.SessionID), ""
 	case RejectAlways:
 		g.Deny, g.Files, g.Patterns = true, nil, []string{exactPattern(req)}

@@ -10,9 +10,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// asks batches questions. A question that arrives while another of its session is shown is shown
-// afterwards, together with the others that arrived. If the asker shows each question separately,
-// it is shown immediately.
+// asks batches questions. While questions of a session are shown, new questions of that session
+// wait and are then shown together. If the asker shows each question separately, a new question is
+// shown immediately.
 type asks struct {
 	asker Asker
 	bound time.Duration // of gather; 0: gatherTime
@@ -21,8 +21,8 @@ type asks struct {
 	queue map[string][]*pending
 }
 
-// gatherTime bounds how long a question waits for the others of its moment, which hooks or previews
-// may hold up.
+// gatherTime bounds how long a question waits for the other questions of its batch. Hooks or
+// previews may delay these.
 const gatherTime = time.Second
 
 // pending is a question that has no answer yet.
@@ -32,7 +32,8 @@ type pending struct {
 	end     context.CancelFunc
 	waiting func() // reports that the user is being waited for
 	index   int    // place in its moment
-	// closed when the others of its moment are queued too; nil: it is alone
+	// gathered is closed when the other questions of the batch are queued too. It is nil if there
+	// are no others.
 	gathered <-chan struct{}
 	question Question
 	settled  func() bool               // a grant given meanwhile answers it
@@ -50,7 +51,8 @@ func newPending(ctx context.Context, req *tool.ApprovalRequest, q Question) *pen
 	return p
 }
 
-// reply decides by an answer, the first one. One that comes after the end grants nothing.
+// reply decides the question with the first answer. An answer that arrives after the call has ended
+// grants nothing.
 func (p *pending) reply(r Reply) {
 	p.once.Do(func() {
 		if p.parent.Err() == nil {
@@ -61,7 +63,7 @@ func (p *pending) reply(r Reply) {
 	})
 }
 
-// settle lets a question go that a grant has answered.
+// settle ends a question that a grant has answered in the meantime.
 func (p *pending) settle() bool {
 	if p.ctx.Err() != nil || !p.settled() {
 		return false
@@ -79,7 +81,8 @@ func (a *asks) separately() bool {
 	return ok && s.Separately()
 }
 
-// put asks, or queues what will be asked. The first question of a queue shows them all in turn.
+// put queues a question. The first question of a queue starts the goroutine that shows them all in
+// turn.
 func (a *asks) put(queue string, p *pending) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -93,7 +96,7 @@ func (a *asks) put(queue string, p *pending) {
 	}
 }
 
-// next takes all that wait.
+// next removes and returns all waiting questions.
 func (a *asks) next(queue string) []*pending {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -106,7 +109,7 @@ func (a *asks) next(queue string) []*pending {
 	return batch
 }
 
-// gather waits until the questions of one moment are all queued.
+// gather waits until all questions of a batch are queued.
 func (a *asks) gather(queue string) {
 	bound := time.NewTimer(cmp.Or(a.bound, gatherTime))
 	defer bound.Stop()
@@ -127,7 +130,7 @@ func (a *asks) gather(queue string) {
 	}
 }
 
-// queued is question i that was not taken yet, nil where there is none.
+// queued returns question i of the queue, or nil if there is none.
 func (a *asks) queued(queue string, i int) *pending {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -156,7 +159,7 @@ func (a *asks) show(queue string) {
 	}
 }
 
-// showBatch asks the questions. It ends early when none of the answers is needed any longer.
+// showBatch asks the questions. It ends early when no answer is needed any longer.
 func (a *asks) showBatch(open []*pending) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -188,9 +191,10 @@ func (a *asks) showBatch(open []*pending) {
 	}
 }
 
-// await asks and waits for the decision, nil for one that a grant made meanwhile, or the end of the
-// call. The item says that it waits before the question is shown; the last of a moment lets them go
-// by saying so, and so must be queued before.
+// await asks and waits for the decision or for the end of the call. The decision is nil if a grant
+// made in the meantime answers the question. The item reports that it waits before the question is
+// shown. When the last question of a batch reports this, it releases the others, so each question
+// must be queued before that.
 func (a *asks) await(p *pending, queue string) (*tool.Decision, error) {
 	defer p.end()
 	if a.separately() {

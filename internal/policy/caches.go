@@ -6,22 +6,22 @@ import (
 	"slices"
 )
 
-// homeCaches are package caches of build tools, relative to the home.
+// homeCaches are package caches of build tools, relative to the home directory.
 var homeCaches = []string{
 	".bun/install/cache", ".cargo/git", ".cargo/registry", ".gradle/caches", ".gradle/wrapper",
 	".ivy2/cache", ".m2/repository",
 	".npm/_cacache", ".npm/_logs", ".nuget/packages", ".pub-cache", ".sbt/boot", "go/pkg/mod",
 }
 
-// cacheCaches are package caches relative to the user's folder of caches.
+// cacheCaches are package caches relative to the user's cache directory.
 var cacheCaches = []string{
 	"bazel", "ccache", "composer", "coursier", "deno", "go-build", "golangci-lint",
 	"ms-playwright", "node-gyp", "pip", "pnpm", "pre-commit", "pypoetry", "sccache", "staticcheck",
 	"typescript", "uv", "yarn", "zig",
 }
 
-// variableCaches are the variables that name a package cache, with the folders below it that are
-// caches; "" is the folder itself.
+// variableCaches are the variables that name a package cache, with the cache folders below it. ""
+// is the folder itself.
 var variableCaches = map[string][]string{
 	"CARGO_HOME":        {"git", "registry"},
 	"GOCACHE":           {""},
@@ -34,8 +34,8 @@ var variableCaches = map[string][]string{
 	"npm_config_cache":  {"_cacache", "_logs"},
 }
 
-// Caches are the folders of build tools outside the workspace that commands in a sandbox use. They
-// need not exist.
+// Caches returns the folders of build tools outside the workspace that commands in a sandbox use.
+// They need not exist.
 func Caches() []string {
 	var out []string
 	if home, err := os.UserHomeDir(); err == nil {

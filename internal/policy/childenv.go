@@ -8,17 +8,19 @@ import (
 	"strings"
 )
 
-// secretWords mark variables that are never inherited implicitly (docs/use/permissions.md).
+// secretWords mark variables that children never inherit implicitly (docs/use/permissions.md).
 var secretWords = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "AUTH", "CREDENTIAL"}
 
-// Variables that children inherit (docs/use/permissions.md). Nothing
-// else is inherited, except what the user's settings pass.
+// The variables that children inherit (docs/use/permissions.md). Other variables are inherited only
+// if the user's settings pass them.
 var (
-	// forAll are the variables of every command. Names that start with LC_ are too.
+	// forAll are the variables that every command inherits, in addition to names that start with
+	// LC_.
 	forAll = setOf("LANG TERM TZ")
-	// ofUser are the variables of processes that may do more than read. XDG_ names are too.
+	// ofUser are the variables of processes that may do more than read, in addition to names that
+	// start with XDG_.
 	ofUser = setOf("HOME USER SHELL")
-	// ofToolchains say where toolchains, their packages and their caches are.
+	// ofToolchains name the folders of toolchains, their packages and their caches.
 	ofToolchains = setOf(`ANDROID_HOME ANDROID_NDK_HOME ANDROID_SDK_ROOT ASDF_DATA_DIR ASDF_DIR
 BUN_INSTALL BUNDLE_PATH CABAL_DIR CARGO_HOME CARGO_TARGET_DIR COMPOSER_HOME CONDA_DEFAULT_ENV
 CONDA_EXE CONDA_PREFIX COREPACK_HOME CUDA_HOME DENO_DIR DENO_INSTALL DOTNET_ROOT EMSDK
@@ -30,21 +32,20 @@ PIPX_BIN_DIR PIPX_HOME PIP_CACHE_DIR PKG_CONFIG_PATH PNPM_HOME POETRY_HOME PUB_C
 PYENV_VERSION PYTHONHOME PYTHONUSERBASE RBENV_ROOT RUSTUP_HOME RUSTUP_TOOLCHAIN R_HOME
 R_LIBS_USER SCALA_HOME SDKMAN_DIR STACK_ROOT UV_CACHE_DIR UV_PYTHON_INSTALL_DIR UV_TOOL_DIR
 VCPKG_ROOT VIRTUAL_ENV VOLTA_HOME YARN_CACHE_FOLDER npm_config_cache npm_config_prefix`)
-	// ofWindows are variables without which few programs start on Windows. They include folders,
-	// too.
+	// ofWindows are variables that most programs need to start on Windows. They include folders.
 	ofWindows = setOf(`APPDATA COMMONPROGRAMFILES COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA
 NUMBER_OF_PROCESSORS OS PATHEXT PROCESSOR_ARCHITECTURE PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86)
 PROGRAMW6432 PSMODULEPATH SYSTEMDRIVE SYSTEMROOT TEMP TMP USERNAME USERPROFILE WINDIR`)
 )
 
-// Environment makes the environments of child processes from the daemon's own.
+// Environment builds the environments of child processes from the daemon's own environment.
 type Environment struct {
 	Own   []string // the daemon's
 	Pass  []string // names that the user's settings pass, whatever they are
 	Roots []string // of the workspace: programs in them are not found by their name alone
 }
 
-// Child is the environment of commands that do more than read, and of MCP servers, hooks and
+// Child returns the environment of commands that do more than read, and of MCP servers, hooks and
 // language servers.
 func (e Environment) Child() []string {
 	return e.filter(func(name string) bool {
@@ -53,7 +54,7 @@ func (e Environment) Child() []string {
 	})
 }
 
-// Reading is the environment of commands that only read. home and tmp are scratch folders.
+// Reading returns the environment of commands that only read. home and tmp are scratch folders.
 func (e Environment) Reading(home, tmp string) []string {
 	out := e.filter(
 		func(name string) bool { return forAll[name] || strings.HasPrefix(name, "LC_") },
@@ -67,8 +68,8 @@ func (e Environment) Reading(home, tmp string) []string {
 	return out
 }
 
-// filter returns the inherited variables and those that are passed. If a name occurs twice, the
-// last value is used.
+// filter returns the inherited and the passed variables. If a name occurs twice, the last value is
+// used.
 func (e Environment) filter(inherited func(name string) bool) []string {
 	out := []string{}
 	for i, kv := range e.Own {
@@ -87,7 +88,7 @@ func (e Environment) filter(inherited func(name string) bool) []string {
 	return out
 }
 
-// canonical is a name as the lists have it. Windows ignores its case.
+// canonical returns a name as it is spelled in the lists. Windows ignores its case.
 func canonical(name string) string {
 	if runtime.GOOS == "windows" {
 		return strings.ToUpper(name)
@@ -107,8 +108,8 @@ func namesSecret(name string) bool {
 	)
 }
 
-// searchPath keeps the absolute entries of a PATH outside the roots. Others name programs of the
-// workspace, or of the folder that a command happens to run in.
+// searchPath returns the absolute entries of a PATH outside the roots. Other entries find programs
+// of the workspace, or of the folder that a command happens to run in.
 func (e Environment) searchPath(path string) string {
 	var kept []string
 	for _, dir := range filepath.SplitList(path) {
@@ -120,7 +121,8 @@ func (e Environment) searchPath(path string) string {
 	return strings.Join(kept, string(filepath.ListSeparator))
 }
 
-// inside reports whether a folder is another or is in it, links followed.
+// inside reports whether a folder is the same as another folder or is inside it, with links
+// resolved.
 func inside(dir, root string) bool {
 	real := func(p string) string {
 		r, _ := filepath.EvalSymlinks(p)

@@ -11,10 +11,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
-// Class is what running a command can do.
+// Class is the most harmful effect that running a command can have.
 type Class int
 
-// The classes, each worse than the one before.
+// The classes, from the least to the most harmful.
 const (
 	ReadOnly Class = iota
 	Mutates
@@ -23,7 +23,7 @@ const (
 
 func (c Class) String() string { return [...]string{"read_only", "mutates", "dangerous"}[c] }
 
-// Limits of what is read. Beyond them a command asks.
+// The limits of what is parsed. A command that exceeds them needs a question.
 const (
 	maxScriptBytes = 64 << 10
 	maxNesting     = 100 // brackets and substitutions, before the parser sees them
@@ -35,12 +35,12 @@ const (
 	maxForms       = 128 // other readings of one command
 )
 
-// Classification is what is known of a script before it runs.
+// Classification is what can be known about a script before it runs.
 type Classification struct {
 	Class   Class
 	Reasons []string // why it is not read-only; empty if it is
 	Parts   []Part   // every simple command in it, wrappers unfolded
-	// Opaque: some of what it runs cannot be known, so that no rule may allow it.
+	// Opaque reports that some of what the script runs cannot be known, so no rule may allow it.
 	Opaque bool
 	Inputs []string // files that < reads from
 }
@@ -56,15 +56,16 @@ type Part struct {
 	Reason  string
 }
 
-// Classify reads a shell script without running anything. It never fails: what it cannot
-// read is opaque. The syntax is bash's; constructs that other shells read differently are opaque.
+// Classify parses a shell script without running anything. It never fails: a script that it cannot
+// parse is opaque. It uses bash's syntax. Constructs that other shells interpret differently are
+// opaque.
 func Classify(script string) Classification {
 	w := &walker{parts: make([]Part, 0, 4+min(len(script), maxScriptBytes)/bytesPerPart)}
 	w.script(script)
 	return w.result()
 }
 
-// walker goes through a script and gathers its parts.
+// walker walks a script and collects its parts.
 type walker struct {
 	parts   []Part
 	reasons []string
@@ -88,7 +89,7 @@ func (w *walker) result() Classification {
 	}
 }
 
-// worsen raises the class and notes why, once.
+// worsen raises the class and records each reason once.
 func (w *walker) worsen(c Class, reason string) {
 	w.class = max(w.class, c)
 	for _, r := range w.reasons {
@@ -99,7 +100,7 @@ func (w *walker) worsen(c Class, reason string) {
 	w.reasons = append(w.reasons, reason)
 }
 
-// opaque notes that something of the script cannot be known.
+// opaque records that some part of the script cannot be known.
 func (w *walker) opaque(reason string) {
 	w.dark = true
 	w.worsen(Mutates, reason)
@@ -109,7 +110,7 @@ var parsers = sync.Pool{
 	New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) },
 }
 
-// script reads one script: the command itself, or what sh -c, eval or trap are given.
+// script parses one script: the command itself, or the argument of sh -c, eval or trap.
 func (w *walker) script(text string) {
 	if why := unreadable(text); why != "" {
 		w.opaque(why)
@@ -132,7 +133,7 @@ func (w *walker) script(text string) {
 	w.stmts(f.Stmts)
 }
 
-// unreadable looks for what need not, or should not, be parsed at all.
+// unreadable finds text that cannot be parsed or need not be.
 func unreadable(text string) string {
 	if len(text) > maxScriptBytes {
 		return "it is too long to be read"
@@ -157,8 +158,8 @@ func unreadable(text string) string {
 	return ""
 }
 
-// unreadableRunes is the slow path. It lists the characters that the user would not see, or would
-// see as something else.
+// unreadableRunes is the slow path. It lists the characters that the user would not see or would
+// mistake for others.
 func unreadableRunes(text string) string {
 	if !utf8.ValidString(text) {
 		return "it is not valid UTF-8"
@@ -183,7 +184,7 @@ func unreadableRunes(text string) string {
 	return ""
 }
 
-// source is a node as it was written.
+// source returns a node's source text.
 func (w *walker) source(n syntax.Node) string {
 	from, to := n.Pos().Offset(), n.End().Offset()
 	if !n.Pos().IsValid() || to > uint(len(w.src)) || from > to {
@@ -192,8 +193,8 @@ func (w *walker) source(n syntax.Node) string {
 	return w.src[from:to]
 }
 
-// tooLarge counts the words of a command, and reports whether the script has more words or parts
-// than are read. Such a script is opaque.
+// tooLarge counts the words of a command and reports whether the script exceeds the limit of words
+// or parts. A script that is too large is opaque.
 func (w *walker) tooLarge(words int) bool {
 	if w.words += words; w.words > maxWords || len(w.parts) >= maxParts {
 		w.opaque("it has too many words to be read")
@@ -202,7 +203,7 @@ func (w *walker) tooLarge(words int) bool {
 	return false
 }
 
-// add takes a part in.
+// add appends a part.
 func (w *walker) add(p Part) {
 	w.parts = append(w.parts, p)
 	if p.Class > ReadOnly {

@@ -6,7 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// call reads a simple command: its assignments, then its words.
+// call processes a simple command: its assignments, then its words.
 func (w *walker) call(c *syntax.CallExpr) {
 	if w.tooLarge(len(c.Assigns) + len(c.Args)) {
 		return
@@ -41,7 +41,7 @@ func variables(assigns []string) string {
 	return strings.Join(names, ", ")
 }
 
-// command reads one command line, unfolding what only starts another.
+// command processes one command line and unfolds programs that only start another one.
 func (w *walker) command(args []arg, assigns []string) {
 	if len(args) == 0 {
 		return
@@ -69,7 +69,7 @@ func (w *walker) command(args []arg, assigns []string) {
 	w.simple(args, assigns)
 }
 
-// simple reads a command that is itself the program that does something.
+// simple processes a command that does something itself.
 func (w *walker) simple(args []arg, assigns []string) {
 	class, reason := w.classOf(args)
 	if len(assigns) > 0 {
@@ -87,7 +87,8 @@ func (w *walker) simple(args []arg, assigns []string) {
 	}
 }
 
-// launched reads what a launcher surely starts: a wrapper, or a shell with its script.
+// launched processes the command that a launcher certainly starts. A launcher is a wrapper, or a
+// shell with its script.
 func (w *walker) launched(args []arg) {
 	for i := 1; i < len(args); i++ {
 		name := commandName(args[i].text)
@@ -139,7 +140,7 @@ func (w *walker) classOf(args []arg) (Class, string) {
 	return ReadOnly, ""
 }
 
-// namesOnly are programs that do not show what is in the files that they are given.
+// namesOnly are programs that do not print the content of the files named in their arguments.
 var namesOnly = setOf("ls dir vdir echo printf stat basename dirname test [ cd pushd which type du find")
 
 func part(args []arg, assigns []string, c Class, reason string) Part {
@@ -151,7 +152,7 @@ func part(args []arg, assigns []string, c Class, reason string) Part {
 	return p
 }
 
-// commandName is the program's name without its directory.
+// commandName returns the program's name without its directory.
 func commandName(s string) string {
 	if i := strings.LastIndexByte(s, '/'); i >= 0 {
 		return s[i+1:]
@@ -159,7 +160,8 @@ func commandName(s string) string {
 	return s
 }
 
-// standardPlace: a bare name is looked up on PATH; of places only the system's own count.
+// standardPlace reports whether a program is named without a directory, to be found on PATH, or is
+// in one of the system's own directories.
 func standardPlace(s string) bool {
 	name := commandName(s)
 	switch strings.TrimSuffix(s, name) {
@@ -169,8 +171,8 @@ func standardPlace(s string) bool {
 	return false
 }
 
-// otherForms are readings for deny rules: the plain name, git without its options, and
-// for programs that start others, each rest of the line.
+// otherForms returns other forms of a command, which deny rules match: the plain name, git without
+// its options and, for programs that start others, each rest of the line.
 func otherForms(args []arg) [][]string {
 	name := commandName(args[0].text)
 	if name == args[0].text && name != "git" && !launchers[name] {
@@ -201,7 +203,8 @@ func otherForms(args []arg) [][]string {
 	return forms
 }
 
-// launchers start the program that their arguments name, in ways that are not unfolded.
+// launchers start the program that their arguments name, in ways that the unfolding does not
+// handle.
 var launchers = setOf("sudo doas su pkexec runuser chroot unshare nsenter strace ltrace gdb valgrind perf script flock watch parallel " +
 	"ssh docker podman kubectl screen tmux at batch expect fakeroot proot firejail bwrap systemd-run dbus-run-session xvfb-run entr unbuffer " +
 	"rlwrap socat npx bunx uvx pipx make just task setpriv chrt taskset numactl cpulimit runcon start-stop-daemon daemonize " +

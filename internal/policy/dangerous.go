@@ -2,12 +2,13 @@ package policy
 
 import "strings"
 
-// alwaysDangerous need no arguments to be.
+// alwaysDangerous are programs that are dangerous with any arguments.
 var alwaysDangerous = setOf("sudo doas su pkexec runuser dd mkfs fdisk parted wipefs shred shutdown reboot halt poweroff init telinit systemctl service " +
 	"killall pkill iptables ip6tables nft ufw mount umount swapoff swapon insmod rmmod modprobe chroot crontab at batch visudo passwd useradd userdel usermod " +
 	"groupdel chpasswd setcap nsenter unshare ssh scp sftp telnet nc ncat netcat socat")
 
-// dangerous says why a command is worse than a change that can be looked at, "" if it is not.
+// dangerous returns why a command is worse than a change that the user can inspect, or "" if it is
+// not.
 func dangerous(name string, args []arg) string {
 	if alwaysDangerous[name] || strings.HasPrefix(name, "mkfs.") {
 		return name + " reaches beyond the workspace, or cannot be undone"
@@ -78,7 +79,8 @@ func dangerousGit(args []arg) string {
 	return ""
 }
 
-// has looks for letters in clusters of single-dash flags and for long flags, abbreviated too.
+// has searches clusters of single-dash flags for letters, and the other flags for long names or
+// their abbreviations.
 func has(args []arg, letters string, long ...string) bool {
 	for _, a := range args {
 		if a.text == "--" {
@@ -122,8 +124,8 @@ func anyDynamic(args []arg) bool {
 	return false
 }
 
-// carriers are options by which a program is handed another program to run, or by which one
-// that only reads comes to write.
+// carriers are options that pass a program another program to run, or that make a reading program
+// write.
 var carriers = map[string][]string{
 	"tar": {"--checkpoint-action", "--to-command", "--use-compress-program", "-I",
 		"--rsh-command", "--info-script", "--new-volume-script", "-F"},
@@ -161,10 +163,11 @@ var carriers = map[string][]string{
 	"bind":     {"-x"},
 }
 
-// shellChangers change how the shell reads what follows them.
+// shellChangers change how the shell interprets what follows.
 var shellChangers = setOf("alias unalias shopt enable bind complete compgen compopt hash mapfile readarray let declare typeset local export readonly unset getopts coproc fc")
 
-// startsPrograms says how a command hides another one from reading, "" if it does not.
+// startsPrograms returns how a command starts another program that the parser does not see, or ""
+// if it does not.
 func startsPrograms(name string, args []arg) string {
 	if shellChangers[name] {
 		return name + " changes what the commands behind it mean"
@@ -191,7 +194,7 @@ func startsPrograms(name string, args []arg) string {
 	return ""
 }
 
-// carries recognises an option with its value attached, and a long one abbreviated.
+// carries recognizes an option with its value attached, and an abbreviated long option.
 func carries(text, option string) bool {
 	if text == option {
 		return true
@@ -209,11 +212,12 @@ func carries(text, option string) bool {
 	return valued && name == option
 }
 
-// gitCarriers are options of git's subcommands that start or write something.
+// gitCarriers are options of git's subcommands that start a program or write a file.
 var gitCarriers = []string{"--exec", "--upload-pack", "--receive-pack", "--extcmd",
 	"--open-files-in-pager", "--ext-diff", "--tool", "--template", "--config", "--output"}
 
-// gitStartsPrograms: settings on the command line, and the subcommands and options that run.
+// gitStartsPrograms checks the settings on the command line, and the subcommands and options that
+// run a program.
 func gitStartsPrograms(args []arg) string {
 	i := gitSubcommand(append([]arg{{text: "git"}}, args...)) - 1
 	for _, a := range args[:min(i, len(args))] {

@@ -14,18 +14,19 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// Options of an Engine. With the zero value it asks no user and stores nothing.
+// Options configures an Engine. With the zero value, an Engine asks no user and stores nothing.
 type Options struct {
 	Asker Asker // nil: what would have to be asked is refused
 	Store Store // nil: grants of scope always last as long as the Engine
-	// Sandbox is what the machine gives; nil: sandbox.Detect, on first use.
+	// Sandbox returns the sandbox support of the system. If it is nil, NewEngine uses
+	// sandbox.Detect, which runs on first use.
 	Sandbox func() sandbox.Support
-	// Protected are places in a root, relative, that walled commands may not write though they
-	// may write around them; nil: DefaultProtected.
+	// Protected are paths relative to a root that sandboxed commands may not write even if they may
+	// write around them. If it is nil, DefaultProtected is used.
 	Protected []string
 }
 
-// Engine decides for all sessions. It is safe for concurrent use.
+// Engine makes the permission decisions of all sessions. It is safe for concurrent use.
 type Engine struct {
 	opts Options
 	asks asks
@@ -41,8 +42,8 @@ type Engine struct {
 
 var _ toolcall.Foreseer = (*Engine)(nil)
 
-// NewEngine makes an Engine and loads the grants. If they cannot be read the Engine works
-// without them, and the error says so.
+// NewEngine creates an Engine and loads the grants. If the grants cannot be read, it returns the
+// error together with an Engine that works without them.
 func NewEngine(o Options) (*Engine, error) {
 	if o.Sandbox == nil {
 		o.Sandbox = sandbox.Detect
@@ -61,14 +62,14 @@ func NewEngine(o Options) (*Engine, error) {
 	return e, err
 }
 
-// Configure sets a session's policy; it holds from the next decision on.
+// Configure sets a session's policy, which takes effect with the next decision.
 func (e *Engine) Configure(session string, s Settings) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.sessions[session] = s
 }
 
-// Forget drops a session's policy and the grants that it alone had.
+// Forget drops a session's policy and the grants of that session only.
 func (e *Engine) Forget(session string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -82,14 +83,15 @@ func (e *Engine) Forget(session string) {
 	e.grants = kept
 }
 
-// Settings are the policy in force for a session, bounded by its parents'.
+// Settings returns the policy in force for a session, bounded by the policies of its parents.
 func (e *Engine) Settings(session string) Settings {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.settings(session)
 }
 
-// settings: a parent that is not known bounds to the least. Chains are short; a loop ends.
+// settings is Settings without the lock. An unknown parent restricts the session to the read-only
+// profile. The depth limit ends a loop of parents.
 func (e *Engine) settings(session string) Settings {
 	s := e.sessions[session]
 	for parent, depth := s.Parent, 0; parent != ""; depth++ {
@@ -142,7 +144,7 @@ func (e *Engine) Foresee(ctx context.Context, req tool.ApprovalRequest) *tool.De
 	return d
 }
 
-// check decides without asking.
+// check decides without asking the user.
 func (e *Engine) check(req *tool.ApprovalRequest) verdict {
 	command := req.Subject != nil && req.Subject.Kind == tool.SubjectCommand
 	var run map[string]string
@@ -167,7 +169,7 @@ func (e *Engine) check(req *tool.ApprovalRequest) verdict {
 	return v
 }
 
-// runFiles are the files of the workspace that a command runs by their path, with their hashes.
+// runFiles returns the files of the workspace that a command runs by their path, with their hashes.
 func (e *Engine) runFiles(req *tool.ApprovalRequest) map[string]string {
 	if !strings.Contains(req.Subject.Command, "/") {
 		return nil
@@ -179,13 +181,14 @@ func (e *Engine) runFiles(req *tool.ApprovalRequest) map[string]string {
 	return files
 }
 
-// machine is what commands of a session with these settings meet, without its sandbox.
+// machine returns the capabilities of the host for commands of a session with these settings. It
+// does not include the sandbox.
 func (e *Engine) machine(s Settings) machine {
 	return machine{readable: !s.Unreadable}
 }
 
-// holds reports whether a grant is good for a session: its own, or its parents', or its
-// workspace's.
+// holds reports whether a grant applies to a session: a grant of the session itself, of one of its
+// parents, or of its workspace.
 func (e *Engine) holds(g Grant, session string, s Settings) bool {
 	if g.Scope == ScopeAlways {
 		return g.Root == rootOf(s)
@@ -199,7 +202,8 @@ func (e *Engine) holds(g Grant, session string, s Settings) bool {
 	return false
 }
 
-// family is the user's session above a sub-agent's, which the questions of both are shown in.
+// family returns the user's session above a sub-agent's session. The questions of both are shown
+// there.
 func (e *Engine) family(session string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -247,14 +251,14 @@ func usedGrant(g Grant, used []string) bool {
 	return false
 }
 
-// Grants lists what is remembered.
+// Grants returns a copy of the stored grants.
 func (e *Engine) Grants() []Grant {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return append([]Grant(nil), e.grants...)
 }
 
-// Revoke forgets a grant. It reports whether there was one; the error is about saving.
+// Revoke removes a grant and reports whether it existed. The error is that of saving.
 func (e *Engine) Revoke(id string) (bool, error) {
 	e.mu.Lock()
 	found := false
@@ -272,8 +276,8 @@ func (e *Engine) Revoke(id string) (bool, error) {
 	return true, e.Flush()
 }
 
-// Flush writes the grants of scope always with their counts, if there is anything new in them. Call
-// it when the daemon ends.
+// Flush writes the grants of scope always with their counts if they changed. Call it when the
+// daemon ends.
 func (e *Engine) Flush() error {
 	if e.opts.Store == nil || e.loadErr != nil { // never overwrite what could not be read
 		return nil
@@ -312,7 +316,7 @@ func (e *Engine) adopt(disk []Grant) []Grant {
 	return lasting(e.grants)
 }
 
-// lasting are the grants of scope always.
+// lasting returns the grants of scope always.
 func lasting(grants []Grant) (out []Grant) {
 	for _, g := range grants {
 		if g.Scope == ScopeAlways {
@@ -326,7 +330,7 @@ func holds(grants []Grant, id string) bool {
 	return slices.ContainsFunc(grants, func(g Grant) bool { return g.ID == id })
 }
 
-// remember adds a grant.
+// remember adds a grant and, if its scope is always, saves it.
 func (e *Engine) remember(g Grant) error {
 	g.ID, g.CreatedAt = newGrantID(), time.Now().UTC().Truncate(time.Second)
 	e.mu.Lock()
@@ -338,22 +342,22 @@ func (e *Engine) remember(g Grant) error {
 	return nil
 }
 
-// DefaultProtected are places in a root that start programs outside the sandbox when they are
-// written: they stay read-only inside it. This list is for bubblewrap, which protects only what
-// exists; our own sandbox protects the whole list of the protocol.
+// DefaultProtected are paths in a root that start programs outside the sandbox once they are
+// written, so they stay read-only inside it. This list is for bubblewrap, which protects only files
+// that exist. Our own sandbox protects the complete list of the protocol.
 var DefaultProtected = []string{".git/hooks", ".git/config", ".agent-lsp.json", ".vscode", ".husky",
 	".envrc"}
 
-// Folders are where a session's commands write, apart from the workspace. Both are made when
-// needed.
+// Folders are the folders outside the workspace that a session's commands write to. Both are
+// created when needed.
 type Folders struct {
 	Tmp   string // for temporary files
 	Layer string // for private layers over package caches, where the sandbox has them
 }
 
-// Sandbox is what commands of a session run in: Kind None outside a sandbox. A command runs outside
-// although there is one if the user has agreed to just that (unboxed), unless the settings require
-// the sandbox.
+// Sandbox returns the sandbox that commands of a session run in. Kind is None outside a sandbox. A
+// command runs outside an available sandbox if the user has agreed to exactly that (unboxed),
+// unless the settings require the sandbox.
 func (e *Engine) Sandbox(session string, unboxed bool) sandbox.Support {
 	s := e.Settings(session)
 	if unboxed && s.Sandbox != sandbox.Require || s.Sandbox == sandbox.Off {
@@ -362,16 +366,16 @@ func (e *Engine) Sandbox(session string, unboxed bool) sandbox.Support {
 	return e.opts.Sandbox()
 }
 
-// Granted is what was decided about one run of a command, beyond that it may run.
+// Granted is what was decided about one run of a command, in addition to the permission to run.
 type Granted struct {
 	Outside bool     // it runs outside the sandbox
 	Secrets []string // secret files that it may read, links resolved
-	// Proxy begins the traffic of a command that may use the network; nil: none may.
+	// Proxy begins the traffic of a command that may use the network. If it is nil, no command may.
 	Proxy func() (*sandbox.Proxy, error)
 }
 
-// SandboxPlan is the sandbox for a command of a session, nil for none. A command that only reads
-// may not write to the workspace either.
+// SandboxPlan returns the sandbox for a command of a session, or nil if it runs in none. A command
+// that only reads may not write to the workspace either.
 func (e *Engine) SandboxPlan(
 	session, command string,
 	own Folders,
@@ -404,9 +408,9 @@ func (e *Engine) SandboxPlan(
 	return plan, err
 }
 
-// ServerPlan is the sandbox of a program that the settings name and that outlives commands, such as
-// a language server. It reaches no host. readable are folders that must stay visible in the home.
-// nil means that there is no sandbox.
+// ServerPlan returns the sandbox of a program that the settings name and that outlives commands,
+// such as a language server. The program can reach no host. readable are folders that must stay
+// visible in the home directory. The plan is nil if there is no sandbox.
 func (e *Engine) ServerPlan(s Settings, own Folders, readable []string) (*sandbox.Plan, error) {
 	box := e.opts.Sandbox()
 	if s.Sandbox == sandbox.Off || !box.Available() && s.Sandbox != sandbox.Require {
@@ -422,7 +426,7 @@ func (e *Engine) ServerPlan(s Settings, own Folders, readable []string) (*sandbo
 	return box.Plan(spec)
 }
 
-// Describe is the line about the sandbox for doctor and agent/status.
+// Describe returns the line about the sandbox for doctor and agent/status.
 func (e *Engine) Describe(session string) string {
 	switch s := e.Settings(session); {
 	case s.Sandbox == sandbox.Off:

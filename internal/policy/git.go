@@ -2,10 +2,10 @@ package policy
 
 import "strings"
 
-// gitPlain are options before git's subcommand that change nothing of importance.
+// gitPlain are options before git's subcommand that have no effect on safety.
 var gitPlain = setOf("--no-pager -P --no-optional-locks --literal-pathspecs --no-replace-objects")
 
-// gitSubcommand is the index of git's subcommand, or len(args) if there is none.
+// gitSubcommand returns the index of git's subcommand, or len(args) if there is none.
 func gitSubcommand(args []arg) int {
 	for i := 1; i < len(args); i++ {
 		switch t := args[i].text; {
@@ -20,7 +20,7 @@ func gitSubcommand(args []arg) int {
 	return len(args)
 }
 
-// gitReaders are subcommands that only tell, with the check of their arguments.
+// gitReaders are subcommands that only print, with the check of their arguments.
 var gitReaders map[string]check
 
 func init() {
@@ -71,7 +71,8 @@ func gitListing(flags check, plain string) check {
 	}
 }
 
-// gitRemote: -v may precede any subcommand, also one that changes something.
+// gitRemote checks the arguments of git remote. -v may precede any subcommand, including one that
+// changes something.
 func gitRemote(args []arg) string {
 	if len(args) > 1 && (args[0].text == "-v" || args[0].text == "--verbose") {
 		args = args[1:]

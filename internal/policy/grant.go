@@ -15,16 +15,16 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/filelock"
 )
 
-// Scope is how long and where a grant holds.
+// Scope is where and for how long a grant applies.
 type Scope string
 
-// The scopes: the session that it was given in, or the workspace for ever.
+// The scopes: the session of the answer, or the workspace without a time limit.
 const (
 	ScopeSession Scope = "session"
 	ScopeAlways  Scope = "always"
 )
 
-// Grant is an answer that is remembered. It allows, or with Deny refuses.
+// Grant is a stored answer. It allows a request or, with Deny, refuses it.
 type Grant struct {
 	ID       string   `json:"grantId"`
 	Tool     string   `json:"tool"`
@@ -34,13 +34,13 @@ type Grant struct {
 	Session  string   `json:"session,omitempty"` // of ScopeSession
 	Root     string   `json:"root,omitempty"`    // of ScopeAlways: the workspace
 	Uses     int      `json:"uses"`
-	// Files are the workspace's files that the granted commands run by their path, with the hashes
-	// that they had. A changed file needs a new grant.
+	// Files are the workspace's files that the granted commands run by their path, with their
+	// hashes at that time. A changed file needs a new grant.
 	Files     map[string]string `json:"files,omitempty"`
 	CreatedAt time.Time         `json:"createdAt"`
 }
 
-// Pattern is the grant as it is shown: its rules.
+// Pattern returns the rules of the grant as the user sees them.
 func (g Grant) Pattern() string {
 	out := make([]string, len(g.Patterns))
 	for i, p := range g.Patterns {
@@ -52,7 +52,7 @@ func (g Grant) Pattern() string {
 	return strings.Join(out, ", ")
 }
 
-// rules are the grant's rules; one that no longer parses allows nothing.
+// rules returns the grant's rules. A rule that can no longer be parsed allows nothing.
 func (g Grant) rules() []Rule {
 	verb := "allow "
 	if g.Deny {
@@ -67,9 +67,8 @@ func (g Grant) rules() []Rule {
 	return out
 }
 
-// matchesFiles reports whether a grant was given for the files that a command runs by their path,
-// as they are now. A command that runs none needs no such match. A grant that refuses always
-// matches.
+// matchesFiles reports whether the files that a command runs by their path are still those of the
+// grant. A command that runs no such files always matches, and so does a grant that refuses.
 func (g Grant) matchesFiles(run map[string]string) bool {
 	if g.Deny || len(g.Files) == 0 && !runsByPath(g.Patterns) {
 		return true
@@ -86,7 +85,7 @@ func (g Grant) matchesFiles(run map[string]string) bool {
 	return known
 }
 
-// runsByPath reports whether patterns begin with the path of a file that is not absolute.
+// runsByPath reports whether a pattern begins with a relative path of a file.
 func runsByPath(patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		name, _, _ := strings.Cut(strings.TrimLeft(p, "='\""), " ")
@@ -96,22 +95,22 @@ func runsByPath(patterns []string) bool {
 
 func newGrantID() string { return "grant-" + rand.Text()[:12] }
 
-// Store keeps the grants of scope always. Update replaces them with what change returns. No other
-// writer, including other daemons, writes them meanwhile.
+// Store stores the grants of scope always. Update replaces them with the result of change. No other
+// writer, including other daemons, writes them in the meantime.
 type Store interface {
 	Load() ([]Grant, error)
 	Update(change func(stored []Grant) []Grant) error
 }
 
-// FileStore keeps grants in a JSON file that only the user can read.
+// FileStore stores grants in a JSON file that only the user can read.
 type FileStore struct{ path string }
 
 var _ Store = (*FileStore)(nil)
 
-// NewFileStore keeps grants in path, a file in the user's state directory.
+// NewFileStore returns a FileStore that uses path, a file in the user's state directory.
 func NewFileStore(path string) *FileStore { return &FileStore{path} }
 
-// Load reads the grants; a file that is not there holds none.
+// Load reads the grants. A missing file contains no grants.
 func (f *FileStore) Load() ([]Grant, error) {
 	b, err := os.ReadFile(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -127,7 +126,7 @@ func (f *FileStore) Load() ([]Grant, error) {
 	return out, nil
 }
 
-// Update writes what change makes of the grants.
+// Update replaces the stored grants with the result of change.
 func (f *FileStore) Update(change func(stored []Grant) []Grant) error {
 	err := filelock.With(f.path, func() error {
 		stored, err := f.Load()

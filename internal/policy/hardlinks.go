@@ -13,13 +13,13 @@ func SecretIn(roots []string, path string) bool {
 	return Secret(path) || linkedSecret(roots, path) != ""
 }
 
-// maxSearched bounds how many files are looked at for the other names of one file.
+// maxSearched bounds how many files are examined to find the other names of one file.
 const maxSearched = 50_000
 
 var errSearched = errors.New("enough files were looked at")
 
-// linkedSecret returns the secret file in the roots to which a path is a hard link, "" if there is
-// none. Installed packages are not looked at: package managers make many hard links.
+// linkedSecret returns the secret file in the roots to which a path is a hard link, or "" if there
+// is none. It skips installed packages, because package managers create many hard links.
 func linkedSecret(roots []string, path string) string {
 	st, err := os.Stat(path)
 	if err != nil || !st.Mode().IsRegular() || hardLinks(st) < 2 || installed(path) {

@@ -8,14 +8,14 @@ import (
 // Place is where a command runs once it is allowed (docs/use/permissions.md).
 type Place string
 
-// Where commands run. NoSandbox means that the machine has no sandbox or that it is switched off.
+// The places. NoSandbox means that the system has no sandbox or that it is switched off.
 const (
 	Inside    Place = "inside"
 	Outside   Place = "outside"
 	NoSandbox Place = "none"
 )
 
-// allowOutside is the id of the only option that lets a command leave the sandbox.
+// allowOutside is the ID of the only option that lets a command leave the sandbox.
 const allowOutside = "allow_outside"
 
 // repositoryWriters are subcommands of git that write to .git, which is read-only in our own
@@ -24,8 +24,8 @@ var repositoryWriters = setOf("add am branch checkout cherry-pick clone commit f
 	"mv notes pull push rebase reset restore revert rm sparse-checkout stash submodule switch tag " +
 	"update-index update-ref worktree")
 
-// place is where a command would run, and why it would leave the sandbox ("": it would not).
-// A command leaves if the model asks for that, or if it cannot succeed inside.
+// place returns where a command would run, and why it would leave the sandbox ("" if it would not).
+// A command leaves the sandbox if the model asks for that, or if it cannot succeed inside.
 func (s Settings) place(m machine, sub *tool.Subject, c Classification) (Place, string) {
 	why := "it is to run outside the sandbox (" + string(m.box.Kind) + ")"
 	switch {

@@ -2,7 +2,7 @@ package policy
 
 import "strings"
 
-// certainty is how a rule fits a command of which not every word is known.
+// certainty is how certainly a rule matches a command that contains unknown words.
 type certainty int
 
 const (
@@ -11,7 +11,7 @@ const (
 	yes
 )
 
-// allows reports whether an allow rule surely covers the whole of a part.
+// allows reports whether an allow rule certainly covers a complete part.
 func (r *Rule) allows(p Part) bool {
 	if r.exact != "" || len(p.Words) == 0 {
 		return false
@@ -21,8 +21,8 @@ func (r *Rule) allows(p Part) bool {
 	return matchWords(r.tokens, words, dynamic) && (p.Class < Dangerous || r.spellsDanger())
 }
 
-// spellsDanger reports whether a rule names the dangerous form of its program in words of its own:
-// a * never stands for one.
+// spellsDanger reports whether a rule spells out the dangerous form of its program. A * never
+// stands for a dangerous form.
 func (r *Rule) spellsDanger() bool {
 	var args []arg
 	for _, t := range r.tokens {
@@ -34,15 +34,16 @@ func (r *Rule) spellsDanger() bool {
 		dangerous(commandName(args[0].text), args[1:]) != ""
 }
 
-// matchWords: a lone * stands for any words; a last token that ends in * for what begins so,
-// with any words behind it; other tokens for one word. A word that expands fits a lone * only.
+// matchWords matches a pattern with words. A lone * matches any number of words. A last token that
+// ends in * matches a word with that prefix and any words after it. Every other token matches one
+// word. A word that the shell expands matches only a lone *.
 func matchWords(tokens []token, words []string, dynamic []bool) bool {
 	return matchTokens(tokens, len(words),
 		func(t token, i int) bool { return !dynamic[i] && t.fits(words[i]) })
 }
 
-// matchTokens matches a pattern with n words in time proportional to the product of their
-// lengths. It goes back to the last lone * only: what an earlier one covers never has to grow.
+// matchTokens matches a pattern with n words in time proportional to the product of their lengths.
+// It backtracks to the last lone * only, because an earlier * never has to match more words.
 func matchTokens(tokens []token, n int, fits func(t token, word int) bool) bool {
 	t, w := 0, 0
 	star, from := -1, 0 // the last lone *, and the first word behind what it covers
@@ -69,10 +70,11 @@ func matchTokens(tokens []token, n int, fits func(t token, word int) bool) bool 
 	}
 }
 
-// open reports whether the token, as the last one, allows any words behind its own.
+// open reports whether the token, as the last one of a pattern, allows any words after its own.
 func (t token) open() bool { return t.glob && strings.HasSuffix(t.text, "*") }
 
-// fits matches one word. A glob does not let a path climb out of where it seems to lie.
+// fits matches one word. A glob does not match a path with ".." that could leave the folder of the
+// pattern.
 func (t token) fits(word string) bool {
 	if !t.glob {
 		return t.text == word
@@ -81,13 +83,14 @@ func (t token) fits(word string) bool {
 		(!strings.Contains(word, "..") || strings.Contains(t.text, ".."))
 }
 
-// hits is how a deny or ask rule fits a part, in any of its readings.
+// hits returns how certainly a deny or ask rule matches a part, in any of its forms.
 func (r *Rule) hits(p Part) certainty {
 	best := no
 	for i, words := range append([][]string{p.Words}, p.Forms...) {
 		dynamic := make([]bool, len(words))
 		if from := len(p.Dynamic) - len(words); from >= 0 {
-			// forms are ends of the line, but for git's and the name
+			// Except for the forms of git and the plain name, forms are suffixes of the command
+			// line.
 			copy(dynamic, p.Dynamic[from:])
 		}
 		if i > 0 && len(words) > 0 {
@@ -98,8 +101,8 @@ func (r *Rule) hits(p Part) certainty {
 	return best
 }
 
-// hitsWords matches words that may be expansions. An expansion may become any words, so the words
-// after one never yield a definite no.
+// hitsWords matches words that may be expansions. An expansion may produce any words, so words
+// after an expansion never rule out a match.
 func (r *Rule) hitsWords(words []string, dynamic []bool) certainty {
 	if r.exact != "" {
 		return no
@@ -115,14 +118,14 @@ func (r *Rule) hitsWords(words []string, dynamic []bool) certainty {
 	return no
 }
 
-// denyWords is matchWords for rules that hold back: globs are not limited, expansions are
-// taken as they are written.
+// denyWords is matchWords for deny and ask rules. Globs are not limited, and expansions are
+// compared as written.
 func denyWords(tokens []token, words []string) bool {
 	return matchTokens(tokens, len(words),
 		func(t token, i int) bool { return wildcard(t.text, words[i]) })
 }
 
-// mayBegin reports whether some words behind these could make the pattern fit.
+// mayBegin reports whether the pattern could match if more words followed these.
 func mayBegin(tokens []token, words []string) bool {
 	for i, w := range words {
 		if i >= len(tokens) {
@@ -138,8 +141,8 @@ func mayBegin(tokens []token, words []string) bool {
 	return true
 }
 
-// commandVerdict is what the rules decide about a command. Deny and ask rules win, and each part
-// must be allowed separately. unruled names the first part that no rule covers.
+// commandVerdict returns what the rules decide about a command. Deny and ask rules take precedence,
+// and each part must be allowed separately. unruled is the first part that no rule covers.
 type commandVerdict struct {
 	action  Action
 	decided bool // a rule decided
@@ -196,7 +199,8 @@ func exactRule(rules []Rule, script string) int {
 	return -1
 }
 
-// allowedByParts: every part that does more than read needs a rule of its own.
+// allowedByParts checks the parts separately. Every part that does more than read needs a rule that
+// allows it.
 func allowedByParts(rules []Rule, c Classification) commandVerdict {
 	v := commandVerdict{action: Allow}
 	for _, p := range c.Parts {

@@ -6,7 +6,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Mode is a named way to work: which tools there are, whether a plan comes first, and the
+// Mode is a named way of working: the available tools, whether a plan comes first, and the
 // instructions for the model.
 type Mode struct {
 	Name    string
@@ -16,14 +16,14 @@ type Mode struct {
 	Prompt  string // added to the system prompt
 }
 
-// PlanMode is read-only until the user approves the plan. Then the same session continues.
+// PlanMode is read-only until the user approves the plan. The same session then continues.
 var PlanMode = Mode{
 	Name: "plan", Plan: true,
 	Prompt: "You are in plan mode. Read, search and run read-only commands as you need; edits and other commands are refused. " +
 		"When you know what to do, present the plan with the tool for it. Only after the user has approved it may you change anything.",
 }
 
-// DefaultMode leaves everything as it is set.
+// DefaultMode changes no setting.
 var DefaultMode = Mode{Name: "default"}
 
 // SetPlan switches a session's plan mode on or off.
@@ -36,7 +36,7 @@ func (e *Engine) SetPlan(session string, on bool) {
 }
 
 // ApprovePlan shows a plan to the user. If the user approves it, the session leaves plan mode.
-// Otherwise the decision's reason is for the model. Only the user can approve a plan; rules and
+// Otherwise, the decision's reason is for the model. Only the user can approve a plan. Rules and
 // profiles cannot.
 func (e *Engine) ApprovePlan(ctx context.Context, req tool.ApprovalRequest,
 	plan string) (tool.Decision, error) {
@@ -51,14 +51,14 @@ func (e *Engine) ApprovePlan(ctx context.Context, req tool.ApprovalRequest,
 	return d, err
 }
 
-// TrustStore remembers what the user answered to questions of AskTrust.
+// TrustStore stores the user's answers to the questions of AskTrust.
 type TrustStore interface {
 	Trusts(root string) (trusted, asked bool)
 	Set(root string, trusted bool) error
 }
 
 // TrustQuestion asks whether something that no rule can allow may start a program, loosen a setting
-// or get a prompt.
+// or supply a prompt.
 type TrustQuestion struct {
 	Request       tool.ApprovalRequest // whose session, turn and call it is
 	Subject       tool.Subject
@@ -68,8 +68,8 @@ type TrustQuestion struct {
 	Allow, Reject string // names of the answers
 }
 
-// TrustSettings is the question whether the settings in a workspace may loosen what the agent does.
-// what lists them completely.
+// TrustSettings returns the question whether the settings in a workspace may loosen what the agent
+// does. what lists all of them.
 func TrustSettings(session, root, what string) TrustQuestion {
 	return TrustQuestion{
 		Request: tool.ApprovalRequest{SessionID: session}, Root: root, What: what,
@@ -100,7 +100,8 @@ func (e *Engine) AskTrust(ctx context.Context, store TrustStore, q TrustQuestion
 	return d.Allow, store.Set(q.Root, d.Allow)
 }
 
-// askPerson puts one question that no rule may answer. GrantKey is the id of the option chosen.
+// askPerson asks the user one question that no rule may answer. The decision's GrantKey is the ID
+// of the chosen option.
 func (e *Engine) askPerson(ctx context.Context, req tool.ApprovalRequest, sub tool.Subject, preview,
 	reason string, opts ...Option) (tool.Decision, error) {
 	if e.opts.Asker == nil {
@@ -119,7 +120,7 @@ func (e *Engine) askPerson(ctx context.Context, req tool.ApprovalRequest, sub to
 	return *d, nil
 }
 
-// chosen turns a reply into a decision; GrantKey names the option.
+// chosen turns a reply into a decision. The decision's GrantKey is the ID of the option.
 func chosen(opts []Option, r Reply) tool.Decision {
 	for _, o := range opts {
 		if o.ID != r.OptionID || r.Cancelled {

@@ -13,12 +13,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
 )
 
-// maxFolders bounds the folders that a command may be in after several cd.
+// maxFolders bounds the folders that a command may be in after several cd commands.
 const maxFolders = 8
 
-// named reports whether rules name everything that a command does. It is used where no sandbox
-// enforces anything: every program needs a rule or is on the short list, and what a * of a rule
-// stands for does not leave the roots. It looks at the files on the disk.
+// named reports whether rules name everything that a command does. It is used if no sandbox
+// enforces the policy. Every program then needs a rule or an entry on the short list, and the text
+// that a rule's * matches must not leave the roots. named reads file information from disk.
 func (s Settings) named(rules []Rule, sub *tool.Subject, c Classification) bool {
 	if exactRule(rules, sub.Command) >= 0 {
 		return true
@@ -41,7 +41,8 @@ func (s Settings) named(rules []Rule, sub *tool.Subject, c Classification) bool 
 	return true
 }
 
-// reach is where the parts of a command may run, and the roots that they may touch.
+// reach contains the folders in which the parts of a command may run, and the roots that they may
+// access.
 type reach struct {
 	folders []string
 	roots   []string // links resolved
@@ -83,8 +84,8 @@ func (in *reach) covers(r *Rule, p Part) bool {
 	return true
 }
 
-// harmless reports whether every path that a word may mean is inside the roots, and neither secret
-// nor a file that starts programs.
+// harmless reports whether every path that a word may mean is inside the roots and is neither
+// secret nor a file that starts programs.
 func (in *reach) harmless(word string) bool {
 	for _, dir := range in.folders {
 		for _, path := range pathsIn(word) {
@@ -96,8 +97,8 @@ func (in *reach) harmless(word string) bool {
 	return true
 }
 
-// pathsIn lists what may be a path in a word: all of it, the value of an option, and what follows
-// the letter of one.
+// pathsIn lists the possible paths in a word: the complete word, the value of an option, and the
+// text after a one-letter option.
 func pathsIn(word string) []string {
 	out := []string{word}
 	if _, value, ok := strings.Cut(word, "="); ok {
@@ -132,7 +133,7 @@ func (in *reach) inside(dir, path string) (string, bool) {
 	return "", false
 }
 
-// resolved follows the links of the part of a path that exists.
+// resolved resolves the links in the part of a path that exists.
 func resolved(path string) string {
 	rest := ""
 	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
@@ -151,9 +152,9 @@ func resolved(path string) string {
 	}
 }
 
-// directFiles are the files of the roots that a command runs by their path, with the hash of their
-// content ("" if it cannot be read). ok is false if the script changes its folder before it runs a
-// file by its path: which file that is cannot be known.
+// directFiles returns the files of the roots that a command runs by their path, with the hash of
+// their content ("" if it cannot be read). ok is false if the script changes its folder before it
+// runs a file by its path, because the file is then unknown.
 func (s Settings) directFiles(
 	sub *tool.Subject,
 	c Classification,

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
 )
 
-// maxMatches bounds the files that are looked at for one glob.
+// maxMatches bounds the files that are examined for one glob.
 const maxMatches = 1000
 
 // secretFile is a secret file that a command names.
@@ -20,8 +20,8 @@ type secretFile struct {
 	link bool   // word leads to it through a link or a glob
 }
 
-// secretsNamed lists the secret files that a command names: by their path, by a link or by a glob.
-// Searches of whole folders are not looked into: the sandbox hides the files from them.
+// secretsNamed lists the secret files that a command names by their path, by a link or by a glob.
+// It does not examine searches of complete folders, because the sandbox hides the files from them.
 func secretsNamed(sub *tool.Subject, c Classification) []secretFile {
 	n := naming{folders: []string{sub.Cwd}}
 	for _, p := range c.Parts {
@@ -40,8 +40,8 @@ func secretsNamed(sub *tool.Subject, c Classification) []secretFile {
 	return n.found
 }
 
-// naming gathers the secret files of a command. folders are where it may run: where it starts, and
-// where its last cd leads.
+// naming collects the secret files of a command. folders are the folders where it may run: its
+// start folder, and the folder that its last cd enters.
 type naming struct {
 	folders []string
 	found   []secretFile
@@ -61,8 +61,8 @@ func (n *naming) words(p Part) {
 	}
 }
 
-// word looks at a word as a path, as the value of an option, as curl's @file and as a file in a
-// revision of git.
+// word examines a word as a path, as the value of an option, as curl's @file and as a file in a git
+// revision.
 func (n *naming) word(word string, glob bool) {
 	value := word[strings.IndexByte(word, '=')+1:]
 	stored := word[strings.LastIndexByte(word, ':')+1:]
@@ -84,7 +84,7 @@ func (n *naming) word(word string, glob bool) {
 	}
 }
 
-// secretAt resolves a path in a folder. It reports whether it leads to a regular file.
+// secretAt resolves a path in a folder. It reports whether the path leads to a regular file.
 func secretAt(dir, word string) (secretFile, bool) {
 	real, err := filepath.EvalSymlinks(absolute(dir, word))
 	if err != nil {
@@ -98,14 +98,15 @@ func secretAt(dir, word string) (secretFile, bool) {
 	return secretFile{path: real, link: real != absolute(dir, word)}, ok
 }
 
-// homeSecrets are folders and files of the home that hold secrets (docs/use/permissions.md).
+// homeSecrets are folders and files of the home directory that contain secrets
+// (docs/use/permissions.md).
 var homeSecrets = []string{
 	".ssh", ".gnupg", ".aws", ".kube", ".docker/config.json", ".config/gh", ".npmrc", ".pypirc",
 	".cargo/credentials", ".cargo/credentials.toml",
 }
 
-// listedSecret reports whether an absolute path is on the protocol's list of secret files.
-// Installed packages hold keys for their tests, and no secret of the user.
+// listedSecret reports whether an absolute path is on the protocol's list of secret files. It
+// excludes installed packages, which contain keys for their tests but no secrets of the user.
 func listedSecret(path string) bool {
 	slashed := filepath.ToSlash(path)
 	if launcher.Secret(slashed) {
@@ -124,7 +125,7 @@ func listedSecret(path string) bool {
 	})
 }
 
-// matches are the files that a glob stands for.
+// matches returns the files that match a glob.
 func matches(cwd, pattern string) []string {
 	pattern = absolute(cwd, pattern)
 	list, err := filepath.Glob(pattern)
@@ -134,7 +135,7 @@ func matches(cwd, pattern string) []string {
 	return list[:min(len(list), maxMatches)]
 }
 
-// absolute resolves a word of a shell against the folder that the command runs in.
+// absolute resolves a word of a shell script against the folder that the command runs in.
 func absolute(cwd, word string) string {
 	if rest, ok := strings.CutPrefix(word, "~/"); ok {
 		if home, err := os.UserHomeDir(); err == nil {
@@ -147,8 +148,8 @@ func absolute(cwd, word string) string {
 	return filepath.Clean(word)
 }
 
-// spelledOut reports whether rules name every secret file of a command by its own path. A rule
-// with a * for one, and a link, whose target can change, do not.
+// spelledOut reports whether rules name every secret file of a command by its own path. A rule with
+// a * does not name a secret file, and neither does a link, because its target can change.
 func spelledOut(rules []Rule, script string, c Classification, secrets []secretFile) bool {
 	for _, f := range secrets {
 		if f.link {
@@ -168,7 +169,7 @@ func spelledOut(rules []Rule, script string, c Classification, secrets []secretF
 	return true
 }
 
-// whySecret is the reason of the question: it names every secret file.
+// whySecret returns the reason of the question, which names every secret file.
 func whySecret(secrets []secretFile) string {
 	var names []string
 	for _, f := range secrets {

@@ -10,10 +10,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// Profile is how much runs without asking (docs/use/permissions.md).
+// Profile determines how much runs without a question (docs/use/permissions.md).
 type Profile string
 
-// The profiles, each allowing more than the one before.
+// The profiles, from the most to the least restrictive.
 const (
 	ProfileReadOnly  Profile = "readOnly"
 	ProfileAsk       Profile = "ask" // the default
@@ -24,7 +24,7 @@ const (
 var profileOrder = map[Profile]int{ProfileReadOnly: 0, ProfileAsk: 1, ProfileWorkspace: 2,
 	ProfileTrust: 3}
 
-// ParseProfile reads a profile's name; an empty one is the default.
+// ParseProfile parses a profile's name. An empty name is the default profile.
 func ParseProfile(s string) (Profile, error) {
 	if s == "" {
 		return ProfileAsk, nil
@@ -35,7 +35,7 @@ func ParseProfile(s string) (Profile, error) {
 	return Profile(s), nil
 }
 
-// Settings are the policy of one session. The zero value is the default profile without rules.
+// Settings is the policy of one session. The zero value is the default profile without rules.
 type Settings struct {
 	Profile  Profile
 	Rules    []Rule
@@ -43,15 +43,15 @@ type Settings struct {
 	Roots    []string // absolute; paths in rules are relative to them
 	Writable []string // more folders that walled commands may write to
 	Network  hosts.Lists
-	// Plan: read-only until the user has approved a plan.
+	// Plan makes the session read-only until the user has approved a plan.
 	Plan bool
-	// Unreadable: this session's commands run by a shell that Classify cannot read.
+	// Unreadable reports that a shell that Classify cannot parse runs this session's commands.
 	Unreadable bool
-	// Parent is the session whose policy bounds this one (a sub-agent's), "" for none.
+	// Parent is the session whose policy bounds this one (for a sub-agent), or "".
 	Parent string
 }
 
-// profile is the one in force.
+// profile returns the profile in force.
 func (s Settings) profile() Profile {
 	if s.Plan {
 		return ProfileReadOnly
@@ -62,8 +62,8 @@ func (s Settings) profile() Profile {
 	return s.Profile
 }
 
-// Under gives the settings bounded by a parent's: the lower profile, the stricter sandbox, the
-// parent's rules, and of its own only those that hold back.
+// Under returns the settings bounded by a parent's settings: the lower profile, the stricter
+// sandbox, all rules of the parent, and only the deny and ask rules of the session itself.
 func (s Settings) Under(parent Settings) Settings {
 	out := s
 	out.Plan = s.Plan || parent.Plan
@@ -97,23 +97,23 @@ func stricter(a, b sandbox.Setting) sandbox.Setting {
 	return sandbox.Auto
 }
 
-// verdict is what the policy says before anybody is asked.
+// verdict is the policy's decision before the user is asked.
 type verdict struct {
 	action Action
 	reason string // for the user if asked, for the model if denied
 	grants []string
 	class  *Classification
 	place  Place // of a command
-	// enforced: the command runs in a sandbox that enforces what the policy says.
+	// enforced reports that the command runs in a sandbox that enforces the policy.
 	enforced bool
-	// secrets are the secret files that a command names, links resolved: it may read them if it is
-	// allowed.
+	// secrets are the secret files that a command names, with links resolved. The command may read
+	// them if it is allowed.
 	secrets []string
-	// files are those of the roots that the command runs by their path, with their hashes.
+	// files are the files of the roots that the command runs by their path, with their hashes.
 	files map[string]string
 }
 
-// Situation of a decision that does not belong to the session.
+// machine describes the host, which affects a decision but does not belong to the session.
 type machine struct {
 	box      sandbox.Support
 	readable bool // the shell is one that Classify reads
@@ -135,7 +135,7 @@ func (s Settings) classify(m machine, rules []Rule, req *tool.ApprovalRequest) v
 	return verdict{action: Ask, reason: "only you can decide this"}
 }
 
-// judgeSilent is for tools that have nothing to ask about.
+// judgeSilent decides about tools without a subject, which need no question.
 func (s Settings) judgeSilent(req *tool.ApprovalRequest) verdict {
 	if s.profile() == ProfileReadOnly && req.Effect != tool.ReadOnly && !req.Tool.Bounded {
 		return verdict{action: Deny, reason: s.readOnlyReason(req.Tool.Name + " changes something")}
@@ -181,8 +181,8 @@ func (s Settings) judgeCommand(m machine, all []Rule, sub *tool.Subject) verdict
 	return v
 }
 
-// withSecrets makes a question of an answer about a command that names secret files. In every
-// profile the user decides about them; the profile readOnly has no question.
+// withSecrets turns the answer about a command that names secret files into a question. In every
+// profile the user decides about these files, except in readOnly, which asks nothing.
 func (s Settings) withSecrets(v verdict, secrets []secretFile) verdict {
 	switch {
 	case v.action == Deny:
@@ -195,11 +195,12 @@ func (s Settings) withSecrets(v verdict, secrets []secretFile) verdict {
 	return verdict{action: Ask, reason: whySecret(secrets)}
 }
 
-// grant names a rule for the record.
+// grant returns the rule as it is recorded in the decision.
 func (r Rule) grant() string { return r.Tool + "(" + r.Pattern + ")" }
 
-// commandByProfile: what rules hold back comes first, then the profile, then what rules allow. No
-// rule and no profile lets a command leave the sandbox; leaving is why it would have to, "" if not.
+// commandByProfile applies deny and ask rules first, then the profile, then allow rules. No rule
+// and no profile lets a command leave the sandbox. leaving is the reason why it would have to, or
+// "".
 func (s Settings) commandByProfile(
 	m machine,
 	sub *tool.Subject,
@@ -233,8 +234,8 @@ func (s Settings) commandByProfile(
 	return verdict{action: Ask, reason: unenforced(c, s, m)}
 }
 
-// unenforced is why a command needs a question: what it can do, or that nothing keeps it to
-// reading.
+// unenforced returns why a command needs a question: its effects, or the lack of a sandbox that
+// restricts it to reading.
 func unenforced(c Classification, s Settings, m machine) string {
 	if c.Class > ReadOnly {
 		return strings.Join(c.Reasons, "; ")
@@ -242,12 +243,13 @@ func unenforced(c Classification, s Settings, m machine) string {
 	return noBox(s, m, "there is no sandbox that keeps it to reading")
 }
 
-// enforced reports whether a sandbox keeps commands from everything that needs a question.
+// enforced reports whether a sandbox prevents commands from doing anything that needs a question.
 func (s Settings) enforced(m machine) bool {
 	return m.box.Enforces() && s.Sandbox != sandbox.Off
 }
 
-// noBox says that no sandbox enforces anything, or what the one of this machine does not enforce.
+// noBox returns the explanation that no sandbox enforces the policy, or what the sandbox of this
+// system does not enforce.
 func noBox(s Settings, m machine, none string) string {
 	if s.Sandbox != sandbox.Off && m.box.Available() {
 		return "the sandbox of this machine (" + string(m.box.Kind) +
@@ -276,9 +278,9 @@ func about(all []Rule, kind tool.SubjectKind, tool string) ([]Rule, []int) {
 	return rules, index
 }
 
-// judgePaths: an edit inside the roots is the edit policy's affair; here only protected files,
-// rules and the read-only profile count. Protected files ask in every profile. Every path must be
-// allowed.
+// judgePaths decides about reads and edits of files. The edit policy decides about edits inside the
+// roots, so only protected files, rules and the read-only profile matter here. Protected files need
+// a question in every profile. Every path must be allowed.
 func (s Settings) judgePaths(all []Rule, req *tool.ApprovalRequest) verdict {
 	kind := req.Subject.Kind
 	if kind == tool.SubjectEdit && s.profile() == ProfileReadOnly {
@@ -316,7 +318,7 @@ func (s Settings) judgePaths(all []Rule, req *tool.ApprovalRequest) verdict {
 	return out
 }
 
-// strictest is the fitting rule with the highest action.
+// strictest returns the matching rule with the strictest action.
 func strictest(rules []Rule, fits func(*Rule) bool) *Rule {
 	var best *Rule
 	for i := range rules {
@@ -327,7 +329,7 @@ func strictest(rules []Rule, fits func(*Rule) bool) *Rule {
 	return best
 }
 
-// judgeNamed is for MCP tools and hosts.
+// judgeNamed decides about MCP tools and hosts.
 func (s Settings) judgeNamed(all []Rule, req *tool.ApprovalRequest) verdict {
 	rules, _ := about(all, req.Subject.Kind, req.Tool.Name)
 	network := req.Subject.Kind == tool.SubjectNetwork

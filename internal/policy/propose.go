@@ -6,7 +6,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// subcommands: programs whose first words say what they do; how many of them a pattern keeps.
+// subcommands are programs whose first words determine what they do, with the number of words that
+// a pattern includes.
 var subcommands = map[string]int{
 	"git": 1, "go": 1, "cargo": 1, "npm": 1, "pnpm": 1, "yarn": 1, "bun": 1, "deno": 1, "make": 1,
 	"just": 1, "pip": 1, "pip3": 1, "uv": 1, "poetry": 1,
@@ -14,14 +15,15 @@ var subcommands = map[string]int{
 	"bundle": 1, "rails": 1, "mix": 1, "zig": 1, "swift": 1, "apt": 1, "apt-get": 1, "brew": 1,
 }
 
-// openEnded may be allowed with any arguments: what they do is bounded by what they are.
+// openEnded are programs that may be allowed with any arguments, because the program itself limits
+// what it can do.
 var openEnded = setOf("mkdir touch gofmt goimports prettier eslint tsc black ruff mypy pytest jest vitest rustfmt clang-format shellcheck staticcheck golangci-lint gopls stylua cp mv ln")
 
 var plainSubcommand = lazyregexp.New(`^[a-z][a-zA-Z0-9:_.-]*$`)
 
-// Propose gives the patterns that "always" would allow, narrow enough to be read at a glance:
-// one for each part that is not read-only. whole is true where only the very same text can be
-// allowed; then it is not worth keeping for ever.
+// Propose returns the patterns that "always" would allow, one for each part that is not read-only.
+// They are narrow enough to understand at a glance. whole reports that only the identical text can
+// be allowed, which is not worth a lasting grant.
 func Propose(script string, c Classification) (patterns []string, whole bool) {
 	exact := []string{"=" + script}
 	if c.Opaque || c.Class == Dangerous {
@@ -44,8 +46,8 @@ func Propose(script string, c Classification) (patterns []string, whole bool) {
 }
 
 // unbounded are subcommands whose arguments choose what is fetched, published or run. Only a
-// sandbox bounds them. Without one "always" is not offered for them, nor for programs that replace
-// files.
+// sandbox limits them. Without a sandbox, "always" is not offered for them, nor for programs that
+// replace files.
 var unbounded = setOf("add ci clone dlx exec fetch get i install pull push remote run submodule" +
 	" sync update upgrade x")
 
@@ -90,7 +92,7 @@ func proposePart(p Part) (string, bool) {
 	return quoteAll(p, len(p.Words), false)
 }
 
-// hidesProgram: subcommands whose arguments are a program to run.
+// hidesProgram reports whether a subcommand's arguments are a program to run.
 func hidesProgram(name, sub string) bool {
 	switch sub {
 	case "exec", "x", "dlx", "run":
@@ -101,7 +103,7 @@ func hidesProgram(name, sub string) bool {
 	return false
 }
 
-// quoteAll makes a pattern of the first n words, open at the end or not.
+// quoteAll creates a pattern from the first n words. open adds a * at the end.
 func quoteAll(p Part, n int, open bool) (string, bool) {
 	var out []string
 	for i := range n {

@@ -9,7 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
 )
 
-// secretNames are file names, lower case, that usually hold secrets; "*" at an end is a wildcard.
+// secretNames are file names, in lower case, that usually contain secrets. A "*" at an end is a
+// wildcard.
 var secretNames = []string{
 	".env", ".env.*", "*.env", ".envrc", ".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass",
 	".git-credentials", ".htpasswd", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore",
@@ -18,23 +19,23 @@ var secretNames = []string{
 	"service-account*.json",
 }
 
-// secretFree are names that look like the above and are meant to be shown.
+// secretFree are names that match secretNames but contain no secrets.
 var secretFree = []string{
 	".env.example", ".env.sample", ".env.template", ".env.dist", ".env.defaults",
 }
 
-// secretFolders hold keys whatever their files are called.
+// secretFolders contain keys, whatever the names of their files are.
 var secretFolders = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", "gcloud"}
 
-// historyFolders hold the programs that other version control systems start. The protocol's list
-// has .git only.
+// historyFolders contain the programs that version control systems other than git start. The
+// protocol's list has only .git.
 var historyFolders = setOf(".hg .svn")
 
-// Secret says whether the file usually holds secrets, so that reading it asks.
+// Secret reports whether the file usually holds secrets, so reading it needs a question.
 func Secret(path string) bool { return protectedRead(path) != "" }
 
-// protectedRead says why reading a file asks, "" if it does not. Case does not count: some file
-// systems ignore it.
+// protectedRead returns why reading a file needs a question, or "" if it does not. It ignores case,
+// because some file systems do.
 func protectedRead(path string) string {
 	parts := strings.Split(strings.ToLower(filepath.ToSlash(path)), "/")
 	name := parts[len(parts)-1]
@@ -68,13 +69,14 @@ func protectedRead(path string) string {
 	return ""
 }
 
-// processFiles are files of /proc/PID that show what a process knows, or lead to its files.
+// processFiles are files of /proc/PID that reveal the data of a process or lead to its files.
 var processFiles = setOf("environ mem maps smaps fd fdinfo map_files cwd root auxv")
 
 func ofProcess(name string) bool { return processFiles[name] }
 
-// namesSecretFile returns a file that usually holds secrets and that an argument names: as it is,
-// as the value of an option or of dd, or in a revision of git (HEAD:.env).
+// namesSecretFile returns the file named by an argument that usually contains secrets. The argument
+// may be the path itself, the value of an option or of dd, or a file in a revision of git
+// (HEAD:.env).
 func namesSecretFile(text string) string {
 	value := text[strings.IndexByte(text, '=')+1:]
 	stored := text[strings.LastIndexByte(text, ':')+1:]
@@ -86,8 +88,8 @@ func namesSecretFile(text string) string {
 	return ""
 }
 
-// protectedEdit says why an edit asks, "" if it does not. The names of the roots and of the folders
-// above them do not count.
+// protectedEdit returns why an edit needs a question, or "" if it does not. It ignores the names of
+// the roots and of the folders above them.
 func (s Settings) protectedEdit(path string) string {
 	if why := protectedRead(path); why != "" {
 		return why
@@ -105,7 +107,8 @@ func (s Settings) protectedEdit(path string) string {
 	return ""
 }
 
-// inRoot is the path relative to the innermost root that contains it, else the path itself.
+// inRoot returns the path relative to the innermost root that contains it, or the path itself if no
+// root does.
 func (s Settings) inRoot(path string) string {
 	rel := path
 	for _, root := range s.Roots {

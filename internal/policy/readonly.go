@@ -6,12 +6,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// check says what makes a use of a program more than reading, "" if nothing does.
+// check returns why a use of a program does more than read, or "" if it only reads.
 type check func(args []arg) string
 
 const unknownArgument = "has an argument that is not known before it runs and could be an option"
 
-// readOnly are the programs that are known to only read, with the check of their arguments.
+// readOnly are the programs that only read, with the check of their arguments.
 var readOnly = map[string]check{}
 
 func init() {
@@ -57,7 +57,8 @@ func init() {
 
 func anyArgs([]arg) string { return "" }
 
-// noFlags refuses single letters (anywhere in a cluster) and long options with their abbreviations.
+// noFlags refuses single letters (anywhere in a cluster) and long options, including their
+// abbreviations.
 func noFlags(letters string, long ...string) check {
 	return func(args []arg) string {
 		for _, a := range args {
@@ -91,7 +92,7 @@ func refusedFlag(text, letters string, long []string) bool {
 	return strings.HasPrefix(text, "+") && strings.Contains(letters, "+")
 }
 
-// atMost bounds the operands: with one more, these programs write to it.
+// atMost limits the number of operands. These programs write to one more operand.
 func atMost(n int, letters string, long ...string) check {
 	flags := noFlags(letters, long...)
 	return func(args []arg) string {
@@ -140,7 +141,7 @@ func versionOnly(args []arg) string {
 	return "can do more than read"
 }
 
-// printfArgs: -v and the conversion %n set a variable.
+// printfArgs refuses -v and the conversion %n, because they set a variable.
 func printfArgs(args []arg) string {
 	if len(args) == 0 {
 		return ""
@@ -171,7 +172,7 @@ func dateArgs(args []arg) string {
 	return noFlags("s", "set")(args)
 }
 
-// findArgs: find's tests are single-dash words, known exactly.
+// findArgs checks the arguments of find, whose tests are single-dash words that must match exactly.
 func findArgs(args []arg) string {
 	for _, a := range args {
 		if a.mayBeFlag() {
@@ -185,7 +186,7 @@ func findArgs(args []arg) string {
 	return ""
 }
 
-// testArgs: -v evaluates its operand, and an index in that can hold a command.
+// testArgs refuses -v, which evaluates its operand: an index in the operand can contain a command.
 func testArgs(args []arg) string {
 	for i, a := range args {
 		switch {
@@ -241,7 +242,7 @@ func teeArgs(args []arg) string {
 	return ""
 }
 
-// goArgs: what builds runs compilers and generators; these only tell.
+// goArgs allows only subcommands that print. Subcommands that build run compilers and generators.
 func goArgs(args []arg) string {
 	if len(args) == 0 || args[0].dynamic {
 		return "can do more than read"

@@ -12,10 +12,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 )
 
-// Action is what a rule, or the policy as a whole, says.
+// Action is the result of a rule or of the complete policy.
 type Action int
 
-// The actions, each winning over the ones before it.
+// The actions. Each takes precedence over those before it.
 const (
 	Allow Action = iota
 	Ask
@@ -45,7 +45,7 @@ func (t token) star() bool { return t.glob && t.text == "*" }
 
 func (r Rule) String() string { return r.Action.String() + " " + r.Tool + "(" + r.Pattern + ")" }
 
-// RuleError says where and why a rule cannot be read.
+// RuleError reports where and why a rule is invalid.
 type RuleError struct {
 	Place  string // such as "permissions.rules[2]"
 	Rule   string
@@ -57,8 +57,8 @@ func (e *RuleError) Error() string {
 	return fmt.Sprintf("reading %s (%q), column %d: %s", e.Place, e.Rule, e.Column, e.Why)
 }
 
-// ParseRules reads a list of rules. place names the list. It returns the valid rules along with the
-// errors of the others.
+// ParseRules parses a list of rules. place names the list in errors. It returns the valid rules and
+// the errors of the others.
 func ParseRules(place string, list []string) ([]Rule, []error) {
 	var rules []Rule
 	var errs []error
@@ -74,7 +74,7 @@ func ParseRules(place string, list []string) ([]Rule, []error) {
 	return rules, errs
 }
 
-// ParseRule reads one rule.
+// ParseRule parses one rule.
 func ParseRule(s string) (Rule, *RuleError) {
 	fail := func(column int, why string) (Rule, *RuleError) {
 		return Rule{}, &RuleError{Place: "the rule", Rule: s, Column: column + 1, Why: why}
@@ -113,7 +113,7 @@ func ParseRule(s string) (Rule, *RuleError) {
 	return r, nil
 }
 
-// compile prepares the pattern; it may be about a command or about paths.
+// compile compiles the pattern, which matches commands, hosts, names or paths.
 func (r *Rule) compile() (column int, why string) {
 	if exact, ok := strings.CutPrefix(r.Pattern, "="); ok {
 		r.exact = exact
@@ -138,7 +138,7 @@ func (r *Rule) compile() (column int, why string) {
 	return 0, ""
 }
 
-// tokenize splits a command pattern into words; quotes take away the meaning of * and spaces.
+// tokenize splits a command pattern into words. Quotes remove the special meaning of * and spaces.
 func tokenize(p string) (out []token, column int, why string) {
 	var text strings.Builder
 	glob, in := false, false
@@ -173,7 +173,7 @@ func tokenize(p string) (out []token, column int, why string) {
 	return out, 0, ""
 }
 
-// kinds are the names of subjects in rules; the tools' own names work too.
+// kinds are the names of subjects in rules. The tools' own names are valid too.
 var kinds = map[string]tool.SubjectKind{
 	"bash": tool.SubjectCommand, "shell": tool.SubjectCommand, "command": tool.SubjectCommand,
 	"edit": tool.SubjectEdit, "write": tool.SubjectEdit, "read": tool.SubjectRead,
@@ -182,7 +182,7 @@ var kinds = map[string]tool.SubjectKind{
 
 func commandTool(name string) bool { return name == "*" || kinds[name] == tool.SubjectCommand }
 
-// concerns reports whether the rule is about this tool or kind of subject.
+// concerns reports whether the rule applies to this tool or kind of subject.
 func (r *Rule) concerns(kind tool.SubjectKind, tool string) bool {
 	if r.Tool == "*" || kinds[r.Tool] == kind && kind != "" {
 		return true
@@ -190,7 +190,7 @@ func (r *Rule) concerns(kind tool.SubjectKind, tool string) bool {
 	return wildcard(r.Tool, tool)
 }
 
-// wildcard matches * with any text.
+// wildcard matches a pattern in which * stands for any text.
 func wildcard(pattern, s string) bool {
 	head, rest, ok := strings.Cut(pattern, "*")
 	if !ok {
@@ -213,7 +213,7 @@ func wildcard(pattern, s string) bool {
 	}
 }
 
-// matchHost compares a rule with a host, both in the spelling of hosts.Normalize. A rule covers the
+// matchHost compares a rule with a host, both as hosts.Normalize spells them. A rule covers the
 // subdomains of a host if it begins with "*.".
 func (r *Rule) matchHost(host string) bool {
 	pattern := r.Pattern
@@ -238,7 +238,7 @@ func (r *Rule) matchName(name string) bool {
 	return wildcard(strings.ToLower(r.Pattern), strings.ToLower(name))
 }
 
-// matchPath matches a path as is and relative to its root.
+// matchPath matches a path as given and relative to its root.
 func (r *Rule) matchPath(path string, roots []string) bool {
 	for _, p := range append(relatives(path, roots), filepath.ToSlash(path)) {
 		if r.exact == p && p != "" {

@@ -13,22 +13,22 @@ import (
 // Redacted replaces a secret.
 const Redacted = "[redacted]"
 
-// providerKeys are variables that hold keys of model providers.
+// providerKeys are variables that contain keys of model providers.
 var providerKeys = setOf("OPENAI_API_KEY ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN GEMINI_API_KEY GOOGLE_API_KEY GROQ_API_KEY MISTRAL_API_KEY DEEPSEEK_API_KEY OPENROUTER_API_KEY " +
 	"TOGETHER_API_KEY FIREWORKS_API_KEY XAI_API_KEY COHERE_API_KEY AZURE_OPENAI_API_KEY AZURE_API_KEY CEREBRAS_API_KEY PERPLEXITY_API_KEY HF_TOKEN HUGGINGFACE_API_KEY " +
 	"HUGGING_FACE_HUB_TOKEN REPLICATE_API_TOKEN VOYAGE_API_KEY JINA_API_KEY TAVILY_API_KEY BRAVE_API_KEY EXA_API_KEY NVIDIA_API_KEY DASHSCOPE_API_KEY MOONSHOT_API_KEY ZAI_API_KEY")
 
-// Scrubber takes provider keys out of environments. The zero value knows the usual names.
+// Scrubber removes provider keys from environments. The zero value knows the usual names.
 type Scrubber struct {
 	Names  []string // more variables, such as provider.apiKeyEnv
 	Values []string // known keys, taken out under whatever name
 }
 
-// ScrubEnv takes the usual provider keys out of an environment for a command, an MCP server or a
+// ScrubEnv removes the usual provider keys from an environment for a command, an MCP server or a
 // hook.
 func ScrubEnv(env []string) []string { return Scrubber{}.Env(env) }
 
-// Env gives the environment without keys. The argument is not changed.
+// Env returns the environment without keys. It does not change its argument.
 func (s Scrubber) Env(env []string) []string {
 	out := make([]string, 0, len(env))
 	for _, kv := range env {
@@ -58,23 +58,24 @@ func (s Scrubber) secret(name, value string) bool {
 	return false
 }
 
-// minSecret is the minimum length. A shorter value is not a key, and would match everywhere.
+// minSecret is the minimum length of a key, in bytes. A shorter value would match everywhere.
 const minSecret = 8
 
 // Redactor replaces secrets in text: keys that were registered, Authorization headers, and tokens
-// of well-known shapes. It is safe for concurrent use. Text without a secret is returned unchanged.
+// of well-known formats. It is safe for concurrent use. Text without a secret is returned
+// unchanged.
 type Redactor struct {
 	known atomic.Pointer[[]string]
 }
 
-// NewRedactor makes a Redactor that knows these values.
+// NewRedactor returns a Redactor that knows these values.
 func NewRedactor(values ...string) *Redactor {
 	r := &Redactor{}
 	r.Add(values...)
 	return r
 }
 
-// Add makes more values known, such as a key that a command printed.
+// Add registers more values, such as a key that a command printed.
 func (r *Redactor) Add(values ...string) {
 	for {
 		old := r.known.Load()
@@ -99,14 +100,14 @@ func (r *Redactor) Add(values ...string) {
 	}
 }
 
-// forms are the ways in which a value may appear in text: unchanged, in JSON, in JSON that is
-// quoted in JSON, and in a URL.
+// forms returns the encodings in which a value may appear in text: unchanged, in JSON, in JSON that
+// is quoted in JSON, and in a URL.
 func forms(v string) []string {
 	inJSON := quoted(v)
 	return []string{v, inJSON, quoted(inJSON), url.QueryEscape(v)}
 }
 
-// quoted is a text as it appears between the quotes of a JSON string.
+// quoted returns a text as it appears between the quotes of a JSON string.
 func quoted(s string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -117,8 +118,8 @@ func quoted(s string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(b.String(), "\n"), `"`), `"`)
 }
 
-// shapes are tokens known by how they look. hint is a piece of text without which none is there:
-// looking for it costs next to nothing.
+// shapes are tokens that are recognized by their format. hint is a piece of text that every such
+// token contains. Searching for it is much cheaper than the expression.
 var shapes = []struct {
 	hints []string // any of them, lower case
 	re    lazyregexp.Regexp
@@ -150,7 +151,7 @@ var shapes = []struct {
 		Redacted + "@"},
 }
 
-// Text gives the text without secrets.
+// Text returns the text without secrets.
 func (r *Redactor) Text(s string) string {
 	if known := r.known.Load(); known != nil {
 		for _, v := range *known {
@@ -173,7 +174,7 @@ func (r *Redactor) Text(s string) string {
 	return s
 }
 
-// Bytes is Text for bytes; without a secret it returns b itself.
+// Bytes is Text for bytes. If there is no secret, it returns b itself.
 func (r *Redactor) Bytes(b []byte) []byte {
 	s := string(b)
 	if out := r.Text(s); out != s {
@@ -182,7 +183,7 @@ func (r *Redactor) Bytes(b []byte) []byte {
 	return b
 }
 
-// firsts and seconds map a letter to the shapes with a hint whose first or second letter it is. One
+// firsts and seconds map a letter to the shapes whose hint has this first or second letter. One
 // quick pass over the text finds the positions where a hint may be.
 var firsts, seconds = func() (a, b [256]uint32) {
 	for i, sh := range shapes {
@@ -194,10 +195,10 @@ var firsts, seconds = func() (a, b [256]uint32) {
 	return a, b
 }()
 
-// fold brings letters to lower case; other bytes may collide, which costs a comparison only.
+// fold converts letters to lower case. Other bytes may collide, which costs only one comparison.
 const fold = 0x20
 
-// hinted is the set of shapes whose hints the text holds, a bit for each.
+// hinted returns the set of shapes whose hints the text contains, one bit for each shape.
 func hinted(s string) (found uint32) {
 	for i := 0; i+1 < len(s); i++ {
 		if maybe := firsts[s[i]|fold] & seconds[s[i+1]|fold]; maybe&^found != 0 {
@@ -220,8 +221,8 @@ func hintedAt(s string, maybe uint32) (found uint32) {
 	return found
 }
 
-// userInfo says whether what follows the :// of a URL may hold a password. Most URLs hold none,
-// and to look costs far less than their regular expression does.
+// userInfo reports whether the text after the :// of a URL may contain a password. Most URLs
+// contain none, and this check costs far less than their regular expression.
 func userInfo(s string) bool {
 	end := strings.IndexAny(s, "@/\"' \t\n\r\f")
 	return end >= 0 && s[end] == '@'

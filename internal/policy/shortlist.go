@@ -11,8 +11,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// shortProgram is what one program of the short list may be given. An argument that neither
-// expression matches and that does not begin with "-" is the path of a file.
+// shortProgram describes the arguments allowed for one program of the short list. An argument that
+// neither expression matches and that does not begin with "-" is the path of a file.
 type shortProgram struct {
 	options  string // expression for a whole option
 	numbered string // expression for an option whose value is the next argument, a number
@@ -22,8 +22,8 @@ type shortProgram struct {
 	none     bool   // no path is accepted
 }
 
-// shortList is everything that runs without a question where no sandbox enforces anything. It does
-// not use Classify. Keep it short enough to read in a minute.
+// shortList lists everything that runs without a question if no sandbox enforces the policy. It
+// does not use Classify. Keep it short enough to read in a minute.
 var shortList = map[string]shortProgram{
 	"pwd":  {options: `-[LP]`, none: true},
 	"ls":   {options: `-[1aAdFhilrRsStU]+|--color=never`, folders: true},
@@ -41,9 +41,9 @@ var shortList = map[string]shortProgram{
 
 var number = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[-+]?\d+$`) })
 
-// shortListed reports whether a script consists of programs of the short list, joined by "|",
-// "&&", "||" and ";", with allowed options, on files inside the roots that are not secret. cwd is
-// the folder in which the script runs. It looks at the files on the disk.
+// shortListed reports whether a script consists of programs of the short list, joined by "|", "&&",
+// "||" and ";", with allowed options, on files inside the roots that are not secret. cwd is the
+// folder in which the script runs. shortListed reads file information from disk.
 func shortListed(script, cwd string, roots []string) bool {
 	if !filepath.IsAbs(cwd) || unreadable(script) != "" {
 		return false
@@ -91,7 +91,7 @@ func (in shortPlace) stmt(s *syntax.Stmt) bool {
 	return false
 }
 
-// literalWord is the text of a word that no expansion changes.
+// literalWord returns the text of a word without expansions.
 func literalWord(w *syntax.Word) (string, bool) {
 	var b strings.Builder
 	for _, p := range w.Parts {
@@ -153,8 +153,8 @@ func whole(expression, text string) bool {
 	return regexp.MustCompile(`^(?:` + expression + `)$`).MatchString(text)
 }
 
-// accepts reports whether a path is a file inside the roots, or a folder where that is allowed,
-// that is not secret. A file with several names may be a secret one under another name.
+// accepts reports whether a path is a file, or where allowed a folder, inside the roots that is not
+// secret. A file with several hard links is refused, because another name may be that of a secret.
 func (in shortPlace) accepts(path string, folder bool) bool {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(in.cwd, path)

@@ -6,7 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// This file walks the statements of a script; words are in word.go, commands in command.go.
+// This file walks the statements of a script. word.go handles words and command.go handles
+// commands.
 
 func (w *walker) stmts(list []*syntax.Stmt) {
 	for _, s := range list {
@@ -79,7 +80,7 @@ func (w *walker) cmd(c syntax.Command) {
 	}
 }
 
-// inside finds the commands in a node that is opaque itself, for the deny rules.
+// inside finds the commands in a node that is itself opaque, for the deny rules.
 func (w *walker) inside(n syntax.Node) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -104,7 +105,7 @@ func (w *walker) loop(l syntax.Loop) {
 	}
 }
 
-// test reads [[ ]]. Its arithmetic comparisons evaluate variables, and so can run commands.
+// test processes [[ ]]. Its arithmetic comparisons evaluate variables, and so can run commands.
 func (w *walker) test(x syntax.TestExpr) {
 	switch x := x.(type) {
 	case *syntax.Word:
@@ -135,8 +136,8 @@ func (w *walker) numeric(x syntax.TestExpr) {
 	}
 }
 
-// arithm: only plain numbers are known to do nothing. A variable's value is itself evaluated,
-// and an index in it may hold $(command).
+// arithm accepts only plain numbers as harmless. The shell also evaluates the value of a variable,
+// and an index in it may contain $(command).
 func (w *walker) arithm(x syntax.ArithmExpr) {
 	if x != nil && !literalArithm(x) {
 		w.opaque("it evaluates text as arithmetic, which can run commands")
@@ -162,7 +163,7 @@ func isNumber(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// declare: export, declare, local, readonly, typeset.
+// declare processes export, declare, local, readonly and typeset.
 func (w *walker) declare(d *syntax.DeclClause) {
 	p := Part{Words: []string{d.Variant.Value}, Dynamic: []bool{false}, Class: Mutates,
 		Reason: d.Variant.Value + " sets variables"}
@@ -180,7 +181,7 @@ func (w *walker) declare(d *syntax.DeclClause) {
 	w.add(p)
 }
 
-// assign walks an assignment, and says whether it can change nothing but the variable.
+// assign walks an assignment, and reports whether it can change nothing except the variable.
 func (w *walker) assign(a *syntax.Assign) (text string, harmless bool) {
 	if a.Name == nil { // a flag or an expansion of a declaration
 		if a.Value != nil {
@@ -207,7 +208,7 @@ func (w *walker) assign(a *syntax.Assign) (text string, harmless bool) {
 	return text, harmless
 }
 
-// setsVariable notes that a variable gets a value that is not known to be harmless.
+// setsVariable records that a variable gets a value that is not known to be harmless.
 func (w *walker) setsVariable(name string) {
 	if !harmlessVariable(name) {
 		w.opaque("it sets " + name + ", which can change what programs do")
@@ -247,7 +248,8 @@ func (w *walker) redirect(r *syntax.Redirect) {
 	}
 }
 
-// readFrom: bash opens connections for two kinds of names.
+// readFrom processes the source of an input redirection. Bash opens network connections for two
+// kinds of names.
 func (w *walker) readFrom(a arg) {
 	w.inputs = append(w.inputs, a.text)
 	if a.dynamic {

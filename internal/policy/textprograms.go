@@ -2,9 +2,9 @@ package policy
 
 import "strings"
 
-// This file reads the little languages of sed and awk, which can write and run.
+// This file parses programs of sed and awk, which can write files and run commands.
 
-// sedArgs allows a sed that prints, deletes and substitutes on its output only.
+// sedArgs accepts sed scripts that print, delete and substitute on standard output only.
 func sedArgs(args []arg) string {
 	scripts, operands := []string{}, 0
 	for i := 0; i < len(args); i++ {
@@ -41,7 +41,8 @@ func sedPlainFlag(s string) bool {
 	return len(s) > 1 && s[0] == '-' && strings.Trim(s[1:], "nErus") == ""
 }
 
-// sedScript gives the text of a script; a dynamic one becomes one that is refused.
+// sedScript returns the text of a script. A script that the shell expands becomes one that is
+// refused.
 func sedScript(a arg) string {
 	if a.dynamic {
 		return "w"
@@ -49,7 +50,8 @@ func sedScript(a arg) string {
 	return a.text
 }
 
-// sedOnlyPrints reads a script of addresses and the commands that only print.
+// sedOnlyPrints parses a script and reports whether it contains only addresses and commands that
+// print.
 func sedOnlyPrints(s string) bool {
 	for {
 		s = strings.TrimLeft(s, " \t\n;{}")
@@ -84,7 +86,7 @@ func sedOnlyPrints(s string) bool {
 	}
 }
 
-// sedAddress skips `12`, `$`, `/re/`, two of them, and a step.
+// sedAddress skips an address: `12`, `$`, `/re/`, two of them, or a step.
 func sedAddress(s string) (rest string, ok bool) {
 	for s != "" {
 		switch c := s[0]; {
@@ -103,7 +105,7 @@ func sedAddress(s string) (rest string, ok bool) {
 	return s, false
 }
 
-// sedDelimiter is the offset after the next unescaped delimiter.
+// sedDelimiter returns the offset after the next unescaped delimiter.
 func sedDelimiter(s string, d byte) int {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
@@ -134,8 +136,8 @@ func sedSubstitute(s string) (rest string, ok bool) {
 	return strings.TrimLeft(s, "gpiIM0123456789"), true
 }
 
-// awkArgs allows a program, given on the command line, that has no word or sign by which awk
-// writes or runs.
+// awkArgs accepts a program on the command line that contains no word or sign by which awk writes
+// or runs a command.
 func awkArgs(args []arg) string {
 	for i := 0; i < len(args); i++ {
 		a := args[i]

@@ -6,7 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// arg is one argument as far as it is known before the script runs.
+// arg is one argument, as far as it is known before the script runs.
 type arg struct {
 	text    string // quotes removed; what expands as it was written
 	dynamic bool   // it expands to something unknown
@@ -14,7 +14,7 @@ type arg struct {
 	fixed   bool   // it expands, but surely to one word (or names) that begin as text does
 }
 
-// mayBeFlag reports whether the argument could turn out to be an option.
+// mayBeFlag reports whether the argument could expand to an option.
 func (a arg) mayBeFlag() bool { return a.dynamic && !a.fixed }
 
 // word evaluates a word as far as possible, and walks the commands inside it.
@@ -43,7 +43,7 @@ func (w *walker) word(word *syntax.Word) arg {
 	return arg{text: text, dynamic: b.dynamic, many: b.splits, fixed: begins && !b.splits}
 }
 
-// wordReader puts a word together.
+// wordReader builds the text of a word.
 type wordReader struct {
 	w           *walker
 	text        strings.Builder
@@ -98,7 +98,7 @@ func (b *wordReader) part(p syntax.WordPart, quoted bool) {
 	}
 }
 
-// literal removes the backslashes as the shell does, and looks for globs and braces.
+// literal removes backslashes as the shell does, and detects globs and braces.
 func (b *wordReader) literal(s string, quoted bool) {
 	if !strings.ContainsAny(s, "\\*?[{") {
 		b.text.WriteString(s)
@@ -138,7 +138,8 @@ func (b *wordReader) expand(n syntax.Node, splits bool) {
 	b.text.WriteString(b.w.source(n))
 }
 
-// manyWords: "$@" and "${a[@]}" are several words though quoted.
+// manyWords reports whether an expansion produces several words although it is quoted, as "$@" and
+// "${a[@]}" do.
 func manyWords(p *syntax.ParamExp) bool {
 	if p.Param != nil && (p.Param.Value == "@" || p.Param.Value == "*") {
 		return true
@@ -146,7 +147,7 @@ func manyWords(p *syntax.ParamExp) bool {
 	return p.Index != nil || p.Excl || p.Names != 0
 }
 
-// param walks ${…}: some forms assign, evaluate or run what the variable holds.
+// param walks ${…}. Some forms assign, evaluate or run the content of the variable.
 func (w *walker) param(p *syntax.ParamExp) {
 	if p.Excl || p.Names != 0 || p.NestedParam != nil || p.Flags != nil || len(p.Modifiers) > 0 {
 		w.opaque("it expands a variable that another one names, which can run commands")
@@ -184,7 +185,7 @@ func isAllIndex(x syntax.ArithmExpr) bool {
 	return ok && (word.Lit() == "@" || word.Lit() == "*")
 }
 
-// harmlessUpper are variables that change only how things look, or what a build is for.
+// harmlessUpper are variables that only affect appearance or the target of a build.
 var harmlessUpper = map[string]bool{
 	"LANG": true, "LANGUAGE": true, "TZ": true, "NO_COLOR": true, "FORCE_COLOR": true,
 	"CLICOLOR": true, "CLICOLOR_FORCE": true,
@@ -194,8 +195,8 @@ var harmlessUpper = map[string]bool{
 	"PYTHONDONTWRITEBYTECODE": true,
 }
 
-// harmlessVariable: lower-case names are the script's own, but for a few; of the others
-// only listed ones are known to start nothing.
+// harmlessVariable reports whether a variable is known to start nothing. Lower-case names belong to
+// the script, with a few exceptions. Of the other names, only listed ones are harmless.
 func harmlessVariable(name string) bool {
 	if harmlessUpper[name] || strings.HasPrefix(name, "LC_") {
 		return true

@@ -2,13 +2,14 @@ package policy
 
 import "strings"
 
-// unfolding reads a command that starts another one from its own arguments.
+// unfolding finds the command that another command starts from its own arguments.
 type unfolding func(w *walker, args []arg, assigns []string)
 
-// wrappers by name. Filled in init, since the functions use the table themselves.
+// wrappers maps each wrapper to its unfolding. init fills it, because the functions use the table
+// themselves.
 var wrappers map[string]unfolding
 
-// shells read their script from -c, a file, or what they are fed.
+// shells read their script from -c, from a file or from standard input.
 var shells = setOf("sh bash dash zsh ksh ash mksh rbash fish")
 
 func init() {
@@ -52,7 +53,7 @@ type options struct {
 	operands int      // between the options and the command
 }
 
-// unwrap skips the wrapper's options and reads the command behind them.
+// unwrap skips the wrapper's options and processes the command after them.
 func (w *walker) unwrap(args []arg, assigns []string, o options) {
 	i, why := o.skip(args)
 	if why != "" {
@@ -106,7 +107,7 @@ func (o options) knowsLong(s string) bool {
 	return false
 }
 
-// cluster reads -abc; value says that the option's value is the next argument.
+// cluster parses -abc. value reports that the option's value is the next argument.
 func (o options) cluster(s string) (value, ok bool) {
 	for i := 0; i < len(s); i++ {
 		switch {
@@ -119,7 +120,7 @@ func (o options) cluster(s string) (value, ok bool) {
 	return false, true
 }
 
-// env sets variables for the command behind it.
+// env sets variables for the command after it.
 func (w *walker) env(args []arg, assigns []string) {
 	o := options{flags: "i0v", values: "uC",
 		long: []string{"ignore-environment", "null", "unset=", "chdir=", "debug"}}
@@ -151,7 +152,7 @@ func (w *walker) env(args []arg, assigns []string) {
 	}
 }
 
-// builtinCommand: `command -v x` only asks where x is.
+// builtinCommand processes `command`. `command -v x` only prints where x is.
 func (w *walker) builtinCommand(args []arg, assigns []string) {
 	if len(args) > 1 && !args[1].dynamic && (args[1].text == "-v" || args[1].text == "-V") {
 		return
@@ -198,7 +199,7 @@ func replaced(opts []arg, text string) bool {
 	return false
 }
 
-// shell reads `sh -c script`; a shell that reads its script elsewhere is opaque.
+// shell processes `sh -c script`. A shell that reads its script from elsewhere is opaque.
 func (w *walker) shell(args []arg, assigns []string) {
 	if len(assigns) > 0 {
 		w.add(part(args, assigns, Mutates, "it sets "+variables(assigns)+
@@ -249,7 +250,7 @@ func (w *walker) shellScript(sh arg, rest []arg) {
 	w.script(rest[0].text)
 }
 
-// eval runs its arguments, put together, as a script.
+// eval joins its arguments and runs them as a script.
 func (w *walker) eval(args []arg, assigns []string) {
 	var words []string
 	for _, a := range args[1:] {
@@ -281,7 +282,7 @@ func (w *walker) trap(args []arg, _ []string) {
 	w.script(args[1].text)
 }
 
-// find is a program itself, and starts others by -exec.
+// find processes find, which is a program itself and starts others with -exec.
 func (w *walker) find(args []arg, assigns []string) {
 	w.parts = w.parts[:len(w.parts)-1] // it is more than a wrapper
 	own := []arg{args[0]}

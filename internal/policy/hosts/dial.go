@@ -13,17 +13,17 @@ import (
 // dialTimeout bounds one attempt to connect.
 const dialTimeout = 30 * time.Second
 
-// Dialer connects to hosts by addresses that the lists allow.
+// Dialer connects to hosts at addresses that the lists allow.
 type Dialer struct {
 	Lists func() Lists
-	// Lookup resolves a name; nil: the system's resolver.
+	// Lookup resolves a name. If it is nil, the system's resolver is used.
 	Lookup func(ctx context.Context, name string) ([]netip.Addr, error)
 }
 
-// ErrRefused is the cause of a connection that the lists do not allow.
+// ErrRefused is wrapped by the error of a connection that the lists do not allow.
 var ErrRefused = errors.New("the connection is not allowed")
 
-// DialContext resolves the host once and connects to one of exactly these addresses, so a name
+// DialContext resolves the host once and connects only to the addresses that it checked, so a name
 // whose address changes between check and use gains nothing.
 func (d *Dialer) DialContext(ctx context.Context, network, hostport string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(hostport)
@@ -76,7 +76,7 @@ func (d *Dialer) resolve(ctx context.Context, name string) ([]netip.Addr, error)
 	return Lookup(ctx, name)
 }
 
-// Lookup resolves a name by the system's resolver.
+// Lookup resolves a name with the system's resolver.
 func Lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
 }

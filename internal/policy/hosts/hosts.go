@@ -1,5 +1,5 @@
-// Package hosts decides which hosts and addresses programs may connect to: it normalizes names,
-// reads the lists of the setting network, and connects only to addresses that may be reached.
+// Package hosts decides which hosts and addresses programs may connect to. It normalizes names,
+// parses the lists of the network setting, and connects only to allowed addresses.
 package hosts
 
 import (
@@ -12,8 +12,8 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// Normalize returns the one spelling of a host that rules, questions and lists use: an IP address
-// without zone, or a name in lower case and ASCII (IDNA) without the dot at its end.
+// Normalize returns the canonical spelling of a host, which rules, questions and lists use: an IP
+// address without zone, or a name in lower-case ASCII (IDNA) without a trailing dot.
 func Normalize(host string) (string, error) {
 	host = strings.TrimSuffix(strings.TrimSpace(host), ".")
 	bare := strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
@@ -33,7 +33,7 @@ func Normalize(host string) (string, error) {
 	return name, nil
 }
 
-// isPlain reports whether a name has only ASCII letters, digits and the marks of host names.
+// isPlain reports whether a name has only ASCII letters, digits and the punctuation of host names.
 func isPlain(name string) bool {
 	for _, r := range name {
 		switch {
@@ -49,14 +49,14 @@ func isPlain(name string) bool {
 // Lists are the hosts that the user's settings allow and deny.
 type Lists struct{ allow, deny list }
 
-// list is one of them.
+// list is one of the two lists.
 type list struct {
 	names []string // normalized; a * matches any text
 	nets  []netip.Prefix
 }
 
-// Parse reads the two lists. An entry is a name, a name with *, an IP address, or a range such as
-// 10.0.0.0/8. The returned errors name the entries that cannot be read, which are skipped.
+// Parse parses the two lists. An entry is a name, a name with *, an IP address, or a range such as
+// 10.0.0.0/8. Parse skips invalid entries and returns an error for each.
 func Parse(allow, deny []string) (Lists, []error) {
 	var l Lists
 	var faults []error
@@ -92,7 +92,7 @@ func (l *list) add(entry string) error {
 	return nil
 }
 
-// Pattern normalizes a pattern of hosts. Labels with * stay as they are.
+// Pattern normalizes a host pattern. Labels with * are not changed.
 func Pattern(pattern string) (string, error) {
 	if !strings.Contains(pattern, "*") {
 		return Normalize(pattern)
@@ -120,8 +120,8 @@ func Pattern(pattern string) (string, error) {
 // All returns lists that allow every name.
 func All() Lists { return Lists{allow: list{names: []string{"*"}}} }
 
-// Under returns the lists of a sub-agent bounded by its parent's: the parent's allowed hosts, and
-// the denied hosts of both.
+// Under returns the lists of a sub-agent, bounded by its parent's lists: the allowed hosts of the
+// parent, and the denied hosts of both.
 func (l Lists) Under(parent Lists) Lists {
 	out := parent
 	out.deny.names = append(append([]string(nil), parent.deny.names...), l.deny.names...)
@@ -156,13 +156,13 @@ func (l *list) covers(ip netip.Addr) bool {
 	return false
 }
 
-// Match compares a normalized host with a pattern as Pattern returns it. A * matches any text.
+// Match compares a normalized host with a pattern that Pattern returned. A * matches any text.
 func Match(pattern, host string) bool {
 	ok, err := path.Match(pattern, host)
 	return ok && err == nil
 }
 
-// notPublic are ranges that look public to net/netip but are not.
+// notPublic are ranges that net/netip does not recognize as non-public.
 var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"),
 	netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("198.18.0.0/15"),
@@ -182,9 +182,9 @@ func Public(ip netip.Addr) bool {
 	return ip.IsGlobalUnicast() && !ip.IsPrivate()
 }
 
-// CheckAddress returns why an address may not be reached, or nil. An address that is not public
-// needs an entry of network.allow that names it or its range. The name of a host is not enough,
-// because the owner of a name chooses its address.
+// CheckAddress returns nil if an address may be reached, and the reason otherwise. A non-public
+// address needs an entry of network.allow that names it or its range. The name of a host is not
+// enough, because the owner of a name chooses its address.
 func (l Lists) CheckAddress(ip netip.Addr) error {
 	ip = ip.Unmap().WithZone("")
 	switch {
@@ -196,7 +196,7 @@ func (l Lists) CheckAddress(ip netip.Addr) error {
 	return fmt.Errorf("its address %s belongs to this machine or to a private network", ip)
 }
 
-// checkDialed is CheckAddress for an address with its port.
+// checkDialed calls CheckAddress for an address with a port.
 func (l Lists) checkDialed(hostport string) error {
 	ap, err := netip.ParseAddrPort(hostport)
 	if err != nil {

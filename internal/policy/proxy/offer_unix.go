@@ -15,8 +15,8 @@ import (
 const maxToken = 256
 
 // listenUnix opens a Unix socket that only this user can connect to, because only this user can
-// enter its folder. A path that is too long for an address is reached through the descriptor of its
-// folder.
+// enter its folder. If the path is too long for a socket address, listenUnix reaches it through a
+// descriptor of its folder.
 func listenUnix(path string) (*net.UnixListener, error) {
 	const longest = 100
 	if len(path) > longest {
@@ -35,7 +35,8 @@ func listenUnix(path string) (*net.UnixListener, error) {
 	return l, nil
 }
 
-// receive reads a token and the listener that comes with it; nil if the sandbox ends first.
+// receive reads a token and the listener that is sent with it. It returns nil if the sandbox ends
+// first.
 func receive(conn *net.UnixConn) (token string, l net.Listener, err error) {
 	b, oob := make([]byte, maxToken), make([]byte, unix.CmsgSpace(4))
 	n, oobn, _, _, err := conn.ReadMsgUnix(b, oob)

@@ -13,9 +13,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 )
 
-// Options of a Proxy.
+// Options configures a Proxy.
 type Options struct {
-	// Socket returns the path of the Unix socket, in a folder of this user that exists.
+	// Socket returns the path of the Unix socket, in an existing folder of this user.
 	Socket func() (string, error)
 	Log    *slog.Logger
 	// Lookup resolves a name, as hosts.Lookup does.
@@ -24,15 +24,15 @@ type Options struct {
 
 // Command is a command that may use the proxy.
 type Command struct {
-	// Ask returns nil if the command may connect to the host, or why not. It is called once for
-	// each host, and must return when ctx ends.
+	// Ask returns nil if the command may connect to the host, or the reason why it may not. It is
+	// called once for each host, and must return when ctx ends.
 	Ask func(ctx context.Context, host string, port string) error
-	// Lists are the hosts that the settings allow and deny now.
+	// Lists returns the hosts that the settings currently allow and deny.
 	Lists func() hosts.Lists
 }
 
-// Proxy serves the commands of one daemon. It listens once the first command begins. It is safe for
-// concurrent use.
+// Proxy serves the commands of one daemon. It starts to listen when the first command begins. It is
+// safe for concurrent use.
 type Proxy struct {
 	opts Options
 	wg   sync.WaitGroup
@@ -45,12 +45,12 @@ type Proxy struct {
 	closed   bool
 }
 
-// New returns a Proxy. Close it.
+// New returns a Proxy. The caller must close it.
 func New(o Options) *Proxy {
 	return &Proxy{opts: o, runs: map[string]*Run{}, offers: map[net.Conn]bool{}}
 }
 
-// ErrClosed is returned for a command that comes after Close.
+// ErrClosed is returned for a command that begins after Close.
 var ErrClosed = errors.New("starting a command: the proxy is closed")
 
 // Begin prepares the proxy for one command. The caller closes the run when the command has ended.
@@ -85,7 +85,7 @@ func (p *Proxy) listen() error {
 	return nil
 }
 
-// accept takes what sandboxes offer, until the listener is closed.
+// accept serves the sandboxes that connect, until the listener is closed.
 func (p *Proxy) accept(l *net.UnixListener) {
 	for {
 		conn, err := l.AcceptUnix()
@@ -104,7 +104,7 @@ func (p *Proxy) accept(l *net.UnixListener) {
 	}
 }
 
-// serve follows one sandbox from its offer to its end, which ends its connection.
+// serve handles one sandbox from its offer to its end, which closes its connection.
 func (p *Proxy) serve(conn *net.UnixConn) {
 	defer func() {
 		p.mu.Lock()
@@ -133,14 +133,14 @@ func (p *Proxy) serve(conn *net.UnixConn) {
 	r.wg.Wait()
 }
 
-// forget drops a command that has ended.
+// forget removes a command that has ended.
 func (p *Proxy) forget(r *Run) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.runs, r.token)
 }
 
-// Close ends all connections and waits for their ends. It is idempotent.
+// Close ends all connections and waits until they have ended. It is idempotent.
 func (p *Proxy) Close() {
 	p.mu.Lock()
 	p.closed = true

@@ -15,7 +15,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 )
 
-// Limits of one command.
+// The limits of one command.
 const (
 	maxConnections = 256
 	maxRefused     = 20 // refused hosts after which further ones are refused without a question
@@ -61,10 +61,10 @@ func newRun(p *Proxy, c Command, token string) *Run {
 	return r
 }
 
-// Socket is the path of the proxy's Unix socket.
+// Socket returns the path of the proxy's Unix socket.
 func (r *Run) Socket() string { return r.proxy.path }
 
-// Token names the command to the proxy. It is valid for one sandbox.
+// Token identifies the command to the proxy. It is valid for one sandbox.
 func (r *Run) Token() string { return r.token }
 
 // attach serves the listener of the command's sandbox. It returns false if the run has ended.
@@ -95,7 +95,7 @@ func (r *Run) enter() bool {
 	return true
 }
 
-// end ends all connections and questions.
+// end closes all connections and ends all questions.
 func (r *Run) end() {
 	r.cancel()
 	r.mu.Lock()
@@ -132,8 +132,8 @@ func (r *Run) Refused() []string {
 	return append([]string(nil), r.refused...)
 }
 
-// allow returns nil if the command may connect to a host. Each host is asked about once. A client
-// that gives up and tries again meanwhile waits for the same answer.
+// allow returns nil if the command may connect to a host. Each host is asked about once. If a
+// client gives up and retries in the meantime, it waits for the same answer.
 func (r *Run) allow(ctx context.Context, host, port string) error {
 	r.mu.Lock()
 	d := r.decisions[host]

@@ -16,7 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 )
 
-// ServeHTTP carries out one request of the command: a tunnel (CONNECT), or one for an http URL.
+// ServeHTTP handles one request of the command: a tunnel (CONNECT) or a request for an http URL.
 func (r *Run) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if !r.enter() {
 		refuse(w, http.StatusServiceUnavailable, "the command has ended")
@@ -48,8 +48,9 @@ func (r *Run) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.forward(w, req)
 }
 
-// checkLiteral refuses an address that may not be reached without asking the user about it. The
-// address of a name is known only after the answer, because a lookup is sent to other machines too.
+// checkLiteral refuses an IP address that may not be reached, without asking the user about it. The
+// address of a name is looked up only after the answer, because a lookup sends the name to other
+// hosts.
 func (r *Run) checkLiteral(host string) error {
 	ip, err := netip.ParseAddr(host)
 	if err != nil {
@@ -58,7 +59,7 @@ func (r *Run) checkLiteral(host string) error {
 	return r.command.Lists().CheckAddress(ip)
 }
 
-// target is the host that a request is for, normalized, and its port.
+// target returns the normalized host and the port of a request.
 func target(u *url.URL, tunnel bool) (host, port string, err error) {
 	if port = u.Port(); port == "" && !tunnel {
 		port = "80"
@@ -74,7 +75,7 @@ func refuse(w http.ResponseWriter, code int, why string) {
 	http.Error(w, "agent-lsp: "+why, code)
 }
 
-// forward sends a request on. The transport dials, and thereby resolves and checks the host.
+// forward forwards a request. The transport connects, and thereby resolves and checks the host.
 func (r *Run) forward(w http.ResponseWriter, req *http.Request) {
 	proxy := httputil.ReverseProxy{
 		Rewrite:   func(p *httputil.ProxyRequest) { p.Out.URL.RawQuery = p.In.URL.RawQuery },
@@ -84,7 +85,7 @@ func (r *Run) forward(w http.ResponseWriter, req *http.Request) {
 	proxy.ServeHTTP(w, req)
 }
 
-// failed answers a request whose connection could not be made.
+// failed responds to a request whose connection could not be established.
 func failed(w http.ResponseWriter, err error) {
 	code := http.StatusBadGateway
 	if errors.Is(err, hosts.ErrRefused) {
@@ -124,7 +125,8 @@ func (r *Run) tunnel(w http.ResponseWriter, ctx context.Context, address string)
 	<-up
 }
 
-// copyTo copies what one side sends and passes its end on. first is what was read ahead.
+// copyTo copies everything that one side sends, and passes its end on. first is the data that was
+// already read.
 func copyTo(to net.Conn, first *bufio.Reader, from net.Conn) {
 	if first != nil && first.Buffered() > 0 {
 		if _, err := io.CopyN(to, first, int64(first.Buffered())); err != nil {
