@@ -6,13 +6,13 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
 )
 
-// keptInRun are places under /run that hold programs, not sockets.
+// keptInRun are folders under /run that contain programs, not sockets.
 var keptInRun = []string{"/run/current-system", "/run/wrappers", "/run/opengl-driver"}
 
-// bwrapPrefix is the bubblewrap command line. The root is read-only, /run and /tmp (where
-// the sockets of other programs live) are replaced, then what may be seen and written is
-// bound over. bubblewrap itself keeps the folder that it was started in. With a proxy, this binary
-// offers it a listener before it becomes the command.
+// bwrapPrefix returns the bubblewrap command line. It mounts the root read-only, replaces /run and
+// /tmp (where the sockets of other programs are), and then binds the readable and writable paths.
+// bubblewrap keeps the working folder in which it was started. With a proxy, this binary offers the
+// proxy a listener before it becomes the command.
 func bwrapPrefix(box Support, s Spec) []string {
 	args := []string{box.Bwrap, "--unshare-pid", "--unshare-ipc", "--die-with-parent",
 		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run"}
@@ -42,11 +42,11 @@ func bwrapPrefix(box Support, s Spec) []string {
 	return append(args, launcher.OfferPrefix(offerExe)...)
 }
 
-// offerExe is the path of this binary in the sandbox, where its own folder may be hidden.
+// offerExe is the path of this binary in the sandbox, where its original folder may be hidden.
 const offerExe = "/run/agent-lsp"
 
-// capArgs drops every capability. To root bubblewrap leaves all of them otherwise, and with
-// them the power to remount.
+// capArgs drops every capability. Otherwise bubblewrap leaves root all of them, including the one
+// to remount.
 func capArgs() []string { return []string{"--cap-drop", "ALL"} }
 
 func tmpArgs(tmp string) []string {
@@ -56,7 +56,7 @@ func tmpArgs(tmp string) []string {
 	return []string{"--bind", tmp, "/tmp", "--bind", tmp, tmp}
 }
 
-// sorted puts parents before children, so that a child's bind is not hidden.
+// sorted puts parents before children, so a parent's bind does not hide a child's.
 func sorted(paths []string) []string {
 	out := append([]string(nil), paths...)
 	sort.Strings(out)

@@ -17,17 +17,18 @@ import (
 // probeTimeout bounds each probe process.
 const probeTimeout = 10 * time.Second
 
-// detect tries our own sandbox first, because it alone protects files that do not exist, and then
-// what protects less. Why collects the reasons on the way.
+// detect tries our own sandbox first, because only it protects files that do not exist, and then
+// the weaker kinds. Why collects the reasons on the way.
 func detect() Support { return choose(probes()) }
 
-// probe is one kind of sandbox: support with its Kind, or the reason why the machine lacks it.
+// probe is the result of testing one kind of sandbox: support with its Kind, or the reason why the
+// system lacks it.
 type probe struct {
 	kind Kind
 	try  func() (s Support, why string)
 }
 
-// probes are the kinds of this system, the best first.
+// probes tests the kinds of this system, the strongest first.
 func probes() []probe {
 	return []probe{
 		{Own, probeOwn},
@@ -37,7 +38,7 @@ func probes() []probe {
 	}
 }
 
-// choose returns the first kind that works, with the reasons why those before it do not.
+// choose returns the first kind that works, with the reasons why the kinds before it do not work.
 func choose(all []probe) Support {
 	var why []string
 	for _, p := range all {
@@ -86,7 +87,7 @@ func probeLandlock() (Support, string) {
 	return Support{ABI: abi}, ""
 }
 
-// landlockABI is 0 on a kernel without Landlock.
+// landlockABI returns 0 on a kernel without Landlock.
 func landlockABI() int {
 	abi, err := ll.LandlockGetABIVersion()
 	if err != nil {
@@ -95,7 +96,7 @@ func landlockABI() int {
 	return abi
 }
 
-// Kinds lists all kinds of sandbox that this machine supports, the best first. Each is usable
+// Kinds lists all kinds of sandbox that this system supports, the strongest first. Each works
 // without the others.
 func Kinds() []Support {
 	var out []Support
@@ -108,7 +109,7 @@ func Kinds() []Support {
 	return out
 }
 
-// probeBwrap runs the very command line that commands get; containers often forbid parts of it.
+// probeBwrap runs the command line that commands get. Containers often forbid parts of it.
 func probeBwrap() (path, version, why string) {
 	path, err := exec.LookPath("bwrap")
 	if err != nil {
@@ -129,7 +130,7 @@ func probeBwrap() (path, version, why string) {
 	return path, version, ""
 }
 
-// probeNamespace tries to make the namespaces that a command would get.
+// probeNamespace tries to create the namespaces that a command would get.
 func probeNamespace() string {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
@@ -149,7 +150,7 @@ func probeNamespace() string {
 	return ""
 }
 
-// probeCommand is a command without the environment of this process, which may contain keys.
+// probeCommand returns a command without the environment of this process, which may contain keys.
 func probeCommand(ctx context.Context, argv ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	c.Env = []string{"PATH=" + os.Getenv("PATH")}

@@ -17,12 +17,12 @@ const (
 	capNetAdmin = unix.CAP_NET_ADMIN
 )
 
-// Landlock rights by the ABI that brought them.
+// The Landlock rights by the ABI that introduced them.
 const (
 	fsWriteV1 = ll.AccessFSWriteFile | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile |
 		ll.AccessFSMakeChar | ll.AccessFSMakeDir | ll.AccessFSMakeReg | ll.AccessFSMakeSock |
 		ll.AccessFSMakeFifo | ll.AccessFSMakeBlock | ll.AccessFSMakeSym
-	// the rights that a rule for a single file may have
+	// The rights that a rule for a single file may have.
 	fsFile = ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev
 )
 
@@ -37,7 +37,8 @@ var devices = []string{
 	"/dev/shm",
 }
 
-// Attr sets what the helper process itself must be started with. Call it in the daemon, last.
+// Attr sets the attributes with which the supervisor must be started. Call it in the daemon, after
+// all other changes of c.
 func (p *Plan) Attr(c *exec.Cmd) error {
 	if p == nil || p.Kind != Namespace || p.Network {
 		return nil
@@ -46,19 +47,20 @@ func (p *Plan) Attr(c *exec.Cmd) error {
 	return launcher.Nest(c, c.Path)
 }
 
-// DropTracing takes the right to read the memory of other processes from this thread and from what
-// it starts. The caller has locked the goroutine to its thread.
+// DropTracing removes the right to read the memory of other processes from this thread and from the
+// processes that it starts. The caller has locked the goroutine to its thread.
 func DropTracing() error { return launcher.DropTracing() }
 
-// CommandAttr sets what the command, with the plan's prefix, must be started with.
+// CommandAttr sets the attributes with which the command must be started, in addition to the plan's
+// prefix.
 func (p *Plan) CommandAttr(a *syscall.SysProcAttr) {
 	if p != nil && p.Kind == Own {
 		launcher.Attr(a)
 	}
 }
 
-// Enter walls the calling OS thread in, and with it every process that it starts; the other
-// threads stay free, so that the helper can still end what it started. The caller has
+// Enter confines the calling OS thread and every process that it starts. The other threads stay
+// unconfined, so that the supervisor can still end the processes that it started. The caller has
 // locked the goroutine to its thread and never unlocks it.
 func (p *Plan) Enter() error {
 	if !p.Enters() {
@@ -86,7 +88,7 @@ func (p *Plan) Dial() (int, error) {
 }
 
 // offerProxy gives the proxy a listener in this network namespace. The connection to the proxy ends
-// with this process, which serves one command.
+// when this process ends, which serves one command.
 func (p *Plan) offerProxy() error {
 	if p.Proxy == nil {
 		return nil
@@ -98,8 +100,9 @@ func (p *Plan) offerProxy() error {
 	return launcher.OfferProxy(conn, p.Proxy.Token)
 }
 
-// restrict applies the Landlock rules to this thread. go-landlock's own Restrict is for all
-// threads of the process, which is more than the helper may bear, so its syscalls are used.
+// restrict applies the Landlock rules to this thread. It makes the system calls itself, because
+// go-landlock's Restrict applies to all threads of the process, and the supervisor's other threads
+// must stay unconfined.
 func (p *Plan) restrict() error {
 	handled := fsRights(p.ABI)
 	attr := &ll.RulesetAttr{HandledAccessFS: handled}

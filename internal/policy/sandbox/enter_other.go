@@ -7,19 +7,19 @@ import (
 	"syscall"
 )
 
-// Attr sets what the helper process itself must be started with: nothing here.
+// Attr does nothing: the supervisor needs no attributes on this system.
 func (p *Plan) Attr(*exec.Cmd) error { return nil }
 
 // DropTracing does nothing: this system has no such right.
 func DropTracing() error { return nil }
 
-// CommandAttr sets what the command itself must be started with: nothing here.
+// CommandAttr does nothing: the command needs no attributes on this system.
 func (p *Plan) CommandAttr(*syscall.SysProcAttr) {}
 
-// Enter walls the calling thread in: nothing here, sandbox-exec works by its prefix.
+// Enter does nothing on this system. sandbox-exec works by its prefix.
 func (p *Plan) Enter() error { return nil }
 
-// Dial connects to nothing.
+// Dial opens no connection on this system. It returns -1.
 func (p *Plan) Dial() (int, error) { return -1, nil }
 
 func filtersSockets() bool { return false }

@@ -11,7 +11,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
 )
 
-// ownPlan starts the command by this binary. Its temporary folder is /tmp there.
+// ownPlan plans a sandbox in which this binary starts the command. Its temporary folder becomes
+// /tmp there.
 func ownPlan(exe string, spec Spec) (*Plan, error) {
 	if spec.Network {
 		return nil, errors.New("sandboxing a command: agent-lsp's own sandbox has no network")
@@ -57,7 +58,8 @@ func ownPlan(exe string, spec Spec) (*Plan, error) {
 	return plan, err
 }
 
-// realHome is the user's home as the environment names it and as it really is, "" without one.
+// realHome returns the user's home as the environment names it and with links resolved, or "" if
+// there is none.
 func realHome() (home, real string) {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -70,7 +72,7 @@ func realHome() (home, real string) {
 }
 
 // HomeVisible lists what commands in our own sandbox can read of the user's home: toolchains and a
-// few settings, by paths relative to the home. Package caches are visible too.
+// few settings, as paths relative to the home. Package caches are visible too.
 func HomeVisible() []string {
 	_, real := realHome()
 	if real == "" {
@@ -84,7 +86,7 @@ func HomeVisible() []string {
 	return append(slices.Compact(out), "caches of packages")
 }
 
-// moved returns the paths below one folder as they are below another.
+// moved converts paths below one folder to the same paths below another folder.
 func moved(paths []string, from, to string) []string {
 	out := slices.Clone(paths)
 	for i, p := range out {
@@ -95,7 +97,7 @@ func moved(paths []string, from, to string) []string {
 	return out
 }
 
-// merged removes folders that are inside another listed folder: protecting the outer folder
+// merged removes folders that are inside another listed folder, because protecting the outer folder
 // protects them too.
 func merged(roots []string) []string {
 	roots = slices.Clone(roots)

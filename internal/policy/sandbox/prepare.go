@@ -6,20 +6,20 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
 )
 
-// Prepared is a sandbox that waits for its command. Its methods are called by one goroutine at a
+// Prepared is a sandbox that waits for its command. Only one goroutine may call its methods at a
 // time.
 type Prepared struct{ box *launcher.Prepared }
 
-// Prepares reports whether a sandbox like this one can be made before its command is known.
+// Prepares reports whether a sandbox of this plan can be created before its command is known.
 func (p *Plan) Prepares() bool { return p != nil && p.Kind == Own && p.Session != "" }
 
-// Same reports whether a prepared sandbox of one plan is right for the command of the other.
+// Same reports whether a sandbox prepared for one plan suits the command of the other.
 func (p *Plan) Same(other *Plan) bool {
 	return p != nil && other != nil && p.Kind == other.Kind && slices.Equal(p.Prefix, other.Prefix)
 }
 
-// Prepare starts to make the sandbox of a plan that Prepares. env is the environment of the process
-// that waits. Discard ends it, and so does the end of this process.
+// Prepare starts to create the sandbox of a plan for which Prepares is true. env is the environment
+// of the process that waits. The sandbox ends with Discard or with this process.
 func (p *Plan) Prepare(env []string) (*Prepared, error) {
 	box, err := launcher.Prepare(p.Prefix, env)
 	if err != nil {
@@ -28,9 +28,9 @@ func (p *Plan) Prepare(env []string) (*Prepared, error) {
 	return &Prepared{box}, nil
 }
 
-// Start runs a command in the sandbox and returns the process whose end is the command's end. ok is
-// false if the sandbox is not right for the plan, or was made before something changed that it
-// depends on. Then nothing has run.
+// Start runs a command in the sandbox and returns the process that ends when the command ends. ok
+// is false if the sandbox does not suit the plan, or if something that it depends on has changed
+// since it was created. In that case nothing has run.
 func (b *Prepared) Start(
 	p *Plan,
 	argv, env []string,
@@ -43,12 +43,12 @@ func (b *Prepared) Start(
 	return b.box.Start(p.Prefix, launcher.Start{Argv: argv, Env: env, Dir: dir}, int(output))
 }
 
-// Wait waits for the command's end and returns its exit code. No process of the command is left
+// Wait waits until the command ends and returns its exit code. No process of the command is left
 // then. ok is false if the process that Start returned ends in another way.
 func (b *Prepared) Wait() (code int, ok bool) { return b.box.Wait() }
 
-// Discard ends a sandbox without a command, and waits for its end.
+// Discard ends a sandbox without a command, and waits until it has ended.
 func (b *Prepared) Discard() { b.box.Discard() }
 
-// Release frees what is kept for a sandbox whose command has ended.
+// Release frees the resources of a sandbox whose command has ended.
 func (b *Prepared) Release() { b.box.Release() }

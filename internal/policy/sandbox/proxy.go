@@ -8,7 +8,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
 )
 
-// Proxy is a command's only way out of its network namespace.
+// Proxy is the only way out of a command's network namespace.
 type Proxy struct {
 	Socket string  `json:"socket"` // Unix socket of the proxy
 	Token  string  `json:"token"`  // names the command to the proxy
@@ -17,22 +17,23 @@ type Proxy struct {
 
 // Traffic is what the proxy does for one command.
 type Traffic interface {
-	// Waited is how long the command waited for the user's answers about hosts.
+	// Waited returns how long the command waited for the user's answers about hosts.
 	Waited() time.Duration
-	// Refused lists the hosts that were refused, each with the reason.
+	// Refused lists the refused hosts, each with the reason.
 	Refused() []string
-	// Close ends all connections and questions of the command, and waits for their ends.
+	// Close ends all connections and questions of the command, and waits until they have ended.
 	Close()
 }
 
-// Proxies reports whether commands in the sandbox can reach the proxy.
-// They need a network namespace: Landlock restricts TCP to a port, and not to an address, so a
-// command that reached the proxy would reach the same port of every host.
+// Proxies reports whether commands in the sandbox can reach the proxy. They need a network
+// namespace. Landlock restricts TCP to a port but not to an address, so a command that could reach
+// the proxy could reach the same port of every host.
 func (s Support) Proxies() bool {
 	return s.Kind == Own || s.Kind == Namespace || s.Kind == Bubblewrap && s.Exe != ""
 }
 
-// proxyEnv names the proxy to programs. Loopback inside the sandbox needs none.
+// proxyEnv returns the variables that name the proxy to programs. Loopback inside the sandbox needs
+// no proxy.
 func proxyEnv() []string {
 	address := fmt.Sprintf("http://127.0.0.1:%d", launcher.ProxyPort)
 	var out []string
@@ -45,7 +46,7 @@ func proxyEnv() []string {
 	return out
 }
 
-// traffic is the proxy's part of a plan, nil without one.
+// traffic returns the traffic of a plan, or nil if the plan has no proxy.
 func (p *Plan) traffic() Traffic {
 	if p == nil || p.Proxy == nil {
 		return nil
@@ -53,7 +54,8 @@ func (p *Plan) traffic() Traffic {
 	return p.Proxy.Run
 }
 
-// Waited is how long the command waited for the user, which its time limit does not count.
+// Waited returns how long the command waited for the user. The command's time limit excludes this
+// time.
 func (p *Plan) Waited() time.Duration {
 	if t := p.traffic(); t != nil {
 		return t.Waited()
@@ -69,7 +71,7 @@ func (p *Plan) Refused() []string {
 	return nil
 }
 
-// Close releases what the plan keeps for its command. Call it when the command has ended.
+// Close releases the plan's resources. Call it when the command has ended.
 func (p *Plan) Close() {
 	if t := p.traffic(); t != nil {
 		t.Close()

@@ -10,20 +10,21 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
 )
 
-// Setting is the user's wish (the setting sandbox).
+// Setting is the value of the setting "sandbox".
 type Setting string
 
-// The settings: Auto uses what the machine has, Require refuses to run without, Off uses none.
+// The values: Auto uses the sandbox that the system has, Require refuses to run without a sandbox,
+// and Off uses none.
 const (
 	Auto    Setting = "auto"
 	Require Setting = "require"
 	Off     Setting = "off"
 )
 
-// Kind names a way to wall a command in.
+// Kind is a kind of sandbox.
 type Kind string
 
-// The kinds, from the strongest to nothing.
+// The kinds, from the strongest to none.
 const (
 	Own         Kind = "agent-lsp" // see package launcher
 	Bubblewrap  Kind = "bubblewrap"
@@ -33,7 +34,7 @@ const (
 	None        Kind = "none"
 )
 
-// Support is what this machine gives.
+// Support describes the sandbox support of this system.
 type Support struct {
 	Kind    Kind
 	Exe     string // path of this binary, for Own and for the proxy in Bubblewrap
@@ -43,17 +44,18 @@ type Support struct {
 	Why     string // why nothing stronger is there; "" for the strongest
 }
 
-// Spec says what a walled command may do. Reading is limited by our own sandbox only.
+// Spec describes what a sandboxed command may do. Only our own sandbox restricts reading.
 type Spec struct {
-	// Writable are folders and files, absolute; missing ones are skipped. Without any, the command
-	// only reads.
+	// Writable are absolute paths of folders and files. Missing ones are skipped. If it is empty,
+	// the command can only read.
 	Writable []string
 	Readable []string // folders that must stay visible though they are in /tmp, /run or the home
-	// Caches are package caches. Our own sandbox gives each a private layer. In another sandbox a
-	// command that may write changes them.
+	// Caches are package caches. Our own sandbox gives each cache a private layer. In another
+	// sandbox, a command that may write changes the caches themselves.
 	Caches []string
 	Layer  string // folder that stores the layers, made if missing; "": they end with the command
-	// Secrets are secret files that stay readable, links resolved. Only our own sandbox hides any.
+	// Secrets are secret files that stay readable, with links resolved. Only our own sandbox hides
+	// secret files.
 	Secrets   []string
 	Protected []string // below Writable and still read-only; bubblewrap only
 	Tmp       string   // the command's temporary folder, absolute; made if missing
@@ -61,7 +63,7 @@ type Spec struct {
 	Proxy     *Proxy   // nil: no network. Without a network namespace there is none in any case
 }
 
-// Plan is what the helper does before the command starts. It travels as JSON.
+// Plan describes what the supervisor does before the command starts. It is passed as JSON.
 type Plan struct {
 	Kind     Kind     `json:"kind"`
 	Prefix   []string `json:"prefix,omitempty"`   // put before the command's argv
@@ -70,27 +72,27 @@ type Plan struct {
 	ABI      int      `json:"abi,omitempty"`
 	Env      []string `json:"env,omitempty"` // set for the command
 	Proxy    *Proxy   `json:"proxy,omitempty"`
-	// Session is the Spec's Tmp, and names the session of the command: a sandbox for its next
-	// command can be prepared. "" if that is not possible.
+	// Session is the Spec's Tmp. It identifies the session of the command, so that a sandbox for
+	// the session's next command can be prepared. It is "" if that is not possible.
 	Session string `json:"session,omitempty"`
 }
 
-// Detect looks once at what the machine has; it may start a short probe process.
+// Detect determines once which sandbox the system supports. It may start a short probe process.
 var Detect = sync.OnceValue(detect)
 
 // abiNet is the first Landlock ABI with rules for TCP.
 const abiNet = 4
 
-// Available reports whether there is a wall at all.
+// Available reports whether there is any sandbox.
 func (s Support) Available() bool { return s.Kind != None && s.Kind != "" }
 
-// Enforces reports whether the sandbox keeps a command from everything that the user has not
-// allowed, also from reading secret files and the home, from Unix sockets, and from creating files
-// that start programs. Only our own sandbox does. In another one a command needs the same question
+// Enforces reports whether the sandbox prevents a command from doing anything that the user has not
+// allowed, including reading secret files and the home, using Unix sockets, and creating files that
+// start programs. Only our own sandbox does. In another sandbox, a command needs the same question
 // as without a sandbox.
 func (s Support) Enforces() bool { return s.Kind == Own }
 
-// Plan makes the plan for a command. It fails if the machine has no sandbox.
+// Plan returns the plan for a command. It fails if the system has no sandbox.
 func (s Support) Plan(spec Spec) (*Plan, error) {
 	if !s.Available() {
 		return nil, fmt.Errorf("sandboxing a command: this machine has no sandbox (%s)", s.Why)
@@ -135,7 +137,7 @@ func (s Support) Plan(spec Spec) (*Plan, error) {
 	return p, nil
 }
 
-// resolved follows symlinks (the wall is about real places) and drops what is not there.
+// resolved resolves symlinks, because the sandbox works on real paths, and drops missing paths.
 func (s Spec) resolved() (Spec, error) {
 	out := Spec{Network: s.Network, Proxy: s.Proxy, Secrets: s.Secrets}
 	var err error
@@ -161,7 +163,7 @@ func (s Spec) resolved() (Spec, error) {
 	return out, nil
 }
 
-// madeFolder makes a private folder and returns its real path; "" stays "".
+// madeFolder creates a private folder and returns its real path. For "" it returns "".
 func madeFolder(path string) (string, error) {
 	if path == "" {
 		return "", nil
@@ -185,7 +187,7 @@ func realPaths(paths []string) ([]string, error) {
 	return out, nil
 }
 
-// Wrap puts the plan's prefix before a command.
+// Wrap returns a command line with the plan's prefix before the command.
 func (p *Plan) Wrap(argv []string) []string {
 	if p == nil || len(p.Prefix) == 0 {
 		return argv
@@ -193,8 +195,8 @@ func (p *Plan) Wrap(argv []string) []string {
 	return append(append([]string(nil), p.Prefix...), argv...)
 }
 
-// Describe is the line of `agent-lsp doctor` and agent/status: what the sandbox covers and what it
-// does not.
+// Describe returns the line for `agent-lsp doctor` and agent/status: what the sandbox covers and
+// what it does not.
 func (s Support) Describe() string {
 	text := s.covers()
 	if s.Available() && !s.Enforces() {
@@ -253,7 +255,7 @@ func tcpWords(abi int) string {
 	return "network not limited"
 }
 
-// denials are what commands print when a wall stops them.
+// denials are messages that commands print when a sandbox stops them.
 var denials = []struct{ text, what string }{
 	{"Read-only file system", "a write outside the workspace"},
 	{"Permission denied", "a write outside the workspace, or the network"},
@@ -270,12 +272,12 @@ var denials = []struct{ text, what string }{
 	{"ENETUNREACH", "the network"},
 }
 
-// Enters says whether the supervisor itself is walled in by Enter, with the command; nil: no.
+// Enters reports whether Enter confines the supervisor itself together with the command.
 func (p *Plan) Enters() bool { return p != nil && (p.Kind == Landlock || p.Kind == Namespace) }
 
 // Stopped reports whether the sandbox probably stopped a failed command, and names the part of the
-// sandbox that did. No system reports this reliably, so Stopped looks for typical messages in the
-// output.
+// sandbox that did. No system reports this reliably, so Stopped searches the output for typical
+// messages.
 func (p *Plan) Stopped(output string) string {
 	if p == nil {
 		return ""

@@ -12,9 +12,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
 )
 
-// Scratch holds the folders that the commands of one process's sessions write to, apart from the
-// workspace: temporary files, and private layers over package caches. The next process removes the
-// folders of one that died. It is safe for concurrent use.
+// Scratch manages the folders outside the workspace that the commands of one process's sessions
+// write to: temporary files, and private layers over package caches. The next process removes the
+// folders of a process that died. It is safe for concurrent use.
 type Scratch struct {
 	base string
 
@@ -23,11 +23,11 @@ type Scratch struct {
 	lock *os.File // held while this process lives
 }
 
-// NewScratch returns a Scratch whose folders are in base. It makes base with the first one.
+// NewScratch returns a Scratch whose folders are in base. It creates base with the first folder.
 func NewScratch(base string) *Scratch { return &Scratch{base: base} }
 
-// Folders returns a session's folder of temporary files and its folder of layers. The caller makes
-// them.
+// Folders returns a session's folder of temporary files and its folder of layers. The caller
+// creates them.
 func (s *Scratch) Folders(session string) (tmp, layer string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +46,7 @@ func (s *Scratch) Socket() (string, error) {
 	return filepath.Join(s.dir, "proxy.sock"), err
 }
 
-// needDir makes this process's folder if there is none. The caller holds mu.
+// needDir creates this process's folder if it does not exist. The caller holds mu.
 func (s *Scratch) needDir() error {
 	if s.dir != "" {
 		return nil
@@ -57,8 +57,8 @@ func (s *Scratch) needDir() error {
 	return nil
 }
 
-// open makes this process's folder and removes what others have left. The caller holds mu and the
-// lock of base, so that no other process removes the folder before it is locked.
+// open creates this process's folder and removes the folders of dead processes. The caller holds mu
+// and the lock of base, so no other process can remove the folder before it is locked.
 func (s *Scratch) open() error {
 	s.removeDead()
 	dir, err := os.MkdirTemp(s.base, "run-")
@@ -78,7 +78,7 @@ func (s *Scratch) open() error {
 
 const lockName = "lock"
 
-// removeDead removes the folders that no living process has locked.
+// removeDead removes the folders that no live process has locked.
 func (s *Scratch) removeDead() {
 	dirs, _ := filepath.Glob(filepath.Join(s.base, "run-*"))
 	for _, dir := range dirs {
@@ -93,7 +93,8 @@ func (s *Scratch) removeDead() {
 	}
 }
 
-// Tmp returns a session's folder of temporary files as Folders does, "" if no session has folders.
+// Tmp returns a session's folder of temporary files as Folders does, or "" if no session has
+// folders.
 func (s *Scratch) Tmp(session string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +104,7 @@ func (s *Scratch) Tmp(session string) string {
 	return filepath.Join(s.dir, strings.Map(folderRune, session), "tmp")
 }
 
-// Drop removes a session's folders. No command of the session may run.
+// Drop removes a session's folders. No command of the session may be running.
 func (s *Scratch) Drop(session string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +114,7 @@ func (s *Scratch) Drop(session string) error {
 	return launcher.RemoveLayer(filepath.Join(s.dir, strings.Map(folderRune, session)))
 }
 
-// Close removes all folders of this process. It is idempotent, and no command may run.
+// Close removes all folders of this process. It is idempotent. No command may be running.
 func (s *Scratch) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +126,7 @@ func (s *Scratch) Close() error {
 	return err
 }
 
-// folderRune replaces what is not safe in the name of a folder.
+// folderRune replaces a character that is not safe in the name of a folder.
 func folderRune(r rune) rune {
 	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' ||
 		r == '_' {

@@ -2,13 +2,13 @@ package sandbox
 
 import "strings"
 
-// seatbeltPrefix is the macOS sandbox-exec command line. It is built here for every
-// system, so that its text is tested everywhere.
+// seatbeltPrefix returns the macOS sandbox-exec command line. It is compiled on every system, so
+// that its text is tested everywhere.
 func seatbeltPrefix(s Spec) []string {
 	return []string{"/usr/bin/sandbox-exec", "-p", seatbeltProfile(s)}
 }
 
-// seatbeltProfile lets everything be read, and only the named places be written.
+// seatbeltProfile allows reading everything, and writing only below the named paths.
 func seatbeltProfile(s Spec) string {
 	var b strings.Builder
 	b.WriteString("(version 1)\n(allow default)\n(deny file-write*)\n")
@@ -26,7 +26,7 @@ func seatbeltProfile(s Spec) string {
 	return b.String()
 }
 
-// seatbeltString quotes a path; a quote in a folder's name must not end the string.
+// seatbeltString quotes a path. A quote in a folder's name must not end the string.
 func seatbeltString(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Offsets in struct seccomp_data, and the flag of the x32 calling convention.
+// The offsets in struct seccomp_data, and the flag of the x32 calling convention.
 const (
 	dataNr   = 0
 	dataArch = 4
@@ -17,15 +17,15 @@ const (
 	x32Bit   = 0x40000000
 )
 
-// archs are the audit names of the machines whose system calls the filter knows.
+// archs are the audit names of the architectures whose system calls the filter knows.
 var archs = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
-// filtersSockets reports whether the filter exists for this machine.
+// filtersSockets reports whether the filter exists for this architecture.
 func filtersSockets() bool { return archs[runtime.GOARCH] != 0 }
 
-// noSockets forbids this thread and its children every socket but those of this machine. Landlock
-// alone knows TCP only, and not even MPTCP. io_uring is refused too: it opens sockets past the
-// filter.
+// noSockets forbids this thread and its children every socket except local ones. Landlock alone
+// restricts only TCP, and not even MPTCP. The filter also refuses io_uring, which opens sockets
+// without passing the filter.
 func noSockets() error {
 	stmt := func(code uint16, k uint32) unix.SockFilter { return unix.SockFilter{Code: code, K: k} }
 	jump := func(code uint16, k uint32, yes, no uint8) unix.SockFilter {

@@ -17,12 +17,13 @@ import (
 )
 
 // Attr adds the namespaces to the attributes with which the launcher's process is started. Its user
-// and group keep their IDs, and no other user or group is mapped.
+// and group keep their IDs. No other user or group is mapped.
 func Attr(a *syscall.SysProcAttr) {
 	a.Cloneflags |= syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID |
 		syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
 	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
-	// Only root's capabilities survive the start of a program otherwise. The launcher drops them.
+	// Without this, only root keeps its capabilities when a program starts. The launcher drops
+	// them.
 	a.AmbientCaps = []uintptr{
 		unix.CAP_SYS_ADMIN,
 		unix.CAP_NET_ADMIN,
@@ -35,8 +36,8 @@ func Attr(a *syscall.SysProcAttr) {
 // probeTimeout bounds the probe's process.
 const probeTimeout = 10 * time.Second
 
-// Probe runs a command in a sandbox that may write, and returns why that is impossible here. exe is
-// this program's binary.
+// Probe runs a command in a sandbox that may write, and returns the error if that fails on this
+// system. exe is this program's binary.
 func Probe(exe string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// broker carries out the changes of the workspace. The command sees the workspace read-only, so
-// whatever the broker hands back to the kernel fails there: a command that changes a path while the
-// kernel reads it again gains nothing.
+// broker performs the command's changes to the workspace. The command sees the workspace read-only,
+// so every call that the broker hands back to the kernel fails there. A command that changes a path
+// while the kernel reads it again therefore gains nothing.
 type broker struct {
 	roots    []root
 	listener int
@@ -26,7 +26,7 @@ type broker struct {
 	refused []string   // protected paths, for the note at the end
 }
 
-// The kernel's structures for system calls that are handed over.
+// The kernel's structures for system calls that are passed to user space.
 type (
 	request struct {
 		id    uint64
@@ -69,7 +69,7 @@ func (b *broker) serve() {
 		fmt.Fprintln(os.Stderr, "agent-lsp: making the sandbox:", err)
 		os.Exit(exitFailed)
 	}
-	// Not on every kernel: it lets both sides run on one processor.
+	// This lets both sides run on one processor. Not every kernel supports it.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(b.listener), ioctlSetFlags, syncWakeUp)
 	for {
 		var req request
@@ -87,7 +87,7 @@ func (b *broker) serve() {
 // ioctlSetFlags is SECCOMP_IOCTL_NOTIF_SET_FLAGS.
 const ioctlSetFlags = 0x40082104
 
-// answer carries a request out and answers it. The first answer counts.
+// answer executes a request and sends the result to the kernel, which accepts the first one.
 func (b *broker) answer(req *request) {
 	nr, args := modern(req.nr, req.args)
 	switch nr { // the register after the last argument holds anything
@@ -130,14 +130,15 @@ func errnoOf(err error) unix.Errno {
 	return unix.EACCES
 }
 
-// give puts a copy of a descriptor into the caller's process and closes the broker's.
+// give puts a copy of a descriptor into the caller's process and closes the broker's descriptor.
 func (c *call) give(fd int, cloexec bool) (int64, error) {
 	add := addFD{id: c.id, src: uint32(fd)}
 	if cloexec {
 		add.newFlags = unix.O_CLOEXEC
 	}
 	n, errno := c.broker.ioctl(unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&add))
-	// before the caller continues: a file that is open for writing cannot be executed
+	// Close before the caller continues, because a file that is open for writing cannot be
+	// executed.
 	unix.Close(fd)
 	if errno != 0 {
 		return 0, errno
@@ -145,10 +146,10 @@ func (c *call) give(fd int, cloexec bool) (int64, error) {
 	return int64(n), nil
 }
 
-// mostRefused bounds the note.
+// mostRefused bounds the number of paths in the note.
 const mostRefused = 10
 
-// refuse notes a protected path and returns the error that the caller gets.
+// refuse records a protected path and returns the error for the caller.
 func (b *broker) refuse(path string) error {
 	if len(b.refused) < mostRefused && !slices.Contains(b.refused, path) {
 		b.refused = append(b.refused, path)
@@ -156,7 +157,7 @@ func (b *broker) refuse(path string) error {
 	return unix.EROFS
 }
 
-// note reports, once the command has ended, which protected files it tried to change.
+// note reports, once the command has ended, which protected files the command tried to change.
 func (b *broker) note() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DropPrivileges takes every capability from this thread and from what it starts, and sets
-// no_new_privs. A program that root starts would otherwise gain its capabilities again, so the
-// bounding set is emptied too. An ordinary user may not change the bounding set and needs no
-// change: with no_new_privs no program can gain a capability.
+// DropPrivileges removes every capability from this thread and from the processes that it starts,
+// and sets no_new_privs. Otherwise, a program that root starts would regain its capabilities, so
+// DropPrivileges empties the bounding set too. An ordinary user may not change the bounding set and
+// does not need to: with no_new_privs, no program can gain a capability.
 func DropPrivileges() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("setting no_new_privs: %w", err)
@@ -31,9 +31,9 @@ func DropPrivileges() error {
 	return dropCapabilities()
 }
 
-// DropTracing takes the right to read the memory of other processes from this thread and from what
-// it starts. It keeps programs that root starts from a daemon whose memory is hidden. An ordinary
-// user has no such right.
+// DropTracing removes the right to read the memory of other processes from this thread and from the
+// processes that it starts. It prevents programs that root starts from reading a daemon whose
+// memory is hidden. An ordinary user has no such right.
 func DropTracing() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var have [2]unix.CapUserData
@@ -51,7 +51,7 @@ func DropTracing() error {
 	return nil
 }
 
-// dropCapabilities takes every capability from this thread, which starts no program.
+// dropCapabilities removes every capability from this thread, which starts no program.
 func dropCapabilities() error {
 	var none [2]unix.CapUserData
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}

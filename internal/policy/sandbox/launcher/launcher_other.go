@@ -14,7 +14,8 @@ func MaybeRun() {}
 // Attr does nothing: this system has no such sandbox.
 func Attr(*syscall.SysProcAttr) {}
 
-// Nest does nothing: a process whose memory is hidden has no user namespaces here.
+// Nest does nothing: on this system, a process with hidden memory starts nothing in user
+// namespaces.
 func Nest(*exec.Cmd, string) error { return nil }
 
 // Probe returns the reason why this system has no such sandbox.
@@ -30,7 +31,7 @@ type Prepared struct{}
 // Prepare returns the reason why this system has no such sandbox.
 func Prepare([]string, []string) (*Prepared, error) { return nil, Probe("") }
 
-// Start runs nothing.
+// Start does not run the command.
 func (*Prepared) Start([]string, Start, int) (pid int, ok bool) { return 0, false }
 
 // Wait does not wait.

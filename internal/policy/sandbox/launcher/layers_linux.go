@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// layers lays a private writable layer over each package cache. A kernel or file system without
-// overlays leaves the caches read-only.
+// layers mounts a private writable layer over each package cache. On a kernel or file system
+// without overlays, the caches stay read-only.
 func (v *view) layers() error {
 	if err := memory(layerBase, "mode=755"); err != nil {
 		return err
@@ -60,12 +60,12 @@ func layer(dir, cache string) error {
 	return nil
 }
 
-// layerName is a file name for a path, different for different paths.
+// layerName returns a file name for a path. Different paths have different names.
 func layerName(path string) string {
 	return strings.NewReplacer("%", "%25", "/", "%2f").Replace(strings.TrimPrefix(path, "/"))
 }
 
-// escaped is a path as the overlay's options need it.
+// escaped returns a path with the escapes that the overlay's options need.
 func escaped(path string) string {
 	return strings.NewReplacer(`\`, `\\`, ":", `\:`, ",", `\,`).Replace(path)
 }

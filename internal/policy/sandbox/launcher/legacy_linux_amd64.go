@@ -2,7 +2,7 @@ package launcher
 
 import "golang.org/x/sys/unix"
 
-// legacy hands over the calls that have a newer form.
+// legacy passes the calls that have a newer form to the broker.
 func (f *filter) legacy() {
 	f.ifAny(unix.SYS_OPEN, 1, writes, notify)
 	f.ifAny(unix.SYS_ACCESS, 1, unix.W_OK, notify)
@@ -13,7 +13,7 @@ func (f *filter) legacy() {
 	}
 }
 
-// modern rewrites a call to its newer form.
+// modern converts a call to its newer form.
 func modern(nr int32, a [6]uint64) (int32, [6]uint64) {
 	switch nr {
 	case unix.SYS_OPEN:

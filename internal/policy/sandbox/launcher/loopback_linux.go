@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LoopbackUp gives the new network namespace its loopback, which tests of servers need.
+// LoopbackUp enables the loopback interface of the new network namespace, which tests of servers
+// need.
 func LoopbackUp() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

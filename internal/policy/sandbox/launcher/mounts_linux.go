@@ -19,9 +19,10 @@ type root struct {
 	fd   int    // its writable mount, which is attached nowhere
 }
 
-// enter replaces this process's view of the file system and brings loopback up. It returns the
-// roots that the broker may change. Nothing here depends on what files contain or are called: the
-// view stays true while what was opened stays at its path (see state) and the mounts are the same.
+// enter replaces this process's view of the file system and enables loopback. It returns the roots
+// that the broker may change. It does not depend on the contents or names of files, so the view
+// stays valid as long as the opened files stay at their paths (see state) and the mounts do not
+// change.
 func (v *view) enter() ([]root, error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return nil, fmt.Errorf("separating the mounts: %w", err)
@@ -47,7 +48,8 @@ func (v *view) enter() ([]root, error) {
 	return roots, nil
 }
 
-// finish does what depends on the files that exist when the command starts, and enters its folder.
+// finish performs the steps that depend on the files that exist when the command starts, and enters
+// the command's folder.
 func (v *view) finish(dir string) error {
 	if err := v.maskSecrets(); err != nil {
 		return err
@@ -61,7 +63,7 @@ func (v *view) finish(dir string) error {
 	return nil
 }
 
-// view is a file system in the making.
+// view is a file system under construction.
 type view struct {
 	spec   *Spec
 	taken  []tree
@@ -81,7 +83,7 @@ type tree struct {
 
 const attrs = unix.MOUNT_ATTR_NOSUID
 
-// openTree clones the mount at a path, with those below it.
+// openTree clones the mount at a path, including the mounts below it.
 func openTree(path string, attr uint64) (int, error) {
 	fd, err := unix.OpenTree(
 		unix.AT_FDCWD,
@@ -106,10 +108,10 @@ func setAttr(fd int, path string, attr uint64) error {
 	)
 }
 
-// keptInRun are folders of /run that hold programs, not sockets.
+// keptInRun are folders of /run that contain programs, not sockets.
 var keptInRun = []string{"/run/current-system", "/run/wrappers", "/run/opengl-driver"}
 
-// take opens everything that will be visible at places that are about to be hidden.
+// take opens everything that will be visible at paths that are about to be hidden.
 func (v *view) take() ([]root, error) {
 	var roots []root
 	for _, r := range v.spec.Roots {
@@ -158,7 +160,7 @@ func (v *view) take() ([]root, error) {
 	return roots, v.takeLayer()
 }
 
-// saw notes what was opened at a path.
+// saw records what was opened at a path.
 func (v *view) saw(path string, fd int) error {
 	f, err := identifyFD(path, fd)
 	v.state.Seen = append(v.state.Seen, f)
@@ -171,7 +173,7 @@ func (v *view) has(cache string) bool {
 }
 
 // takeLayer opens the folder of the layers and the private home in it. The kernel forbids two
-// overlays with one layer, so a command that runs at the same time gets layers in memory.
+// overlays with the same layer, so a command that runs at the same time gets layers in memory.
 func (v *view) takeLayer() error {
 	v.layer, v.homeFD = -1, -1
 	if v.spec.Layer == "" {
@@ -199,7 +201,8 @@ func (v *view) takeLayer() error {
 	return err
 }
 
-// visible lists what is put back, parents before children, so that no mount hides another.
+// visible lists the mounts that are put back, parents before children, so that no mount hides
+// another.
 func (v *view) visible() []string {
 	var out []string
 	for _, list := range [][]string{keptInRun, v.spec.Readable, v.spec.Caches, v.spec.Roots} {
@@ -209,8 +212,8 @@ func (v *view) visible() []string {
 	return slices.Compact(out)
 }
 
-// replaceRoot makes a read-only copy of the whole tree the root. The copy is mounted over /tmp of a
-// mount namespace that only this process has, because that folder always exists.
+// replaceRoot makes a read-only copy of the complete mount tree the root. It mounts the copy over
+// /tmp, because that folder always exists. Only this process is in the mount namespace.
 func (v *view) replaceRoot() error {
 	fd, err := openTree("/", attrs|unix.MOUNT_ATTR_RDONLY)
 	if err != nil {
@@ -248,7 +251,7 @@ func (v *view) replaceRoot() error {
 	return os.Chdir("/")
 }
 
-// nodes are the devices that commands get: they keep nothing.
+// nodes are the devices that commands get. They store nothing.
 var nodes = []string{
 	"/dev/null",
 	"/dev/zero",
@@ -280,7 +283,7 @@ func memory(path, options string) error {
 	return nil
 }
 
-// devices makes /dev: the harmless nodes, private terminals and private shared memory.
+// devices creates /dev with the harmless device nodes, private terminals and private shared memory.
 func (v *view) devices() error {
 	if err := memory("/dev", "mode=755"); err != nil {
 		return err
@@ -312,8 +315,7 @@ func (v *view) devices() error {
 	return nil
 }
 
-// scratch hides the folders where other programs keep sockets, temporary files and the users'
-// files.
+// scratch hides the folders of sockets, temporary files and users' files.
 func (v *view) scratch() error {
 	for _, dir := range append(hidden(), "/dev/shm") {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -336,7 +338,7 @@ func (v *view) scratch() error {
 // hidden are folders that are replaced by empty ones.
 func hidden() []string { return []string{"/run", "/home", "/root"} }
 
-// home makes the empty home, and the link to it if the user's environment names it by one.
+// home creates the empty home, and the link to it if the user's environment names it by a link.
 func (v *view) home() error {
 	home := v.spec.Home
 	if home == "" || home == "/" {
@@ -380,7 +382,7 @@ func hide(dir string) error {
 	return memory(dir, mode)
 }
 
-// place puts a tree at its path, which is made if an empty folder hides it.
+// place mounts a tree at its path. If an empty folder hides the path, place creates it.
 func (t tree) place() error {
 	if _, err := os.Lstat(t.path); err != nil {
 		if err := t.makePlace(); err != nil {
@@ -413,7 +415,7 @@ func (t tree) makePlace() error {
 	return f.Close()
 }
 
-// putBack shows the workspace and the readable places again.
+// putBack mounts the workspace and the readable paths again.
 func (v *view) putBack() error {
 	for _, t := range v.taken {
 		if err := t.place(); err != nil {
@@ -423,11 +425,11 @@ func (v *view) putBack() error {
 	return nil
 }
 
-// layerBase is where the private layers and the mask of secret files are made. /dev/pts is mounted
-// over it afterwards.
+// layerBase is the folder in which the private layers and the mask of secret files are created.
+// /dev/pts is mounted over it afterwards.
 const layerBase = "/dev/pts"
 
-// terminals makes /dev/pts private, and hides the folder of the layers.
+// terminals makes /dev/pts private, which also hides the folder of the layers.
 func terminals() error {
 	if err := unix.Mount(
 		"devpts",
@@ -441,7 +443,7 @@ func terminals() error {
 	return nil
 }
 
-// procWritable are parts of /proc that root's user number can write to without a capability.
+// procWritable are parts of /proc that root's user ID can write to without a capability.
 var procWritable = []string{
 	"acpi",
 	"asound",
@@ -458,7 +460,7 @@ var procWritable = []string{
 	"timer_stats",
 }
 
-// coverProc makes them read-only.
+// coverProc makes the parts in procWritable read-only.
 func coverProc() error {
 	for _, name := range procWritable {
 		path := "/proc/" + name

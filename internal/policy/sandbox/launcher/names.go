@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The closed lists of files that start programs or hold secrets (docs/use/permissions.md). Names
-// match at any depth of a root. Case is ignored, because some file systems ignore it.
+// The complete lists of files that start programs or contain secrets (docs/use/permissions.md).
+// Names match at any depth of a root. Case is ignored, because some file systems ignore it.
 var (
 	startingFolders = set(
 		".git",
@@ -36,7 +36,7 @@ var (
 		".mcp.json",
 		".npmrc",
 	)
-	// startingPairs protect one name inside a folder whose other files are free.
+	// startingPairs protect one name in a folder whose other files are not protected.
 	startingPairs = map[string]string{".github": "workflows", ".cargo": "config.toml"}
 
 	secretFiles = set(".env", ".netrc", ".git-credentials", ".pgpass")
@@ -66,7 +66,8 @@ func StartsPrograms(rel string) bool {
 	return false
 }
 
-// startsPrograms is about one name in a folder. Of installed packages some names are free.
+// startsPrograms checks one name in a folder. Some names are not protected inside installed
+// packages.
 func startsPrograms(folder, name string, ofPackage bool) bool {
 	name = strings.ToLower(name)
 	switch {
@@ -84,11 +85,11 @@ func startsPrograms(folder, name string, ofPackage bool) bool {
 	return ok && inner == name
 }
 
-// packageFolders hold packages that a package manager installed, exactly so spelt.
+// packageFolders contain packages that a package manager installed. Their case is significant.
 var packageFolders = set("node_modules", "site-packages")
 
 // topFiles are names that programs read only at the top of a repository or of an opened folder, so
-// that they start nothing inside an installed package. Packages often contain them.
+// they start nothing inside an installed package. Packages often contain such files.
 var topFiles = set(
 	".circleci",
 	".devcontainer",
@@ -106,7 +107,7 @@ func readAtTheTop(name string) bool {
 	return topFiles[name] || strings.HasSuffix(name, ".code-workspace")
 }
 
-// inPackages reports whether what is below a path belongs to installed packages.
+// inPackages reports whether everything below a path belongs to installed packages.
 func inPackages(rel string) bool {
 	for name := range strings.SplitSeq(rel, "/") {
 		if packageFolders[name] {
@@ -116,10 +117,11 @@ func inPackages(rel string) bool {
 	return false
 }
 
-// pairFolder returns the name that is protected inside a folder of this name, "" for most.
+// pairFolder returns the name that is protected inside a folder of this name, or "" if there is
+// none.
 func pairFolder(name string) string { return startingPairs[strings.ToLower(name)] }
 
-// Secret reports whether a file of this name or path usually holds secrets.
+// Secret reports whether a file of this name or path usually contains secrets.
 func Secret(name string) bool {
 	name = strings.ToLower(path.Base(name))
 	if secretFree[name] {

@@ -17,7 +17,7 @@ import (
 // nestArg is the hidden first argument under which this binary starts a program in namespaces.
 const nestArg = "__sandbox-nest"
 
-// nested describes the start of a program. It travels as JSON.
+// nested describes how to start a program. It is passed as JSON.
 type nested struct {
 	Path  string    `json:"path"`
 	Argv  []string  `json:"argv"`
@@ -27,9 +27,9 @@ type nested struct {
 }
 
 // Nest changes a command that is started in a user namespace so that it works from a process whose
-// memory is hidden: the kernel does not let such a process, unless root runs it, write the user
-// numbers of the namespace. A process of exe, this program's binary, then starts the command. It
-// ends with the command, and the command with it.
+// memory is hidden. The kernel does not let such a process write the user mapping of the namespace,
+// except if root runs it. A process of exe, this program's binary, therefore starts the command.
+// Each of the two processes ends when the other one ends.
 func Nest(c *exec.Cmd, exe string) error {
 	a := c.SysProcAttr
 	if a.Cloneflags&syscall.CLONE_NEWUSER == 0 || os.Geteuid() == 0 {
@@ -78,8 +78,9 @@ func startNested(line string) int {
 		GidMappings: []syscall.SysProcIDMap{
 			{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1},
 		},
-		// In a process namespace of its own the program has no parent, which package syscall takes
-		// for a dead one. The kernel ignores the signal that it then sends to process 1.
+		// In a new process namespace the program has no parent, so package syscall believes that
+		// the parent is dead. The kernel ignores the signal that package syscall then sends to
+		// process 1.
 		Pdeathsig: syscall.SIGKILL,
 	}
 	pid, err := syscall.ForkExec(

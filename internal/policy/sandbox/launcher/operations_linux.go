@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// operations are the calls that the broker carries out. Each returns the call's value.
+// operations are the calls that the broker performs. Each returns the call's result.
 var operations = map[int32]func(*call) (int64, error){
 	unix.SYS_OPENAT:     (*call).openat,
 	unix.SYS_FACCESSAT:  (*call).access,
@@ -48,7 +48,7 @@ func (c *call) target(dirfd, addr uint64, follow bool) (*place, error) {
 	return c.find(dirfd, name, follow)
 }
 
-// changeable refuses a protected place, and a file that is masked in the command's view.
+// changeable refuses a protected path, and a file that is masked in the command's view.
 func (c *call) changeable(p *place) error {
 	if StartsPrograms(p.path()) || masked(p) {
 		return c.refuse(p.path())
@@ -56,8 +56,8 @@ func (c *call) changeable(p *place) error {
 	return nil
 }
 
-// masked reports whether the command sees another file than the workspace has: the mask of a
-// secret, or of another name of one.
+// masked reports whether the command sees a different file from the one in the workspace: the mask
+// of a secret file, or of another name of a secret file.
 func masked(p *place) bool {
 	var seen, real unix.Stat_t
 	if unix.Fstatat(p.dir, p.name, &real, unix.AT_SYMLINK_NOFOLLOW) != nil ||
@@ -67,13 +67,13 @@ func masked(p *place) bool {
 	return real.Ino != seen.Ino || real.Dev != seen.Dev
 }
 
-// changeableTarget is target for calls that change it.
+// changeableTarget is target for calls that change the file.
 func (c *call) changeableTarget(dirfd, addr uint64, follow bool) (*place, error) {
 	name, err := c.text(addr)
 	if err != nil {
 		return nil, err
 	}
-	// The C library writes chmod without following links so.
+	// The C library uses such a path for chmod without following links.
 	if n, ok := strings.CutPrefix(name, "/proc/self/fd/"); ok && follow {
 		if fd, err := strconv.ParseUint(n, 10, 31); err == nil {
 			return c.opened(fd)
@@ -107,7 +107,7 @@ func (c *call) openat() (int64, error) {
 	exists := unix.Fstatat(p.dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
 	switch kind := st.Mode & unix.S_IFMT; {
 	case exists && kind != unix.S_IFREG && kind != unix.S_IFLNK:
-		// a folder, or a pipe or device, which the read-only view can write to
+		// A folder, or a pipe or device, to which the read-only view can write.
 		return 0, errElsewhere
 	case !exists && flags&unix.O_CREAT == 0:
 		return 0, unix.ENOENT
@@ -118,8 +118,8 @@ func (c *call) openat() (int64, error) {
 	return c.openFile(p, flags, mode, exists)
 }
 
-// openFile opens a regular file for the caller. It never blocks: it opens with O_NONBLOCK and
-// clears the flag afterwards.
+// openFile opens a regular file for the caller. It opens the file with O_NONBLOCK and clears the
+// flag afterwards, so it never blocks.
 func (c *call) openFile(p *place, flags int, mode uint32, exists bool) (int64, error) {
 	if !exists {
 		mode &^= c.umask()
@@ -141,7 +141,7 @@ func (c *call) openFile(p *place, flags int, mode uint32, exists bool) (int64, e
 	return c.give(fd, flags&unix.O_CLOEXEC != 0)
 }
 
-// access answers whether a file can be written, which the read-only view would deny.
+// access reports whether a file can be written. The read-only view would deny it.
 func (c *call) access() (int64, error) {
 	flags := c.args[3]
 	name, err := c.text(c.args[1])
@@ -189,7 +189,8 @@ func (c *call) mkdir() (int64, error) {
 	return 0, unix.Mkdirat(p.dir, p.name, uint32(c.args[2])&0o7777&^c.umask())
 }
 
-// existsFirst prefers "file exists" to a refusal, as the kernel does: mkdir -p relies on it.
+// existsFirst returns "file exists" instead of a refusal, as the kernel does. mkdir -p relies on
+// it.
 func (c *call) existsFirst(p *place, err error) error {
 	var st unix.Stat_t
 	if p != nil && unix.Fstatat(p.dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
@@ -206,8 +207,9 @@ func (c *call) unlink() (int64, error) {
 	return 0, unix.Unlinkat(p.dir, p.name, int(c.args[2]))
 }
 
-// rename moves within the workspace. If the source or the target is elsewhere, it answers that the
-// file systems differ, which is true, and programs then copy.
+// rename moves a file within the workspace. If only the source or only the target is in the
+// workspace, it returns the error for different file systems, which is true. Programs then copy the
+// file.
 func (c *call) rename() (int64, error) {
 	from, fromErr := c.target(c.args[0], c.args[1], false)
 	to, toErr := c.target(c.args[2], c.args[3], false)
@@ -219,7 +221,7 @@ func (c *call) rename() (int64, error) {
 			return 0, err
 		}
 	}
-	// either way, because of RENAME_EXCHANGE
+	// Check both directions, because of RENAME_EXCHANGE.
 	for _, pair := range [][2]*place{{from, to}, {to, from}} {
 		if err := c.renamable(pair[0], pair[1]); err != nil {
 			return 0, err
@@ -228,7 +230,7 @@ func (c *call) rename() (int64, error) {
 	return 0, unix.Renameat2(from.dir, from.name, to.dir, to.name, uint(c.args[4]))
 }
 
-// crossing returns why a rename or link between two locations cannot be one change.
+// crossing returns the error for a rename or link between two locations that cannot be one change.
 func crossing(from, to *place, fromErr, toErr error) error {
 	switch {
 	case fromErr == nil && toErr == nil:
@@ -241,8 +243,9 @@ func crossing(from, to *place, fromErr, toErr error) error {
 	return toErr
 }
 
-// renamable refuses names that would make a protected file out of another, or hide one: a folder
-// that contains what is protected under its old or its new name, and a secret under a plain name.
+// renamable refuses renames that would turn another file into a protected one or hide a protected
+// one: a folder with files that are protected under its old or new name, and a secret that gets a
+// plain name.
 func (c *call) renamable(from, to *place) error {
 	if inPackages(from.path()) != inPackages(to.path()) {
 		if inner := c.protectedBelow(from, to); inner != "" {
@@ -260,13 +263,13 @@ func (c *call) renamable(from, to *place) error {
 	return nil
 }
 
-// mostMoved bounds how many names a folder may have that is moved out of installed packages or into
-// them: each name is checked.
+// mostMoved bounds how many names a folder may contain that is moved into or out of installed
+// packages, because each name is checked.
 const mostMoved = 100_000
 
-// protectedBelow returns a name in a folder that is protected under its old path or under its new
-// one, or a secret that would not be masked there, "" if there is none. A folder that cannot be
-// read to its end counts as one with such a name.
+// protectedBelow returns a name in a folder that is protected under its old or new path, or a
+// secret that would not be masked at the new path. It returns "" if there is none. A folder that
+// cannot be read completely is treated as if it contained such a name.
 func (c *call) protectedBelow(from, to *place) string {
 	type folder struct{ name, rel string }
 	todo, seen := []folder{{from.name, ""}}, 0
@@ -313,8 +316,8 @@ func list(dir int, name string) ([]string, error) {
 	}
 }
 
-// contains looks into a folder for a name, whatever its case. What cannot be read counts as if it
-// had the name.
+// contains searches a folder for a name, ignoring case. A folder that cannot be read is treated as
+// if it contained the name.
 func (c *call) contains(p *place, inner string) bool {
 	names, err := list(p.dir, p.name)
 	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOENT) {
@@ -349,7 +352,7 @@ func (c *call) symlink() (int64, error) {
 	return 0, unix.Symlinkat(to, p.dir, p.name)
 }
 
-// mknod makes plain files and pipes. Devices need a capability, and sockets are forbidden.
+// mknod creates regular files and pipes. Devices need a capability, and sockets are forbidden.
 func (c *call) mknod() (int64, error) {
 	mode := uint32(c.args[2])
 	p, err := c.changeableTarget(c.args[0], c.args[1], false)
@@ -374,8 +377,8 @@ func (c *call) chmod() (int64, error) {
 	return 0, unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), uint32(c.args[2])&0o7777)
 }
 
-// pin opens the file at a location without following a link, so that the change cannot reach
-// another file.
+// pin opens the file at a location without following a link, so the change cannot reach another
+// file.
 func (c *call) pin(p *place) (int, error) {
 	fd, err := unix.Openat(p.dir, p.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -406,8 +409,8 @@ func (c *call) chown() (int64, error) {
 	)
 }
 
-// fchmod and fchown change what a descriptor is open on: tar opens folders for reading and then
-// sets their modes.
+// fchmod and fchown change the file that a descriptor refers to. tar opens folders for reading and
+// then sets their modes.
 func (c *call) fchmod() (int64, error) {
 	p, err := c.opened(c.args[0])
 	if err != nil {
@@ -429,7 +432,7 @@ func (c *call) fchown() (int64, error) {
 	return 0, unix.Fchownat(p.dir, p.name, uid, gid, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// times sets a file's times. Without a path the call is about a descriptor.
+// times sets a file's times. Without a path, the call applies to a descriptor.
 func (c *call) times() (int64, error) {
 	var p *place
 	var err error
@@ -472,5 +475,5 @@ func (c *call) truncate() (int64, error) {
 	return 0, unix.Ftruncate(fd, int64(c.args[1]))
 }
 
-// mostAttribute is the kernel's bound of an attribute's size.
+// mostAttribute is the kernel's limit for the size of an attribute, in bytes.
 const mostAttribute = 64 << 10

@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Prepared is a sandbox whose command is not known yet: a process that has made its view of the
-// file system and waits. It ends with the process that prepared it, because it reads from a socket
-// of that process. It is not safe for concurrent use.
+// Prepared is a sandbox whose command is not known yet: a process that has set up its view of the
+// file system and waits. It ends when the process that prepared it ends, because it reads from a
+// socket of that process. It is not safe for concurrent use.
 type Prepared struct {
 	prefix []string
 	pid    int
@@ -28,10 +28,10 @@ type Prepared struct {
 	ended  bool // the process has reported the command's end, and its own was not waited for
 }
 
-// patience bounds the wait for a sandbox that is still being prepared.
+// patience bounds how long Start waits for a sandbox that is still being prepared.
 const patience = 2 * time.Second
 
-// Prepare starts to make the sandbox of a command line as Prefix returns it. env is the
+// Prepare starts to create the sandbox for a command line that Prefix returned. env is the
 // environment of the launcher's process, not of the command.
 func Prepare(prefix, env []string) (*Prepared, error) {
 	if len(prefix) != 4 || prefix[1] != runArg {
@@ -51,7 +51,7 @@ func (p *Prepared) fork(env []string) (err error) {
 		return err
 	}
 	defer unix.Close(null)
-	// Before the sandbox copies them.
+	// Set this before the sandbox copies it.
 	p.mounts, err = unix.Open("/proc/self/mountinfo", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -83,8 +83,9 @@ func (p *Prepared) fork(env []string) (err error) {
 }
 
 // Start runs a command in the sandbox, with output as its stdout and stderr, and returns the
-// process whose end is the command's end. ok is false if the sandbox is for another command line or
-// no longer shows what a new one would show; nothing has run then, and the caller discards it.
+// process that ends when the command ends. ok is false if the sandbox is for another command line
+// or no longer shows what a new one would show. In that case nothing has run, and the caller
+// discards the sandbox.
 func (p *Prepared) Start(prefix []string, c Start, output int) (pid int, ok bool) {
 	if !slices.Equal(prefix, p.prefix) || !p.fresh() {
 		return 0, false
@@ -93,7 +94,7 @@ func (p *Prepared) Start(prefix []string, c Start, output int) (pid int, ok bool
 	if err != nil {
 		return 0, false
 	}
-	// The end of the namespace takes milliseconds. Release pays for them, and not the command.
+	// Ending the namespace takes milliseconds. Release spends this time instead of the command.
 	space, err := unix.Open(fmt.Sprintf("/proc/%d/ns/mnt", p.pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err == nil {
 		p.space = space
@@ -104,9 +105,9 @@ func (p *Prepared) Start(prefix []string, c Start, output int) (pid int, ok bool
 	return p.pid, true
 }
 
-// Wait waits for the command's end and returns its exit code. No process of the command is left
-// then. ok is false if the sandbox's process ends without a report: it kills all that is left, and
-// the caller waits for it.
+// Wait waits until the command ends and returns its exit code. No process of the command is left
+// then. ok is false if the sandbox's process ends without a report. The end of that process kills
+// everything that is left, and the caller waits for it.
 func (p *Prepared) Wait() (code int, ok bool) {
 	b := make([]byte, 1)
 	for {
@@ -142,7 +143,7 @@ func (p *Prepared) fresh() bool {
 	return s.Busy == "" || locked(s.Busy)
 }
 
-// locked reports whether another sandbox still has the folder of layers.
+// locked reports whether another sandbox still uses the folder of layers.
 func locked(dir string) bool {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -152,14 +153,14 @@ func locked(dir string) bool {
 	return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil
 }
 
-// Discard ends a sandbox that no command was started in, and waits for its end.
+// Discard ends a sandbox in which no command was started, and waits until it has ended.
 func (p *Prepared) Discard() {
 	_ = unix.Kill(p.pid, unix.SIGKILL)
 	p.ended = true
 	p.Release()
 }
 
-// Release frees what is kept for a sandbox whose command has ended.
+// Release frees the resources of a sandbox whose command has ended.
 func (p *Prepared) Release() {
 	for p.ended {
 		_, err := unix.Wait4(p.pid, nil, 0, nil)
@@ -173,7 +174,7 @@ func (p *Prepared) Release() {
 	}
 }
 
-// sendAll writes a message, a descriptor with its first bytes.
+// sendAll writes a message. It sends the descriptor with the first bytes.
 func sendAll(conn int, message []byte, fd int) error {
 	rights := unix.UnixRights(fd)
 	for len(message) > 0 {
@@ -189,7 +190,7 @@ func sendAll(conn int, message []byte, fd int) error {
 	return nil
 }
 
-// receiver reads a line from a socket, and the descriptor that comes with it.
+// receiver reads a line from a socket, and the descriptor that is sent with it.
 type receiver struct {
 	buf []byte
 	fd  int // valid once line has returned one that brought it
@@ -225,13 +226,13 @@ func (r *receiver) takeRights(oob []byte) {
 	}
 }
 
-// state is what a prepared sandbox reports when it waits.
+// state is the report of a prepared sandbox when it starts to wait.
 type state struct {
 	Seen []file `json:"seen"`           // mounts over the read-only copy of the root
 	Busy string `json:"busy,omitempty"` // folder of layers that another sandbox had
 }
 
-// file is what was found at a path; Ino is 0 for nothing.
+// file identifies the file that was found at a path. Ino is 0 if there was none.
 type file struct {
 	Path string `json:"path"`
 	Dev  uint64 `json:"dev,omitempty"`

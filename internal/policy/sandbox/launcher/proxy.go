@@ -7,13 +7,13 @@ const ProxyPort = 61199
 // OfferFD is the descriptor of the connection to the proxy in a process that OfferPrefix starts.
 const OfferFD = 3
 
-// offerArg is the hidden first argument under which this binary offers the proxy a listener and
+// offerArg is the hidden first argument with which this binary offers the proxy a listener and
 // becomes the command.
 const offerArg = "__sandbox-offer"
 
-// OfferPrefix is put before a command that another program starts in a network namespace. It offers
-// the proxy a listener there and then becomes the command.
+// OfferPrefix returns the prefix for a command that another program starts in a network namespace.
+// This binary then offers the proxy a listener there and becomes the command.
 func OfferPrefix(exe string) []string { return []string{exe, offerArg, "--"} }
 
-// TokenVar is the variable with the token that names the launcher's command to the proxy.
+// TokenVar is the variable with the token that identifies the launcher's command to the proxy.
 const TokenVar = "AGENT_LSP_PROXY_TOKEN"

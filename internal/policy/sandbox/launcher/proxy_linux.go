@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DialProxy connects to the Unix socket of the daemon's proxy. The path may be longer than an
-// address of a socket can be.
+// DialProxy connects to the Unix socket of the daemon's proxy. The path may be longer than a socket
+// address allows.
 func DialProxy(socket string) (int, error) {
 	dir, err := unix.Open(filepath.Dir(socket), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -33,9 +33,9 @@ func DialProxy(socket string) (int, error) {
 }
 
 // OfferProxy gives the proxy a listener on loopback of this process's network namespace. A socket
-// belongs to the namespace that it was made in, so the proxy accepts connections from here, and
-// nothing has to be copied. The connection stays open: the proxy sees by its end that the sandbox
-// has ended.
+// belongs to the namespace in which it was created, so the proxy accepts connections from this
+// namespace, and no data has to be copied. The connection stays open: when it closes, the proxy
+// knows that the sandbox has ended.
 func OfferProxy(conn int, token string) error {
 	l, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -79,7 +79,7 @@ func maybeOffer() {
 	syscall.Exit(exitNotRunning)
 }
 
-// lookPath finds a program by the PATH of an environment.
+// lookPath finds a program with the PATH of an environment.
 func lookPath(name string, env []string) (string, error) {
 	os.Unsetenv("PATH")
 	for _, kv := range env {
@@ -94,7 +94,7 @@ func lookPath(name string, env []string) (string, error) {
 	return path, nil
 }
 
-// takeToken returns an environment without the token of the command, and the token.
+// takeToken returns an environment without the command's token, and the token.
 func takeToken(env []string) (rest []string, token string) {
 	for _, kv := range env {
 		if v, ok := strings.CutPrefix(kv, TokenVar+"="); ok {

@@ -14,14 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errElsewhere hands a call back to the kernel, which executes it in the command's own view: the
-// path is outside the workspace or cannot be resolved.
+// errElsewhere hands a call back to the kernel, which executes it in the command's own view,
+// because the path is outside the workspace or cannot be resolved.
 var errElsewhere = errors.New("not in the workspace")
 
-// at is AT_FDCWD as it is found in a register.
+// at is AT_FDCWD as it appears in a register.
 const at = uint64(0xffffffffffffff9c)
 
-// call is a system call that the broker carries out, as its modern form.
+// call is a system call that the broker performs, in its modern form.
 type call struct {
 	*broker
 	id   uint64
@@ -36,8 +36,8 @@ func (c *call) close() {
 	}
 }
 
-// place is a name in a folder of the workspace. The folder is pinned, so it cannot be exchanged
-// between the check and the change.
+// place is a name in a folder of the workspace. The folder is pinned, so the command cannot replace
+// it between the check and the change.
 type place struct {
 	dir  int    // on the writable mount
 	seen int    // the same folder in the command's view
@@ -49,7 +49,7 @@ func (p *place) path() string { return path.Join(p.rel, p.name) }
 
 const maxLinks = 40
 
-// find resolves a path of the caller. follow says whether a link in the last position is followed.
+// find resolves a path of the caller. follow reports whether to follow a link in the last position.
 func (c *call) find(dirfd uint64, name string, follow bool) (*place, error) {
 	if name == "" {
 		return nil, errElsewhere
@@ -98,8 +98,8 @@ func (c *call) base(dirfd uint64, name string) (int, error) {
 	return fd, nil
 }
 
-// folder opens the folder of a path in the command's view. What leads through /proc is not
-// followed: there the broker would see its own process.
+// folder opens the folder of a path in the command's view. It does not follow paths through /proc,
+// where the broker would see its own process.
 func (c *call) folder(base int, dir string) (int, error) {
 	if dir == "" {
 		return base, nil
@@ -149,8 +149,9 @@ func (c *call) writable(seen int, name string) (*place, error) {
 	return &place{fd, seen, rel, name}, nil
 }
 
-// opened resolves what a descriptor of the caller is open on, if it may be changed. One that the
-// broker handed out is on the writable mount, and the kernel carries the change out there.
+// opened resolves the file that a descriptor of the caller refers to, if it may be changed. A
+// descriptor that the broker handed out is on the writable mount, where the kernel can perform the
+// change.
 func (c *call) opened(fd uint64) (*place, error) {
 	from := fmt.Sprintf("/proc/%d/fd/%d", c.tid, int32(fd))
 	file, err := unix.Open(from, unix.O_PATH|unix.O_CLOEXEC, 0)
@@ -207,7 +208,8 @@ func readlink(p *place) (string, error) {
 
 const page = 4096
 
-// text reads a path from the caller's memory, once: nothing else decides what the call is about.
+// text reads a path from the caller's memory once. The broker uses only this copy, so the caller
+// cannot change the path after the check.
 func (c *call) text(addr uint64) (string, error) {
 	var out []byte
 	for len(out) < unix.PathMax {
@@ -223,7 +225,7 @@ func (c *call) text(addr uint64) (string, error) {
 	return "", unix.ENAMETOOLONG
 }
 
-// read fills buf from the caller's memory, and fails if the caller was another by then.
+// read fills buf from the caller's memory. It fails if that memory cannot be read completely.
 func (c *call) read(addr uint64, buf []byte) error {
 	local := []unix.Iovec{{Base: &buf[0]}}
 	local[0].SetLen(len(buf))
@@ -242,8 +244,8 @@ func (c *call) read(addr uint64, buf []byte) error {
 	return nil
 }
 
-// umask reads the umask of the caller. A umask belongs to one process, so the broker cannot set its
-// own.
+// umask reads the umask of the caller. The broker cannot set its own umask instead, because a
+// process has only one.
 func (c *call) umask() uint32 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.tid))
 	if err != nil {

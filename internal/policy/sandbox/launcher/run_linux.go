@@ -15,15 +15,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// linger is how long what a finished command left behind may still run, as for other commands: time
-// for the end of a pipeline to write its last line.
+// linger is how long the processes that a finished command left behind may still run, as for other
+// commands. It lets the end of a pipeline write its last line.
 const linger = 200 * time.Millisecond
 
-// A process that was started as the launcher is one from here on, before the packages that are
-// initialised after this one, whose cost each command would pay.
+// A process that was started as the launcher stays one from here on. This runs before the
+// initialization of later packages, whose cost every command would pay.
 func init() { MaybeRun() }
 
-// MaybeRun turns the process into the launcher, and never returns, if it was started as one.
+// MaybeRun turns the process into the launcher and never returns if it was started as a launcher.
 func MaybeRun() {
 	switch {
 	case len(os.Args) == 3 && os.Args[1] == prepareArg:
@@ -36,11 +36,11 @@ func MaybeRun() {
 	select {}
 }
 
-// exit ends the process without the hooks of os.Exit. There are none here, but under the race
+// exit ends the process without the hooks of os.Exit. There are no hooks here, but under the race
 // detector os.Exit sleeps for a second.
 func exit(code int) { syscall.Exit(code) }
 
-// runNow makes the sandbox, runs the command in it and returns the exit code.
+// runNow creates the sandbox, runs the command in it and returns the exit code.
 func runNow(encoded string, argv []string) int {
 	dir, _ := os.Getwd() // chdir reports it where there is none
 	b, err := prepare(encoded)
@@ -50,8 +50,8 @@ func runNow(encoded string, argv []string) int {
 	return b.run(Start{Argv: argv, Env: os.Environ(), Dir: dir})
 }
 
-// runLater makes the sandbox and runs the command that it is sent. Without one it ends with the
-// process that sends it.
+// runLater creates the sandbox and runs the command that it receives. If it receives none, it ends
+// together with the process that would send it.
 func runLater(encoded string) int {
 	unix.CloseOnExec(commandFD)
 	b, err := prepare(encoded)
@@ -80,10 +80,10 @@ func runLater(encoded string) int {
 	return b.run(c)
 }
 
-// commandFD is the socket on which a prepared sandbox gets its command.
+// commandFD is the socket on which a prepared sandbox receives its command.
 const commandFD = 3
 
-// sandbox is one whose command has not been started.
+// sandbox is a sandbox whose command has not been started.
 type sandbox struct {
 	view   *view
 	forker *forker
@@ -91,7 +91,7 @@ type sandbox struct {
 	report int // socket on which the end of the command is reported, -1 without
 }
 
-// prepare makes all of the sandbox that does not depend on the command.
+// prepare creates all parts of the sandbox that do not depend on the command.
 func prepare(encoded string) (*sandbox, error) {
 	v := &view{spec: &Spec{}}
 	if err := json.Unmarshal([]byte(encoded), v.spec); err != nil {
@@ -100,8 +100,8 @@ func prepare(encoded string) (*sandbox, error) {
 	if os.Getpid() != 1 {
 		return nil, errors.New("this argument is for internal use: it needs a process namespace")
 	}
-	// A command cannot end the process that holds its sandbox. The daemon ends it with SIGKILL.
-	// Caught, not ignored: the command would inherit ignored signals.
+	// A command cannot end the process that maintains its sandbox. The daemon ends it with SIGKILL.
+	// The signals are caught instead of ignored, because the command would inherit ignored signals.
 	signal.Notify(
 		make(chan os.Signal, 1),
 		syscall.SIGTERM,
@@ -144,7 +144,7 @@ func (b *sandbox) run(c Start) int {
 		fmt.Fprintln(os.Stderr, "agent-lsp: starting", c.Argv[0], "in the sandbox:", err)
 		return exitNotFound
 	}
-	// The command has the same user number.
+	// The command runs with the same user ID and could otherwise read this memory.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return failed(fmt.Errorf("hiding the launcher's memory: %w", err))
 	}
@@ -157,7 +157,8 @@ func (b *sandbox) run(c Start) int {
 	return reap(b.forker.broker, pid, b.report)
 }
 
-// connectProxy returns a connection to the proxy, which ends with this process; -1 without a proxy.
+// connectProxy returns a connection to the proxy, which closes when this process ends, or -1 if
+// there is no proxy.
 func (s *Spec) connectProxy() (int, error) {
 	if s.Proxy == "" {
 		return -1, nil
@@ -170,7 +171,7 @@ func failed(err error) int {
 	return exitFailed
 }
 
-// forker starts the command from a thread of its own that has entered the filter. The rest of the
+// forker starts the command from a separate thread that has installed the filter. The rest of the
 // process stays outside the filter and serves it.
 type forker struct {
 	broker *broker
@@ -178,7 +179,7 @@ type forker struct {
 	done   chan forked
 }
 
-// executable is a command whose file was found.
+// executable is a command whose file has been found.
 type executable struct {
 	path      string
 	argv, env []string
@@ -189,7 +190,8 @@ type forked struct {
 	err error
 }
 
-// newForker confines the thread, for a command that may change the roots.
+// newForker confines a new thread. If there are roots that the command may change, it also starts
+// the broker.
 func newForker(roots []root) (*forker, error) {
 	f := &forker{
 		broker: &broker{roots: roots},
@@ -209,7 +211,7 @@ func (f *forker) serve() {
 		go f.broker.serve()
 	}
 	if err == nil {
-		// This fails, and loads what the next one needs.
+		// This call fails, but it loads what the next call needs.
 		_, _ = fork(executable{path: "/", argv: []string{"/"}})
 	}
 	f.done <- forked{err: err}
@@ -233,11 +235,12 @@ func fork(p executable) (pid int, err error) {
 	})
 }
 
-// gitLocks stops git from refreshing its index, which it cannot write.
+// gitLocks prevents git from refreshing its index, which it cannot write.
 const gitLocks = "GIT_OPTIONAL_LOCKS=0"
 
-// releaseStdio closes the launcher's copies of the command's output, so that its readers see the
-// end when the command's processes have ended. The note at the end goes to what was stderr.
+// releaseStdio closes the launcher's copies of the command's output, so that readers see the end of
+// the output when the command's processes have ended. The note at the end is written to the
+// original stderr.
 func releaseStdio() {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -248,11 +251,12 @@ func releaseStdio() {
 	unix.Close(null)
 }
 
-// closeOutput closes what is left of the command's output.
+// closeOutput closes the remaining copies of the command's output.
 func closeOutput() { _ = unix.Dup3(0, 2, 0) }
 
-// reap waits for the command and for the processes that it leaves behind, for linger at most. If
-// none is left, it sends the exit code on the socket report: the end of this process takes longer.
+// reap waits for the command, and for at most linger for the processes that it leaves behind. If
+// none is left, reap sends the exit code on the socket report, because the end of this process
+// takes longer.
 func reap(b *broker, main, report int) int {
 	code := exitFailed
 	for {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Offsets in struct seccomp_data, and the flag of the x32 calling convention.
+// The offsets in struct seccomp_data, and the flag of the x32 calling convention.
 const (
 	dataNr   = 0
 	dataArch = 4
@@ -35,7 +35,7 @@ const (
 
 func fail(errno unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(errno) }
 
-// filter is a program in the making: one block per system call, so that no jump is long.
+// filter is a program under construction. It has one block per system call, so no jump is long.
 type filter []unix.SockFilter
 
 func (f *filter) stmt(code uint16, k uint32) { *f = append(*f, unix.SockFilter{Code: code, K: k}) }
@@ -50,7 +50,7 @@ func (f *filter) call(nr uintptr, action uint32) {
 	f.stmt(ret, action)
 }
 
-// ifAny decides so if an argument has any of the bits, and allows the call otherwise.
+// ifAny applies action if an argument has any of the bits, and allows the call otherwise.
 func (f *filter) ifAny(nr uintptr, arg int, bits, action uint32) {
 	f.jump(equal, uint32(nr), 0, 4)
 	f.stmt(load, uint32(dataArgs+8*arg))
@@ -59,7 +59,7 @@ func (f *filter) ifAny(nr uintptr, arg int, bits, action uint32) {
 	f.stmt(ret, allow)
 }
 
-// ifOther decides so unless an argument is one of the values.
+// ifOther applies action unless an argument is one of the values.
 func (f *filter) ifOther(nr uintptr, arg int, values []uint32, action uint32) {
 	f.jump(equal, uint32(nr), 0, uint8(2*len(values)+2))
 	f.stmt(load, uint32(dataArgs+8*arg))
@@ -70,7 +70,7 @@ func (f *filter) ifOther(nr uintptr, arg int, values []uint32, action uint32) {
 	f.stmt(ret, action)
 }
 
-// ifOneOf decides so if an argument is one of the values, and allows the call otherwise.
+// ifOneOf applies action if an argument is one of the values, and allows the call otherwise.
 func (f *filter) ifOneOf(nr uintptr, arg int, values []uint32, action uint32) {
 	f.jump(equal, uint32(nr), 0, uint8(2*len(values)+2))
 	f.stmt(load, uint32(dataArgs+8*arg))
@@ -81,15 +81,15 @@ func (f *filter) ifOneOf(nr uintptr, arg int, values []uint32, action uint32) {
 	f.stmt(ret, allow)
 }
 
-// namespaces are the flags with which a process would get capabilities in namespaces of its own.
+// namespaces are the flags with which a process would get capabilities in new namespaces.
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWPID |
 	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
-// writes are the bits of open's flags with which a file is created or changed.
+// writes are the bits of open's flags that create or change a file.
 const writes = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
 
-// program is the filter of a command. Without brokered it forbids; with it, system calls that
-// change names or files are also handed to the broker.
+// program returns the filter of a command. It forbids some system calls. If brokered is set, it
+// also passes the system calls that change names or files to the broker.
 func program(brokered bool) filter {
 	var f filter
 	f.stmt(load, dataArch)
@@ -128,7 +128,7 @@ func program(brokered bool) filter {
 	return f
 }
 
-// brokered hands over what the broker carries out.
+// brokered passes the broker's system calls to it.
 func (f *filter) brokered() {
 	f.ifAny(unix.SYS_OPENAT, 2, writes, notify)
 	f.call(
@@ -147,8 +147,8 @@ func (f *filter) brokered() {
 	f.legacy()
 }
 
-// confine takes every capability from the calling thread, and enters the filter. It returns the
-// descriptor on which the kernel hands system calls over, -1 without a broker.
+// confine removes every capability from the calling thread and installs the filter. It returns the
+// descriptor on which the kernel passes system calls to the broker, or -1 without a broker.
 func confine(brokered bool) (int, error) {
 	if err := DropPrivileges(); err != nil {
 		return -1, err

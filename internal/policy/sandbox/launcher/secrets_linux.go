@@ -24,7 +24,7 @@ type secretWalk struct {
 type inode struct{ dev, ino uint64 }
 
 // maskSecrets mounts an unreadable file over every secret file of the roots, and over every other
-// name of one.
+// name of such a file.
 func (v *view) maskSecrets() error {
 	w := &secretWalk{roots: v.spec.Roots, inodes: map[inode]bool{}}
 	w.all(w.byName)
@@ -62,14 +62,14 @@ func (v *view) maskSecrets() error {
 	return nil
 }
 
-// shows reports whether the files of a folder of the home that the command sees are only those that
-// it may read. That is not so if a root contains the folder.
+// shows reports whether all files that the command sees in a folder of the home are files that it
+// may read. That is not the case if a root contains the folder.
 func (v *view) shows(dir string) bool {
 	return slices.ContainsFunc(v.spec.Secrets, func(f string) bool { return Below(f, dir) }) &&
 		!slices.ContainsFunc(v.spec.Roots, func(r string) bool { return Below(dir, r) })
 }
 
-// Secrets of the home, which is visible only where a root contains it.
+// The secrets of the home, which is visible only if a root contains it.
 var (
 	homeSecretFolders = []string{".ssh", ".gnupg", ".aws", ".kube", ".config/gh"}
 	homeSecretFiles   = []string{
@@ -87,9 +87,9 @@ func (w *secretWalk) all(file func(path string, e os.DirEntry)) {
 	}
 }
 
-// folder walks without following links. What the user cannot read, the command cannot read
-// either. Installed packages contain keys of their tests and public certificates, and no secret
-// of the user; git chooses the names of its objects.
+// folder walks a folder without following links. Files that the user cannot read are skipped,
+// because the command cannot read them either. Installed packages contain keys of their tests and
+// public certificates, but no secret of the user. Git chooses the names of its objects itself.
 func (w *secretWalk) folder(dir string, file func(path string, e os.DirEntry)) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -113,7 +113,7 @@ func (w *secretWalk) folder(dir string, file func(path string, e os.DirEntry)) {
 	}
 }
 
-// link masks what a link with a secret name leads to.
+// link masks the target of a link with a secret name.
 func (w *secretWalk) link(path string) {
 	to, err := filepath.EvalSymlinks(path)
 	if err != nil || !slices.ContainsFunc(w.roots, func(r string) bool { return Below(to, r) }) {
@@ -124,7 +124,7 @@ func (w *secretWalk) link(path string) {
 	}
 }
 
-// stored reports whether Git has stored a file as it is.
+// stored reports whether Git has stored a file in its current state.
 func (w *secretWalk) stored(path string) bool {
 	if w.git == nil {
 		for _, r := range w.roots {

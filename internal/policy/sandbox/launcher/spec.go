@@ -8,53 +8,53 @@ import (
 	"slices"
 )
 
-// Hidden first arguments under which this binary is the launcher: of a command, or of one that
-// comes later.
+// The hidden first arguments with which this binary is the launcher: with a command, or with a
+// command that it receives later.
 const (
 	runArg     = "__sandbox"
 	prepareArg = "__sandbox-prepare"
 )
 
-// Start is a command for a sandbox that exists.
+// Start is a command for an existing sandbox.
 type Start struct {
 	Argv []string `json:"argv"`
 	Env  []string `json:"env"`
 	Dir  string   `json:"dir"` // Spec.Dir precedes it
 }
 
-// Exit codes of a launcher whose command did not run, as shells and env use them.
+// The exit codes of a launcher whose command did not run, as shells and env use them.
 const (
 	exitFailed     = 125 // the sandbox could not be made
 	exitNotRunning = 126 // the program was found and cannot be executed
 	exitNotFound   = 127
 )
 
-// Spec says what a command sees and may change. All paths are absolute.
+// Spec describes what a command may see and change. All paths are absolute.
 type Spec struct {
 	Roots []string `json:"roots,omitempty"` // workspace folders, visible at their own paths
-	// the roots may be changed, except protected files
+	// the command may change the roots, except protected files
 	Write    bool     `json:"write,omitempty"`
 	Readable []string `json:"readable,omitempty"` // more files and folders that must stay visible
-	// secret files that stay readable; in the home they are Readable too
+	// secret files that stay readable; those in the home are also in Readable
 	Secrets []string `json:"secrets,omitempty"`
-	// the user's home: empty and private, except Readable and Caches
+	// the user's home, which is empty and private except for Readable and Caches
 	Home string `json:"home,omitempty"`
-	// another path of the home that must work, such as a link; "": none
+	// another path of the home that must work, such as a link; "": there is none
 	HomeName string `json:"homeName,omitempty"`
-	// shared package caches: readable, writes go to a private layer
+	// shared package caches, which are readable; writes are stored in a private layer
 	Caches []string `json:"caches,omitempty"`
-	// existing folder that keeps the private layers and the private home; "": they end with the
+	// existing folder that stores the private layers and the private home; "": they end with the
 	// command
 	Layer string `json:"layer,omitempty"`
-	// existing folder that becomes /tmp; "": an empty one in memory
+	// existing folder that becomes /tmp; "": an empty folder in memory
 	Tmp string `json:"tmp,omitempty"`
-	// Unix socket of the daemon's proxy; "": no network
+	// Unix socket of the daemon's proxy; "": there is no network
 	Proxy string `json:"proxy,omitempty"`
-	// the command's working folder; "": the one that the launcher is started in
+	// the command's working folder; "": the folder in which the launcher is started
 	Dir string `json:"dir,omitempty"`
 }
 
-// Args is the command line that starts argv in the sandbox. exe is this program's binary.
+// Args returns the command line that starts argv in the sandbox. exe is this program's binary.
 func (s Spec) Args(exe string, argv []string) ([]string, error) {
 	if len(argv) == 0 {
 		return nil, fmt.Errorf("sandboxing a command: it is empty")
@@ -63,7 +63,7 @@ func (s Spec) Args(exe string, argv []string) ([]string, error) {
 	return append(prefix, argv...), err
 }
 
-// Prefix is the part of Args before the command.
+// Prefix returns the part of Args before the command.
 func (s Spec) Prefix(exe string) ([]string, error) {
 	for _, list := range [][]string{s.Roots, s.Readable, s.Secrets, s.Caches,
 		nonEmpty(s.Home, s.HomeName, s.Layer, s.Tmp, s.Proxy, s.Dir)} {
@@ -93,8 +93,8 @@ func nonEmpty(paths ...string) []string {
 	return out
 }
 
-// homeReadable are the files and folders of a home that commands may read: toolchains, and the
-// settings of git that hold no secret. Everything else of the home is hidden.
+// homeReadable are the files and folders of a home that commands may read: toolchains, and the git
+// settings that contain no secret. Everything else in the home is hidden.
 var homeReadable = []string{
 	".asdf",
 	".bun/bin",
@@ -131,11 +131,12 @@ var homeReadable = []string{
 	"sdk",
 }
 
-// besideBin are the folders with what programs in the folder bin of the same parent need.
+// besideBin are the folders that contain what programs in a sibling folder bin need.
 var besideBin = []string{"conf", "include", "jmods", "lib", "lib64", "libexec"}
 
 // HomeReadable lists what a command may read of a home: the documented list, and the folders of
-// PATH inside the home, with their libraries. Missing ones are skipped. home is a real path.
+// PATH inside the home, with their libraries. It skips missing ones. home must be a path without
+// links.
 func HomeReadable(home, path string) []string {
 	candidates := joined(home, homeReadable)
 	for _, dir := range filepath.SplitList(path) {
@@ -179,7 +180,7 @@ func Below(path, dir string) bool {
 		len(path) > len(dir) && path[:len(dir)] == dir && path[len(dir)] == '/'
 }
 
-// RemoveLayer removes a folder of private layers. The overlay leaves folders that their owner
+// RemoveLayer removes a folder of private layers, including folders of the overlay that their owner
 // cannot open.
 func RemoveLayer(dir string) error {
 	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {

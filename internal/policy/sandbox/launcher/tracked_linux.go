@@ -11,18 +11,18 @@ import (
 	"syscall"
 )
 
-// tracked are the secret files that Git has stored as they are now, by path. A mask would hide
-// nothing of them: their content is in the repository, which the command can read. It would break
-// git diff, and tests that read their own keys.
+// tracked contains, by path, the secret files that Git has stored in their current state. A mask
+// would not hide them, because their content is in the repository, which the command can read. A
+// mask would also break git diff, and tests that read their own keys.
 type tracked map[string]entry
 
-// entry is what Git's index knows of a file.
+// entry is what Git's index records about a file.
 type entry struct {
 	ctime, mtime syscall.Timespec
 	ino, size    uint32 // the low bits
 }
 
-// unchanged reports whether Git has stored a file exactly as it is.
+// unchanged reports whether Git has stored a file exactly as it is now.
 func (t tracked) unchanged(path string) bool {
 	known, ok := t[path]
 	if !ok {
@@ -40,7 +40,7 @@ func (t tracked) unchanged(path string) bool {
 	}
 }
 
-// trackedIn reads the index of the repository that a folder is in.
+// trackedIn reads the index of the repository that contains a folder.
 func trackedIn(root string) tracked {
 	for dir := root; ; dir = filepath.Dir(dir) {
 		if index := indexOf(filepath.Join(dir, ".git")); index != "" {
@@ -52,7 +52,8 @@ func trackedIn(root string) tracked {
 	}
 }
 
-// indexOf is the index of a .git folder, or of the folder that a .git file names; "" without one.
+// indexOf returns the index of a .git folder, or of the folder that a .git file names. It returns
+// "" if there is none.
 func indexOf(git string) string {
 	fi, err := os.Stat(git)
 	if err != nil {
@@ -79,8 +80,9 @@ const (
 	largeIndex  = 256 << 20
 )
 
-// readIndex returns the secret files of an index. What it cannot read it skips: then the files
-// are masked. A file that changed within the same tick as the index was written is skipped too.
+// readIndex returns the secret files of an index. It skips entries that it cannot read, so these
+// files are masked. It also skips a file that changed within the same clock tick in which the index
+// was written.
 func readIndex(path, top string) tracked {
 	var st syscall.Stat_t
 	if err := syscall.Stat(path, &st); err != nil || st.Size > largeIndex {
@@ -107,7 +109,7 @@ func readIndex(path, top string) tracked {
 
 func older(a, b syscall.Timespec) bool { return a.Nano() < b.Nano() }
 
-// indexEntry reads the first entry and returns its size, 0 if there is none.
+// indexEntry reads the first entry and returns its size, or 0 if there is none.
 func indexEntry(data []byte, version uint32, before string) (e entry, name string, size int) {
 	if len(data) < indexFixed+2 {
 		return e, "", 0
@@ -143,7 +145,7 @@ func indexEntry(data []byte, version uint32, before string) (e entry, name strin
 	return e, name, size
 }
 
-// varint reads the variable-width number of Git's index version 4.
+// varint reads the variable-width number of version 4 of Git's index.
 func varint(data []byte) (value, n int) {
 	for i, b := range data {
 		if i > 4 {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attribute resolves a call about an extended attribute: the file, pinned, and the attribute's
-// name.
+// attribute resolves a call for an extended attribute. It returns the pinned file and the
+// attribute's name.
 func (c *call) attribute(follow bool) (path, name string, err error) {
 	p, err := c.changeableTarget(at, c.args[0], follow)
 	if err != nil {
@@ -26,7 +26,7 @@ func (c *call) attribute(follow bool) (path, name string, err error) {
 	return "/proc/self/fd/" + strconv.Itoa(fd), name, err
 }
 
-// setAttribute sets an extended attribute: cp -a copies access lists so.
+// setAttribute sets an extended attribute. cp -a copies access control lists with it.
 func (c *call) setAttribute(follow bool) (int64, error) {
 	path, name, err := c.attribute(follow)
 	if err != nil {
