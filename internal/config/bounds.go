@@ -15,11 +15,11 @@ type unlimited func(n float64) bool
 func never(float64) bool         { return false }
 func notPositive(n float64) bool { return n <= 0 }
 
-// raised is the notice about a value that would raise a limit.
+// raised is the text of the notice about a value that would raise a limit.
 const raised = "%v would raise the user's own limit; ignored " + untilTrusted
 
-// raises reports whether v is a higher limit than the user's at path. Without a value of the user's
-// there is no limit.
+// raises reports whether v is a higher limit than the user's value at path. If the user has set no
+// value, there is no limit to raise.
 func (u unlimited) raises(path string, v any, base map[string]any) bool {
 	limit := func(v any) float64 {
 		n, ok := v.(float64)
@@ -32,7 +32,7 @@ func (u unlimited) raises(path string, v any, base map[string]any) bool {
 	return limit(v) > limit(own)
 }
 
-// restrictBounds takes away what would raise a limit or turn on a switch.
+// restrictBounds removes values that would raise a limit or turn on a switch.
 func (c *checker) restrictBounds(tree, base map[string]any) (held []Claimed) {
 	take := func(path, notice string, v any) {
 		remove(tree, path)
@@ -53,7 +53,8 @@ func (c *checker) restrictBounds(tree, base map[string]any) (held []Claimed) {
 	return held
 }
 
-// restrictTools keeps the tools that the user disabled, and the user's own list of enabled ones.
+// restrictTools prevents a workspace from enabling tools that the user disabled and from replacing
+// the user's own list of enabled tools.
 func (c *checker) restrictTools(tree, base map[string]any) (held []Claimed) {
 	if v, ok := lookup(tree, "tools.disable"); ok {
 		own, _ := lookup(base, "tools.disable")
@@ -83,8 +84,8 @@ func (c *checker) restrictTools(tree, base map[string]any) (held []Claimed) {
 	return []Claimed{{"tools.enable", v}}
 }
 
-// restrictInstructions keeps the names of Markdown files inside the workspace. What they link to is
-// checked when they are read.
+// restrictInstructions keeps the names of Markdown files inside the workspace. Their link targets
+// are checked when they are read.
 func (c *checker) restrictInstructions(tree, base map[string]any) (held []Claimed) {
 	const key = "project.instructions"
 	v, ok := lookup(tree, key)

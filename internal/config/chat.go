@@ -6,16 +6,17 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// noChat matches ids of models that cannot chat. Servers list them together with the others, and
-// often first.
+// noChat matches the IDs of models that cannot chat. Servers list them together with the others,
+// and often first.
 var noChat = lazyregexp.New(`(?i)embed|whisper|tts|transcri|speech|audio|realtime|moderation|` +
 	`rerank|dall-?e|image|sora|babbage|davinci|minilm|(^|/)bge-`)
 
-// usual is taken where it is listed: providers list old models first.
+// usual are the models that are preferred if a provider lists them, because providers list old
+// models first.
 const usual = "gpt-5"
 
-// ChatModel is the model to use of those that a provider lists where no setting names one, "" if it
-// lists none.
+// ChatModel returns the model to use among the models that a provider lists if no setting names
+// one. It returns "" if the list has none.
 func ChatModel(ids []string) string {
 	if slices.Contains(ids, usual) {
 		return usual
@@ -31,5 +32,5 @@ func ChatModel(ids []string) string {
 	return ""
 }
 
-// Converses reports whether a model is one for conversations, by its name.
+// Converses reports whether a model is intended for conversations, judging by its name.
 func Converses(id string) bool { return !noChat().MatchString(id) }

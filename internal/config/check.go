@@ -13,8 +13,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/near"
 )
 
-// Notice is something in a layer that the user should know of. Text names the path, what was
-// expected and what became of it; it holds no value that could be a secret.
+// Notice is a problem in a layer that the user should know about. Text names the path, the expected
+// value and what happens to the actual one. It contains no value that could be a secret.
 type Notice struct {
 	Layer   string // the layer's kind, with the path of its file
 	Path    string
@@ -24,7 +24,7 @@ type Notice struct {
 
 func (n Notice) String() string { return n.Layer + ": " + n.short() }
 
-// short is the notice without its layer.
+// short returns the notice without its layer.
 func (n Notice) short() string {
 	if n.Path == "" {
 		return n.Text
@@ -32,7 +32,7 @@ func (n Notice) short() string {
 	return n.Path + ": " + n.Text
 }
 
-// checker cleans one layer.
+// checker validates one layer and removes invalid values.
 type checker struct {
 	layer   string
 	notices []Notice
@@ -43,7 +43,7 @@ func (c *checker) note(path, format string, args ...any) {
 		Text: fmt.Sprintf(format, args...)})
 }
 
-// object returns the keys of tree that fit t. It reports the others and omits them.
+// object returns the keys of tree that match t. It reports and omits the others.
 func (c *checker) object(tree map[string]any, t reflect.Type, prefix string) map[string]any {
 	out := make(map[string]any, len(tree))
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
@@ -154,8 +154,8 @@ func (c *checker) list(l []any, elem reflect.Type, path string) []any {
 	return out
 }
 
-// ruleText turns a rule written as an object into its text: {"allow": "bash(ls*)"} and
-// {"action": "allow", "tool": "bash", "pattern": "ls*"}.
+// ruleText converts a rule written as an object to its text: {"allow": "bash(ls*)"} and {"action":
+// "allow", "tool": "bash", "pattern": "ls*"}.
 func ruleText(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -177,7 +177,7 @@ func ruleText(v any) any {
 	return action + " " + tool
 }
 
-// typeName says in words what a key takes.
+// typeName describes the type of a key in words.
 func typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Struct:
@@ -208,7 +208,7 @@ func plural(t reflect.Type) string {
 	return "strings"
 }
 
-// kindOf names what a value is. Of strings only short plain ones are shown.
+// kindOf describes a value for a notice. It shows only short plain strings.
 func kindOf(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -228,7 +228,7 @@ func kindOf(v any) string {
 	return "an object"
 }
 
-// suggestion names the key that was probably meant.
+// suggestion names the key that the user probably meant.
 func suggestion(t reflect.Type, key string) string {
 	plain := strings.NewReplacer("_", "", "-", "").Replace(key)
 	if _, named := fieldOf(t, "apiKeyEnv"); named &&
@@ -245,7 +245,7 @@ func suggestion(t reflect.Type, key string) string {
 	return ""
 }
 
-// parse reads a layer's text: JSON, with comments and trailing commas as editors allow them.
+// parse parses a layer's text: JSON that may contain comments and trailing commas.
 func parse(text []byte) (map[string]any, error) {
 	if len(strings.TrimSpace(string(text))) == 0 {
 		return nil, nil
@@ -264,7 +264,7 @@ func parse(text []byte) (map[string]any, error) {
 	return m, nil
 }
 
-// plainJSON blanks comments and trailing commas; offsets stay as they are.
+// plainJSON replaces comments and trailing commas with spaces, so offsets do not change.
 func plainJSON(b []byte) []byte {
 	out := []byte(strings.TrimPrefix(string(b), "\uFEFF"))
 	comma := -1
@@ -291,7 +291,8 @@ func plainJSON(b []byte) []byte {
 	return out
 }
 
-// blankComment blanks the comment that begins at i and returns its last byte.
+// blankComment replaces the comment that begins at i with spaces and returns the offset of its last
+// byte.
 func blankComment(out []byte, i int) int {
 	end := len(out)
 	if out[i+1] == '/' {

@@ -13,9 +13,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/visible"
 )
 
-// Claim is what a layer that is not the user's own sets in addition once the user trusts the
-// workspace. The user trusts the contents of a claim, not the workspace: Digest covers every value
-// and the text of every workspace file that the values name.
+// Claim contains the settings of a layer other than the user's own that take effect only if the
+// user trusts the workspace. The user trusts the contents of a claim, not the workspace: Digest
+// covers every value and the text of every workspace file that the values name.
 type Claim struct {
 	Layer    string // the layer's kind
 	Source   string // the path of the layer's file, if it has one
@@ -39,14 +39,15 @@ type ClaimedFile struct {
 	Digest string
 }
 
-// Programs makes claims of programs that run files of a workspace. Safe for concurrent use.
+// Programs creates claims for programs that run files of a workspace. It is safe for concurrent
+// use.
 type Programs struct{ files *fileDigests }
 
 // NewPrograms returns Programs that have read no file yet.
 func NewPrograms() *Programs { return &Programs{newFileDigests()} }
 
-// Claim returns what a program runs of a folder, with the files as they are now. The names are of
-// files, or of folders for their direct files.
+// Claim returns what a program runs from a folder, with the current contents of the files. Each
+// name is a file, or a folder whose direct files are meant.
 func (p *Programs) Claim(root, layer string, settings []Claimed, names []string) Claim {
 	c := Claim{Layer: layer, Settings: settings, Runs: true}
 	if len(names) <= maxReferences {
@@ -113,10 +114,10 @@ func (c *Claim) Write(w io.Writer) error {
 	return err
 }
 
-// shownDigest is how much of a file's digest the user sees, in bytes.
+// shownDigest is the number of bytes of a file's digest that the user sees.
 const shownDigest = len("sha256:") + 12
 
-// jsonText is a value as JSON on one line, with the keys of objects in order.
+// jsonText returns a value as JSON on one line, with the keys of objects sorted.
 func jsonText(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -127,8 +128,8 @@ func jsonText(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// Claims returns what the layers that are not the user's own claim, trusted or not, with the files
-// as they are now.
+// Claims returns the claims of all layers other than the user's own, trusted or not, with the
+// current contents of the files.
 func (s *Set) Claims() []Claim {
 	claims := slices.Clone(s.claims)
 	for i := range claims {
@@ -137,20 +138,21 @@ func (s *Set) Claims() []Claim {
 	return claims
 }
 
-// Untrusted returns the claims that the user does not trust. Empty: there is nothing to ask.
+// Untrusted returns the claims that the user does not trust. If there are none, there is nothing to
+// ask.
 func (s *Set) Untrusted() []Claim {
 	return slices.DeleteFunc(s.Claims(), s.trust.answer.Covers)
 }
 
-// verdict is what a set needs to know whether a claim is trusted.
+// verdict is the information that a set needs to decide whether a claim is trusted.
 type verdict struct {
 	root   string
 	answer Answer
 	files  *fileDigests
 }
 
-// trusts reports whether the user trusts a claim, and completes it if that matters. The digest is
-// that of the very values that take effect.
+// trusts reports whether the user trusts a claim. If that depends on the contents, it completes the
+// claim first. The digest covers the same values that take effect.
 func (j *verdict) trusts(c *Claim) bool {
 	if j.answer.Refused || j.answer.Trusted[c.Layer] == "" {
 		return false

@@ -11,8 +11,8 @@ import (
 
 const envPrefix = "AGENT_LSP_"
 
-// openAI are the variables that other programs use too. OPENAI_BASE_URL is not a setting: it is the
-// base URL of the built-in provider openai.
+// openAI are the variables that other programs use too. OPENAI_BASE_URL does not set a key. It is
+// the base URL of the built-in provider openai.
 var openAI = map[string]string{"OPENAI_MODEL": "model"}
 
 // EnvName returns the variable that sets a key: editPolicy → AGENT_LSP_EDIT_POLICY,
@@ -37,7 +37,7 @@ func EnvName(path string) string {
 	return b.String()
 }
 
-// envLayer reads the variables of all keys that hold one value or a list of strings (separated
+// envLayer reads the variables of all keys whose value is a scalar or a list of strings (separated
 // by commas).
 func envLayer(environ []string) layer {
 	l := layer{kind: Environment, all: true}
@@ -72,7 +72,7 @@ func envLayer(environ []string) layer {
 	return l
 }
 
-// envValue reads a variable's text as the type of its key.
+// envValue converts a variable's text to the type of its key.
 func envValue(text string, t reflect.Type) (any, bool) {
 	switch t.Kind() {
 	case reflect.String:
@@ -97,7 +97,7 @@ func envValue(text string, t reflect.Type) (any, bool) {
 	return v, err == nil
 }
 
-// put sets a dotted path, making the objects on the way.
+// put sets the value at a dotted path and creates missing objects on the way.
 func put(tree map[string]any, path string, v any) {
 	for {
 		key, rest, more := strings.Cut(path, ".")
@@ -114,7 +114,7 @@ func put(tree map[string]any, path string, v any) {
 	}
 }
 
-// Lookup makes a function of an environment, for ${NAME} and keys.
+// Lookup returns a function that looks up variables of an environment, for ${NAME} and keys.
 func Lookup(environ []string) func(string) string {
 	m := make(map[string]string, len(environ))
 	for _, kv := range environ {
@@ -125,7 +125,8 @@ func Lookup(environ []string) func(string) string {
 	return func(name string) string { return m[name] }
 }
 
-// Expand replaces ${NAME} and ${env:NAME} from the environment; anything else stays as it is.
+// Expand replaces ${NAME} and ${env:NAME} with values from the environment. It does not change
+// anything else.
 func Expand(s string, env func(string) string) string {
 	var b strings.Builder
 	for {

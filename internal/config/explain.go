@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Explanation says why a key has its value.
+// Explanation describes which layer a key's value comes from.
 type Explanation struct {
 	Path   string
 	Value  string   // JSON; of keys that may hold secrets only that it is set
@@ -43,7 +43,8 @@ func (s *Set) Explain() []Explanation {
 	return all
 }
 
-// shown is a value for the screen, without what could be a secret: headers and environments.
+// shown returns a value for display, without values that could be secrets: headers and
+// environments.
 func shown(path string, v any) string {
 	v = masked(path, v)
 	b, err := json.Marshal(v)
@@ -78,7 +79,7 @@ func masked(path string, v any) any {
 	return v
 }
 
-// WriteExplanation writes the settings in force with their layers, then the notices.
+// WriteExplanation writes the effective settings with their layers, then the notices.
 func (s *Set) WriteExplanation(w io.Writer) error {
 	var b strings.Builder
 	for _, e := range s.Explain() {

@@ -61,7 +61,7 @@ var (
 	rawType    = reflect.TypeFor[json.RawMessage]()
 )
 
-// builtin is the lowest layer: the defaults of the struct's tags.
+// builtin returns the lowest layer: the defaults from the struct tags.
 func builtin() map[string]any { return defaultsOf(configType) }
 
 func defaultsOf(t reflect.Type) map[string]any {
@@ -82,8 +82,8 @@ func defaultsOf(t reflect.Type) map[string]any {
 	return tree
 }
 
-// visit calls do for each key of t and of the structs within it that are no list or map
-// entries, with its path.
+// visit calls do with the path of each key of t and of the nested structs, except structs in lists
+// and maps.
 func visit(t reflect.Type, prefix string, do func(path string, f field)) {
 	for _, f := range fieldsOf(t) {
 		path := prefix + f.key

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// keySource is where a provider's key comes from.
+// keySource describes where a provider's key comes from.
 type keySource struct {
 	setting  string // of the provider: "provider" or "providers.NAME"
 	variable string // "": no variable
@@ -30,7 +30,7 @@ type keyCache struct {
 	uses int // how often it was given
 }
 
-// keySource returns the source of the key of a provider with these settings; name is "" for the
+// keySource returns the source of the key of a provider with these settings. name is "" for the
 // provider without a name.
 func (r *Resolver) keySource(p Provider, name string) keySource {
 	k := keySource{setting: "provider", env: r.env, run: r.Run, cache: new(keyCache)}
@@ -56,7 +56,7 @@ func (r *Resolver) keySource(p Provider, name string) keySource {
 	return k
 }
 
-// carriesKey reports whether headers of the settings authenticate.
+// carriesKey reports whether headers of the settings authenticate the requests.
 func carriesKey(headers map[string]string) bool {
 	for name := range headers {
 		switch strings.ToLower(name) {
@@ -67,7 +67,7 @@ func carriesKey(headers map[string]string) bool {
 	return false
 }
 
-// check returns an error if the provider needs a key and there is none. It runs no command.
+// check returns an error if the provider needs a key and has none. It runs no command.
 func (k *keySource) check() error {
 	if k.command != nil || k.variable != "" && k.env(k.variable) != "" {
 		return nil
@@ -93,7 +93,7 @@ func (k *keySource) check() error {
 	return nil
 }
 
-// fromLogin returns the key that the user has stored, "" for none.
+// fromLogin returns the key that the user has stored, or "" if there is none.
 func (k *keySource) fromLogin() (string, error) {
 	if k.stored == nil || k.login == "" {
 		return "", nil
@@ -101,13 +101,13 @@ func (k *keySource) fromLogin() (string, error) {
 	return k.stored(k.login)
 }
 
-// hasLogin says whether a key is stored, also one that cannot be read now.
+// hasLogin reports whether a key is stored, even if it cannot be read now.
 func (k *keySource) hasLogin() bool {
 	key, err := k.fromLogin()
 	return key != "" || err != nil
 }
 
-// orLogin is the part of a hint that names the command which stores a key.
+// orLogin returns the part of a hint that names the command to store a key.
 func (k *keySource) orLogin() string {
 	if k.login == "" {
 		return ""
@@ -115,8 +115,8 @@ func (k *keySource) orLogin() string {
 	return " or run `agent-lsp login " + k.login + "`"
 }
 
-// KeySource names the setting or the variable that the key of a provider comes from, "" for none.
-// A key that the user has stored comes after these.
+// KeySource returns the setting or the variable that a provider's key comes from, or "" if there is
+// none. They take precedence over a key that the user has stored.
 func (c *Config) KeySource(name string, env func(string) string) string {
 	r := &Resolver{Env: env}
 	k := r.keySource(c.ProviderSettings(name, r.env), name)
@@ -138,8 +138,8 @@ func (r *Resolver) HasKey(config *Config, name string) bool {
 	return k.command != nil || k.env(k.variable) != "" || k.hasLogin()
 }
 
-// Key returns the key to use for a call now; "" where the provider needs none. An error says
-// what to do and holds no secret.
+// Key returns the key to use for a call now. It is "" if the provider needs none. An error explains
+// what to do and contains no secret.
 func (e *Endpoint) Key(ctx context.Context) (string, error) {
 	k := &e.key
 	if e.Local {
@@ -181,7 +181,7 @@ func (k *keySource) fromCommand(ctx context.Context) (string, error) {
 	return key, nil
 }
 
-// get returns the key, "" where there is none or it is too old.
+// get returns the key, or "" if there is none or it is too old.
 func (c *keyCache) get() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -198,8 +198,8 @@ func (c *keyCache) put(key string) {
 	c.key, c.at, c.uses = key, time.Now(), 1
 }
 
-// Refused records that the provider refused a key (401). A key that a command printed is forgotten,
-// so that the next call runs the command again. True means that an immediate retry may help,
+// Refused records that the provider refused a key (401). It discards a key that a command printed,
+// so that the next call runs the command again. It returns true if an immediate retry may help
 // because the command did not run for this call.
 func (e *Endpoint) Refused(key string) bool {
 	if e.key.command == nil || e.key.cache == nil || key == "" {
@@ -216,7 +216,8 @@ func (e *Endpoint) Refused(key string) bool {
 	return reused
 }
 
-// KeyHint says where to correct the key that the provider refused. It is "" if no key was sent.
+// KeyHint describes where to correct the key that the provider refused. It returns "" if no key was
+// sent.
 func (e *Endpoint) KeyHint() string {
 	k := &e.key
 	if k.command != nil {

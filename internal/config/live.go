@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// Live is the settings of one connection: files and environment, what the client said, and for
-// each session its own. Files that changed are read again when a session asks. Safe for
-// concurrent use.
+// Live manages the settings of one connection: files, environment, the client's settings, and the
+// settings of each session. It reads changed files again when a session asks for its settings. It
+// is safe for concurrent use.
 type Live struct {
 	mu       sync.Mutex
 	src      Sources
@@ -22,7 +22,7 @@ type Live struct {
 	reported *Set // what the last caller of Changed or ClientChanged got
 }
 
-// NewLive reads the lower layers; init is the client's initializationOptions, nil for none.
+// NewLive reads the lower layers. init is the client's initializationOptions, or nil.
 func NewLive(src Sources, init json.RawMessage) *Live {
 	src.files = newFileDigests()
 	l := &Live{src: src, init: init}
@@ -42,11 +42,12 @@ func (l *Live) reload() {
 	if l.client != nil {
 		l.set = l.set.With(ClientConfig, l.client)
 	}
-	// A file of the settings that changes while it is read has another stamp than before.
+	// Use the stamps from before the read, so that a file that changes during the read has a
+	// different stamp.
 	l.stamps = append(before, l.statTrusted()...)
 }
 
-// stat returns the stamps of the files of settings.
+// stat returns the stamps of the settings files.
 func (l *Live) stat() []stamp {
 	stamps := []stamp{stampAt(l.src.UserFile), {}, {}}
 	if l.src.Root != "" {
@@ -68,8 +69,8 @@ func (l *Live) statTrusted() (stamps []stamp) {
 	return stamps
 }
 
-// changed reports whether a file may have changed since it was read. It looks twice at files that
-// changed a moment ago only if the trust of the user depends on them.
+// changed reports whether a file may have changed since it was read. A file that changed a moment
+// ago counts as changed only if the user's trust depends on its contents.
 func (l *Live) changed() bool {
 	now := append(l.stat(), l.statTrusted()...)
 	if !slices.Equal(now, l.stamps) {
@@ -79,7 +80,7 @@ func (l *Live) changed() bool {
 	return depends && slices.ContainsFunc(now[1:], stamp.racy)
 }
 
-// Set returns the layers below the sessions' as they are now.
+// Set returns the current layers below those of the sessions.
 func (l *Live) Set() *Set {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,8 +90,8 @@ func (l *Live) Set() *Set {
 	return l.set
 }
 
-// Changed returns what Set returns, and whether it has another effect than at the last call of
-// Changed or ClientChanged.
+// Changed returns the result of Set, and whether its effect differs from the one at the last call
+// of Changed or ClientChanged.
 func (l *Live) Changed() (set *Set, news bool) {
 	set = l.Set()
 	l.mu.Lock()
@@ -101,8 +102,8 @@ func (l *Live) Changed() (set *Set, news bool) {
 	return set, news
 }
 
-// Session returns the settings in force for a session whose own config is given (nil: none),
-// with what the user should know. The error names a key of the own config that has a wrong type.
+// Session returns the settings in force for a session with its own config (nil if there is none),
+// and notices for the user. The error names a key of the session's config that has a wrong type.
 func (l *Live) Session(own json.RawMessage) (Config, []string, error) {
 	base := l.Set()
 	set := base
@@ -122,12 +123,12 @@ func (l *Live) Session(own json.RawMessage) (Config, []string, error) {
 	return *set.Config(), notices, errors.Join(wrong...)
 }
 
-// Merge lays changes over a session's own config; null takes a key away.
+// Merge applies changes to a session's own config. A null value removes a key.
 func (l *Live) Merge(own, changes json.RawMessage) (json.RawMessage, error) {
 	return Patch(own, changes)
 }
 
-// ClientChanged takes over the section agentLsp of workspace/didChangeConfiguration.
+// ClientChanged applies the section agentLsp of workspace/didChangeConfiguration.
 func (l *Live) ClientChanged(section json.RawMessage) ([]string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

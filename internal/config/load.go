@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// WorkspaceName is the name of the workspace's file of settings, in its root.
+	// WorkspaceName is the name of the workspace's settings file, which is in the root.
 	WorkspaceName = ".agent-lsp.json"
-	// maxFile bounds a file of settings in bytes.
+	// maxFile is the maximum size of a settings file in bytes.
 	maxFile = 1 << 20
 )
 
@@ -28,8 +28,8 @@ type Sources struct {
 	files *fileDigests
 }
 
-// DefaultUserFile returns the path of the user's file: $AGENT_LSP_CONFIG, else
-// agent-lsp/config.json in the user's configuration folder.
+// DefaultUserFile returns the path of the user's file: $AGENT_LSP_CONFIG, or agent-lsp/config.json
+// in the user's configuration folder.
 func DefaultUserFile() string {
 	if path := os.Getenv("AGENT_LSP_CONFIG"); path != "" {
 		return path
@@ -37,8 +37,8 @@ func DefaultUserFile() string {
 	return filepath.Join(xdg.ConfigHome, "agent-lsp", "config.json")
 }
 
-// Load reads the layers that are there before a client says anything. It never fails: a file
-// that cannot be read becomes a notice.
+// Load reads the layers that exist before a client sends anything. It never fails: a file that
+// cannot be read becomes a notice.
 func Load(src Sources) *Set {
 	layers := []layer{{kind: Builtin, tree: builtin(), all: true}}
 	if src.UserFile != "" {
@@ -90,12 +90,12 @@ func readBounded(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// place adds the line to an error of the JSON decoder.
+// place adds the line number to an error of the JSON decoder.
 func place(text []byte, err error) string {
 	off, ok := syntaxOffset(err)
 	if !ok || off > int64(len(text)) {
 		return err.Error()
 	}
-	// the last byte read is the wrong one
+	// The last byte that was read is the wrong one.
 	return fmt.Sprintf("line %d: %v", 1+strings.Count(string(text[:max(off-1, 0)]), "\n"), err)
 }

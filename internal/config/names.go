@@ -15,8 +15,8 @@ const (
 	APIGemini    = "gemini"
 )
 
-// builtinProviders are the providers that a model reference may name without any settings. An entry
-// with a key variable needs a key; Azure has no base URL of its own.
+// builtinProviders are the providers that a model reference may name without any settings. A
+// provider with a key variable needs a key. Azure has no base URL of its own.
 var builtinProviders = map[string]Provider{
 	"openai": {BaseURL: "https://api.openai.com/v1", APIKeyEnv: "OPENAI_API_KEY"},
 	"anthropic": {
@@ -40,7 +40,7 @@ var builtinProviders = map[string]Provider{
 // Hosted reports whether a name is that of a built-in provider with published prices.
 func Hosted(name string) bool { return builtinProviders[name].APIKeyEnv != "" }
 
-// providerName is the form of a key of providers.
+// providerName matches a valid key of providers.
 var providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 
 // builtinName returns the built-in provider whose API an unnamed provider speaks.
@@ -52,8 +52,8 @@ func builtinName(api string) string {
 	return "openai"
 }
 
-// UnnamedBuiltin is the built-in provider that the provider without a name equals as long as its
-// base URL is not set: both have the same base URL and key.
+// UnnamedBuiltin returns the built-in provider that the provider without a name equals as long as
+// its base URL is not set: both have the same base URL and key.
 func (c *Config) UnnamedBuiltin() string {
 	api := ""
 	if c.Provider != nil {
@@ -87,16 +87,16 @@ func (c *Config) namesProvider(name string) bool {
 	return ok && !c.hasBaseURL()
 }
 
-// Reference is a model of a provider.
+// Reference identifies a model of a provider.
 type Reference struct {
 	Provider string // a key of providers or a built-in name; "" is the provider without a name
 	Model    string // "" is a model that the provider lists
-	// Unknown is the part before the slash if it names no provider. The reference is then a model
-	// of the default provider, if there is one.
+	// Unknown is the part before the slash if it names no provider. The reference then means a
+	// model of the default provider, if there is one.
 	Unknown string
 }
 
-// Reference reads a model reference, "model-id" or "NAME/model-id".
+// Reference parses a model reference, "model-id" or "NAME/model-id".
 func (c *Config) Reference(ref string) Reference {
 	name, model, slash := strings.Cut(ref, "/")
 	if slash && c.namesProvider(name) {
@@ -109,9 +109,9 @@ func (c *Config) Reference(ref string) Reference {
 	return r
 }
 
-// DefaultProvider returns the name of the provider that answers for a model reference without one.
-// It is the one that the model names, unless provider has a base URL; "" is the provider without a
-// name.
+// DefaultProvider returns the name of the provider for model references without a provider. It is
+// the provider that the model setting names, unless provider has a base URL. "" is the provider
+// without a name.
 func (c *Config) DefaultProvider() string {
 	if c.home != nil {
 		return *c.home
@@ -125,18 +125,19 @@ func (c *Config) DefaultProvider() string {
 	return ""
 }
 
-// WithModel returns the settings with another model. The default provider stays what it was.
+// WithModel returns the settings with another model. The default provider does not change.
 func (c Config) WithModel(ref string) Config {
 	home := c.DefaultProvider()
 	c.home, c.Model = &home, ref
 	return c
 }
 
-// Borrowed reports whether the model is that of WithModel, not that of the settings.
+// Borrowed reports whether WithModel has set the model.
 func (c *Config) Borrowed() bool { return c.home != nil }
 
-// ProviderSettings returns the settings of a provider by name: the built-in ones, overridden
-// field by field by the entry in providers, or those of provider for "". env looks up a variable.
+// ProviderSettings returns the settings of a provider by name. They are the settings of the
+// built-in provider, overridden field by field by the entry in providers, or those of provider for
+// "". env looks up a variable.
 func (c *Config) ProviderSettings(name string, env func(string) string) Provider {
 	var p, home Provider
 	if name == "" {

@@ -9,11 +9,11 @@ import (
 )
 
 // Every setting is in exactly one of the following tables. TestEverySettingIsClassified fails for a
-// setting without a class.
+// setting that is in none.
 
-// privileged keys start programs, reach the network, say where keys go, cost money without a bound,
-// change what of a reply counts, or prompt on their own: only the user may set them, unless the
-// workspace is trusted. A key stands for everything below it.
+// privileged keys start programs, reach the network, determine where keys are sent, cost money
+// without a limit, change which parts of a reply take effect, or send prompts automatically. Only
+// the user may set them, unless the workspace is trusted. A key includes everything below it.
 var privileged = []string{
 	"provider", "providers", "prices", "catalog", "mcpServers", "languageServers", "hooks", "check",
 	"formatters", "shell", "environment", "network", "webSearch", "fetch", "memory.embeddings",
@@ -21,16 +21,16 @@ var privileged = []string{
 	"mode", "aiComments", "repair",
 }
 
-// sessionsMayNotSet are the keys that a session's own config cannot set, whatever client writes it
-// (docs/reference/protocol/sessions.md). They come from the layers below the sessions'.
-// TestASessionSetsNoPrograms decides this for every privileged key.
+// sessionsMayNotSet are the keys that a session's own config cannot set, whichever client writes it
+// (docs/reference/protocol/sessions.md). Their values come from the layers below the session's.
+// TestASessionSetsNoPrograms requires a decision for every privileged key.
 var sessionsMayNotSet = []string{
 	"provider", "providers", "mcpServers", "languageServers", "hooks", "network", "environment",
 	"readRoots",
 }
 
-// bounds are limits, budgets and retention, which a workspace may only lower. The value says which
-// numbers mean that there is no limit.
+// bounds are limits, budgets and retention, which a workspace may only lower. The value reports
+// which numbers mean that there is no limit.
 var bounds = map[string]unlimited{
 	"maxModelCalls": notPositive, "budget.tokens": notPositive, "budget.cost": notPositive,
 	"toolTimeoutMs": never, "maxToolResultBytes": never, "retry.maxRetries": never,
@@ -41,15 +41,15 @@ var bounds = map[string]unlimited{
 	"checkpoints.maxAgeDays": notPositive, "checkpoints.maxBytes": notPositive,
 }
 
-// switches are what a workspace may only turn off.
+// switches are settings that a workspace may only turn off.
 var switches = []string{"memory.enabled"}
 
-// filtered keys have a function of their own that leaves a part of the value.
+// filtered keys have their own function, which keeps a part of the value.
 var filtered = []string{
 	"permissions.rules", "modes", "agents", "project.instructions", "tools.enable", "tools.disable",
 }
 
-// conversation keys only shape the conversation. A workspace may set them.
+// conversation keys affect only the conversation. A workspace may set them.
 var conversation = []string{
 	"model", "titleModel", "fallbackModels", "windows", "sampling", "thinking", "thinkingBudgets",
 	"toolChoice",
@@ -58,18 +58,19 @@ var conversation = []string{
 	"diagnostics", "follow",
 }
 
-// untilTrusted is what the user can do about a value that is ignored.
+// untilTrusted is the part of a notice that names what the user can do about an ignored value.
 const untilTrusted = "until you trust the workspace (agent-lsp trust yes)"
 
-// ranks order values from strict to loose; only the user may loosen.
+// ranks order values from strict to loose. Only the user may loosen a setting.
 var ranks = map[string][]string{
 	"editPolicy":          {"ask,confirm,collect", "review", "auto"},
 	"permissions.profile": {"readOnly", "ask", "workspace", "trust"},
 	"sandbox":             {"require", "auto", "off"},
 }
 
-// restrict takes from a layer that is not the user's own what it may not set. base is what the
-// user's own layers say so far. It returns what trusting the workspace would set.
+// restrict removes the values that a layer other than the user's own may not set. base contains the
+// values of the user's own layers so far. It returns the values that trusting the workspace would
+// set.
 func (c *checker) restrict(tree, base map[string]any) (held []Claimed) {
 	const why = "only the user may set this; ignored " + untilTrusted
 	for _, path := range privileged {
@@ -101,8 +102,8 @@ func (c *checker) restrict(tree, base map[string]any) (held []Claimed) {
 	return held
 }
 
-// refuse takes out of a session's own config what a session cannot set. A client may repeat the
-// value that applies anyway, because it may send back the config that it was sent.
+// refuse removes the values that a session cannot set from a session's own config. A client may
+// repeat the value that applies anyway, because it may send back the config that it received.
 func (c *checker) refuse(tree, below map[string]any) {
 	for _, path := range sessionsMayNotSet {
 		v, ok := lookup(tree, path)
@@ -121,8 +122,8 @@ func (c *checker) refuse(tree, below map[string]any) {
 	}
 }
 
-// restrictAgents leaves agents everything but a looser profile and rules that allow. It replaces
-// the list, which other trees share.
+// restrictAgents removes looser profiles and allow rules from agents and keeps everything else. It
+// replaces the list, because other trees share it.
 func (c *checker) restrictAgents(tree, base map[string]any) (held []Claimed) {
 	list, _ := tree["agents"].([]any)
 	if list == nil {
@@ -154,8 +155,8 @@ func (c *checker) restrictAgents(tree, base map[string]any) (held []Claimed) {
 	return held
 }
 
-// tightening returns permissions without a profile that is looser than the user's and without rules
-// that allow, and reports whether there were any.
+// tightening returns permissions without a profile that is looser than the user's and without allow
+// rules, and reports whether it removed any.
 func tightening(permissions, base map[string]any) (kept map[string]any, looser bool) {
 	kept = maps.Clone(permissions)
 	own, _ := lookup(base, "permissions.profile")
@@ -182,7 +183,7 @@ func rank(path string, v any) int {
 		func(r string) bool { return slices.Contains(strings.Split(r, ","), s) })
 }
 
-// restrictRules keeps the user's rules and adds those of the layer that forbid or ask.
+// restrictRules keeps the user's rules and adds the deny and ask rules of the layer.
 func (c *checker) restrictRules(tree, base map[string]any) (held []Claimed) {
 	const path = "permissions.rules"
 	v, ok := lookup(tree, path)
@@ -206,7 +207,7 @@ func (c *checker) restrictRules(tree, base map[string]any) (held []Claimed) {
 	return held
 }
 
-// restrictModes leaves modes their model, tools and prompt.
+// restrictModes keeps the model, tools and prompt of modes.
 func (c *checker) restrictModes(tree, _ map[string]any) (held []Claimed) {
 	modes, _ := tree["modes"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(modes)) {
@@ -248,8 +249,8 @@ func remove(tree map[string]any, path string) {
 	}
 }
 
-// merge returns low overridden by high: objects merge by key, everything else is replaced. It
-// changes neither.
+// merge returns low overridden by high. It merges objects by key and replaces everything else. It
+// changes neither argument.
 func merge(low, high map[string]any) map[string]any {
 	out := make(map[string]any, len(low)+len(high))
 	for k, v := range low {
@@ -266,8 +267,8 @@ func merge(low, high map[string]any) map[string]any {
 	return out
 }
 
-// clone returns a copy of a tree that shares no object with it. Lists are shared; they are not
-// changed.
+// clone returns a copy of a tree that shares no object with it. The copy shares lists, because they
+// are not changed.
 func clone(tree map[string]any) map[string]any {
 	out := make(map[string]any, len(tree))
 	for k, v := range tree {

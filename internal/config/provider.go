@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// probeTimeout bounds the search for a local server, all ports together.
+	// probeTimeout bounds the search for a local server on all ports together.
 	probeTimeout = 400 * time.Millisecond
-	// keyLifetime is how long the answer of an apiKeyCommand is used.
+	// keyLifetime is how long the output of an apiKeyCommand is used.
 	keyLifetime = time.Minute
-	// maxModelList bounds the answer of a local server in bytes.
+	// maxModelList is the maximum size of a local server's response in bytes.
 	maxModelList = 1 << 20
 )
 
@@ -33,20 +33,20 @@ var localServers = []struct{ name, baseURL string }{
 	{"vLLM", "http://127.0.0.1:8000/v1"},
 }
 
-// Endpoint is a provider that was found. Safe for concurrent use.
+// Endpoint is a resolved provider. It is safe for concurrent use.
 type Endpoint struct {
 	ID      string // the name that references use; "" is the provider without a name
 	Name    string // for the screen: ID, the host, or the local server's name
 	BaseURL string
 	Model   string // "" : one that the provider lists, by ChatModel
 	Local   bool   // found on a loopback port
-	// Provider is the configuration with ${NAME} replaced in headers and query.
+	// Provider contains the settings, with ${NAME} replaced in headers and query.
 	Provider Provider
 
 	key keySource
 }
 
-// NotConfiguredError says that no provider is configured and none was found (wire code 1006).
+// NotConfiguredError reports that no provider is configured and none was found (wire code 1006).
 type NotConfiguredError struct {
 	Reason string
 	Hint   string // what to set
@@ -57,13 +57,14 @@ func (e *NotConfiguredError) Error() string { return e.Reason + ": " + e.Hint }
 const setupHint = "set OPENAI_API_KEY (and OPENAI_BASE_URL and OPENAI_MODEL for another provider), or \"provider\" in the user's settings, " +
 	"or start a local server (llama-server, Ollama, LM Studio, vLLM)"
 
-// Resolver finds the provider. Env looks up a variable; Run runs a command and returns its
-// output, nil where none can be run; Client makes the probes, nil is a plain one.
+// Resolver finds the provider. Env looks up a variable. Run runs a command and returns its output,
+// or is nil if no command can run. Client makes the probes. If it is nil, a plain client is used.
 type Resolver struct {
 	Env func(string) string
 	Run func(ctx context.Context, argv []string) (string, error)
-	// Stored returns the key that the user has stored for a provider (`agent-lsp login`), "" for
-	// none. It is asked before each call that needs it, and must be quick. nil: none is stored.
+	// Stored returns the key that the user has stored for a provider (`agent-lsp login`), or "" if
+	// there is none. It is called before each call that needs the key, so it must be fast. If it is
+	// nil, no key is stored.
 	Stored func(provider string) (string, error)
 	// Secret receives the key that a variable contains before the key is used. The name of the
 	// variable is the user's choice, so it may not look like that of a secret. nil: not needed.
@@ -73,7 +74,7 @@ type Resolver struct {
 
 // Resolve returns the provider of a model reference. For the provider without a name, that is the
 // provider that the settings name, or OpenAI if a key is set, or a local server that answers on its
-// usual port. Only the search for a local server uses the network, for at most half a second; call
+// usual port. Only the search for a local server uses the network, for at most half a second. Call
 // Resolve when a prompt needs it.
 func (r *Resolver) Resolve(ctx context.Context, config *Config, ref Reference) (*Endpoint, error) {
 	if ref.Provider != "" {
@@ -87,7 +88,7 @@ func (r *Resolver) Resolve(ctx context.Context, config *Config, ref Reference) (
 	return e, err
 }
 
-// unknownProvider is the error of a reference that begins with a name that no provider has.
+// unknownProvider returns the error for a reference that begins with an unknown provider name.
 func unknownProvider(c *Config, name string) error {
 	names := c.ProviderNames()
 	return &NotConfiguredError{
@@ -97,8 +98,8 @@ func unknownProvider(c *Config, name string) error {
 	}
 }
 
-// meant begins a hint with the name that a misspelt one was probably meant to be; "" if none is
-// near.
+// meant returns the beginning of a hint with the name that the user probably misspelled, or "" if
+// no name is similar.
 func meant(misspelt string, names []string) string {
 	if name := near.Of(misspelt, names); name != "" {
 		return "did you mean " + name + "? Otherwise "
@@ -106,7 +107,7 @@ func meant(misspelt string, names []string) string {
 	return ""
 }
 
-// ModelHint says what to do about a model that the provider lacks.
+// ModelHint describes what to do about a model that the provider does not have.
 func (e *Endpoint) ModelHint(c *Config, model string) string {
 	hint := "`agent-lsp models` lists its models"
 	if e.ID != "" {
@@ -120,7 +121,7 @@ func (e *Endpoint) ModelHint(c *Config, model string) string {
 	return hint
 }
 
-// byName returns a provider of the settings or a built-in one.
+// byName returns a provider from the settings or a built-in one.
 func (r *Resolver) byName(config *Config, name string) (*Endpoint, error) {
 	p := config.ProviderSettings(name, r.env)
 	e := &Endpoint{ID: name, BaseURL: p.BaseURL, Provider: r.expanded(p)}
@@ -180,8 +181,8 @@ func (r *Resolver) unnamed(ctx context.Context, config *Config) (*Endpoint, erro
 	return e, e.checkURL("provider.baseUrl (or OPENAI_BASE_URL)")
 }
 
-// checkURL refuses a base URL that cannot be one, and names the endpoint by its host. setting is
-// where the URL comes from.
+// checkURL returns an error for an invalid base URL, and sets the endpoint's name to the host.
+// setting is the source of the URL.
 func (e *Endpoint) checkURL(setting string) error {
 	u, err := url.Parse(e.BaseURL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -196,7 +197,7 @@ func (e *Endpoint) checkURL(setting string) error {
 	return nil
 }
 
-// named is an address for an error, "" where it may hold a password or a key.
+// named returns an address for an error, or "" if it may contain a password or a key.
 func named(address string) string {
 	if strings.ContainsAny(address, "@?") {
 		return ""
@@ -226,8 +227,8 @@ func (r *Resolver) expanded(p Provider) Provider {
 	return p
 }
 
-// probe asks all the local servers in parallel, and picks the first in order that answers. It asks
-// none if ctx has ended.
+// probe queries all local servers in parallel and returns the first in order that answers. It
+// queries none if ctx has ended.
 func (r *Resolver) probe(ctx context.Context, e *Endpoint) (*Endpoint, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -252,7 +253,7 @@ func (r *Resolver) probe(ctx context.Context, e *Endpoint) (*Endpoint, error) {
 	}
 }
 
-// models returns the model ids of a server; nil where no OpenAI-compatible server answers.
+// models returns the model IDs of a server, or nil if no OpenAI-compatible server answers.
 func (r *Resolver) models(ctx context.Context, baseURL string) []string {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, baseURL+"/models", nil)
 	if err != nil {
@@ -284,7 +285,8 @@ func (r *Resolver) client() *http.Client {
 	if r.Client != nil {
 		return r.Client
 	}
-	// No proxy and no redirect: what answers must be the loopback address itself.
+	// Use no proxy and follow no redirect, because the response must come from the loopback address
+	// itself.
 	return &http.Client{
 		Transport: &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request,

@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// maxReferences bounds the names that the values of a claim may contain.
+	// maxReferences bounds the number of names that the values of a claim may contain.
 	maxReferences = 4096
-	// maxBound bounds the files of folders.
+	// maxBound bounds the number of files in folders.
 	maxBound = 2000
 )
 
-// boundFolders are the folders in which a workspace keeps agents, commands and skills. Their files
+// boundFolders are the folders in which a workspace stores agents, commands and skills. Their files
 // are trusted together with the workspace's settings.
 var boundFolders = []string{".agent-lsp", ".agents"}
 
-// manifests are the files that tell a program what to run.
+// manifests are the files that determine what a program runs.
 var manifests = map[string][]string{
 	"npm": nodeFiles, "npx": nodeFiles, "pnpm": nodeFiles, "yarn": nodeFiles, "bun": nodeFiles,
 	"bunx": nodeFiles, "node": nodeFiles, "pnpx": nodeFiles, "corepack": nodeFiles,
@@ -43,13 +43,13 @@ var (
 	pythonFiles = []string{"pyproject.toml", "uv.toml"}
 )
 
-// interpreters run the text of the file that they are called with, whatever its name is. So do the
-// shell's "." and "source".
+// interpreters run the contents of their argument file, whatever its name is. The shell's "." and
+// "source" do too.
 var interpreters = set("sh", "bash", "dash", "zsh", "ksh", "fish", "node", "deno", "bun",
 	"python", "python3", "ruby", "perl", "php", "lua", "pwsh", "powershell", "tclsh", "awk",
 	"Rscript", "env", "exec", ".", "source")
 
-// dataExtensions are those of files that programs write. Such a file counts only if a program
+// dataExtensions are extensions of files that programs write. Such a file counts only if a program
 // starts it.
 var dataExtensions = set(".log", ".out", ".err", ".tmp", ".pid", ".sock", ".lock", ".cache",
 	".csv", ".tsv", ".db", ".db3", ".sqlite", ".sqlite3", ".ndjson", ".jsonl", ".parquet", ".prof",
@@ -64,8 +64,8 @@ func set(list ...string) map[string]bool {
 }
 
 // references returns the names below the root that the values of a claim may refer to, and for each
-// whether it is certainly a program. It prefers a name too many to a name too few. ok is false if
-// there are too many.
+// whether it is certainly a program. It returns a name too many rather than one too few. ok is
+// false if there are too many.
 func references(root string, settings []Claimed) (names map[string]bool, ok bool) {
 	names = namesIn(root, settings)
 	if len(names) > maxReferences {
@@ -85,8 +85,8 @@ func namesIn(root string, settings []Claimed) map[string]bool {
 	return f.names
 }
 
-// FilesNamed returns the names below the root that exist and that values may refer to. A folder
-// without a slash in its name does not count, because it is more likely a word.
+// FilesNamed returns the existing names below the root that values may refer to. A folder without a
+// slash in its name is ignored, because the name is more likely a word.
 func FilesNamed(root string, values ...any) (names []string) {
 	settings := make([]Claimed, len(values))
 	for i, v := range values {
@@ -107,7 +107,8 @@ type finder struct {
 	names map[string]bool
 }
 
-// value looks at all texts in a value; dir is the working directory of the program that it names.
+// value examines all strings in a value. dir is the working directory of the program that the value
+// names.
 func (f *finder) value(v any, dir string) {
 	switch v := v.(type) {
 	case string:
@@ -132,7 +133,7 @@ func (f *finder) value(v any, dir string) {
 	}
 }
 
-// line joins the texts of a list.
+// line joins the strings of a list.
 func line(list []any) string {
 	var b strings.Builder
 	for _, v := range list {
@@ -143,7 +144,7 @@ func line(list []any) string {
 	return b.String()
 }
 
-// text adds the words of a text: an argument, a command line or the value of a variable.
+// text adds the words of a string: an argument, a command line or the value of a variable.
 func (f *finder) text(s, dir string) {
 	f.add(s, dir, false)
 	started := false // the word before starts the next one
@@ -167,7 +168,7 @@ func (f *finder) text(s, dir string) {
 
 func betweenWords(r rune) bool { return strings.ContainsRune(" \t\r\n'\"`;|&<>(){}$=,:", r) }
 
-// add adds a name as seen from the root and from the working directory.
+// add adds a name, resolved against the root and against the working directory.
 func (f *finder) add(name, dir string, program bool) {
 	if len(f.names) > maxReferences || name == "" {
 		return
@@ -189,8 +190,8 @@ func (f *finder) add(name, dir string, program bool) {
 	}
 }
 
-// fileDigests computes digests of files, and computes them again only if a file may have changed.
-// Safe for concurrent use.
+// fileDigests computes digests of files and recomputes them only if a file may have changed. It is
+// safe for concurrent use.
 type fileDigests struct {
 	mu   sync.Mutex
 	seen map[string]fileDigest
@@ -203,8 +204,8 @@ type fileDigest struct {
 	digest string
 }
 
-// of returns the files among names and in the folders among them, and all names that a change could
-// turn into files. ok is false if there are too many: a digest that leaves some out would let them
+// of returns the files that names refer to, directly or in folders, and all names that a change
+// could turn into files. ok is false if there are too many, because a file outside the digest could
 // change unnoticed.
 func (d *fileDigests) of(
 	root string, names map[string]bool,
@@ -227,9 +228,9 @@ func (d *fileDigests) of(
 	return files, watch, true
 }
 
-// expand adds the files of folders to names: all of boundFolders, and the direct ones of a folder
-// whose name has a slash. Without a slash it is more likely a word than a folder. It stops when
-// there are too many.
+// expand adds the files of folders to names: all files of boundFolders, and the direct files of a
+// folder whose name contains a slash. A name without a slash is more likely a word than a folder.
+// It stops when there are too many.
 func expand(base *os.Root, names map[string]bool) map[string]bool {
 	out := maps.Clone(names)
 	for name := range names {
@@ -251,8 +252,9 @@ func expand(base *os.Root, names map[string]bool) map[string]bool {
 	return out
 }
 
-// addAll adds everything in a folder, also in folders that links lead to: agents, commands and
-// skills are read through links too. In a circle of links the system refuses a path with too many.
+// addAll adds everything in a folder, including folders behind links, because agents, commands and
+// skills are also read through links. In a circle of links, the system refuses a path with too many
+// links.
 func addAll(base *os.Root, folder string, out map[string]bool) {
 	_ = fs.WalkDir(base.FS(), folder, func(p string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -271,12 +273,12 @@ func addAll(base *os.Root, folder string, out map[string]bool) {
 	})
 }
 
-// digest returns the digest of a file's text, or of where a link out of the root leads. It returns
-// "" if there is no such file, or if the file is data that programs write. An empty file counts as
-// none: running it does nothing.
+// digest returns the digest of a file's contents, or of the target of a link that leaves the root.
+// It returns "" if there is no such file, or if the file is data that programs write. An empty file
+// is treated as missing, because running it has no effect.
 func (d *fileDigests) digest(base *os.Root, root, name string, program bool) string {
 	native := filepath.FromSlash(name)
-	// Opening a named pipe would block otherwise.
+	// Opening a named pipe would block.
 	f, err := base.OpenFile(native, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return linkDigest(base, native)

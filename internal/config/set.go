@@ -6,7 +6,7 @@ import (
 	"maps"
 )
 
-// Kind names a layer, lowest first.
+// Kind identifies a layer. The lowest layer is first.
 type Kind int
 
 // The layers of settings (docs/reference/configuration.md).
@@ -26,7 +26,7 @@ var kindNames = [...]string{"built-in", "user file", "workspace file", "environm
 
 func (k Kind) String() string { return kindNames[k] }
 
-// layer is one layer as it came: not yet checked.
+// layer is one layer before validation.
 type layer struct {
 	kind   Kind
 	source string // a path, where there is one
@@ -43,7 +43,7 @@ func (l *layer) name() string {
 	return l.kind.String()
 }
 
-// Set is the layers put together. It does not change; With makes another one. Safe for
+// Set is the combination of the layers. It is immutable: With returns a new Set. It is safe for
 // concurrent use.
 type Set struct {
 	layers []layer
@@ -57,7 +57,7 @@ type Set struct {
 	config  *Config
 }
 
-// applied is what a layer really contributed.
+// applied contains the values that a layer contributed.
 type applied struct {
 	name string
 	kind Kind
@@ -70,14 +70,14 @@ func (s *Set) Config() *Config { return s.config }
 // Notices returns the settings that were ignored and the reasons, for the user.
 func (s *Set) Notices() []Notice { return s.notices }
 
-// NeedsTrust returns the keys that are set by a layer which is not the user's own and that would
-// be in force if the workspace were trusted. Empty: there is nothing to ask.
+// NeedsTrust returns the keys that a layer other than the user's own sets and that would take
+// effect if the user trusted the workspace. If there are none, there is nothing to ask.
 func (s *Set) NeedsTrust() []string { return s.held }
 
-// With returns the set with one layer replaced by raw, a Config as the client sent it. A Config of
+// With returns the set with one layer replaced by raw, a Config that the client sent. A Config of
 // kind Initialization or ClientConfig may be nested in a section agentLsp, and may contain
-// userSettings, which are the user's own Config. Empty or null removes the layer. What cannot be
-// read becomes a notice.
+// userSettings, which are the user's own Config. Empty or null removes the layer. Values that
+// cannot be read become notices.
 func (s *Set) With(kind Kind, raw json.RawMessage) *Set {
 	l := layer{kind: kind, all: kind == Flags || kind == Session}
 	tree, err := parse(raw)
@@ -104,7 +104,7 @@ func (s *Set) With(kind Kind, raw json.RawMessage) *Set {
 	return build(layers, s.trust)
 }
 
-// unwrap takes the section and the user's own part out of what a client sent.
+// unwrap extracts the section and the user's own part from the settings that a client sent.
 func (l *layer) unwrap(tree map[string]any) map[string]any {
 	if section, ok := tree["agentLsp"].(map[string]any); ok {
 		tree = section
@@ -127,7 +127,7 @@ func (l *layer) unwrap(tree map[string]any) map[string]any {
 	return out
 }
 
-// build checks and merges layers.
+// build validates and merges layers.
 func build(layers []layer, trust verdict) *Set {
 	s := &Set{layers: layers, trust: trust, tree: map[string]any{}}
 	base := map[string]any{} // what the user's own layers say
@@ -153,8 +153,8 @@ func build(layers []layer, trust verdict) *Set {
 	return s
 }
 
-// claim takes what only the user may set out of a layer, unless the user trusts exactly that. It
-// reports whether the whole layer counts as the user's own.
+// claim removes the values that only the user may set from a layer, unless the user trusts exactly
+// these values. It reports whether the complete layer counts as the user's own.
 func (s *Set) claim(c *checker, l *layer, tree, base map[string]any) (trusted bool) {
 	restricted := checker{layer: c.layer}
 	kept := clone(tree)
@@ -176,7 +176,7 @@ func (s *Set) claim(c *checker, l *layer, tree, base map[string]any) (trusted bo
 	return false
 }
 
-// decode turns the merged tree into the struct; what is in the tree was checked to fit.
+// decode decodes the merged tree, whose values have already been validated, into the struct.
 func (s *Set) decode() *Config {
 	config := new(Config)
 	b, err := json.Marshal(s.tree)
@@ -190,7 +190,7 @@ func (s *Set) decode() *Config {
 	return config
 }
 
-// Patch lays patch over a session's own config and returns the new one; a null takes a key away.
+// Patch applies patch to a session's own config and returns the result. A null value removes a key.
 func Patch(own, patch json.RawMessage) (json.RawMessage, error) {
 	low, err := parse(own)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// stamp distinguishes two states of a file. A program can set the time of the last change of the
-// text as it likes, but not changed, where the system has it.
+// stamp identifies the state of a file. A program can set a file's modification time to any value,
+// but it cannot set changed, on systems that have it.
 type stamp struct {
 	size    int64
 	time    time.Time
@@ -16,10 +16,10 @@ type stamp struct {
 	id      uint64
 }
 
-// racyTime is how long the clock of a file system may stand still.
+// racyTime is how long the clock of a file system may stay at the same value.
 const racyTime = 2 * time.Second
 
-// racy reports whether the file may change again without a change of its stamp.
+// racy reports whether the file may change again without a different stamp.
 func (s stamp) racy() bool {
 	last := s.time
 	if s.changed.After(last) {
@@ -34,8 +34,8 @@ func stampOf(info fs.FileInfo) stamp {
 	return s
 }
 
-// identity returns when a file's status changed, and its number, where the system has them. They
-// are found by name, because macOS names the time differently from Linux.
+// identity returns the time of a file's last status change and its inode number, on systems that
+// have them. It finds the fields by name, because macOS and Linux use different names for the time.
 func identity(info fs.FileInfo) (changed time.Time, id uint64) {
 	st := reflect.Indirect(reflect.ValueOf(info.Sys()))
 	if st.Kind() != reflect.Struct {
@@ -54,7 +54,7 @@ func identity(info fs.FileInfo) (changed time.Time, id uint64) {
 	return changed, id
 }
 
-// stampAt is the stamp of what a path leads to; zero if there is nothing.
+// stampAt returns the stamp of the file that a path leads to, or zero if there is none.
 func stampAt(path string) stamp {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/filelock"
 )
 
-// Answer is what the user said about a workspace. The zero value means that the user was not asked.
+// Answer is the user's answer about a workspace. The zero value means that the user was not asked.
 type Answer struct {
 	Refused bool
 	Trusted map[string]string // digest of the claim that the user trusts, by the claim's layer
@@ -26,10 +26,10 @@ func (a Answer) RefusesNow(c Claim) bool {
 	return a.Refused || c.Digest != "" && a.Trusted[c.Layer] == refused+c.Digest
 }
 
-// refused precedes the digest of a claim that the user refused.
+// refused is the prefix of the digest of a claim that the user refused.
 const refused = "refused "
 
-// Given reports whether the user answered at all.
+// Given reports whether the user has answered.
 func (a Answer) Given() bool { return a.Refused || a.Trusted != nil }
 
 // MarshalJSON writes false for a refusal, and otherwise the digests.
@@ -40,8 +40,8 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 	return json.Marshal(a.Trusted)
 }
 
-// UnmarshalJSON reads an answer. The plain true of older versions named no contents, so it does not
-// count, like anything else that cannot be read: the user is asked again.
+// UnmarshalJSON reads an answer. It ignores the plain true of older versions, because it named no
+// contents, and everything else that cannot be read. The user is then asked again.
 func (a *Answer) UnmarshalJSON(b []byte) error {
 	*a = Answer{Refused: string(b) == "false"}
 	if json.Unmarshal(b, &a.Trusted) != nil {
@@ -50,17 +50,17 @@ func (a *Answer) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// TrustFile remembers the user's answers about workspaces. Safe for concurrent use.
+// TrustFile stores the user's answers about workspaces. It is safe for concurrent use.
 type TrustFile struct {
 	path string
 	mu   sync.Mutex
 }
 
-// NewTrustFile returns the memory of answers in path, a file in the state directory.
+// NewTrustFile returns a TrustFile that stores answers in path, a file in the state directory.
 func NewTrustFile(path string) *TrustFile { return &TrustFile{path: path} }
 
-// Answer returns what the user said about a root. If the file cannot be read, the user counts as
-// not asked.
+// Answer returns the user's answer about a root. If the file cannot be read, it returns the answer
+// of a user who was not asked.
 func (f *TrustFile) Answer(root string) Answer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -71,14 +71,14 @@ func (f *TrustFile) Answer(root string) Answer {
 	return answers[filepath.Clean(root)]
 }
 
-// Allow remembers that the user trusts a root with these claims. What other layers claimed before
-// stays trusted, because editors send different layers for the same root.
+// Allow records that the user trusts a root with these claims. Earlier claims of other layers stay
+// trusted, because editors send different layers for the same root.
 func (f *TrustFile) Allow(root string, claims []Claim) error {
 	return f.note(root, claims, "")
 }
 
-// RefuseClaims remembers that the user does not trust a root with these claims. Claims with other
-// contents are asked about again.
+// RefuseClaims records that the user does not trust a root with these claims. The user is asked
+// again about claims with other contents.
 func (f *TrustFile) RefuseClaims(root string, claims []Claim) error {
 	return f.note(root, claims, refused)
 }
@@ -94,12 +94,12 @@ func (f *TrustFile) note(root string, claims []Claim, prefix string) error {
 	})
 }
 
-// Refuse remembers that the user does not trust a root, whatever it will contain.
+// Refuse records that the user does not trust a root, whatever it will contain.
 func (f *TrustFile) Refuse(root string) error {
 	return f.change(root, func(Answer) Answer { return Answer{Refused: true} })
 }
 
-// Forget forgets the answer for a root, so that the user is asked again.
+// Forget removes the answer for a root, so that the user is asked again.
 func (f *TrustFile) Forget(root string) error {
 	return f.change(root, func(Answer) Answer { return Answer{} })
 }
