@@ -19,7 +19,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// questions puts questions of tools, the policy and MCP servers to the user, in the session that
+// questions asks the user the questions of tools, the policy and MCP servers, in the session that
 // the client knows.
 type questions struct {
 	*host.Questions
@@ -27,7 +27,7 @@ type questions struct {
 	notices  *notices
 }
 
-// ask puts a question of the model's to the user.
+// ask asks the user a question from the model.
 func (q *questions) ask(ctx context.Context, call *tool.Call,
 	question tools.Question) (tools.Answer, error) {
 	session, _ := q.sessions.owner(call.SessionID, call.TurnID)
@@ -49,7 +49,7 @@ const (
 	keepLabel   = "Keep the buffer"
 )
 
-// askReload is workspace.Options.AskReload.
+// askReload implements workspace.Options.AskReload.
 func (q *questions) askReload(ctx context.Context, name string) workspace.ReloadAnswer {
 	a, err := q.Put(ctx, host.Question{
 		Text: name + " was changed on disk outside the editor, and its buffer has unsaved changes. " +
@@ -72,7 +72,7 @@ func (q *questions) askReload(ctx context.Context, name string) workspace.Reload
 
 var _ policy.Separate = (*questions)(nil)
 
-// Ask asks for permissions.
+// Ask asks the user permission questions.
 func (q *questions) Ask(ctx context.Context, list []policy.Question) []policy.Reply {
 	mine := append([]policy.Question(nil), list...)
 	for i := range mine {
@@ -81,22 +81,22 @@ func (q *questions) Ask(ctx context.Context, list []policy.Question) []policy.Re
 	return q.Questions.Ask(ctx, mine)
 }
 
-// elicit asks the user the question of an MCP server.
+// elicit asks the user a question from an MCP server.
 func (q *questions) elicit(ctx context.Context, e mcp.Elicitation) (string, map[string]any) {
 	session, _ := q.sessions.owner(firstOf(e.SessionID, q.sessions.any()), "")
 	return elicited(ctx, e, session, q.putField)
 }
 
-// putField asks for a field of a form.
+// putField asks the user for a field of a form.
 func (q *questions) putField(ctx context.Context, question host.Question) (host.Answer, error) {
 	question.Field = true
 	return q.Put(ctx, question)
 }
 
-// questioner puts one question to the user.
+// questioner asks the user one question.
 type questioner func(ctx context.Context, q host.Question) (host.Answer, error)
 
-// grants are the policy's grants on the wire.
+// grants converts the policy's grants to their wire form.
 type grants struct{ engine *policy.Engine }
 
 var _ agentapi.Grants = grants{}
@@ -118,7 +118,7 @@ func (g grants) Revoke(id string) error {
 	return err
 }
 
-// jobs are the background jobs on the wire.
+// jobs converts the background jobs to their wire form.
 type jobs struct {
 	jobs     *tools.Jobs
 	sessions *liveSessions
@@ -151,8 +151,8 @@ func notFound(err error) error {
 	return err
 }
 
-// Start runs a sub-agent in the background as a job of its user's session. What it writes is also
-// kept in a file that the model's tools can read.
+// Start runs a sub-agent in the background as a job of its user's session. Its output is also
+// stored in a file that the model's tools can read.
 func (j jobs) Start(sessionID, title string,
 	work func(ctx context.Context, out io.Writer) (string, error)) (string, string, error) {
 	session, _ := j.sessions.owner(sessionID, "")
@@ -194,7 +194,7 @@ type writerFunc func([]byte)
 
 func (f writerFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }
 
-// agents reach running sub-agents.
+// agents sends requests to running sub-agents.
 type agents struct{ tool *subagent.Tool }
 
 var _ agentapi.Agents = agents{}

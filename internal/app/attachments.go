@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// maxKept bounds how many texts of attachments a session keeps for the answers to its
-	// questions. The file of an older one is read again.
+	// maxKept bounds how many texts of attachments a session keeps while their questions are open.
+	// The file of an older one is read again.
 	maxKept = 64
-	// untilAnswered is longer than any real wait for the user.
+	// untilAnswered is longer than the user will ever take to answer.
 	untilAnswered = 10 * 365 * 24 * time.Hour
 )
 
@@ -28,8 +28,8 @@ type keptText struct {
 	secret []string // the files that its URI meant
 }
 
-// keptTexts are such texts until the user has answered. The zero value is ready to use. Safe for
-// concurrent use.
+// keptTexts stores such texts until the user has answered. The zero value is ready to use. It is
+// safe for concurrent use.
 type keptTexts struct {
 	mu   sync.Mutex
 	list []keptText
@@ -42,7 +42,7 @@ func (k *keptTexts) put(t keptText) {
 	k.list = k.list[max(0, len(k.list)-maxKept):]
 }
 
-// index returns where the text of an attachment is, or -1. The caller holds mu.
+// index returns the index of the text of an attachment, or -1. The caller holds mu.
 func (k *keptTexts) index(b message.Block) int {
 	return slices.IndexFunc(k.list, func(t keptText) bool {
 		same := t.block.Range == b.Range
@@ -72,7 +72,7 @@ func (k *keptTexts) drop(b message.Block) {
 	}
 }
 
-// secretFiles are the secret files of a connection.
+// secretFiles handles the secret files of a connection.
 type secretFiles struct{ d *daemon }
 
 var _ agentapi.Secrets = secretFiles{}
@@ -87,8 +87,8 @@ func (s secretFiles) Withhold(sessionID string, b message.Block, files []string)
 	}
 }
 
-// attachments is the hook that asks before the model gets a secret file that a message attaches. It
-// comes after all other hooks, so that nothing is sent of a message that they withhold.
+// attachments is the hook that asks the user before the model gets a secret file that a message
+// attaches. It runs after all other hooks, so nothing is sent from a message that they withhold.
 type attachments struct {
 	p     *sessionParts
 	kept  *keptTexts
@@ -110,11 +110,11 @@ func (p *sessionParts) attachments() *attachments {
 // HookName implements agent.Hook.
 func (a *attachments) HookName() string { return "attachments" }
 
-// HookTimeout implements agent.TimeoutHook: the user may take any time to answer.
+// HookTimeout implements agent.TimeoutHook. The user may take any amount of time to answer.
 func (a *attachments) HookTimeout() time.Duration { return untilAnswered }
 
 // BeforePrompt implements agent.PromptHook. It returns the attachments that the user allowed, and
-// which ones are missing.
+// names the missing ones.
 func (a *attachments) BeforePrompt(
 	ctx context.Context,
 	turnID string,
@@ -134,8 +134,9 @@ func (a *attachments) BeforePrompt(
 	return strings.Join(texts, "\n\n"), nil
 }
 
-// decide asks about one attachment and returns what the model gets. The user is asked about the
-// files that the URI means at that moment. No other secret file is sent, even if a link changes.
+// decide asks about one attachment and returns the text for the model. The question is about the
+// files that the URI refers to at that moment. No other secret file is sent, even if a link
+// changes.
 func (a *attachments) decide(ctx context.Context, turnID string, b message.Block) (string, error) {
 	secret := a.files.Secrets(a.p.info.Cwd, b.URI)
 	kept := a.kept.get(b)
@@ -175,7 +176,7 @@ func (a *attachments) refused(b message.Block, why string) string {
 	return fmt.Sprintf("The content of %s is not attached: %s", name, why)
 }
 
-// name is the attachment's name for the user and the model.
+// name returns the attachment's name for the user and the model.
 func (a *attachments) name(b message.Block) string {
 	if ref, err := a.p.d.workspace.Resolve(a.p.info.Cwd, b.URI); err == nil {
 		return ref.String()

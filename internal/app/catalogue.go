@@ -24,13 +24,13 @@ const (
 	// catalogueService is catwalk's own service.
 	catalogueService = "https://catwalk.charm.sh"
 	catalogueEvery   = 24 * time.Hour
-	// catalogueTimeout bounds a refresh, and maxCatalogue its answer in bytes.
+	// catalogueTimeout bounds the time of a refresh. maxCatalogue bounds its response in bytes.
 	catalogueTimeout = 30 * time.Second
 	maxCatalogue     = 8 << 20
 )
 
-// catalogue keeps the catalogue of models up to date, if the settings allow it. Several processes
-// may share its files. Safe for concurrent use.
+// catalogue keeps the catalog of models up to date if the settings allow it. Several processes may
+// share its files. It is safe for concurrent use.
 type catalogue struct {
 	path string       // of the copy; the time of the last attempt is that of path.checked
 	log  *slog.Logger // nil: nothing is logged
@@ -51,7 +51,7 @@ func newCatalogue(cache string, log *slog.Logger) *catalogue {
 	return k
 }
 
-// CacheDir is where agent-lsp keeps what it can get again.
+// CacheDir returns the folder in which agent-lsp stores data that it can fetch again.
 func CacheDir(env []string) string {
 	if dir := Lookup(env, "XDG_CACHE_HOME"); dir != "" {
 		return filepath.Join(dir, "agent-lsp")
@@ -59,8 +59,8 @@ func CacheDir(env []string) string {
 	return filepath.Join(xdg.CacheHome, "agent-lsp")
 }
 
-// follow does what the settings say about the catalogue. It returns immediately: reading and
-// refreshing the copy happen in the background.
+// follow applies the settings about the catalog. It returns immediately. Reading and refreshing the
+// copy happen in the background.
 func (k *catalogue) follow(c *config.Config) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -87,7 +87,7 @@ func (k *catalogue) follow(c *config.Config) {
 	})
 }
 
-// load makes lookups use the stored copy, if the settings allow it and there is one.
+// load makes lookups use the stored copy if the settings allow it and a copy exists.
 func (k *catalogue) load(c *config.Config) {
 	if !refreshes(c) {
 		return
@@ -121,7 +121,7 @@ func readCopy(path string) (*catalog.Copy, error) {
 	return catalog.Read(data)
 }
 
-// refresh gets a new copy unless the last try was less than a day ago.
+// refresh fetches a new copy unless the last attempt was less than a day ago.
 func (k *catalogue) refresh(url string) error {
 	stored, err := readCopy(k.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -162,8 +162,8 @@ func (k *catalogue) refresh(url string) error {
 	return nil
 }
 
-// claim reports whether a refresh is due, and then records that this process tries it. A process
-// that fails leaves the next attempt to the next day.
+// claim reports whether a refresh is due, and if so records this process's attempt. If the attempt
+// fails, the next one is made a day later.
 func (k *catalogue) claim() (due bool, err error) {
 	checked := k.path + ".checked"
 	err = filelock.With(checked, func() error {
@@ -177,7 +177,7 @@ func (k *catalogue) claim() (due bool, err error) {
 	return due, err
 }
 
-// DescribeCatalogue says which catalogue of models is used if the settings allow refreshing it.
+// DescribeCatalogue describes which catalog of models is used if the settings allow refreshing it.
 func DescribeCatalogue(c *config.Config, env []string) []string {
 	if !refreshes(c) {
 		return nil

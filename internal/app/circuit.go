@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// circuitFailures is how many calls in a row a provider fails before it is skipped.
+	// circuitFailures is how many calls in a row must fail before a provider is skipped.
 	circuitFailures = 5
-	// circuitPause is how long it is then skipped.
+	// circuitPause is how long the provider is then skipped.
 	circuitPause = 30 * time.Second
 )
 
-// circuits keeps one circuit breaker per provider. Safe for concurrent use.
+// circuits contains one circuit breaker per provider. It is safe for concurrent use.
 type circuits struct {
 	mu sync.Mutex
 	by map[string]*circuit
 }
 
-// circuit is the circuit breaker of a provider. Safe for concurrent use.
+// circuit is the circuit breaker of a provider. It is safe for concurrent use.
 type circuit struct {
 	name    string // of the provider, for the screen
 	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
@@ -35,7 +35,7 @@ type circuit struct {
 	until time.Time // when it is tried again; set when the circuit opens
 }
 
-// of returns the circuit of a provider. Each provider has its own key.
+// of returns the circuit breaker of a provider. Each provider has its own key.
 func (c *circuits) of(key, name string) *circuit {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,14 +73,14 @@ func newCircuit(name string) *circuit {
 	return c
 }
 
-// saysNothing reports whether an error says nothing about the health of a provider: the caller gave
+// saysNothing reports whether an error is unrelated to the health of a provider: the caller gave
 // up, or the account lacks a key or credit.
 func saysNothing(err error) bool {
 	e := retry.As(err)
 	return err != nil && (e == nil || e.Kind == retry.Auth || e.Kind == retry.Quota)
 }
 
-// skipped is the error of a call that is not made.
+// skipped returns the error for a call that is not made.
 func (c *circuit) skipped() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,24 +93,24 @@ func (c *circuit) skipped() error {
 	}
 }
 
-// guardedModel is a model behind the circuit breaker of its provider. Its id is its reference.
+// guardedModel is a model behind the circuit breaker of its provider. Its ID is its reference.
 type guardedModel struct {
 	agent.Model
 	ref     string
 	circuit *circuit
-	// otherwise says that a model of another provider can answer instead. If there is none, the
-	// model is called even if its provider keeps failing: the user has no other.
+	// otherwise reports that a model of another provider can answer instead. If there is none, the
+	// model is called even if its provider keeps failing, because the user has no alternative.
 	otherwise bool
 }
 
-// Info says what the model can do, under the name by which the user refers to it.
+// Info returns the model's capabilities, with the reference by which the user names the model.
 func (m *guardedModel) Info() agent.ModelInfo {
 	i := m.Model.Info()
 	i.ID = m.ref
 	return i
 }
 
-// Generate makes the call, or fails with retry.ErrSkipped if the provider keeps failing.
+// Generate makes the call, or returns retry.ErrSkipped if the provider keeps failing.
 func (m *guardedModel) Generate(
 	ctx context.Context, req *agent.Request, on func(agent.Delta),
 ) (*agent.Reply, error) {

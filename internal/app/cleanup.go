@@ -12,8 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// cleanup removes sessions, checkpoints and long outputs that are older or larger than the settings
-// allow. Safe for concurrent use.
+// cleanup removes sessions, checkpoints and long outputs that exceed the age or size in the
+// settings. It is safe for concurrent use.
 type cleanup struct {
 	log       *slog.Logger
 	folders   *folders
@@ -29,13 +29,13 @@ type cleanup struct {
 	kept *config.Config // the settings at the last removal
 }
 
-// close waits for work that has begun.
+// close waits for running cleanups.
 func (c *cleanup) close() {
 	close(c.closing)
 	c.background.Wait()
 }
 
-// retention is 0 for what is kept for ever.
+// retention returns 0 for data that is kept forever.
 func retention(r *config.Retention) (age time.Duration, size int64) {
 	if r != nil && r.MaxAgeDays != nil {
 		age = time.Duration(*r.MaxAgeDays) * 24 * time.Hour
@@ -46,9 +46,9 @@ func retention(r *config.Retention) (age time.Duration, size int64) {
 	return age, size
 }
 
-// sweep removes sessions and checkpoints that are older or larger than the settings allow. It runs
-// in the background, with the first model call and after the settings were reloaded. A daemon that
-// is not used removes nothing.
+// sweep removes sessions and checkpoints that exceed the age or size in the settings. It runs in
+// the background, with the first model call and after the settings were reloaded. A daemon that is
+// not used removes nothing.
 func (c *cleanup) sweep() {
 	now := c.config()
 	c.mu.Lock()
@@ -82,11 +82,11 @@ func (c *cleanup) sweep() {
 	})
 }
 
-// spillAge is how long outputs that were too long for the model are kept after the last one of
+// spillAge is how long outputs that were too long for the model are kept after the last output of
 // their session.
 const spillAge = 14 * 24 * time.Hour
 
-// removeOlder removes the entries of a folder that were not written to for that long.
+// removeOlder removes the entries of a folder that have not been written to for the given time.
 func removeOlder(dir string, age time.Duration) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {

@@ -34,7 +34,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// daemon is the parts that serve one connection.
+// daemon contains the components that serve one connection.
 type daemon struct {
 	log       *slog.Logger
 	redact    *policy.Redactor
@@ -58,7 +58,7 @@ type daemon struct {
 	shared    shared
 }
 
-// shared is what all sessions of a connection share in the engine.
+// shared contains the parts of the engine that all sessions of a connection share.
 type shared struct {
 	locks     *keylock.Locks
 	starts    *agent.Starts
@@ -71,7 +71,7 @@ type shared struct {
 	wrapChild func(agent.Options, subagent.Spawn) agent.Options // nil: none
 }
 
-// coreOptions is what a connection is built of.
+// coreOptions are the inputs from which a connection is built.
 type coreOptions struct {
 	log        *slog.Logger
 	redact     *policy.Redactor // of the log too, so that both know a key that a command prints
@@ -80,12 +80,13 @@ type coreOptions struct {
 	stateDir   string
 	terminal   acp.Terminal  // nil: there are none
 	starts     *agent.Starts // of all connections' sessions; nil: they start whenever they may
-	// wrapChild changes the engine's options of a sub-agent's session; nil: nothing is changed.
+	// wrapChild changes the engine's options of a sub-agent's session. If it is nil, nothing is
+	// changed.
 	wrapChild func(agent.Options, subagent.Spawn) agent.Options
 }
 
-// newCore builds what answers, when initialize comes. It opens no file that it does not need at
-// once.
+// newCore builds the components that handle requests when initialize arrives. It opens only the
+// files that are needed immediately.
 func newCore(init agentapi.Init, o coreOptions) (*agentapi.Core, error) {
 	warn := newNotices(o.log, o.redact, init.Editor.Notice)
 	d := &daemon{
@@ -108,8 +109,8 @@ func newCore(init agentapi.Init, o coreOptions) (*agentapi.Core, error) {
 	return d.core(), nil
 }
 
-// openFolders finds the folders of a connection. Where the user's state directory cannot be
-// written, this run gets one of its own, with a warning.
+// openFolders determines the folders of a connection. If the user's state directory is not
+// writable, it creates a temporary one for this run and warns the user.
 func openFolders(init agentapi.Init, o coreOptions, warn *notices) *folders {
 	f := &folders{state: firstOf(o.stateDir, StateDir(o.env))}
 	f.sessions = f.state
@@ -124,7 +125,7 @@ func openFolders(init agentapi.Init, o coreOptions, warn *notices) *folders {
 	return f
 }
 
-// build makes the parts. Each uses only those made before it.
+// build creates the components. Each one uses only components that were created before it.
 func (d *daemon) build(init agentapi.Init, o coreOptions) error {
 	runner, err := shell.New(shell.Options{SpillDir: d.folders.file("spill")})
 	if err != nil {
@@ -174,7 +175,7 @@ func (d *daemon) build(init agentapi.Init, o coreOptions) error {
 	return nil
 }
 
-// openWorkspace makes the workspace and the language servers that look at its edits.
+// openWorkspace creates the workspace and the language servers that check its edits.
 func (d *daemon) openWorkspace(init agentapi.Init) {
 	cwd, _ := os.Getwd()
 	d.language = &languageServers{
@@ -202,7 +203,7 @@ func (d *daemon) openLibrary() *session.Library {
 	})
 }
 
-// openPolicy makes the policy, which works without the stored grants if they cannot be read.
+// openPolicy creates the policy, which also works if the stored grants cannot be read.
 func (d *daemon) openPolicy() {
 	var err error
 	d.policy, err = policy.NewEngine(policy.Options{
@@ -233,12 +234,12 @@ func (d *daemon) openTools(terminal acp.Terminal) {
 	})
 }
 
-// secret reports whether a file asks before it is read.
+// secret reports whether reading a file needs a question.
 func (d *daemon) secret(path string) bool {
 	return policy.SecretIn(d.workspace.Roots(""), path)
 }
 
-// jobsOf returns the background jobs as the client and the sub-agents use them.
+// jobsOf returns the background jobs in the form that the client and the sub-agents use.
 func (d *daemon) jobsOf() jobs {
 	return jobs{d.shared.jobs, d.sessions, d.folders, d.redact}
 }
@@ -269,7 +270,7 @@ func (d *daemon) core() *agentapi.Core {
 	}
 }
 
-// close ends everything that the connection started, within ctx.
+// close ends everything that the connection started. It returns an error if ctx ends first.
 func (d *daemon) close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
@@ -305,7 +306,7 @@ func (d *daemon) jobEnded(j tools.Job, text string) {
 	parts.info.Notify(m, true)
 }
 
-// StateDir is where the daemon keeps what it keeps.
+// StateDir returns the folder in which the daemon stores its state.
 func StateDir(env []string) string {
 	if dir := Lookup(env, "AGENT_LSP_STATE_DIR"); dir != "" {
 		return dir

@@ -12,27 +12,28 @@ import (
 )
 
 const (
-	// searchWait is how long tool_search waits for MCP servers that are still starting.
+	// searchWait is how long tool_search waits for MCP servers that are starting.
 	searchWait = 10 * time.Second
-	// maxWhy bounds what is said of why a server is not there, in bytes.
+	// maxWhy bounds the reason why a server is not available, in bytes.
 	maxWhy = 300
 )
 
-// weighServers weighs the tools of MCP servers as they come, so that no prompt does.
+// weighServers computes the size of the MCP servers' tools when the tools arrive, so that no prompt
+// has to.
 func (d *daemon) weighServers() {
 	for _, t := range d.mcp.hub.Tools() {
 		tools.SentBytes(t.Spec())
 	}
 }
 
-// pending waits for MCP servers that are starting, or about to, for tool_search.
+// pending waits, for tool_search, for MCP servers that are starting or about to start.
 func (p *sessionParts) pending() func(context.Context) bool {
 	p.d.mcp.start()
 	return p.d.mcp.hub.Pending(searchWait)
 }
 
-// missing names the session's MCP servers that have not answered yet or have failed, for
-// tool_search.
+// missing names, for tool_search, the session's MCP servers that have not answered yet or have
+// failed.
 func (p *sessionParts) missing() string {
 	c := p.info.Config()
 	var out []string
@@ -49,9 +50,9 @@ func (p *sessionParts) missing() string {
 	return strings.Join(out, ", ")
 }
 
-// catalog lists the session's deferred tools for tool_search, and those of MCP servers that are
-// sent whole by now: the model may look for them because they were not there when it was last
-// asked.
+// catalog lists the session's deferred tools for tool_search. It includes the MCP tools that are
+// now sent in full, because the model may search for tools that were missing when it was last
+// called.
 func (p *sessionParts) catalog() []tool.Spec {
 	c := p.info.Config()
 	reg, err := p.tools(&c)
@@ -65,5 +66,5 @@ func (p *sessionParts) catalog() []tool.Spec {
 		})
 }
 
-// may says whether a session could have any tool of a server.
+// may reports whether a session could have any tool of a server.
 func (p *sessionParts) may(server string) bool { return p.only == nil || p.only(server+"_tool") }

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// acceptLabel is the answer that agrees to what an MCP server asks.
+	// acceptLabel is the answer that accepts the request of an MCP server.
 	acceptLabel = "Accept"
-	// skipLabel leaves an optional field out.
+	// skipLabel is the answer that skips an optional field.
 	skipLabel = "Skip"
-	// maxAsked is how often a field is asked for whose answers do not fit.
+	// maxAsked is how often the user is asked for a field if the answers are invalid.
 	maxAsked = 3
 )
 
@@ -80,8 +80,7 @@ func agreed(
 	return "accept"
 }
 
-// property is one of the properties that an elicitation's schema may have: a primitive one, or a
-// list of choices.
+// property is one property of an elicitation's schema: a primitive value or a list of choices.
 type property struct {
 	Type, Title, Description string
 	Default                  any
@@ -94,10 +93,10 @@ type property struct {
 	}
 }
 
-// titled is a choice with a title of its own.
+// titled is a choice with a separate title.
 type titled struct{ Const, Title string }
 
-// choices are the values on offer, with what the user sees of each.
+// choices returns the possible values, with the text that the user sees for each.
 func (p property) choices() []titled {
 	values, names, list := p.Enum, p.EnumNames, p.OneOf
 	if p.Items != nil {
@@ -120,7 +119,7 @@ func (p property) choices() []titled {
 	return out
 }
 
-// field is a property that is asked for.
+// field is a property for which the user is asked.
 type field struct {
 	property
 	name     string
@@ -169,7 +168,7 @@ func (f field) ask(
 	return nil, false, "decline"
 }
 
-// describe states the field's name, purpose and default, and whether it is optional.
+// describe returns the field's name, purpose and default, and whether it is optional.
 func (f field) describe() string {
 	parts := []string{firstOf(f.Title, f.Description, f.name)}
 	if f.Title != "" && f.Description != "" {
@@ -184,7 +183,7 @@ func (f field) describe() string {
 	return strings.Join(parts, "; ")
 }
 
-// shown is a value as the user sees it.
+// shown returns a value as the user sees it.
 func (f field) shown(v any) string {
 	if list, ok := v.([]any); ok {
 		var names []string
@@ -254,7 +253,7 @@ func (f field) readNumber(answer string) (value any, problem string) {
 	return n, ""
 }
 
-// readList reads several choices: a JSON array, or labels separated by commas.
+// readList parses several choices: a JSON array, or labels separated by commas.
 func (f field) readList(answer string) (value any, problem string) {
 	var labels []string
 	if json.Unmarshal([]byte(answer), &labels) != nil {
@@ -272,7 +271,7 @@ func (f field) readList(answer string) (value any, problem string) {
 	return out, ""
 }
 
-// pickChoice finds the value behind a title or a value that the user gave.
+// pickChoice returns the value for a title or a value that the user entered.
 func pickChoice(choices []titled, answer string) (string, bool) {
 	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b },
 		strings.EqualFold} {

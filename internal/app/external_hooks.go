@@ -22,7 +22,7 @@ type externalHooks struct {
 	list []agent.Hook
 }
 
-// now returns the hooks of the settings in force.
+// now returns the hooks of the current settings.
 func (h *externalHooks) now() []agent.Hook {
 	c := h.info.Config()
 	h.mu.Lock()
@@ -37,7 +37,7 @@ func (h *externalHooks) now() []agent.Hook {
 	return h.list
 }
 
-// current returns the settings at the time of a hook's start.
+// current returns the settings at the start of a hook.
 func (h *externalHooks) current() config.Config {
 	h.d.settings.current()
 	return h.info.Config()

@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// folders are the folders of one connection. They do not change once the core is built.
+// folders contains the paths of one connection's folders. They do not change after the core is
+// built.
 type folders struct {
 	root  string // the first workspace folder, "" without one
 	state string // where this run stores its data
-	// sessions is the user's own state directory, whose sessions are listed. It differs from
-	// state if the user's directory cannot be written.
+	// sessions is the user's own state directory, whose sessions are listed. It differs from state
+	// if the user's directory is not writable.
 	sessions string
 	own      string // a state directory for this run alone, deleted at its end, or ""
 }
@@ -21,11 +22,11 @@ func (f *folders) file(name ...string) string {
 	return filepath.Join(append([]string{f.state}, name...)...)
 }
 
-// spill is the folder of a session's outputs that were too long for the model.
+// spill returns the folder of a session's outputs that were too long for the model.
 func (f *folders) spill(session string) string { return f.file("spill", session) }
 
-// spillTo returns a function that stores a text that is too long for the model in a file that the
-// session's tools can read, without secrets.
+// spillTo returns a function that removes the secrets from a text that is too long for the model,
+// and stores it in a file that the session's tools can read.
 func (f *folders) spillTo(
 	session string,
 	redact func([]byte) []byte,
@@ -40,7 +41,7 @@ func (f *folders) spillTo(
 	}
 }
 
-// dropOwn deletes the state directory that was made for this run alone.
+// dropOwn deletes the state directory that was created for this run only.
 func (f *folders) dropOwn() error {
 	if f.own == "" {
 		return nil

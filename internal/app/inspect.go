@@ -22,10 +22,10 @@ type Redactor = policy.Redactor
 // NewRedactor returns a redactor that knows the secrets of an environment.
 func NewRedactor(env []string) *Redactor { return policy.NewRedactor(secretsIn(env)...) }
 
-// Secret reports whether a file probably holds secrets, by its path.
+// Secret reports whether a file probably contains secrets, judging by its path.
 func Secret(path string) bool { return policy.Secret(path) }
 
-// Lookup returns a variable of an environment, the last one if it is set twice.
+// Lookup returns the value of a variable in an environment, or the last value if it is set twice.
 func Lookup(env []string, name string) string {
 	for i := len(env) - 1; i >= 0; i-- {
 		if v, ok := strings.CutPrefix(env[i], name+"="); ok {
@@ -35,13 +35,13 @@ func Lookup(env []string, name string) string {
 	return ""
 }
 
-// OpenLibrary opens the stored sessions of a workspace. The caller closes the library.
+// OpenLibrary opens the stored sessions of a workspace. The caller must close the library.
 func OpenLibrary(env []string, workspace string) *session.Library {
 	return session.OpenWith(session.Dir(StateDir(env), workspace),
 		session.Options{Redact: NewRedactor(env).Bytes})
 }
 
-// Faults lists what of the settings a session cannot use.
+// Faults lists the settings that a session cannot use.
 func Faults(c config.Config, env []string, root string) []string {
 	c = inMode(c)
 	_, faults := policySettings(&c, nil)
@@ -59,11 +59,11 @@ func Faults(c config.Config, env []string, root string) []string {
 	return faults
 }
 
-// unenforcedNote says what no sandbox means.
+// unenforcedNote explains the effect of having no sandbox.
 const unenforcedNote = "only a short list of commands that read runs without a question"
 
-// DescribeSandbox returns lines for the user: which sandbox commands get, why no better one, and
-// what they see of the home folder.
+// DescribeSandbox returns lines for the user: which sandbox commands get, why there is no better
+// one, and what commands see of the home folder.
 func DescribeSandbox(c *config.Config) []string {
 	if sandbox.Setting(c.Sandbox) == sandbox.Off {
 		return []string{"sandbox: off in the settings: " + unenforcedNote}
@@ -80,23 +80,23 @@ func DescribeSandbox(c *config.Config) []string {
 	return lines
 }
 
-// ShellLacks says what the system lacks for commands, or returns "".
+// ShellLacks names what the system lacks to run commands, or returns "".
 func ShellLacks() string { return shell.Lacks() }
 
-// CheckState returns why nothing can be stored in a state directory, or nil. It makes no folder.
+// CheckState returns why nothing can be stored in a state directory, or nil. It creates no folder.
 func CheckState(dir string) error { return tryWriting(standing(dir)) }
 
-// Probe asks the provider of a configuration what it offers. The caller closes it.
+// Probe queries the provider of a configuration for its models. The caller must close it.
 type Probe struct {
 	runner *shell.Runner
 	models *providers
 	redact *policy.Redactor
 }
 
-// Endpoint is a provider as the user is shown it. The URL holds no user name and no password.
+// Endpoint is a provider as shown to the user. The URL contains no user name and no password.
 type Endpoint struct{ Name, URL, Model string }
 
-// NewProbe returns a probe. It starts no process and opens no connection.
+// NewProbe returns a Probe. It starts no process and opens no connection.
 func NewProbe(env []string) (*Probe, error) {
 	runner, err := shell.New(shell.Options{})
 	if err != nil {
@@ -118,8 +118,8 @@ func NewProbe(env []string) (*Probe, error) {
 	return p, nil
 }
 
-// Endpoint finds the provider. The error is a *config.NotConfiguredError if there is none; the text
-// of any other error holds no secret.
+// Endpoint finds the provider. The error is a *config.NotConfiguredError if there is none. The text
+// of any other error contains no secret.
 func (p *Probe) Endpoint(ctx context.Context, c *config.Config) (Endpoint, error) {
 	e, err := p.models.endpoint(ctx, c)
 	var unset *config.NotConfiguredError
@@ -132,8 +132,8 @@ func (p *Probe) Endpoint(ctx context.Context, c *config.Config) (Endpoint, error
 	return Endpoint{Name: e.Name, URL: withoutUser(e.BaseURL), Model: e.Model}, nil
 }
 
-// AllModels lists the models of all providers that can be used, as agent/models does. The error is
-// a *config.NotConfiguredError if there is no provider; the text of any other error contains no
+// AllModels lists the models of all usable providers, as agent/models does. The error is a
+// *config.NotConfiguredError if there is no provider. The text of any other error contains no
 // secret.
 func (p *Probe) AllModels(ctx context.Context, c *config.Config) ([]wire.Model, error) {
 	p.models.catalogue.load(c)
@@ -150,7 +150,7 @@ func (p *Probe) ModelsOf(
 	return list, p.shownError(err)
 }
 
-// shownError takes secrets out of an error that is no *config.NotConfiguredError.
+// shownError removes secrets from an error that is not a *config.NotConfiguredError.
 func (p *Probe) shownError(err error) error {
 	var unset *config.NotConfiguredError
 	if err != nil && !errors.As(err, &unset) {
@@ -159,8 +159,8 @@ func (p *Probe) shownError(err error) error {
 	return err
 }
 
-// Models lists the models of the default provider. If they cannot be listed, it returns the
-// problem, and a hint at what to do.
+// Models lists the models of the default provider. If they cannot be listed, it returns the problem
+// and a hint about what to do.
 func (p *Probe) Models(ctx context.Context, c *config.Config) (ids []string, problem, hint string) {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
@@ -172,7 +172,7 @@ func (p *Probe) Models(ctx context.Context, c *config.Config) (ids []string, pro
 	return idsOf(list, func(m wire.Model) string { return m.ID }), "", ""
 }
 
-// Close ends what the probe started.
+// Close ends everything that the probe started.
 func (p *Probe) Close() {
 	p.models.Close()
 	p.runner.Close()

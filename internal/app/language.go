@@ -18,11 +18,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// diagnosticsWait is how long the result of an edit waits for diagnostics unless the settings say
-// otherwise.
+// diagnosticsWait is how long the result of an edit waits for diagnostics unless the settings name
+// another time.
 const diagnosticsWait = 3 * time.Second
 
-// languageServers asks the editor's own language servers, or those that the daemon starts.
+// languageServers queries the editor's language servers, or those that the daemon starts.
 type languageServers struct {
 	hub       *langserver.Hub // set by open
 	editor    host.Editor
@@ -37,7 +37,7 @@ func (l *languageServers) open(w *workspace.Workspace) {
 		Allow: l.trust.allow, Sandbox: l.trust.sandbox})
 }
 
-// tools are a session's tools that ask language servers.
+// tools returns a session's tools that query language servers.
 func (l *languageServers) tools(set *tools.Set, sess tools.Session) []tool.Tool {
 	return l.hub.Tools(func(ctx context.Context, call *tool.Call, title string,
 		changes []workspace.Change) (*tool.Result, error) {
@@ -45,8 +45,8 @@ func (l *languageServers) tools(set *tools.Set, sess tools.Session) []tool.Tool 
 	})
 }
 
-// editorQuery asks the editor's own servers. If the editor has no answer to a question, it asks the
-// daemon's own servers.
+// editorQuery queries the editor's servers. If the editor has no answer, it queries the daemon's
+// own servers.
 func (l *languageServers) editorQuery(ctx context.Context,
 	ask langserver.Question) (json.RawMessage, error) {
 	q := host.EditorQuery{Operation: ask.Operation, URI: ask.URI, Query: ask.Query,
@@ -61,7 +61,7 @@ func (l *languageServers) editorQuery(ctx context.Context,
 	return raw, err
 }
 
-// diagnosticsAfterEdit says whether and how long an edit waits for diagnostics.
+// diagnosticsAfterEdit reports whether and how long an edit waits for diagnostics.
 func (l *languageServers) diagnosticsAfterEdit() (bool, time.Duration) {
 	c := l.config().Diagnostics
 	if c == nil {
@@ -70,7 +70,8 @@ func (l *languageServers) diagnosticsAfterEdit() (bool, time.Duration) {
 	return c.AfterEdit == nil || *c.AfterEdit, orDefault(c.WaitMs, diagnosticsWait)
 }
 
-// servers are the servers of the settings, then those of the built-in table that they do not name.
+// servers returns the servers of the settings, followed by those of the built-in table that the
+// settings do not name.
 func (l *languageServers) servers() []langserver.Config {
 	own := l.config().LanguageServers
 	env := l.processes.scrubbed()
@@ -93,7 +94,7 @@ func (l *languageServers) servers() []langserver.Config {
 	return append(out, rest...)
 }
 
-// configured lays a server of the settings over what the built-in table has of that name.
+// configured overrides the built-in table's entry for a server with the settings of that name.
 func (l *languageServers) configured(c langserver.Config, s config.LSP) langserver.Config {
 	if s.Command != "" {
 		c.Command, c.Args = s.Command, s.Args
@@ -119,13 +120,13 @@ func (l *languageServers) configured(c langserver.Config, s config.LSP) langserv
 	return c
 }
 
-// beforeEdit is what the editor shows before an edit is applied.
+// beforeEdit returns the diagnostics that the editor shows before an edit is applied.
 func (l *languageServers) beforeEdit(ctx context.Context, _ []string) any {
 	return l.hub.BeforeEdit(ctx)
 }
 
-// afterEdit is what the model gets in addition to the result of an applied edit: the errors that
-// the edit caused, and the output of the check in the settings.
+// afterEdit returns what the model gets in addition to the result of an applied edit: the errors
+// that the edit caused, and the output of the check in the settings.
 func (l *languageServers) afterEdit(ctx context.Context, paths []string, seen any) (string, error) {
 	before, _ := seen.(langserver.Shown)
 	broken := l.hub.AfterEdit(ctx, paths, before)

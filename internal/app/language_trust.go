@@ -15,8 +15,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/langserver/codefiles"
 )
 
-// serverTrust decides which language servers may run in a workspace folder: those that run no code
-// of it, and those that the user trusts with the code that is there now.
+// serverTrust decides which language servers may run in a workspace folder: servers that run no
+// code from it, and servers that the user trusts with the current code.
 type serverTrust struct {
 	file     *config.TrustFile
 	policy   func() *policy.Engine
@@ -31,11 +31,11 @@ func newServerTrust(file *config.TrustFile, p func() *policy.Engine) *serverTrus
 	}
 }
 
-// errCode is why a language server does not run in a workspace that the user does not trust.
+// errCode reports why a language server does not run in a workspace that the user does not trust.
 var errCode = errors.New("it would run code of this workspace, which the user has not trusted " +
 	"(the user can allow it with `agent-lsp trust yes`)")
 
-// errTooMuchCode is why a language server cannot be trusted.
+// errTooMuchCode reports why a language server cannot be trusted.
 var errTooMuchCode = errors.New("the workspace has too many files to tell " +
 	"which of them it would run")
 
@@ -61,7 +61,8 @@ func (t *serverTrust) allow(ctx context.Context, s langserver.Start) error {
 	return t.ask(ctx, s, c)
 }
 
-// claim is what a server runs of a workspace folder. runs is false if that is nothing.
+// claim returns the code that a server runs from a workspace folder. runs is false if there is
+// none.
 func (t *serverTrust) claim(
 	c langserver.Config,
 	top string,
@@ -81,7 +82,7 @@ func (t *serverTrust) claim(
 	return claim, claim.Digest == "" || len(claim.Files) > 0
 }
 
-// realProgram is the file of a server's program, with links resolved.
+// realProgram returns the file of a server's program, with links resolved.
 func realProgram(c langserver.Config) (string, error) {
 	program, err := filepath.Abs(langserver.Program(c.Command, c.Env))
 	if err != nil {
@@ -90,7 +91,7 @@ func realProgram(c langserver.Config) (string, error) {
 	return filepath.EvalSymlinks(program)
 }
 
-// values are everything that is passed to a server and may name a file of the workspace.
+// values returns everything that is passed to a server and may name a file of the workspace.
 func values(c langserver.Config) []any {
 	out := []any{c.Command, string(c.InitializationOptions), string(c.Settings)}
 	for _, arg := range c.Args {
@@ -114,7 +115,7 @@ func anys(list []string) []any {
 	return out
 }
 
-// ask asks the user, unless another call has done it meanwhile.
+// ask asks the user, unless another call has done so in the meantime.
 func (t *serverTrust) ask(ctx context.Context, s langserver.Start, c config.Claim) error {
 	waiting := false
 	list := serverClaims{claims{t.file, []config.Claim{c}}}
@@ -144,7 +145,7 @@ func (t *serverTrust) ask(ctx context.Context, s langserver.Start, c config.Clai
 	return err
 }
 
-// serverClaims are claims of language servers. A refusal is about their contents alone.
+// serverClaims are claims of language servers. A refusal applies only to their current contents.
 type serverClaims struct{ claims }
 
 // Trusts implements policy.TrustStore.
@@ -164,7 +165,8 @@ func (c serverClaims) Set(root string, trusted bool) error {
 	return c.file.RefuseClaims(root, c.list)
 }
 
-// sandbox implements Options.Sandbox of the hub. A program in the home stays visible there.
+// sandbox implements Options.Sandbox of the hub. A program in the home stays visible in the
+// sandbox.
 func (t *serverTrust) sandbox(c langserver.Config) (*sandbox.Plan, error) {
 	real, err := realProgram(c)
 	if err != nil {
@@ -180,19 +182,20 @@ func (t *serverTrust) sandbox(c langserver.Config) (*sandbox.Plan, error) {
 // languageFolders names the folders of temporary files and caches that language servers share.
 const languageFolders = "language-servers"
 
-// languagePlan is the sandbox of a language server, by the settings without a session's own.
+// languagePlan returns the sandbox of a language server, using the settings of no particular
+// session.
 func (d *daemon) languagePlan(readable []string) (*sandbox.Plan, error) {
 	tmp, layer, err := d.shared.scratch.Folders(languageFolders)
 	if err != nil {
 		return nil, err
 	}
-	// configurePolicy reports what is wrong
+	// configurePolicy reports problems with these settings.
 	s, _ := policySettings(d.settings.config(), d.rootPaths())
 	return d.policy.ServerPlan(s, policy.Folders{Tmp: tmp, Layer: layer}, readable)
 }
 
-// LanguageServerClaims returns what language servers would run of a workspace folder, for
-// `agent-lsp trust`.
+// LanguageServerClaims returns the code that language servers would run from a workspace folder,
+// for `agent-lsp trust`.
 func LanguageServerClaims(c *config.Config, env []string, top string) (out []config.Claim) {
 	get := func() *config.Config { return c }
 	l := &languageServers{

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// liveSessions are the loaded sessions, those of sub-agents included. Safe for concurrent use.
+// liveSessions contains the loaded sessions, including those of sub-agents. It is safe for
+// concurrent use.
 type liveSessions struct {
 	mu   sync.Mutex
 	byID map[string]*sessionParts
@@ -47,8 +48,8 @@ func (l *liveSessions) any() string {
 	return ""
 }
 
-// owner returns the session and turn that the client knows. The session of a sub-agent belongs
-// to the user's session above it.
+// owner returns the session and turn that the client knows. A sub-agent's session belongs to the
+// user's session above it.
 func (l *liveSessions) owner(session, turn string) (string, string) {
 	if p := l.get(session); p != nil && p.user != "" {
 		return p.user, p.ownerTurn

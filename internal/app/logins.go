@@ -14,8 +14,8 @@ func Logins(env []string) *login.Store {
 	return login.Open(StateDir(env), func(name string) string { return Lookup(env, name) })
 }
 
-// OpenRouterKey gets a key for the user by OpenRouter's login in a browser. open shows a page, out
-// shows what to do, and in is read for the address of the last page.
+// OpenRouterKey gets a key for the user by OpenRouter's browser login. open opens a page. The
+// instructions are written to out, and the address of the last page is read from in.
 func OpenRouterKey(
 	ctx context.Context,
 	open func(address string) error,
@@ -25,8 +25,8 @@ func OpenRouterKey(
 	return login.OpenRouter{Open: open, Out: out, Input: in}.Key(ctx)
 }
 
-// storedKeys returns config.Resolver.Stored. A key that it returns is removed from every text from
-// then on.
+// storedKeys returns config.Resolver.Stored. Every key that it returns is removed from all texts
+// from then on.
 func storedKeys(store *login.Store, redact *policy.Redactor) func(provider string) (string, error) {
 	return func(provider string) (string, error) {
 		key, err := store.Get(provider)
@@ -37,7 +37,7 @@ func storedKeys(store *login.Store, redact *policy.Redactor) func(provider strin
 	}
 }
 
-// KeySources says for each provider that has a key where it comes from: "openai from
+// KeySources describes, for each provider that has a key, where the key comes from: "openai from
 // OPENAI_API_KEY".
 func KeySources(c *config.Config, env []string) []string {
 	var out []string

@@ -19,7 +19,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp"
 )
 
-// mcpServers runs the MCP servers that the settings name. Safe for concurrent use.
+// mcpServers runs the MCP servers that the settings name. It is safe for concurrent use.
 type mcpServers struct {
 	hub       *mcp.Hub
 	env       []string        // the daemon's own
@@ -31,15 +31,15 @@ type mcpServers struct {
 	definitions mcp.Definitions[config.MCP]
 }
 
-// later runs start once no request is urgent. A session's first prompt arrives with the session,
-// and its model request takes precedence over anything about servers.
+// later runs start when no request is urgent. A session's first prompt arrives with the session,
+// and its model request takes precedence over the servers.
 func (m *mcpServers) later() {
 	if !m.due.Swap(true) {
 		m.hub.Later(m.start)
 	}
 }
 
-// start makes the running MCP servers those of the settings. They start in the background.
+// start makes the running MCP servers match the settings. Servers start in the background.
 func (m *mcpServers) start() {
 	m.due.Store(false) // a session that comes from here on asks again
 	m.definitions.Apply(m.wanted, func(s config.MCP) bool { return s.Disabled }, m.configure)
@@ -61,8 +61,8 @@ func (m *mcpServers) configure(defs map[string]config.MCP) {
 	m.hub.Configure(configs)
 }
 
-// starts returns an error if the settings no longer name the server. Its program may have changed
-// since it was configured, and with it what the user trusts.
+// starts returns an error if the settings no longer name the server. The settings may have changed
+// since the server was configured, and with them what the user trusts.
 func (m *mcpServers) starts(name string, def config.MCP) error {
 	if now, ok := m.wanted()[name]; ok && reflect.DeepEqual(now, def) {
 		return nil
@@ -71,8 +71,8 @@ func (m *mcpServers) starts(name string, def config.MCP) error {
 	return errUntrusted
 }
 
-// mcpConfig reads a server's settings. inherited is its environment without its own variables, and
-// env is the daemon's, in which names in the settings are looked up.
+// mcpConfig converts a server's settings. inherited is its environment without its own variables.
+// env is the daemon's environment, in which names in the settings are looked up.
 func mcpConfig(name string, s config.MCP, inherited, env []string, root string) mcp.Config {
 	own := withEnv(inherited, expandAll(s.Env, env))
 	dir := s.Cwd
@@ -96,7 +96,7 @@ func mcpConfig(name string, s config.MCP, inherited, env []string, root string) 
 	return out
 }
 
-// mcpTools are the tools of the servers that a session's settings name.
+// mcpTools returns the tools of the servers that a session's settings name.
 func (p *sessionParts) mcpTools(c *config.Config) (out []tool.Tool) {
 	mine := map[string]bool{}
 	for _, t := range p.d.mcp.hub.Tools() {
@@ -119,8 +119,8 @@ func (p *sessionParts) has(server string, c *config.Config) bool {
 	return ok && !def.Disabled && p.d.mcp.definitions.Runs(server, def)
 }
 
-// holdServers keeps MCP servers from starting until the session's next request has been on its way
-// for a moment: they would take the time that the user waits for.
+// holdServers prevents MCP servers from starting until the session's next model request has been
+// written, because their start would delay the response that the user waits for.
 func (p *sessionParts) holdServers() {
 	release := p.d.mcp.hub.Hold()
 	p.letServers() // of a prompt that led to no request
@@ -129,14 +129,15 @@ func (p *sessionParts) holdServers() {
 	p.release = release
 }
 
-// holding says whether the session's next request is one that servers wait for.
+// holding reports whether servers wait for the session's next request.
 func (p *sessionParts) holding() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.release != nil
 }
 
-// takeHold returns what ends holdServers, for the caller to call; nil: nothing is held.
+// takeHold returns the function that ends holdServers, for the caller to call. It returns nil if
+// servers are not held.
 func (p *sessionParts) takeHold() (release func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,8 +152,8 @@ func (p *sessionParts) letServers() {
 	}
 }
 
-// beforeServers makes the next request of a session's models the end of holdServers; the requests
-// after it are as they were.
+// beforeServers makes the next request of a session's models end holdServers. Later requests are
+// not affected.
 func (p *sessionParts) beforeServers(models []agent.Model) []agent.Model {
 	if len(models) == 0 {
 		p.letServers()
@@ -169,7 +170,7 @@ func (p *sessionParts) beforeServers(models []agent.Model) []agent.Model {
 	return out
 }
 
-// urgent is a model that says when a request is written, or has failed.
+// urgent is a model that calls sent when a request has been written or has failed.
 type urgent struct {
 	agent.Model
 	sent func()

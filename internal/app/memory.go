@@ -16,7 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// memories is the memory store on the wire.
+// memories converts the memory store to its wire form.
 type memories struct{ store *memory.Store }
 
 var _ agentapi.Memory = memories{}
@@ -33,7 +33,7 @@ func (d *daemon) openMemory() *memory.Store {
 	)
 }
 
-// embedder is what the settings say of embeddings; nil: they name no model.
+// embedder returns the embedding model of the settings, or nil if they name none.
 func (d *daemon) embedder() (string, memory.Embed) {
 	c := d.settings.config()
 	if c.Memory == nil || c.Memory.Embeddings == nil || c.Memory.Embeddings.Model == "" {
@@ -55,18 +55,18 @@ func (d *daemon) embedder() (string, memory.Embed) {
 }
 
 const (
-	// injectTime bounds the search for memories that go with a prompt: a prompt does not wait for
-	// them longer.
+	// injectTime bounds the search for memories that are added to a prompt, because the prompt
+	// waits for it.
 	injectTime = 3 * time.Second
-	// maxInjected bounds one of them in bytes.
+	// maxInjected bounds the size of one added memory in bytes.
 	maxInjected = 2000
 )
 
-// HookName implements agent.Hook: the session is a hook of the engine for its memories.
+// HookName implements agent.Hook. The session is a hook of the engine for its memories.
 func (p *sessionParts) HookName() string { return "memory" }
 
-// BeforePrompt adds the memories that match what the user said to the prompt, at most as many as
-// memory.inject allows.
+// BeforePrompt adds the memories that match the user's prompt, at most as many as memory.inject
+// allows.
 func (p *sessionParts) BeforePrompt(
 	ctx context.Context,
 	_ string,
@@ -123,7 +123,7 @@ var (
 	_ agent.CompactEndHook = (*sessionParts)(nil)
 )
 
-// memoryOn says whether the model gets the tools to remember and recall.
+// memoryOn reports whether the model gets the tools to store and recall memories.
 func memoryOn(c *config.Config) bool {
 	return c.Memory == nil || c.Memory.Enabled == nil || *c.Memory.Enabled
 }

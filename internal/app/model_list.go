@@ -17,9 +17,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// list returns the models of all providers that can be used: the default provider, those of the
-// setting providers, and the hosted built-in ones that have a key. A provider that does not answer
-// is omitted. The error is that of the default provider, if no provider answers.
+// list returns the models of all usable providers: the default provider, those of the setting
+// providers, and the hosted built-in ones that have a key. A provider that does not answer is
+// omitted. If no provider answers, the error is that of the default provider.
 func (p *providers) list(ctx context.Context, c *config.Config) ([]wire.Model, error) {
 	home := c.DefaultProvider()
 	names := []string{home}
@@ -57,7 +57,7 @@ func (p *providers) listOf(
 	return p.listOne(ctx, c, name, name == home)
 }
 
-// listModels returns the models of the provider with a name, or of all that can be used for "".
+// listModels returns the models of the provider with a name, or of all usable providers for "".
 func (d *daemon) listModels(ctx context.Context, provider string) ([]wire.Model, error) {
 	c := d.settings.config()
 	d.providers.catalogue.load(c)
@@ -71,8 +71,8 @@ func (d *daemon) listModels(ctx context.Context, provider string) ([]wire.Model,
 	return d.providers.listOf(ctx, c, provider)
 }
 
-// usable are the names of providers that the user has set up, without the built-in one that is the
-// default provider under another name.
+// usable returns the names of the providers that the user has set up, without the built-in one that
+// is the default provider under another name.
 func (p *providers) usable(c *config.Config) []string {
 	if p.script != nil {
 		return slices.Sorted(maps.Keys(c.Providers))
@@ -114,7 +114,7 @@ func (p *providers) listOne(
 	return out, nil
 }
 
-// listedModel joins what the settings say of a model with what the server and the catalogue say.
+// listedModel combines the information of the settings, the server and the catalog about a model.
 func listedModel(e *config.Endpoint, c *config.Config, m agent.ModelInfo) wire.Model {
 	known := catalog.Endpoint{
 		Provider: catalogName(e), Host: hostOf(e.BaseURL), Local: unpriced(e),
@@ -149,7 +149,8 @@ func listedModel(e *config.Endpoint, c *config.Config, m agent.ModelInfo) wire.M
 	return w
 }
 
-// catalogName is the catalogue's name of a built-in provider, whatever its base URL; "" for others.
+// catalogName returns the catalog's name for a built-in provider, whatever its base URL, or "" for
+// other providers.
 func catalogName(e *config.Endpoint) string {
 	if config.Hosted(e.ID) {
 		return e.ID
@@ -165,8 +166,8 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// unpriced reports whether the prices of the catalogue do not apply to a provider: it is a local
-// server, whatever the names of its models.
+// unpriced reports whether the catalog's prices do not apply to a provider, because it is a local
+// server. The names of its models do not matter.
 func unpriced(e *config.Endpoint) bool {
 	if config.Hosted(e.ID) {
 		return false
@@ -179,7 +180,7 @@ func unpriced(e *config.Endpoint) bool {
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// status says what is configured, without touching the network.
+// status returns what is configured, without using the network.
 func (p *providers) status(c *config.Config) wire.ProviderStatus {
 	if p.script != nil {
 		return wire.ProviderStatus{
@@ -211,18 +212,18 @@ func (p *providers) status(c *config.Config) wire.ProviderStatus {
 	return st
 }
 
-// offline resolves the default provider without the network, so that a local server is not found.
+// offline resolves the default provider without the network, so it does not find a local server.
 func (p *providers) offline(c *config.Config) (*config.Endpoint, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return p.resolver.Resolve(ctx, c, config.Reference{Provider: c.DefaultProvider()})
 }
 
-// maxReports is how many models of one server are asked about one by one.
+// maxReports is how many models of one server are queried individually.
 const maxReports = 32
 
-// reported adds what a local server reports about a listed model. False means that it reports
-// nothing.
+// reported adds what a local server reports about a listed model. It returns false if the server
+// reports nothing.
 func (p *providers) reported(ctx context.Context, e *config.Endpoint, m *agent.ModelInfo) bool {
 	said, recent := p.reports.get(e.BaseURL, m.ID)
 	if !recent {
@@ -233,9 +234,9 @@ func (p *providers) reported(ctx context.Context, e *config.Endpoint, m *agent.M
 	return said != serverReport{}
 }
 
-// mayReport reports whether a server says more than its list of models does: llama-server and
-// Ollama, and one on this machine that may be either. A server that was found on its usual port and
-// is not configured is asked for nothing but the list.
+// mayReport reports whether a server may provide more than its list of models: llama-server and
+// Ollama, and a server on this computer that may be either. A server that is not configured but was
+// found on its usual port is asked only for the list.
 func mayReport(e *config.Endpoint) bool {
 	if e.Local || e.Provider.API == config.APIAnthropic || e.Provider.API == config.APIGemini {
 		return false

@@ -12,8 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// askHost asks whether a running call may connect to a host. It returns nil, or why not. The call's
-// time limit does not run while the user is asked.
+// askHost asks whether a running call may connect to a host. It returns nil if it may, or the
+// reason why not. The time in which the user is asked does not count toward the call's time limit.
 func (d *daemon) askHost(ctx context.Context, call *tool.Call, host, title string) error {
 	resume := call.Paused()
 	defer resume()
@@ -39,7 +39,7 @@ func (d *daemon) askHost(ctx context.Context, call *tool.Call, host, title strin
 	return nil
 }
 
-// proxyFor returns a function that begins the traffic of a command in the sandbox.
+// proxyFor returns a function that begins the traffic of a sandboxed command.
 func (d *daemon) proxyFor(call *tool.Call) func() (*sandbox.Proxy, error) {
 	var args struct{ Background bool }
 	if call.Decode(&args) == nil && args.Background {
@@ -90,7 +90,8 @@ func DescribeHosts(c *config.Config) []string {
 	return lines
 }
 
-// networkLists are the hosts that settings allow and deny, and what of them cannot be read.
+// networkLists returns the hosts that the settings allow and deny, and an error for each entry that
+// cannot be parsed.
 func networkLists(c *config.Config) (hosts.Lists, []error) {
 	if c.Network == nil {
 		return hosts.Lists{}, nil

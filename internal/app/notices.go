@@ -8,8 +8,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 )
 
-// notices shows the user warnings of the whole connection, and warnings of a session only once.
-// Safe for concurrent use.
+// notices shows the user warnings of the complete connection, and each warning of a session only
+// once. It is safe for concurrent use.
 type notices struct {
 	log    *slog.Logger
 	redact *policy.Redactor
@@ -29,8 +29,8 @@ func newNotices(
 	return &notices{log: log, redact: redact, show: show, shown: map[string]bool{}}
 }
 
-// send shows a notice that belongs to no session. The server may send nothing to the client
-// before it answers initialize, so notices wait until a session exists.
+// send shows a notice that belongs to no session. The server may send nothing to the client before
+// it answers initialize, so notices wait until a session exists.
 func (n *notices) send(level, text string) {
 	text = n.redact.Text(text)
 	n.log.Warn(text, "level", level)
@@ -45,7 +45,7 @@ func (n *notices) send(level, text string) {
 	}
 }
 
-// flush shows the notices that waited, in the first session.
+// flush shows the waiting notices in the first session.
 func (n *notices) flush(info host.SessionInfo) {
 	n.mu.Lock()
 	early := n.early
@@ -56,7 +56,7 @@ func (n *notices) flush(info host.SessionInfo) {
 	}
 }
 
-// once shows those warnings that no session has shown yet.
+// once shows the warnings that no session has shown yet.
 func (n *notices) once(info host.SessionInfo, warnings []string) {
 	for _, w := range warnings {
 		n.mu.Lock()

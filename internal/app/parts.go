@@ -18,7 +18,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// secretsIn are the values of an environment that must never be seen.
+// secretsIn returns the values of an environment that must never be shown.
 func secretsIn(env []string) []string {
 	kept := map[string]bool{}
 	for _, kv := range policy.ScrubEnv(env) {
@@ -33,7 +33,7 @@ func secretsIn(env []string) []string {
 	return out
 }
 
-// sandboxPlan is the wall around one command.
+// sandboxPlan returns the sandbox of one command.
 func (d *daemon) sandboxPlan(call *tool.Call) (*sandbox.Plan, error) {
 	tmp, layer, err := d.shared.scratch.Folders(call.SessionID)
 	if err != nil {
@@ -46,9 +46,9 @@ func (d *daemon) sandboxPlan(call *tool.Call) (*sandbox.Plan, error) {
 
 func commandOf(call *tool.Call) string { return call.Text("command") }
 
-// commandEnv is the environment of one command. One that only reads gets a home without the user's
-// settings, which can start programs. Our own sandbox empties the home itself, and its path stays,
-// so that caches of packages are found.
+// commandEnv returns the environment of one command. A command that only reads gets a home without
+// the user's settings, because these can start programs. Our own sandbox empties the home itself
+// but keeps its path, so that package caches are found.
 func (d *daemon) commandEnv(call *tool.Call) []string {
 	e := d.processes.environment()
 	if policy.Classify(commandOf(call)).Class > policy.ReadOnly {
@@ -67,7 +67,7 @@ func (d *daemon) commandEnv(call *tool.Call) []string {
 	return e.Reading(tmp, tmp)
 }
 
-// classify says what a command may do.
+// classify returns the effect of a command.
 func classify(command string) tool.Effect {
 	switch policy.Classify(command).Class {
 	case policy.ReadOnly:
@@ -99,7 +99,7 @@ func shellOptions(c *config.Config) tools.ShellOptions {
 		MaxTimeout: orDefault(s.MaxTimeoutMs, 0)}
 }
 
-// shellProgram is the shell that the settings name, "" for the machine's.
+// shellProgram returns the shell that the settings name, or "" for the system's shell.
 func shellProgram(c *config.Config) string { return shellOptions(c).Program }
 
 func webSearchOptions(c *config.Config, env []string) tools.WebSearchOptions {
@@ -129,8 +129,8 @@ func expandAll(m map[string]string, env []string) map[string]string {
 	return out
 }
 
-// withEnv lays own variables over an environment. Each name stands once: of two, programs differ in
-// which they read.
+// withEnv adds variables to an environment and replaces existing ones. Each name occurs once,
+// because programs differ in which of two values they use.
 func withEnv(env []string, own map[string]string) []string {
 	out := slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -179,7 +179,7 @@ func (d *daemon) searchFiles(ctx context.Context, query string,
 	return out, nil
 }
 
-// rootURIs are the workspace folders, for MCP servers.
+// rootURIs returns the URIs of the workspace folders, for MCP servers.
 func (d *daemon) rootURIs() []string {
 	var out []string
 	for _, p := range d.rootPaths() {
@@ -188,7 +188,7 @@ func (d *daemon) rootURIs() []string {
 	return out
 }
 
-// osEnviron is the process's environment where a program was given none.
+// osEnviron returns the process's environment. It is used if no environment was given.
 func osEnviron(env []string) []string {
 	if env == nil {
 		return os.Environ()
@@ -196,7 +196,7 @@ func osEnviron(env []string) []string {
 	return env
 }
 
-// globMatch is path.Match, a bad pattern matching nothing.
+// globMatch is path.Match, except that an invalid pattern matches nothing.
 func globMatch(pattern, name string) bool {
 	ok, err := path.Match(pattern, name)
 	return ok && err == nil

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 )
 
-// hookedAsker lets the beforePermission hooks answer before it asks the user.
+// hookedAsker runs the beforePermission hooks, and asks the user if they do not answer.
 type hookedAsker struct {
 	sessions *liveSessions
 	next     policy.Separate
@@ -19,7 +19,8 @@ var _ policy.Separate = hookedAsker{}
 
 func (a hookedAsker) Separately() bool { return a.next.Separately() }
 
-// Ask passes each question to the hooks on its own, and asks the user the ones that they left open.
+// Ask passes each question to the hooks separately, and asks the user the questions that the hooks
+// left open.
 func (a hookedAsker) Ask(ctx context.Context, questions []policy.Question) []policy.Reply {
 	replies := make([]policy.Reply, len(questions))
 	answered := make([]bool, len(questions))
@@ -48,8 +49,9 @@ func (a hookedAsker) Ask(ctx context.Context, questions []policy.Question) []pol
 	return replies
 }
 
-// byHooks asks the session's hooks in order. The first that decides wins. If a hook fails, the user
-// decides. Only the user decides about the trust of a workspace and about a plan.
+// byHooks runs the session's hooks in order. The first one that decides determines the answer. If a
+// hook fails, the user decides. Only the user decides about the trust of a workspace and about a
+// plan.
 func (a hookedAsker) byHooks(ctx context.Context, q policy.Question) (policy.Reply, bool) {
 	p := a.sessions.get(q.SessionID)
 	if p == nil || q.Subject.Kind == tool.SubjectTrust {
@@ -75,7 +77,7 @@ func (a hookedAsker) byHooks(ctx context.Context, q policy.Question) (policy.Rep
 	return policy.Reply{}, false
 }
 
-// replyOf chooses the option that allows, or refuses, this once.
+// replyOf chooses the option that allows or refuses the request once.
 func replyOf(q policy.Question, allow bool, reason string) (policy.Reply, bool) {
 	want := policy.RejectOnce
 	if allow {

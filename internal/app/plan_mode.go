@@ -8,7 +8,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 )
 
-// planApprovals are the sessions whose plan the user approved. Safe for concurrent use.
+// planApprovals contains the sessions whose plan the user approved. It is safe for concurrent use.
 type planApprovals struct {
 	mu    sync.Mutex
 	modes map[string]string // by session: the mode at the time of the approval
@@ -35,5 +35,5 @@ func (a *planApprovals) approved(session, mode string) bool {
 	return ok
 }
 
-// inPlanMode says whether the mode is the built-in one that plans first.
+// inPlanMode reports whether the mode is the built-in plan mode.
 func inPlanMode(c *config.Config) bool { return c.Mode == policy.PlanMode.Name }

@@ -18,7 +18,7 @@ import (
 )
 
 // processRunner starts the commands that the settings name: formatters, checks, key commands. It
-// also builds the environment of all child processes. Safe for concurrent use.
+// also builds the environment of all child processes. It is safe for concurrent use.
 type processRunner struct {
 	env    []string        // the daemon's own, with secrets
 	root   string          // the working directory of checks and hooks
@@ -28,7 +28,7 @@ type processRunner struct {
 	redact *policy.Redactor
 }
 
-// environment is what children inherit.
+// environment returns the environment that children inherit.
 func (p *processRunner) environment() policy.Environment {
 	e := policy.Environment{Own: p.env, Pass: passedOn(p.config())}
 	switch {
@@ -40,10 +40,10 @@ func (p *processRunner) environment() policy.Environment {
 	return e
 }
 
-// scrubbed is the environment of children that may do more than read.
+// scrubbed returns the environment of children that may do more than read.
 func (p *processRunner) scrubbed() []string { return p.environment().Child() }
 
-// passedOn are the names of variables that the settings pass to children.
+// passedOn returns the names of variables that the settings pass to children.
 func passedOn(c *config.Config) (names []string) {
 	if c.Environment != nil {
 		names = append(names, c.Environment.Pass...)
@@ -54,12 +54,12 @@ func passedOn(c *config.Config) (names []string) {
 	return names
 }
 
-// errUntrusted is why a program of the settings no longer starts.
+// errUntrusted reports why a program of the settings no longer starts.
 var errUntrusted = errors.New("the settings no longer name this program, " +
 	"or the workspace has changed since you trusted it")
 
-// hookConfigs are the external hooks of the settings. current returns the settings at the time of a
-// start: a hook whose program changes within a turn does not run.
+// hookConfigs returns the external hooks of the settings. current returns the settings at the time
+// of a start. A hook whose program changes within a turn does not run.
 func (p *processRunner) hookConfigs(
 	c *config.Config,
 	current func() config.Config,
@@ -85,7 +85,7 @@ func (p *processRunner) hookConfigs(
 	return out
 }
 
-// format formats a new text as the settings say for files of that name.
+// format formats a new text with the formatter that the settings name for files of that name.
 func (p *processRunner) format(ctx context.Context, path string, text []byte) ([]byte, error) {
 	f, ok := lookupGlob(p.config().Formatters, filepath.Base(path))
 	if !ok {
@@ -104,10 +104,10 @@ func (p *processRunner) format(ctx context.Context, path string, text []byte) ([
 	return res.Head, nil
 }
 
-// maxFormatted bounds a text that is formatted.
+// maxFormatted bounds the size of a text that is formatted, in bytes.
 const maxFormatted = 8 << 20
 
-// check runs the command that the settings name for after an edit.
+// check runs the command that the settings name to check an edit.
 func (p *processRunner) check(ctx context.Context, paths []string) (string, error) {
 	c := p.config().Check
 	if c == nil || c.Command == "" || !anyMatches(c.Files, paths) {
@@ -145,11 +145,11 @@ func anyMatches(globs, paths []string) bool {
 // keyCommandTimeout bounds the command that prints a provider's key.
 const keyCommandTimeout = 20 * time.Second
 
-// maxKey bounds what a key command may print, bytes.
+// maxKey bounds the output of a key command, in bytes.
 const maxKey = 64 << 10
 
-// runKeyCommand runs provider.apiKeyCommand. What it prints on stdout is a secret from then on;
-// what it says on stderr belongs to the error alone.
+// runKeyCommand runs provider.apiKeyCommand. Its stdout is treated as a secret from then on. Its
+// stderr is used only for the error.
 func (p *processRunner) runKeyCommand(ctx context.Context, argv []string) (string, error) {
 	if p.config != nil && !namesKeyCommand(p.config(), argv) {
 		return "", errUntrusted
@@ -181,7 +181,7 @@ func (p *processRunner) runKeyCommand(ctx context.Context, argv []string) (strin
 	return key, nil
 }
 
-// namesKeyCommand reports whether a provider of the settings has this command now.
+// namesKeyCommand reports whether a provider of the current settings has this command.
 func namesKeyCommand(c *config.Config, argv []string) bool {
 	if c.Provider != nil && slices.Equal(c.Provider.APIKeyCommand, argv) {
 		return true
@@ -194,7 +194,7 @@ func namesKeyCommand(c *config.Config, argv []string) bool {
 	return false
 }
 
-// lastLine is the last line of a text that says something.
+// lastLine returns the last non-empty line of a text.
 func lastLine(s string) string {
 	s = strings.TrimSpace(s)
 	return strings.TrimSpace(s[strings.LastIndexByte(s, '\n')+1:])

@@ -14,7 +14,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// openProject returns the reader of what the repository and the user bring along.
+// openProject returns the reader of the instructions, commands and agents of the repository and the
+// user.
 func (d *daemon) openProject() *project.Project {
 	return project.New(project.Options{
 		Root: d.folders.root, UserDir: filepath.Dir(UserFile(d.processes.env)),
@@ -24,7 +25,7 @@ func (d *daemon) openProject() *project.Project {
 	})
 }
 
-// instructions are the project's, for the system prompt of a session.
+// instructions returns the project's instructions for the system prompt of a session.
 func (d *daemon) instructions(info host.SessionInfo) string {
 	var rules project.Rules
 	if c := info.Config(); c.Project != nil {
@@ -50,7 +51,7 @@ func (d *daemon) listCommands(ctx context.Context) ([]wire.SlashCommand, error) 
 	return out, nil
 }
 
-// expand turns a prompt that begins with a command into what the model gets.
+// expand replaces a prompt that begins with a command by the text for the model.
 func (d *daemon) expand(ctx context.Context, _, text string) (string, bool) {
 	if expanded, ok := d.project.Expand(text); ok {
 		return expanded, true
@@ -65,8 +66,8 @@ func (d *daemon) expand(ctx context.Context, _, text string) (string, bool) {
 	return expanded, err == nil
 }
 
-// fileAgents are the agents that Markdown files define. A file cannot widen what an agent may do:
-// it has at most its parent's permissions. An agent of the workspace has at most its parent's
+// fileAgents returns the agents that Markdown files define. A file cannot extend what an agent may
+// do: it has at most its parent's permissions. An agent of the workspace has at most its parent's
 // number of model calls.
 func (d *daemon) fileAgents(info host.SessionInfo, maxCalls int) []subagent.Agent {
 	files, _ := d.project.Agents()
@@ -87,7 +88,7 @@ func (d *daemon) fileAgents(info host.SessionInfo, maxCalls int) []subagent.Agen
 	return out
 }
 
-// infoForListing stands for a session where tools are listed without one.
+// infoForListing replaces a session when tools are listed without one.
 func infoForListing(d *daemon) host.SessionInfo {
 	return host.SessionInfo{ID: "listing", Cwd: d.folders.root,
 		Config: func() config.Config { return *d.settings.config() },

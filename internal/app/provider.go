@@ -24,11 +24,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
-// resolveTimeout bounds the search for a provider and the question for its models.
+// resolveTimeout bounds the search for a provider and the query for its models.
 const resolveTimeout = 5 * time.Second
 
-// providers makes models of settings and keeps them, so that connections, certificates and
-// encodings outlive a call. Safe for concurrent use.
+// providers creates models from settings and caches them, so that connections, certificates and
+// encodings outlive a call. It is safe for concurrent use.
 type providers struct {
 	resolver *config.Resolver
 	script   *script.Server // plays instead of any provider, nil: none
@@ -50,8 +50,8 @@ type endpointModel interface {
 	Close() error
 }
 
-// newProviders returns providers; scriptFile, where set, names the scripted model. cache is the
-// folder of the catalogue's copy.
+// newProviders returns providers. scriptFile names the scripted model, if it is set. cache is the
+// folder of the catalog's copy.
 func newProviders(resolver *config.Resolver, scriptFile, cache string) (*providers, error) {
 	p := &providers{
 		resolver:  resolver,
@@ -86,7 +86,7 @@ func newProviders(resolver *config.Resolver, scriptFile, cache string) (*provide
 	return p, nil
 }
 
-// reference is a model of an endpoint.
+// reference identifies a model of an endpoint.
 type reference struct {
 	at *config.Endpoint
 	id string // of the model; "" is one that the endpoint lists
@@ -105,7 +105,7 @@ func (p *providers) refer(ctx context.Context, c *config.Config, ref string) (re
 	return reference{e, firstOf(r.Model, e.Model)}, nil
 }
 
-// find finds the provider of a reference. What was found stays found.
+// find finds the provider of a reference and caches the result.
 func (p *providers) find(
 	ctx context.Context,
 	c *config.Config,
@@ -143,7 +143,7 @@ func (p *providers) endpoint(ctx context.Context, c *config.Config) (*config.End
 	return p.find(ctx, c, c.Reference(c.Model))
 }
 
-// scripted is the script's server, which answers for every provider.
+// scripted returns the script's server, which answers for every provider.
 func (p *providers) scripted(r config.Reference, settings config.Provider) *config.Endpoint {
 	settings.Headers, settings.Query, settings.Organization = nil, nil, ""
 	return &config.Endpoint{
@@ -175,7 +175,7 @@ func (p *providers) resolve(
 }
 
 // chain returns the configured model and its fallbacks. A fallback whose provider cannot be used is
-// in the chain all the same and says so when it is called.
+// in the chain, too, and returns the error when it is called.
 func (p *providers) chain(ctx context.Context, c *config.Config) ([]agent.Model, error) {
 	first, err := p.refer(ctx, c, c.Model)
 	if err != nil {
@@ -240,7 +240,7 @@ func (u unusable) Generate(
 	return nil, &retry.Error{Kind: retry.Auth, Message: problem, Hint: hint, Err: why}
 }
 
-// named returns the model of a reference; a script answers for every model.
+// named returns the model of a reference. A script answers for every model.
 func (p *providers) named(ctx context.Context, c *config.Config, ref string) (agent.Model, error) {
 	r, err := p.refer(ctx, c, ref)
 	if err != nil {
@@ -249,7 +249,7 @@ func (p *providers) named(ctx context.Context, c *config.Config, ref string) (ag
 	return p.guarded(c, r), nil
 }
 
-// embeddings returns the model that embeds texts: the provider's model, or the model of another
+// embeddings returns the model that embeds texts. It is a model of the provider or of another
 // endpoint, which gets only key.
 func (p *providers) embeddings(
 	ctx context.Context,
@@ -283,7 +283,7 @@ func (p *providers) embeddings(
 	return p.embedders[id], nil
 }
 
-// firstModel asks a provider for its models where the settings name none.
+// firstModel asks a provider for its models if the settings name none.
 func (p *providers) firstModel(
 	ctx context.Context,
 	e *config.Endpoint,
@@ -295,7 +295,7 @@ func (p *providers) firstModel(
 	if err != nil {
 		problem, hint := parted(err, "set model or OPENAI_MODEL")
 		if e := retry.As(err); e != nil && e.Kind == retry.Client {
-			// a server without a list may answer all the same
+			// A server without a model list may still answer.
 			hint += ", or set model or OPENAI_MODEL"
 		}
 		return "", &config.NotConfiguredError{
@@ -317,8 +317,8 @@ func (p *providers) firstModel(
 	return found.Model, nil
 }
 
-// parted is what an error of the provider says is wrong, and what to do: otherwise, where it does
-// not say that.
+// parted splits an error of the provider into the problem and a hint. The hint is otherwise if the
+// error has none.
 func parted(err error, otherwise string) (problem, hint string) {
 	if e := retry.As(err); e != nil && e.Hint != "" {
 		return strings.TrimSuffix(err.Error(), " ("+e.Hint+")"), e.Hint
@@ -326,7 +326,7 @@ func parted(err error, otherwise string) (problem, hint string) {
 	return err.Error(), otherwise
 }
 
-// idsOf are the ids of models, as id reads them.
+// idsOf returns the IDs of models, as returned by id.
 func idsOf[M any](list []M, id func(M) string) (ids []string) {
 	for _, m := range list {
 		ids = append(ids, id(m))
@@ -334,7 +334,7 @@ func idsOf[M any](list []M, id func(M) string) (ids []string) {
 	return ids
 }
 
-// model returns the model of that id at that endpoint.
+// model returns the model with an ID at an endpoint.
 func (p *providers) model(e *config.Endpoint, c *config.Config, id string) endpointModel {
 	said, _ := p.reports.get(e.BaseURL, id)
 	key := e.BaseURL + "\x00" + id + "\x00" + fingerprint(
@@ -358,7 +358,7 @@ func (p *providers) model(e *config.Endpoint, c *config.Config, id string) endpo
 	return m
 }
 
-// newAdapter makes the model of an endpoint by its API.
+// newAdapter creates the model of an endpoint for the endpoint's API.
 func newAdapter(o openai.Options) endpointModel {
 	switch o.API {
 	case config.APIAnthropic:
@@ -388,7 +388,7 @@ func modelOptions(e *config.Endpoint, c *config.Config, id string) openai.Option
 	}
 }
 
-// setting names the setting that has the provider.
+// setting returns the name of the setting that configures the provider.
 func setting(e *config.Endpoint) string {
 	if e.ID == "" {
 		return "provider"
@@ -396,7 +396,7 @@ func setting(e *config.Endpoint) string {
 	return "providers." + e.ID
 }
 
-// window is the window that the context's settings name, 0 where they name none.
+// window returns the context window of the settings, or 0 if they name none.
 func window(c *config.Config) int {
 	if c.Context == nil {
 		return 0
@@ -404,7 +404,8 @@ func window(c *config.Config) int {
 	return c.Context.Window
 }
 
-// windowOf is the window that the settings name for a model of a provider, 0 where they name none.
+// windowOf returns the context window of the settings for a model of a provider, or 0 if they name
+// none.
 func windowOf(c *config.Config, provider, id string) int {
 	if w := window(c); w > 0 {
 		return w
@@ -413,7 +414,8 @@ func windowOf(c *config.Config, provider, id string) int {
 	return w
 }
 
-// lookupModel returns the value of a model in a table of the settings, by its reference or its id.
+// lookupModel returns the value for a model in a table of the settings, by the model's reference or
+// ID.
 func lookupModel[V any](table map[string]V, provider, id string) (V, bool) {
 	if provider != "" {
 		if v, ok := lookupGlob(table, provider+"/"+id); ok {
@@ -423,7 +425,7 @@ func lookupModel[V any](table map[string]V, provider, id string) (V, bool) {
 	return lookupGlob(table, id)
 }
 
-// prices are what the settings say of a model's price.
+// prices returns the price of a model in the settings.
 func prices(c *config.Config, provider, id string) map[string]catalog.Price {
 	p, ok := lookupModel(c.Prices, provider, id)
 	if !ok {
@@ -434,7 +436,7 @@ func prices(c *config.Config, provider, id string) map[string]catalog.Price {
 	}
 }
 
-// withoutUser takes a name and password out of a URL.
+// withoutUser removes the user name and password from a URL.
 func withoutUser(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -444,7 +446,7 @@ func withoutUser(raw string) string {
 	return u.String()
 }
 
-// Close ends what the models hold.
+// Close releases the resources of the models.
 func (p *providers) Close() {
 	p.reports.close()
 	p.catalogue.close()
@@ -461,7 +463,7 @@ func (p *providers) Close() {
 	}
 }
 
-// fingerprint is a value's encoding, to tell settings apart.
+// fingerprint returns a value's encoding, which distinguishes different settings.
 func fingerprint(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -470,10 +472,11 @@ func fingerprint(v any) string {
 	return string(b)
 }
 
-// flat takes the slashes out of names, so that the star of a glob passes over them.
+// flat replaces the slashes in names, so that the star of a glob matches across them.
 var flat = strings.NewReplacer("/", "\x01")
 
-// lookupGlob returns the value of a name: an exact key wins, then the longest glob that fits.
+// lookupGlob returns the value for a name. An exact key takes precedence over the longest matching
+// glob.
 func lookupGlob[V any](m map[string]V, name string) (V, bool) {
 	if v, ok := m[name]; ok {
 		return v, true

@@ -20,7 +20,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
-// Options are what a daemon gets from outside. The caller owns the streams and closes them.
+// Options are the inputs of a daemon. The caller owns the streams and closes them.
 type Options struct {
 	Version string
 	Env     []string // nil: the process's own
@@ -33,9 +33,9 @@ type Options struct {
 	StateDir string // where sessions, checkpoints and grants are stored; "": see StateDir
 }
 
-// RunHelper runs this process as the supervisor of commands if its parent started it as that, and
-// does not return then. Otherwise it hides the environment and the memory of this process, which
-// may contain keys, from other processes. The program calls it before anything else.
+// RunHelper runs this process as the supervisor of commands if its parent started it as one, and
+// does not return in that case. Otherwise it hides the environment and the memory of this process,
+// which may contain keys, from other processes. The program calls it before anything else.
 func RunHelper() {
 	shell.MaybeHelper()
 	if err := environ.Hide(); err != nil {
@@ -44,11 +44,11 @@ func RunHelper() {
 	}
 }
 
-// ServeLSP speaks LSP until the client leaves or ctx ends. It returns nil when ctx ends.
+// ServeLSP serves LSP until the client disconnects or ctx ends. It returns nil when ctx ends.
 func ServeLSP(ctx context.Context, o Options) error { return ServeLSPWith(ctx, o, nil) }
 
 // ServeLSPWith is ServeLSP with a function that changes the engine's options of the sessions of
-// sub-agents. It lets tests give them models and tools that fail.
+// sub-agents. Tests use it to give them failing models and tools.
 func ServeLSPWith(
 	ctx context.Context,
 	o Options,
@@ -68,7 +68,7 @@ func ServeLSPWith(
 	return err
 }
 
-// ServeACP speaks the Agent Client Protocol until the client leaves.
+// ServeACP serves the Agent Client Protocol until the client disconnects.
 func ServeACP(ctx context.Context, o Options) error {
 	c := o.core()
 	start := func(init agentapi.Init, terminal acp.Terminal) (*agentapi.Core, error) {
@@ -82,7 +82,7 @@ func ServeACP(ctx context.Context, o Options) error {
 	})
 }
 
-// core is what the connections of one process share.
+// core contains what the connections of one process share.
 func (o Options) core() coreOptions {
 	redact := NewRedactor(o.Env)
 	level := slog.LevelWarn
@@ -123,8 +123,9 @@ func (r redacting) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// launchFolder is the working directory if it may be a project, or "". An editor that is started
-// from a menu runs in the home folder or in the file system's root, and starts its agents there.
+// launchFolder returns the working directory if it may be a project, or "". An editor that is
+// started from a menu runs in the home folder or in the file system's root, and starts its agents
+// there.
 func launchFolder(env []string) string {
 	dir, err := os.Getwd()
 	if err != nil || TooLarge(dir, env) != "" {
@@ -133,8 +134,8 @@ func launchFolder(env []string) string {
 	return dir
 }
 
-// TooLarge says what a folder is if it is hardly meant as a workspace: the home folder or the root
-// of the file system. It returns "" for any other folder.
+// TooLarge describes a folder that is unlikely to be a workspace: the home folder or the root of
+// the file system. It returns "" for any other folder.
 func TooLarge(dir string, env []string) string {
 	switch {
 	case dir == filepath.Dir(dir):

@@ -19,24 +19,25 @@ import (
 )
 
 const (
-	// reportTimeout bounds the questions to a local server about one model.
+	// reportTimeout bounds the queries to a local server about one model.
 	reportTimeout = time.Second
-	// reportLifetime is how long an answer is used: servers load models with other windows.
+	// reportLifetime is how long a response is used, because servers may load a model with another
+	// window.
 	reportLifetime = time.Minute
-	// maxReport bounds an answer in bytes.
+	// maxReport bounds the size of a response in bytes.
 	maxReport = 4 << 20
 )
 
-// serverReport is what a local server reports about a model beyond the list of models; zero is
-// unknown.
+// serverReport is what a local server reports about a model in addition to the list of models. Zero
+// means unknown.
 type serverReport struct {
 	Window        int // tokens
 	Vision, Tools *bool
 	Thinks        bool
 }
 
-// reports keeps what local servers said, and asks them again in the background. Safe for concurrent
-// use.
+// reports caches the reports of local servers and refreshes them in the background. It is safe for
+// concurrent use.
 type reports struct {
 	ctx  context.Context // of what runs in the background; ends with close
 	stop context.CancelFunc
@@ -53,7 +54,7 @@ func newReports() *reports {
 	return r
 }
 
-// close ends what runs in the background, and waits for it.
+// close ends the background queries and waits for them.
 func (r *reports) close() {
 	r.mu.Lock()
 	r.stop()
@@ -66,7 +67,7 @@ type keptReport struct {
 	at time.Time
 }
 
-// get returns what is known of a model, and whether that is recent.
+// get returns what is known about a model, and whether it is recent.
 func (r *reports) get(baseURL, id string) (serverReport, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,7 +81,7 @@ func (r *reports) put(baseURL, id string, s serverReport) {
 	r.kept[baseURL+"\x00"+id] = keptReport{s, time.Now()}
 }
 
-// known reports whether a model was asked about, however long ago.
+// known reports whether a model was ever queried.
 func (r *reports) known(baseURL, id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,7 +89,7 @@ func (r *reports) known(baseURL, id string) bool {
 	return ok
 }
 
-// refresh asks again in the background, unless that is under way.
+// refresh queries again in the background, unless a query is running.
 func (r *reports) refresh(baseURL, id string, ask func(ctx context.Context) serverReport) {
 	key := baseURL + "\x00" + id
 	r.mu.Lock()
@@ -108,7 +109,7 @@ func (r *reports) refresh(baseURL, id string, ask func(ctx context.Context) serv
 	})
 }
 
-// apply lays what the server said over what is known of a model.
+// apply overrides what is known about a model with the server's report.
 func (s serverReport) apply(m *agent.ModelInfo) {
 	if s.Window > 0 {
 		m.ContextWindow, m.Reported = s.Window, true
@@ -128,7 +129,7 @@ func (s serverReport) apply(m *agent.ModelInfo) {
 var localPorts = map[string]string{"8080": "llama-server", "11434": "ollama", "8000": "vllm"}
 
 // serverKind returns which local server an endpoint is, by the name of the built-in provider or by
-// its usual port, "" if that is unknown.
+// its usual port, or "" if that is unknown.
 func serverKind(e *config.Endpoint) string {
 	switch {
 	case e.Provider.API == config.APIAnthropic || e.Provider.API == config.APIGemini:
@@ -145,9 +146,9 @@ func serverKind(e *config.Endpoint) string {
 	return localPorts[u.Port()]
 }
 
-// learn asks a local server for the window and the abilities of a model, unless it was asked within
-// the last minute. Only the first prompt waits for the answer, for at most reportTimeout. Later
-// prompts use the last answer, which is refreshed in the background.
+// learn asks a local server for the window and the capabilities of a model, unless it was asked
+// within the last minute. Only the first prompt waits for the response, for at most reportTimeout.
+// Later prompts use the last response, which is refreshed in the background.
 func (p *providers) learn(ctx context.Context, e *config.Endpoint, id string) {
 	kind := serverKind(e)
 	if kind == "" || id == "" || p.script != nil {
@@ -165,7 +166,7 @@ func (p *providers) learn(ctx context.Context, e *config.Endpoint, id string) {
 	p.reports.put(e.BaseURL, id, p.ask(ctx, e, kind, id))
 }
 
-// ask asks a server of a kind; "" tries those that have a request of their own.
+// ask queries a server of a kind. "" tries the kinds that have a request of their own.
 func (p *providers) ask(ctx context.Context, e *config.Endpoint, kind, id string) serverReport {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
@@ -182,7 +183,8 @@ func (p *providers) ask(ctx context.Context, e *config.Endpoint, kind, id string
 	return r
 }
 
-// askLlamaServer reads /props: the window of a slot, and what the model and its template can do.
+// askLlamaServer reads /props: the window of a slot, and the capabilities of the model and its
+// template.
 func (p *providers) askLlamaServer(ctx context.Context, e *config.Endpoint) (r serverReport) {
 	var props struct {
 		Generation struct {
@@ -208,8 +210,8 @@ func (p *providers) askLlamaServer(ctx context.Context, e *config.Endpoint) (r s
 	return r
 }
 
-// askOllama reads /api/show, and /api/ps for the window of a model that is loaded: Ollama cuts
-// prompts to that one, which is usually smaller than the window of the model.
+// askOllama reads /api/show, and /api/ps for the window of a loaded model. Ollama truncates prompts
+// to that window, which is usually smaller than the window of the model.
 func (p *providers) askOllama(ctx context.Context, e *config.Endpoint, id string) (r serverReport) {
 	var show struct {
 		Parameters   string         `json:"parameters"`
@@ -247,7 +249,8 @@ func (p *providers) askOllama(ctx context.Context, e *config.Endpoint, id string
 	return r
 }
 
-// loadedWindow is the window with which Ollama has loaded a model, 0 if it has not.
+// loadedWindow returns the window with which Ollama has loaded a model, or 0 if the model is not
+// loaded.
 func (p *providers) loadedWindow(ctx context.Context, e *config.Endpoint, id string) int {
 	var ps struct {
 		Models []struct {
@@ -266,7 +269,7 @@ func (p *providers) loadedWindow(ctx context.Context, e *config.Endpoint, id str
 	return 0
 }
 
-// askVLLM reads max_model_len of the list of models.
+// askVLLM reads max_model_len from the list of models.
 func (p *providers) askVLLM(ctx context.Context, e *config.Endpoint, id string) (r serverReport) {
 	var list struct {
 		Data []struct {
@@ -285,12 +288,12 @@ func (p *providers) askVLLM(ctx context.Context, e *config.Endpoint, id string) 
 	return r
 }
 
-// root is the address of a server, without the version that base URLs end in.
+// root returns the address of a server, without the version at the end of base URLs.
 func root(e *config.Endpoint) string {
 	return strings.TrimSuffix(strings.TrimRight(e.BaseURL, "/"), "/v1")
 }
 
-// read makes a request and decodes its answer, with the key and the headers of the endpoint.
+// read makes a request with the key and the headers of the endpoint, and decodes the response.
 func (p *providers) read(
 	ctx context.Context, e *config.Endpoint, method, address string, body []byte, into any,
 ) error {

@@ -23,7 +23,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// sessionParts is what a session needs of the daemon between its model calls.
+// sessionParts contains what a session needs from the daemon between its model calls.
 type sessionParts struct {
 	d        *daemon
 	info     host.SessionInfo
@@ -45,7 +45,7 @@ type sessionParts struct {
 	kept     keptTexts
 }
 
-// prepare makes the engine's options for a session.
+// prepare creates the engine's options for a session.
 func (d *daemon) prepare(ctx context.Context, info host.SessionInfo) (agent.Options, error) {
 	set := info.Config
 	info.Config = func() config.Config { return inMode(set()) }
@@ -72,7 +72,8 @@ func (d *daemon) prepare(ctx context.Context, info host.SessionInfo) (agent.Opti
 	}, nil
 }
 
-// parentage is what a sub-agent's session has of its parent's; zero for a user's session.
+// parentage contains what a sub-agent's session gets from its parent. It is zero for a user's
+// session.
 type parentage struct {
 	depth     int                    // 1: a user's session called it
 	caller    string                 // the session that called it
@@ -81,7 +82,7 @@ type parentage struct {
 	ownerTurn string                 // the turn of that session in which it began
 }
 
-// owner is the session that a client knows.
+// owner returns the session that the client knows.
 func (p *sessionParts) owner() string { return firstOf(p.user, p.info.ID) }
 
 func (d *daemon) parts(info host.SessionInfo, parents parentage) *sessionParts {
@@ -112,7 +113,7 @@ func (d *daemon) parts(info host.SessionInfo, parents parentage) *sessionParts {
 	return p
 }
 
-// more names the deferred tools that the set of tools does not make.
+// more returns the names of the deferred tools that do not belong to the tool set.
 func (p *sessionParts) more(language []tool.Tool) (names []string) {
 	c := p.info.Config()
 	list := slices.Clone(language)
@@ -128,7 +129,7 @@ func (p *sessionParts) more(language []tool.Tool) (names []string) {
 	return names
 }
 
-// servers names the MCP servers that the session's settings have when it begins.
+// servers returns the names of the MCP servers in the session's settings when the session begins.
 func (p *sessionParts) servers() (names []string) {
 	c := p.info.Config()
 	for _, name := range slices.Sorted(maps.Keys(c.MCPServers)) {
@@ -177,8 +178,8 @@ func (p *sessionParts) ready(model string) error {
 }
 
 // Next implements agent.Environment. A change of the settings takes effect at the next step. At the
-// start of a turn Next first asks the user about workspace settings that need trust, so that their
-// hooks see the start too.
+// start of a turn, Next first asks the user about workspace settings that need trust, so that their
+// hooks also run at the start.
 func (p *sessionParts) Next(ctx context.Context, turn agent.TurnInfo) (agent.Step, error) {
 	if turn.Begins && p.depth == 0 {
 		p.d.settings.askTrust(ctx, p.d.policy, p.info.ID)
@@ -253,7 +254,7 @@ func (p *sessionParts) stepWith(ctx context.Context, c *config.Config) (agent.St
 	return e, nil
 }
 
-// tools is the session's registry, made again only when what it is made of changed.
+// tools returns the session's registry. It creates the registry again only if its inputs changed.
 func (p *sessionParts) tools(c *config.Config) (*tool.Registry, error) {
 	list := append([]tool.Tool(nil), p.builtin...)
 	if memoryOn(c) {
@@ -311,8 +312,7 @@ func (p *sessionParts) registryKey(list []tool.Tool, sub *subagent.Tool, c *conf
 	return key.String()
 }
 
-// enabled leaves out the tools that the settings, the mode or the sub-agent's definition switch
-// off.
+// enabled removes the tools that the settings, the mode or the sub-agent's definition disable.
 func (p *sessionParts) enabled(list []tool.Tool, c *config.Config) []tool.Tool {
 	mode := modeOf(c)
 	out := list[:0:0]
@@ -330,7 +330,7 @@ func (p *sessionParts) enabled(list []tool.Tool, c *config.Config) []tool.Tool {
 	return out
 }
 
-// allowedBy says whether a list of tools to enable and to disable leaves a tool on.
+// allowedBy reports whether lists of tools to enable and to disable leave a tool enabled.
 func allowedBy(t *config.Tools, name string) bool {
 	if t == nil {
 		return true
@@ -348,8 +348,8 @@ func allowedBy(t *config.Tools, name string) bool {
 	return len(t.Enable) == 0
 }
 
-// boundaryMessages report to the model what became of its proposals, and which tools it can load
-// since its last call.
+// boundaryMessages reports to the model the outcomes of its proposals, and the tools that it can
+// load since its last call.
 func (p *sessionParts) boundaryMessages(begins bool) []*message.Message {
 	var out []*message.Message
 	for _, text := range p.d.workspace.Outcomes(p.info.ID, begins && p.depth == 0) {
@@ -365,7 +365,7 @@ func (p *sessionParts) boundaryMessages(begins bool) []*message.Message {
 	return out
 }
 
-// current is the registry that was made for the latest model call, or nil.
+// current returns the registry of the latest model call, or nil.
 func (p *sessionParts) current() *tool.Registry {
 	p.mu.Lock()
 	defer p.mu.Unlock()

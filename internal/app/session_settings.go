@@ -19,8 +19,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
-// configurePolicy makes a session's permissions those of its settings, and says what is wrong with
-// those.
+// configurePolicy sets a session's permissions from its settings, and returns the problems of those
+// settings.
 func (d *daemon) configurePolicy(id, parent string, c *config.Config) []string {
 	s, faults := policySettings(c, d.rootPaths())
 	s.Parent = parent
@@ -29,7 +29,8 @@ func (d *daemon) configurePolicy(id, parent string, c *config.Config) []string {
 	return append(faults, unnamed(c)...)
 }
 
-// unnamed says what the settings name that is not there, and what of them lacks a name.
+// unnamed reports names in the settings that do not exist, and entries of the settings that lack a
+// name.
 func unnamed(c *config.Config) (faults []string) {
 	modes := slices.Sorted(maps.Keys(c.Modes))
 	modes = append([]string{policy.DefaultMode.Name, policy.PlanMode.Name}, modes...)
@@ -45,9 +46,9 @@ func unnamed(c *config.Config) (faults []string) {
 	return faults
 }
 
-// policySettings reads the permissions from the settings. Rules that cannot be read are skipped and
-// returned as problems. Because such a rule may have been a restriction, nothing then runs without
-// asking just because the profile would allow it.
+// policySettings reads the permissions from the settings. It skips rules that cannot be parsed and
+// returns them as problems. Because such a rule may have been a restriction, nothing then runs
+// without a question only because the profile would allow it.
 func policySettings(c *config.Config, roots []string) (s policy.Settings, faults []string) {
 	s = policy.Settings{Sandbox: sandbox.Setting(c.Sandbox), Roots: roots, Writable: c.SandboxPaths,
 		Unreadable: !shell.ShellReadable(shellProgram(c))}
@@ -75,7 +76,7 @@ func policySettings(c *config.Config, roots []string) (s policy.Settings, faults
 	return s, faults
 }
 
-// modeOf is the mode that the settings name.
+// modeOf returns the mode that the settings name.
 func modeOf(c *config.Config) policy.Mode {
 	switch c.Mode {
 	case "", policy.DefaultMode.Name:
@@ -94,7 +95,7 @@ func modeOf(c *config.Config) policy.Mode {
 	return out
 }
 
-// inMode returns the settings as they are in the mode that they name. The model, thinking, edit and
+// inMode returns the settings with those of the named mode applied. The model, thinking, edit and
 // permission settings of the mode take precedence, and its rules are added to the others.
 func inMode(c config.Config) config.Config {
 	m := c.Modes[c.Mode]
@@ -104,7 +105,7 @@ func inMode(c config.Config) config.Config {
 		c.Permissions = withMore(c.Permissions, *m.Permissions)
 	}
 	if t := m.Tools; t != nil && c.Tools == nil {
-		// modeOf has the rest
+		// modeOf returns the remaining tool settings.
 		c.Tools = &config.Tools{DeferBytes: t.DeferBytes, StopAfter: t.StopAfter,
 			MaxParallel: t.MaxParallel}
 	} else if t != nil {
@@ -117,7 +118,8 @@ func inMode(c config.Config) config.Config {
 	return c
 }
 
-// withMore gives permissions with another profile where more names one, and with more rules.
+// withMore returns permissions with the profile of more, if it names one, and with the rules of
+// both.
 func withMore(p *config.Permissions, more config.Permissions) *config.Permissions {
 	var out config.Permissions
 	if p != nil {
@@ -128,7 +130,7 @@ func withMore(p *config.Permissions, more config.Permissions) *config.Permission
 	return &out
 }
 
-// rootPaths are the folders that the agent may work in.
+// rootPaths returns the folders in which the agent may work.
 func (d *daemon) rootPaths() []string { return d.workspace.Roots("") }
 
 func sampling(c *config.Config) agent.Sampling {
@@ -138,7 +140,7 @@ func sampling(c *config.Config) agent.Sampling {
 	return agent.Sampling(*c.Sampling)
 }
 
-// contextConfig says how the history is kept within the window.
+// contextConfig returns how the history is reduced to fit into the window.
 func contextConfig(c *config.Config) agent.ContextConfig {
 	if c.Context == nil {
 		return agent.ContextConfig{}

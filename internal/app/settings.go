@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/agentapi"
 )
 
-// settings are the settings of the connection, and whether the workspace may loosen them.
+// settings contains the settings of the connection, and whether the workspace may loosen them.
 type settings struct {
 	live     *config.Live
 	trust    *config.TrustFile
@@ -33,12 +33,12 @@ func loadSettings(f *folders, env []string, init agentapi.Init, warn *notices) *
 	return s
 }
 
-// config is the configuration without a session's own.
+// config returns the configuration without a session's own settings.
 func (s *settings) config() *config.Config { return s.live.Set().Config() }
 
-// current puts files that have changed into effect, and returns the settings without a session's
-// own. It is called before each model call and before each start of a program that settings name,
-// so that a change ends the trust of the user immediately.
+// current applies changed files and returns the settings without a session's own. It is called
+// before each model call and before each start of a program that settings name, so that a change
+// ends the user's trust immediately.
 func (s *settings) current() *config.Config {
 	set, news := s.live.Changed()
 	if news {
@@ -47,15 +47,16 @@ func (s *settings) current() *config.Config {
 	return set.Config()
 }
 
-// trusting is the one question of a daemon whether the workspace is trusted.
+// trusting manages a daemon's only question whether the workspace is trusted.
 type trusting struct {
 	turn  chan struct{} // holds the right to ask; made by once
 	once  sync.Once
 	asked string // the digests of what the last question was about
 }
 
-// askTrust asks the user whether what the workspace's own settings claim may take effect: once, and
-// again if they claim something else. A session that comes meanwhile waits for the answer.
+// askTrust asks the user whether the claims of the workspace's own settings may take effect. It
+// asks once, and again if the claims change. A session that arrives in the meantime waits for the
+// answer.
 func (s *settings) askTrust(ctx context.Context, p *policy.Engine, sessionID string) {
 	t := &s.trusting
 	t.once.Do(func() { t.turn = make(chan struct{}, 1) })
@@ -82,8 +83,8 @@ func (s *settings) askTrust(ctx context.Context, p *policy.Engine, sessionID str
 	}
 }
 
-// claims are what a question about trust is about. They remember the answer for exactly what was
-// shown, even if the files have changed meanwhile.
+// claims are the subject of a question about trust. They store the answer for exactly what was
+// shown, even if the files have changed in the meantime.
 type claims struct {
 	file *config.TrustFile
 	list []config.Claim
@@ -125,7 +126,7 @@ func (c claims) text() string {
 	return b.String()
 }
 
-// UserFile is the user's file of settings.
+// UserFile returns the path of the user's settings file.
 func UserFile(env []string) string {
 	if f := Lookup(env, "AGENT_LSP_CONFIG"); f != "" {
 		return f

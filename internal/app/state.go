@@ -8,8 +8,8 @@ import (
 )
 
 // writableState returns the state directory. If that is not writable, it returns a temporary folder
-// for this run and the reason. It creates nothing that is not needed: if the directory does not
-// exist yet, it checks its nearest existing parent.
+// for this run and the reason. It creates nothing unnecessarily: if the directory does not exist
+// yet, it checks the nearest existing parent.
 func writableState(dir string) (string, error) {
 	err := tryWriting(standing(dir))
 	if !errors.Is(err, os.ErrPermission) && !errors.Is(err, syscall.EROFS) {
@@ -22,7 +22,7 @@ func writableState(dir string) (string, error) {
 	return own, err
 }
 
-// standing is the nearest folder at or above dir that exists.
+// standing returns the nearest existing folder at or above dir.
 func standing(dir string) string {
 	for {
 		info, err := os.Stat(dir)

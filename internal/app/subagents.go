@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/subagent"
 )
 
-// childIDs numbers the sessions of sub-agents; they are not stored.
+// childIDs numbers the sessions of sub-agents, which are not stored.
 var childIDs atomic.Int64
 
 func (d *daemon) newSubagents() *subagent.Tool {
@@ -21,7 +21,7 @@ func (d *daemon) newSubagents() *subagent.Tool {
 		Ended: func(id string) { d.closed(id, false) }})
 }
 
-// subagent is the tool by which a session calls sub-agents, nil where it may call none.
+// subagent returns the tool with which a session calls sub-agents, or nil if it may call none.
 func (p *sessionParts) subagent(c *config.Config) *subagent.Tool {
 	var l subagent.Limits
 	if s := c.Subagents; s != nil {
@@ -31,7 +31,8 @@ func (p *sessionParts) subagent(c *config.Config) *subagent.Tool {
 		func() []subagent.Agent { return p.d.agentList(p.info, c) })
 }
 
-// agentList are the agents of a session's settings and of the workspace's files; the settings' win.
+// agentList returns the agents of a session's settings and of the workspace's files. Those of the
+// settings take precedence.
 func (d *daemon) agentList(info host.SessionInfo, c *config.Config) []subagent.Agent {
 	byName := map[string]subagent.Agent{}
 	for _, a := range d.fileAgents(info, c.MaxModelCalls) {
@@ -55,8 +56,8 @@ func (d *daemon) agentList(info host.SessionInfo, c *config.Config) []subagent.A
 	return out
 }
 
-// childOptions derives a sub-agent's session from its parent's: same model unless named otherwise,
-// the parent's tools or fewer, and a policy that the parent's bounds.
+// childOptions derives a sub-agent's session from its parent's session: the same model unless
+// another one is named, at most the parent's tools, and a policy that the parent's policy bounds.
 func (d *daemon) childOptions(_ context.Context, s subagent.Spawn) (agent.Options, error) {
 	parent := d.sessions.get(s.Parent)
 	if parent == nil {
@@ -89,7 +90,7 @@ func (d *daemon) childOptions(_ context.Context, s subagent.Spawn) (agent.Option
 	return o, nil
 }
 
-// childConfig is the parent's configuration with what the agent changes.
+// childConfig returns the parent's configuration with the agent's changes.
 func childConfig(c config.Config, s subagent.Spawn) config.Config {
 	if m := firstOf(s.Model, s.Agent.Model); m != "" {
 		c.Model = m
@@ -100,7 +101,7 @@ func childConfig(c config.Config, s subagent.Spawn) config.Config {
 	if s.Agent.MaxCalls != 0 {
 		c.MaxModelCalls = s.Agent.MaxCalls
 	}
-	// what its rules allow counts only where its parent's do too
+	// The agent's allow rules take effect only where the parent's rules allow the same.
 	if s.Agent.Profile != "" || len(s.Agent.Rules) > 0 {
 		c.Permissions = withMore(c.Permissions,
 			config.Permissions{Profile: s.Agent.Profile, Rules: s.Agent.Rules})

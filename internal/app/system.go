@@ -10,7 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 )
 
-// defaultPrompt is the built-in system prompt. It is short: every turn pays for it.
+// defaultPrompt is the built-in system prompt. It is short, because it is sent with every turn.
 const defaultPrompt = `You are a coding agent in the user's editor. You see the files as the editor shows them, unsaved changes included.
 
 - Look before you change: read what you edit, search rather than guess.
@@ -21,8 +21,8 @@ const defaultPrompt = `You are a coding agent in the user's editor. You see the 
 - A command may be refused; then find another way or say what you need.
 - When you are done say in a few sentences what changed and what you could not verify. No filler.`
 
-// systemBlocks is the system prompt of a session: what never changes first, so that the provider's
-// cache holds.
+// systemBlocks returns the system prompt of a session. The parts that never change come first, so
+// that the provider's cache stays valid.
 func systemBlocks(c *config.Config, cwd, project, mode string,
 	started time.Time) []agent.SystemBlock {
 	base := c.SystemPrompt
@@ -39,8 +39,8 @@ func systemBlocks(c *config.Config, cwd, project, mode string,
 	return blocks
 }
 
-// environmentText says where the agent works. The date is the session's start, so that it does not
-// change within one.
+// environmentText describes where the agent works. The date is that of the session's start, so it
+// does not change within a session.
 func environmentText(cwd string, started time.Time) string {
 	return "Working directory: " + cwd + "\nSystem: " + runtime.GOOS + "/" + runtime.GOARCH +
 		"\nDate: " + started.Format("2006-01-02")

@@ -10,15 +10,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
-// noTerminalYet is for the model: what was not answered may have been done.
+// noTerminalYet tells the model that the command may have run although no result arrived.
 const noTerminalYet = "The editor did not say in time whether it made a terminal. The command may have begun there, and is ended if so: look at what it did before you run it again."
 
-// noTerminal is for the model and precedes the client's message. The user decides about a refusal,
-// so the command does not run elsewhere.
+// noTerminal is the text for the model before the client's message. The user decides about a
+// refusal, so the command does not run elsewhere.
 const noTerminal = "The command was not run: the editor refused to run it in a terminal: "
 
-// inTerminal runs commands in the editor's terminals, which their user sees; nil where there are
-// none.
+// inTerminal returns a function that runs commands in the editor's terminals, which the user sees.
+// It returns nil if there are no terminals.
 func inTerminal(terminal acp.Terminal) func(context.Context, *tool.Call,
 	shell.Command) (shell.Result, bool) {
 	if terminal == nil {

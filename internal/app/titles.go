@@ -25,8 +25,8 @@ const (
 		"the conversation."
 )
 
-// titles asks the setting titleModel for the titles of sessions, in the background. A failure is
-// only logged. Safe for concurrent use.
+// titles asks the model of the setting titleModel for the titles of sessions, in the background. A
+// failure is only logged. It is safe for concurrent use.
 type titles struct {
 	d    *daemon
 	ctx  context.Context
@@ -44,7 +44,7 @@ func newTitles(d *daemon) *titles {
 }
 
 // watch starts the request after the first turn of a session. It runs while the end of the turn is
-// delivered and must not block.
+// delivered, so it must not block.
 func (t *titles) watch(id string, e agent.Event) {
 	if _, ended := e.(agent.TurnCompleted); !ended {
 		return
@@ -91,7 +91,7 @@ func (t *titles) name(p *sessionParts) {
 	}
 }
 
-// ask requests a title, without tools. The circuit breaker of the provider does not count it.
+// ask requests a title, without tools. The circuit breaker of the provider ignores the request.
 func (t *titles) ask(p *sessionParts, history []*message.Message) (string, error) {
 	ctx, cancel := context.WithTimeout(t.ctx, titleTimeout)
 	defer cancel()
@@ -120,7 +120,7 @@ func (t *titles) ask(p *sessionParts, history []*message.Message) (string, error
 	return title, nil
 }
 
-// titleText is the beginning of the first prompt and of the last answer.
+// titleText returns the beginning of the first prompt and of the last answer.
 func titleText(history []*message.Message) string {
 	var prompt, answer string
 	for _, m := range history {
@@ -142,13 +142,13 @@ func titleText(history []*message.Message) string {
 }
 
 var (
-	// thought matches the thinking that some local models write into their reply.
+	// thought matches the reasoning that some local models write into their reply.
 	thought = lazyregexp.New(`(?s)<think>.*?(</think>|$)`)
-	// titleLabel matches what models write before a title.
+	// titleLabel matches a label that models write before a title.
 	titleLabel = lazyregexp.New(`(?i)^\W*title\W*:\s*`)
 )
 
-// cleanTitle is the first line of a reply without decoration, bounded.
+// cleanTitle returns the first line of a reply without decoration, with a bounded length.
 func cleanTitle(reply string) string {
 	reply = strings.TrimSpace(thought().ReplaceAllString(reply, ""))
 	line, _, _ := strings.Cut(reply, "\n")

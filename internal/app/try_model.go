@@ -15,8 +15,8 @@ import (
 // modelTestTimeout bounds the request that tests a model.
 const modelTestTimeout = 30 * time.Second
 
-// test sends a request of one word to a model, outside any session. It makes one attempt, and the
-// circuit breaker of the provider does not count it.
+// test sends a one-word request to a model, outside any session. It makes one attempt, and the
+// circuit breaker of the provider ignores it.
 func (p *providers) test(ctx context.Context, c *config.Config, ref string) wire.ModelTest {
 	ctx, cancel := context.WithTimeout(ctx, modelTestTimeout)
 	defer cancel()
@@ -41,7 +41,7 @@ func (p *providers) test(ctx context.Context, c *config.Config, ref string) wire
 	return wire.ModelTest{OK: true, LatencyMs: took}
 }
 
-// sentence ends a text with a full stop.
+// sentence ends a text with a period.
 func sentence(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" || strings.ContainsAny(text[len(text)-1:], ".!?") {

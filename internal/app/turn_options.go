@@ -5,7 +5,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/config"
 )
 
-// withOptions returns the settings as the options of a turn change them.
+// withOptions returns the settings with the options of a turn applied.
 func withOptions(c config.Config, o *agent.TurnOptions) config.Config {
 	if o == nil {
 		return c
@@ -18,7 +18,8 @@ func withOptions(c config.Config, o *agent.TurnOptions) config.Config {
 	return c
 }
 
-// withSampling returns sampling parameters of their own, so that those of the settings stay.
+// withSampling returns a new copy of the sampling parameters, so that those of the settings do not
+// change.
 func withSampling(s *config.Sampling, o *agent.TurnOptions) *config.Sampling {
 	var out config.Sampling
 	if s != nil {
@@ -36,14 +37,14 @@ func withSampling(s *config.Sampling, o *agent.TurnOptions) *config.Sampling {
 	return &out
 }
 
-// setOptions keeps the options of the turn for the sub-agents that it calls.
+// setOptions stores the options of the turn for the sub-agents that it calls.
 func (p *sessionParts) setOptions(o *agent.TurnOptions) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.options = o
 }
 
-// turnOptions returns the options of the turn that runs.
+// turnOptions returns the options of the running turn.
 func (p *sessionParts) turnOptions() *agent.TurnOptions {
 	p.mu.Lock()
 	defer p.mu.Unlock()
