@@ -15,7 +15,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
 )
 
-// catwalkService is a service whose catalogue has one model of the provider acme-house.
+// catwalkService is a service whose catalog has one model of the provider acme-house.
 type catwalkService struct {
 	*httptest.Server
 	asked   atomic.Int32
@@ -54,7 +54,7 @@ func (s *catwalkService) settings() *config.Config {
 	return &config.Config{Catalog: &config.Catalog{Refresh: true, URL: s.URL}}
 }
 
-// day makes the last attempt of a refresh a day old.
+// day changes the time of the last refresh attempt to one day ago.
 func day(t *testing.T, k *catalogue) {
 	t.Helper()
 	old := time.Now().Add(-catalogueEvery - time.Minute)
@@ -65,8 +65,9 @@ func day(t *testing.T, k *catalogue) {
 
 func acme() int { return catalog.Lookup("acme-house", "acme-9").Window }
 
-// TestCatalogueIsRefreshed checks that the catalogue is fetched only if the settings allow it
-// and at most once a day, by one of several processes, and is used until the setting is turned off.
+// TestCatalogueIsRefreshed checks that one of several processes fetches the catalog at most once a
+// day and only if the settings allow it, and that the catalog is used until the setting is turned
+// off.
 func TestCatalogueIsRefreshed(t *testing.T) {
 	s, dir := newCatwalk(t), t.TempDir()
 	k := newCatalogue(dir, nil)
@@ -99,8 +100,8 @@ func TestCatalogueIsRefreshed(t *testing.T) {
 	}
 }
 
-// A refresh that fails leaves the copy as it is and is tried again a day later. A prompt and the
-// end of the daemon never wait for it.
+// A failed refresh does not change the copy and is retried a day later. Neither a prompt nor the
+// end of the daemon waits for a refresh.
 func TestCatalogueFailures(t *testing.T) {
 	s := newCatwalk(t)
 	k := newCatalogue(t.TempDir(), nil)
@@ -145,7 +146,8 @@ func TestCatalogueFailures(t *testing.T) {
 	k.close()
 }
 
-// TestDescribeCatalogue checks that a file that cannot be read is ignored, and doctor says so.
+// TestDescribeCatalogue checks that a file that cannot be read is ignored and that doctor reports
+// it.
 func TestDescribeCatalogue(t *testing.T) {
 	s, cache := newCatwalk(t), t.TempDir()
 	env := []string{"XDG_CACHE_HOME=" + cache}

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/config"
 )
 
-// failing is a model that fails with err, nil for a reply, and counts its calls.
+// failing is a model that fails with err, or succeeds if err is nil, and counts its calls.
 type failing struct {
 	err   error
 	calls int
@@ -32,8 +32,8 @@ func (f *failing) Generate(
 	return &agent.Reply{Message: message.NewText(message.RoleAssistant, "hi")}, nil
 }
 
-// A provider that keeps failing is skipped for a while, if another one can answer: no request is
-// made, the error names the provider and the time, and a later call tries it again.
+// A provider that keeps failing is skipped for a while if another one can answer. No request is
+// made, the error names the provider and the time, and a later call tries the provider again.
 func TestCircuitOpensAndCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &failing{err: &retry.Error{Kind: retry.Overloaded, Message: "busy"}}
@@ -72,7 +72,7 @@ func TestCircuitOpensAndCloses(t *testing.T) {
 	})
 }
 
-// What says nothing about the health of a provider does not open its circuit.
+// An error that is unrelated to the health of a provider does not open its circuit breaker.
 func TestCircuitCountsOnlyOutages(t *testing.T) {
 	for _, err := range []error{
 		context.Canceled, &retry.Error{Kind: retry.Auth}, &retry.Error{Kind: retry.Quota},
@@ -89,8 +89,8 @@ func TestCircuitCountsOnlyOutages(t *testing.T) {
 	}
 }
 
-// Each provider has a circuit of its own, which all sessions share; two models of one provider are
-// no alternative to each other.
+// Each provider has its own circuit breaker, which all sessions share. Two models of one provider
+// are not alternatives to each other.
 func TestCircuitPerProvider(t *testing.T) {
 	one, two := newEndpoint(t), newEndpoint(t)
 	one.answer(503)

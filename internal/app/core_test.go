@@ -23,9 +23,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// Setting up a core for a folder has no visible effect before the first request, although the ACP
-// front end starts ahead. No provider, server or program that the folder names is reached, whether
-// the folder is trusted or not. Nothing is stored, and nothing is removed, not even what the
+// Creating a core for a folder has no visible effect before the first request, although the ACP
+// front end creates it in advance. It reaches no provider, server or program that the folder names,
+// whether or not the folder is trusted. It stores nothing and removes nothing, not even what the
 // settings would remove.
 func TestACoreThatIsNotUsedLeavesNoTrace(t *testing.T) {
 	var reached atomic.Int32
@@ -79,7 +79,7 @@ func TestACoreThatIsNotUsedLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// answerTrust stores the user's answer about what a folder contains now.
+// answerTrust stores the user's answer about the current contents of a folder.
 func answerTrust(t *testing.T, home, dir, state string, trusted bool) {
 	t.Helper()
 	file := config.NewTrustFile(filepath.Join(state, "trust.json"))
@@ -96,7 +96,7 @@ func answerTrust(t *testing.T, home, dir, state string, trusted bool) {
 	}
 }
 
-// tree returns what is in a folder: the texts of the files by their paths.
+// tree returns the contents of a folder: the texts of the files by their paths.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp"
 )
 
-// TestElicitation asks for the fields of a form and reads what the user answers.
+// TestElicitation asks for the fields of a form and parses the user's answers.
 func TestElicitation(t *testing.T) {
 	const form = `{"type":"object","required":["color","count"],"properties":{
 		"color":{"type":"string","title":"Color",
@@ -89,7 +89,7 @@ func TestElicitation(t *testing.T) {
 	}
 }
 
-// Only the user can accept a server's question, even if the server asks only for a yes.
+// Only the user can accept a server's question, even if the server asks only for a confirmation.
 func TestElicitationIsTheUsersToAccept(t *testing.T) {
 	for answer, want := range map[string]string{"Accept": "accept", "Decline": "decline",
 		"": "decline", "error": "cancel"} {

@@ -9,7 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/project"
 )
 
-// TestInstructionsAreNoHardLinksToSecrets: a hard link gives a secret file another name.
+// TestInstructionsAreNoHardLinksToSecrets checks instruction files that are hard links to a secret
+// file.
 func TestInstructionsAreNoHardLinksToSecrets(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows does not report hard links with the other data of a file")

@@ -19,7 +19,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
-// asked keeps the first request and refuses it: nothing here may touch the network.
+// asked stores the first request and refuses it, so that no test uses the network.
 type asked struct {
 	url    string
 	header http.Header
@@ -42,7 +42,7 @@ func (a *asked) RoundTrip(r *http.Request) (*http.Response, error) {
 // apiKeyEnv finds the variables that settings name for keys.
 var apiKeyEnv = regexp.MustCompile(`"(\w+)_API_KEY"`)
 
-// keysEnv holds every key that the settings name: k-mistral in MISTRAL_API_KEY.
+// keysEnv contains every key that the settings name, such as k-mistral in MISTRAL_API_KEY.
 func keysEnv(text string) []string {
 	env := []string{
 		"TEAM=blue",
@@ -56,7 +56,8 @@ func keysEnv(text string) []string {
 	return env
 }
 
-// loadedEndpoint loads settings as the user's file, as the daemon does, and finds their provider.
+// loadedEndpoint loads settings as the user's file, as the daemon does, and resolves their
+// provider.
 func loadedEndpoint(t *testing.T, text string) (*config.Endpoint, *config.Config) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.json")
@@ -76,7 +77,7 @@ func loadedEndpoint(t *testing.T, text string) (*config.Endpoint, *config.Config
 	return e, c
 }
 
-// promptOf is a prompt with what the settings say about the model.
+// promptOf returns a prompt with the settings of the model.
 func promptOf(c *config.Config) *agent.Request {
 	return &agent.Request{
 		Messages: []*message.Message{message.NewText(message.RoleUser, "hi")},
@@ -85,7 +86,7 @@ func promptOf(c *config.Config) *agent.Request {
 	}
 }
 
-// requestOf returns the first request that settings lead to.
+// requestOf returns the first request that the settings cause.
 func requestOf(t *testing.T, text string) asked {
 	t.Helper()
 	var a asked
@@ -124,8 +125,8 @@ func playSettings(t *testing.T, text string) {
 	}
 }
 
-// TestProviderSettings sends a request with the lines for each provider that the documentation
-// gives: to the provider's own address, with its key where it looks for it, and with the model. The
+// TestProviderSettings sends a request with the documented settings of each provider. The request
+// goes to the provider's own address, with the key in the expected place and with the model. The
 // fake of the provider's API accepts the same request.
 func TestProviderSettings(t *testing.T) {
 	providers := map[string]struct{ url, header, key string }{
@@ -205,7 +206,7 @@ var (
 	snippet       = regexp.MustCompile("(?s)```jsonc?\n(.*?)```")
 )
 
-// documentedProviders are the settings for each provider in the README, docs/use/models.md and
+// documentedProviders returns the settings for each provider in the README, docs/use/models.md and
 // docs/reference/configuration.md.
 func documentedProviders(t *testing.T) map[string][]string {
 	t.Helper()
@@ -239,7 +240,7 @@ func documentedProviders(t *testing.T) map[string][]string {
 	return out
 }
 
-// The prices and windows in the settings apply to the models that they name, by id or glob.
+// The prices and windows in the settings apply to the models that they name by ID or glob.
 func TestModelTables(t *testing.T) {
 	c := &config.Config{
 		Prices: map[string]config.Price{

@@ -18,7 +18,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// endpoint is a provider of the test: it notes each request as path, key and model.
+// endpoint is a test provider. It records the path, key and model of each request.
 type endpoint struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -27,7 +27,7 @@ type endpoint struct {
 	list   string // "": modelList
 }
 
-// lists sets the answer to requests for the models.
+// lists sets the response to requests for the model list.
 func (e *endpoint) lists(answer string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -77,7 +77,7 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// requests returns what the endpoint was asked since the last call.
+// requests returns the requests to the endpoint since the last call.
 func (e *endpoint) requests() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -114,8 +114,9 @@ func ask(t *testing.T, m agent.Model) error {
 	return err
 }
 
-// Each model of a chain goes to its own provider with that provider's key, also where the model id
-// has a slash. A provider without its key fails with the name of the variable, and nothing is sent.
+// Each model of a chain is sent to its own provider with that provider's key, even if the model ID
+// contains a slash. A provider without its key fails with the name of the variable, and nothing is
+// sent.
 func TestEachProviderHasItsOwnKey(t *testing.T) {
 	one, two := newEndpoint(t), newEndpoint(t)
 	p := testProviders(t, "ONE=key-one", "TWO=key-two", "OPENAI_API_KEY=key-openai")
@@ -153,8 +154,9 @@ func TestEachProviderHasItsOwnKey(t *testing.T) {
 	}
 }
 
-// The list has the models of all providers that can be used, bare for the default provider; a
-// provider that does not answer hides no other. Settings win over the server's figures.
+// The list contains the models of all usable providers. Models of the default provider have no
+// prefix. A provider that does not answer hides no other provider. Settings override the server's
+// figures.
 func TestModelListOfSeveralProviders(t *testing.T) {
 	one, two := newEndpoint(t), newEndpoint(t)
 	p := testProviders(t, "ONE=key-one")
@@ -184,8 +186,8 @@ func TestModelListOfSeveralProviders(t *testing.T) {
 	}
 }
 
-// The list of one provider fails with that provider's error. The status knows without the network
-// whether a prompt can be sent.
+// The list of one provider fails with that provider's error. The status reports without using the
+// network whether a prompt can be sent.
 func TestProviderStatus(t *testing.T) {
 	one := newEndpoint(t)
 	corp := map[string]config.Provider{
@@ -223,8 +225,8 @@ func TestProviderStatus(t *testing.T) {
 	}
 }
 
-// A test sends one word to the model of a reference; what fails is a sentence, and nothing is sent
-// to a provider without its key.
+// A test sends one word to the model of a reference. An error is a sentence, and nothing is sent to
+// a provider without its key.
 func TestTryModel(t *testing.T) {
 	one, two := newEndpoint(t), newEndpoint(t)
 	p := testProviders(t, "ONE=key-one")
@@ -257,7 +259,8 @@ func TestTryModel(t *testing.T) {
 	}
 }
 
-// An error names the server that gave no reason, and says first that a key is invalid or missing.
+// If the server gave no reason, an error names the server. It states first whether a key is invalid
+// or missing.
 func TestProviderErrors(t *testing.T) {
 	for _, c := range []struct {
 		status          int
@@ -287,8 +290,8 @@ func TestProviderErrors(t *testing.T) {
 	}
 }
 
-// The prices of the catalogue apply to hosted providers, not to a local server that calls its model
-// by the name of a hosted one.
+// The catalog's prices apply to hosted providers, but not to a local server that uses the model
+// name of a hosted one.
 func TestLocalServersHaveNoListPrice(t *testing.T) {
 	for at, priced := range map[*config.Endpoint]bool{
 		{ID: "", BaseURL: "http://127.0.0.1:8080/v1"}:       false,
@@ -304,8 +307,9 @@ func TestLocalServersHaveNoListPrice(t *testing.T) {
 	}
 }
 
-// The list says where its figures come from: the server's own win over the catalogue, settings win
-// over both. Cost has the tiers of the cache, and is absent where the price is unknown.
+// The list reports the source of its figures. The server's figures override the catalog's, and
+// settings override both. The cost includes the tiers of the cache, and is missing if the price is
+// unknown.
 func TestModelFacts(t *testing.T) {
 	hosted, router, mine := newEndpoint(t), newEndpoint(t), newEndpoint(t)
 	hosted.lists(`{"data":[{"id":"gpt-5.6-sol"},{"id":"gpt-4.1"},{"id":"gpt-5.6-of-acme"},
@@ -356,8 +360,8 @@ func TestModelFacts(t *testing.T) {
 	}
 }
 
-// describe is a listed model in a line: its id, name, window and longest reply, and what else is
-// known of it.
+// describe returns one line about a listed model: its ID, name, window, longest reply, and other
+// known properties.
 func describe(t *testing.T, m wire.Model) string {
 	t.Helper()
 	line := fmt.Sprintf("%s %q %d+%d", m.ID, m.Name, m.ContextWindow, m.MaxOutput)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A client that is started from a menu starts its agents in the home folder or in the root: there
-// is no project there.
+// A client that is started from a menu starts its agents in the home folder or in the root, which
+// are not projects.
 func TestNoServerStartsAheadAtHome(t *testing.T) {
 	home, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(home, link); err != nil {

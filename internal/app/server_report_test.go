@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/config"
 )
 
-// localServer answers like a local server: each path has its answer, others are not found.
+// localServer simulates a local server. Each path has its response, and other paths are not found.
 func localServer(t *testing.T, answers map[string]string) string {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, ok := answers[r.Method+" "+r.URL.Path]
@@ -23,8 +23,8 @@ func localServer(t *testing.T, answers map[string]string) string {
 	return srv.URL + "/v1"
 }
 
-// The window that a local server reports wins over the catalogue, and settings win over both, in
-// the list of models and for a session. gpt-oss-20b has 131,072 tokens in the catalogue.
+// The window that a local server reports overrides the catalog's, and settings override both, in
+// the list of models and for a session. gpt-oss-20b has 131,072 tokens in the catalog.
 func TestServersReportWindows(t *testing.T) {
 	const list = `{"data":[{"id":"gpt-oss-20b"%s}]}`
 	plain := fmt.Sprintf(list, "")
@@ -107,8 +107,8 @@ func TestServersReportWindows(t *testing.T) {
 	}
 }
 
-// A server on this machine without a name is asked too when its models are listed, and only while
-// it answers. What the list has said is used by the next prompt.
+// A server without a name on this computer is also queried when its models are listed, but only
+// while it answers. The next prompt uses the result of the list.
 func TestUnnamedServersReportWindows(t *testing.T) {
 	p := testProviders(t)
 	set := &config.Config{Model: "m", Provider: &config.Provider{}}
@@ -133,8 +133,8 @@ func TestUnnamedServersReportWindows(t *testing.T) {
 	}
 }
 
-// A prompt waits for a local server once. Later ones use the last answer while the server is asked
-// again in the background.
+// A prompt waits for a local server once. Later prompts use the last response while the server is
+// queried again in the background.
 func TestReportsAreRefreshedInTheBackground(t *testing.T) {
 	window, answer := 2048, make(chan bool, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Looking whether the state directory can be written leaves nothing behind, and makes nothing; the
-// session script sessions/read-only shows what happens where it cannot.
+// Checking whether the state directory is writable creates nothing and leaves nothing behind. The
+// session script sessions/read-only shows what happens if it is not writable.
 func TestLookingAtTheStateLeavesNothing(t *testing.T) {
 	home := t.TempDir()
 	for _, dir := range []string{home, filepath.Join(home, "not", "yet"),

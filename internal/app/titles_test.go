@@ -7,7 +7,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Models decorate titles, think aloud and write too much.
+// Models decorate titles, include their reasoning and write too much.
 func TestCleanTitle(t *testing.T) {
 	for reply, want := range map[string]string{
 		"Parser fix":                          "Parser fix",
@@ -27,7 +27,7 @@ func TestCleanTitle(t *testing.T) {
 	}
 }
 
-// The model gets the first prompt that the user typed and the last answer, shortened.
+// The model gets the first prompt that the user typed and the last answer, both shortened.
 func TestTitleText(t *testing.T) {
 	hidden := message.NewText(message.RoleUser, "context")
 	hidden.Hidden = true

@@ -7,8 +7,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/config"
 )
 
-// The options of a turn override settings, which do not change. References without a
-// provider's name still belong to the provider that the settings' model names.
+// The options of a turn override the settings but do not change them. References without a provider
+// still belong to the provider that the settings' model names.
 func TestWithOptions(t *testing.T) {
 	set := config.Config{
 		Model: "anthropic/claude-opus-5", Thinking: "high",

@@ -18,7 +18,7 @@ func leaves(do func(path string, f field)) {
 	})
 }
 
-// classOf names the tables of privilege.go that a setting is in.
+// classOf returns the names of the tables of privilege.go that contain a setting.
 func classOf(path string) (classes []string) {
 	below := func(list []string) bool {
 		return slices.ContainsFunc(list, func(key string) bool {
@@ -36,8 +36,8 @@ func classOf(path string) (classes []string) {
 	return classes
 }
 
-// Each setting has one class, and each table names settings that exist. A new setting without a
-// class fails here: decide what an untrusted workspace may do with it.
+// Each setting has one class, and each table names existing settings. A new setting without a class
+// fails here: decide what an untrusted workspace may do with it.
 func TestEverySettingIsClassified(t *testing.T) {
 	known := map[string]bool{}
 	visit(configType, "", func(path string, _ field) { known[path] = true })
@@ -60,7 +60,7 @@ func TestEverySettingIsClassified(t *testing.T) {
 	}
 }
 
-// sample is a value of a setting's type; another one than the default.
+// sample returns a value of a setting's type that differs from the default.
 func sample(f field) string {
 	switch {
 	case len(f.enum) > 0:
@@ -98,7 +98,7 @@ func sample(f field) string {
 	return `"evil"`
 }
 
-// in writes a value at a path as a file of settings.
+// in returns a settings file that sets a value at a path.
 func in(t *testing.T, path, value string) string {
 	t.Helper()
 	tree := map[string]any{}
@@ -110,8 +110,8 @@ func in(t *testing.T, path, value string) string {
 	return string(b)
 }
 
-// All settings, one at a time, in an untrusted workspace: those that would loosen are ignored with
-// a notice and asked about, and the others take effect.
+// Each setting is set alone in an untrusted workspace. Those that would loosen something are
+// ignored with a notice and require trust. The others take effect.
 func TestAnUntrustedWorkspaceMayOnlyTighten(t *testing.T) {
 	before := Load(Sources{})
 	ignored := func(path, user, value string) {
@@ -192,8 +192,8 @@ func TestAnUntrustedWorkspaceMayOnlyTighten(t *testing.T) {
 	}
 }
 
-// A session's own config cannot set what the page of sessions lists, whatever client writes it.
-// Every other privileged setting is listed here.
+// A session's own config cannot set the keys that the page about sessions lists, whichever client
+// writes it. Every other privileged setting is listed here.
 func TestASessionSetsNoPrograms(t *testing.T) {
 	allowed := []string{
 		"prices", "fetch", "shell", "sandboxPaths", "mode", "aiComments", "repair", "catalog",
@@ -226,7 +226,7 @@ func TestASessionSetsNoPrograms(t *testing.T) {
 		if now, _ := lookup(with.tree, path); !reflect.DeepEqual(now, was) {
 			t.Errorf("%s takes effect as %v", own, now)
 		}
-		// What the user set may be repeated.
+		// A session may repeat the user's values.
 		same := NewLive(files(t, own, ""), nil)
 		if _, notices, _ := same.Session(json.RawMessage(own)); len(notices) != 0 {
 			t.Errorf("%s repeated: %q", own, notices)

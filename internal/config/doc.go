@@ -2,11 +2,10 @@
 // built-in, user file, workspace file, environment, initializationOptions, didChangeConfiguration,
 // session.
 //
-// Each layer is checked against Config on its own. A key that is unknown, has the wrong type or may
-// not be set in this layer is ignored with a notice, and the rest takes effect. The tags of the
+// Each layer is validated against Config separately. A key that is unknown, has the wrong type or
+// may not be set in this layer is ignored with a notice, and the rest takes effect. The tags of the
 // types in types.go are the source of the built-in layer, the JSON Schema and
 // docs/reference/configuration.md.
 //
-// The package starts no process and holds no secret. Start at Load and Set. provider.go finds the
-// endpoint that answers.
+// The package starts no process. Start at Load and Set. provider.go finds the endpoint to use.
 package config

@@ -16,7 +16,7 @@ var update = flag.Bool("update", false,
 
 const generatedMark = "<!-- The rest is generated from internal/config/types.go: go test ./internal/config -update -->\n"
 
-// docs/reference/configuration.md describes every key as the code declares it.
+// docs/reference/configuration.md describes every key as it is declared in the code.
 func TestDocumentation(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "reference", "configuration.md")
 	text, err := os.ReadFile(path)
@@ -37,7 +37,7 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
-// Every example of settings in the documentation is valid and understood without a notice.
+// Every settings example in the documentation is valid and causes no notice.
 func TestExamplesOfTheDocumentation(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "configuration.md"))
 	if err != nil {

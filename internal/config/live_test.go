@@ -35,7 +35,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// Files that change, come or go are read again when a session asks.
+// Files that change, appear or disappear are read again when a session asks for its settings.
 func TestLiveReadsChangedFiles(t *testing.T) {
 	src := files(t, "", "")
 	src.Trust = NewTrustFile(filepath.Join(t.TempDir(), "trust.json"))

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// files writes a user file and a workspace file and returns where they are.
+// files writes a user file and a workspace file and returns their paths.
 func files(t *testing.T, user, workspace string, environ ...string) Sources {
 	t.Helper()
 	src := Sources{UserFile: filepath.Join(t.TempDir(), "config.json"), Root: t.TempDir(),
@@ -25,8 +25,8 @@ func files(t *testing.T, user, workspace string, environ ...string) Sources {
 	return src
 }
 
-// check asserts values of the effective tree (JSON by path; "" : not set) and that the notices
-// are exactly those that hold the given words.
+// check asserts values of the effective tree (JSON by path; "" means not set), and that there is
+// exactly one notice for each of the given words.
 func check(t *testing.T, s *Set, values map[string]string, notices ...string) {
 	t.Helper()
 	for path, want := range values {
@@ -90,7 +90,7 @@ func TestLayersInOrder(t *testing.T) {
 
 func TestWrongTypesAreNamed(t *testing.T) {
 	s := Load(files(t, `{
-		// comments and trailing commas are fine
+		// Comments and trailing commas are valid.
 		"model": 7, "editPolicy": "always", "maxModelCalls": 1.5,
 		"provider": {"stream": "yes", "headers": {"X": 1, "Y": "2"}, "baseUrl": "http://u",
 			"api_key": "sk-1",},
@@ -116,7 +116,7 @@ func TestBrokenFiles(t *testing.T) {
 	s := Load(files(t, "{\n\"model\": ", "[1]"))
 	check(t, s, map[string]string{"editPolicy": `"ask"`}, "user file|line 2",
 		"workspace file|expected an object, not a list")
-	// the unterminated string is on that line
+	// The unterminated string is on that line.
 	check(t, Load(files(t, "{\n\"model\": \"x\n}", "")), nil, "user file|line 2|'\\n'")
 	src := files(t, strings.Repeat(" ", maxFile+1), "")
 	check(t, Load(src), nil, "more than")
@@ -128,8 +128,8 @@ func TestBrokenFiles(t *testing.T) {
 		"AGENT_LSP_MAX_MODEL_CALLS|whole number")
 }
 
-// Every key that only the user may set, set by the workspace: ignored with a notice, in force
-// once the workspace is trusted.
+// A workspace sets each key that only the user may set. The value is ignored with a notice, and
+// takes effect once the workspace is trusted.
 func TestWorkspaceMayNotLoosen(t *testing.T) {
 	src := files(t, `{"permissions":{"rules":["allow bash(ls)","deny bash(rm *)"]},"provider":{"baseUrl":"http://mine"}}`, `{
 		"provider": {"baseUrl": "http://evil"}, "mcpServers": {"s": {"command": "evil"}},
@@ -192,18 +192,19 @@ func TestWorkspaceMayTighten(t *testing.T) {
 
 func TestUserSettingsOfAClient(t *testing.T) {
 	base := Load(Sources{})
-	// A client that marks nothing speaks for the user at initialize, not later.
+	// A client that does not mark the user's settings speaks for the user at initialize, but not
+	// later.
 	check(t, base.With(Initialization,
 		json.RawMessage(`{"editPolicy":"auto","provider":{"baseUrl":"http://x"}}`)),
 		map[string]string{"editPolicy": `"auto"`, "provider.baseUrl": `"http://x"`})
 	check(t, base.With(ClientConfig, json.RawMessage(`{"editPolicy":"auto"}`)),
 		map[string]string{"editPolicy": `"ask"`}, "editor settings|editPolicy")
-	// One that marks: what is not marked may come from the repository.
+	// If a client marks the user's settings, unmarked settings may come from the repository.
 	for _, kind := range []Kind{Initialization, ClientConfig} {
 		s := base.With(kind, json.RawMessage(`{"userSettings":{"editPolicy":"review","provider":{"baseUrl":"http://x"}},"editPolicy":"auto","provider":{"baseUrl":"http://evil"},"model":"m"}`))
 		check(t, s, map[string]string{"editPolicy": `"review"`, "provider.baseUrl": `"http://x"`,
 			"model": `"m"`}, "provider", "editPolicy")
-		// merged settings that repeat the user's own cause no notice
+		// Merged settings that repeat the user's own settings cause no notice.
 		s = base.With(kind, json.RawMessage(`{"userSettings":{"editPolicy":"review",`+
 			`"hooks":{"beforeRun":[{"command":"c"}]}},"editPolicy":"review",`+
 			`"hooks":{"beforeRun":[{"command":"c"}]}}`))

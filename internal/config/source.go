@@ -2,8 +2,8 @@ package config
 
 import _ "embed"
 
-// Source is the source of the settings' types, from which internal/rpc/schema makes those of the
-// clients, comments included.
+// Source is the source code of the settings' types. internal/rpc/schema generates the types of the
+// clients from it, including the comments.
 //
 //go:embed types.go
 var Source string

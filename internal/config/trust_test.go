@@ -48,7 +48,7 @@ func TestTrustFile(t *testing.T) {
 	}
 }
 
-// A plain true named no contents, so it does not count. A plain false stays a refusal.
+// A plain true is ignored, because it names no contents. A plain false remains a refusal.
 func TestTrustOfOlderVersions(t *testing.T) {
 	f := NewTrustFile(filepath.Join(t.TempDir(), "trust.json"))
 	if err := os.WriteFile(f.path, []byte(`{"/yes": true, "/no": false}`), 0o600); err != nil {
@@ -68,7 +68,7 @@ func TestTrustOfOlderVersions(t *testing.T) {
 	}
 }
 
-// Daemons that are answered at the same time read and write one file.
+// Several daemons that store answers at the same time read and write one file.
 func TestTrustOfDaemonsAtOnceIsAllKept(t *testing.T) {
 	const daemons, each = 3, 5
 	path := filepath.Join(t.TempDir(), "state", "trust.json")
@@ -108,7 +108,7 @@ func TestATrustFileThatHoldsNullIsEmpty(t *testing.T) {
 	}
 }
 
-// trusted writes a workspace, lets the user trust it, and returns its settings.
+// trusted writes a workspace, records the user's trust in it, and returns its settings.
 func trusted(t *testing.T, settings string, names map[string]string) (*Live, Sources) {
 	t.Helper()
 	src := files(t, "", settings)
@@ -143,8 +143,8 @@ func create(t *testing.T, root, name, text string) {
 
 const scriptHook = `{"hooks": {"beforeRun": [{"command": "sh", "args": ["hook.sh"]}]}}`
 
-// Each kind of content that a claim contains: once it changes, the user is asked again, and until
-// then nothing of the claim takes effect.
+// For each kind of content in a claim: if it changes, the user is asked again, and until then
+// nothing of the claim takes effect.
 func TestTrustEndsWithTheContent(t *testing.T) {
 	const hook = `{"hooks": {"beforeRun": [{"command": "sh", "args": ["tools/hook.sh"]}]}}`
 	for _, c := range []struct {
@@ -288,7 +288,7 @@ func TestTrustEndsWithTheContent(t *testing.T) {
 	}
 }
 
-// checkEnded expects that the trust has ended, in a session too, until the user is asked again.
+// checkEnded checks that the trust has ended, also in a session, until the user is asked again.
 func checkEnded(t *testing.T, l *Live, src Sources) {
 	t.Helper()
 	c, _, _ := l.Session(nil)
@@ -307,7 +307,7 @@ func checkEnded(t *testing.T, l *Live, src Sources) {
 	}
 }
 
-// What neither starts a program nor loosens a rule may change.
+// Contents that neither start a program nor loosen a rule may change.
 func TestTrustOutlivesOtherChanges(t *testing.T) {
 	const settings = `"hooks": {"beforeRun": [
 		{"command": "sh", "args": ["hook.sh", "--db", "data.sqlite"]},
@@ -327,7 +327,7 @@ func TestTrustOutlivesOtherChanges(t *testing.T) {
 	}
 }
 
-// A change that keeps the size and the time of a file is a change.
+// A change that preserves the size and the time of a file is detected.
 func TestTrustSeesAChangeThatHides(t *testing.T) {
 	l, src := trusted(t, scriptHook, map[string]string{"hook.sh": "1"})
 	path := filepath.Join(src.Root, "hook.sh")
@@ -342,7 +342,8 @@ func TestTrustSeesAChangeThatHides(t *testing.T) {
 	checkEnded(t, l, src)
 }
 
-// A link is what it leads to, and one that leads out of the workspace is its target's name.
+// A link has the digest of its target. A link that leaves the workspace has the digest of its
+// target's name.
 func TestTrustFollowsLinks(t *testing.T) {
 	outside := t.TempDir()
 	create(t, outside, "a", "1")
@@ -386,7 +387,7 @@ func TestTrustFollowsLinkedFolders(t *testing.T) {
 	checkEnded(t, l, src)
 }
 
-// A claim that would leave out files cannot be trusted: they could change unnoticed.
+// A claim that would leave out files cannot be trusted, because these files could change unnoticed.
 func TestTrustLeavesOutNoFile(t *testing.T) {
 	src := files(t, "", scriptHook)
 	for i := range maxReferences + maxBound + 1 {
@@ -401,7 +402,7 @@ func TestTrustLeavesOutNoFile(t *testing.T) {
 	}
 }
 
-// The answer applies to what was shown, even if the file has changed while the question was open.
+// The answer applies to what was shown, even if the file changed while the question was open.
 func TestTrustIsForWhatWasShown(t *testing.T) {
 	src := files(t, "", `{"hooks": {"beforeRun": [{"command": "shown"}]}}`)
 	src.Trust = NewTrustFile(filepath.Join(t.TempDir(), "trust.json"))
@@ -414,8 +415,8 @@ func TestTrustIsForWhatWasShown(t *testing.T) {
 	checkEnded(t, l, src)
 }
 
-// The settings that take effect are those whose digest was compared: a writer that never stops gets
-// either the trusted hook or none into effect, never another one.
+// The digest is compared for the same settings that take effect. If a writer changes the file
+// continuously, either the trusted hook or none takes effect, but never another one.
 func TestTrustHasNoRace(t *testing.T) {
 	l, src := trusted(t, `{"hooks": {"beforeRun": [{"command": "good"}]}}`, nil)
 	stop := make(chan struct{})
@@ -445,7 +446,7 @@ func TestTrustHasNoRace(t *testing.T) {
 	wg.Wait()
 }
 
-// The question shows each value in full, and no character that changes what the user sees.
+// The question shows each value in full, and no character that changes the displayed text.
 func TestAClaimIsShownInFull(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	src := files(t, "", `{"mcpServers": {"s": {"command": "evil", "env": {"A": "<b>"},
@@ -472,7 +473,7 @@ func TestAClaimIsShownInFull(t *testing.T) {
 	}
 }
 
-// Names without end cost no time without end, and are not trusted.
+// An excessive number of names takes a bounded time, and such a claim is not trusted.
 func TestAClaimWithTooManyNames(t *testing.T) {
 	names := strings.Join(slices.Collect(numbers(20000)), " ")
 	src := files(t, "", `{"check": {"command": "`+names+`"}}`)

@@ -2,12 +2,12 @@ package config
 
 import "encoding/json"
 
-// Config is the one shape of all settings (docs/reference/configuration.md), in every layer and per
-// session. A nil pointer or an empty value means "not set here"; this package merges the layers.
-// The tags doc, default, enum and min are the source of docs/reference/configuration.md and of the
-// JSON Schema.
+// Config contains all settings (docs/reference/configuration.md), in every layer and per session. A
+// nil pointer or an empty value means that this layer does not set the key. This package merges the
+// layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md and
+// of the JSON Schema.
 //
-// Config holds no secret: keys are in environment variables or come from a command.
+// Config contains no secret: keys are in environment variables or come from a command.
 //
 //house:wire
 type Config struct {

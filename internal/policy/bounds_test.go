@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ends fails the test where f does not end. The limit is far above what a slow machine needs and
+// ends fails the test if f does not return. The limit is far above what a slow machine needs and
 // far below what exponential work takes.
 func ends(t *testing.T, what string, f func()) {
 	t.Helper()
@@ -91,7 +91,7 @@ func TestStarsMatchAsBefore(t *testing.T) {
 	}
 }
 
-// TestClassifyIsBounded measures what is allocated, which does not depend on the machine's load.
+// TestClassifyIsBounded measures allocations, which do not depend on the machine's load.
 func TestClassifyIsBounded(t *testing.T) {
 	const limit = 32 << 20
 	deny, _ := ParseRule("deny bash(rm *)")

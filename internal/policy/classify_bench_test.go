@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkClassify10KB reads a script of the size that the contract names.
+// BenchmarkClassify10KB classifies a script of the size that the protocol names.
 func BenchmarkClassify10KB(b *testing.B) {
 	script := strings.Repeat("for f in $(git ls-files '*.go'); do grep -n \"TODO\" \"$f\" | head -5 >> out.txt; done\n", 130)[:10240]
 	script = script[:strings.LastIndexByte(script, '\n')]
@@ -15,8 +15,8 @@ func BenchmarkClassify10KB(b *testing.B) {
 	}
 }
 
-// Reading a script costs in proportion to its length, whatever the machine is busy with: four times
-// the text, about four times the allocations. The time is the benchmark's.
+// The cost of classifying a script is proportional to its length: four times the text needs about
+// four times the allocations, whatever the load of the machine is. The benchmark measures the time.
 func TestClassifyIsLinear(t *testing.T) {
 	cost := func(repeats int) float64 {
 		script := strings.Repeat("git log --oneline | grep -v \"$x\" && ls *.go; ", repeats) +

@@ -1,11 +1,11 @@
-// Package policy decides what the agent may do: permission profiles, rules, grants, the
-// reading of shell commands, and what counts as a secret.
+// Package policy decides what the agent may do. It contains permission profiles, rules, grants, the
+// classification of shell commands, and the lists of secret files.
 //
-// It asks through an Asker and keeps grants through a Store, both handed in; it never runs a
-// command, reads a file of the workspace or talks to a client. Whatever it cannot read, match
-// or get an answer to is not allowed.
+// It asks the user through an Asker and stores grants through a Store. The caller provides both.
+// The package never runs a command or talks to a client. It does not allow anything that it cannot
+// parse, match or get an answer for.
 //
-// Start at Engine.Approve; Classify is how a command is read, ParseRule what a rule means.
+// Start at Engine.Approve. Classify parses a command, and ParseRule parses a rule.
 //
 //house:large every kind of subject has rules here, and a single function asks for all
 package policy

@@ -47,8 +47,8 @@ func init() {
 	delete(gitReaders, "merge-tree") // writes objects
 }
 
-// gitListing: without operands, or with an option that makes every operand a pattern. --format and
-// --sort do not: behind them an operand is a name to create.
+// gitListing accepts a subcommand without operands, or with an option that makes every operand a
+// pattern. --format and --sort are not such options: with them, an operand is a name to create.
 func gitListing(flags check, plain string) check {
 	p := setOf(plain + " -l --list --sort --format")
 	q := setOf("--contains --merged --no-merged --points-at")

@@ -8,7 +8,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 )
 
-// TestHosts is what the profiles, the lists of the setting network and the rules say about a host.
+// TestHosts checks how the profiles, the lists of the network setting and the rules decide about a
+// host.
 func TestHosts(t *testing.T) {
 	for _, c := range []struct {
 		name             string

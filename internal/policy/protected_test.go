@@ -53,7 +53,8 @@ func TestProtectedFilesAskInEveryProfile(t *testing.T) {
 	want(ProfileReadOnly, tool.SubjectEdit, "a.txt", Deny)
 }
 
-// TestHardLinksToSecretFiles: a second name of a secret file asks, and another file does not.
+// TestHardLinksToSecretFiles checks that a second name of a secret file needs a question, and that
+// another file does not.
 func TestHardLinksToSecretFiles(t *testing.T) {
 	root := t.TempDir()
 	for name, content := range map[string]string{"sub/.env": "KEY=1", "a.txt": "a"} {

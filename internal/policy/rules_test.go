@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// slipRules are the rules that the table of attempts names.
+// slipRules are the rules that the table of bypass attempts names.
 func slipRules(t testing.TB) []Rule {
 	t.Helper()
 	b, err := os.ReadFile(tables + "/slips.txt")
@@ -78,7 +78,7 @@ func TestAllowRules(t *testing.T) {
 		{[]string{"allow bash(*)", "deny bash(git push *)"}, "git -C x push", Deny},
 		{[]string{"allow bash(*)", "deny bash(git push *)"}, "git --no-pager push origin", Deny},
 		{[]string{"allow bash(*)", "deny bash(git push *)"}, "git $sub", Ask},
-		// nothing needs a rule: the profile decides
+		// No part needs a rule, so the profile decides.
 		{[]string{"allow bash(*)", "deny bash(git push *)"}, "git log", Ask},
 		{[]string{"allow bash(*)", "deny bash(git push *)"}, "A=1 git push", Deny},
 		{[]string{"allow bash(*)", "deny bash(git push *)"}, "f() { git push; }; f", Deny},
@@ -157,7 +157,8 @@ func TestPropose(t *testing.T) {
 	}
 }
 
-// TestProposalsOfTheTableAllowTheirCommand: an "always" that asks again is a nuisance.
+// TestProposalsOfTheTableAllowTheirCommand checks that an "always" answer is not followed by
+// another question about the same command.
 func TestProposalsOfTheTableAllowTheirCommand(t *testing.T) {
 	for _, line := range lines(t, "commands.txt") {
 		_, script, _ := strings.Cut(line, " | ")
@@ -174,7 +175,7 @@ func TestProposalsOfTheTableAllowTheirCommand(t *testing.T) {
 	}
 }
 
-// wrapped are ways to hide a command; %s is the command, which holds no quotes.
+// wrapped are ways to hide a command. %s is the command, which contains no quotes.
 var wrapped = []string{"%s", "ls; %s", "ls && %s", "ls | %s", "%s & ls", "ls\n%s", "(%s)",
 	"{ %s; }", "echo $(%s)", "echo `%s`", "echo \"$(%s)\"", "cat <(%s)", "x=$(%s)",
 	"if ls; then %s; fi", "while ls; do %s; done", "for f in $(%s); do ls; done",
@@ -188,7 +189,8 @@ var wrapped = []string{"%s", "ls; %s", "ls && %s", "ls | %s", "%s & ls", "ls\n%s
 
 var plainCommand = regexp.MustCompile(`^[a-z]+( [a-zA-Z0-9./_-]+)*$`)
 
-// FuzzWrappedDenied: a command made by wrapping a denied one is never read-only, never allowed.
+// FuzzWrappedDenied checks that a command that wraps a denied one is never read-only and never
+// allowed.
 func FuzzWrappedDenied(f *testing.F) {
 	for i := range wrapped {
 		f.Add("touch x", byte(i), byte(i*7), byte(i*3))

@@ -39,7 +39,8 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// TestRedactInJSON: a key that is quoted in JSON, once or twice, or in a URL, is found as well.
+// TestRedactInJSON checks that a key is also found if it is quoted in JSON, once or twice, or
+// encoded in a URL.
 func TestRedactInJSON(t *testing.T) {
 	const key = `pa"ss\wo/rd+1`
 	r := NewRedactor(key)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// shortWorkspace is a folder with what the tests of the short list name, and another one outside
-// it.
+// shortWorkspace creates a folder with the files that the short-list tests name, and another folder
+// outside it.
 func shortWorkspace(t *testing.T) (work, outside string) {
 	t.Helper()
 	base := t.TempDir()

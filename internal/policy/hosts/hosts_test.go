@@ -100,8 +100,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// A name is resolved once and its addresses are checked: a name that leads to this machine is
-// refused, whatever it leads to before or after.
+// A name is resolved once and its addresses are checked. A name that resolves to this computer is
+// refused, whatever it resolves to before or after.
 func TestDialResolvesOnce(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

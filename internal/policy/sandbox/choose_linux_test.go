@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestChooseFallsBack: each kind that a machine lacks leads to the next one, with all reasons.
+// TestChooseFallsBack checks that the next kind is chosen for each kind that a system lacks, with
+// all reasons.
 func TestChooseFallsBack(t *testing.T) {
 	for lacking, want := range []Kind{Own, Bubblewrap, Namespace, Landlock, None} {
 		var all []probe

@@ -1,8 +1,7 @@
-// Package sandbox says what this machine can wall a command in with, and makes
-// the wall: bubblewrap, a network namespace with Landlock, Landlock alone, or
-// macOS sandbox-exec. It starts no command itself: a Plan is handed to the
-// process code, whose re-executed helper enters it just before the command starts.
+// Package sandbox detects which sandbox this system supports for commands, and sets it up:
+// agent-lsp's own sandbox (package launcher), bubblewrap, a network namespace with Landlock,
+// Landlock alone, or macOS sandbox-exec. The supervisor of package shell gets a Plan and applies it
+// when it starts a command.
 //
-// It never decides whether a command needs a wall (package policy does) and never
-// hides files from reading. Start at Detect and Support.Plan.
+// Package policy decides whether a command needs a sandbox. Start at Detect and Support.Plan.
 package sandbox

@@ -78,8 +78,8 @@ func (p *Plan) Enter() error {
 }
 
 // Dial connects to the proxy for a sandbox that cannot do it itself. The command's process inherits
-// the connection as descriptor launcher.OfferFD; the caller closes it when the command has ended.
-// -1: there is nothing to connect to.
+// the connection as descriptor launcher.OfferFD. The caller closes the connection when the command
+// has ended. Dial returns -1 if it opens no connection.
 func (p *Plan) Dial() (int, error) {
 	if p == nil || p.Kind != Bubblewrap || p.Proxy == nil {
 		return -1, nil

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// protectedNames are representatives of every entry of the closed list.
+// protectedNames are representatives of every entry of the complete list.
 var protectedNames = []string{
 	".git/x",
 	".git",
@@ -49,7 +49,7 @@ var protectedNames = []string{
 	".GitHub/Workflows/x",
 }
 
-// creations are ways to make a file NAME whose folder DIR may not exist yet.
+// creations are ways to create a file NAME whose folder DIR may not exist yet.
 var creations = []string{
 	`mkdir -p DIR && echo x > NAME`,
 	`mkdir -p DIR; touch NAME`,
@@ -96,8 +96,8 @@ func TestProtectedFilesAreNeverCreated(t *testing.T) {
 	}
 }
 
-// TestInstalledPackages: some protected names are free below node_modules, so that packages that
-// contain them can be installed, and nothing gets in or out by being moved.
+// TestInstalledPackages checks that some protected names are allowed below node_modules, so that
+// packages that contain them can be installed, and that moving cannot bring such a file in or out.
 func TestInstalledPackages(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
@@ -149,7 +149,8 @@ exit(c.renameat2(-100, b"sub", -100, b"node_modules/p", 2) != 0)'`,
 	}
 }
 
-// TestStoredSecretsAreReadable: a mask would hide nothing of a secret file whose content Git has.
+// TestStoredSecretsAreReadable checks secret files whose content Git has stored. A mask would not
+// hide their content.
 func TestStoredSecretsAreReadable(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"2", "4"} {
@@ -174,7 +175,8 @@ func TestStoredSecretsAreReadable(t *testing.T) {
 	}
 }
 
-// TestDescriptors: what a command opens for reading it may change by the descriptor as by the name.
+// TestDescriptors checks that a command may change an open file through its descriptor in the same
+// cases as by its name.
 func TestDescriptors(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
@@ -468,7 +470,7 @@ s = socket.create_server(("127.0.0.1", 0)); c = socket.create_connection(s.getso
 	}
 }
 
-// TestNothingIsLeft: neither mounts nor files nor processes remain.
+// TestNothingIsLeft checks that no mounts, files or processes remain.
 func TestNothingIsLeft(t *testing.T) {
 	b := newBox(t)
 	b.write("a", "a")
@@ -500,7 +502,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// A long-running command sees what the editor writes, and its own changes take effect immediately.
+// A long-running command sees the editor's changes, and its own changes take effect immediately.
 func TestTheUserWorksMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// box is a workspace, and the sandbox around its commands.
+// box is a workspace with the sandbox for its commands.
 type box struct {
 	t    testing.TB
 	work string
@@ -22,7 +22,7 @@ type box struct {
 	env  []string
 }
 
-// newBox makes a workspace in which commands may write.
+// newBox creates a workspace in which commands may write.
 func newBox(t testing.TB) *box {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
@@ -65,7 +65,7 @@ func (b *box) run(script string) (int, string) {
 	return c.ProcessState.ExitCode(), out.String()
 }
 
-// want runs a script that must succeed with this output.
+// want runs a script that must succeed with the given output.
 func (b *box) want(script, output string) {
 	b.t.Helper()
 	if code, out := b.run(script); code != 0 || out != output {

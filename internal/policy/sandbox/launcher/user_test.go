@@ -20,7 +20,8 @@ func (b *box) git(args ...string) {
 	}
 }
 
-// TestGitCannotWrite: what writes to .git fails, and says why. What reads works.
+// TestGitCannotWrite checks that git commands that write to .git fail with a reason, and that git
+// commands that read succeed.
 func TestGitCannotWrite(t *testing.T) {
 	b := newBox(t)
 	b.write("a", "one\n")
@@ -38,7 +39,7 @@ func TestGitCannotWrite(t *testing.T) {
 	}
 }
 
-// homeCaches lists package caches of a home that exist.
+// homeCaches lists the existing package caches of a home.
 func homeCaches(home string) []string {
 	return existing(
 		joined(
@@ -48,7 +49,7 @@ func homeCaches(home string) []string {
 	)
 }
 
-// TestAsAnOrdinaryUser runs the tests of this package again without root's rights.
+// TestAsAnOrdinaryUser runs the tests of this package again without root privileges.
 func TestAsAnOrdinaryUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("this is an ordinary user already")
