@@ -22,7 +22,7 @@ type Redactor = policy.Redactor
 // NewRedactor returns a redactor that knows the secrets of an environment.
 func NewRedactor(env []string) *Redactor { return policy.NewRedactor(secretsIn(env)...) }
 
-// Secret reports whether a file probably contains secrets, judging by its path.
+// Secret reports whether a file's path is one of those that usually contain secrets.
 func Secret(path string) bool { return policy.Secret(path) }
 
 // Lookup returns the value of a variable in an environment, or the last value if it is set twice.

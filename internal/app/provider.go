@@ -317,8 +317,8 @@ func (p *providers) firstModel(
 	return found.Model, nil
 }
 
-// parted splits an error of the provider into the problem and a hint. The hint is otherwise if the
-// error has none.
+// parted splits an error of the provider into the problem and a hint. If the error contains no
+// hint, it returns otherwise.
 func parted(err error, otherwise string) (problem, hint string) {
 	if e := retry.As(err); e != nil && e.Hint != "" {
 		return strings.TrimSuffix(err.Error(), " ("+e.Hint+")"), e.Hint

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
-// noTerminalYet tells the model that the command may have run although no result arrived.
+// noTerminalYet is the text for the model if the editor did not answer: the command may have run.
 const noTerminalYet = "The editor did not say in time whether it made a terminal. The command may have begun there, and is ended if so: look at what it did before you run it again."
 
 // noTerminal is the text for the model before the client's message. The user decides about a

@@ -11,12 +11,12 @@ import (
 var noChat = lazyregexp.New(`(?i)embed|whisper|tts|transcri|speech|audio|realtime|moderation|` +
 	`rerank|dall-?e|image|sora|babbage|davinci|minilm|(^|/)bge-`)
 
-// usual are the models that are preferred if a provider lists them, because providers list old
-// models first.
+// usual is the model that is preferred if a provider lists it, because providers list old models
+// first.
 const usual = "gpt-5"
 
 // ChatModel returns the model to use among the models that a provider lists if no setting names
-// one. It returns "" if the list has none.
+// one. It returns "" for an empty list.
 func ChatModel(ids []string) string {
 	if slices.Contains(ids, usual) {
 		return usual
@@ -32,5 +32,5 @@ func ChatModel(ids []string) string {
 	return ""
 }
 
-// Converses reports whether a model is intended for conversations, judging by its name.
+// Converses reports whether a model's name is that of a model for conversations.
 func Converses(id string) bool { return !noChat().MatchString(id) }

@@ -67,7 +67,7 @@ func carriesKey(headers map[string]string) bool {
 	return false
 }
 
-// check returns an error if the provider needs a key and has none. It runs no command.
+// check returns an error if the key that the provider needs is missing. It runs no command.
 func (k *keySource) check() error {
 	if k.command != nil || k.variable != "" && k.env(k.variable) != "" {
 		return nil

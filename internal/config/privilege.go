@@ -22,7 +22,7 @@ var privileged = []string{
 }
 
 // sessionsMayNotSet are the keys that a session's own config cannot set, whichever client writes it
-// (docs/reference/protocol/sessions.md). Their values come from the layers below the session's.
+// (docs/reference/protocol/sessions.md). Their values come from the layers below that config.
 // TestASessionSetsNoPrograms requires a decision for every privileged key.
 var sessionsMayNotSet = []string{
 	"provider", "providers", "mcpServers", "languageServers", "hooks", "network", "environment",

@@ -2,12 +2,12 @@ package config
 
 import "encoding/json"
 
-// Config contains all settings (docs/reference/configuration.md), in every layer and per session. A
-// nil pointer or an empty value means that this layer does not set the key. This package merges the
-// layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md and
-// of the JSON Schema.
+// Config is the one shape of all settings (docs/reference/configuration.md), in every layer and per
+// session. A nil pointer or an empty value means "not set here"; this package merges the layers.
+// The tags doc, default, enum and min are the source of docs/reference/configuration.md and of the
+// JSON Schema.
 //
-// Config contains no secret: keys are in environment variables or come from a command.
+// Config holds no secret: keys are in environment variables or come from a command.
 //
 //house:wire
 type Config struct {
@@ -66,13 +66,13 @@ type Config struct {
 	home *string // the default provider, where it is not the one that Model names
 }
 
-// Catalog configures whether the catalog of models is kept up to date.
+// Catalog says whether the catalogue of models is kept up to date.
 type Catalog struct {
 	Refresh bool   `json:"refresh,omitzero" doc:"Whether to fetch the catalogue of models from url, at most once a day. Otherwise the built-in one is used."`
 	URL     string `json:"url,omitzero" default:"\"https://catwalk.charm.sh\"" doc:"Service from which the catalogue is fetched. Nothing about you or your models is sent to it."`
 }
 
-// Provider configures a model endpoint and the source of its key.
+// Provider names a model endpoint and where its key comes from.
 type Provider struct {
 	BaseURL       string            `json:"baseUrl,omitzero" doc:"Base URL, such as https://api.openai.com/v1. For Anthropic's API, the URL before /v1/messages, with or without /v1. For the Gemini API, the URL before /v1beta/models, with or without /v1beta."`
 	APIKeyEnv     string            `json:"apiKeyEnv,omitzero" doc:"Environment variable that contains the API key. Default: OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, depending on the API."`
@@ -88,7 +88,7 @@ type Provider struct {
 	Probe         *bool             `json:"probe,omitzero" default:"true" doc:"Whether to look for a local model server on the usual ports when no provider is set."`
 }
 
-// Price is the price per million tokens.
+// Price is what a million tokens cost.
 type Price struct {
 	Input      float64 `json:"input,omitzero" doc:"Price per million input tokens."`
 	Output     float64 `json:"output,omitzero" doc:"Price per million output tokens."`
@@ -96,7 +96,7 @@ type Price struct {
 	CacheWrite float64 `json:"cacheWrite,omitzero" doc:"Price per million input tokens written to the provider's cache."`
 }
 
-// Sampling contains sampling parameters. A zero value is not sent, except for the temperature.
+// Sampling holds sampling parameters; zero is not sent, except as a temperature.
 type Sampling struct {
 	MaxTokens         int      `json:"maxTokens,omitzero" min:"0" doc:"Maximum tokens of a reply. Default: OpenAI, Azure, Gemini, Mistral and local servers use their own limit; for others it is derived from the model and the free part of its window."`
 	Temperature       *float64 `json:"temperature,omitzero" min:"0" doc:"Sampling temperature."`
@@ -107,7 +107,7 @@ type Sampling struct {
 	RepetitionPenalty float64  `json:"repetitionPenalty,omitzero" doc:"Repetition penalty, if the provider supports it."`
 }
 
-// Tools selects the tools for the model.
+// Tools chooses the model's tools.
 type Tools struct {
 	Enable      []string `json:"enable,omitzero" doc:"Offer only these tools (names or globs). This also enables tools that are off by default."`
 	Disable     []string `json:"disable,omitzero" doc:"Do not offer these tools (names or globs)."`
@@ -116,13 +116,13 @@ type Tools struct {
 	MaxParallel int      `json:"maxParallel,omitzero" default:"8" min:"1" doc:"Maximum number of read-only calls that run in parallel."`
 }
 
-// ToolFilter selects tools of an MCP server by the names that the server gives them.
+// ToolFilter chooses among the tools of an MCP server, by the server's own names.
 type ToolFilter struct {
 	Enable  []string `json:"enable,omitzero" doc:"Offer only these tools (names or globs)."`
 	Disable []string `json:"disable,omitzero" doc:"Do not offer these tools (names or globs)."`
 }
 
-// Permissions configures what runs without a question.
+// Permissions decides what runs without asking.
 type Permissions struct {
 	Profile string   `json:"profile,omitzero" enum:"readOnly,ask,workspace,trust" default:"\"ask\"" doc:"readOnly: no edits, only read-only commands. ask: all other commands ask. workspace: commands run in the sandbox without asking. trust: nothing asks."`
 	Rules   []string `json:"rules,omitzero" doc:"Rules such as \"allow bash(go test *)\", \"deny read(**/secrets/**)\" or \"ask bash(git push*)\". deny overrides ask, and ask overrides allow."`
@@ -148,8 +148,7 @@ type Command struct {
 	TimeoutMs int               `json:"timeoutMs,omitzero" min:"1" doc:"Time limit in milliseconds."`
 }
 
-// Hook is a command that runs at a point of the loop. It gets JSON on stdin and prints a decision
-// on stdout.
+// Hook is a command at a point of the loop: JSON on stdin, a decision on stdout.
 type Hook struct {
 	Matcher   string            `json:"matcher,omitzero" doc:"For tool hooks: glob of tool names. Default: all tools."`
 	Command   string            `json:"command,omitzero" doc:"Program to run."`
@@ -158,20 +157,20 @@ type Hook struct {
 	TimeoutMs int               `json:"timeoutMs,omitzero" default:"30000" min:"1" doc:"Time limit in milliseconds."`
 }
 
-// Budget limits a turn. Zero means no limit.
+// Budget limits a turn; zero is no limit.
 type Budget struct {
 	Tokens int     `json:"tokens,omitzero" min:"0" doc:"Maximum number of tokens."`
 	Cost   float64 `json:"cost,omitzero" min:"0" doc:"Maximum cost, in the currency of the price table."`
 }
 
-// Retry configures when a failed model call is retried.
+// Retry says when a failed model call is tried again.
 type Retry struct {
 	MaxRetries     *int `json:"maxRetries,omitzero" default:"3" min:"0" doc:"Maximum number of retries."`
 	InitialDelayMs int  `json:"initialDelayMs,omitzero" default:"1000" min:"1" doc:"Delay before the first retry in milliseconds. It doubles with each retry, with jitter."`
 	MaxDelayMs     int  `json:"maxDelayMs,omitzero" default:"60000" min:"1" doc:"Maximum delay in milliseconds, also for a delay that the provider requests."`
 }
 
-// Repair enables repairs of malformed model output.
+// Repair enables the repairs of what models send.
 type Repair struct {
 	Normalizer     *bool    `json:"normalizer,omitzero" default:"true" doc:"Repairs names, ids and arguments of tool calls."`
 	StripANSI      *bool    `json:"stripAnsi,omitzero" default:"true" doc:"Removes terminal escape sequences from the model's text."`
@@ -179,7 +178,7 @@ type Repair struct {
 	Validator      []string `json:"validator,omitzero" default:"[\"blank\",\"truncated\"]" doc:"Kinds of bad replies that are requested again: blank, truncated, tentative, repetitive, reasoningOnly."`
 }
 
-// Context configures how a long history is reduced to fit into the window.
+// Context says how a long history is fitted into the window.
 type Context struct {
 	Window   int      `json:"window,omitzero" doc:"Context window in tokens. Default: the size that the provider reports, otherwise that of the catalogue of models. Negative: never reduce the history."`
 	Reserve  int      `json:"reserve,omitzero" min:"0" doc:"Tokens reserved for the reply, at most a quarter of the window. Default: derived from the window."`
@@ -191,7 +190,7 @@ type Context struct {
 	Model    string   `json:"summaryModel,omitzero" doc:"Model that writes summaries. Default: the session's model."`
 }
 
-// Memory configures what is remembered between sessions.
+// Memory sets what is remembered between sessions.
 type Memory struct {
 	Enabled    *bool       `json:"enabled,omitzero" default:"true" doc:"Whether to offer the tools remember and recall."`
 	Inject     int         `json:"inject,omitzero" default:"0" min:"0" doc:"Maximum number of matching memories to add to each prompt. A memory is added once until the context is reduced."`
@@ -205,19 +204,19 @@ type Embeddings struct {
 	APIKeyEnv string `json:"apiKeyEnv,omitzero" doc:"Environment variable that contains the key of that endpoint."`
 }
 
-// Project configures which files of a repository are used.
+// Project sets what a repository may bring along.
 type Project struct {
 	Instructions []string `json:"instructions,omitzero" default:"[\"AGENTS.md\"]" doc:"Names of instruction files. In each folder from the root down to the working directory, the first existing one is used."`
 	MaxBytes     int      `json:"maxBytes,omitzero" default:"65536" min:"0" doc:"Maximum total size in bytes of the instruction files. The files nearest to the working directory are kept."`
 }
 
-// Retention limits stored data. Zero means no limit.
+// Retention bounds what is stored; zero is no limit.
 type Retention struct {
 	MaxAgeDays *int   `json:"maxAgeDays,omitzero" default:"90" min:"0" doc:"Maximum age in days. 0: no limit."`
 	MaxBytes   *int64 `json:"maxBytes,omitzero" default:"1073741824" min:"0" doc:"Maximum size in bytes for one workspace. The oldest entries are removed first. 0: no limit."`
 }
 
-// MCP configures one MCP server.
+// MCP is one MCP server.
 type MCP struct {
 	Type      string            `json:"type,omitzero" enum:"stdio,http,streamable-http" doc:"Transport of the server. Default: stdio if it has a command, http if it has a URL."`
 	Command   string            `json:"command,omitzero" doc:"Program of a stdio server to run."`
@@ -231,7 +230,7 @@ type MCP struct {
 	TimeoutMs int               `json:"timeoutMs,omitzero" default:"300000" min:"1" doc:"Time limit of one call in milliseconds."`
 }
 
-// LSP configures one language server that the daemon may start.
+// LSP is one language server that the daemon may start.
 type LSP struct {
 	Command               string            `json:"command,omitzero" doc:"Program to run."`
 	Args                  []string          `json:"args,omitzero" doc:"Arguments of the program."`
@@ -244,14 +243,13 @@ type LSP struct {
 	Disabled              bool              `json:"disabled,omitzero" doc:"Do not start this server, even if it is in the built-in table."`
 }
 
-// Diagnostics configures which diagnostics the model gets after an edit.
+// Diagnostics configures what the model gets about diagnostics after an edit.
 type Diagnostics struct {
 	AfterEdit *bool `json:"afterEdit,omitzero" default:"true" doc:"Whether to add new diagnostics to the result of an edit."`
 	WaitMs    int   `json:"waitMs,omitzero" default:"3000" min:"0" doc:"Maximum time to wait for diagnostics in milliseconds."`
 }
 
-// Agent is a sub-agent that the model can call. It can also be written as Markdown in
-// .agent-lsp/agents.
+// Agent is a sub-agent that the model can call; also written as Markdown in .agent-lsp/agents.
 type Agent struct {
 	Name          string       `json:"name,omitzero" doc:"Name by which the model calls the agent."`
 	Description   string       `json:"description,omitzero" doc:"Description of the agent for the model."`
@@ -263,7 +261,7 @@ type Agent struct {
 	MaxModelCalls int          `json:"maxModelCalls,omitzero" doc:"Maximum number of the agent's model calls. Default: the parent's limit."`
 }
 
-// Subagents limits sub-agents.
+// Subagents bounds sub-agents.
 type Subagents struct {
 	MaxDepth    int `json:"maxDepth,omitzero" default:"2" min:"1" doc:"How deeply sub-agents may be nested."`
 	MaxTasks    int `json:"maxTasks,omitzero" default:"8" min:"1" doc:"Maximum number of tasks in one parallel call."`
@@ -284,7 +282,7 @@ type WebSearch struct {
 	Headers   map[string]string `json:"headers,omitzero" doc:"HTTP headers. ${NAME} is replaced by that environment variable."`
 }
 
-// Fetch configures the fetch tool.
+// Fetch sets the fetch tool.
 type Fetch struct {
 	Enabled   *bool    `json:"enabled,omitzero" default:"false" doc:"Whether to offer the fetch tool."`
 	Hosts     []string `json:"hosts,omitzero" doc:"Hosts (globs) that the tool may connect to. Default: all public hosts."`
@@ -292,7 +290,7 @@ type Fetch struct {
 	TimeoutMs int      `json:"timeoutMs,omitzero" default:"30000" min:"1" doc:"Time limit in milliseconds."`
 }
 
-// Shell configures how commands run.
+// Shell sets how commands run.
 type Shell struct {
 	Program      string   `json:"program,omitzero" doc:"Shell that runs commands. Default: the system's shell."`
 	TimeoutMs    int      `json:"timeoutMs,omitzero" default:"120000" min:"1" doc:"Default time limit of a command in milliseconds."`
@@ -300,13 +298,13 @@ type Shell struct {
 	PassEnv      []string `json:"passEnv,omitzero" doc:"Older name of environment.pass. Both lists apply."`
 }
 
-// Network lists allowed and denied hosts. All other hosts need a question.
+// Network lists hosts. Other hosts ask.
 type Network struct {
 	Allow []string `json:"allow,omitzero" doc:"Hosts to allow without a question: names, globs such as *.example.org, IP addresses, or ranges such as 10.0.0.0/8. An address of this machine or of a private network is reachable only if an address or range here contains it."`
 	Deny  []string `json:"deny,omitzero" doc:"Hosts, globs, addresses or ranges that are never reachable. Overrides allow and every answer."`
 }
 
-// ChildEnvironment configures which variables child processes inherit.
+// ChildEnvironment says what child processes inherit.
 type ChildEnvironment struct {
 	Pass []string `json:"pass,omitzero" doc:"Names of additional variables for commands, MCP servers, hooks and language servers. They always inherit PATH, the locale, HOME and the variables that locate toolchains."`
 }

@@ -58,7 +58,7 @@ type Question struct {
 	Preview                   string
 	Options                   []Option
 	Gone                      <-chan struct{} // closed when the answer is no longer needed
-	// Answered accepts this question's answer before the other questions have theirs. It may be
+	// Answered accepts this question's answer before the other questions are answered. It may be
 	// nil.
 	Answered func(Reply)
 }

@@ -8,7 +8,7 @@ import (
 // Place is where a command runs once it is allowed (docs/use/permissions.md).
 type Place string
 
-// The places. NoSandbox means that the system has no sandbox or that it is switched off.
+// The values of Place. NoSandbox means that the system has no sandbox or that it is switched off.
 const (
 	Inside    Place = "inside"
 	Outside   Place = "outside"

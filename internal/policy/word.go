@@ -196,7 +196,7 @@ var harmlessUpper = map[string]bool{
 }
 
 // harmlessVariable reports whether a variable is known to start nothing. Lower-case names belong to
-// the script, with a few exceptions. Of the other names, only listed ones are harmless.
+// the script, with a few exceptions. All other names are harmless only if they are listed.
 func harmlessVariable(name string) bool {
 	if harmlessUpper[name] || strings.HasPrefix(name, "LC_") {
 		return true
