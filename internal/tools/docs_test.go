@@ -25,7 +25,6 @@ var limits = map[string][]string{
 	"glob":        {fmt.Sprintf("%d paths", globDefault)},
 	"tool_search": {fmt.Sprintf("%d per call", maxToolHits)},
 	"apply_patch": {fmt.Sprintf("%d files", maxPatchFiles)},
-	"ls":          {fmt.Sprintf("%d entries, %d levels", lsEntries, lsDepth)},
 	"plan":        {fmt.Sprintf("%d entries", maxPlanEntries)},
 	"ask_user":    {fmt.Sprintf("%d options", maxOptions)},
 	"job": {fmt.Sprintf("%d running", maxRunningJobs),

@@ -10,6 +10,8 @@ import (
 	"time"
 )
 
+var _ = documents("ls", fmt.Sprintf("%d entries, %d levels", lsEntries, lsDepth))
+
 func TestGrep(t *testing.T) {
 	h := newHarness(t).files("a.go: package a\n\nfunc Alpha() {}\nfunc Beta() {}\n",
 		"sub/b.go: package b\n// func in a comment\n", "sub/c.txt: func\r\n", ".hid/x.go: func\n",
