@@ -212,10 +212,10 @@ func TestSecretAttachmentsAskInACP(t *testing.T) {
 				return map[string]any{"outcome": map[string]any{
 					"outcome": "selected", "optionId": answer}}
 			}
-			provider.bodies = nil
+			provider.take()
 			c.call("session/prompt", map[string]any{"sessionId": c.session(dir), "prompt": []any{
 				map[string]any{"type": "text", "text": "look"}, content}})
-			sent, _ := json.Marshal(provider.bodies)
+			sent, _ := json.Marshal(provider.take())
 			if len(asked) != 1 || !strings.Contains(asked[0], "session/request_permission") {
 				t.Errorf("%s: asked %q", what, asked)
 			}

@@ -19,6 +19,15 @@ type listener struct {
 	bodies []map[string]any
 }
 
+// take returns the requests since the last call.
+func (r *listener) take() []map[string]any {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	bodies := r.bodies
+	r.bodies = nil
+	return bodies
+}
+
 func (r *listener) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	var body map[string]any
 	_ = json.NewDecoder(req.Body).Decode(&body)
