@@ -43,7 +43,7 @@ function M.queue(opts)
   if opts.args ~= '' then
     return api().prompt(blocks(opts.args), { delivery = 'queue' })
   end
-  client.session(function(session, at)
+  require('agent_lsp.session').get(function(session, at)
     client.request('agent/queue/list', { sessionId = session }, function(err, res)
       if err or #res.queue == 0 then
         return log.tell(err or 'the queue is empty')
@@ -83,14 +83,14 @@ end
 function M.toggle()
   local panel = require('agent_lsp.panel')
   if not panel.is_open() then
-    client.show(client.workspace())
+    require('agent_lsp.session').show(client.workspace())
   end
   panel.toggle()
 end
 
 function M.new(opts)
   require('agent_lsp.panel').open()
-  client.new_session(opts.args ~= '' and opts.args or nil)
+  require('agent_lsp.session').new(opts.args ~= '' and opts.args or nil)
 end
 
 function M.sessions(opts)
@@ -215,7 +215,7 @@ function M.model(opts)
 end
 
 function M.compact(opts)
-  client.session(function(session, at)
+  require('agent_lsp.session').get(function(session, at)
     client.request(
       'agent/compact',
       { sessionId = session, instructions = opts.args ~= '' and opts.args or nil },

@@ -31,7 +31,7 @@ end
 ---@param text string message to the user
 ---@param ws? agent_lsp.Workspace
 function M.set(key, value, text, ws)
-  client.session(function(session, at)
+  require('agent_lsp.session').get(function(session, at)
     local params = { sessionId = session, config = { [key] = value } }
     client.request('agent/session/configure', params, function(err)
       log.tell(err or text, err and vim.log.levels.WARN or nil)

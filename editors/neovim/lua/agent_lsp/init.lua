@@ -79,7 +79,7 @@ function M.prompt(text, opts, fn)
   local options = opts.options or once.take()
   local back = said(fn)
   panel.open()
-  client.session(function(session, at)
+  require('agent_lsp.session').get(function(session, at)
     client.request('agent/prompt', {
       sessionId = session,
       prompt = text,
@@ -98,7 +98,7 @@ end
 ---@param fn? fun(err: string?)
 function M.steer(text, fn)
   local client = require('agent_lsp.client')
-  client.session(function(session, at)
+  require('agent_lsp.session').get(function(session, at)
     client.request('agent/steer', { sessionId = session, prompt = text }, said(fn), at)
   end, nil, fn)
 end

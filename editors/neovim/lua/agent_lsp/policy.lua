@@ -61,7 +61,7 @@ function M.pick(name, default)
     defaults[default and 'make_default' or 'set']('editPolicy', name, text, ws)
     return settle(ws)
   end
-  client.session(function(session, at)
+  require('agent_lsp.session').get(function(session, at)
     local params = { sessionId = session, config = vim.empty_dict() }
     client.request('agent/session/configure', params, function(err, res)
       if err then

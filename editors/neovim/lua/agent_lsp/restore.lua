@@ -109,7 +109,7 @@ function M.undo_entry(item)
 end
 
 local function checkpoints(fn)
-  client.session(function(session, at)
+  require('agent_lsp.session').get(function(session, at)
     client.request('agent/checkpoint/list', { sessionId = session }, function(err, res)
       if err then
         return log.tell(err, vim.log.levels.WARN)

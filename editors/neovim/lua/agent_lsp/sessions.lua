@@ -11,7 +11,7 @@ local actions = {}
 
 function actions.resume(s, at)
   panel.clear()
-  client.load(s.sessionId, at.workspace)
+  require('agent_lsp.session').load(s.sessionId, at.workspace)
   panel.open()
 end
 

@@ -60,7 +60,7 @@ H.case(
     vim.cmd('tabnew')
     vim.cmd('AgentNew')
     require('agent_lsp.panel').close()
-    require('agent_lsp.client').session(function(session, at)
+    require('agent_lsp.session').get(function(session, at)
       require('agent_lsp.client').request(
         'agent/prompt',
         { sessionId = session, prompt = 'go' },

@@ -1,11 +1,9 @@
---- Sessions, checkpoints, the editor's answers, events, and the start and end of the daemon.
+--- Sessions, the editor's answers, events, and the start and end of the daemon.
 local H = require('harness')
 
 local function edit_a(old, new)
   return H.call('edit', { path = 'a.txt', old_string = old, new_string = new })
 end
-
-local auto = { editPolicy = 'auto' }
 
 H.case('sessions are listed, resumed, renamed, forked, exported and deleted', function()
   H.start({ script = { { text = 'About apples.' }, { text = 'About pears.' } } })
@@ -79,115 +77,6 @@ H.case('a message is pinned and unpinned by a key', function()
   vim.api.nvim_feedkeys('p', 'xt', false)
   H.wait('the word', function()
     return #H.notices > 0
-  end)
-end)
-
-H.case('the last turn is undone and redone, also in a buffer', function()
-  H.start({
-    files = { ['a.txt'] = 'one\ntwo\n' },
-    settings = auto,
-    script = { edit_a('one', 'ONE'), { text = 'Done.' } },
-  })
-  local buf = H.edit('a.txt')
-  vim.cmd('AgentPrompt go')
-  H.equal(H.turn().status, 'completed')
-  H.equal(H.lines(buf)[1], 'ONE')
-  vim.cmd('AgentUndo')
-  H.wait('the undo', function()
-    return H.lines(buf)[1] == 'one'
-  end)
-  H.wait('the word', function()
-    return #H.notices > 0
-  end)
-  vim.cmd('AgentUndo')
-  H.wait('the redo', function()
-    return H.lines(buf)[1] == 'ONE'
-  end)
-  H.wait('the second word', function()
-    return #H.notices == 2
-  end)
-  H.matches(H.notices[1].text, '1 file restored')
-  H.matches(H.notices[2].text, '1 file brought back')
-  vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'one' }) -- undone by hand
-  vim.cmd('silent write')
-  H.notices = {}
-  vim.cmd('AgentUndo')
-  H.wait('the word', function()
-    return #H.notices > 0
-  end)
-  H.equal(H.notices[1].text, 'agent-lsp: nothing to undo: the files are already as they were then')
-end)
-
-H.case('a checkpoint is chosen and restored', function()
-  H.start({
-    files = { ['a.txt'] = 'one\n' },
-    settings = auto,
-    script = {
-      edit_a('one', 'two'),
-      { text = 'Done.' },
-      edit_a('two', 'three'),
-      { text = 'Done.' },
-    },
-  })
-  vim.cmd('AgentPrompt first')
-  H.equal(H.turn().status, 'completed')
-  vim.cmd('AgentPrompt second')
-  H.equal(H.turn(2).status, 'completed')
-  H.equal(H.read(H.dir .. '/a.txt'), 'three\n')
-  H.choose(2)
-  vim.cmd('AgentCheckpoints')
-  H.wait('the preview', function()
-    return vim.bo.filetype == 'diff'
-  end)
-  local shown = table.concat(H.lines(), '\n')
-  H.matches(shown, 'before: first\nEnter restores')
-  H.matches(shown, '\nalso undone: .*before: second\n')
-  H.matches(shown, '\n%-one\n%+two')
-  H.equal(H.read(H.dir .. '/a.txt'), 'three\n', 'the preview restores nothing')
-  vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes('<CR>', true, false, true), 'xt', false)
-  H.wait('the restore', function()
-    return H.read(H.dir .. '/a.txt') == 'one\n'
-  end)
-  H.matches(H.asked[1].items[1], 'a.txt  %+1 %-1  before: second$')
-  H.matches(H.asked[1].items[2], 'before: first$')
-  vim.cmd('AgentCheckpoints')
-  H.wait('the choice', function()
-    return H.asked[2]
-  end)
-  H.matches(H.asked[2].items[1], 'before: a restore$')
-end)
-
-H.case('a restore leaves an entry in the transcript, whose key undoes it', function()
-  local script = { edit_a('one', 'two'), { text = 'Done.' } }
-  H.start({ files = { ['a.txt'] = 'one\n' }, settings = auto, script = script })
-  vim.cmd('AgentPrompt go')
-  H.turn()
-  H.wait('the summary', function()
-    return H.panel_text():find('U undo all', 1, true)
-  end)
-  vim.cmd('AgentUndo')
-  H.wait('the end of the summary', function()
-    return not H.panel_text():find('U undo all', 1, true)
-  end)
-  H.wait('the entry', function()
-    return H.panel_text():find('↶ `1 file restored: a.txt`\n  u  undo this', 1, true)
-  end)
-  H.equal(H.read(H.dir .. '/a.txt'), 'one\n')
-  vim.api.nvim_set_current_win(require('agent_lsp.transcript').window())
-  vim.fn.search('1 file restored')
-  vim.api.nvim_feedkeys('u', 'xt', false)
-  H.wait('the entry of the undo', function()
-    return H.panel_text():find('↶ `1 file brought back: a.txt`', 1, true)
-  end)
-  H.equal(H.read(H.dir .. '/a.txt'), 'two\n')
-  vim.cmd('AgentUndo')
-  H.wait('the third entry', function()
-    return select(2, H.panel_text():gsub('1 file restored', '')) == 2
-  end)
-  vim.cmd('normal! gg')
-  vim.api.nvim_feedkeys('u', 'xt', false)
-  H.wait('the message', function()
-    return H.notices[#H.notices].text:find('no restore to undo here', 1, true)
   end)
 end)
 
