@@ -191,7 +191,8 @@ func (d *daemon) languagePlan(readable []string) (*sandbox.Plan, error) {
 	}
 	// configurePolicy reports problems with these settings.
 	s, _ := policySettings(d.settings.config(), d.rootPaths())
-	return d.policy.ServerPlan(s, policy.Folders{Tmp: tmp, Layer: layer}, readable)
+	own := policy.Folders{Tmp: tmp, Layer: layer, Lock: d.shared.scratch.Lock()}
+	return d.policy.ServerPlan(s, own, readable)
 }
 
 // LanguageServerClaims returns the code that language servers would run from a workspace folder,

@@ -39,7 +39,7 @@ func (d *daemon) sandboxPlan(call *tool.Call) (*sandbox.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := policy.Folders{Tmp: tmp, Layer: layer}
+	own := policy.Folders{Tmp: tmp, Layer: layer, Lock: d.shared.scratch.Lock()}
 	return d.policy.SandboxPlan(call.SessionID, commandOf(call), own,
 		policy.Granted{Outside: call.Unboxed, Secrets: call.Secrets, Proxy: d.proxyFor(call)})
 }

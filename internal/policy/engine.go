@@ -353,6 +353,7 @@ var DefaultProtected = []string{".git/hooks", ".git/config", ".agent-lsp.json", 
 type Folders struct {
 	Tmp   string // for temporary files
 	Layer string // for private layers over package caches, where the sandbox has them
+	Lock  string // file that all sessions share; see sandbox.Spec
 }
 
 // Sandbox returns the sandbox that commands of a session run in. Kind is None outside a sandbox. A
@@ -385,8 +386,8 @@ func (e *Engine) SandboxPlan(
 	if !box.Available() && s.Sandbox != sandbox.Require {
 		return nil, nil
 	}
-	spec := sandbox.Spec{Tmp: own.Tmp, Layer: own.Layer, Readable: s.Roots, Caches: Caches(),
-		Secrets: granted.Secrets}
+	spec := sandbox.Spec{Tmp: own.Tmp, Layer: own.Layer, Lock: own.Lock, Readable: s.Roots,
+		Caches: Caches(), Secrets: granted.Secrets}
 	if Classify(command).Class > ReadOnly && s.profile() != ProfileReadOnly {
 		spec.Writable = slices.Concat(s.Writable, s.Roots)
 		for _, root := range s.Roots {
@@ -417,7 +418,7 @@ func (e *Engine) ServerPlan(s Settings, own Folders, readable []string) (*sandbo
 		return nil, nil
 	}
 	spec := sandbox.Spec{
-		Tmp: own.Tmp, Layer: own.Layer, Caches: Caches(),
+		Tmp: own.Tmp, Layer: own.Layer, Lock: own.Lock, Caches: Caches(),
 		Readable: slices.Concat(s.Roots, readable),
 	}
 	if s.profile() != ProfileReadOnly {

@@ -30,7 +30,7 @@ func ownPlan(exe string, spec Spec) (*Plan, error) {
 	} else if layer, err := madeFolder(spec.Layer); err != nil {
 		return nil, fmt.Errorf("making the sandbox's layers: %w", err)
 	} else {
-		box.Layer = layer
+		box.Layer, box.Lock = layer, spec.Lock
 	}
 	box.Roots = merged(box.Roots)
 	if home, real := realHome(); real != "" {

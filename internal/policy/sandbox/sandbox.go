@@ -54,6 +54,9 @@ type Spec struct {
 	// sandbox, a command that may write changes the caches themselves.
 	Caches []string
 	Layer  string // folder that stores the layers, made if missing; "": they end with the command
+	// Lock is a file in an existing folder. While a command changes the workspace, the commands of
+	// other sandboxes with the same Lock wait. Only our own sandbox needs it.
+	Lock string
 	// Secrets are secret files that stay readable, with links resolved. Only our own sandbox hides
 	// secret files.
 	Secrets   []string
@@ -159,7 +162,7 @@ func (s Spec) resolved() (Spec, error) {
 		}
 		out.Caches = append(out.Caches, c)
 	}
-	out.Layer = s.Layer
+	out.Layer, out.Lock = s.Layer, s.Lock
 	return out, nil
 }
 

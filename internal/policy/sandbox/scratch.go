@@ -38,6 +38,9 @@ func (s *Scratch) Folders(session string) (tmp, layer string, err error) {
 	return filepath.Join(own, "tmp"), filepath.Join(own, "layer"), nil
 }
 
+// Lock returns the path of the file that the sandboxes of all processes lock (Spec.Lock).
+func (s *Scratch) Lock() string { return filepath.Join(s.base, "changes.lock") }
+
 // Socket returns the path of the socket of this process's proxy.
 func (s *Scratch) Socket() (string, error) {
 	s.mu.Lock()

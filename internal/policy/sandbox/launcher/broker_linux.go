@@ -21,8 +21,9 @@ import (
 type broker struct {
 	roots    []root
 	listener int
+	lock     int // makes each check and its change one step for all brokers, -1: there is only one
 
-	mu      sync.Mutex // guards what follows, and makes each check and its change one step
+	mu      sync.Mutex // guards what follows
 	refused []string   // protected paths, for the note at the end
 }
 
@@ -119,7 +120,24 @@ func (c *call) run(op func(*call) (int64, error)) (int64, error) {
 	c.broker.mu.Lock()
 	defer c.broker.mu.Unlock()
 	defer c.close()
+	if c.lock >= 0 {
+		if err := exclude(c.lock); err != nil {
+			return 0, err
+		}
+		defer func() { _ = unix.Flock(c.lock, unix.LOCK_UN) }()
+	}
 	return op(c)
+}
+
+// exclude waits until no other broker performs a call. Otherwise, two commands could do together
+// what each of them may not do: one moves a folder to another name, and the other one creates a
+// file in it that is protected under the new name.
+func exclude(lock int) error {
+	for {
+		if err := unix.Flock(lock, unix.LOCK_EX); err != unix.EINTR {
+			return err
+		}
+	}
 }
 
 func errnoOf(err error) unix.Errno {

@@ -114,11 +114,15 @@ func prepare(encoded string) (*sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
+	lock, err := v.spec.openLock() // and this too
+	if err != nil {
+		return nil, err
+	}
 	roots, err := v.enter()
 	if err != nil {
 		return nil, err
 	}
-	f, err := newForker(roots)
+	f, err := newForker(&broker{roots: roots, lock: lock})
 	if err != nil {
 		return nil, err
 	}
@@ -166,6 +170,18 @@ func (s *Spec) connectProxy() (int, error) {
 	return DialProxy(s.Proxy)
 }
 
+// openLock opens the file that all brokers of the user lock, or returns -1 if there is none.
+func (s *Spec) openLock() (int, error) {
+	if s.Lock == "" || !s.Write {
+		return -1, nil
+	}
+	fd, err := unix.Open(s.Lock, unix.O_RDONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return -1, fmt.Errorf("opening %s: %w", s.Lock, err)
+	}
+	return fd, nil
+}
+
 func failed(err error) int {
 	fmt.Fprintln(os.Stderr, "agent-lsp: making the sandbox:", err)
 	return exitFailed
@@ -192,9 +208,9 @@ type forked struct {
 
 // newForker confines a new thread. If there are roots that the command may change, it also starts
 // the broker.
-func newForker(roots []root) (*forker, error) {
+func newForker(b *broker) (*forker, error) {
 	f := &forker{
-		broker: &broker{roots: roots},
+		broker: b,
 		start:  make(chan executable),
 		done:   make(chan forked),
 	}

@@ -46,6 +46,9 @@ type Spec struct {
 	// existing folder that stores the private layers and the private home; "": they end with the
 	// command
 	Layer string `json:"layer,omitempty"`
+	// file in an existing folder, made if missing, with which all sandboxes of a user exclude each
+	// other while one of them changes the workspace; "": this is the only one
+	Lock string `json:"lock,omitempty"`
 	// existing folder that becomes /tmp; "": an empty folder in memory
 	Tmp string `json:"tmp,omitempty"`
 	// Unix socket of the daemon's proxy; "": there is no network
@@ -66,7 +69,7 @@ func (s Spec) Args(exe string, argv []string) ([]string, error) {
 // Prefix returns the part of Args before the command.
 func (s Spec) Prefix(exe string) ([]string, error) {
 	for _, list := range [][]string{s.Roots, s.Readable, s.Secrets, s.Caches,
-		nonEmpty(s.Home, s.HomeName, s.Layer, s.Tmp, s.Proxy, s.Dir)} {
+		nonEmpty(s.Home, s.HomeName, s.Layer, s.Lock, s.Tmp, s.Proxy, s.Dir)} {
 		for _, p := range list {
 			if !filepath.IsAbs(p) {
 				return nil, fmt.Errorf("sandboxing a command: %q is not an absolute path", p)

@@ -1,0 +1,75 @@
+//go:build linux && (amd64 || arm64)
+
+package launcher
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// raceSeconds is how long the commands of a test compete.
+const raceSeconds = "3"
+
+// compete runs scripts at the same time, each in a sandbox of its own, and returns their outputs.
+// The scripts are Python. They end when the variable end is reached or when the file won exists.
+func (b *box) compete(scripts ...string) string {
+	b.t.Helper()
+	const head = `import os, time
+end = time.time() + ` + raceSeconds + `
+going = lambda: time.time() < end and not os.path.exists("won")
+`
+	outputs := make([]string, len(scripts))
+	var all sync.WaitGroup
+	for i, s := range scripts {
+		all.Go(func() { _, outputs[i] = b.run("python3 -c '" + head + s + "'") })
+	}
+	all.Wait()
+	return strings.Join(outputs, "\n")
+}
+
+// While one command moves a folder to a name with protected contents, another one creates these
+// contents.
+func TestCommandsTogetherCreateNoProtectedFile(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ folder, name string }{
+		{".cargo", "config.toml"},
+		{".github", "workflows"},
+	} {
+		b := newBox(t)
+		b.spec.Lock = filepath.Join(b.home, "lock")
+		made := `
+def made():
+    try: os.rename("` + c.folder + `/` + c.name + `", "won")
+    except OSError: pass
+`
+		out := b.compete(`
+while going():
+    try: os.rename("free", "`+c.folder+`"); time.sleep(0.0002)
+    except OSError: pass
+    if os.path.exists("`+c.folder+`/`+c.name+`"):
+        time.sleep(0.05)
+        if os.path.exists("`+c.folder+`/`+c.name+`"): open("won", "w"); break
+    try: os.rename("`+c.folder+`", "free")
+    except OSError: pass
+`, made+`
+while going():
+    for d in ["mkdir", "file", "link"]:
+        try:
+            os.makedirs("free", exist_ok=True)
+            if d == "mkdir": os.mkdir("free/`+c.name+`")
+            if d == "file": os.close(os.open("free/`+c.name+`", os.O_CREAT | os.O_WRONLY))
+            if d == "link": os.symlink("x", "free/`+c.name+`")
+        except OSError: continue
+        try: os.remove("free/`+c.name+`")
+        except OSError:
+            try: os.rmdir("free/`+c.name+`")
+            except OSError: pass
+`)
+		if _, err := os.Lstat(filepath.Join(b.work, c.folder, c.name)); err == nil {
+			t.Errorf("two commands made %s/%s: %s", c.folder, c.name, out)
+		}
+	}
+}
