@@ -11,15 +11,6 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// unset lists fields of option structs that no production code sets but that stay, each with its
-// reason.
-var unset = map[string]string{
-	"internal/model/http.Options.ExtraBody": undecided,
-	"internal/model/http.Options.ExtraCAs":  undecided,
-}
-
-const undecided = "settings for providers are being rebuilt: one of them sets it, or it goes with them"
-
 // isOptions reports whether a struct contains options for its caller to set. An option that no code
 // sets should not exist.
 func isOptions(name string) bool {
@@ -35,7 +26,6 @@ func unsetFields(pkgs []*packages.Package) (lines []string) {
 			return true
 		})
 	})
-	seen := map[string]bool{}
 	for _, p := range pkgs {
 		for _, name := range p.Types.Scope().Names() {
 			s := structOf(p.Types.Scope().Lookup(name))
@@ -47,27 +37,9 @@ func unsetFields(pkgs []*packages.Package) (lines []string) {
 				if !f.Exported() || set[f] || reflect.StructTag(s.Tag(i)).Get("json") != "" {
 					continue
 				}
-				full := strings.TrimPrefix(p.PkgPath, module+"/") + "." + name + "." + f.Name()
-				seen[full] = true
-				if unset[full] == "" {
-					lines = append(
-						lines,
-						fmt.Sprintf(
-							"%s: %s is set by no production code: delete it",
-							p.Fset.Position(f.Pos()),
-							full,
-						),
-					)
-				}
+				lines = append(lines, fmt.Sprintf("%s: %s.%s.%s is set by no production code: delete it",
+					p.Fset.Position(f.Pos()), strings.TrimPrefix(p.PkgPath, module+"/"), name, f.Name()))
 			}
-		}
-	}
-	for name := range unset {
-		if !seen[name] {
-			lines = append(
-				lines,
-				name+" is set, or gone: delete its reason in scripts/house/fields.go",
-			)
 		}
 	}
 	return lines

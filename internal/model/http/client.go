@@ -2,7 +2,6 @@ package modelhttp
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"net"
 	"net/http"
@@ -91,9 +90,7 @@ func (c *Client) newTransport() *http.Transport {
 		// Pings detect a connection that has died silently.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 	}
-	if len(c.Options.ExtraCAs) > 0 {
-		t.TLSClientConfig = &tls.Config{RootCAs: rootsWith(c.Options.ExtraCAs)}
-	} else if strings.HasPrefix(c.Options.BaseURL, "https:") {
+	if strings.HasPrefix(c.Options.BaseURL, "https:") {
 		c.background.Go(warmRoots)
 	}
 	return t
@@ -102,12 +99,3 @@ func (c *Client) newTransport() *http.Transport {
 // warmRoots loads the system's certificates. This takes tens of milliseconds and would otherwise
 // delay the first call. The library caches them for the process.
 func warmRoots() { _, _ = x509.SystemCertPool() }
-
-func rootsWith(pem []byte) *x509.CertPool {
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
-	}
-	pool.AppendCertsFromPEM(pem)
-	return pool
-}

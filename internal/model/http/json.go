@@ -3,8 +3,6 @@ package modelhttp
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -52,17 +50,6 @@ func AppendOptional(dst []byte, key string, f *float64) []byte {
 		return dst
 	}
 	return strconv.AppendFloat(AppendKey(dst, key), *f, 'g', -1, 64)
-}
-
-// AppendExtra appends the user's own fields, sorted by name, and closes the object. If the user
-// sets one of the adapter's fields, taken makes the adapter omit its own.
-func AppendExtra(dst []byte, extra map[string]json.RawMessage) []byte {
-	for _, k := range slices.Sorted(maps.Keys(extra)) {
-		if json.Valid(extra[k]) {
-			dst = append(AppendKey(dst, JSONKey(k)), extra[k]...)
-		}
-	}
-	return append(dst, '}')
 }
 
 // JSONKey returns k as it is written between the quotes of a JSON string.

@@ -2,7 +2,6 @@ package modelhttp
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -43,10 +42,8 @@ type Options struct {
 	KeyHeader  string     // header of the key; "": Authorization with "Bearer"
 	Headers    map[string]string
 	// added to the URL of each request, for example Azure's api-version
-	Query map[string]string
-	// added to the body of each request; overrides the adapter's own fields
-	ExtraBody map[string]json.RawMessage
-	NoStream  bool
+	Query    map[string]string
+	NoStream bool
 	// DeferLoading reports whether the provider supports defer_loading for tools that are loaded on
 	// demand. nil: derived from endpoint and model.
 	DeferLoading *bool
@@ -81,7 +78,6 @@ type Options struct {
 	MaxCalls int
 
 	Transport http.RoundTripper // nil: a new one with the usual proxy variables
-	ExtraCAs  []byte            // PEM certificates trusted in addition to the system's
 }
 
 // eventsPerIdle is the event timeout as a multiple of a shortened idle timeout.

@@ -31,7 +31,7 @@ func (c *call) encodeChat() ([]byte, error) {
 			return nil, err
 		}
 	}
-	return modelhttp.AppendExtra(b, c.m.opts.ExtraBody), nil
+	return append(b, '}'), nil
 }
 
 // writtenSize estimates how many bytes of the body are written for this request alone.
@@ -45,22 +45,19 @@ func (c *call) writtenSize() int {
 
 func (c *call) chatHead(b []byte, _ can) ([]byte, error) {
 	info := c.Client.Info(c.Model)
-	if !c.taken("model") {
-		b = modelhttp.AppendField(b, "model", c.Model)
-	}
+	b = modelhttp.AppendField(b, "model", c.Model)
 	if !c.m.opts.NoStream {
 		b = append(modelhttp.AppendKey(b, "stream"), "true"...)
-		if c.m.dialect.streamUsage() && !c.taken("stream_options") {
+		if c.m.dialect.streamUsage() {
 			b = append(modelhttp.AppendKey(b, "stream_options"), `{"include_usage":true}`...)
 		}
 	}
-	if n := c.outputLimit(info); n > 0 && !c.taken("max_tokens") &&
-		!c.taken("max_completion_tokens") {
+	if n := c.outputLimit(info); n > 0 {
 		b = modelhttp.AppendInt(b, c.limitField(), n)
 	}
 	b = c.sampling(b)
 	b = c.chatThinking(b)
-	if c.Req.CacheKey != "" && c.m.dialect.cacheKey() && !c.taken("prompt_cache_key") {
+	if c.Req.CacheKey != "" && c.m.dialect.cacheKey() {
 		b = modelhttp.AppendField(b, "prompt_cache_key", c.Req.CacheKey)
 	}
 	return b, nil
@@ -89,9 +86,7 @@ func (c *call) sampling(b []byte) []byte {
 		c.Notice("the provider does not support topK, minP or repetitionPenalty, so they are not sent")
 		s.TopK, s.MinP, s.RepetitionPenalty = 0, 0, 0
 	}
-	if !c.taken("temperature") {
-		b = modelhttp.AppendOptional(b, "temperature", s.Temperature)
-	}
+	b = modelhttp.AppendOptional(b, "temperature", s.Temperature)
 	for _, f := range []struct {
 		key string
 		v   float64
@@ -99,9 +94,7 @@ func (c *call) sampling(b []byte) []byte {
 		{"top_p", s.TopP}, {"top_k", float64(s.TopK)}, {"min_p", s.MinP},
 		{"presence_penalty", s.PresencePenalty}, {"repetition_penalty", s.RepetitionPenalty},
 	} {
-		if !c.taken(f.key) {
-			b = modelhttp.AppendFloat(b, f.key, f.v)
-		}
+		b = modelhttp.AppendFloat(b, f.key, f.v)
 	}
 	return b
 }
@@ -341,7 +334,7 @@ func (c *call) chatReasoning(b []byte, m *message.Message, calls bool) []byte {
 
 // chatTools appends the tools and the tool choice.
 func (c *call) chatTools(b []byte, k can) ([]byte, error) {
-	if !k.call || len(c.Req.Tools) == 0 || c.taken("tools") {
+	if !k.call || len(c.Req.Tools) == 0 {
 		return b, nil
 	}
 	b = c.Builder.Put(modelhttp.AppendKey(b, "tools"),

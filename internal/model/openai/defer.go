@@ -25,7 +25,7 @@ const searchItem = "tool_search"
 // deferring finds searches in the call's history. It returns nil if the provider does not support
 // them.
 func (c *call) deferring(k can) *modelhttp.Loaded {
-	if !k.call || !c.defersLoading() || c.taken("tools") {
+	if !k.call || !c.defersLoading() {
 		return nil
 	}
 	return modelhttp.LoadedTools(c.Req)

@@ -8,12 +8,6 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 )
 
-// taken reports whether the user sets the field in the provider settings.
-func (c *call) taken(key string) bool {
-	_, ok := c.m.opts.ExtraBody[key]
-	return ok
-}
-
 // can holds the abilities of the call's model.
 type can struct {
 	see, call    bool

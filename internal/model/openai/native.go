@@ -75,7 +75,7 @@ func hasNativeTools(model string) bool {
 
 // withNative adds which native tools the request contains.
 func (c *call) withNative(k can) can {
-	if !k.call || len(c.Req.Tools) == 0 || c.taken("tools") || !c.nativeTools() {
+	if !k.call || len(c.Req.Tools) == 0 || !c.nativeTools() {
 		return k
 	}
 	for i := range c.Req.Tools {

@@ -25,7 +25,7 @@ func (c *call) encodeResponses() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return modelhttp.AppendExtra(c.responsesTools(append(b, ']'), k, d), c.m.opts.ExtraBody), nil
+	return append(c.responsesTools(append(b, ']'), k, d), '}'), nil
 }
 
 // responsesInput appends the history's items.
@@ -81,12 +81,8 @@ func (c *call) responsesInput(b []byte, k can, d *modelhttp.Loaded) ([]byte, err
 }
 
 func (c *call) responsesHead(b []byte, k can) []byte {
-	if !c.taken("model") {
-		b = modelhttp.AppendField(b, "model", c.Model)
-	}
-	if !c.taken("store") {
-		b = append(modelhttp.AppendKey(b, "store"), "false"...)
-	}
+	b = modelhttp.AppendField(b, "model", c.Model)
+	b = append(modelhttp.AppendKey(b, "store"), "false"...)
 	if !c.m.opts.NoStream {
 		b = append(modelhttp.AppendKey(b, "stream"), "true"...)
 	}
@@ -100,20 +96,20 @@ func (c *call) responsesHead(b []byte, k can) []byte {
 	if len(texts) > 0 {
 		b = modelhttp.AppendField(b, "instructions", strings.Join(texts, "\n\n"))
 	}
-	if n := c.outputLimit(c.Client.Info(c.Model)); n > 0 && !c.taken("max_output_tokens") {
+	if n := c.outputLimit(c.Client.Info(c.Model)); n > 0 {
 		b = modelhttp.AppendInt(b, "max_output_tokens", n)
 	}
 	b = c.responsesSampling(b)
 	level := c.Req.Thinking.Level
 	asked := level != "" && c.takesEffort(level)
-	if (asked || c.reasons()) && !c.taken("include") {
+	if asked || c.reasons() {
 		b = append(modelhttp.AppendKey(b, "include"), `["reasoning.encrypted_content"]`...)
 	}
-	if asked && !c.taken("reasoning") {
+	if asked {
 		b = append(modelhttp.AppendKey(b, "reasoning"), `{"summary":"auto"`...)
 		b = append(modelhttp.AppendField(b, "effort", c.effort()), '}')
 	}
-	if c.Req.CacheKey != "" && !c.taken("prompt_cache_key") {
+	if c.Req.CacheKey != "" {
 		b = modelhttp.AppendField(b, "prompt_cache_key", c.Req.CacheKey)
 	}
 	return b
@@ -134,12 +130,8 @@ func (c *call) responsesSampling(b []byte) []byte {
 			"the responses API does not support topK, minP, presencePenalty or repetitionPenalty, so they are not sent",
 		)
 	}
-	if !c.taken("temperature") {
-		b = modelhttp.AppendOptional(b, "temperature", s.Temperature)
-	}
-	if !c.taken("top_p") {
-		b = modelhttp.AppendFloat(b, "top_p", s.TopP)
-	}
+	b = modelhttp.AppendOptional(b, "temperature", s.Temperature)
+	b = modelhttp.AppendFloat(b, "top_p", s.TopP)
 	return b
 }
 
@@ -314,7 +306,7 @@ func (c *call) takesBack(raw json.RawMessage) bool {
 }
 
 func (c *call) responsesTools(b []byte, k can, d *modelhttp.Loaded) []byte {
-	if !k.call || len(c.Req.Tools) == 0 || c.taken("tools") {
+	if !k.call || len(c.Req.Tools) == 0 {
 		return b
 	}
 	b = append(modelhttp.AppendKey(b, "tools"), '[')

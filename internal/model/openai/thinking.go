@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"slices"
 	"strings"
 
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
@@ -13,8 +12,7 @@ import (
 // appends nothing. "off" is sent, because some models think by default.
 func (c *call) chatThinking(b []byte) []byte {
 	t := c.Req.Thinking
-	if t.Level == "" || slices.ContainsFunc([]string{"reasoning_effort", "reasoning", "thinking"},
-		c.taken) {
+	if t.Level == "" {
 		return b
 	}
 	off := t.Level == "off"
