@@ -7,7 +7,7 @@ NICE    ?=
 FRONTENDS   ?= 5
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup test quick check test-go test-race test-heavy test-oracle test-editors test-others test-neovim test-vscode test-acp test-plain fuzz chaos soak chaos-ci chaos-engine chaos-outside chaos-kills docs site bench bench-peers bench-smoke pictures release-dry-run update generate cross clean
+.PHONY: help build setup test test-beside test-in-turn quick check check-go check-texts test-go test-race test-heavy test-oracle test-editors test-others test-neovim test-vscode test-acp test-plain fuzz chaos soak chaos-ci chaos-engine chaos-outside chaos-kills docs site bench bench-peers bench-smoke pictures release-dry-run update generate cross clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -18,22 +18,38 @@ build: ## build the binary into bin/
 setup: ## fetch what the tests need beside Go, Node and npm (caches lie outside the checkout)
 	scripts/setup.sh
 
-test: setup check test-race test-heavy test-oracle chaos-ci test-editors bench-smoke ## run every test there is
+# Setting up waits for downloads, and VS Code and chaos wait most of their time, so that other work
+# runs beside them.
+test: ## run every test there is
+	@$(MAKE) --no-print-directory -j2 --output-sync=line setup check-go
+	@$(MAKE) --no-print-directory check-texts test-race
+	@$(MAKE) --no-print-directory test-beside
 	@echo "all tests passed"
+
+test-beside: build
+	@$(MAKE) --no-print-directory -j3 --output-sync=line BUILT=1 test-vscode chaos-ci test-in-turn
+
+test-in-turn:
+	@$(MAKE) --no-print-directory -j1 BUILT=1 test-heavy test-oracle bench-smoke test-others
 
 quick: ## in less than a minute: build, and check and test the Go packages that differ from main
 	@scripts/quick.sh
 
-check: ## formatting, vet, staticcheck, linters of TypeScript and Lua, unused code and options, style of texts, all systems' types
+check: check-go check-texts ## formatting, vet, staticcheck, linters of TypeScript and Lua, unused code and options, style of texts, all systems' types
+
+# vet checks this system's types. Only Linux has files for a single architecture.
+check-go:
 	@fmt=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$fmt" ] || { echo "gofmt would change:"; echo "$$fmt"; exit 1; }
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.0 ./...
+	$(GO) run ./scripts/house
+	$(GO) run ./scripts/typecheck linux/arm64 darwin/arm64 windows/amd64
+
+check-texts:
 	scripts/lua.sh
 	"$$(scripts/biome.sh)" ci --colors=off --error-on-warnings .
-	$(GO) run ./scripts/house
 	$(GO) run ./scripts/style
-	$(MAKE) --no-print-directory cross
 
 cross: ## check that all packages compile for every system that a release is made for
 	$(GO) run ./scripts/typecheck
@@ -42,11 +58,12 @@ test-go: ## the inner loop: all Go tests, without editors; what takes long is sm
 	$(GO) test ./...
 
 # Without atexit_sleep_ms=0 each process that a test starts sleeps for a second before it ends.
+# `make check` vets the tests, and nobody debugs these binaries, so both are left out here.
 test-race: ## all Go tests at full size under the race detector, on the disk (without a TMPDIR their folders lie in memory)
-	TMPDIR=$${TMPDIR:-/tmp} AGENT_LSP_FULL=1 GORACE="$${GORACE:-atexit_sleep_ms=0}" $(GO) test -race -timeout 60m ./...
+	TMPDIR=$${TMPDIR:-/tmp} AGENT_LSP_FULL=1 GORACE="$${GORACE:-atexit_sleep_ms=0}" $(GO) test -race -vet=off -ldflags=-w -timeout 60m ./...
 
-test-heavy: ## each attack in each sandbox, and each endless stream; the other suites run a quarter of them
-	$(GO) test -count=1 -timeout 8m -run 'TestAttacks|TestEndless' ./internal/tools/shell ./internal/model/...
+test-heavy: ## each attack in each sandbox, each endless stream, floods at full size; the other suites run a part of them
+	$(GO) test -vet=off -count=1 -timeout 8m -run 'TestAttacks|TestEndless|TestFlood|TestBigResultOfAServer|TestNoProcessShowsTheDaemonsKeys' ./internal/tools/shell ./internal/model/... ./internal/cli
 
 test-oracle: ## the model adapters against the services' own SDKs (a module of its own)
 	cd testdata/oracle && $(GO) vet . && $(GO) test -count=1 -timeout 2m .
@@ -77,13 +94,13 @@ chaos-ci: ## random runs beside each other: the engine for two minutes, the whol
 	@$(MAKE) --no-print-directory -j2 chaos-engine chaos-outside chaos-kills
 
 chaos-engine: ## the engine with random models, tools and people for two minutes (CHAOS=2m), at least 1,000 runs
-	AGENT_LSP_CHAOS=$(or $(CHAOS),2m) $(GO) test -race -count=1 -timeout 120m -run '^TestChaos$$' -v ./internal/agent
+	AGENT_LSP_CHAOS=$(or $(CHAOS),2m) $(GO) test -race -vet=off -ldflags=-w -count=1 -timeout 120m -run '^TestChaos$$' -v ./internal/agent
 
 chaos-outside: ## the daemon, editors, commands and servers killed, disks filled, files changed for three minutes (CHAOS=3m), at least 100 runs; WORLDS=4 plays as many beside each other
-	AGENT_LSP_CHAOS=$(or $(CHAOS),3m) AGENT_LSP_CHAOS_AT_ONCE=$(or $(WORLDS),1) $(GO) test -count=1 -timeout 120m -run '^TestOutsideChaos$$' -v ./internal/cli
+	AGENT_LSP_CHAOS=$(or $(CHAOS),3m) AGENT_LSP_CHAOS_AT_ONCE=$(or $(WORLDS),1) $(GO) test -vet=off -count=1 -timeout 120m -run '^TestOutsideChaos$$' -v ./internal/cli
 
 chaos-kills: ## KILLS daemons (default 100) and 100 session stores killed at random points of scripted runs
-	AGENT_LSP_KILLS=$(or $(KILLS),100) $(GO) test -count=1 -timeout 120m -run '^(TestDaemonsKilledAtRandom|TestKilledAtRandom)$$' -v ./internal/cli ./internal/agent/session
+	AGENT_LSP_KILLS=$(or $(KILLS),100) $(GO) test -vet=off -count=1 -timeout 120m -run '^(TestDaemonsKilledAtRandom|TestKilledAtRandom)$$' -v ./internal/cli ./internal/agent/session
 
 chaos: ## random runs and kills for longer (CHAOS=10m), properties with more cases (CASES=20000)
 	AGENT_LSP_CHAOS=$(or $(CHAOS),10m) AGENT_LSP_KILLS=$(or $(KILLS),1000) $(GO) test -race -timeout 120m -run 'Chaos|Killed|Crash' -v ./internal/agent ./internal/agent/session ./internal/workspace ./internal/cli
@@ -113,7 +130,7 @@ site: ## build the documentation site into dist/site; dead links fail
 
 bench-smoke: ## each benchmark once, so that none rots
 	@mkdir -p bin
-	@$(GO) test -run '^$$' -bench . -benchtime 1x ./... > bin/bench-smoke.log || { cat bin/bench-smoke.log; exit 1; }
+	@$(GO) test -vet=off -run '^$$' -bench . -benchtime 1x ./... > bin/bench-smoke.log || { cat bin/bench-smoke.log; exit 1; }
 
 release-dry-run: ## build all of a release into dist/, twice, install it into an empty home and play the demo
 	scripts/release.sh

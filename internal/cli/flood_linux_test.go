@@ -39,8 +39,8 @@ func TestFlood(t *testing.T) {
 	defer cancel()
 	bin := rpctest.Program(t)
 	path := filepath.Join(dir, "flood.txtar")
-	if err := os.WriteFile(path, fmt.Appendf(nil, flood, testspeed.Size(1_000_000_000),
-		testspeed.Size(200_000_000)), 0o600); err != nil {
+	if err := os.WriteFile(path, fmt.Appendf(nil, flood, testspeed.HeavySize(1_000_000_000),
+		testspeed.HeavySize(200_000_000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	script, err := rpctest.Load(path)

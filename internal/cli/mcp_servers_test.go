@@ -73,7 +73,7 @@ func TestNoServerStartsBeforeTheFirstRequest(t *testing.T) {
 
 // A result of 50 MB is complete in its file, and the request with the result stays small.
 func TestBigResultOfAServer(t *testing.T) {
-	size := testspeed.Size(50_000_000)
+	size := testspeed.HeavySize(50_000_000)
 	config := servers(1, "plain")
 	config["permissions"] = map[string]any{"profile": "trust"}
 	r := newReach(t, config)

@@ -32,6 +32,15 @@ func Size(full int) int {
 	return full / 10
 }
 
+// HeavySize returns full if the test is selected by name, as `make test-heavy` does, and otherwise
+// a tenth of it.
+func HeavySize(full int) int {
+	if Heavy(1) {
+		return full
+	}
+	return full / 10
+}
+
 // Parallel allows at least this number of the package's parallel tests to run at the same time.
 func Parallel(atLeast int) {
 	flag.Parse()

@@ -37,8 +37,10 @@ func unsetFields(pkgs []*packages.Package) (lines []string) {
 				if !f.Exported() || set[f] || reflect.StructTag(s.Tag(i)).Get("json") != "" {
 					continue
 				}
-				lines = append(lines, fmt.Sprintf("%s: %s.%s.%s is set by no production code: delete it",
-					p.Fset.Position(f.Pos()), strings.TrimPrefix(p.PkgPath, module+"/"), name, f.Name()))
+				lines = append(lines, fmt.Sprintf(
+					"%s: %s.%s.%s is set by no production code: delete it", p.Fset.Position(f.Pos()),
+					strings.TrimPrefix(p.PkgPath, module+"/"), name, f.Name(),
+				))
 			}
 		}
 	}

@@ -344,7 +344,7 @@ func TestAnyHistoryIsValid(t *testing.T) {
 }
 
 // conversation runs a conversation with tool calls, some of them parallel, and returns the shares
-// of tokens.
+// of tokens. Two replies have more calls than the provider looks back for a cached prefix.
 func conversation(
 	t *testing.T,
 	requests int,
@@ -354,7 +354,11 @@ func conversation(
 	var lines []string
 	for i := range requests {
 		var calls []string
-		for n := range 1 + i%3 + i/25*30 {
+		many := 0
+		if i == 30 || i == 40 {
+			many = 30
+		}
+		for n := range 1 + i%3 + many {
 			calls = append(
 				calls,
 				fmt.Sprintf(
