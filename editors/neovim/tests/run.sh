@@ -5,7 +5,7 @@
 # unless AGENT_LSP_BIN names one, and exits non-zero on the first kind of failure. CASE=pattern runs
 # only such cases. PICTURES=1 takes the pictures of docs/images anew, in the newest Neovim; the spec
 # "picture" alone looks at the screen. The spec "screens", which only runs when named, makes the
-# screens of scenes.lua (SHOTS=folder, ONLY=pattern).
+# screens of scenes.lua (SHOTS=folder for their pictures, ONLY=pattern, or ONLY=main).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd -P)
 plugin=$(dirname "$here")
@@ -75,6 +75,7 @@ for suite in trixie forky; do
     fi
     if [ "$spec" = screens ]; then
       [ "$suite" != forky ] || NVIM=$nvim isolated "$tmp/screens" "$nvim" --headless --clean -l "$here/screens.lua" || failed+=(screens)
+      [ "$suite" != forky ] || [ -z "${SHOTS:-}" ] || "$here/shots.sh" "$SHOTS" || failed+=(shots)
       continue
     fi
     did=

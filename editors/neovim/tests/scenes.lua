@@ -157,7 +157,7 @@ scene('streaming', {
     },
   },
   prompt,
-  { see = 'multiplied by its quantity' },
+  { see = 'price is multiplied' },
 })
 scene('hunks', {
   script = {
@@ -182,7 +182,10 @@ scene(
 )
 scene('jump-none', { ',n', { see = 'no pending hunks' } })
 scene('accepted', from(proposed, { ':AgentAccept<CR>', hunks(1) }))
-scene('finished', from(proposed, { ':AgentAccept!<CR>', hunks(0), status('idle') }))
+scene(
+  'finished',
+  from(proposed, { ':AgentAccept!<CR>', hunks(0), status('idle'), { see = 'keep all' } })
+)
 scene(
   'comment',
   from(
@@ -433,5 +436,18 @@ scene(
 )
 scene('health', { ':checkhealth agent_lsp<CR>', { see = 'version' } })
 scene('compacted', from(stored, { ':AgentCompact<CR>', { see = 'the context stays' } }))
+
+--- The screens that a release is looked at by: one for each state of the panel.
+M.main = {
+  'empty',
+  'streaming',
+  'permission',
+  'review-two',
+  'finished',
+  'failed',
+  'sessions',
+  'preview',
+  'setup',
+}
 
 return M

@@ -1,9 +1,9 @@
 --- screens.lua    the screens of scenes.lua, on a real terminal (tmux), wide and narrow, light and
 --- dark; nvim -l screens.lua
 ---
---- Each must come to show what its steps wait for. With SHOTS=folder they are written there as
---- pages (picture.cjs), to be looked at or photographed. NVIM is the Neovim that is shown, ONLY a
---- pattern of names, SIZES such as "120x40 80x24".
+--- Each must come to show what its steps wait for. With SHOTS=folder each is written there as
+--- NAME-SIZE-BACKGROUND.ansi, of which run.sh makes a picture. NVIM is the Neovim that is shown.
+--- ONLY is a pattern of names, or "main" for one of each state. SIZES is such as "120x40 80x24".
 local here =
   vim.fs.dirname(vim.fs.normalize(vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p')))
 package.path = here .. '/?.lua;' .. package.path
@@ -156,7 +156,12 @@ local function play(scene, size, background)
 end
 
 for _, scene in ipairs(catalogue.scenes) do
-  if not vim.env.ONLY or scene.name:find(vim.env.ONLY) then
+  local only = vim.env.ONLY
+  if
+    not only
+    or only == 'main' and vim.list_contains(catalogue.main, scene.name)
+    or only ~= 'main' and scene.name:find(only)
+  then
     for size in sizes:gmatch('%S+') do
       play(scene, size, 'light')
       play(scene, size, 'dark')

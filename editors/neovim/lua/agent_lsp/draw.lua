@@ -29,7 +29,7 @@ for group, link in pairs({
   AgentLspSign = 'DiagnosticHint',
   AgentLspStale = 'DiagnosticWarn',
   AgentLspHint = 'Comment',
-  AgentLspHintKey = 'Special',
+  AgentLspHintKey = 'Identifier',
 }) do
   vim.api.nvim_set_hl(0, group, { link = link, default = true })
 end

@@ -12,14 +12,14 @@ local transcript = require('agent_lsp.transcript')
 
 local M = {}
 
---- Returns how the user decides the hunk under the cursor: with the keys in its buffer, or with
+--- Returns what accepts and what rejects the hunk under the cursor: the keys in its buffer, or
 --- commands.
 local function deciding()
   local keys = config.options.review.keys
   if keys and keys.accept and keys.reject then
-    return ('    %s accepts, %s rejects a hunk'):format(keys.accept, keys.reject)
+    return keys.accept, keys.reject
   end
-  return '    :AgentAccept, :AgentReject (! all)'
+  return ':AgentAccept', ':AgentReject'
 end
 
 --- Adds a line with the keys that decide all changes.
@@ -48,7 +48,7 @@ local function add_changes(state, add, lines, marks)
   end
   if s and s.kind ~= 'done' then
     add(' ↵  go there, then ]h and [h', 'AgentLspMeta', 4)
-    add(deciding(), 'AgentLspMeta')
+    add(('    %s accepts, %s rejects a hunk'):format(deciding()), 'AgentLspMeta')
   end
   if s and s.kind == 'proposed' and policy.is_offered(transcript.session, state.status) then
     add(' P  apply edits without waiting, and keep or undo them later', 'AgentLspMeta', 2)
@@ -67,6 +67,32 @@ local function helps(state)
   return state.status == 'idle' and failure.actions(state.failure) or {}
 end
 
+--- Adds how to begin: the first step, and what comes after it.
+local function add_beginning(add)
+  if setup.is_missing() then
+    add('No model provider is configured yet.', 'AgentLspWaiting')
+    add(' S  choose a provider (:AgentSetup)', 'Normal', 2)
+    add(' D  try the demo, which needs no key (:AgentDemo)', 'Normal', 2)
+    return add(' q  hide this panel', 'AgentLspMeta', 2)
+  end
+  add('Ask for a change, or about the code.', 'AgentLspUser')
+  add(' i  write a prompt; @ names files', 'Normal', 2)
+  add(' q  hide this panel', 'Normal', 2)
+  add('', 'Normal')
+  add('Later:', 'AgentLspMeta')
+  local accept, reject = deciding()
+  for _, later in ipairs({
+    { accept, 'accepts a hunk' },
+    { reject, 'rejects a hunk' },
+    { ':AgentReview', 'shows all changes' },
+    { ':AgentUndo', 'undoes the last turn' },
+    { ':AgentSessions', 'lists your sessions' },
+    { ':help agent_lsp', 'has the details' },
+  }) do
+    add((' %-15s  %s'):format(later[1], later[2]), 'AgentLspMeta', 1 + #later[1])
+  end
+end
+
 --- Returns the content of the footer, with the first permission or question and the queue.
 ---@param state agent_lsp.PanelState
 function M.look(state)
@@ -80,8 +106,10 @@ function M.look(state)
   end
   local entry = permission.list()[1]
   if entry then
-    for i, l in ipairs(permission.describe(entry)) do
-      add((i == 1 and '? ' or '  ') .. l, i == 1 and 'AgentLspWaiting' or 'Normal')
+    local text, command = permission.describe(entry)
+    for i, l in ipairs(text) do
+      local group = i == 1 and 'AgentLspWaiting' or i <= command and 'AgentLspUser' or 'Normal'
+      add((i == 1 and '? ' or '  ') .. l, group)
     end
     local choices, asides = permission.choices(entry)
     for i, o in ipairs(choices) do
@@ -95,7 +123,7 @@ function M.look(state)
     end
     local is_question = entry.kind == 'question'
     add(is_question and ' a  answer in words' or ' f  reject and give a reason', 'Normal', 2)
-    for _, line in ipairs(permission.where(entry)) do
+    for _, line in ipairs(permission.where) do
       add('    ' .. line, 'AgentLspMeta')
     end
     local more = #permission.list() - 1
@@ -115,20 +143,8 @@ function M.look(state)
     local what = #state.queue > 0 and 'send the first of these now' or 'continue where it stopped'
     add(' c  ' .. what, 'AgentLspMeta', 2)
   end
-  if #lines == 0 and transcript.is_empty() and setup.is_missing() then
-    add('No model provider is configured yet.', 'AgentLspWaiting')
-    add(' S  choose a provider (:AgentSetup)', 'Normal', 2)
-    add(' D  try the demo, which needs no key (:AgentDemo)', 'Normal', 2)
-    add(' q  hide this panel', 'AgentLspMeta', 2)
-  elseif #lines == 0 and transcript.is_empty() then
-    add('Ask for a change, or about the code.', 'AgentLspMeta')
-    add(' i  write a prompt; @ names files', 'AgentLspMeta', 2)
-    add(' q  hide this panel', 'AgentLspMeta', 2)
-    add(deciding(), 'AgentLspMeta')
-    add('    :AgentReview shows all changes', 'AgentLspMeta')
-    add('    :AgentUndo undoes the last turn', 'AgentLspMeta')
-    add('    :AgentSessions lists your sessions', 'AgentLspMeta')
-    add('    :help agent_lsp has the details', 'AgentLspMeta')
+  if #lines == 0 and transcript.is_empty() then
+    add_beginning(add)
   end
   if #lines > 0 then
     local fence = render.fence(lines)

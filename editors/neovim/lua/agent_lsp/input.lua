@@ -42,9 +42,11 @@ function M.hint()
   local what = about and 'about ' .. about.name or ''
   local once = require('agent_lsp.once').text()
   what = what .. (what ~= '' and once ~= '' and ', ' or '') .. once
-  local keys = 'Enter sends, Alt-Enter queues, Ctrl-C stops'
+  local answers = require('agent_lsp.permission').answers()
+  local enter = answers and ('Answer with %s, then Enter'):format(answers) or 'Enter sends'
+  local keys = enter .. (answers and '' or ', Alt-Enter queues') .. ', Ctrl-C stops'
   local room = vim.api.nvim_win_get_width(0) - #what - 2
-  for _, shorter in ipairs({ 'Enter sends, Ctrl-C stops', 'Enter sends' }) do
+  for _, shorter in ipairs({ enter .. ', Ctrl-C stops', enter }) do
     keys = #keys > room and shorter or keys
   end
   return (what ~= '' and ' %#AgentLspKey#' .. what:gsub('%%', '%%%%') or '')

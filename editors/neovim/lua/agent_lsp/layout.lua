@@ -23,8 +23,9 @@ end
 ---@return integer height
 function M.sizes()
   local o = config.options.panel
+  local sixth = math.max(3, math.floor(vim.o.lines / 6)) -- leaves room for a question in 24 lines
   return math.max(20, math.min(o.width, math.floor(vim.o.columns / 2))),
-    math.max(1, math.min(o.input_height, math.floor(vim.o.lines / 4)))
+    math.max(1, math.min(o.input_height, math.floor(vim.o.lines / 4), sixth))
 end
 
 local chosen = {} ---@type { all?: integer, input?: integer } height of panel and input in lines when they were last checked

@@ -1,5 +1,6 @@
 --- Shows all pending hunks of all files in one buffer, in its own tab, with keys to decide them
 --- there.
+local contrast = require('agent_lsp.contrast')
 local draw = require('agent_lsp.draw')
 local events = require('agent_lsp.events')
 local hunks = require('agent_lsp.hunks')
@@ -16,7 +17,7 @@ local key_ns = vim.api.nvim_create_namespace('agent_lsp_overview_keys')
 local buffer ---@type integer?
 local places = {} ---@type agent_lsp.Place[] sorted by row
 
-vim.api.nvim_set_hl(0, 'AgentLspFile', { link = 'Directory', default = true })
+vim.api.nvim_set_hl(0, 'AgentLspFile', { link = 'Identifier', default = true })
 
 ---@param buf integer
 function M.is(buf)
@@ -32,6 +33,17 @@ function M.at(row)
       return p.item
     end
   end
+end
+
+--- Returns the text of the status line: the position of the hunk at the cursor among all hunks.
+function M.status()
+  local row, total = vim.api.nvim_win_get_cursor(0)[1] - 1, #places
+  for i, p in ipairs(places) do
+    if row >= p.first and row <= p.last then
+      return ('hunk %d of %d'):format(i, total)
+    end
+  end
+  return ('%d pending %s'):format(total, total == 1 and 'hunk' or 'hunks')
 end
 
 ---@param step 1|-1
@@ -100,6 +112,15 @@ vim.api.nvim_set_decoration_provider(ns, {
 --- Longer hunks have no syntax colors.
 local max_coloured = 500
 
+local line_groups = { ['+'] = 'AgentLspAdd', ['-'] = 'AgentLspDelete' }
+
+--- Reports whether a syntax color is easy to read on the color of a line.
+local function is_readable(group, line)
+  local surface = line_groups[line:sub(1, 1)]
+  local ratio = surface and contrast.of(group, surface)
+  return not ratio or ratio >= contrast.least
+end
+
 --- Adds the syntax colors to a hunk's lines.
 ---@param p agent_lsp.Place
 local function colour(p)
@@ -111,7 +132,11 @@ local function colour(p)
     return line:sub(2)
   end, lines)
   for i, spans in ipairs(syntax.colours(p.path, code)) do
-    for _, s in ipairs(spans) do
+    for _, s in
+      ipairs(vim.tbl_filter(function(s)
+        return is_readable(s[3], lines[i])
+      end, spans))
+    do
       local mark = { end_col = s[2] + 1, hl_group = s[3], priority = 110 }
       vim.api.nvim_buf_set_extmark(buffer, syntax_ns, p.first + i, s[1] + 1, mark)
     end
@@ -281,7 +306,7 @@ local function set_options(win)
     conceallevel = 0,
     fillchars = 'eob: ',
     winbar = '',
-    statusline = ' pending hunks',
+    statusline = " %{v:lua.require'agent_lsp.overview'.status()}",
   }) do
     vim.wo[win][0][name] = value
   end

@@ -460,6 +460,12 @@ for _, name in ipairs({ 'pending', 'review' }) do
   events.on(name, transcript.touch_footer)
 end
 
+--- Redraws the bars that depend on the request that waits: the keys of the input, and the user's
+--- status line.
+events.on('pending', function()
+  vim.cmd.redrawstatus({ bang = true })
+end)
+
 vim.api.nvim_create_autocmd({ 'WinResized', 'TabEnter' }, {
   group = vim.api.nvim_create_augroup('agent_lsp_panel', { clear = true }),
   callback = function()

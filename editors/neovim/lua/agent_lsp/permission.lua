@@ -134,6 +134,7 @@ end
 --- Returns the text of a request: what, where, why, and what the action would do.
 ---@param entry agent_lsp.Pending
 ---@return string[]
+---@return integer last the line that ends the command, or 1 if it is not about a command
 function M.describe(entry)
   local lines_of = require('agent_lsp.render').lines
   local p = entry.params
@@ -143,6 +144,9 @@ function M.describe(entry)
     for i, l in ipairs(lines_of(s.command)) do
       table.insert(out, (i == 1 and '$ ' or '  ') .. l)
     end
+  end
+  local last = s.command and #out or 1
+  if s.command then
     vim.list_extend(out, { unsaved(entry.client_id) })
   end
   for _, uri in ipairs(s.uris or {}) do
@@ -154,7 +158,7 @@ function M.describe(entry)
       vim.list_extend(out, lines_of(text))
     end
   end
-  return out
+  return out, last
 end
 
 --- Reports whether the first request is about a tool call.
@@ -297,22 +301,19 @@ function M.in_words(entry, text)
   return { cancelled = true }
 end
 
---- Describes which keys answer a request in which window.
----@param entry agent_lsp.Pending
----@return string[]
-function M.where(entry)
-  local n = #(entry.params.options or {})
-  local digits = n > 1 and ('1 to %d'):format(n) or n == 1 and '1' or nil
-  local words = entry.kind == 'permission' and { 'y', 'n' } or {}
-  if not digits or M.is_multi(entry) then
-    return { 'The keys work in this window.', 'In any window: :AgentAnswer' }
+--- Describes where the keys that are listed with a request work.
+M.where = { 'The keys work in this window.', 'In any window: :AgentAnswer' }
+
+--- Returns the texts that answer the first request in the input, or nil if there are none.
+---@return string?
+function M.answers()
+  local entry = pending[1]
+  local n = entry and not M.is_multi(entry) and #(entry.params.options or {}) or 0
+  if n == 0 then
+    return nil
   end
-  local typed = table.concat(vim.list_extend({ digits }, words), ', ')
-  return {
-    'The keys work in this window.',
-    ('In the input: %s, then Enter.'):format(typed),
-    'In any window: :AgentAnswer',
-  }
+  local digits = n > 1 and ('1 to %d'):format(n) or '1'
+  return entry.kind == 'permission' and digits .. ', y or n' or digits
 end
 
 local function ask_for_words(entry, prompt, reply)

@@ -38,14 +38,15 @@ for group, link in pairs({
   AgentLspUser = 'Title',
   AgentLspReasoning = 'Comment',
   AgentLspOutput = 'Comment',
-  AgentLspRunning = 'DiagnosticInfo',
+  AgentLspRunning = 'DiagnosticHint',
   AgentLspDone = 'DiagnosticOk',
   AgentLspFailed = 'DiagnosticError',
   AgentLspWaiting = 'DiagnosticWarn',
   AgentLspMeta = 'Comment',
   AgentLspAdded = 'Added',
   AgentLspRemoved = 'Removed',
-  AgentLspKey = 'Special',
+  AgentLspKey = 'Identifier',
+  AgentLspTool = 'Identifier',
 }) do
   vim.api.nvim_set_hl(0, group, { link = link, default = true })
 end
@@ -121,6 +122,25 @@ function M.time(iso)
   local utc = os.date('!*t', told)
   utc.isdst = false
   return os.date('%Y-%m-%d %H:%M', told - east + os.difftime(told, os.time(utc)))
+end
+
+--- Returns a wire time for lists, with a word for today and yesterday. All results have the same
+--- width.
+---@param iso string
+function M.day(iso)
+  local text, now = M.time(iso), os.date('*t')
+  local function date(ago)
+    return os.date(
+      '%Y-%m-%d',
+      os.time({ year = now.year, month = now.month, day = now.day - ago, hour = 12 })
+    )
+  end
+  for ago, word in pairs({ [0] = 'today', 'yesterday' }) do
+    if vim.startswith(text, date(ago)) then
+      text = word .. text:sub(#'2026-03-01' + 1)
+    end
+  end
+  return ('%-16s'):format(text)
 end
 
 --- Returns a fence that no line of the text closes. The text is fenced so that Markdown hides none
@@ -347,10 +367,13 @@ local function decided_edit(item)
   local decision = cards.decision(d)
   local tail = decision ~= '' and '  ' .. verbatim(M.line(decision)) or ''
   local out = { head .. counts .. tail }
-  local marks = {}
+  local marks = { { 0, #(icons[d.status] or '·') + 1, #head, 'AgentLspTool' } }
   if added then
     table.insert(marks, { 0, #head + 2, #head + 2 + #added, 'AgentLspAdded' })
     table.insert(marks, { 0, #head + 3 + #added, #head + #counts, 'AgentLspRemoved' })
+  end
+  if tail ~= '' then -- instead of the color of code in Markdown
+    table.insert(marks, { 0, #out[1] - #tail, #out[1], 'Normal' })
   end
   local body, colours = cards.diff(d)
   if #body > 0 then
@@ -371,7 +394,9 @@ local function tool(item)
   local title, ended = title_of(d), code(d)
   local status = ended ~= '' and 'failed' or d.status
   local out = { ('%s %s%s%s'):format(icons[status] or '·', verbatim(title), ended, duration(d)) }
+  local begin = #(icons[status] or '·') + 1
   local look = { lines = out, icon = groups[status] }
+  look.marks = { { 0, begin, begin + #verbatim(title), 'AgentLspTool' } }
   if d.status == 'running' and item.output ~= '' then
     output(out, item, item.output, live_output, true)
     look.output = { 2, #out }
@@ -385,6 +410,7 @@ local function tool(item)
       end
       -- one span, because hidden characters still affect wrapping
       out[1] = ('%s %s%s'):format(icons[status] or '·', verbatim(said), duration(d))
+      look.marks = { { 0, begin, begin + #verbatim(said), 'AgentLspTool' } }
     end
     if not wrong or vim.trim(d.result):find('\n') then -- otherwise the title line already shows all of it
       output(out, item, d.result, max_output)

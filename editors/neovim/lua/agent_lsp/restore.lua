@@ -141,8 +141,11 @@ function M.entry(c)
   local before = transcript.prompt(c.messageId) or c.messageId == '' and 'a restore'
   local prompt = before and ('  before: %s'):format(before) or ''
   local changes = ('%s  +%d -%d'):format(names(c.files), c.stat.added, c.stat.removed)
-  return ('%s  %s%s'):format(render.time(c.createdAt), changes, prompt)
+  return ('%s  %s%s'):format(render.day(c.createdAt), changes, prompt)
 end
+
+local ns = vim.api.nvim_create_namespace('agent_lsp_restore')
+local preview_keys = 'Enter restores the files as they were before. q leaves them.'
 
 --- Returns the text of the preview: the changes of the checkpoint, and later changes that would be
 --- undone with them.
@@ -150,7 +153,7 @@ end
 ---@param newer agent_lsp.Checkpoint[]
 ---@param diff string
 local function preview_text(c, newer, diff)
-  local lines = { M.entry(c), 'Enter restores the files as they were before. q leaves them.', '' }
+  local lines = { (M.entry(c):gsub('^(%S+ %S+) +', '%1  ')), preview_keys, '' }
   for _, other in ipairs(newer) do
     table.insert(lines, 'also undone: ' .. M.entry(other))
   end
@@ -165,6 +168,12 @@ local function preview(c, lines, at)
   local buf = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
   vim.bo[buf].bufhidden, vim.bo[buf].filetype, vim.bo[buf].modifiable = 'wipe', 'diff', false
+  local title = { end_col = #lines[1], hl_group = 'AgentLspUser' }
+  vim.api.nvim_buf_set_extmark(buf, ns, 0, 0, title)
+  for key, at_byte in pairs({ Enter = 0, q = #preview_keys - #'q leaves them.' }) do
+    local mark = { end_col = at_byte + #key, hl_group = 'AgentLspKey' }
+    vim.api.nvim_buf_set_extmark(buf, ns, 1, at_byte, mark)
+  end
   local width = math.min(100, vim.o.columns - 4)
   local height = math.min(#lines + 1, vim.o.lines - 6)
   local win = vim.api.nvim_open_win(buf, true, {

@@ -164,7 +164,7 @@ local function add_files(out, uris, lists)
       added, removed = added + plus, removed + minus
     end
     local gap = (' '):rep(wide - vim.api.nvim_strwidth(path))
-    local plus, minus = '+' .. added, '−' .. removed
+    local plus, minus = '+' .. added, '-' .. removed
     local line = ('  %s%s  %-7s  '):format(path, gap, count(#lists[uri], 'hunk'))
     out.marks[#out.lines] = {
       'AgentLspFile',

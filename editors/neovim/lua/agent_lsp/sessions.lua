@@ -80,7 +80,7 @@ function M.entry(s, current)
   local size = ('%d %s'):format(s.messages, s.messages == 1 and 'message' or 'messages')
   local note = s.status ~= 'idle' and ('  [%s]'):format(labels.status[s.status]) or ''
   note = note .. (s.sessionId == current and '  (this one)' or '')
-  return ('%s  %s  (%s)%s'):format(render.time(s.updatedAt), title, size, note)
+  return ('%s  %s  (%s)%s'):format(render.day(s.updatedAt), title, size, note)
 end
 
 --- Reports whether a session is listed by default. Sessions of `agent-lsp run`, and sessions
@@ -121,8 +121,11 @@ local function find(query, listed, at, fn)
   page(1)
 end
 
---- Appends to a question's text what the list omits.
-local function question(text, hidden, more)
+--- The number of sessions from which on the list explains how to search.
+local many = 10
+
+--- Appends to a question's text what the list omits, and how to search a long list.
+local function question(text, shown, hidden, more)
   local notes = {}
   if hidden > 0 then
     local others = '%d of agent-lsp run or without an answer: :AgentSessions!'
@@ -130,6 +133,8 @@ local function question(text, hidden, more)
   end
   if more then
     table.insert(notes, 'older ones: :AgentSessions WORDS searches all')
+  elseif shown >= many then
+    table.insert(notes, ':AgentSessions WORDS searches')
   end
   return #notes > 0 and ('%s (%s)'):format(text, table.concat(notes, '; ')) or text
 end
@@ -158,11 +163,11 @@ function M.pick(args, all)
       return log.tell(err, vim.log.levels.WARN)
     end
     if #list == 0 then
-      local none = question('no sessions', hidden, more)
+      local none = question('no sessions', 0, hidden, more)
       return log.tell(query ~= '' and 'no sessions with ' .. query or none)
     end
     vim.ui.select(list, {
-      prompt = question('Session to ' .. action, hidden, more),
+      prompt = question('Session to ' .. action, #list, hidden, more),
       format_item = function(s)
         return M.entry(s, current)
       end,

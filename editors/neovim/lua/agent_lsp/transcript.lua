@@ -231,7 +231,7 @@ function M.follow(win)
   vim.api.nvim_win_call(win, function()
     vim.cmd('keepjumps normal! zb')
     if tall then
-      vim.api.nvim_win_set_cursor(win, { first + 1, 0 })
+      vim.api.nvim_win_set_cursor(win, { first + 2, 0 }) -- without the fence, which 0.10 shows as a line
       vim.cmd('keepjumps normal! zt')
     end
   end)
@@ -339,10 +339,11 @@ end)
 ---@return string?
 function M.prompt(id)
   local item = items.by_id[id]
-  return item
-      and item.data.type == 'userMessage'
-      and vim.fn.strcharpart(render.line(item.text), 0, 60)
-    or nil
+  if not item or item.data.type ~= 'userMessage' then
+    return nil
+  end
+  local line = render.line(item.text)
+  return vim.fn.strcharlen(line) > 60 and vim.fn.strcharpart(line, 0, 59) .. '…' or line
 end
 
 --- Reports whether the transcript has no messages yet.

@@ -156,7 +156,7 @@ H.case('sessions of `agent-lsp run` and those without an answer are listed with 
   H.wait('the list', function()
     return H.asked[1]
   end)
-  local want = '^[%d%-: ]+  from the editor  %(2 messages%)  %(this one%)$'
+  local want = '^today %d+:%d+ +from the editor  %(2 messages%)  %(this one%)$'
   H.matches(table.concat(H.asked[1].items, '|'), want)
   H.matches(H.asked[1].text, '1 of agent%-lsp run or without an answer')
   vim.cmd('AgentSessions!')

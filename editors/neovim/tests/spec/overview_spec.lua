@@ -45,13 +45,13 @@ end
 H.case('the review begins with the list of files; Enter goes to the first hunk of one', function()
   two_files()
   vim.cmd('AgentReview')
-  local list = { '  cart.go         2 hunks  +2 −2', '  docs/prices.md  1 hunk   +1 −1', '' }
+  local list = { '  cart.go         2 hunks  +2 -2', '  docs/prices.md  1 hunk   +1 -1', '' }
   H.equal(vim.list_slice(H.lines(), 3, 5), list)
   local colours = {}
   for _, span in ipairs(require('agent_lsp.sections').build({ '', '' }).marks[2].spans) do
     colours[span[3]] = list[1]:sub(span[1] + 1, span[2])
   end
-  H.equal(colours, { AgentLspAdded = '+2', AgentLspRemoved = '−2' })
+  H.equal(colours, { AgentLspAdded = '+2', AgentLspRemoved = '-2' })
   vim.api.nvim_win_set_cursor(0, { 4, 0 })
   press('<CR>')
   H.equal(vim.api.nvim_get_current_line(), '@@ line 3')

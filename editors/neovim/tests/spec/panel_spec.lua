@@ -156,11 +156,11 @@ H.case(
       vim.cmd('doautocmd WinResized')
       return vim.api.nvim_win_get_height(win)
     end
-    H.equal(resized(), 5)
+    H.equal(resized(), 4)
     vim.cmd('botright 14new')
     resized()
     vim.cmd('bwipeout')
-    H.equal(resized(), 5, 'after a window below')
+    H.equal(resized(), 4, 'after a window below')
     vim.api.nvim_win_set_height(win, 8)
     H.equal(resized(), 8, 'as the user chose')
     H.equal(
@@ -191,7 +191,8 @@ H.case('an empty panel says what to do, until something is said', function()
     return H.panel_text():find(' i  write a prompt', 1, true)
   end
   H.wait('what to do', told)
-  local commands = { 'gla accepts, glr rejects', ':AgentReview', ':AgentUndo', ':AgentSessions' }
+  local commands =
+    { 'gla +accepts', 'glr +rejects', ':AgentReview', ':AgentUndo', ':AgentSessions' }
   for _, text in ipairs(commands) do
     H.matches(H.panel_text(), text, 'what to do')
   end

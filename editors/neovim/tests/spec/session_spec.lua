@@ -393,6 +393,17 @@ H.case('times are told by the clock of the user', function()
   H.equal(got, { '2026-03-02 06:15', '2026-03-02 04:15', 'soon' })
 end)
 
+H.case('lists say today and yesterday, and older dates in full', function()
+  local day = require('agent_lsp.render').day
+  local now = os.date('*t')
+  local function ago(days, hour)
+    local at = { year = now.year, month = now.month, day = now.day - days, hour = hour, min = 30 }
+    return os.date('!%Y-%m-%dT%H:%M:%SZ', os.time(at))
+  end
+  H.equal({ day(ago(0, 0)), day(ago(1, 23)) }, { 'today 00:30     ', 'yesterday 23:30 ' })
+  H.equal(day(ago(2, 12)), os.date('%Y-%m-%d 12:30', os.time() - 2 * 86400))
+end)
+
 --- Returns the processes whose command line contains a text, from /proc.
 local function processes(text)
   local out = {}

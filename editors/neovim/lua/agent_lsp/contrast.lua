@@ -1,0 +1,41 @@
+--- The contrast of a text with its background, as WCAG defines it.
+local M = {}
+
+--- The lowest contrast at which text is easy to read.
+M.least = 4.5
+
+local function linear(channel)
+  channel = channel / 255
+  return channel <= 0.03928 and channel / 12.92 or ((channel + 0.055) / 1.055) ^ 2.4
+end
+
+local function luminance(rgb)
+  local red, green, blue = math.floor(rgb / 65536), math.floor(rgb / 256) % 256, rgb % 256
+  return 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+end
+
+local function colours(group)
+  local hl = vim.api.nvim_get_hl(0, { name = group, link = false })
+  return hl.fg, hl.bg
+end
+
+--- Returns the contrast of a group's text on its own background, or on that of another group, or
+--- nil if a color is unknown.
+---@param group string
+---@param surface? string the group of the background; the default is "Normal"
+---@return number?
+function M.of(group, surface)
+  local fg, bg = colours(group)
+  local text, page = colours('Normal')
+  if surface then
+    bg = select(2, colours(surface))
+  end
+  fg, bg = fg or text, bg or page
+  if not fg or not bg then
+    return nil
+  end
+  local a, b = luminance(fg), luminance(bg)
+  return (math.max(a, b) + 0.05) / (math.min(a, b) + 0.05)
+end
+
+return M
