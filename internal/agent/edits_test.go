@@ -99,8 +99,8 @@ func editRig(t *testing.T, e *editTool, opts func(*Options), calls ...message.To
 	return r
 }
 
-// Consecutive edits of different files wait together. Edits of one file run one after another, and
-// any other call starts when they have ended.
+// Edits of different files wait together. Edits of one file run one after another, and a call that
+// may look at any file starts when they have ended.
 func TestEditsWaitTogether(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		e := &editTool{}
@@ -214,5 +214,55 @@ func TestEditsOfAFileThatAHookNames(t *testing.T) {
 		eq(t, "waiting", e.waits(), "2")
 		e.decide("2", "yes")
 		r.wait(turn)
+	})
+}
+
+// readTool reads the file that its argument names.
+type readTool struct{}
+
+func (readTool) Spec() tool.Spec {
+	schema := `{"type":"object","properties":{"path":{"type":"string"}}}`
+	return tool.Spec{Name: "readFile", Effect: tool.ReadOnly, Schema: json.RawMessage(schema)}
+}
+
+func (readTool) Prepare(_ context.Context, c *tool.Call) (*tool.Prepared, error) {
+	var args struct{ Path string }
+	if err := json.Unmarshal(c.Args, &args); err != nil {
+		return nil, err
+	}
+	run := func(context.Context, *tool.Call) (*tool.Result, error) {
+		return &tool.Result{Text: "read " + args.Path}, nil
+	}
+	return &tool.Prepared{Reads: []string{args.Path}, Run: run}, nil
+}
+
+func readFile(id, path string) message.ToolCall {
+	return call(id, "readFile", fmt.Sprintf(`{"path":%q}`, path))
+}
+
+// A read between edits holds up none of them, unless they concern the same file: then it runs after
+// the earlier and before the later one. The results keep the order of the calls.
+func TestReadsBetweenEditsThatWait(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		e := &editTool{waiting: map[string]chan string{}}
+		calls := []message.ToolCall{
+			edit("1", "a"), readFile("2", "b"), edit("3", "b"), readFile("4", "a"), edit("5", "a"),
+			edit("6", "c"),
+		}
+		m := script(step{calls: calls}, step{text: "ok"})
+		r := newRig(t, m, nil, e, readTool{})
+		t.Cleanup(r.close)
+		turn := r.prompt("go").TurnID
+		eq(t, "waiting", e.waits(), "1 3 6")
+		eq(t, "results", r.results(), "")
+		e.decide("6", "yes")
+		e.decide("1", "yes")
+		eq(t, "waiting", e.waits(), "3 5")
+		eq(t, "results", r.results(), "1: yes\n2: read b\n")
+		e.decide("5", "no")
+		e.decide("3", "yes")
+		r.wait(turn)
+		eq(t, "results", r.results(),
+			"1: yes\n2: read b\n3: yes\n4: read a\n5: no\n6: yes\n")
 	})
 }

@@ -79,8 +79,16 @@ func (c *callRun) read(raw json.RawMessage) *tool.Result {
 		return problem
 	}
 	c.args, c.object, c.prepared = call.Args, call.Object, p
-	c.slot.Relock(c.prepared.Locks)
+	c.slot.Relock(c.files())
 	return nil
+}
+
+// files returns the names of the files that the call changes, or that it reads.
+func (c *callRun) files() []string {
+	if c.prepared.Effect == tool.ReadOnly {
+		return c.prepared.Reads
+	}
+	return c.prepared.Locks
 }
 
 // counted reports a failure that happened before the breaker was asked to the tool's breaker.

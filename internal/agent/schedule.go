@@ -70,13 +70,15 @@ type scheduled struct {
 var _ toolcall.Scheduled = (*scheduled)(nil)
 
 func (s *scheduled) Run()            { s.b.run(s.i) }
-func (s *scheduled) Locks() []string { return s.c.prepared.Locks }
+func (s *scheduled) Files() []string { return s.c.files() }
 
 // Class implements [toolcall.Scheduled].
 func (s *scheduled) Class() toolcall.Class {
 	switch c := s.c; {
 	case c.early != nil:
 		return toolcall.Known
+	case c.effect() == tool.ReadOnly && c.prepared.Reads != nil:
+		return toolcall.ReadsFiles
 	case c.effect() == tool.ReadOnly:
 		return toolcall.Reads
 	case c.effect() == tool.Mutates && len(c.prepared.Locks) > 0:

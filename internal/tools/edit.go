@@ -103,7 +103,7 @@ func (e *sessionEnv) prepareEdit(call *tool.Call, a editArgs) tool.Prepared {
 	p := tool.Prepared{
 		Label:   "Edit " + a.Path,
 		Subject: resolved.subject(tool.SubjectEdit, "Edit"),
-		Locks:   resolved.locks(),
+		Locks:   resolved.keys(),
 		Run:     saysUnchanged(do),
 	}
 	if a.Path != "" {

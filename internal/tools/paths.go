@@ -44,8 +44,9 @@ func (ps paths) of(name string) named {
 	return named{path: name, err: errNoPath}
 }
 
-// locks returns the canonical names of the files.
-func (ps paths) locks() (keys []string) {
+// keys returns the canonical names of the files, never nil.
+func (ps paths) keys() []string {
+	keys := []string{}
 	for _, p := range ps {
 		if p.err == nil {
 			keys = append(keys, p.ref.Key)

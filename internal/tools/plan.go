@@ -56,7 +56,7 @@ func (e *sessionEnv) planTool() tool.Tool {
 				"items": "entries", "steps": "entries", "tasks": "entries"},
 		},
 		prepare: func(_ *tool.Call, a planArgs) tool.Prepared {
-			return tool.Prepared{Run: bind(runPlan, a)}
+			return tool.Prepared{Reads: []string{}, Run: bind(runPlan, a)}
 		},
 	})
 }

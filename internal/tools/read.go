@@ -50,6 +50,7 @@ func (e *sessionEnv) readTool() tool.Tool {
 				Label:     "Read " + oneLine(strings.Join(a.all(), ", "), 80),
 				Locations: files.locations(a.Offset),
 				Subject:   files.subject(tool.SubjectRead, "Read"),
+				Reads:     files.keys(),
 				Run: func(ctx context.Context, call *tool.Call) (*tool.Result, error) {
 					return e.read(ctx, call, a, files)
 				},

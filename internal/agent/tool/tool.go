@@ -31,6 +31,10 @@ type Prepared struct {
 	// Locks names the resources (canonical paths) that the call uses. Calls that share one never
 	// overlap, in all sessions that share their locks. Call.Wait releases them.
 	Locks []string
+	// Reads names the files and folders (canonical paths) that a read-only call looks at: it can
+	// run while the user decides about edits of other files. Nil: it may look at everything; empty:
+	// at nothing that an edit changes.
+	Reads []string
 	// Run runs the call, in a goroutine of its own. The engine calls it again after a
 	// TemporaryError of a call that only reads. An error becomes an error result with its text. Run
 	// must return soon after ctx ends: otherwise the engine abandons the call and reports that.

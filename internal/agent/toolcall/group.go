@@ -3,23 +3,27 @@ package toolcall
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 )
 
-// edit is a call in a group of consecutive edits, which are proposed together and wait for the user
-// at the same time.
+// edit is a call in a group of edits, which are proposed together and wait for the user at the same
+// time, or a call between them.
 type edit struct {
+	class   Class
 	earlier []*edit       // of its group
 	blocked chan struct{} // closed when it first waits, for the user or for an earlier edit
 	block   func()        // closes blocked; later calls do nothing
 	ended   chan struct{} // closed when it has its result
 
 	mu    sync.Mutex
-	files []string // the locks that it takes; a hook may replace the arguments
+	files []string // that it changes or reads; a hook may replace the arguments
 }
 
-func newEdit(earlier []*edit) *edit {
-	e := &edit{earlier: earlier, blocked: make(chan struct{}), ended: make(chan struct{})}
+func newEdit(earlier []*edit, class Class) *edit {
+	e := &edit{
+		class: class, earlier: earlier, blocked: make(chan struct{}), ended: make(chan struct{}),
+	}
 	e.block = sync.OnceFunc(func() { close(e.blocked) })
 	return e
 }
@@ -43,7 +47,7 @@ func (e *edit) awaitEarlier(ctx context.Context) {
 			continue
 		default:
 		}
-		if !e.shares(o) {
+		if !e.conflicts(o) {
 			continue
 		}
 		e.block()
@@ -55,9 +59,24 @@ func (e *edit) awaitEarlier(ctx context.Context) {
 	}
 }
 
-func (e *edit) shares(o *edit) bool {
+// conflicts reports whether the order of two calls matters: one of them changes a file that the
+// other one changes or reads, by its own name or in a folder.
+func (e *edit) conflicts(o *edit) bool {
+	if e.class != Edits && o.class != Edits {
+		return false
+	}
 	mine, others := e.names(), o.names()
-	return slices.ContainsFunc(mine, func(n string) bool { return slices.Contains(others, n) })
+	return slices.ContainsFunc(mine, func(n string) bool {
+		return slices.ContainsFunc(others, func(m string) bool {
+			return within(n, m) || within(m, n)
+		})
+	})
+}
+
+// within reports whether name is dir or below it.
+func within(dir, name string) bool {
+	rest, ok := strings.CutPrefix(name, dir)
+	return ok && (rest == "" || strings.ContainsAny(rest[:1], `/\`) || strings.HasSuffix(dir, "/"))
 }
 
 // moment is shared by calls that start together, and by those about which the user is asked with

@@ -14,7 +14,9 @@ const (
 	Alone Class = iota
 	// Reads is a call that changes nothing. It runs together with its neighbours.
 	Reads
-	// Edits is a call that changes nothing but the files that it locks.
+	// ReadsFiles is a call that Reads, and looks at nothing but the files that it names.
+	ReadsFiles
+	// Edits is a call that changes nothing but the files that it names.
 	Edits
 	// Known is a call that has its result without running. It divides no group.
 	Known
@@ -24,16 +26,18 @@ const (
 type Scheduled interface {
 	// Class is asked before the call's turn. It must not change during a Run of the schedule.
 	Class() Class
-	// Locks are the files of an edit.
-	Locks() []string
+	// Files are the names of the files of an edit, and of the files and folders of a call that
+	// ReadsFiles.
+	Files() []string
 	// Run runs the call and returns when it has its result. It is called once, in a goroutine of
 	// the schedule. It calls the methods of its Slot where they say so.
 	Run()
 }
 
 // Schedule decides when the calls of one reply run: consecutive calls that only read run together;
-// consecutive edits wait for the user together, those of one file after each other (protocol
-// 6.2); every other call runs alone. Calls start in their order.
+// edits wait for the user together, those of one file after each other (protocol 6.2). A call that
+// reads files between two edits divides them only if it and one of them concern the same file.
+// Every other call runs alone. Calls start in their order.
 type Schedule struct {
 	calls    []Scheduled
 	slots    []*Slot
@@ -65,8 +69,11 @@ func (s *Schedule) Slot(i int) *Slot { return s.slots[i] }
 // others end, each on its own.
 func (s *Schedule) Gather(isAsked func(i int) bool) {
 	for from := 0; from < len(s.calls); {
-		to := s.readsEnd(from)
+		to, edits := s.group(from)
 		first := min(to, from+s.parallel)
+		if edits {
+			first = from + 1 // the others start one after the other
+		}
 		together := s.slots[from:first:first]
 		for i := first; from == 0 && i < len(s.slots); i++ {
 			if isAsked(i) {
@@ -81,15 +88,23 @@ func (s *Schedule) Gather(isAsked func(i int) bool) {
 // Run runs the calls and returns when each has its result.
 func (s *Schedule) Run() {
 	for from := 0; from < len(s.calls); {
-		to := s.editsEnd(from)
-		if to > from {
+		to, edits := s.group(from)
+		if edits {
 			s.runEdits(from, to)
 		} else {
-			to = s.readsEnd(from)
 			s.runReads(from, to)
 		}
 		from = to
 	}
+}
+
+// group returns the end of the group of calls that begins with call from, and whether it is one of
+// edits.
+func (s *Schedule) group(from int) (to int, edits bool) {
+	if s.calls[from].Class() == Edits {
+		return s.editsEnd(from), true
+	}
+	return s.readsEnd(from), false
 }
 
 // readsEnd returns the end of the calls that run together with call from.
@@ -102,24 +117,31 @@ func (s *Schedule) readsEnd(from int) int {
 }
 
 func (s *Schedule) joins(i int) bool {
-	c := s.calls[i].Class()
-	return c == Reads || c == Known
+	switch s.calls[i].Class() {
+	case Reads, ReadsFiles, Known:
+		return true
+	}
+	return false
 }
 
-// editsEnd returns the end of the group of edits that begins with call from, or from if that is not
-// an edit.
+// editsEnd returns the end of the group of edits that begins with call from. Calls that read files
+// belong to it if an edit follows them.
 func (s *Schedule) editsEnd(from int) int {
-	to := from
-	if s.calls[from].Class() != Edits {
-		return to
-	}
-	for to < len(s.calls) {
-		if c := s.calls[to].Class(); c != Edits && c != Known {
-			break
+	end := from
+	for i, c := range s.calls[from:] {
+		switch c.Class() {
+		case Edits:
+			end = from + i + 1
+		case Known:
+			if end == from+i {
+				end++
+			}
+		case ReadsFiles:
+		default:
+			return end
 		}
-		to++
 	}
-	return to
+	return end
 }
 
 // runReads runs the calls from up to to, at most so many at a time, started in order.
@@ -141,15 +163,16 @@ func (s *Schedule) runReads(from, to int) {
 	wg.Wait()
 }
 
-// runEdits starts the edits from up to to one after the other: each when the one before it waits or
-// has ended. Their proposals come in call order, and an edit that does not wait ends before the
-// next one begins.
+// runEdits starts the calls from up to to one after the other: each when the one before it waits or
+// has ended. The proposals of the edits come in call order, and an edit that does not wait ends
+// before the next one begins.
 func (s *Schedule) runEdits(from, to int) {
 	var group []*edit
 	for i := from; i < to; i++ {
-		e := newEdit(group)
-		if s.calls[i].Class() == Edits {
-			e.files = s.calls[i].Locks()
+		c := s.calls[i]
+		e := newEdit(group, c.Class())
+		if e.class != Known {
+			e.files = c.Files()
 		}
 		group = append(group[:len(group):len(group)], e)
 		s.slots[i].edit = e
@@ -168,8 +191,9 @@ func (s *Schedule) runEdits(from, to int) {
 	running.Wait()
 }
 
-// AwaitEarlier returns when the earlier edits of the same files have ended, or ctx has. An edit
-// calls it before it begins, and again when it knows its files better.
+// AwaitEarlier returns when the earlier calls have ended that the call must not overtake, or ctx
+// has: edits of the same files and, if it is an edit itself, calls that read them. A call of a
+// group of edits calls it before it begins, and again when it knows its files better.
 func (s *Slot) AwaitEarlier(ctx context.Context) {
 	if s != nil && s.edit != nil {
 		s.edit.awaitEarlier(ctx)
@@ -183,7 +207,7 @@ func (s *Slot) Waits() {
 	}
 }
 
-// Relock replaces the files of an edit whose arguments were replaced.
+// Relock replaces the files of a call whose arguments were replaced.
 func (s *Slot) Relock(names []string) {
 	if s != nil && s.edit != nil {
 		s.edit.lock(names)

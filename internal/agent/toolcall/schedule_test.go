@@ -14,7 +14,7 @@ import (
 type fakeCall struct {
 	name  string
 	class Class
-	locks []string
+	files []string
 	waits bool
 	slot  *Slot
 	log   *callLog
@@ -34,7 +34,7 @@ func (l *callLog) add(format string, args ...any) {
 }
 
 func (c *fakeCall) Class() Class    { return c.class }
-func (c *fakeCall) Locks() []string { return c.locks }
+func (c *fakeCall) Files() []string { return c.files }
 
 func (c *fakeCall) Run() {
 	c.slot.AwaitEarlier(context.Background())
@@ -92,10 +92,10 @@ func TestAtMostSoManyReadsAtATime(t *testing.T) {
 
 func TestEditsOfDifferentFilesWaitTogether(t *testing.T) {
 	got := play(t, 8,
-		&fakeCall{name: "e1", class: Edits, locks: []string{"x"}, waits: true},
-		&fakeCall{name: "e2", class: Edits, locks: []string{"y"}, waits: true},
-		&fakeCall{name: "e3", class: Edits, locks: []string{"x", "z"}},
-		&fakeCall{name: "e4", class: Edits, locks: []string{"w"}},
+		&fakeCall{name: "e1", class: Edits, files: []string{"x"}, waits: true},
+		&fakeCall{name: "e2", class: Edits, files: []string{"y"}, waits: true},
+		&fakeCall{name: "e3", class: Edits, files: []string{"x", "z"}},
+		&fakeCall{name: "e4", class: Edits, files: []string{"w"}},
 		&fakeCall{name: "r", class: Reads})
 	want := []string{
 		"0s: e1 begins", "0s: e2 begins", // both wait for the user
@@ -106,6 +106,79 @@ func TestEditsOfDifferentFilesWaitTogether(t *testing.T) {
 	for _, w := range want {
 		if !strings.Contains(got, w) {
 			t.Errorf("%s is missing in\n%s", w, got)
+		}
+	}
+}
+
+// A read divides the edits around it only if it and one of them concern the same file, or a folder
+// with it. It then runs between the two.
+func TestReadsOfFilesBetweenEdits(t *testing.T) {
+	edit := func(name string, waits bool, files ...string) *fakeCall {
+		return &fakeCall{name: name, class: Edits, files: files, waits: waits}
+	}
+	read := func(name string, files ...string) *fakeCall {
+		return &fakeCall{name: name, class: ReadsFiles, files: files}
+	}
+	for name, c := range map[string]struct {
+		calls []*fakeCall
+		want  []string
+	}{
+		"another file": {
+			[]*fakeCall{edit("e1", true, "/x"), read("r", "/y"), edit("e2", true, "/y")},
+			[]string{"0s: r begins", "1s: r ends", "1s: e2 begins"},
+		},
+		"the same file": {
+			[]*fakeCall{edit("e1", true, "/x"), read("r", "/x"), edit("e2", true, "/y")},
+			[]string{"0s: e2 begins", "10s: r begins"},
+		},
+		"its folder": {
+			[]*fakeCall{edit("e1", true, "/d/x"), read("r", "/d"), edit("e2", true, "/d/y")},
+			[]string{"10s: r begins", "11s: r ends", "11s: e2 begins"},
+		},
+		"a folder beside it": {
+			[]*fakeCall{edit("e1", true, "/dir/x"), read("r", "/d"), edit("e2", true, "/e")},
+			[]string{"0s: r begins", "1s: e2 begins"},
+		},
+		"no file": {
+			[]*fakeCall{edit("e1", true, "/x"), read("r"), edit("e2", true, "/y")},
+			[]string{"0s: r begins", "1s: e2 begins"},
+		},
+		"two reads of a file": {
+			[]*fakeCall{
+				edit("e1", true, "/x"), read("r1", "/x"), read("r2", "/x"), edit("e2", true, "/x"),
+			},
+			[]string{"10s: r1 begins", "10s: r2 begins", "11s: e2 begins"},
+		},
+		"no edit follows": {
+			[]*fakeCall{edit("e1", true, "/x"), read("r1", "/y"), read("r2", "/z")},
+			[]string{"10s: r1 begins", "10s: r2 begins"},
+		},
+		"a read of unknown files": {
+			[]*fakeCall{edit("e1", true, "/x"), {name: "r", class: Reads}, edit("e2", true, "/y")},
+			[]string{"10s: r begins", "11s: e2 begins"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := play(t, 8, c.calls...)
+			for _, w := range c.want {
+				if !strings.Contains(got, w) {
+					t.Errorf("%s is missing in\n%s", w, got)
+				}
+			}
+		})
+	}
+}
+
+// Reads between edits start one after the other, so none waits for the question of the next one.
+func TestCallsOfAGroupOfEditsHaveNoMoment(t *testing.T) {
+	s := NewSchedule([]Scheduled{
+		&fakeCall{class: Edits}, &fakeCall{class: ReadsFiles}, &fakeCall{class: ReadsFiles},
+		&fakeCall{class: Edits},
+	}, 8)
+	s.Gather(func(i int) bool { return false })
+	for i := range 4 {
+		if s.Slot(i).Gathered() != nil {
+			t.Errorf("call %d has a moment", i)
 		}
 	}
 }
