@@ -234,16 +234,16 @@ export class Driver {
   /** Names a file in the editor's own file dialog. */
   async answerPath(file) {
     const input = this.page.locator('.quick-input-widget input.input');
-    await input.fill(file);
-    await this.page
+    const row = this.page
       .locator('.quick-input-list .monaco-list-row', { hasText: path.basename(file) })
-      .first()
-      .waitFor();
-    await until(
-      'the file is taken',
-      async () =>
-        !(await input.isVisible()) || void (await input.press('Enter', { timeout: 5000 })),
-    );
+      .first();
+    await until('the file is taken', async () => {
+      if (!(await input.isVisible())) return true;
+      if ((await input.inputValue()) !== file) await input.fill(file); // the dialog may still have put its own folder there
+      await row.waitFor({ timeout: 5000 });
+      await input.press('Enter', { timeout: 5000 });
+      return false;
+    });
   }
 
   /** Runs a command of the palette by its title. */

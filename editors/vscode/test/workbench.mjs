@@ -138,6 +138,9 @@ async function end(child) {
   signal('SIGKILL');
 }
 
+/** Ends what each workbench of this run has started. */
+const stops = new Set();
+
 /** Installs the packed extension (unless the test itself does), starts server and browser, runs the test, ends both. Throws what the test throws; its folder is then left for a look. `limit` bounds what lies between two laps. */
 export async function withWorkbench(
   { vsix, env, settings, prepare = () => {}, installed = true, limit = 900_000 },
@@ -165,10 +168,11 @@ export async function withWorkbench(
     await browser?.close().catch(() => {});
     if (child) await end(child);
   };
+  stops.add(stop);
   const abandon = async (why) => {
     console.error(why);
     await page?.screenshot({ path: path.join(dir, 'screen.png') }).catch(() => {});
-    await stop();
+    await Promise.all([...stops].map((stop) => stop()));
     console.log(`left for a look: ${dir}`);
     process.exit(2);
   };
@@ -257,6 +261,7 @@ export async function withWorkbench(
   } finally {
     if (!ok) await page?.screenshot({ path: path.join(dir, 'screen.png') }).catch(() => {});
     await stop();
+    stops.delete(stop);
     clearTimeout(bound);
     for (const signal of ['SIGINT', 'SIGTERM']) process.removeListener(signal, abandon);
     if (ok && !process.env.KEEP) fs.rmSync(dir, { recursive: true, force: true });

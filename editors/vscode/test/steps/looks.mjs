@@ -16,7 +16,7 @@ import {
   talk,
   trust,
 } from './model.mjs';
-import { inThemes } from './themes.mjs';
+import { inThemes, pictured } from './themes.mjs';
 import { findings } from './panel.mjs';
 
 /** `first` is the width of the panel in a window of 1280 pixels before the user drags its edge. */
@@ -96,7 +96,7 @@ const inView = (target) =>
   );
 
 /** Looks at the whole window in every theme: what the editor draws is its own. */
-const window = (d, view) => inThemes(d, (theme) => d.shot(`${view}-${theme}`));
+const window = (d, view) => pictured(d, (theme) => d.shot(`${view}-${theme}`));
 
 async function empty(d) {
   await d.play({ text: 'Hello.' });
@@ -115,7 +115,7 @@ async function nothingSetUp(d) {
   await d.prompt('hello');
   await d.panel.locator('.problem', { hasText: 'No model provider is configured.' }).waitFor();
   await looks(d, 'setup-error');
-  await inThemes(d, async (theme) => {
+  await pictured(d, async (theme) => {
     await d.agent('Choose a Provider');
     await d.page.locator('.quick-input-list .monaco-list-row').first().waitFor();
     await d.shot(`setup-providers-${theme}`);
@@ -408,7 +408,7 @@ async function editorsOwn(d) {
     ['Choose What Happens with Edits', 'edits'],
     ['Choose What Commands May Do', 'commands'],
   ]) {
-    await inThemes(d, async (theme) => {
+    await pictured(d, async (theme) => {
       await d.agent(title);
       await d.page.locator('.quick-input-list .monaco-list-row').first().waitFor();
       await d.shot(`${view}-${theme}`);

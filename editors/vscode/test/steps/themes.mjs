@@ -17,3 +17,6 @@ export async function inThemes(d, look) {
   }
   await d.configure('workbench.colorTheme', process.env.THEME ?? null);
 }
+
+/** Does something in each theme where pictures are taken of it, and once where it is only done. */
+export const pictured = (d, look) => (d.shots ? inThemes(d, look) : look('default'));
