@@ -42,7 +42,7 @@ local function lines_of(text)
 end
 
 --- Adds the change of one replacement, from the first differing line to the last.
----@param at integer line of the file at which the texts begin
+---@param at integer? line of the file at which the texts begin, if it is known
 local function add_change(out, old, new, at)
   local same, rest = 0, 0
   while same < math.min(#old, #new) and old[same + 1] == new[same + 1] do
@@ -53,7 +53,8 @@ local function add_change(out, old, new, at)
   end
   local gone = vim.list_slice(old, same + 1, #old - rest)
   local come = vim.list_slice(new, same + 1, #new - rest)
-  local head = ('@@ -%d,%d +%d,%d @@'):format(at + same, #gone, at + same, #come)
+  local first = at and at + same
+  local head = at and ('@@ -%d,%d +%d,%d @@'):format(first, #gone, first, #come) or '@@ @@'
   table.insert(out.lines, (head:gsub(',1 ', ' ')))
   for sign, list in pairs({ ['-'] = gone, ['+'] = come }) do
     for i, line in ipairs(list) do
@@ -74,7 +75,7 @@ function M.learn_from_call(d)
   end
   for i, e in ipairs(d.name == 'edit' and (args.edits or { args }) or {}) do
     local at = (d.result or ''):match(('\nedit %d: lines (%%d+)'):format(i))
-    add_change(out, lines_of(e.old_string), lines_of(e.new_string), tonumber(at) or 1)
+    add_change(out, lines_of(e.old_string), lines_of(e.new_string), tonumber(at))
   end
   if #out.lines > 0 then
     local stat = { files = 1, added = out.added, removed = out.removed }

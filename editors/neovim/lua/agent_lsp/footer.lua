@@ -73,15 +73,17 @@ local function add_beginning(add)
     add('No model provider is configured yet.', 'AgentLspWaiting')
     add(' S  choose a provider (:AgentSetup)', 'Normal', 2)
     add(' D  try the demo, which needs no key (:AgentDemo)', 'Normal', 2)
-    return add(' q  hide this panel', 'AgentLspMeta', 2)
+    add(' q  hide this panel', 'AgentLspMeta', 2)
+    return add('    ' .. permission.where[1], 'AgentLspMeta')
   end
   add('Ask for a change, or about the code.', 'AgentLspUser')
-  add(' i  write a prompt; @ names files', 'Normal', 2)
+  add(' i  write a prompt (:AgentPrompt)', 'Normal', 2)
   add(' q  hide this panel', 'Normal', 2)
   add('', 'Normal')
   add('Later:', 'AgentLspMeta')
   local accept, reject = deciding()
   for _, later in ipairs({
+    { '@', 'names a file in a prompt' },
     { accept, 'accepts a hunk' },
     { reject, 'rejects a hunk' },
     { ':AgentReview', 'shows all changes' },

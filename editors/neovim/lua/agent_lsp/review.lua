@@ -218,16 +218,12 @@ local function decide_all(action, comment)
   end
 end
 
-local decided_in ---@type integer? buffer of the last decision, while it has more hunks
+--- The decision at the cursor, until its hunks are no longer pending.
+local decided ---@type { buf: integer, cursor: integer[], ids: table<string, boolean> }?
 
 --- Reports where the next hunk is if the buffer of a decision has no more hunks.
-local function tell_next()
-  local buf, uris = vim.api.nvim_get_current_buf(), hunks.uris()
-  local here = vim.uri_from_bufnr(buf)
-  if decided_in ~= buf or vim.tbl_contains(uris, here) then
-    return
-  end
-  decided_in = nil
+local function tell_next(buf)
+  local uris = hunks.uris()
   if #uris > 0 then
     local key = require('agent_lsp.keys').of(buf, 'next') or ':AgentReview'
     local path = vim.fn.fnamemodify(vim.uri_to_fname(uris[1]), ':.')
@@ -235,7 +231,32 @@ local function tell_next()
   end
 end
 
-events.on('review', tell_next)
+--- Moves the cursor from a decided hunk to the next one of the buffer, if it is still there.
+local function go_on()
+  local at = decided
+  if not at or vim.api.nvim_get_current_buf() ~= at.buf then
+    return
+  end
+  for _, w in ipairs(hunks.pending()) do
+    if at.ids[w.hunk.hunkId] then
+      return
+    end
+  end
+  decided = nil
+  local cursor, rows = vim.api.nvim_win_get_cursor(0), draw.rows(at.buf)
+  if #rows == 0 then
+    return tell_next(at.buf)
+  end
+  if cursor[1] == at.cursor[1] and vim.fn.mode() == 'n' then
+    local below = vim.iter(rows):find(function(r)
+      return r.last + 1 >= cursor[1]
+    end)
+    vim.api.nvim_win_set_cursor(0, { (below or rows[1]).row + 1, 0 })
+    require('agent_lsp.keys').hint(at.buf, rows)
+  end
+end
+
+events.on('review', go_on)
 
 --- Accepts or rejects the hunk under the cursor, a given hunk, the hunks in a range of lines, or
 --- all hunks.
@@ -260,7 +281,11 @@ function M.decide(action, opts)
       { hunkId = w.hunk.hunkId, action = action, comment = opts.comment, newText = opts.text }
     )
   end
-  decided_in = vim.api.nvim_get_current_buf()
+  decided = { buf = vim.api.nvim_get_current_buf(), ids = {} }
+  decided.cursor = vim.api.nvim_win_get_cursor(0)
+  for _, w in ipairs(list) do
+    decided.ids[w.hunk.hunkId] = true
+  end
   for _, d in pairs(by_proposal) do
     M.resolve(d.proposal, d.decisions)
   end

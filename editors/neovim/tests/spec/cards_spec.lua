@@ -73,4 +73,17 @@ H.case('the lines around a change have the colour of text', function()
   H.equal(colours, { 'AgentLspMeta', 'Normal', 'AgentLspRemoved', 'AgentLspAdded' })
 end)
 
+H.case('the diff of a stored call names a line only if the result does', function()
+  H.start({})
+  local cards = require('agent_lsp.cards')
+  local function diff(result)
+    local edits = { { old_string = 'a\nb\n', new_string = 'a\nc\n' } }
+    local call = { proposalId = 'p', name = 'edit', args = { edits = edits }, result = result }
+    cards.learn_from_call(call)
+    return (cards.diff(call))
+  end
+  H.equal(diff('applied\nedit 1: lines 7-8'), { '@@ -8 +8 @@', '-b', '+c' })
+  H.equal(diff('rejected: "no"'), { '@@ @@', '-b', '+c' })
+end)
+
 H.run()

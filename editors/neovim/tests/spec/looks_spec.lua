@@ -169,7 +169,10 @@ H.case('in 80 columns and 24 lines nothing of the panel is cut', function()
     end)
     fits('? Allow this command?')
     local layout, input = require('agent_lsp.layout'), require('agent_lsp.input')
-    H.matches(vim.api.nvim_win_call(layout.input(), input.hint), 'Answer with 1 to %d, y or n, then Enter')
+    H.matches(
+      vim.api.nvim_win_call(layout.input(), input.hint),
+      'Answer with 1 to %d, y or n, then Enter'
+    )
     for _, o in ipairs(require('agent_lsp.permission').list()[1].params.options) do
       if o.kind == 'reject_once' then
         require('agent_lsp.permission').list()[1].answer({ optionId = o.optionId })

@@ -91,6 +91,7 @@ H.case('the empty panel says that no provider is configured, and its keys lead o
     return H.panel_text():find('No model provider is configured yet', 1, true)
   end)
   H.matches(H.panel_text(), 'S  choose a provider %(:AgentSetup%)')
+  H.matches(H.panel_text(), 'The keys work in this window')
   H.matches(H.panel_text(), 'D  try the demo, which needs no key')
   vim.api.nvim_set_current_win(require('agent_lsp.transcript').window())
   vim.api.nvim_feedkeys('S', 'xt', false)
