@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -166,15 +167,22 @@ func (c serverClaims) Set(root string, trusted bool) error {
 }
 
 // sandbox implements Options.Sandbox of the hub. A program in the home stays visible in the
-// sandbox.
+// sandbox, and so does a script that an interpreter gets as an argument.
 func (t *serverTrust) sandbox(c langserver.Config) (*sandbox.Plan, error) {
 	real, err := realProgram(c)
 	if err != nil {
 		return nil, err
 	}
 	readable := []string{real}
-	if packages, _, ok := strings.Cut(real, "/node_modules/"); ok {
-		readable = append(readable, packages+"/node_modules")
+	for _, arg := range c.Args {
+		if info, err := os.Stat(arg); err == nil && filepath.IsAbs(arg) && info.Mode().IsRegular() {
+			readable = append(readable, arg)
+		}
+	}
+	for _, file := range slices.Clone(readable) {
+		if packages, _, ok := strings.Cut(file, "/node_modules/"); ok {
+			readable = append(readable, packages+"/node_modules")
+		}
 	}
 	return t.plan(readable)
 }
