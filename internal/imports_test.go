@@ -122,6 +122,9 @@ var bans = []struct {
 	{"internal", "os/exec", "processes are started in one place, under the supervisor", []string{
 		"internal/tools/shell", "internal/tools/mcp", "internal/tools/langserver",
 		"internal/policy/sandbox", "internal/rpc/rpctest", "internal/cli"}},
+	{"internal", "archive/zip", "no tool unpacks archives", nil},
+	{"internal", "archive/tar", "no tool unpacks archives; bundles are only written",
+		[]string{"internal/cli"}},
 }
 
 // ioAllowed lists the packages below internal/agent whose purpose is I/O, which are the stores.

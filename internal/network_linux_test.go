@@ -27,11 +27,24 @@ func TestNoConnectionButLoopback(t *testing.T) {
 			"no connection was seen, although the scripted model is reached over loopback: the trace is blind",
 		)
 	}
+	checkLoopback(t, lines)
+}
+
+// checkLoopback checks the addresses that connected matched.
+func checkLoopback(t *testing.T, lines [][]string) {
+	t.Helper()
 	for _, m := range lines {
 		if !strings.Contains(m[2], `inet_addr("127.0.0.1")`) && !strings.Contains(m[2], `"::1"`) {
 			t.Errorf("the program tries to connect to %s", m[0])
 		}
 	}
+}
+
+// TestABundleIsNotSent traces the command that collects a bug report. It connects only to the model
+// of the settings, which is on loopback here, to report whether it answers.
+func TestABundleIsNotSent(t *testing.T) {
+	t.Parallel()
+	checkLoopback(t, connected.FindAllStringSubmatch(traced(t, "bundle", "bug.tar.gz"), -1))
 }
 
 // TestTheTraceSeesConnections checks that the test above can fail.

@@ -50,11 +50,7 @@ func (d *daemon) proxyFor(call *tool.Call) func() (*sandbox.Proxy, error) {
 	return func() (*sandbox.Proxy, error) {
 		run, err := d.shared.proxy.Begin(proxy.Command{
 			Ask: func(ctx context.Context, host, port string) error {
-				title := "Let the running command connect to " + host
-				if port != "443" && port != "80" {
-					title += ", port " + port
-				}
-				return d.askHost(ctx, call, host, title)
+				return d.askHost(ctx, call, host, connectTitle(host, port))
 			},
 			Lists: func() hosts.Lists { return d.policy.Settings(call.SessionID).Network },
 		})
@@ -65,9 +61,20 @@ func (d *daemon) proxyFor(call *tool.Call) func() (*sandbox.Proxy, error) {
 	}
 }
 
+// connectTitle returns the question about a host. It names only unusual ports.
+func connectTitle(host, port string) string {
+	title := "Let the running command connect to " + host
+	if port != "443" && port != "80" {
+		title += ", port " + port
+	}
+	return title
+}
+
 // DescribeHosts returns lines for the user: which hosts the settings allow and deny, and what that
-// means in a sandbox.
-func DescribeHosts(c *config.Config) []string {
+// means in this machine's sandbox.
+func DescribeHosts(c *config.Config) []string { return describeHosts(c, sandbox.Detect()) }
+
+func describeHosts(c *config.Config, box sandbox.Support) []string {
 	var allow, deny []string
 	if c.Network != nil {
 		allow, deny = c.Network.Allow, c.Network.Deny
@@ -82,7 +89,6 @@ func DescribeHosts(c *config.Config) []string {
 		"hosts allowed without a question (network.allow): " + list(allow),
 		"hosts denied (network.deny): " + list(deny),
 	}
-	box := sandbox.Detect()
 	if sandbox.Setting(c.Sandbox) != sandbox.Off && box.Available() && !box.Proxies() {
 		lines = append(lines, "notice: commands in this sandbox reach no host, also none of "+
 			"network.allow: a command that needs one asks to run outside the sandbox")

@@ -90,6 +90,26 @@ func TestBundleHoldsNoSecret(t *testing.T) {
 	}
 }
 
+// With --session, a bundle also contains the messages of that session, without keys.
+func TestBundleOfASession(t *testing.T) {
+	home, env := homeWithSecrets(t)
+	t.Chdir(home)
+	storeSession(t, session.Dir(app.StateDir(env), home), "sell the company, key "+secret)
+	id, _, _ := play(t, env, "sessions", "list")
+	file := filepath.Join(t.TempDir(), "bug.tar.gz")
+	out, errs, code := play(t, env, "bundle", "--session", strings.Fields(id)[0], file)
+	if code != exitOK {
+		t.Fatalf("exit code %d: %s%s", code, out, errs)
+	}
+	all := ""
+	for _, text := range unpack(t, file) {
+		all += text
+	}
+	if !strings.Contains(all, "sell the company") || strings.Contains(all, secret) {
+		t.Errorf("the bundle lacks the message or contains the key:\n%s", all)
+	}
+}
+
 // A secret at the position where the log is cut is not split, because the halves would not be
 // recognized as a secret.
 func TestBundleCutsNoSecret(t *testing.T) {

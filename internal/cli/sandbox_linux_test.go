@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
@@ -147,5 +149,139 @@ func TestWhatCommandsInherit(t *testing.T) {
 		if code != exitOK || !strings.Contains(out, "done") {
 			t.Errorf("sandbox %s: exit code %d\n%s%s", setting, code, out, errs)
 		}
+	}
+}
+
+// TestSandboxPaths writes to a folder of the setting sandboxPaths and to its neighbor.
+func TestSandboxPaths(t *testing.T) {
+	if box := sandbox.Detect(); box.Kind != sandbox.Own {
+		t.Skip("this machine has another sandbox: " + box.Why)
+	}
+	home, out := t.TempDir(), t.TempDir()
+	t.Setenv("HOME", home)
+	t.Chdir(t.TempDir())
+	for _, d := range []string{"named", "other"} {
+		if err := os.Mkdir(filepath.Join(out, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, home+"/config.json", `{"sandboxPaths":["`+out+`/named"]}`)
+	put(t, home+"/model.jsonl", `{"toolCalls":[{"name":"bash","arguments":{"command":"touch `+out+
+		`/named/a; touch `+out+`/other/a"}}]}`+"\n"+done)
+	env := []string{
+		"HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + home + "/state",
+		"AGENT_LSP_CONFIG=" + home + "/config.json", "AGENT_LSP_SCRIPT=" + home + "/model.jsonl",
+	}
+	if _, errs, code := play(t, env, "run", "--permissions", "workspace", "go"); code != exitOK {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	if _, err := os.Stat(out + "/named/a"); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(out + "/other/a"); err == nil {
+		t.Error("the command wrote to a folder that sandboxPaths does not contain")
+	}
+}
+
+// TestStateIsPrivate checks that no other user can read what a session with an edit and a command
+// stores, and that none of it is in the workspace.
+func TestStateIsPrivate(t *testing.T) {
+	home, work := t.TempDir(), t.TempDir()
+	t.Setenv("HOME", home)
+	t.Chdir(work)
+	umask := syscall.Umask(0)
+	defer syscall.Umask(umask)
+	put(t, home+"/model.jsonl", `{"toolCalls":[{"name":"write","arguments":{"path":"a","content":"a"}},`+
+		`{"name":"bash","arguments":{"command":"seq 100000; touch b"}}]}`+"\n"+done)
+	env := []string{
+		"HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + home + "/state",
+		"AGENT_LSP_SCRIPT=" + home + "/model.jsonl",
+	}
+	out, errs, code := play(t, env, "run", "--permissions", "trust", "go")
+	if code != exitOK {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	if _, _, code := play(t, env, "trust", "no"); code != exitOK {
+		t.Errorf("trust: exit code %d", code)
+	}
+	files := 0
+	err := filepath.WalkDir(home+"/state", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || path == home+"/state" {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		want := fs.FileMode(0o600)
+		if e.IsDir() {
+			want = 0o700
+		} else {
+			files++
+		}
+		if got := info.Mode().Perm(); got&^want != 0 {
+			t.Errorf("%s has the mode %v", path, got)
+		}
+		return nil
+	})
+	if err != nil || files < 3 {
+		t.Errorf("%d files, %v", files, err)
+	}
+	if names, _ := filepath.Glob(work + "/*"); len(names) != 2 {
+		t.Errorf("the workspace contains %q", names)
+	}
+	if hidden, _ := filepath.Glob(work + "/.*"); len(hidden) > 0 {
+		t.Errorf("the workspace contains %q", hidden)
+	}
+}
+
+// TestLinksToSecretFilesAsk reads secret files by other names, without a user who can allow it.
+func TestLinksToSecretFilesAsk(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Chdir(t.TempDir())
+	put(t, ".env", "CANARY")
+	if err := os.Symlink(".env", "symbolic"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(".env", "hard"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{".env", "symbolic", "hard"} {
+		put(t, home+"/model.jsonl", `{"toolCalls":[{"name":"read","arguments":{"path":"`+name+`"}}]}
+{"expect":{"lastTool":"no user was available to ask"},"text":"denied"}
+`)
+		env := []string{
+			"HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + home + "/state",
+			"AGENT_LSP_SCRIPT=" + home + "/model.jsonl",
+		}
+		out, errs, code := play(t, env, "run", "--permissions", "trust", "go")
+		if code != exitOK || !strings.Contains(out, "denied") {
+			t.Errorf("%s: exit code %d\n%s%s", name, code, out, errs)
+		}
+	}
+}
+
+// TestRunWithoutATerminalTrustsNothing runs a prompt in a workspace with a hook. The hook does not
+// run, and the question remains open.
+func TestRunWithoutATerminalTrustsNothing(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Chdir(t.TempDir())
+	put(t, ".agent-lsp.json", `{"hooks":{"sessionStart":[{"command":"touch","args":["ran"]}]}}`)
+	put(t, home+"/model.jsonl", done)
+	env := []string{
+		"HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + home + "/state",
+		"AGENT_LSP_SCRIPT=" + home + "/model.jsonl",
+	}
+	if _, errs, code := play(t, env, "run", "go"); code != exitOK ||
+		!strings.Contains(errs, "hooks") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	if _, err := os.Stat("ran"); err == nil {
+		t.Error("the hook ran")
+	}
+	if out, _, _ := play(t, env, "trust"); !strings.Contains(out, "not decided") {
+		t.Errorf("trust: %s", out)
 	}
 }

@@ -181,6 +181,10 @@ import threading; threading.Thread(target=s.serve_forever, daemon=True).start()
 import urllib.request as u; print(u.urlopen("http://127.0.0.1:8000/").status)' 2>/dev/null`,
 				"200\n", "",
 			},
+			{
+				"the variables name the proxy",
+				`env | grep -cE '^(HTTP|HTTPS|ALL)_PROXY=http://127\.0\.0\.1:61199$'`, "3\n", "",
+			},
 			{"the token is hidden", "env | grep -c AGENT_LSP_PROXY_TOKEN; true", "0\n", ""},
 		} {
 			t.Run(string(s.Kind)+"/"+c.name, func(t *testing.T) {
@@ -244,6 +248,24 @@ func TestRefusedHostsGetNoConnection(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestARefusedHostIsAskedAboutOnce lets a command try a host again that the user has refused.
+func TestARefusedHostIsAskedAboutOnce(t *testing.T) {
+	for _, s := range proxied(t) {
+		t.Run(string(s.Kind), func(t *testing.T) {
+			t.Parallel()
+			i := newInternet(t, "127.0.0.0/8", "")
+			res, _ := i.in(newBox(t, s), Command{
+				Script: "for i in 1 2 3; do curl -s http://site.test:PORT/; done",
+			})
+			n := strings.Count(string(res.Head), "the user refused this")
+			if i.questions() != "site.test" || n != 3 || i.hits.Load() > 0 {
+				t.Errorf("asked %q, refused %d times, %d connections\n%s",
+					i.questions(), n, i.hits.Load(), res.Head)
+			}
+		})
 	}
 }
 
