@@ -78,8 +78,10 @@ func (w *Workspace) createFile(ctx context.Context, p *proposal, c *change, body
 // createByEditor asks the editor to write a new file. The result is visible on disk or in the
 // file's buffer.
 func (w *Workspace) createByEditor(ctx context.Context, p *proposal, ref Ref, data []byte) error {
-	if files.Exists(ref) {
+	if _, err := files.Stat(ref); err == nil {
 		return fmt.Errorf("creating %s: %w", ref, fs.ErrExist)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("creating %s: %w", ref, err)
 	}
 	there := func() bool {
 		if f := w.readBuffer(ref); f != nil {

@@ -73,6 +73,9 @@ func (w *Workspace) unwind(ctx context.Context, f *checkpoint.File) (*Change, er
 	if err != nil {
 		return nil, err
 	}
+	if ref.Key != f.Key {
+		return nil, errElsewhere
+	}
 	now := checkpoint.Content{}
 	file, err := w.Read(ctx, ref)
 	switch {
@@ -89,6 +92,9 @@ func (w *Workspace) unwind(ctx context.Context, f *checkpoint.File) (*Change, er
 	}
 	return restoreChange(ref, file, now, then), nil
 }
+
+// errElsewhere is the conflict of a file in a folder that was replaced by a link.
+var errElsewhere = errors.New("its path now leads to another file")
 
 func restoreChange(ref Ref, file *File, now, then checkpoint.Content) *Change {
 	switch {

@@ -10,8 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	slashpath "path"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
@@ -27,41 +26,29 @@ const MaxFileSize = 64 << 20
 // ErrTooLarge means that a file is too large to be read completely. Open streams it.
 var ErrTooLarge = errors.New("the file is too large to be read whole")
 
-func local(r path.Ref) string {
-	if r.Rel == "" {
-		return "."
-	}
-	return filepath.FromSlash(r.Rel)
-}
-
-// openRoot opens the folder that a reference is relative to. All access goes through it, so the
-// kernel refuses every path that leads out, even if another program created it a moment ago.
-func openRoot(r path.Ref) (*os.Root, error) {
-	if r.Root == "" {
-		return nil, fmt.Errorf("using %s: only its open document can be used: %w", r,
-			path.ErrOutside)
-	}
-	return os.OpenRoot(r.Root)
-}
-
 // Open opens a regular file below its root for reading. It refuses devices, pipes, sockets and
 // symbolic links, even if another program put one there meanwhile. The caller closes the file. The
 // error names the reference.
 func Open(ref path.Ref) (*os.File, fs.FileInfo, error) {
-	root, err := openRoot(ref)
+	in, err := openFolder(ref)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("opening %s: %w", ref, plain(err))
 	}
-	defer root.Close()
+	defer in.Close()
+	return in.open(ref)
+}
+
+// open is Open in a folder that is open already.
+func (in *folder) open(ref path.Ref) (*os.File, fs.FileInfo, error) {
 	// Check the type before opening: opening a device can have effects.
-	st, err := root.Lstat(local(ref))
+	st, err := in.Lstat(in.name)
 	if err == nil {
 		err = regular(st)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening %s: %w", ref, plain(err))
 	}
-	f, err := root.OpenFile(local(ref), os.O_RDONLY|nonblock, 0)
+	f, err := in.OpenFile(in.name, os.O_RDONLY|nonblock, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening %s: %w", ref, plain(err))
 	}
@@ -119,13 +106,12 @@ func readAll(r io.Reader, size int64) ([]byte, error) {
 // name. Commit renames that file to its final name, or changes nothing. One goroutine owns it and
 // ends it with Commit or Discard.
 type Staged struct {
-	root   *os.Root
-	name   string // target, relative to the root
-	tmp    string
-	base   string // sha256 that the target must still have; "" if it must not exist
+	in     *folder // of the target
+	tmp    string  // in the same folder
+	base   string  // sha256 that the target must still have; "" if it must not exist
 	shown  string
 	mode   fs.FileMode // of a new file; 0 for the usual
-	made   []string    // directories made for it, outermost first
+	made   []*folder   // folders made for it, outermost first
 	sealed bool
 }
 
@@ -133,31 +119,39 @@ type Staged struct {
 // base is the hash that the target must have, "" if it must not exist. mode is the mode of a new
 // file, 0 for the usual one. A full or read-only disk is reported here, before the target changes.
 func Stage(ref path.Ref, data []byte, base string, mode fs.FileMode) (s *Staged, err error) {
-	root, err := openRoot(ref)
-	if err != nil {
-		return nil, err
+	s = &Staged{base: base, mode: mode, shown: ref.String()}
+	if err = s.open(ref); err == nil {
+		err = s.write(data)
 	}
-	s = &Staged{root: root, name: local(ref), base: base, mode: mode, shown: ref.String()}
-	if err := s.write(data); err != nil {
+	if err != nil {
 		s.Discard()
 		return nil, fmt.Errorf("writing %s: %w", ref, plain(err))
 	}
 	return s, nil
 }
 
+// open opens the target's folder. It creates missing folders for a new file.
+func (s *Staged) open(ref path.Ref) (err error) {
+	s.in, err = openFolder(ref)
+	switch {
+	case !errors.Is(err, fs.ErrNotExist):
+	case s.base != "":
+		err = errDeleted
+	default:
+		s.in, s.made, err = makeFolder(ref)
+	}
+	return err
+}
+
+var errDeleted = errors.New("it was deleted meanwhile")
+
 func (s *Staged) write(data []byte) error {
 	st, err := s.target()
 	if err != nil {
 		return err
 	}
-	dir := filepath.Dir(s.name)
-	if st == nil {
-		if err := s.makeDirs(dir); err != nil {
-			return err
-		}
-	}
-	s.tmp = filepath.Join(dir, tempName(filepath.Base(s.name)))
-	f, err := s.root.OpenFile(s.tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	s.tmp = tempName(s.in.name)
+	f, err := s.in.OpenFile(s.tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		s.tmp = ""
 		return err
@@ -184,12 +178,12 @@ func (s *Staged) write(data []byte) error {
 // target inspects the file that the write would replace. It returns nil if there is none, as
 // expected.
 func (s *Staged) target() (fs.FileInfo, error) {
-	st, err := s.root.Lstat(s.name)
+	st, err := s.in.Lstat(s.in.name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && s.base == "":
 		return nil, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, errors.New("it was deleted meanwhile")
+		return nil, errDeleted
 	case err != nil:
 		return nil, err
 	case s.base == "":
@@ -202,28 +196,6 @@ func (s *Staged) target() (fs.FileInfo, error) {
 		return nil, errors.New("it is read-only")
 	}
 	return st, nil
-}
-
-// makeDirs creates the missing directories above the target and remembers them.
-func (s *Staged) makeDirs(dir string) error {
-	for _, part := range ancestors(dir) {
-		err := s.root.Mkdir(part, 0o777)
-		if err == nil {
-			s.made = append(s.made, part)
-		} else if !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-	}
-	return nil
-}
-
-// ancestors returns a/, a/b/, … of a relative path, outermost first.
-func ancestors(dir string) []string {
-	var out []string
-	for d := filepath.ToSlash(dir); d != "." && d != "/" && d != ""; d = slashpath.Dir(d) {
-		out = append([]string{filepath.FromSlash(d)}, out...)
-	}
-	return out
 }
 
 const tempSuffix = ".agent-lsp.tmp"
@@ -243,21 +215,20 @@ func tempPrefix(base string) string {
 
 // Sweep removes the temporary files that an interrupted write of ref left in its folder.
 func Sweep(ref path.Ref) {
-	root, err := openRoot(ref)
+	in, err := openFolder(ref)
 	if err != nil {
 		return
 	}
-	defer root.Close()
-	d, err := root.Open(filepath.Dir(local(ref)))
+	defer in.Close()
+	d, err := in.Open(".")
 	if err != nil {
 		return
 	}
 	defer d.Close()
 	names, _ := d.Readdirnames(-1)
 	for _, n := range names {
-		if strings.HasPrefix(n, tempPrefix(filepath.Base(local(ref)))) &&
-			strings.HasSuffix(n, tempSuffix) {
-			_ = root.Remove(filepath.Join(filepath.Dir(local(ref)), n))
+		if strings.HasPrefix(n, tempPrefix(in.name)) && strings.HasSuffix(n, tempSuffix) {
+			_ = in.Remove(n)
 		}
 	}
 }
@@ -272,23 +243,23 @@ func (s *Staged) Commit() error {
 	}
 	s.sealed = true
 	AtStep("renamed")
-	syncDir(s.root, filepath.Dir(s.name))
+	s.in.sync()
 	return nil
 }
 
 func (s *Staged) swap() error {
 	if s.base == "" {
 		// A link fails if the name exists, so nothing that appeared meanwhile is lost.
-		err := s.root.Link(s.tmp, s.name)
+		err := s.in.Link(s.tmp, s.in.name)
 		if err == nil || errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if _, err := s.root.Lstat(s.name); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := s.in.Lstat(s.in.name); !errors.Is(err, fs.ErrNotExist) {
 			return fs.ErrExist
 		}
-		return s.root.Rename(s.tmp, s.name)
+		return s.in.Rename(s.tmp, s.in.name)
 	}
-	now, err := s.root.ReadFile(s.name)
+	now, err := s.in.ReadFile(s.in.name)
 	if err != nil {
 		return err
 	}
@@ -296,23 +267,25 @@ func (s *Staged) swap() error {
 		return ErrChanged
 	}
 	AtStep("compared")
-	return s.root.Rename(s.tmp, s.name)
+	return s.in.Rename(s.tmp, s.in.name)
 }
 
 // Discard removes what is left of an uncommitted write, created folders included. It may be called
 // again and after Commit.
 func (s *Staged) Discard() {
-	if s.root == nil {
-		return
+	if s.in != nil {
+		if s.tmp != "" {
+			_ = s.in.Remove(s.tmp)
+		}
+		s.in.Close()
 	}
-	if s.tmp != "" {
-		_ = s.root.Remove(s.tmp)
+	for _, made := range slices.Backward(s.made) {
+		if !s.sealed {
+			_ = made.Remove(made.name)
+		}
+		made.Close()
 	}
-	for i := len(s.made) - 1; i >= 0 && !s.sealed; i-- {
-		_ = s.root.Remove(s.made[i])
-	}
-	s.root.Close()
-	s.root = nil
+	s.in, s.made = nil, nil
 }
 
 // Write is Stage and Commit in one.
@@ -327,22 +300,22 @@ func Write(ref path.Ref, data []byte, base string, mode fs.FileMode) error {
 // Remove deletes a file whose hash is base, or with "" whatever its content. The error is
 // ErrChanged if the file has other content.
 func Remove(ref path.Ref, base string) error {
-	data, _, err := Read(ref)
+	in, err := openFolder(ref)
+	if err != nil {
+		return fmt.Errorf("deleting %s: %w", ref, plain(err))
+	}
+	defer in.Close()
+	data, _, err := in.read(ref)
 	if err != nil {
 		return err
 	}
 	if base != "" && Hash(data) != base {
 		return fmt.Errorf("deleting %s: %w", ref, ErrChanged)
 	}
-	root, err := openRoot(ref)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	if err := root.Remove(local(ref)); err != nil {
+	if err := in.Remove(in.name); err != nil {
 		return fmt.Errorf("deleting %s: %w", ref, plain(err))
 	}
-	syncDir(root, filepath.Dir(local(ref)))
+	in.sync()
 	return nil
 }
 
@@ -355,7 +328,17 @@ func Hash(data []byte) string {
 // Read returns the bytes of a regular file, and its metadata. The error is fs.ErrNotExist,
 // ErrTooLarge for a file over MaxFileSize, or the reason why the file cannot be read.
 func Read(ref path.Ref) ([]byte, fs.FileInfo, error) {
-	f, st, err := Open(ref)
+	in, err := openFolder(ref)
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening %s: %w", ref, plain(err))
+	}
+	defer in.Close()
+	return in.read(ref)
+}
+
+// read is Read in a folder that is open already.
+func (in *folder) read(ref path.Ref) ([]byte, fs.FileInfo, error) {
+	f, st, err := in.open(ref)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -372,22 +355,28 @@ func Read(ref path.Ref) ([]byte, fs.FileInfo, error) {
 
 // Stat returns the attributes of a path below its root. It does not follow a symbolic link.
 func Stat(ref path.Ref) (fs.FileInfo, error) {
-	root, err := openRoot(ref)
+	in, err := openFolder(ref)
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
-	return root.Lstat(local(ref))
+	defer in.Close()
+	return in.Lstat(in.name)
 }
 
 // ReadDir lists a directory below its root.
 func ReadDir(ref path.Ref) ([]fs.DirEntry, error) {
-	root, err := openRoot(ref)
-	if err != nil {
-		return nil, err
+	in, err := openFolder(ref)
+	if err == nil && in.name != "." {
+		var inner *folder
+		inner, err = in.enter(in.name)
+		in.Close()
+		in = inner
 	}
-	defer root.Close()
-	f, err := root.OpenFile(local(ref), os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", ref, plain(err))
+	}
+	defer in.Close()
+	f, err := in.OpenFile(".", os.O_RDONLY|nonblock, 0)
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", ref, plain(err))
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
@@ -16,34 +15,35 @@ func Move(from, to path.Ref) error {
 	if from.Root != to.Root {
 		return copyAcross(from, to)
 	}
-	root, err := openRoot(from)
+	old, err := openFolder(from)
 	if err != nil {
-		return err
-	}
-	s := &Staged{root: root, name: local(to)}
-	defer s.Discard()
-	if err := s.makeDirs(filepath.Dir(s.name)); err != nil {
 		return fmt.Errorf("renaming %s: %w", from, plain(err))
 	}
-	if err := s.take(local(from)); err != nil {
+	defer old.Close()
+	s := &Staged{}
+	defer s.Discard()
+	if err := s.open(to); err != nil {
+		return fmt.Errorf("renaming %s: %w", from, plain(err))
+	}
+	if err := take(old, s.in); err != nil {
 		return fmt.Errorf("renaming %s to %s: %w", from, to, plainLink(err))
 	}
 	s.sealed = true
-	syncDir(root, filepath.Dir(s.name))
+	s.in.sync()
 	return nil
 }
 
-// take renames a file to the target's name.
-func (s *Staged) take(from string) error {
-	err := s.root.Link(from, s.name)
+// take renames a file.
+func take(from, to *folder) error {
+	err := link(from, to)
 	AtStep("linked")
 	if err != nil {
-		if _, there := s.root.Lstat(s.name); errors.Is(err, fs.ErrExist) || there == nil {
+		if _, there := to.Lstat(to.name); errors.Is(err, fs.ErrExist) || there == nil {
 			return err
 		}
-		return s.root.Rename(from, s.name)
+		return rename(from, to)
 	}
-	return orElseUndo(s.root.Remove(from), func() { _ = s.root.Remove(s.name) })
+	return orElseUndo(from.Remove(from.name), func() { _ = to.Remove(to.name) })
 }
 
 // orElseUndo removes a file's new name if its old one could not be removed. If the old name no
@@ -79,12 +79,7 @@ func copyAcross(from, to path.Ref) error {
 
 // Exists reports whether there is anything at the reference's path, a symbolic link included.
 func Exists(ref path.Ref) bool {
-	root, err := openRoot(ref)
-	if err != nil {
-		return false
-	}
-	defer root.Close()
-	_, err = root.Lstat(local(ref))
+	_, err := Stat(ref)
 	return err == nil
 }
 
@@ -92,14 +87,14 @@ func Exists(ref path.Ref) bool {
 // leaves that was interrupted between its two steps. It does nothing if the two names are not the
 // same file.
 func DropSecondName(from, to path.Ref) {
-	root, err := openRoot(to)
+	in, err := openFolder(to)
 	if err != nil || from.Root != to.Root {
 		return
 	}
-	defer root.Close()
-	old, errOld := root.Lstat(local(from))
-	now, errNow := root.Lstat(local(to))
+	defer in.Close()
+	old, errOld := Stat(from)
+	now, errNow := in.Lstat(in.name)
 	if errOld == nil && errNow == nil && os.SameFile(old, now) {
-		_ = root.Remove(local(to))
+		_ = in.Remove(in.name)
 	}
 }

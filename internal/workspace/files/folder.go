@@ -1,0 +1,121 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
+)
+
+// folder is the open folder of a file, and the file's name in it. All access to a file goes through
+// it. The path of a reference contains no links, so a link in it was made after the reference was
+// resolved and the user was asked. openFolder refuses it, also if it does not lead out of the root.
+type folder struct {
+	*os.Root
+	name string // "." for the root itself
+}
+
+var errLinked = errors.New("a folder of its path became a symbolic link")
+
+// openFolder opens the folder of a reference. The caller closes it.
+func openFolder(ref path.Ref) (*folder, error) {
+	at, err := openRoot(ref)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		first, rest, deeper := strings.Cut(at.name, string(filepath.Separator))
+		if !deeper {
+			return at, nil
+		}
+		next, err := at.enter(first)
+		at.Close()
+		if err != nil {
+			return nil, err
+		}
+		next.name = rest
+		at = next
+	}
+}
+
+// openRoot opens the root of a reference, with the rest of the path as the name.
+func openRoot(ref path.Ref) (*folder, error) {
+	if ref.Root == "" {
+		return nil, fmt.Errorf("using %s: only its open document can be used: %w", ref,
+			path.ErrOutside)
+	}
+	root, err := os.OpenRoot(ref.Root)
+	if err != nil {
+		return nil, err
+	}
+	name := "."
+	if ref.Rel != "" {
+		name = filepath.FromSlash(ref.Rel)
+	}
+	return &folder{root, name}, nil
+}
+
+// enter opens a folder in this one, unless it is a link. Comparing the opened folder with the one
+// that was looked at shows a link that replaced it in between.
+func (in *folder) enter(name string) (*folder, error) {
+	seen, err := in.Lstat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case seen.Mode()&fs.ModeSymlink != 0:
+		return nil, errLinked
+	case !seen.IsDir() && seen.Mode()&fs.ModeIrregular == 0: // a mount point of Windows
+		return nil, syscall.ENOTDIR
+	}
+	root, err := in.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	now, err := root.Stat(".")
+	if err == nil && seen.IsDir() && !os.SameFile(seen, now) {
+		err = errLinked
+	}
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return &folder{root, "."}, nil
+}
+
+// makeFolder is openFolder for a file whose folders may be missing. made are the folders that it
+// created, each as a name in the folder above it. The caller closes them, also after an error.
+func makeFolder(ref path.Ref) (at *folder, made []*folder, err error) {
+	if at, err = openRoot(ref); err != nil {
+		return nil, nil, err
+	}
+	for {
+		first, rest, deeper := strings.Cut(at.name, string(filepath.Separator))
+		if !deeper {
+			return at, made, nil
+		}
+		err := at.Mkdir(first, 0o777)
+		isNew := err == nil
+		var next *folder
+		if isNew || errors.Is(err, fs.ErrExist) {
+			next, err = at.enter(first)
+		}
+		if at.name = first; isNew {
+			made = append(made, at)
+		} else {
+			at.Close()
+		}
+		if err != nil {
+			return nil, made, err
+		}
+		next.name = rest
+		at = next
+	}
+}
+
+// sync makes changes of names in the folder durable.
+func (in *folder) sync() { syncDir(in.Root, ".") }

@@ -1,0 +1,110 @@
+//go:build unix
+
+package files
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
+)
+
+// After a path was resolved, and the user was asked about it, a folder of the path becomes a link
+// to a folder of the same root. No access may follow it.
+func TestNoAccessFollowsANewLink(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	refs := path.NewRoots(top, "")
+	ref := func(name string) path.Ref {
+		at, err := refs.Locate("", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := at.Ref(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	for _, dir := range []string{".git/sub", "d/sub"} {
+		for _, name := range []string{"/old", "/sub/old"} {
+			must(t, os.MkdirAll(filepath.Join(top, dir), 0o755))
+			file := filepath.Join(top, strings.TrimSuffix(dir, "/sub")+name)
+			must(t, os.WriteFile(file, []byte("text"), 0o644))
+		}
+	}
+	must(t, os.WriteFile(filepath.Join(top, "own"), []byte("text"), 0o755))
+	own, same := ref("own"), Hash([]byte("text"))
+	uses := map[string]func(old, fresh path.Ref) error{
+		"Open": func(old, _ path.Ref) error {
+			f, _, err := Open(old)
+			if err == nil {
+				f.Close()
+			}
+			return err
+		},
+		"Read":   func(old, _ path.Ref) error { _, _, err := Read(old); return err },
+		"Stat":   func(old, _ path.Ref) error { _, err := Stat(old); return err },
+		"Create": func(_, fresh path.Ref) error { return Write(fresh, nil, "", 0) },
+		"Modify": func(old, _ path.Ref) error { return Write(old, []byte("new"), same, 0) },
+		"Remove": func(old, _ path.Ref) error { return Remove(old, same) },
+		"From":   func(old, _ path.Ref) error { return Move(old, ref("moved")) },
+		"To":     func(_, fresh path.Ref) error { return Move(own, fresh) },
+	}
+	inside := map[string][2]path.Ref{
+		"d":     {ref("d/old"), ref("d/new")},
+		"d/sub": {ref("d/sub/old"), ref("d/sub/made/new")},
+	}
+	folders := map[string]path.Ref{"d": ref("d"), "d/sub": ref("d/sub")}
+	staged, err := Stage(ref("d/late"), []byte("x"), "", 0)
+	must(t, err)
+	before := names(t, filepath.Join(top, ".git"))
+	must(t, os.Rename(filepath.Join(top, "d"), filepath.Join(top, "e")))
+	must(t, os.Symlink(".git", filepath.Join(top, "d")))
+	for use, do := range uses {
+		for at, refs := range inside {
+			if err := do(refs[0], refs[1]); err == nil {
+				t.Errorf("%s in %s followed the link", use, at)
+			}
+		}
+	}
+	for at, r := range folders {
+		if list, err := ReadDir(r); err == nil {
+			t.Errorf("listing %s followed the link: %v", at, list)
+		}
+	}
+	must(t, staged.Commit()) // into the folder that it was staged in
+	if after := names(t, filepath.Join(top, ".git")); after != before {
+		t.Errorf("the folder behind the link holds\n%s, before\n%s", after, before)
+	}
+	if _, err := os.Stat(filepath.Join(top, "e/late")); err != nil {
+		t.Error(err)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// names lists a folder: names and contents.
+func names(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			data, rerr := os.ReadFile(path)
+			b.WriteString(path + " " + string(data) + "\n")
+			return rerr
+		}
+		return err
+	}))
+	return b.String()
+}
