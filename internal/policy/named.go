@@ -128,7 +128,9 @@ func (in *reach) inside(dir, path string) (string, bool) {
 		if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
 			continue
 		}
-		return path, !launcher.StartsPrograms(filepath.ToSlash(rel)) && !Secret(path)
+		rel = filepath.ToSlash(rel)
+		return path, !launcher.StartsPrograms(rel) && !Secret(path) &&
+			!launcher.InGitFolder(rel, launcher.GitFolders(root))
 	}
 	return "", false
 }

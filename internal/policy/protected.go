@@ -94,6 +94,9 @@ func (s Settings) protectedEdit(path string) string {
 	if why := protectedRead(path); why != "" {
 		return why
 	}
+	if s.inGitFolder(path) {
+		return "git stores a repository there, whose settings and hooks start programs"
+	}
 	parts := strings.Split(strings.ToLower(filepath.ToSlash(s.inRoot(path))), "/")
 	for i, name := range parts {
 		switch {
@@ -105,6 +108,15 @@ func (s Settings) protectedEdit(path string) string {
 		}
 	}
 	return ""
+}
+
+// inGitFolder reports whether a path is in a folder of a root that git uses like .git.
+func (s Settings) inGitFolder(path string) bool {
+	return slices.ContainsFunc(s.Roots, func(root string) bool {
+		rel, err := filepath.Rel(root, path)
+		return err == nil && filepath.IsLocal(rel) &&
+			launcher.InGitFolder(filepath.ToSlash(rel), launcher.GitFolders(root))
+	})
 }
 
 // inRoot returns the path relative to the innermost root that contains it, or the path itself if no

@@ -53,6 +53,23 @@ func TestProtectedFilesAskInEveryProfile(t *testing.T) {
 	want(ProfileReadOnly, tool.SubjectEdit, "a.txt", Deny)
 }
 
+// TestRepositoriesUnderOtherNamesAsk checks that edits ask in a repository that a .git file names.
+func TestRepositoriesUnderOtherNamesAsk(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, ".git"), []byte("gitdir: ./.bare\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, action := range map[string]Action{".bare/hooks/x": Ask, "bare/hooks/x": Allow} {
+		s := Settings{Profile: ProfileTrust, Roots: []string{root}}
+		got := s.judgePaths(nil, &tool.ApprovalRequest{Subject: &tool.Subject{
+			Kind: tool.SubjectEdit, Paths: []string{filepath.Join(root, name)},
+		}})
+		if got.action != action {
+			t.Errorf("%s: %v (%s), want %v", name, got.action, got.reason, action)
+		}
+	}
+}
+
 // TestHardLinksToSecretFiles checks that a second name of a secret file needs a question, and that
 // another file does not.
 func TestHardLinksToSecretFiles(t *testing.T) {

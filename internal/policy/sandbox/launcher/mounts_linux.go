@@ -15,8 +15,9 @@ import (
 
 // root is a workspace folder that the broker may change.
 type root struct {
-	path string // as the command sees it
-	fd   int    // its writable mount, which is attached nowhere
+	path string   // as the command sees it
+	fd   int      // its writable mount, which is attached nowhere
+	git  []string // its GitFolders
 }
 
 // enter replaces this process's view of the file system and enables loopback. It returns the roots
@@ -123,7 +124,7 @@ func (v *view) take() ([]root, error) {
 			if err := v.saw(r, fd); err != nil {
 				return nil, err
 			}
-			roots = append(roots, root{r, fd})
+			roots = append(roots, root{r, fd, GitFolders(r)})
 		}
 	}
 	for _, path := range append(hidden(), v.spec.Home) {

@@ -50,7 +50,7 @@ func (c *call) target(dirfd, addr uint64, follow bool) (*place, error) {
 
 // changeable refuses a protected path, and a file that is masked in the command's view.
 func (c *call) changeable(p *place) error {
-	if StartsPrograms(p.path()) || masked(p) {
+	if p.startsPrograms() || masked(p) {
 		return c.refuse(p.path())
 	}
 	return nil
@@ -152,7 +152,7 @@ func (c *call) access() (int64, error) {
 	if err != nil {
 		return c.accessRoot(name, err)
 	}
-	if StartsPrograms(p.path()) {
+	if p.startsPrograms() {
 		return 0, unix.EROFS
 	}
 	return 0, unix.Faccessat2(p.dir, p.name, uint32(c.args[2]), int(flags)&unix.AT_SYMLINK_NOFOLLOW)
@@ -175,7 +175,7 @@ func (c *call) accessRoot(name string, not error) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if StartsPrograms(p.rel) {
+	if p.startsPrograms() {
 		return 0, unix.EROFS
 	}
 	return 0, unix.Faccessat2(p.dir, ".", uint32(c.args[2]), 0)
@@ -247,6 +247,9 @@ func crossing(from, to *place, fromErr, toErr error) error {
 // one: a folder with files that are protected under its old or new name, and a secret that gets a
 // plain name.
 func (c *call) renamable(from, to *place) error {
+	if from.aboveGit() {
+		return c.refuse(from.path())
+	}
 	if inPackages(from.path()) != inPackages(to.path()) {
 		if inner := c.protectedBelow(from, to); inner != "" {
 			return c.refuse(inner)

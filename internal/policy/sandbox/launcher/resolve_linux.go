@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,13 +40,24 @@ func (c *call) close() {
 // place is a name in a folder of the workspace. The folder is pinned, so the command cannot replace
 // it between the check and the change.
 type place struct {
-	dir  int    // on the writable mount
-	seen int    // the same folder in the command's view
-	rel  string // of the folder, "." for the root itself
+	dir  int // on the writable mount
+	seen int // the same folder in the command's view
+	root *root
+	rel  string // of the folder in the root, "." for the root itself
 	name string
 }
 
 func (p *place) path() string { return path.Join(p.rel, p.name) }
+
+// startsPrograms reports whether the place is a protected one.
+func (p *place) startsPrograms() bool {
+	return StartsPrograms(p.path()) || InGitFolder(p.path(), p.root.git)
+}
+
+// aboveGit reports whether the place is a folder above one of the root's GitFolders.
+func (p *place) aboveGit() bool {
+	return slices.ContainsFunc(p.root.git, func(f string) bool { return Below(f, p.path()) })
+}
 
 const maxLinks = 40
 
@@ -146,7 +158,7 @@ func (c *call) writable(seen int, name string) (*place, error) {
 	if !same(seen, fd) {
 		return nil, errElsewhere
 	}
-	return &place{fd, seen, rel, name}, nil
+	return &place{fd, seen, r, rel, name}, nil
 }
 
 // opened resolves the file that a descriptor of the caller refers to, if it may be changed. A
