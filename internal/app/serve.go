@@ -35,9 +35,14 @@ type Options struct {
 
 // RunHelper runs this process as the supervisor of commands if its parent started it as one, and
 // does not return in that case. Otherwise it hides the environment and the memory of this process,
-// which may contain keys, from other processes. The program calls it before anything else.
+// which may contain keys, from other processes, and keeps the descriptors that it inherited from
+// them. The program calls it before anything else.
 func RunHelper() {
 	shell.MaybeHelper()
+	if err := environ.KeepFiles(); err != nil {
+		fmt.Fprintf(os.Stderr,
+			"agent-lsp: other programs inherit the open files of this process: %v\n", err)
+	}
 	if err := environ.Hide(); err != nil {
 		fmt.Fprintf(os.Stderr,
 			"agent-lsp: other programs can read the keys of this process: %v\n", err)

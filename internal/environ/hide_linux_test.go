@@ -15,6 +15,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(child) == "" {
 		os.Exit(m.Run())
 	}
+	isOpen(os.Getenv(child))
 	if os.Getenv(child) == "wipe" {
 		if err := wipe(); err != nil {
 			os.Stdout.WriteString(err.Error())
