@@ -25,6 +25,7 @@ const diagnosticsWait = 3 * time.Second
 // languageServers queries the editor's language servers, or those that the daemon starts.
 type languageServers struct {
 	hub       *langserver.Hub // set by open
+	workspace *workspace.Workspace
 	editor    host.Editor
 	config    func() *config.Config
 	processes *processRunner
@@ -32,6 +33,7 @@ type languageServers struct {
 }
 
 func (l *languageServers) open(w *workspace.Workspace) {
+	l.workspace = w
 	l.hub = langserver.New(langserver.Options{Workspace: w, Runner: l.processes.runner,
 		Query: l.editorQuery, Servers: l.servers, AfterEdit: l.diagnosticsAfterEdit,
 		Allow: l.trust.allow, Sandbox: l.trust.sandbox})
@@ -41,6 +43,9 @@ func (l *languageServers) open(w *workspace.Workspace) {
 func (l *languageServers) tools(set *tools.Set, sess tools.Session) []tool.Tool {
 	return l.hub.Tools(func(ctx context.Context, call *tool.Call, title string,
 		changes []workspace.Change) (*tool.Result, error) {
+		if err := l.permit(ctx, call, title, changes); err != nil {
+			return nil, err
+		}
 		return set.Propose(ctx, sess, call, title, changes)
 	})
 }

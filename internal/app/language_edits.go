@@ -1,0 +1,48 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// permit asks about a server's changes of files that need a question, such as those that start
+// programs. Which files a rename or a code action changes is known only when the server has
+// answered. The question about the file that the call names was asked before.
+func (l *languageServers) permit(
+	ctx context.Context,
+	call *tool.Call,
+	title string,
+	changes []workspace.Change,
+) error {
+	named, _ := l.workspace.Resolve(call.Cwd, call.Text("path"))
+	sub := &tool.Subject{Kind: tool.SubjectEdit, Title: title}
+	for _, c := range changes {
+		for _, ref := range []workspace.Ref{c.Ref, c.NewRef} {
+			if ref.IsFile() && ref.Key != named.Key && !slices.Contains(sub.Paths, ref.Path) {
+				sub.Paths = append(sub.Paths, ref.Path)
+			}
+		}
+	}
+	resume := call.Paused()
+	defer resume()
+	waiting := false
+	d, err := l.trust.policy().Approve(ctx, tool.ApprovalRequest{
+		SessionID: call.SessionID, TurnID: call.TurnID, ItemID: call.ItemID, CallID: call.ID,
+		Tool: tool.Spec{Name: "edit"}, Effect: tool.Mutates, Cwd: call.Cwd, Subject: sub,
+		Waiting: func() {
+			waiting = true
+			call.Report(tool.Update{Status: tool.StatusAwaitingPermission})
+		},
+	})
+	if waiting {
+		call.Report(tool.Update{Status: tool.StatusRunning})
+	}
+	if err == nil && !d.Allow {
+		err = errors.New(d.Reason)
+	}
+	return err
+}
