@@ -100,10 +100,13 @@ func (e *Engine) ask(ctx context.Context, req *tool.ApprovalRequest,
 }
 
 // title returns the text that the user reads. It contains the complete command, which the label of
-// the call may shorten.
+// the call may shorten, or the complete call of a server's tool.
 func title(req *tool.ApprovalRequest) string {
-	if s := req.Subject; s.Kind == tool.SubjectCommand && s.Command != "" {
+	switch s := req.Subject; {
+	case s.Kind == tool.SubjectCommand && s.Command != "":
 		return "Run " + visibleLines(s.Command)
+	case s.Kind == tool.SubjectMCP && s.Command != "":
+		return visibleLines(label(req) + ": " + s.Command)
 	}
 	return visibleLines(label(req))
 }

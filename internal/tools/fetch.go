@@ -58,7 +58,7 @@ func networkSubject(title, address string) *tool.Subject {
 	if u, err := parseAddress(address); err == nil && u.Hostname() != "" {
 		host = hostName(u)
 	}
-	return &tool.Subject{Kind: tool.SubjectNetwork, Title: oneLine(title, 200), Name: host}
+	return &tool.Subject{Kind: tool.SubjectNetwork, Title: oneLine(title, len(title)), Name: host}
 }
 
 // parseAddress parses an address as models write it: possibly with spaces around it, or without a

@@ -85,6 +85,6 @@ func (ps paths) subject(kind tool.SubjectKind, verb string) *tool.Subject {
 			s.Paths = append(s.Paths, p.path)
 		}
 	}
-	s.Title = verb + " " + oneLine(strings.Join(names, ", "), 120)
+	s.Title = verb + " " + strings.Join(names, ", ") // in full: the user decides about them
 	return s
 }

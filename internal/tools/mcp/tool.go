@@ -58,12 +58,14 @@ func (t *serverTool) Spec() tool.Spec { return t.spec }
 
 // Prepare leaves the validation of the arguments to the server.
 func (t *serverTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
+	origin := t.server.conf.Name + "/" + t.remote
 	return &tool.Prepared{
 		Subject: &tool.Subject{
 			Kind: tool.SubjectMCP, Title: "Call " + t.remote + " of the MCP server " +
 				t.server.conf.Name,
-			Name: t.spec.Name, Origin: t.server.conf.Name + "/" + t.remote,
-			Command: clip.Bytes(string(call.Args), 2000),
+			Name: t.spec.Name, Origin: origin,
+			// Clients that show a command show nothing else of the call.
+			Command: origin + " " + string(call.Args),
 		},
 		Run: t.call,
 	}, nil
