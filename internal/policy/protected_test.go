@@ -56,7 +56,8 @@ func TestProtectedFilesAskInEveryProfile(t *testing.T) {
 // TestRepositoriesUnderOtherNamesAsk checks that edits ask in a repository that a .git file names.
 func TestRepositoriesUnderOtherNamesAsk(t *testing.T) {
 	root := t.TempDir()
-	if err := os.WriteFile(filepath.Join(root, ".git"), []byte("gitdir: ./.bare\n"), 0o644); err != nil {
+	link := filepath.Join(root, ".git")
+	if err := os.WriteFile(link, []byte("gitdir: ./.bare\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for name, action := range map[string]Action{".bare/hooks/x": Ask, "bare/hooks/x": Allow} {

@@ -15,6 +15,8 @@ import (
 // folder is the open folder of a file, and the file's name in it. All access to a file goes through
 // it. The path of a reference contains no links, so a link in it was made after the reference was
 // resolved and the user was asked. openFolder refuses it, also if it does not lead out of the root.
+//
+//house:large it is an os.Root with the name of one file
 type folder struct {
 	*os.Root
 	name string // "." for the root itself

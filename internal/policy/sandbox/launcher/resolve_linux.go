@@ -49,12 +49,12 @@ type place struct {
 
 func (p *place) path() string { return path.Join(p.rel, p.name) }
 
-// startsPrograms reports whether the place is a protected one.
+// startsPrograms reports whether the location is a protected one.
 func (p *place) startsPrograms() bool {
 	return StartsPrograms(p.path()) || InGitFolder(p.path(), p.root.git)
 }
 
-// aboveGit reports whether the place is a folder above one of the root's GitFolders.
+// aboveGit reports whether it is a folder above one of the root's GitFolders.
 func (p *place) aboveGit() bool {
 	return slices.ContainsFunc(p.root.git, func(f string) bool { return Below(f, p.path()) })
 }
