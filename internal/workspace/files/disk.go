@@ -34,21 +34,21 @@ func Open(ref path.Ref) (*os.File, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening %s: %w", ref, plain(err))
 	}
-	defer in.Close()
+	defer in.root.Close()
 	return in.open(ref)
 }
 
 // open is Open in a folder that is open already.
 func (in *folder) open(ref path.Ref) (*os.File, fs.FileInfo, error) {
 	// Check the type before opening: opening a device can have effects.
-	st, err := in.Lstat(in.name)
+	st, err := in.root.Lstat(in.name)
 	if err == nil {
 		err = regular(st)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening %s: %w", ref, plain(err))
 	}
-	f, err := in.OpenFile(in.name, os.O_RDONLY|nonblock, 0)
+	f, err := in.root.OpenFile(in.name, os.O_RDONLY|nonblock, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening %s: %w", ref, plain(err))
 	}
@@ -151,7 +151,7 @@ func (s *Staged) write(data []byte) error {
 		return err
 	}
 	s.tmp = tempName(s.in.name)
-	f, err := s.in.OpenFile(s.tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := s.in.root.OpenFile(s.tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		s.tmp = ""
 		return err
@@ -178,7 +178,7 @@ func (s *Staged) write(data []byte) error {
 // target inspects the file that the write would replace. It returns nil if there is none, as
 // expected.
 func (s *Staged) target() (fs.FileInfo, error) {
-	st, err := s.in.Lstat(s.in.name)
+	st, err := s.in.root.Lstat(s.in.name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && s.base == "":
 		return nil, nil
@@ -219,8 +219,8 @@ func Sweep(ref path.Ref) {
 	if err != nil {
 		return
 	}
-	defer in.Close()
-	d, err := in.Open(".")
+	defer in.root.Close()
+	d, err := in.root.Open(".")
 	if err != nil {
 		return
 	}
@@ -228,7 +228,7 @@ func Sweep(ref path.Ref) {
 	names, _ := d.Readdirnames(-1)
 	for _, n := range names {
 		if strings.HasPrefix(n, tempPrefix(in.name)) && strings.HasSuffix(n, tempSuffix) {
-			_ = in.Remove(n)
+			_ = in.root.Remove(n)
 		}
 	}
 }
@@ -250,16 +250,16 @@ func (s *Staged) Commit() error {
 func (s *Staged) swap() error {
 	if s.base == "" {
 		// A link fails if the name exists, so nothing that appeared meanwhile is lost.
-		err := s.in.Link(s.tmp, s.in.name)
+		err := s.in.root.Link(s.tmp, s.in.name)
 		if err == nil || errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if _, err := s.in.Lstat(s.in.name); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := s.in.root.Lstat(s.in.name); !errors.Is(err, fs.ErrNotExist) {
 			return fs.ErrExist
 		}
-		return s.in.Rename(s.tmp, s.in.name)
+		return s.in.root.Rename(s.tmp, s.in.name)
 	}
-	now, err := s.in.ReadFile(s.in.name)
+	now, err := s.in.root.ReadFile(s.in.name)
 	if err != nil {
 		return err
 	}
@@ -267,7 +267,7 @@ func (s *Staged) swap() error {
 		return ErrChanged
 	}
 	AtStep("compared")
-	return s.in.Rename(s.tmp, s.in.name)
+	return s.in.root.Rename(s.tmp, s.in.name)
 }
 
 // Discard removes what is left of an uncommitted write, created folders included. It may be called
@@ -275,15 +275,15 @@ func (s *Staged) swap() error {
 func (s *Staged) Discard() {
 	if s.in != nil {
 		if s.tmp != "" {
-			_ = s.in.Remove(s.tmp)
+			_ = s.in.root.Remove(s.tmp)
 		}
-		s.in.Close()
+		s.in.root.Close()
 	}
 	for _, made := range slices.Backward(s.made) {
 		if !s.sealed {
-			_ = made.Remove(made.name)
+			_ = made.root.Remove(made.name)
 		}
-		made.Close()
+		made.root.Close()
 	}
 	s.in, s.made = nil, nil
 }
@@ -304,7 +304,7 @@ func Remove(ref path.Ref, base string) error {
 	if err != nil {
 		return fmt.Errorf("deleting %s: %w", ref, plain(err))
 	}
-	defer in.Close()
+	defer in.root.Close()
 	data, _, err := in.read(ref)
 	if err != nil {
 		return err
@@ -312,7 +312,7 @@ func Remove(ref path.Ref, base string) error {
 	if base != "" && Hash(data) != base {
 		return fmt.Errorf("deleting %s: %w", ref, ErrChanged)
 	}
-	if err := in.Remove(in.name); err != nil {
+	if err := in.root.Remove(in.name); err != nil {
 		return fmt.Errorf("deleting %s: %w", ref, plain(err))
 	}
 	in.sync()
@@ -332,7 +332,7 @@ func Read(ref path.Ref) ([]byte, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening %s: %w", ref, plain(err))
 	}
-	defer in.Close()
+	defer in.root.Close()
 	return in.read(ref)
 }
 
@@ -359,8 +359,8 @@ func Stat(ref path.Ref) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
-	return in.Lstat(in.name)
+	defer in.root.Close()
+	return in.root.Lstat(in.name)
 }
 
 // ReadDir lists a directory below its root.
@@ -369,14 +369,14 @@ func ReadDir(ref path.Ref) ([]fs.DirEntry, error) {
 	if err == nil && in.name != "." {
 		var inner *folder
 		inner, err = in.enter(in.name)
-		in.Close()
+		in.root.Close()
 		in = inner
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", ref, plain(err))
 	}
-	defer in.Close()
-	f, err := in.OpenFile(".", os.O_RDONLY|nonblock, 0)
+	defer in.root.Close()
+	f, err := in.root.OpenFile(".", os.O_RDONLY|nonblock, 0)
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", ref, plain(err))
 	}

@@ -39,12 +39,12 @@ func rename(from, to *folder) error {
 
 // between calls do with the descriptors of two folders.
 func between(from, to *folder, do func(old, now int) error) error {
-	old, err := from.Open(".")
+	old, err := from.root.Open(".")
 	if err != nil {
 		return err
 	}
 	defer old.Close()
-	now, err := to.Open(".")
+	now, err := to.root.Open(".")
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ func link(from, to *folder) error { return os.Link(from.full(), to.full()) }
 // rename gives a file another name.
 func rename(from, to *folder) error { return os.Rename(from.full(), to.full()) }
 
-func (in *folder) full() string { return filepath.Join(in.Root.Name(), in.name) }
+func (in *folder) full() string { return filepath.Join(in.root.Name(), in.name) }
 
 // syncDir does nothing: Windows has no such call.
 func syncDir(*os.Root, string) {}

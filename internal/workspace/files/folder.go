@@ -15,10 +15,8 @@ import (
 // folder is the open folder of a file, and the file's name in it. All access to a file goes through
 // it. The path of a reference contains no links, so a link in it was made after the reference was
 // resolved and the user was asked. openFolder refuses it, also if it does not lead out of the root.
-//
-//house:large it is an os.Root with the name of one file
 type folder struct {
-	*os.Root
+	root *os.Root
 	name string // "." for the root itself
 }
 
@@ -36,7 +34,7 @@ func openFolder(ref path.Ref) (*folder, error) {
 			return at, nil
 		}
 		next, err := at.enter(first)
-		at.Close()
+		at.root.Close()
 		if err != nil {
 			return nil, err
 		}
@@ -65,7 +63,7 @@ func openRoot(ref path.Ref) (*folder, error) {
 // enter opens a folder in this one, unless it is a link. Comparing the opened folder with the one
 // that was looked at shows a link that replaced it in between.
 func (in *folder) enter(name string) (*folder, error) {
-	seen, err := in.Lstat(name)
+	seen, err := in.root.Lstat(name)
 	switch {
 	case err != nil:
 		return nil, err
@@ -74,7 +72,7 @@ func (in *folder) enter(name string) (*folder, error) {
 	case !seen.IsDir() && seen.Mode()&fs.ModeIrregular == 0: // a mount point of Windows
 		return nil, syscall.ENOTDIR
 	}
-	root, err := in.OpenRoot(name)
+	root, err := in.root.OpenRoot(name)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +98,7 @@ func makeFolder(ref path.Ref) (at *folder, made []*folder, err error) {
 		if !deeper {
 			return at, made, nil
 		}
-		err := at.Mkdir(first, 0o777)
+		err := at.root.Mkdir(first, 0o777)
 		isNew := err == nil
 		var next *folder
 		if isNew || errors.Is(err, fs.ErrExist) {
@@ -109,7 +107,7 @@ func makeFolder(ref path.Ref) (at *folder, made []*folder, err error) {
 		if at.name = first; isNew {
 			made = append(made, at)
 		} else {
-			at.Close()
+			at.root.Close()
 		}
 		if err != nil {
 			return nil, made, err
@@ -120,4 +118,4 @@ func makeFolder(ref path.Ref) (at *folder, made []*folder, err error) {
 }
 
 // sync makes changes of names in the folder durable.
-func (in *folder) sync() { syncDir(in.Root, ".") }
+func (in *folder) sync() { syncDir(in.root, ".") }

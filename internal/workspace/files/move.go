@@ -19,7 +19,7 @@ func Move(from, to path.Ref) error {
 	if err != nil {
 		return fmt.Errorf("renaming %s: %w", from, plain(err))
 	}
-	defer old.Close()
+	defer old.root.Close()
 	s := &Staged{}
 	defer s.Discard()
 	if err := s.open(to); err != nil {
@@ -38,12 +38,12 @@ func take(from, to *folder) error {
 	err := link(from, to)
 	AtStep("linked")
 	if err != nil {
-		if _, there := to.Lstat(to.name); errors.Is(err, fs.ErrExist) || there == nil {
+		if _, there := to.root.Lstat(to.name); errors.Is(err, fs.ErrExist) || there == nil {
 			return err
 		}
 		return rename(from, to)
 	}
-	return orElseUndo(from.Remove(from.name), func() { _ = to.Remove(to.name) })
+	return orElseUndo(from.root.Remove(from.name), func() { _ = to.root.Remove(to.name) })
 }
 
 // orElseUndo removes a file's new name if its old one could not be removed. If the old name no
@@ -91,10 +91,10 @@ func DropSecondName(from, to path.Ref) {
 	if err != nil || from.Root != to.Root {
 		return
 	}
-	defer in.Close()
+	defer in.root.Close()
 	old, errOld := Stat(from)
-	now, errNow := in.Lstat(in.name)
+	now, errNow := in.root.Lstat(in.name)
 	if errOld == nil && errNow == nil && os.SameFile(old, now) {
-		_ = in.Remove(in.name)
+		_ = in.root.Remove(in.name)
 	}
 }
