@@ -98,6 +98,29 @@ function M.restore(id, at, kind)
   end, at)
 end
 
+--- Restores the files of a checkpoint, and the conversation as it was before its prompt. The daemon
+--- replays what is left of the conversation.
+---@param c agent_lsp.Checkpoint
+---@param at { workspace: agent_lsp.Workspace }
+local function restore_both(c, at)
+  local before = transcript.prompt(c.messageId)
+  local params = { checkpointId = c.checkpointId, scope = 'both' }
+  client.request('agent/checkpoint/restore', params, function(err, res)
+    if err then
+      return log.tell(err, vim.log.levels.WARN)
+    end
+    kinds[res.undoCheckpointId] = 'back'
+    vim.cmd.checktime()
+    if transcript.session == at.workspace.session then
+      require('agent_lsp.changes').forget()
+      transcript.clear()
+      require('agent_lsp.session').load(at.workspace.session, at.workspace)
+    end
+    local prompt = before and (' before: %s'):format(before) or ''
+    log.tell(('%s restored, and the conversation%s'):format(files(#res.changes), prompt))
+  end, at)
+end
+
 --- Undoes the restore of a transcript row.
 ---@param item agent_lsp.PanelItem?
 function M.undo_entry(item)
@@ -145,7 +168,14 @@ function M.entry(c)
 end
 
 local ns = vim.api.nvim_create_namespace('agent_lsp_restore')
-local preview_keys = 'Enter restores the files as they were before. q leaves them.'
+
+--- Returns the line that names the keys of the preview. Only the checkpoint of a prompt has a
+--- conversation to go back to.
+---@param c agent_lsp.Checkpoint
+local function preview_keys(c)
+  local also = c.messageId ~= '' and ', b also the conversation' or ''
+  return ('Enter restores the files as they were before%s. q leaves them.'):format(also)
+end
 
 --- Returns the text of the preview: the changes of the checkpoint, and later changes that would be
 --- undone with them.
@@ -153,7 +183,7 @@ local preview_keys = 'Enter restores the files as they were before. q leaves the
 ---@param newer agent_lsp.Checkpoint[]
 ---@param diff string
 local function preview_text(c, newer, diff)
-  local lines = { (M.entry(c):gsub('^(%S+ %S+) +', '%1  ')), preview_keys, '' }
+  local lines = { (M.entry(c):gsub('^(%S+ %S+) +', '%1  ')), preview_keys(c), '' }
   for _, other in ipairs(newer) do
     table.insert(lines, 'also undone: ' .. M.entry(other))
   end
@@ -170,9 +200,12 @@ local function preview(c, lines, at)
   vim.bo[buf].bufhidden, vim.bo[buf].filetype, vim.bo[buf].modifiable = 'wipe', 'diff', false
   local title = { end_col = #lines[1], hl_group = 'AgentLspUser' }
   vim.api.nvim_buf_set_extmark(buf, ns, 0, 0, title)
-  for key, at_byte in pairs({ Enter = 0, q = #preview_keys - #'q leaves them.' }) do
-    local mark = { end_col = at_byte + #key, hl_group = 'AgentLspKey' }
-    vim.api.nvim_buf_set_extmark(buf, ns, 1, at_byte, mark)
+  for _, key in ipairs({ 'Enter', 'b', 'q' }) do
+    local first, last = lines[2]:find('%f[%w]' .. key .. '%f[%W]')
+    if first then
+      local mark = { end_col = last, hl_group = 'AgentLspKey' }
+      vim.api.nvim_buf_set_extmark(buf, ns, 1, first - 1, mark)
+    end
   end
   local width = math.min(100, vim.o.columns - 4)
   local height = math.min(#lines + 1, vim.o.lines - 6)
@@ -202,6 +235,12 @@ local function preview(c, lines, at)
     close()
     M.restore(c.checkpointId, at, kind_of(c))
   end, 'restore the files')
+  if c.messageId ~= '' then
+    map('b', function()
+      close()
+      restore_both(c, at)
+    end, 'restore the files and the conversation')
+  end
 end
 
 --- Lets the user choose a checkpoint, preview it and restore it.

@@ -82,6 +82,52 @@ H.case('a checkpoint is chosen and restored', function()
   H.matches(H.asked[2].items[1], 'before: a restore$')
 end)
 
+H.case('the conversation is restored with the files, to before a prompt', function()
+  H.start({
+    files = { ['a.txt'] = 'one\n' },
+    settings = auto,
+    script = {
+      { text = 'Hello.' },
+      edit_a('one', 'two'),
+      { text = 'Changed.' },
+      { expect = { notSent = 'second' }, text = 'Again.' },
+    },
+  })
+  vim.cmd('AgentPrompt first')
+  H.turn()
+  vim.cmd('AgentPrompt second')
+  H.turn(2)
+  H.wait('the answer', function()
+    return H.panel_text():find('Changed.', 1, true)
+  end)
+  H.choose(1)
+  vim.cmd('AgentCheckpoints')
+  H.wait('the preview', function()
+    return vim.bo.filetype == 'diff'
+  end)
+  H.matches(H.lines()[2], 'before, b also the conversation%. q leaves them%.$')
+  vim.api.nvim_feedkeys('b', 'xt', false)
+  H.wait('the conversation without the second prompt', function()
+    local text = H.panel_text()
+    return text:find('Hello.', 1, true) and not text:find('second', 1, true)
+  end)
+  H.equal(H.read(H.dir .. '/a.txt'), 'one\n')
+  H.wait('the message', function()
+    return vim.iter(H.notices):any(function(n)
+      return n.text:find('1 file restored, and the conversation before: second', 1, true)
+    end)
+  end)
+  H.wait('the entry of the files, which can be undone', function()
+    return H.panel_text():find('1 file restored: a.txt', 1, true)
+  end)
+  vim.cmd('AgentPrompt third')
+  H.equal(H.turn(3).status, 'completed')
+  vim.cmd('AgentUndo')
+  H.wait('the files', function()
+    return H.read(H.dir .. '/a.txt') == 'two\n'
+  end)
+end)
+
 H.case('a restore leaves an entry in the transcript, whose key undoes it', function()
   local script = { edit_a('one', 'two'), { text = 'Done.' } }
   H.start({ files = { ['a.txt'] = 'one\n' }, settings = auto, script = script })
