@@ -71,7 +71,50 @@ func (e *sessionEnv) propose(ctx context.Context, call *tool.Call, title, summar
 	if p.Policy == workspace.Collect {
 		e.sawPending(ctx, changes)
 	}
-	return outcomeResult(p, out, summary), nil
+	return outcomeResult(p, out, summary, e.changedByUser(p)), nil
+}
+
+// maxChanged limits the bytes of the texts that the details of a call repeat.
+const maxChanged = 64 << 10
+
+// decidedHunk is a hunk in the details of a call, for clients.
+type decidedHunk struct {
+	URI     string              `json:"uri"`
+	Line    uint32              `json:"line"` // of the file as it was, from 0
+	OldText string              `json:"oldText"`
+	NewText string              `json:"newText"`
+	State   workspace.HunkState `json:"state"`
+}
+
+// changedByUser returns the hunks of a proposal if the user accepted one with another text. The
+// arguments of the call then do not say what was applied, and the proposal does not outlive the
+// daemon.
+func (e *sessionEnv) changedByUser(p *workspace.Proposal) []decidedHunk {
+	now, _, err := e.Workspace.Get(p.ID)
+	if err != nil || len(now.Files) != len(p.Files) {
+		return nil
+	}
+	proposed := map[string]workspace.Hunk{}
+	for _, f := range p.Files {
+		for _, h := range f.Hunks {
+			proposed[h.ID] = h
+		}
+	}
+	var out []decidedHunk
+	size, changed := 0, false
+	for _, f := range now.Files {
+		for _, h := range f.Hunks {
+			was := proposed[h.ID]
+			changed = changed || h.State == workspace.HunkAccepted && h.NewText != was.NewText
+			size += len(h.OldText) + len(h.NewText)
+			out = append(out, decidedHunk{URI: f.URI, Line: was.Range.Start.Line,
+				OldText: h.OldText, NewText: h.NewText, State: h.State})
+		}
+	}
+	if !changed || size > maxChanged {
+		return nil
+	}
+	return out
 }
 
 // saysUnchanged adds to every refusal of an edit that nothing was changed.
@@ -115,7 +158,8 @@ func (e *sessionEnv) sawPending(ctx context.Context, changes []workspace.Change)
 	}
 }
 
-func outcomeResult(p *workspace.Proposal, out workspace.Outcome, summary string) *tool.Result {
+func outcomeResult(p *workspace.Proposal, out workspace.Outcome, summary string,
+	changed []decidedHunk) *tool.Result {
 	s := strings.TrimRight(out.Text, "\n")
 	if summary = strings.TrimRight(summary, "\n"); summary != "" && out.Accepted+out.Pending > 0 {
 		head := "The proposed text:"
@@ -129,8 +173,12 @@ func outcomeResult(p *workspace.Proposal, out workspace.Outcome, summary string)
 	res.Missed = out.Accepted+out.Pending < out.Total
 	res.IsError = out.Accepted == 0 &&
 		(out.State == workspace.StateConflict || out.State == workspace.StateWithdrawn)
-	res.Details = details(map[string]any{"proposalId": p.ID, "state": out.State,
-		"accepted": out.Accepted, "hunks": out.Total})
+	shown := map[string]any{"proposalId": p.ID, "state": out.State, "accepted": out.Accepted,
+		"hunks": out.Total}
+	if changed != nil {
+		shown["changes"] = changed
+	}
+	res.Details = details(shown)
 	for _, f := range p.Files {
 		res.Locations = append(res.Locations, tool.Location{URI: f.URI})
 	}

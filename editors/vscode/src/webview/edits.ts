@@ -18,9 +18,17 @@ export function isEdit({ name, proposalId }: Item): boolean {
   return proposalId !== undefined || editTools.has(name ?? '');
 }
 
-/** The changes by file: those of the proposal, or of the arguments if it is not known. */
-export function editedFiles({ itemId, args }: Item, proposal: Proposal | undefined): EditedFile[] {
+/**
+ * The changes by file: those of the proposal. If it is not known, those that the call has stored,
+ * which it does if the user changed one of them, or those of its arguments.
+ */
+export function editedFiles(
+  { itemId, args, details }: Item,
+  proposal: Proposal | undefined,
+): EditedFile[] {
   if (proposal?.itemId === itemId) return proposal.files.map(fileOf);
+  const stored = storedChanges(details);
+  if (stored.length > 0) return stored;
   const hunks = pairsOf(args).map(([before, after]) => ({ lines: lineDiff(before, after) }));
   return hunks.length > 0 ? [{ uri: '', op: 'modify', hunks }] : [];
 }
@@ -41,6 +49,24 @@ function fileOf({ op, uri, newUri, hunks }: ProposalFile): EditedFile {
     lines: lineDiff(oldText, newText),
   }));
   return { uri: newUri ?? uri, op, hunks: shown.filter(({ lines }) => lines.length > 0) };
+}
+
+interface StoredChange {
+  uri: string;
+  line: number;
+  oldText: string;
+  newText: string;
+}
+
+function storedChanges(details: unknown): EditedFile[] {
+  const { changes = [] } = (details ?? {}) as { changes?: StoredChange[] };
+  return [...new Set(changes.map(({ uri }) => uri))].map((uri) => ({
+    uri,
+    op: 'modify',
+    hunks: changes
+      .filter((change) => change.uri === uri)
+      .map(({ line, oldText, newText }) => ({ line, lines: lineDiff(oldText, newText) })),
+  }));
 }
 
 /** The replaced and the new texts in the arguments of an edit. */

@@ -141,6 +141,8 @@ async function firstMinutes(d) {
     await d.idle();
     const bar = d.panel.locator('.changes', { hasText: '3 files changed' });
     await bar.waitFor();
+    const card = d.entry('toolCall', 'two.js').last().locator('.diff .added');
+    await card.filter({ hasText: 'Hello"; // mine' }).waitFor(); // what was made of it
     await d.shot('trial-9-done');
     await d.command('workbench.action.files.saveAll');
     const texts = () => files.map((name) => d.read(name));
@@ -172,6 +174,7 @@ async function firstMinutes(d) {
       await d.entry('toolCall', 'three.js').last().textContent(),
       /rejected.*the typo is the point of this file/i,
     );
+    await card.filter({ hasText: 'Hello"; // mine' }).waitFor();
     await d.shot('trial-12-opened');
   } finally {
     server.close();

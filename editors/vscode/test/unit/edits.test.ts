@@ -70,6 +70,21 @@ test('the changes are those of the proposal, else those that the arguments descr
   assert.deepEqual(lines({ path: 'a' }), []);
 });
 
+test('what the user made of a change is shown, also when the proposal is no longer known', () => {
+  const change = { uri: 'file:///w/a.js', line: 3, oldText: 'a\n', newText: 'mine\n' };
+  const details = { state: 'applied', accepted: 1, hunks: 1, changes: [change] };
+  const args = { old_string: 'a', new_string: 'b' };
+  const [file] = editedFiles(item({ args, details }), undefined);
+  assert.equal(file?.uri, change.uri);
+  assert.equal(file?.hunks[0]?.line, 3);
+  assert.deepEqual(
+    file?.hunks[0]?.lines.map(({ kind, text }) => kind + text),
+    ['-a', '+mine'],
+  );
+  const shown = editedFiles(item({ args, details }), proposal('applied', hunk('accepted')));
+  assert.deepEqual(countLines(shown), { added: 2, removed: 1 }, 'a known proposal comes first');
+});
+
 test('a proposal that several edits share is shown by the one that began it', () => {
   assert.deepEqual(
     editedFiles(item({ itemId: 'other', args: {} }), proposal('proposed', hunk('pending'))),
