@@ -234,9 +234,18 @@ export class SessionList {
   }
 }
 
+/** How long ago a time of today is; the day and the time of an earlier one. */
 export function ago(time: string, now = Date.now()): string {
   const minutes = Math.max(0, Math.round((now - Date.parse(time)) / 60_000));
   if (minutes < 60) return minutes <= 1 ? 'just now' : `${minutes} minutes ago`;
-  const hours = Math.round(minutes / 60);
-  return hours < 48 ? `${counted(hours, 'hour')} ago` : `${Math.round(hours / 24)} days ago`;
+  const [then, today] = [new Date(time), new Date(now)];
+  if (then.toDateString() === today.toDateString())
+    return `${counted(Math.round(minutes / 60), 'hour')} ago`;
+  const yesterday = new Date(today.getFullYear(), today.getMonth(), today.getDate() - 1);
+  const year = then.getFullYear() === today.getFullYear() ? undefined : 'numeric';
+  const day =
+    then.toDateString() === yesterday.toDateString()
+      ? 'yesterday'
+      : then.toLocaleDateString([], { day: 'numeric', month: 'short', year });
+  return `${day}, ${then.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })}`;
 }

@@ -15,6 +15,7 @@ import {
   talk,
   trust,
 } from './model.mjs';
+import { filesWith } from './setup.mjs';
 
 /** Badges, the tree, the words that changed; and that the cursor stays where the user works. */
 async function treeAndBadges(d) {
@@ -366,6 +367,52 @@ async function sessionOpened(d) {
   await d.idle();
 }
 
+/** A session of yesterday is found by words of its answer, is listed with its day, and opens. */
+async function sessionOfYesterday(d) {
+  await d.play({ text: 'The key lies in the drawer.' }, { text: 'Nobody knows.' });
+  for (const [prompt, answer] of [
+    ['where is the old key?', 'in the drawer'],
+    ['where is the new key?', 'Nobody knows'],
+  ]) {
+    await d.prompt(prompt);
+    await d.entry('assistantMessage', answer).waitFor();
+    await d.idle();
+    await d.newSession();
+  }
+  await d.configure('agentLsp.server.path', '/nowhere/agent-lsp');
+  await d.command('agentLsp.restartServer').catch(() => {});
+  await d.panel.locator('.problem', { hasText: 'not an executable file' }).waitFor();
+  await until('no daemon runs', () => d.daemons().length === 0);
+  const logs = filesWith(path.join(d.dir, 'state'), 'where is the old key').filter((file) =>
+    file.endsWith('.jsonl'),
+  );
+  assert.equal(logs.length, 1, logs.join());
+  for (const log of logs) {
+    fs.writeFileSync(log, dayBefore(fs.readFileSync(log, 'utf8')));
+    fs.rmSync(log.replace(/jsonl$/, 'index'), { force: true });
+  }
+  await d.configure('agentLsp.server.path', null);
+  await d.restartDaemon();
+  await d.newSession();
+  await d.agent('Sessions');
+  const input = d.page.locator('.quick-input-widget input.input');
+  await sessionRows(d, 'where is the new key').filter({ hasText: 'just now' }).waitFor();
+  await input.fill('drawer');
+  await sessionRows(d, 'where is the new key').waitFor({ state: 'hidden' });
+  await sessionRows(d, 'where is the old key')
+    .filter({ hasText: /yesterday, .*\d\d/ })
+    .waitFor();
+  await d.shot('sessions-yesterday');
+  await d.chooseLike('drawer', 'where is the old key');
+  await d.entry('assistantMessage', 'in the drawer').waitFor();
+}
+
+/** A text whose times are those of the day before. */
+const dayBefore = (text) =>
+  text.replaceAll(/\d{4}-\d\d-\d\d(?=T\d\d:\d\d:\d\d)/g, (day) =>
+    new Date(Date.parse(day) - 86_400_000).toISOString().slice(0, 10),
+  );
+
 const sessionRows = (d, text) =>
   d.page.locator('.quick-input-list .monaco-list-row', { hasText: text });
 const inputBox = (d) =>
@@ -445,6 +492,7 @@ export const detailSteps = [
   ['a sub-agent is stopped', stopSubAgent],
   ['sessions renamed, forked, archived, brought back', sessionList],
   ['a session is opened from the list', sessionOpened],
+  ['a session of yesterday', sessionOfYesterday],
   ['a session is deleted', sessionDeleted],
   ['an image dropped', dropImage],
 ];

@@ -56,7 +56,7 @@ async function notified(d, text) {
 }
 
 /** The texts of the files below the test's folder that have a text in them. */
-function filesWith(dir, text) {
+export function filesWith(dir, text) {
   const files = fs
     .readdirSync(dir, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile());

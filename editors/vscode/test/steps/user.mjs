@@ -116,6 +116,49 @@ async function notice(d) {
   assert.equal(await toast.count(), 0, 'no notice while the panel is in view');
 }
 
+/** A question that comes while the user types in a file is told and counted. What is typed goes on into the file, and decides nothing. */
+async function questionElsewhere(d) {
+  await openCalc(d);
+  await d.play(
+    { text: 'I look. '.repeat(20), chunks: 20, delayMs: 50, ...bash('touch asked-elsewhere') },
+    { text: 'Not made.' },
+  );
+  await d.hidePanel();
+  await d.focusEditor();
+  await d.page.keyboard.press('Control+Alt+i');
+  await d.answer('work');
+  await d.goto(1);
+  const { keyboard } = d.page;
+  const toast = d.page.locator('.notification-toast', { hasText: 'waits for your answer' });
+  await until(
+    'the question comes while the user types',
+    async () => (await toast.isVisible()) || void (await keyboard.type('w')),
+  );
+  await keyboard.type('ords\n1\ny\nyes\nn\n');
+  await d.page.locator('.statusbar-item', { hasText: 'Agent asks' }).waitFor();
+  await d.editorFocused();
+  await until('all that was typed is in the file', async () =>
+    /^w+ords\n1\ny\nyes\nn\nfunction add/.test(await d.buffer()),
+  );
+  assert.equal(await d.input.isVisible(), false, 'the panel stays hidden');
+  assert.equal(await d.page.locator('.quick-input-widget').isVisible(), false, 'no prompt opens');
+  assert.equal(await d.page.locator('.monaco-dialog-box').count(), 0, 'no dialog opens');
+  await d.shot('question-elsewhere');
+  await d.click(d.page.locator('.statusbar-item', { hasText: 'Agent asks' }).locator('a'));
+  const ask = d.panel.locator('.ask', { hasText: 'touch asked-elsewhere' });
+  await ask.waitFor();
+  await d.page
+    .locator('.part.auxiliarybar .composite-bar .badge-content', { hasText: /^1$/ })
+    .waitFor();
+  await d.click(ask.getByRole('button', { name: 'Reject', exact: true }).first());
+  await d.entry('assistantMessage', 'Not made').waitFor();
+  await d.idle();
+  await d.page
+    .locator('.part.auxiliarybar .composite-bar .badge-content')
+    .waitFor({ state: 'hidden' });
+  assert.equal(fs.existsSync(path.join(d.workspace, 'asked-elsewhere')), false);
+}
+
 async function selections(d) {
   await openCalc(d);
   const expect = (words) => ({
@@ -271,6 +314,7 @@ async function follow(d) {
 
 export const userSteps = [
   ['notice elsewhere', notice],
+  ['a question while the user types elsewhere', questionElsewhere],
   ['selections', selections],
   ['language servers of the editor', languageServers],
   ['a silent language server', silentServer],

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Daemon } from '../../src/client';
 import type { Session } from '../../src/protocol';
 import type { SessionControl } from '../../src/session';
-import { isListed, SessionList } from '../../src/sessions';
+import { ago, isListed, SessionList } from '../../src/sessions';
 import { fake } from './vscode';
 
 const session = (more: Partial<Session>) =>
@@ -16,6 +16,19 @@ test('sessions that nobody looks for are listed on request only', () => {
   assert.equal(isListed(session({ messages: 1, status: 'running' })), true, 'its answer comes');
   assert.equal(isListed(session({ messages: 1 }), 's'), true, 'the panel shows it');
   assert.equal(isListed(session({ origin: 'run', archived: true })), true, 'kept by the user');
+});
+
+test('an earlier day is named, and today is told in hours', () => {
+  const now = new Date(2026, 2, 1, 9, 30).getTime();
+  const at = (...when: [number, number, number, number, number]) =>
+    ago(new Date(...when).toISOString(), now);
+  assert.equal(at(2026, 2, 1, 9, 29), 'just now');
+  assert.equal(at(2026, 2, 1, 9, 10), '20 minutes ago');
+  assert.equal(at(2026, 2, 1, 6, 30), '3 hours ago');
+  assert.match(at(2026, 1, 28, 23, 50), /^yesterday, 11:50 PM$|^yesterday, 23:50$/);
+  assert.match(at(2026, 1, 27, 14, 5), /27.*Feb|Feb.*27/);
+  assert.doesNotMatch(at(2026, 1, 27, 14, 5), /2026|yesterday/);
+  assert.match(at(2025, 11, 31, 14, 5), /2025/);
 });
 
 /** The list over what a daemon has stored; what the user chooses in it is in `opened`. */
