@@ -41,9 +41,14 @@ func HeavySize(full int) int {
 	return full / 10
 }
 
-// Parallel allows at least this number of the package's parallel tests to run at the same time.
+// Parallel allows at least this number of the package's parallel tests to run at the same time. A
+// fuzzing run keeps one worker per processor: an input that takes ten seconds counts as a hang, and
+// more workers would reach this limit on a busy machine.
 func Parallel(atLeast int) {
 	flag.Parse()
+	if flag.Lookup("test.fuzz").Value.String() != "" {
+		return
+	}
 	at, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String())
 	if err == nil && at < atLeast {
 		_ = flag.Set("test.parallel", strconv.Itoa(atLeast))

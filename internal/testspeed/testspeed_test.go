@@ -7,11 +7,16 @@ import (
 	"testing"
 )
 
-// The requested parallelism takes effect, and a higher value on the command line is kept.
+// The requested parallelism takes effect, and a higher value on the command line is kept. Fuzzing
+// keeps the value.
 func TestParallel(t *testing.T) {
 	at := flag.Lookup("test.parallel").Value.String()
 	defer func() { _ = flag.Set("test.parallel", at) }()
-	for _, c := range []struct{ was, want string }{{"1", "3"}, {"7", "7"}} {
+	defer func() { _ = flag.Set("test.fuzz", "") }()
+	for _, c := range []struct{ fuzz, was, want string }{
+		{"", "1", "3"}, {"", "7", "7"}, {"FuzzX", "2", "2"},
+	} {
+		_ = flag.Set("test.fuzz", c.fuzz)
 		_ = flag.Set("test.parallel", c.was)
 		Parallel(3)
 		if got := flag.Lookup("test.parallel").Value.String(); got != c.want {
