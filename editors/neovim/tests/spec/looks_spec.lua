@@ -85,6 +85,29 @@ H.case('a syntax color that is hard to read on an added line is not used there',
   vim.cmd('set background& termguicolors&')
 end)
 
+H.case('settings are shown in words, the most important first', function()
+  local settings = require('agent_lsp.labels').settings
+  local chosen =
+    { editPolicy = 'review', permissions = { profile = 'readOnly' }, model = 'acme/big' }
+  local all = 'Edits: apply, undo later  Commands: only read  Model: acme/big'
+  H.equal(settings(chosen, 80), all)
+  H.equal(settings(chosen, 50), 'Edits: apply, undo later  Commands: only read')
+  H.equal(settings({}, 30), 'Edits: ask first')
+end)
+
+H.case('the time of a call is shown, but not the time that the user takes to decide', function()
+  local function title(data)
+    local item = { data = data, text = '', depth = 0, done = true }
+    return require('agent_lsp.render').item(item, 60).lines[1]
+  end
+  local call = { type = 'toolCall', label = 'Run x', status = 'completed', durationMs = 2500 }
+  H.matches(title(call), '2%.5 s$')
+  for key, value in pairs({ proposalId = 'p', name = 'ask_user' }) do
+    local waited = vim.tbl_extend('force', call, { [key] = value })
+    H.equal(title(waited):find('2.5', 1, true), nil, key)
+  end
+end)
+
 --- Runs fn in a terminal of 80 columns and 24 lines.
 local function narrow(fn)
   local lines, columns = vim.o.lines, vim.o.columns

@@ -185,6 +185,28 @@ H.case('a stop that discards undecided changes asks first', function()
   H.hunks(0)
 end)
 
+H.case('each choice that outlives the question says which commands it is about', function()
+  H.start({
+    script = { H.call('bash', { command = 'go test ./...' }), { text = 'Then not.' } },
+    settings = { sandbox = 'off' },
+  })
+  vim.cmd('AgentPrompt go')
+  local entry = request()
+  H.equal((require('agent_lsp.permission').choices(entry)), {
+    'Allow once',
+    'Allow in this session  (rule: bash(go test *))',
+    'Always allow in this workspace  (rule: bash(go test *))',
+    'Reject',
+    'Always reject in this workspace  (exactly this command)',
+  })
+  H.wait('the choices', function()
+    return H.panel_text()
+      :find(' 3  Always allow in this workspace  (rule: bash(go test *))', 1, true)
+  end)
+  vim.cmd('AgentAbort')
+  H.turn()
+end)
+
 H.case('a permission is refused with words for the model', function()
   H.start({
     script = {
