@@ -112,7 +112,7 @@ func (c *callRun) stages() (*tool.Result, ItemStatus) {
 	r := c.gate(call)
 	c.slot.Arrive()
 	if r == nil {
-		r = c.runLocked(call)
+		r = c.runWithLocks(call)
 		if counted = nil; r.IsError && !r.Denied {
 			counted = toolcall.ErrFailed
 		}
@@ -144,9 +144,9 @@ func (c *callRun) newRun() *tool.Call {
 	}
 }
 
-// runLocked runs the tool while holding its resources' locks, limits its result and passes it to
+// runWithLocks runs the tool while holding its resources' locks, limits its result and passes it to
 // the hooks.
-func (c *callRun) runLocked(call *tool.Call) *tool.Result {
+func (c *callRun) runWithLocks(call *tool.Call) *tool.Result {
 	c.slot.AwaitEarlier(c.t.ctx)
 	release, err := c.s.locks.Acquire(c.t.ctx, c.prepared.Locks)
 	if err != nil {

@@ -161,6 +161,7 @@ func (r runState) closed() bool { return runMoves[r][runPause].refused != nil }
 func (r runState) goesOn() bool { return r == runRunning || r == runPausing }
 
 // onLocked applies an event and reports whether the state changed. A refused event changes nothing.
+// The caller holds mu, except when a session is restored, before others know it.
 func (s *Session) onLocked(e runEvent) (changed bool, err error) {
 	move := runMoves[s.state][e]
 	if move.refused != nil {

@@ -3,5 +3,6 @@
 // clients and convert its notifications and errors to messages.
 //
 // Lock order: Host.mu and Session.mu are never held together. feed.mu comes last, and subscribers
-// are called while it is held. Questions.mu comes before Open.mu.
+// are called while it is held. Questions.mu comes before Open.mu. Methods of Questions that wait
+// for an answer (Put, Ask) are called without a lock. Session here is host.Session.
 package host

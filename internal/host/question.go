@@ -221,7 +221,8 @@ func (q *Questions) sharedBy(r *round) bool {
 }
 
 // Put asks a question. The answer is Declined if there is no usable one. The error is
-// ErrUnsupported if no client can ask, or ctx's cause if ctx ended first.
+// ErrUnsupported if no client can ask, or ctx's cause if ctx ended first. Put and Ask block: call
+// them without a lock, and not from a subscriber.
 func (q *Questions) Put(ctx context.Context, question Question) (Answer, error) {
 	o := newOpen(ctx, question.SessionID)
 	o.Question = &question

@@ -64,6 +64,8 @@ type decision struct {
 
 // Decide applies decisions, and returns after it has verified the editor's buffer or the file on
 // disk. Decisions about the same proposal run one at a time, each on the result of the one before.
+// The caller holds no lock and may block. Options.OnProposal and Answer must not call it, because
+// it waits for both.
 // Errors: ErrUnknownProposal, ErrUnknownHunk, ErrBadDecision, *StaleError, or ctx's.
 func (w *Workspace) Decide(ctx context.Context, req DecideRequest) (DecideResult, error) {
 	w.canonicalizeDocs()

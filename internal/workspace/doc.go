@@ -24,7 +24,7 @@
 //	readset.Set.mu, eventQueue.mu, broadcast.mu, Workspace.spawns, files.Blobs.mu
 //
 // Before all of them come the semaphore of a proposal, which is held by what changes the proposal
-// (a decision, a new edit, the end of a wait), and the locks of files in keylock.Locks, in the
+// (a decision, a new edit, the end of a wait), and the locks of files in Workspace.locks, in the
 // order of their keys. The test does not see these two. holdAll tries the semaphore under
 // Workspace.mu and does not wait for it.
 //

@@ -92,7 +92,7 @@ type Options struct {
 }
 
 // Workspace holds the documents, roots, proposals and checkpoints of one editor
-// connection. All methods are safe for concurrent use.
+// connection. All methods are safe for concurrent use, and are called without a lock.
 //
 //house:large reading, proposing, deciding and undoing are one contract that callers share
 type Workspace struct {
