@@ -62,6 +62,7 @@ type daemon struct {
 type shared struct {
 	locks     *keylock.Locks
 	starts    *agent.Starts
+	wide      wideFolders
 	jobs      *tools.Jobs
 	scratch   *sandbox.Scratch // temporary folders of the sessions' commands
 	proxy     *proxy.Proxy
@@ -78,6 +79,7 @@ type coreOptions struct {
 	env        []string
 	scriptFile string
 	stateDir   string
+	whole      bool          // all of the home folder may be the workspace
 	terminal   acp.Terminal  // nil: there are none
 	starts     *agent.Starts // of all connections' sessions; nil: they start whenever they may
 	// wrapChild changes the engine's options of a sub-agent's session. If it is nil, nothing is
@@ -92,7 +94,10 @@ func newCore(init agentapi.Init, o coreOptions) (*agentapi.Core, error) {
 	d := &daemon{
 		log: o.log, redact: o.redact, editor: init.Editor, notices: warn, plans: newPlanApprovals(),
 		sessions: newLiveSessions(), folders: openFolders(init, o, warn),
-		shared: shared{locks: new(keylock.Locks), starts: o.starts, wrapChild: o.wrapChild},
+		shared: shared{
+			locks: new(keylock.Locks), starts: o.starts, wide: newWideFolders(),
+			wrapChild: o.wrapChild,
+		},
 	}
 	d.settings = loadSettings(d.folders, o.env, init, warn)
 	d.settings.changed = func() {
@@ -150,6 +155,9 @@ func (d *daemon) build(init agentapi.Init, o coreOptions) error {
 		Questions: host.NewQuestions(), sessions: d.sessions, notices: d.notices,
 	}
 	d.openWorkspace(init)
+	if o.whole || init.WholeFolders {
+		d.workspace.AllowFolder("")
+	}
 	d.openPolicy()
 	d.openTools(o.terminal)
 	d.mcp = &mcpServers{
@@ -185,7 +193,7 @@ func (d *daemon) openWorkspace(init agentapi.Init) {
 	d.language.trust.plan = d.languagePlan
 	d.workspace = workspace.New(workspace.Options{
 		Client: init.Editor, StateDir: d.folders.file("workspace"), WorkingDir: cwd,
-		Home:       Lookup(d.processes.env, "HOME"),
+		Home:       homeFolder(d.processes.env),
 		OnProposal: func(e workspace.ProposalEvent) { d.host.ProposalChanged(e) },
 		OnNotice:   init.Editor.Notice, Format: d.processes.format, Before: d.language.beforeEdit,
 		OnDisk: d.language.filesChanged, Check: d.language.afterEdit,

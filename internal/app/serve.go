@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"runtime"
 
 	"github.com/agent-lsp/agent-lsp/internal/agent"
@@ -31,6 +30,9 @@ type Options struct {
 
 	Script   string // the file of a scripted model that replaces the provider, or ""
 	StateDir string // where sessions, checkpoints and grants are stored; "": see StateDir
+	// WholeFolder means that the user allows all of the home folder, or of the root of the file
+	// system, as the workspace.
+	WholeFolder bool
 }
 
 // RunHelper runs this process as the supervisor of commands if its parent started it as one, and
@@ -97,7 +99,7 @@ func (o Options) core() coreOptions {
 	handler := slog.NewTextHandler(redacting{o.Log, redact}, &slog.HandlerOptions{Level: level})
 	return coreOptions{
 		log: slog.New(handler), redact: redact, env: osEnviron(o.Env), scriptFile: o.Script,
-		stateDir: o.StateDir, starts: agent.NewStarts(runtime.GOMAXPROCS(0)),
+		stateDir: o.StateDir, whole: o.WholeFolder, starts: agent.NewStarts(runtime.GOMAXPROCS(0)),
 	}
 }
 
@@ -137,22 +139,4 @@ func launchFolder(env []string) string {
 		return ""
 	}
 	return dir
-}
-
-// TooLarge describes a folder that is unlikely to be a workspace: the home folder or the root of
-// the file system. It returns "" for any other folder.
-func TooLarge(dir string, env []string) string {
-	switch {
-	case dir == filepath.Dir(dir):
-		return "the root of the file system"
-	case sameFolder(dir, Lookup(env, "HOME")):
-		return "your home folder"
-	}
-	return ""
-}
-
-func sameFolder(a, b string) bool {
-	one, err := os.Stat(a)
-	other, otherErr := os.Stat(b)
-	return err == nil && otherErr == nil && os.SameFile(one, other)
 }

@@ -178,10 +178,11 @@ func (p *sessionParts) ready(model string) error {
 }
 
 // Next implements agent.Environment. A change of the settings takes effect at the next step. At the
-// start of a turn, Next first asks the user about workspace settings that need trust, so that their
-// hooks also run at the start.
+// start of a turn, Next first asks the user whether a wide folder may be the workspace, and about
+// workspace settings that need trust, so that their hooks also run at the start.
 func (p *sessionParts) Next(ctx context.Context, turn agent.TurnInfo) (agent.Step, error) {
 	if turn.Begins && p.depth == 0 {
+		p.d.askFolders(ctx, p.info)
 		p.d.settings.askTrust(ctx, p.d.policy, p.info.ID)
 	}
 	p.d.settings.current()

@@ -59,7 +59,9 @@ func newReach(t testing.TB, config map[string]any, env ...string) *reach {
 	r.call("initialize", map[string]any{"rootUri": rpctest.URIOf(home),
 		"initializationOptions": config,
 		"capabilities": map[string]any{
-			"experimental": map[string]any{"agentLsp": map[string]any{"version": 1}},
+			"experimental": map[string]any{
+				"agentLsp": map[string]any{"version": 1, "wholeFolders": true},
+			},
 		}}, nil)
 	_ = r.ed.Notify("initialized", map[string]any{})
 	return r

@@ -47,7 +47,7 @@ func runOnTerminal(
 	put(t, filepath.Join(dir, "model.jsonl"), script)
 	put(t, filepath.Join(dir, ".agent-lsp.json"), `{"modle":"x"}`) // something to log
 	_, program, shown := terminal(t)
-	env = append(env, "HOME="+dir, "PATH="+os.Getenv("PATH"), "XDG_STATE_HOME="+t.TempDir(),
+	env = append(env, "HOME="+t.TempDir(), "PATH="+os.Getenv("PATH"), "XDG_STATE_HOME="+t.TempDir(),
 		"XDG_CONFIG_HOME="+dir, "AGENT_LSP_SCRIPT="+filepath.Join(dir, "model.jsonl"))
 	var out bytes.Buffer
 	args = append(append([]string{"run"}, args...), "do it")
@@ -118,7 +118,7 @@ func TestRunDecidesOnATerminal(t *testing.T) {
 		cmd := exec.Command(exe, "run", "--edit-policy", "ask", "do it")
 		cmd.Dir, cmd.Stdin, cmd.Stderr = dir, program, program
 		cmd.Env = []string{
-			"HOME=" + dir, "XDG_STATE_HOME=" + t.TempDir(), "NO_COLOR=1",
+			"HOME=" + t.TempDir(), "XDG_STATE_HOME=" + t.TempDir(), "NO_COLOR=1",
 			"AGENT_LSP_SCRIPT=" + filepath.Join(dir, "model.jsonl"), envRunMain + "=1",
 		}
 		out, err := cmd.Output()

@@ -15,7 +15,7 @@ import (
 // serveFlags are the flags of serve and run.
 type serveFlags struct {
 	logFile, script, stateDir string
-	verbose                   bool
+	verbose, wholeFolder      bool
 }
 
 // register adds the flags of the commands that run a daemon.
@@ -25,6 +25,8 @@ func (f *serveFlags) register(flags *pflag.FlagSet, env []string) {
 		"play this scripted model instead of calling a provider")
 	flags.StringVar(&f.stateDir, "state-dir", "",
 		"store sessions, checkpoints and grants in this folder")
+	flags.BoolVar(&f.wholeFolder, "whole-folder", false,
+		"allow all of the home folder or / as the workspace without asking")
 }
 
 // sayWhoSpeaks explains to a user who started the daemon manually what it waits for.
@@ -70,6 +72,7 @@ func (p *program) withLog(f serveFlags, run func(app.Options) error) error {
 	o := app.Options{
 		Version: p.version, Env: p.env, In: p.stdin, Out: p.stdout, Log: p.stderr,
 		Verbose: f.verbose, Script: f.script, StateDir: f.stateDir,
+		WholeFolder: f.wholeFolder,
 	}
 	if f.logFile == "" {
 		return run(o)

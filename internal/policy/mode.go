@@ -100,6 +100,20 @@ func (e *Engine) AskTrust(ctx context.Context, store TrustStore, q TrustQuestion
 	return d.Allow, store.Set(q.Root, d.Allow)
 }
 
+// AskFolder asks whether a folder that is hardly meant as a workspace may be one. what describes
+// the folder. The answer is not stored.
+func (e *Engine) AskFolder(ctx context.Context, session, folder, what string) (bool, error) {
+	d, err := e.askPerson(ctx, tool.ApprovalRequest{SessionID: session},
+		tool.Subject{
+			Kind: tool.SubjectTrust, Title: "Use all of " + folder + " as the workspace?",
+			Paths: []string{folder},
+		}, "",
+		"it is "+what+": the agent could read, search and change everything in it",
+		Option{ID: "allow_once", Name: "Allow: use the whole folder", Kind: AllowOnce},
+		Option{ID: "reject_once", Name: "Reject: only files that are open", Kind: RejectOnce})
+	return d.Allow, err
+}
+
 // askPerson asks the user one question that no rule may answer. The decision's GrantKey is the ID
 // of the chosen option.
 func (e *Engine) askPerson(ctx context.Context, req tool.ApprovalRequest, sub tool.Subject, preview,

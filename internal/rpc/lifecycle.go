@@ -61,6 +61,7 @@ func (s *server) join(core *agentapi.Core) {
 func (s *server) init(params conn.Object) agentapi.Init {
 	in := agentapi.Init{
 		Editor: s.peer, Roots: s.link.Client.Folders,
+		WholeFolders: s.link.Client.Claims.WholeFolders,
 	}
 	if options := params["initializationOptions"]; options.Kind() == '{' {
 		in.InitializationOptions = json.RawMessage(append([]byte(nil), options...))

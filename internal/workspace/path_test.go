@@ -222,6 +222,54 @@ func TestNoFolderOpen(t *testing.T) {
 	equal(t, "rel", ref.Rel, "y.txt")
 }
 
+// A folder that holds the home folder is a root only once it is allowed, however the client names
+// it. Until then the editor's documents in it can be used, and the other folders as well.
+func TestWideFoldersAreHeldBack(t *testing.T) {
+	around := realDir(t)
+	home, project := filepath.Join(around, "home"), filepath.Join(around, "project")
+	link := filepath.Join(realDir(t), "link")
+	must(t, os.Mkdir(home, 0o755))
+	must(t, os.Mkdir(project, 0o755))
+	must(t, os.Symlink(home, link))
+	near, far := filepath.Join(project, "x.txt"), filepath.Join(home, "x.txt")
+	for _, file := range []string{near, far} {
+		must(t, os.WriteFile(file, []byte("x\n"), 0o644))
+	}
+	for _, folder := range []string{"/", around, home, link, home + "/", project + "/../home"} {
+		b := newBench(t, nil, func(o *Options, _ *fakeEditor) { o.Home = home })
+		b.SetRoots([]string{"file://" + folder, "file://" + project})
+		equal(t, "folders that are held", len(b.HeldFolders()), 1)
+		for _, name := range []string{far, filepath.Join(link, "x.txt")} {
+			_, err := b.Resolve("", name)
+			if !errors.Is(err, path.ErrOutside) || !strings.Contains(err.Error(), "not allowed") {
+				t.Fatalf("%s in %s: %v", name, folder, err)
+			}
+		}
+		ref, err := b.Resolve("", near)
+		must(t, err)
+		equal(t, "the root of a file in another folder", ref.Root, project)
+		b.ed.open("file://"+far, "buffer\n")
+		ref, err = b.Resolve("", far)
+		must(t, err)
+		if ref.IsFile() {
+			t.Fatal("the disk must stay out of reach")
+		}
+		b.AllowFolder(b.HeldFolders()[0])
+		equal(t, "folders that are held", len(b.HeldFolders()), 0)
+		if folder == "/" {
+			continue // the test's own folder may be in /dev/shm, whose files are never used
+		}
+		ref, err = b.Resolve("", far)
+		must(t, err)
+		if !ref.IsFile() {
+			t.Fatalf("%s is not used after it was allowed", folder)
+		}
+	}
+	b := newBench(t, nil, func(o *Options, _ *fakeEditor) { o.Home = home })
+	b.SetRoots([]string{"file://" + project, "file://" + filepath.Join(home, "sub")})
+	equal(t, "folders in the home folder that are held", len(b.HeldFolders()), 0)
+}
+
 // FuzzResolve looks for a spelling that leads out of the root or makes Resolve panic.
 func FuzzResolve(f *testing.F) {
 	dir := realDir(f)

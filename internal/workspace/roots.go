@@ -12,9 +12,33 @@ import (
 // not files, because nothing on disk belongs to them.
 func (w *Workspace) SetRoots(uris []string) { w.roots.Set(uris) }
 
-// Roots returns the workspace folders' resolved paths, or a substitute if no folder is open: cwd,
-// otherwise the working directory, unless that is the root of the file system or the home folder,
-// which no user means to share.
+// HeldFolders returns the workspace folders that are the root of the file system, the home folder
+// or a folder around it, and that the user has not allowed. Of their files, only those that are
+// open in the editor can be used.
+func (w *Workspace) HeldFolders() (folders []string) {
+	for _, r := range w.roots.Held() {
+		folders = append(folders, r.Real)
+	}
+	return folders
+}
+
+// AllowFolder makes such a folder a root from now on. "" stands for all of them.
+func (w *Workspace) AllowFolder(folder string) { w.roots.Allow(folder) }
+
+// WideFolder describes a folder that is hardly meant as a workspace, such as "your home folder". It
+// returns "" for any other folder. It reads the disk.
+func WideFolder(folder, home string) string {
+	for _, p := range []*string{&folder, &home} {
+		if real, err := path.Canonical(*p); err == nil {
+			*p = real
+		}
+	}
+	return path.Wide(folder, home)
+}
+
+// Roots returns the workspace folders' resolved paths without the held ones, or a substitute if no
+// folder is open: cwd, otherwise the working directory, unless that is such a folder, which no user
+// means to share.
 func (w *Workspace) Roots(cwd string) []string {
 	var out []string
 	for _, r := range w.roots.For(cwd) {

@@ -42,6 +42,8 @@ export interface Surroundings {
    * although the user refused before.
    */
   mayStart: (again: boolean) => Promise<void>;
+  /** Whether the user has agreed to have the whole home folder as the workspace. */
+  wholeFolders: () => boolean;
 }
 
 export const notificationMethods: (keyof Notifications)[] = [
@@ -248,6 +250,7 @@ export class Daemon implements vscode.Disposable {
             permission: true,
             ask: true,
             editor: { query: true, save: true, reveal: true, showDiff: true },
+            wholeFolders: this.around.wholeFolders(),
           },
         };
         delete capabilities.window?.workDoneProgress;

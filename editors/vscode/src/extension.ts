@@ -43,6 +43,7 @@ export function activate(context: vscode.ExtensionContext): void {
     environment: () =>
       vscode.workspace.getConfiguration('agentLsp').get<Record<string, string>>('server.env', {}),
     mayStart: (again) => folders.ask(again),
+    wholeFolders: () => folders.agreed,
     answers: {
       'agent/requestPermission': (params, token) => asks.permission(params, token),
       'agent/ask': (params, token) => asks.ask(params, token),

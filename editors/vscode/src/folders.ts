@@ -22,11 +22,19 @@ function real(folder: string): string {
   }
 }
 
-/** Asks about the folders of this window before the daemon gets them. */
+/**
+ * Asks about the folders of this window before the daemon gets them. The daemon asks about those
+ * that are added later.
+ */
 export class FolderQuestion {
   private refused: Error | undefined;
 
   constructor(private readonly state: vscode.Memento) {}
+
+  /** Whether the user has agreed, so that the daemon need not ask. */
+  get agreed(): boolean {
+    return this.state.get(agreed, false);
+  }
 
   /**
    * Throws if the user does not agree. The answer is kept: only `again` asks once more after a
@@ -35,7 +43,7 @@ export class FolderQuestion {
   async ask(again: boolean): Promise<void> {
     const folders = vscode.workspace.workspaceFolders ?? [];
     const large = folders.map(({ uri }) => tooLarge(uri.fsPath, os.homedir())).find((what) => what);
-    if (!large || this.state.get(agreed, false)) return;
+    if (!large || this.agreed) return;
     if (this.refused && !again) throw this.refused;
     const text = `The folder of this window is ${large}.`;
     const detail = 'The agent could read, search and propose changes to everything in it.';

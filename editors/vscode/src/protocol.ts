@@ -132,12 +132,14 @@ export interface ChildEnvironment {
   pass?: Array<string>;
 }
 
-/** ClientCapability is capabilities.experimental.agentLsp in the params of initialize. The booleans determine how the server asks, not whether. Absent means false. */
+/** ClientCapability is capabilities.experimental.agentLsp in the params of initialize. Permission, Ask and Editor determine how the server asks, not whether. Absent means false. */
 export interface ClientCapability {
   version?: number;
   permission?: boolean;
   ask?: boolean;
   editor?: EditorCapability;
+  /** WholeFolders means that the user has agreed that all of the home folder, or of the root of the file system, is the workspace, so that the server does not ask. */
+  wholeFolders?: boolean;
 }
 
 /** Command is a program with arguments; no shell reads it. */

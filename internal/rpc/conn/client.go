@@ -88,6 +88,7 @@ func claimsFrom(o Object) wire.ClientCapability {
 	editor := o.Object("editor")
 	return wire.ClientCapability{
 		Version: o.Int("version"), Permission: o.Bool("permission"), Ask: o.Bool("ask"),
+		WholeFolders: o.Bool("wholeFolders"),
 		Editor: wire.EditorCapability{
 			Query: editor.Bool("query"), Save: editor.Bool("save"),
 			Reveal: editor.Bool("reveal"), ShowDiff: editor.Bool("showDiff"),

@@ -13,13 +13,16 @@ type ServerCapability struct {
 	Limits         map[string]int `json:"limits"`
 }
 
-// ClientCapability is capabilities.experimental.agentLsp in the params of initialize. The booleans
-// determine how the server asks, not whether. Absent means false.
+// ClientCapability is capabilities.experimental.agentLsp in the params of initialize. Permission,
+// Ask and Editor determine how the server asks, not whether. Absent means false.
 type ClientCapability struct {
 	Version    int              `json:"version,omitzero"`
 	Permission bool             `json:"permission,omitzero"`
 	Ask        bool             `json:"ask,omitzero"`
 	Editor     EditorCapability `json:"editor,omitzero"`
+	// WholeFolders means that the user has agreed that all of the home folder, or of the root of
+	// the file system, is the workspace, so that the server does not ask.
+	WholeFolders bool `json:"wholeFolders,omitzero"`
 }
 
 // EditorCapability lists the agent/editor/* requests that the client answers.

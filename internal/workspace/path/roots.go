@@ -59,17 +59,20 @@ func (r Ref) String() string {
 }
 
 // Roots are the workspace folders of a client. All methods are safe for concurrent use. All except
-// NewRoots and Set read the disk, because a folder may be moved at any time.
+// NewRoots, Set and Allow read the disk, because a folder may be moved at any time.
 type Roots struct {
 	workingDir, home string
 
-	mu   sync.Mutex
-	list []Root
+	mu      sync.Mutex
+	list    []Root
+	allowed map[string]bool // wide folders that may be roots, by key; "": all of them
 }
 
 // NewRoots returns an empty set. workingDir is used while no folder is open; "" means none. home is
-// the home folder, which is never used as a root and which replaces "~/".
-func NewRoots(workingDir, home string) *Roots { return &Roots{workingDir: workingDir, home: home} }
+// the home folder, which is a root only if it is allowed and which replaces "~/".
+func NewRoots(workingDir, home string) *Roots {
+	return &Roots{workingDir: workingDir, home: home, allowed: map[string]bool{}}
+}
 
 // Set replaces the workspace folders. It may be called at any time, ignores URIs that are not
 // files, and does not read the disk.
@@ -95,38 +98,39 @@ func (r Root) resolved() Root {
 	return r
 }
 
-// For returns the workspace folders. While no folder is open it returns cwd, or the working
-// directory if cwd is "", unless that is the file system's root or the home folder, which no user
-// means to share.
+// For returns the workspace folders without those that are held back (Held). While no folder is
+// open it returns cwd, or the working directory if cwd is "", unless that is a wide folder, which
+// no user means to share.
 func (r *Roots) For(cwd string) []Root {
-	r.mu.Lock()
-	roots := slices.Clone(r.list)
-	r.mu.Unlock()
-	if len(roots) > 0 {
-		for i := range roots {
-			roots[i] = roots[i].resolved()
-		}
-		return roots
+	roots, _ := r.split(cwd)
+	return roots
+}
+
+// split returns what For and Held return.
+func (r *Roots) split(cwd string) (roots, held []Root) {
+	if roots, held = r.sorted(); len(roots) > 0 || len(held) > 0 {
+		return roots, held
 	}
 	dir := cwd
 	if dir == "" {
 		dir = r.workingDir
 	}
 	if dir == "" || !filepath.IsAbs(dir) {
-		return nil
+		return nil, nil
 	}
 	only := Root{path: filepath.Clean(dir)}.resolved()
-	home, _ := Canonical(r.home)
-	if filepath.Dir(only.Real) == only.Real || r.home != "" && Key(only.Real) == Key(home) {
-		return nil
+	if r.wide(only.Real) != "" {
+		return nil, nil
 	}
-	return []Root{only}
+	return []Root{only}, nil
 }
 
-// Cwd returns the directory that relative paths start from: cwd if it is below a root, the first
-// root if cwd is "", or "" if there is no root.
+// Cwd returns the directory that relative paths start from: cwd if it is below a workspace folder,
+// the first root if cwd is "", or "" if no folder is open. A folder that is held back is used if
+// there is no other, so that a session keeps its directory when the folder is allowed.
 func (r *Roots) Cwd(cwd string) (string, error) {
-	roots := r.For(cwd)
+	usable, held := r.split(cwd)
+	roots := slices.Concat(usable, held)
 	if len(roots) == 0 {
 		return "", nil
 	}
@@ -158,6 +162,8 @@ func (r *Roots) Cwd(cwd string) (string, error) {
 type Located struct {
 	Path, Real string
 	Roots      []Root
+
+	held []Root // see Held
 }
 
 // Locate finds a path. A relative one starts at cwd. The errors are written for the model.
@@ -165,7 +171,8 @@ func (r *Roots) Locate(cwd, path string) (Located, error) {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok && r.home != "" {
 		path = filepath.Join(r.home, rest)
 	}
-	at := Located{Roots: r.For(cwd)}
+	var at Located
+	at.Roots, at.held = r.split(cwd)
 	if !filepath.IsAbs(path) {
 		dir, err := r.Cwd(cwd)
 		if err != nil {
@@ -190,7 +197,8 @@ func (r *Roots) Locate(cwd, path string) (Located, error) {
 }
 
 // Ref returns the reference of a located path. open means that the editor has it open, which is
-// enough if no folder is open. The error is ErrOutside, or says that the kernel generates the file.
+// enough if no folder is open, and in a folder that is held back. The error is ErrOutside, or says
+// that the kernel generates the file.
 func (at Located) Ref(open bool) (Ref, error) {
 	ref := Ref{Key: Key(at.Real), Path: at.Real}
 	r, rel, ok := rootOf(at.Roots, at.Real)
@@ -200,7 +208,7 @@ func (at Located) Ref(open bool) (Ref, error) {
 			at.Path)
 	case ok:
 		ref.Root, ref.Rel, ref.URI = r.Real, filepath.ToSlash(rel), r.uriOf(at.Path, at.Real)
-	case !open || len(at.Roots) > 0:
+	case !open || len(at.Roots) > 0 && !at.isHeld():
 		return Ref{}, at.outside()
 	default:
 		ref.Rel = filepath.ToSlash(at.Real)
@@ -248,7 +256,10 @@ func (at Located) outside() error {
 	if at.Real != at.Path {
 		what = at.Path + ", which leads to " + at.Real + ","
 	}
-	if len(at.Roots) == 0 {
+	switch {
+	case at.isHeld() || len(at.Roots) == 0 && len(at.held) > 0:
+		return heldBack(what, at.held)
+	case len(at.Roots) == 0:
 		return fmt.Errorf("resolving %s: %w: no folder is open, "+
 			"only documents open in the editor can be used", what, ErrOutside)
 	}
@@ -257,6 +268,12 @@ func (at Located) outside() error {
 		names[i] = r.path
 	}
 	return fmt.Errorf("resolving %s: %w (%s)", what, ErrOutside, strings.Join(names, ", "))
+}
+
+// isHeld reports whether the path is in a folder that is held back.
+func (at Located) isHeld() bool {
+	_, _, ok := rootOf(at.held, at.Real)
+	return ok
 }
 
 // rootOf finds the innermost root that contains a resolved path.

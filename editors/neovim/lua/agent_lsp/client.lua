@@ -165,7 +165,7 @@ function M.by_id(id)
   end
 end
 
-local function capabilities()
+local function capabilities(ws)
   local caps = vim.lsp.protocol.make_client_capabilities()
   caps.experimental = {
     agentLsp = {
@@ -173,6 +173,7 @@ local function capabilities()
       permission = true,
       ask = true,
       editor = { query = true, save = true, reveal = true, showDiff = true },
+      wholeFolders = ws.scope == 'all',
     },
   }
   caps.general = caps.general or {}
@@ -320,7 +321,7 @@ local function spec(ws, cmd)
     cmd = start,
     root_dir = not only_open and ws.root or nil,
     workspace_folders = not only_open and { folder } or nil,
-    capabilities = capabilities(),
+    capabilities = capabilities(ws),
     init_options = next(settings) and settings or vim.empty_dict(),
     handlers = handlers(),
     flags = { debounce_text_changes = 0 }, -- the agent reads exactly what the user sees

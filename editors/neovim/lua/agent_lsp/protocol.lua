@@ -98,12 +98,13 @@
 ---@class agent_lsp.ChildEnvironment
 ---@field pass? string[] Names of additional variables for commands, MCP servers, hooks and language servers. They always inherit PATH, the locale, HOME and the variables that locate toolchains.
 
---- ClientCapability is capabilities.experimental.agentLsp in the params of initialize. The booleans determine how the server asks, not whether. Absent means false.
+--- ClientCapability is capabilities.experimental.agentLsp in the params of initialize. Permission, Ask and Editor determine how the server asks, not whether. Absent means false.
 ---@class agent_lsp.ClientCapability
 ---@field version? number
 ---@field permission? boolean
 ---@field ask? boolean
 ---@field editor? agent_lsp.EditorCapability
+---@field wholeFolders? boolean WholeFolders means that the user has agreed that all of the home folder, or of the root of the file system, is the workspace, so that the server does not ask.
 
 --- Command is a program with arguments; no shell reads it.
 ---@class agent_lsp.Command

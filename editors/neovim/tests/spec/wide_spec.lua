@@ -1,4 +1,5 @@
---- The home folder as a workspace causes one question before the daemon starts.
+--- The home folder as a workspace causes one question before the daemon starts. The daemon asks
+--- about such a folder that is added later.
 local H = require('harness')
 
 local home = vim.env.HOME
@@ -44,6 +45,27 @@ H.case('all of the home folder is the workspace if the user wants that', functio
   vim.cmd('AgentPrompt look')
   H.equal(H.turn().status, 'completed')
   H.equal(#H.asked, 1)
+  H.matches(results(), 'closed words')
+  vim.env.HOME = home
+end)
+
+H.case('a wide folder that is added later is asked about in the panel', function()
+  H.start({ files = { ['a.txt'] = 'one\n' } })
+  local folder = H.workspace({ ['secret.md'] = 'closed words\n' })
+  local read = { name = 'read', arguments = { path = folder .. '/secret.md' } }
+  H.script({ { text = 'One.' }, { toolCalls = { read } }, { text = 'Done.' } })
+  vim.env.HOME = folder
+  H.edit('a.txt')
+  vim.cmd('AgentPrompt one')
+  H.equal(H.turn().status, 'completed')
+  vim.lsp.buf.add_workspace_folder(folder)
+  vim.cmd('AgentPrompt two')
+  H.wait('the question', function()
+    return H.panel_text():find('is your home folder', 1, true)
+  end)
+  vim.api.nvim_set_current_win(require('agent_lsp.transcript').window())
+  vim.api.nvim_feedkeys(H.panel_text():match(' (%d)  Allow: use the whole folder'), 'xt', false)
+  H.equal(H.turn(2).status, 'completed')
   H.matches(results(), 'closed words')
   vim.env.HOME = home
 end)

@@ -140,6 +140,9 @@ async function wholeHome(d) {
   await problem(d, 'home folder').waitFor({ state: 'hidden' });
   await d.command('agentLsp.restartServer'); // asks no more
   await d.newSession();
+  await d.prompt('say hello'); // nor does the daemon ask, which would delay the reply
+  await d.entry('assistantMessage', 'The script says hello.').waitFor();
+  await d.idle();
 }
 
 export const withoutBinarySteps = [

@@ -1,0 +1,67 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/agent-lsp/agent-lsp/internal/host"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
+)
+
+// wideFolders manages a daemon's question whether the home folder, a folder around it or the root
+// of the file system may be the workspace.
+type wideFolders struct {
+	turn  chan struct{}   // holds the right to ask
+	asked map[string]bool // folders; guarded by that right
+}
+
+func newWideFolders() wideFolders {
+	return wideFolders{turn: make(chan struct{}, 1), asked: map[string]bool{}}
+}
+
+// askFolders asks the user about the workspace folders that are held back, each once. Without a
+// client that can ask, they stay held back. A session that arrives in the meantime waits for the
+// answer.
+func (d *daemon) askFolders(ctx context.Context, info host.SessionInfo) {
+	if len(d.workspace.HeldFolders()) == 0 {
+		return
+	}
+	w := d.shared.wide
+	select {
+	case w.turn <- struct{}{}:
+		defer func() { <-w.turn }()
+	case <-ctx.Done():
+		return
+	}
+	for _, folder := range d.workspace.HeldFolders() {
+		if w.asked[folder] {
+			continue
+		}
+		what := TooLarge(folder, d.processes.env)
+		allowed, err := d.policy.AskFolder(ctx, info.ID, folder, what)
+		if err != nil {
+			return // the turn was aborted; the next one asks
+		}
+		w.asked[folder] = true
+		if allowed {
+			d.workspace.AllowFolder(folder)
+			d.mcp.hub.RootsChanged()
+			continue
+		}
+		d.notices.once(info, []string{fmt.Sprintf("%s is %s and was not allowed as the workspace: "+
+			"the agent can use only those of its files that are open in the editor, and run no "+
+			"commands in it. Open the folder of a project, restart agent-lsp to be asked again, or "+
+			"start it with --whole-folder.", folder, what)})
+	}
+}
+
+// TooLarge describes a folder that is unlikely to be a workspace: the home folder, a folder around
+// it or the root of the file system. It returns "" for any other folder.
+func TooLarge(dir string, env []string) string {
+	return workspace.WideFolder(dir, homeFolder(env))
+}
+
+// homeFolder returns the user's home folder, or "".
+func homeFolder(env []string) string {
+	return firstOf(Lookup(env, "HOME"), Lookup(env, "USERPROFILE"))
+}

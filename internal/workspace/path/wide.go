@@ -1,0 +1,84 @@
+package path
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Wide describes a folder that is hardly meant as a workspace: the root of the file system, the
+// home folder, or a folder around it. It returns "" for any other folder. Links in both paths are
+// resolved. An empty home means that there is none.
+func Wide(folder, home string) string {
+	_, around := Within(folder, home)
+	switch {
+	case filepath.Dir(folder) == folder:
+		return "the root of the file system"
+	case home == "" || !around:
+		return ""
+	case Key(folder) == Key(home):
+		return "your home folder"
+	}
+	return "a folder around your home folder"
+}
+
+// Allow makes a wide folder a root from now on if it is one of the workspace folders. "" stands for
+// every wide folder.
+func (r *Roots) Allow(folder string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.allowed[Key(folder)] = true
+}
+
+// Held returns the workspace folders that are held back: wide folders that are not allowed. They
+// are not used as roots.
+func (r *Roots) Held() []Root {
+	_, held := r.sorted()
+	return held
+}
+
+// sorted returns the workspace folders that are roots, and those that are held back.
+func (r *Roots) sorted() (usable, held []Root) {
+	r.mu.Lock()
+	list := slices.Clone(r.list)
+	r.mu.Unlock()
+	for _, root := range list {
+		if root = root.resolved(); r.holds(root.Real) {
+			held = append(held, root)
+		} else {
+			usable = append(usable, root)
+		}
+	}
+	return usable, held
+}
+
+// holds reports whether a folder is wide and not allowed.
+func (r *Roots) holds(folder string) bool {
+	if r.wide(folder) == "" {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.allowed[""] && !r.allowed[Key(folder)]
+}
+
+// wide is Wide for the home folder of r.
+func (r *Roots) wide(folder string) string {
+	home := r.home
+	if real, err := Canonical(home); err == nil {
+		home = real
+	}
+	return Wide(folder, home)
+}
+
+// heldBack returns the error for a path that only a folder that is held back contains.
+func heldBack(what string, held []Root) error {
+	names := make([]string, len(held))
+	for i, r := range held {
+		names[i] = r.path
+	}
+	return fmt.Errorf("resolving %s: %w: the user has not allowed that all of %s is the workspace, "+
+		"so only documents open in the editor can be used there, by their full path", what,
+		ErrOutside, strings.Join(names, " and "))
+}
