@@ -123,6 +123,10 @@ func (l *Live) Session(own json.RawMessage) (Config, []string, error) {
 	return *set.Config(), notices, errors.Join(wrong...)
 }
 
+// Storable returns what is stored of a session's own config: all but the keys that a session cannot
+// set.
+func (l *Live) Storable(own json.RawMessage) json.RawMessage { return storable(own) }
+
 // Merge applies changes to a session's own config. A null value removes a key.
 func (l *Live) Merge(own, changes json.RawMessage) (json.RawMessage, error) {
 	return Patch(own, changes)

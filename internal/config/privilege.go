@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -120,6 +121,30 @@ func (c *checker) refuse(tree, below map[string]any) {
 			c.note(path, "a session cannot set this; change it in your own settings")
 		}
 	}
+}
+
+// storable returns a session's own config without the keys that a session cannot set. They never
+// take effect, and a stored one would cause the same notice whenever the session is loaded.
+func storable(own json.RawMessage) json.RawMessage {
+	tree, err := parse(own)
+	if err != nil {
+		return own
+	}
+	found := false
+	for _, path := range sessionsMayNotSet {
+		if _, ok := lookup(tree, path); ok {
+			remove(tree, path)
+			found = true
+		}
+	}
+	if !found {
+		return own
+	}
+	kept, err := json.Marshal(tree)
+	if err != nil {
+		return own
+	}
+	return kept
 }
 
 // restrictAgents removes looser profiles and allow rules from agents and keeps everything else. It

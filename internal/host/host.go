@@ -54,6 +54,8 @@ type Settings interface {
 	// Session returns the effective configuration of a session with its own layer own, which may be
 	// nil, and notices for the user about ignored settings. The error names the invalid field.
 	Session(own json.RawMessage) (config.Config, []string, error)
+	// Storable returns own without the keys that a session cannot set.
+	Storable(own json.RawMessage) json.RawMessage
 	// Merge merges changes into a session's own configuration.
 	Merge(own, changes json.RawMessage) (json.RawMessage, error)
 }

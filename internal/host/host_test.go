@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -19,6 +20,60 @@ type plainSettings struct{ Settings }
 
 func (plainSettings) Session(json.RawMessage) (config.Config, []string, error) {
 	return config.Config{}, nil, nil
+}
+
+func (plainSettings) Storable(own json.RawMessage) json.RawMessage { return own }
+
+// refusingSettings are settings of which a session can set nothing.
+type refusingSettings struct{ plainSettings }
+
+func (refusingSettings) Session(own json.RawMessage) (config.Config, []string, error) {
+	if string(own) == "{}" {
+		return config.Config{}, nil, nil
+	}
+	return config.Config{}, []string{"refused"}, nil
+}
+
+func (refusingSettings) Storable(json.RawMessage) json.RawMessage { return json.RawMessage("{}") }
+
+// A key that a session cannot set, stored by an older version, is reported at the first load only.
+func TestAStoredKeyIsRefusedOnce(t *testing.T) {
+	dir := t.TempDir()
+	id := ""
+	for i, settings := range []Settings{plainSettings{}, refusingSettings{}, refusingSettings{}} {
+		library := session.Open(dir)
+		h := New(Options{
+			Library: library, Settings: settings, Workspace: workspace.New(workspace.Options{}),
+			Prepare: func(context.Context, SessionInfo) (agent.Options, error) {
+				return agent.Options{}, nil
+			},
+		})
+		seen := &recorder{}
+		h.Clients().Subscribe(seen)
+		var err error
+		if id == "" {
+			var s *Session
+			s, err = h.Create(t.Context(), NewSession{
+				Cwd: t.TempDir(), Config: json.RawMessage(`{"provider":{}}`),
+			})
+			id = s.ID
+		} else {
+			_, err = h.Get(t.Context(), id)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		notices := len(seen.all()) // each is an item that is started and completed
+		if want := map[int]int{1: 2}[i]; notices != want {
+			t.Errorf("start %d: %q", i, seen.all())
+		}
+		if err := errors.Join(h.CloseStores(), library.Close()); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // recorder is a subscriber that merges and replaces whenever the host asks.

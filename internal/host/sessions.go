@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -115,6 +116,11 @@ func (h *Host) load(ctx context.Context, id string) (s *Session, err error) {
 			"this session was created in "+loaded.Entry.Cwd+"; it now works in "+cwd)
 	}
 	h.tellProblems(s, loaded)
+	if own := s.ownConfig(); !bytes.Equal(own, loaded.Config) {
+		// An older version stored keys that a session cannot set. If they cannot be removed now,
+		// the next load reports them again.
+		_ = s.Store.SetConfig(own)
+	}
 	if err := h.admit(ctx, s); err != nil {
 		return nil, err
 	}
@@ -179,7 +185,7 @@ func (h *Host) Create(ctx context.Context, n NewSession) (*Session, error) {
 // fill stores the initial content of a new session and builds the session.
 func (h *Host) fill(ctx context.Context, store *session.Session, n NewSession) (*Session, error) {
 	if len(n.Config) > 0 {
-		if err := store.SetConfig(n.Config); err != nil {
+		if err := store.SetConfig(h.opts.Settings.Storable(n.Config)); err != nil {
 			return nil, err
 		}
 	}
@@ -216,7 +222,9 @@ func (h *Host) build(
 			return nil, err
 		}
 	}
-	s := &Session{ID: store.ID(), Cwd: cwd, Store: store, own: own, config: config}
+	s := &Session{
+		ID: store.ID(), Cwd: cwd, Store: store, own: h.opts.Settings.Storable(own), config: config,
+	}
 	var coming coming
 	info := SessionInfo{
 		ID: s.ID, Cwd: cwd, Config: s.Config, Store: store, Loaded: loaded,

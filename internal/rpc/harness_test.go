@@ -95,6 +95,8 @@ func (plainSettings) Session(own json.RawMessage) (config.Config, []string, erro
 	}
 	return c, nil, agentapi.DecodeParams(own, &c)
 }
+func (plainSettings) Storable(own json.RawMessage) json.RawMessage { return own }
+
 func (plainSettings) Merge(own, changes json.RawMessage) (json.RawMessage, error) {
 	return changes, nil
 }

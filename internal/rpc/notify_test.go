@@ -19,6 +19,8 @@ import (
 // noSettings are settings without layers.
 type noSettings struct{ host.Settings }
 
+func (noSettings) Storable(own json.RawMessage) json.RawMessage { return own }
+
 func (noSettings) Session(json.RawMessage) (config.Config, []string, error) {
 	return config.Config{}, nil, nil
 }

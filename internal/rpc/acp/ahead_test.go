@@ -34,6 +34,7 @@ type refusing struct{ root string }
 func (r refusing) Session(json.RawMessage) (config.Config, []string, error) {
 	return config.Config{}, nil, errors.New("asked " + r.root)
 }
+func (refusing) Storable(own json.RawMessage) json.RawMessage              { return own }
 func (refusing) Merge(own, _ json.RawMessage) (json.RawMessage, error)     { return own, nil }
 func (refusing) ClientChanged(json.RawMessage) (notices []string, _ error) { return nil, nil }
 

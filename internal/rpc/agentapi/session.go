@@ -253,6 +253,7 @@ func (a Sessions) Configure(
 		if err != nil {
 			return nil, effective, Invalid("config", "%v", err)
 		}
+		own = a.Core().Settings.Storable(own)
 		return own, effective, l.Store.SetConfig(own)
 	})
 	if err != nil {
