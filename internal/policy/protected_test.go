@@ -18,10 +18,11 @@ func TestProtectedFilesAskInEveryProfile(t *testing.T) {
 		.gitattributes .gitmodules .pre-commit-config.yaml .github/workflows/ci.yml .gitlab-ci.yml
 		.circleci/config.yml .mcp.json .claude/settings.json .cursor/mcp.json .cargo/config.toml
 		.yarnrc .yarnrc.yml .npmrc .VSCode/tasks.json`)
-	secret := strings.Fields(`.env .env.local server.pem k.key k.p12 k.pfx id_rsa id_ed25519
+	secret := strings.Fields(`.env .env.local .env.dist .env.defaults server.pem k.key k.p12 k.pfx id_rsa id_ed25519
 		id_ecdsa .netrc .git-credentials .pgpass .ssh/x id_rsa_work id_ed25519.pub .gnupg/x .aws/x
 		.kube/x .docker/config.json .config/gh/hosts.yml .cargo/credentials.toml`)
-	free := strings.Fields(`a.txt .github/ISSUE_TEMPLATE.md .cargo/x .gitignore .env.example`)
+	free := strings.Fields(`a.txt .github/ISSUE_TEMPLATE.md .cargo/x .gitignore .env.example
+		.env.sample .env.template`)
 	root := filepath.FromSlash("/home/u/.cursor/worktrees/w") // names above the root do not count
 	want := func(profile Profile, kind tool.SubjectKind, name string, action Action) {
 		t.Helper()
