@@ -57,8 +57,8 @@ cross: ## check that all packages compile for every system that a release is mad
 test-go: ## the inner loop: all Go tests, without editors; what takes long is smaller than in make test
 	$(GO) test ./...
 
-# Without atexit_sleep_ms=0 each process that a test starts sleeps for a second before it ends.
-# `make check` vets the tests, and nobody debugs these binaries, so both are left out here.
+# Without atexit_sleep_ms=0, each process that a test starts sleeps for a second before it exits.
+# `make check` vets the tests, and these binaries are not debugged, so both are omitted here.
 test-race: ## all Go tests at full size under the race detector, on the disk (without a TMPDIR their folders lie in memory)
 	TMPDIR=$${TMPDIR:-/tmp} AGENT_LSP_FULL=1 GORACE="$${GORACE:-atexit_sleep_ms=0}" $(GO) test -race -vet=off -ldflags=-w -timeout 60m ./...
 
@@ -68,7 +68,7 @@ test-heavy: ## each attack in each sandbox, each endless stream, floods at full 
 test-oracle: ## the model adapters against the services' own SDKs (a module of its own)
 	cd testdata/oracle && $(GO) vet . && $(GO) test -count=1 -timeout 2m .
 
-# VS Code waits most of its time, so the other editors are tested meanwhile.
+# VS Code mostly waits, so the other editors are tested at the same time.
 test-editors: build ## all editors, clients of ACP, and the documentation site
 	@$(MAKE) --no-print-directory -j2 --output-sync=line BUILT=1 test-vscode test-others
 

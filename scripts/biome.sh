@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the linter of TypeScript and JavaScript into the test cache, and prints its path.
+# Installs the linter for TypeScript and JavaScript into the test cache, and prints its path.
 set -euo pipefail
 . "$(dirname "$0")/tries.sh"
 want=2.6.8

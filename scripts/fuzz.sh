@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs each Fuzz target for a time (default 60s). Inputs that are found lie in Go's cache, outside
-# the checkout; one that fails is written to the package's testdata/fuzz, to be kept with its
-# mending. An input that is only of interest is made small in few tries: by default each may take a
-# minute, in which nothing else is tried.
+# Runs each fuzz target for a while (default 60s). Interesting inputs are stored in Go's cache,
+# outside the checkout. A failing input is written to the package's testdata/fuzz, to be committed
+# with its fix. Interesting inputs are minimized with few attempts, because by default each may take
+# a minute, during which nothing else is tried.
 #   scripts/fuzz.sh [TIME] [PATTERN]
 set -euo pipefail
 cd "$(dirname "$0")/.."

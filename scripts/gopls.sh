@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Installs the gopls that the tests run into the test cache, and prints its path. v0.24.0 wants Go
-# 1.27, which the go command fetches through the module proxy, whatever the environment's
-# GOTOOLCHAIN says. Only where that cannot be had the newest that go.mod's toolchain builds stands
-# in: each run says so, and tries again.
+# Installs the gopls version that the tests use into the test cache, and prints its path. v0.24.0
+# requires Go 1.27, which the go command downloads through the module proxy, even if GOTOOLCHAIN is
+# set otherwise. If that fails, the newest version that go.mod's toolchain can build is used. Each
+# run reports this and tries again.
 set -euo pipefail
 . "$(dirname "$0")/tries.sh"
 want=v0.24.0
 spare=v0.23.0
 bin="${XDG_CACHE_HOME:-$HOME/.cache}/agent-lsp-test/bin"
 
-# version prints the version of the gopls that is there, nothing without one.
+# version prints the version of the installed gopls, or nothing without one.
 version() { go version -m "$bin/gopls" 2>/dev/null | awk '$1 == "mod" { print $3 }'; }
 
-# install VERSION puts a gopls where the old one was, which may be running.
+# install VERSION replaces the installed gopls, which may be running.
 install() {
   local new
   mkdir -p "$bin"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# lua.sh [--format]    luacheck and StyLua over the Neovim plugin; --format rewrites the files
+# lua.sh [--format]    runs luacheck and StyLua over the Neovim plugin; --format rewrites the files
 #
 # luacheck is Debian's lua-check. StyLua is a library from npm, kept in the test cache.
 set -euo pipefail

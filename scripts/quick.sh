@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks what differs from the main branch: format, vet, and the tests of the changed packages.
+# Checks the differences from the main branch: format, vet, and the tests of the changed packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 base=HEAD

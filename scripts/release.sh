@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds all that a release holds into dist/, then installs what can run here into an empty home and
-# plays the demo. Nothing is published. The same commit gives the same bytes (TARGETS, VERSION and
-# SOURCE_DATE_EPOCH may be set); all of it is built once more to show that.
+# Builds a complete release into dist/, then installs the packages for this system into an empty
+# home folder and plays the demo. Publishes nothing. Builds are reproducible (TARGETS, VERSION and
+# SOURCE_DATE_EPOCH may be set), so the script builds everything twice and compares.
 #   scripts/release.sh [--build]    --build: only builds
 set -euo pipefail
 umask 022
@@ -22,7 +22,7 @@ $go build -o "$work/notices" ./scripts/notices
 $go build -o "$work/agent-lsp" ./cmd/agent-lsp
 sums() { if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum -a 256 "$@"; fi; }
 
-# Links of a page to what is not packed with it lead to the repository.
+# Links in a page to files that are not packed with it point to the repository.
 repository=https://github.com/agent-lsp/agent-lsp
 outward() { # pages
   sed -E -e "s#(\]\()(\.\./)*((editors|testdata|cmd|internal|bench|scripts)/|(ARCHITECTURE|CONTRIBUTING)\.md)#\1$repository/blob/main/\3#g" -i.old "$@"
@@ -41,7 +41,7 @@ for target in $targets; do
   mkdir -p "$work/$name/completions"
   binary "$target" "$work/$name/agent-lsp$exe"
   cp LICENSE README.md CHANGELOG.md "$work/$name/"
-  GOOS=$os GOARCH=$arch "$work/notices" ./cmd/agent-lsp >"$work/$name/LICENCES.txt"
+  GOOS=$os GOARCH=$arch "$work/notices" ./cmd/agent-lsp >"$work/$name/LICENSES.txt"
   cp -R docs "$work/$name/" # what the README leads to, its pictures included
   rm -rf "$work/$name/docs/.vitepress"
   outward "$work/$name"/*.md "$work/$name"/docs/*.md "$work/$name"/docs/*/*.md
@@ -49,14 +49,14 @@ for target in $targets; do
   "$work/pack" "dist/$name.$ext" "$work/$name"
 done
 
-# The Neovim plugin, laid out as plugin managers and runtimepath take it.
+# The Neovim plugin in the layout for plugin managers and runtimepath.
 mkdir -p "$work/agent-lsp.nvim"
 cp -R editors/neovim/lua editors/neovim/plugin LICENSE "$work/agent-lsp.nvim/"
 for f in README.md doc; do [ ! -e "editors/neovim/$f" ] || cp -R "editors/neovim/$f" "$work/agent-lsp.nvim/"; done
 sed -e "s#\(\.\./\)*docs/images/#$repository/raw/main/docs/images/#" editors/neovim/README.md >"$work/agent-lsp.nvim/README.md"
 "$work/pack" "dist/agent-lsp.nvim-$version.tar.gz" "$work/agent-lsp.nvim"
 
-# The VS Code extension without a binary, and with one for each system.
+# The VS Code extension without a binary, and with a binary for each system.
 vsix() { # out, further arguments
   local out=$PWD/dist/$1; shift
   echo "release: building ${out##*/}"
@@ -79,7 +79,7 @@ else
     case $arch in amd64) arch=x64 ;; esac
     rm -rf "$work/vscode/bin"
     mkdir "$work/vscode/bin"
-    cp "$work/agent-lsp-$version-${target%/*}-${target#*/}"/{agent-lsp$exe,LICENCES.txt} "$work/vscode/bin/"
+    cp "$work/agent-lsp-$version-${target%/*}-${target#*/}"/{agent-lsp$exe,LICENSES.txt} "$work/vscode/bin/"
     vsix "agent-lsp-$version-$os-$arch.vsix" --target "$os-$arch"
   done
 fi
@@ -88,8 +88,8 @@ fi
 [ "${1:-}" != --build ] || exit 0
 (cd dist && ls -l | awk 'NR > 1 {printf "%9.2f MB  %s\n", $5 / 1e6, $9}')
 
-# The same bytes from another folder with other modes, in another time zone: every file of every
-# system.
+# A build from another folder with other file modes, in another time zone, has the same bytes: every
+# file for every system.
 echo "release: all of it once more, from another folder"
 again=$work/again
 (umask 077 && mkdir "$again" && tar cf - --exclude .git --exclude node_modules --exclude ./bin --exclude ./dist . | tar xf - -C "$again" &&
@@ -101,14 +101,15 @@ done
 echo "release: all $(ls dist | wc -l) files were built again, from another folder, and are the same"
 rm -rf "$again"
 
-# What can run here: unpacked into an empty home, then the version, the doctor and the demo.
+# The packages for this system: unpacked into an empty home folder, then the version, the doctor and
+# the demo.
 here=dist/agent-lsp-$version-${host/\//-}.tar.gz
 [ -f "$here" ] || { echo "release: nothing of this can run here"; exit 0; }
 (cd dist && sums -c SHA256SUMS >/dev/null)
 home=$work/home
 mkdir "$home"
 tar xzf "$here" -C "$home"
-for file in LICENSE LICENCES.txt README.md CHANGELOG.md docs/contribute/licences.md completions/agent-lsp.{bash,zsh,fish}; do
+for file in LICENSE LICENSES.txt README.md CHANGELOG.md docs/contribute/licenses.md completions/agent-lsp.{bash,zsh,fish}; do
   [ -s "$home"/*/"$file" ] || { echo "release: $here lacks $file" >&2; exit 1; }
 done
 bin=$(echo "$home"/*/agent-lsp)
@@ -126,7 +127,7 @@ grep -q "the edit is back" "$work/demo.log" || { cat "$work/demo.log"; exit 1; }
 [ "$(ls -A "$home")" = "$(basename "$(dirname "$bin")")" ] || { ls -lA "$home"; echo "release: the demo left something in the home folder" >&2; exit 1; }
 echo "release: installed into an empty home; version, doctor and demo work"
 
-# The editors' packages, in the editors that the tests have fetched.
+# The editors' packages, in the editors that the tests have downloaded.
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/agent-lsp-test
 nvim=$(ls "$cache"/nvim-*/bin/nvim 2>/dev/null | tail -n 1 || command -v nvim || true)
 if [ -n "$nvim" ]; then

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Fetches what the Go tests and the editors' tests need beside Go, Node and npm: Debian packages (as
-# root, or by sudo without a password), gopls, and servers from npm. Does nothing when all is there.
+# Downloads what the Go tests and the editors' tests need in addition to Go, Node and npm: Debian
+# packages (as root, or with sudo without a password), gopls, and servers from npm. Does nothing if
+# everything is installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/tries.sh
@@ -25,7 +26,7 @@ scripts/gopls.sh >/dev/null
 scripts/vale.sh >/dev/null
 scripts/biome.sh >/dev/null
 
-# lsp-mode lies beside the system's packages: among them, its markdown-mode would change what eglot
+# lsp-mode is next to the system's packages. Among them, its markdown-mode would change what eglot
 # offers a server.
 if [ ! -d "$cache/lsp-mode" ]; then
   echo "setup: fetching lsp-mode" >&2
@@ -38,7 +39,7 @@ if [ ! -d "$cache/lsp-mode" ]; then
   mv -T "$elpa" "$cache/lsp-mode" 2>/dev/null || [ -d "$cache/lsp-mode" ]
 fi
 
-# ALE lies there too, so that no other Vim loads it.
+# ALE is there too, so that no other Vim loads it.
 if [ ! -d "$cache/vim-ale" ]; then
   echo "setup: fetching ALE" >&2
   mkdir -p "$cache"
@@ -51,8 +52,9 @@ if [ ! -d "$cache/vim-ale" ]; then
 fi
 
 # Real servers for the tests of MCP and of language servers, started with node. Their folder is
-# named after the pins, and appears only when it is whole. The newest that Node 20 runs:
-# typescript-language-server 6 wants Node 22, and TypeScript 7 has no tsserver.
+# named after the pinned versions, and created only when it is complete. These are the newest
+# versions that Node 20 runs: typescript-language-server 6 requires Node 22, and TypeScript 7 has no
+# tsserver.
 pins=(@modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31
   typescript-language-server@5.3.0 typescript@5.9.3 pyright@1.1.414)
 node="$cache/node-$(printf '%s\n' "${pins[@]}" | sha256sum | cut -c1-12)"

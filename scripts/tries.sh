@@ -1,6 +1,6 @@
-# For the scripts that download; to be sourced.
+# For the scripts that download files; to be sourced.
 
-# tries COMMAND… runs a download three times at most, and shows what the last try said.
+# tries COMMAND… runs a download at most three times, and shows the output of the last try.
 tries() {
   local log n; log=$(mktemp)
   for n in 1 2 3; do

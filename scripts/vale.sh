@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Vale of the style check into the test cache, and prints its path.
+# Installs Vale for the style check into the test cache, and prints its path.
 set -euo pipefail
 . "$(dirname "$0")/tries.sh"
 want=v3.21.0

@@ -8,8 +8,9 @@ import (
 // cached is the cost of a tool conversation over the Messages API.
 type cached struct {
 	Requests int
-	Share    float64 `json:"share_pct"` // read from the cache, of the input of requests 3 to the last
-	Billed   int     // tokens of plain input that the whole turn costs
+	// Share of the input of requests 3 to the last that was read from the cache.
+	Share  float64 `json:"share_pct"`
+	Billed int     // tokens of plain input that the whole turn costs
 }
 
 // writeCached writes the cost of a conversation on an endpoint that bills by prefix, for the

@@ -1,4 +1,4 @@
-// The documentation site: the Markdown files of docs/, as they are, with search and two colour schemes.
+// The documentation site: the unchanged Markdown files of docs/, with search and two color schemes.
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -37,7 +37,7 @@ const shelves = readdirSync(docs, { withFileTypes: true })
       ['use', 'reference', 'contribute'].indexOf(a) - ['use', 'reference', 'contribute'].indexOf(b),
   );
 
-// outward makes a link that leaves docs/ lead to the repository.
+// outward makes a link that leaves docs/ point to the repository.
 function outward(md) {
   md.core.ruler.push('outward', (state) => {
     for (const token of state.tokens.flatMap((t) => t.children ?? [])) {
@@ -54,7 +54,7 @@ function outward(md) {
   });
 }
 
-// grammars has the colours of the kinds of blocks that the tests of the pages read.
+// grammars maps the languages of code blocks that the page tests read to highlighting grammars.
 const grammars = {
   file: 'txt',
   search: 'txt',
@@ -66,8 +66,8 @@ const grammars = {
   patch: 'diff',
 };
 
-function colours(md) {
-  md.core.ruler.push('colours', (state) => {
+function colors(md) {
+  md.core.ruler.push('colors', (state) => {
     for (const token of state.tokens) {
       if (token.type === 'fence') token.info = grammars[token.info.trim()] ?? token.info;
     }
@@ -92,11 +92,11 @@ export default defineConfig({
   cacheDir: path.join(top, 'bin', 'site-cache'),
   cleanUrls: true,
   rewrites: (id) => id.replace(/README\.md$/, 'index.md'),
-  // The pages lie outside the folder that has node_modules.
+  // The pages are outside the folder that contains node_modules.
   vite: { resolve: { alias: { vue: path.join(docs, '.vitepress', 'node_modules', 'vue') } } },
   markdown: {
     anchor: { slugify: slug },
-    config: (md) => [outward, colours].forEach((change) => change(md)),
+    config: (md) => [outward, colors].forEach((change) => change(md)),
   },
   themeConfig: {
     nav: shelves.map((folder) => ({ text: title(`${folder}/README.md`), link: `/${folder}/` })),

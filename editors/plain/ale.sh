@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# ale.sh    the whole job in real Vim with ALE, by keys alone, with the setup in docs/use/editors.md
+# ale.sh    tests all steps in real Vim with ALE, with keys only and the setup in
+# docs/use/editors.md
 #
 # Vim runs in tmux. The test types there, and waits for the screen or the disk.
 set -euo pipefail
@@ -24,7 +25,7 @@ VIM
 terminal vim -Nu "$tmp/vimrc" "$ws/a.py"
 
 command_() { text ":$1"; keys Enter; }
-# action TITLE takes the code action here whose title begins so, by its number in the menu.
+# action TITLE runs the code action here whose title begins with TITLE, by its number in the menu.
 action() {
   local number
   command_ ALECodeAction
@@ -34,7 +35,7 @@ action() {
   text "$number"
   keys Enter
 }
-# offered TITLE waits until the menu offers an action, and leaves it.
+# offered TITLE waits until the menu offers an action, and closes the menu.
 offered() {
   local found=1
   command_ ALECodeAction

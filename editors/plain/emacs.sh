@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# emacs.sh    the whole job in real Emacs, by keys alone, set up as docs/use/editors.md says
+# emacs.sh    tests all steps in real Emacs, with keys only and the setup in docs/use/editors.md
 #
-# Emacs runs in a terminal of tmux; what is typed goes there, what is waited for is the screen or
-# the disk.
+# Emacs runs in tmux. The test types there, and waits for the screen or the disk.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd -P)
 . "$here/terminal.sh"
@@ -26,7 +25,7 @@ cat >"$tmp/init.el" - "$tmp/setup.el" <<'ELISP'
 ELISP
 terminal emacs -nw -q -l "$tmp/init.el" "$ws/a.py"
 
-# told REGEXP waits for a message, which the echo area may have lost already.
+# told REGEXP waits for a message, which may have disappeared from the echo area already.
 lately() {
   local found=1
   keys C-h e C-x o M-\>
@@ -36,7 +35,7 @@ lately() {
   return $found
 }
 told() { until_ "the message /$1/" lately "$1"; }
-# action PREFIX takes the code action at point whose title begins so.
+# action PREFIX runs the code action at point whose title begins with PREFIX.
 action() { keys C-c a; sees 'Pick an action'; text "$1"; keys Enter; }
 
 sees '\[eglot:'

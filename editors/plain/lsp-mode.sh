@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# lsp-mode.sh    the whole job in real Emacs with lsp-mode, by keys alone, with the set-up that
-# docs/use/editors.md shows
+# lsp-mode.sh    tests all steps in real Emacs with lsp-mode, with keys only and the setup in
+# docs/use/editors.md
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd -P)
 . "$here/terminal.sh"
@@ -27,9 +27,9 @@ load=()
 for package in "$packages"/*; do load+=(-L "$package" -l "$package/$(basename "${package%-*}")-autoloads"); done
 terminal emacs -nw -q "${load[@]}" -l "$tmp/init.el" "$ws/a.py"
 
-# ended COUNT says whether so many turns have ended.
+# ended COUNT reports whether COUNT turns have ended.
 ended() { [ "$(cat "$tmp"/home/.local/state/agent-lsp/sessions/*/*.jsonl 2>/dev/null | grep -c '"type":"turnEnd"')" = "$1" ]; }
-# action PREFIX takes the code action at point whose title begins so.
+# action PREFIX runs the code action at point whose title begins with PREFIX.
 action() { extended lsp-execute-code-action; sees 'Select code action'; text "$1"; keys Tab Enter; }
 
 sees 'LSP\['

@@ -1,5 +1,6 @@
-// node profile.mjs NAME FILE: what an editor sent (FILE: its side of the wire, or its capabilities alone) are the capabilities that
-// the session script of its profile replays. UPDATE=1 prints what was sent.
+// node profile.mjs NAME FILE: checks that the capabilities that an editor sent (FILE: its side of
+// the wire, or only its capabilities) are the ones that the session script of its profile replays.
+// UPDATE=1 prints what was sent.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -17,7 +18,7 @@ function initialize(sent) {
   return params;
 }
 
-/** Compares, and returns what the editor calls itself. */
+/** Compares the capabilities, and returns the name and version that the editor reports. */
 export function check(name, sent) {
   const { capabilities, clientInfo } = initialize(sent);
   if (process.env.UPDATE) console.log(JSON.stringify({ capabilities, clientInfo }));

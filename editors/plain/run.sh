@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# run.sh    the editors that need no plugin, as they are: each does the whole job with the set-up
-# that docs/use/editors.md shows
+# run.sh    tests editors without a plugin: each performs all steps with the setup in
+# docs/use/editors.md
 #
-# Bare Neovim does its job in editors/neovim/tests (plain); here its capabilities are compared with
-# those that its profiles replay.
+# editors/neovim/tests (plain) tests Neovim without the plugin. This script only compares its
+# capabilities with those that its profiles replay.
 set -euo pipefail
 cd "$(dirname "$0")"
 work=$(mktemp -d)

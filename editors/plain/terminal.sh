@@ -1,5 +1,5 @@
-# terminal.sh    sourced by the tests of editors in a terminal: a workspace, a model, tmux, keys and
-# what the screen shows
+# terminal.sh is sourced by the tests of editors in a terminal. It provides a workspace, a model,
+# tmux, keys and the content of the screen.
 repo=$(cd "$here/../.." && pwd -P)
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/agent-lsp-plain.XXXXXX")
 ws=$tmp/ws
@@ -22,7 +22,8 @@ if [ -z "${AGENT_LSP_BIN:-}" ]; then
 fi
 mkdir -p "$tmp/bin" "$tmp/home/.config/agent-lsp" "$tmp/run"
 chmod 700 "$tmp/run"
-# What the editor sends is kept, to compare its capabilities with those that its profile replays.
+# The messages that the editor sends are recorded, to compare its capabilities with those that its
+# profile replays.
 printf '#!/bin/sh\ntee "%s" | "%s"\n' "$tmp/sent" "$(cd "$(dirname "$AGENT_LSP_BIN")" && pwd -P)/$(basename "$AGENT_LSP_BIN")" >"$tmp/bin/agent-lsp"
 chmod +x "$tmp/bin/agent-lsp"
 echo '{"sandbox": "off"}' >"$tmp/home/.config/agent-lsp/config.json"
@@ -31,14 +32,14 @@ echo '{"sandbox": "off"}' >"$tmp/home/.config/agent-lsp/config.json"
 did=()
 step() { did+=("$1"); echo "$1${2:+: $2}"; }
 
-# workspace FILE TEXT makes a repository with one file.
+# workspace FILE TEXT creates a repository with one file.
 workspace() {
   mkdir -p "$ws"
   git -C "$ws" init -q
   printf "$2" >"$ws/$1"
 }
 
-# model LINE... is what the model replies.
+# model LINE... sets the replies of the model.
 model() { printf '%s\n' "$@" >"$tmp/model.jsonl"; }
 
 # snippet HEADING LANGUAGE prints the first such block below a heading of docs/use/editors.md.
@@ -46,7 +47,7 @@ snippet() {
   awk -v head="### $1" -v lang="\`\`\`$2" '$0 == head {on = 1} on && $0 == "```" {exit} into {print} on && $0 == lang {into = 1}' "$repo/docs/use/editors.md"
 }
 
-# terminal COMMAND... runs an editor that sees nothing of the user's own.
+# terminal COMMAND... runs an editor that cannot see the user's own settings.
 terminal() {
   tm new-session -d -x 110 -y 40 -c "$ws" env -i PATH="$tmp/bin:$PATH" HOME="$tmp/home" TERM=xterm-256color LC_ALL=C.UTF-8 \
     XDG_RUNTIME_DIR="$tmp/run" TMPDIR="$tmp/run" AGENT_LSP_SCRIPT="$tmp/model.jsonl" "$@"
@@ -69,7 +70,7 @@ there() { until_ "$1" test -e "$1"; }
 same() { printf "$2" | cmp -s - "$1"; }
 contains() { until_ "the text of $1" same "$1" "$2"; }
 over() { ! tm has-session 2>/dev/null; }
-# gone waits for the editor to end, and for its daemon with it.
+# gone waits until the editor and its daemon have ended.
 gone() {
   until_ 'the end of the editor' over
   until_ 'the end of the daemon' quiet

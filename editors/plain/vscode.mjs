@@ -1,4 +1,5 @@
-// node vscode.mjs EXTENSION.vsix: a generic client of 30 lines in a real workbench does the whole job by palette, lenses and toasts.
+// node vscode.mjs EXTENSION.vsix: a generic client of 30 lines in a real workbench performs all
+// steps with the palette, lenses and notifications.
 import fs from 'node:fs';
 import path from 'node:path';
 import { Driver } from '../vscode/test/driver.mjs';
@@ -31,7 +32,8 @@ await withWorkbench(
   {
     vsix,
     env: (dir) => {
-      // What the client sends is kept, to compare it with what the session script replays.
+      // The messages that the client sends are recorded, to compare them with what the session
+      // script replays.
       fs.writeFileSync(path.join(dir, 'server'), `#!/bin/sh\ntee '${dir}/sent' | '${binary}'\n`, {
         mode: 0o755,
       });
@@ -68,7 +70,8 @@ await withWorkbench(
       await page.keyboard.press('Enter');
     };
     const toast = (text) => page.locator('.notification-toast', { hasText: text }).first();
-    // press clicks what a moving screen may take away before the click meets it, until it has worked.
+    // press clicks an element until the click has worked, because a moving screen may remove the
+    // element before the click reaches it.
     const press = (what, target, worked) =>
       until(what, async () => {
         if (await worked()) return true;
@@ -93,7 +96,8 @@ await withWorkbench(
       () => lens('Accept +1'),
       () => buffer('// TWO'),
     );
-    // Lenses of the accepted hunk may still stand there; the turn ends when the other one is decided.
+    // Lenses of the accepted hunk may still be shown there. The turn ends when the other hunk is
+    // decided.
     await press(
       'the second hunk is rejected, and the end is told',
       () => lens(/^Reject$/),
@@ -112,7 +116,8 @@ await withWorkbench(
     await ask('again');
     await until('a permission is asked', () => toast('touch never').isVisible());
     await d.run('Plain Agent: Stop');
-    // Where the question still stands, its answer comes too late: the next turn ends, and the command never ran.
+    // If the question is still shown, its answer comes too late. The next turn ends, and the
+    // command never ran.
     await toast('touch never')
       .getByRole('button', { name: 'Allow', exact: true })
       .click({ timeout: 2000 })

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# vscode.sh    VS Code with a generic client of 30 lines; npm packages and workbench are those of
-# the extension's tests
+# vscode.sh    tests VS Code with a generic client of 30 lines; it uses the npm packages and the
+# workbench of the extension's tests
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd -P)
 extension=$here/../vscode

@@ -1,4 +1,5 @@
-// Bundles the extension (Node, CommonJS) and the panel (browser) into dist/, with the licences of the packages that are in them.
+// Bundles the extension (Node, CommonJS) and the panel (browser) into dist/, with the licenses of
+// the bundled packages.
 import fs from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
@@ -40,13 +41,13 @@ const bundled = new Set(
   inputs.map((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0]).filter(Boolean),
 );
 
-/** What a package wants told by whoever passes it on. */
-function licences(folder) {
+/** Notices that a package requires distributors to include. */
+function licenses(folder) {
   const { name, version } = JSON.parse(fs.readFileSync(path.join(folder, 'package.json'), 'utf8'));
   const files = fs
     .readdirSync(folder)
     .filter((file) => /^(licen[cs]e|copying|notice|thirdpartynotices)/i.test(file));
-  if (files.length === 0) throw new Error(`${name} has no licence`);
+  if (files.length === 0) throw new Error(`${name} has no license`);
   return files
     .sort()
     .map(
@@ -55,4 +56,4 @@ function licences(folder) {
     );
 }
 
-fs.writeFileSync('dist/licences.txt', [...bundled].sort().flatMap(licences).join('\n'));
+fs.writeFileSync('dist/licenses.txt', [...bundled].sort().flatMap(licenses).join('\n'));

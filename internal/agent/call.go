@@ -79,7 +79,7 @@ func (c *callRun) abandon() {
 	if c.t.ctx.Err() != nil {
 		c.finish(
 			toolcall.Errorf(
-				"%s It did not stop in time and was abandoned: what it did is unknown.",
+				"%s It did not stop in time and was abandoned: its effect is unknown.",
 				toolcall.CancelledText,
 			),
 			StatusCancelled,
@@ -88,7 +88,7 @@ func (c *callRun) abandon() {
 	}
 	c.finish(
 		toolcall.Errorf(
-			"tool execution timed out after %s; it did not stop and was abandoned: what it did is unknown.",
+			"tool execution timed out after %s; it did not stop and was abandoned: its effect is unknown.",
 			c.timeout(),
 		),
 		StatusFailed,

@@ -62,7 +62,7 @@ const (
 // budget contains the sizes derived from one model's window.
 type budget struct {
 	window, limit, trigger, target int
-	learned                        bool // from a refusal: the provider decides whether a call fits
+	learned                        bool // after a refusal, the provider decides whether a call fits
 }
 
 // budget derives the sizes from the window, which is configured or reported by the model, but not

@@ -65,7 +65,7 @@ func (m *strict) Generate(ctx context.Context, req *Request, on func(Delta)) (*R
 		}
 		return nil, e
 	}
-	if len(req.System) == 1 && strings.Contains(req.System[0].Text, "You write the notes") {
+	if len(req.System) == 1 && strings.Contains(req.System[0].Text, "You write notes that") {
 		if m.summary != nil {
 			return m.summary()
 		}
@@ -221,7 +221,7 @@ func TestWindowFarTooLarge(t *testing.T) {
 	}
 }
 
-// Nothing is lost and the session stays usable.
+// No data is lost, and the session stays usable.
 func TestContextBadInput(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newStrict(10000)
@@ -451,7 +451,7 @@ func passageOf(phrase string) string {
 	return manyLines()[at-recallContext/3 : at-recallContext/3+recallContext]
 }
 
-// Issue 10: what a summary has lost can be looked up, and the passage shows what was asked for.
+// Issue 10: details that a summary has lost can be looked up, and the passage contains them.
 func TestRecall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := strictRig(t, newStrict(100000), nil)

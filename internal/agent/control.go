@@ -21,7 +21,7 @@ type Prompt struct {
 	ClientMessageID string         // repeating it returns the same result
 	Author          string         // "": user
 	Pin             bool           // stays in the model's context, whatever is reduced
-	Options         *TurnOptions   // of the turn that it starts; nil: the settings
+	Options         *TurnOptions   // options of the turn that the message starts; nil: the settings
 	Meta            map[string]json.RawMessage
 }
 
@@ -50,8 +50,9 @@ type SteerRequest struct {
 	OneShot bool
 	Role    message.Role
 	Author  string
-	Pin     bool         // stays in the model's context, whatever is reduced; not with OneShot
-	Options *TurnOptions // of the turn that it starts; ignored if it starts none
+	Pin     bool // stays in the model's context, whatever is reduced; not with OneShot
+	// Options of the turn that the message starts; ignored if it does not start one.
+	Options *TurnOptions
 }
 
 // IfIdle determines what a steer does if no turn is running.
@@ -323,7 +324,8 @@ func (s *Session) Notify(m *message.Message, wake bool) {
 		s.recordQueueLocked()
 	}
 	s.mu.Unlock()
-	_ = s.journal.flush() // what is not stored stays pending; the next turn reports the error
+	// Messages that were not stored stay pending; the next turn reports the error.
+	_ = s.journal.flush()
 }
 
 func (s *Session) stamp(m *message.Message) {

@@ -121,8 +121,8 @@ type Step struct {
 // Limits bound a turn. Zero means the default, negative means no limit.
 type Limits struct {
 	MaxModelCalls int
-	Tokens        int     // of all model calls of the turn; 0: none
-	Cost          float64 // of all model calls of the turn; 0: none
+	Tokens        int     // limit for all model calls of the turn; 0: no limit
+	Cost          float64 // limit for all model calls of the turn; 0: no limit
 }
 
 // QueueMode determines how many queued messages are delivered together.

@@ -121,7 +121,7 @@ const (
 // State is a snapshot of a session without its items.
 type State struct {
 	Status        Status
-	TurnID        string // of the running turn
+	TurnID        string // ID of the running turn
 	Title         string
 	Usage         message.Usage
 	ContextTokens int

@@ -15,7 +15,7 @@ import (
 type foresight struct {
 	about  *tool.Prepared // the call that the question is about
 	cancel context.CancelCauseFunc
-	done   chan struct{} // closed when the question is answered or given up
+	done   chan struct{} // closed when the question is answered or abandoned
 	// the user's answer, valid once done is closed; nil: the user was not asked
 	answer *tool.Decision
 }
@@ -25,7 +25,7 @@ type question struct {
 	ahead    *foresight // nil: the user is not asked before the call's turn
 	begun    atomic.Bool
 	asked    atomic.Bool // the user was asked
-	faltered bool        // set at the call's turn: an earlier call went wrong
+	faltered bool        // set when the call is about to run: an earlier call went wrong
 	refused  bool        // the call was not allowed
 }
 

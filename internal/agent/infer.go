@@ -285,7 +285,7 @@ func (s *Session) generate(
 	case a.err == nil && (a.reply == nil || a.reply.Message == nil):
 		return nil, &retry.Error{
 			Kind:    retry.Client,
-			Message: "the model gave no reply and no error",
+			Message: "the model returned neither a reply nor an error",
 		}
 	}
 	return a.reply, a.err

@@ -17,7 +17,7 @@ type SessionInfo struct {
 	Restored bool   // it was loaded from the store
 }
 
-// The hooks of a session's life; see Hook.
+// Hooks for the lifecycle of a session; see Hook.
 type (
 	// SessionHook is called when a session's first turn since it was created or loaded begins. What
 	// it returns is sent to the model but not shown to the user. It cannot veto.

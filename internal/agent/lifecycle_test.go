@@ -323,7 +323,7 @@ func (f sentHook) BeforeModel(_ context.Context, req *Request) error {
 	return nil
 }
 
-// slowHook looks at the first prompt until its turn ends.
+// slowHook inspects the first prompt until its turn ends.
 type slowHook struct {
 	lifeHook
 	entered chan struct{}

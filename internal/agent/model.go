@@ -88,7 +88,7 @@ const (
 type Delta struct {
 	Kind   DeltaKind
 	Text   string
-	Index  int    // toolInput: which call of the reply
+	Index  int    // toolInput: index of the call in the reply
 	CallID string // toolInput: once known
 	Name   string // toolInput: once known
 }
@@ -99,7 +99,7 @@ type Reply struct {
 	Message *message.Message
 	Finish  string
 	Notices []string // what the user should know, such as omitted images
-	Lasting []string // those of Notices that are shown once per session
+	Lasting []string // the Notices that are shown once per session
 }
 
 // ToolSpec is the description of a tool for a model.

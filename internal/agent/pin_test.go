@@ -137,7 +137,7 @@ func TestPinInTheMiddleOfAReduction(t *testing.T) {
 	})
 }
 
-// An attempt to pin what cannot be pinned returns an error and changes nothing.
+// Pinning an item that cannot be pinned returns an error and changes nothing.
 func TestPinErrors(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &lifeHook{refuse: "secret"}

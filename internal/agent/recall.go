@@ -41,7 +41,7 @@ type recallArgs struct {
 
 const recallSchema = `{"type":"object","properties":{` +
 	`"query":{"type":"string","description":"words that the passage contains, in any order and case"},` +
-	`"number":{"type":"integer","description":"show the message of this number whole"},` +
+	`"number":{"type":"integer","description":"show the complete message with this number"},` +
 	`"limit":{"type":"integer","description":"how many passages, 8 by default"}},` +
 	`"additionalProperties":false}`
 
@@ -55,7 +55,7 @@ func (recallTool) Spec() tool.Spec {
 	return tool.Spec{
 		Name: recallName, Label: "Recall", Effect: tool.ReadOnly, Source: "builtin",
 		Schema: json.RawMessage(recallSchema),
-		Description: "Search this conversation's own past, including what was summarised or omitted from your view: earlier messages, tool results and what the user said. " +
+		Description: "Search this conversation's own past, including what was summarized or omitted from your view: earlier messages, tool results and what the user said. " +
 			"Give words with query; the newest passages come first, each with its number. Give a number to read that message.",
 	}
 }

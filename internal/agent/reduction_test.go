@@ -135,7 +135,7 @@ func TestRestartKeepsTheCount(t *testing.T) {
 		if live.Ratio() < 1.5 || restored.Ratio() < 1.5 {
 			t.Errorf("ratio %.2f, after the restart %.2f", live.Ratio(), restored.Ratio())
 		}
-		// What a reduction has replaced is not counted.
+		// Messages that a reduction has replaced are not counted.
 		last := r.s.Messages()[len(r.s.Messages())-1]
 		notes := message.NewText(message.RoleUser, "notes")
 		again = NewSession(Options{ID: "s", Restored: Restored{Messages: r.s.Messages(),

@@ -20,7 +20,7 @@ type report struct {
 	item     Item
 	shown    bool
 	children []Item          // open items of a sub-agent below this call
-	clock    *toolcall.Clock // of the tool itself; nil before it has begun
+	clock    *toolcall.Clock // clock of the tool itself; nil before it has begun
 	result   *tool.Result    // set once
 }
 
@@ -146,6 +146,6 @@ func (r *report) below(it Item) Item {
 	if it.ParentID == "" {
 		it.ParentID = r.item.ID
 	}
-	it.MessageID = "" // it shows a message of the sub-agent's history, not of this one
+	it.MessageID = "" // it shows a message from the sub-agent's history, not from this one
 	return it
 }

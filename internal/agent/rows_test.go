@@ -60,7 +60,7 @@ func TestUnknownFinishReason(t *testing.T) {
 }
 
 // Issue 3, Events: every event can be serialized without loss.
-func TestEventsSerialise(t *testing.T) {
+func TestEventsSerialize(t *testing.T) {
 	it := Item{ID: "i", Type: ItemToolCall, CreatedAt: time.Unix(1, 0).UTC(),
 		Call: &CallItem{CallID: "c", Args: json.RawMessage(`{"a":1}`),
 			Details: json.RawMessage(`{}`)}}

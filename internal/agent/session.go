@@ -62,9 +62,9 @@ type conversation struct {
 
 // inbox contains what waits to become part of the conversation. The session's lock guards it.
 type inbox struct {
-	steers  []*entry            // to be delivered in the running turn
-	queue   []*entry            // each starts a turn, or joins one
-	notes   []*entry            // to be delivered at the next boundary
+	steers  []*entry            // delivered in the running turn
+	queue   []*entry            // each starts or joins a turn
+	notes   []*entry            // delivered at the next boundary
 	unseen  []*message.Message  // messages that no hook had seen when the last turn ended
 	limit   int                 // how many messages may wait; 0: DefaultQueueLimit
 	clients map[string]Accepted // by ClientMessageID
@@ -82,15 +82,15 @@ type pausing struct {
 // session's lock guards it.
 type hookState struct {
 	list     []Hook // from the last step
-	started  bool   // the hooks of the session's start were called
-	restored bool   // the session was loaded from the store
+	started  bool   // whether the hooks of the session's start were called
+	restored bool   // whether the session was loaded from the store
 }
 
 // compactions records the reductions of the conversation. The session's lock guards it.
 type compactions struct {
 	cancel    context.CancelCauseFunc // cancels the running Compact; nil: none is running
-	commits   int                     // since the session was created
-	strategy  string                  // of the last one
+	commits   int                     // number since the session was created
+	strategy  string                  // strategy of the last one
 	fruitless int                     // number of consecutive reductions that saved nothing
 	unsummed  int                     // number of consecutive failed summaries
 }

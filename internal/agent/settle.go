@@ -212,7 +212,7 @@ func (t *turn) decideFiltered() decision {
 	}
 	out := failure(
 		retry.ContentFilter,
-		"the provider's content filter stopped the reply, also when asked to rephrase",
+		"the provider's content filter stopped the reply, even after a request to rephrase",
 		false,
 	)
 	out.reason = EndContentFilter
@@ -255,7 +255,7 @@ func (s *Session) validate(t *turn, m *message.Message, blank bool) decision {
 		return decision{end: outcome{reason: EndStop}, drop: len(m.Content) == 0}
 	case nudge == "":
 		return decision{
-			end:  failure(retry.Blank, "the model gave blank replies in a row", true),
+			end:  failure(retry.Blank, "the model returned several blank replies in a row", true),
 			drop: true,
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// startHold bounds how long a starting turn may delay others, because a provider often takes longer
-// for its first token. It is about the processor time of one start. A larger value would only delay
-// many prompts to a slow provider.
+// startHold limits how long a starting turn may delay others, because a provider often takes longer
+// until its first token. It should cover the processor time of one start. A larger value would only
+// delay many prompts to a slow provider.
 const startHold = 2 * time.Millisecond
 
 // Starts limits how many turns start concurrently. A start lasts from building the first request to

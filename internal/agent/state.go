@@ -32,11 +32,11 @@ const (
 	runPaused                           // no turn starts
 	runRunning                          // a turn runs
 	runPausing                          // a turn runs until its next boundary
-	runAborting                         // an aborted turn comes to its end
+	runAborting                         // an aborted turn is ending
 	runHalting                          // the same, and the session is paused after it
 	runCompacting                       // Compact runs
 	runCompactingPaused                 // the same, and the session is paused after it
-	runClosing                          // a turn or Compact comes to its end, the last one
+	runClosing                          // a turn or Compact is ending, the last one
 	runClosingPaused                    // the same, of a paused session
 	runClosed                           // nothing runs, and nothing will
 	runClosedPaused                     // the same, of a paused session
@@ -49,7 +49,7 @@ type runEvent uint8
 const (
 	runStart     runEvent = iota // a turn begins
 	runEnd                       // the turn has ended
-	runAbort                     // the turn is to end; Abort of a Compact is only a cancellation
+	runAbort                     // the turn must end; Abort of a Compact is only a cancellation
 	runCompact                   // Compact begins
 	runCompacted                 // Compact has ended
 	runPause

@@ -207,7 +207,7 @@ func TestBreaker(t *testing.T) {
 	})
 }
 
-// Result cap: head and tail stay, the rest can be read from a file.
+// Result cap: the beginning and the end are kept, and the rest can be read from a file.
 func TestResultCapAndSpill(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		long := "HEAD\n" + strings.Repeat("中文 line\n", 20000) + "TAIL"
@@ -228,7 +228,7 @@ func TestResultCapAndSpill(t *testing.T) {
 		m := r.s.Messages()[2]
 		got := m.TextContent()
 		if !strings.HasPrefix(got, "HEAD") || !strings.HasSuffix(got, "TAIL") ||
-			!strings.Contains(got, "the whole is in /spill/1") ||
+			!strings.Contains(got, "the full text is in /spill/1") ||
 			len(got) > toolcall.DefaultMaxResult+200 || strings.Contains(got, "\uFFFD") {
 			t.Errorf("%d bytes: %.60q … %q", len(got), got, got[len(got)-60:])
 		}

@@ -21,9 +21,9 @@ type turn struct {
 	id      string
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	options *TurnOptions       // of its first message, nil: the settings
+	options *TurnOptions       // options of its first message, nil: the settings
 	step    *Step              // of the current model call; never changed, replaced before the next
-	extra   []*message.Message // of the step, not yet in the history
+	extra   []*message.Message // messages of the step, not yet in the history
 	sum     Turn
 
 	begun   bool   // the hooks before the turn were called
@@ -49,7 +49,7 @@ type replies struct {
 	skips      []string         // notices about skipped providers
 	previous   *message.Message // the previous assistant message of this turn
 	afterTools bool             // the last event was a tool result
-	budget     repair.Budget    // since tools last ran, like the counts below
+	budget     repair.Budget    // counted since tools last ran, like the fields below
 	rephrased  int
 	vetoes     int
 }
@@ -162,7 +162,7 @@ func (s *Session) loop(t *turn) outcome {
 			err = refused
 		}
 		if err != nil {
-			s.arrive(t) // the turn ends, the messages of its step are kept
+			s.arrive(t) // the turn ends, and the messages of its step are kept
 			return s.failed(t, err)
 		}
 		if out, end := s.boundary(t); end {
@@ -318,7 +318,8 @@ func (s *Session) finish(t *turn, out outcome) *turn {
 	s.board.end(sum)
 	s.mu.Unlock()
 	t.cancel(nil)
-	_ = s.journal.flush() // what fails stays pending: the next turn reports it
+	// Messages that could not be stored stay pending: the next turn reports it.
+	_ = s.journal.flush()
 	s.afterRun(sum)
 	return next
 }

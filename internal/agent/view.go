@@ -12,7 +12,7 @@ import (
 // lock guards it.
 type view struct {
 	msgs   []*message.Message
-	paired int // leading messages that were found paired
+	paired int // number of leading messages that were found paired
 	meter  history.Meter
 	window int
 	// learned maps model IDs to the windows learned from providers' refusals.

@@ -25,7 +25,7 @@ const (
 // keptText is the text of a secret file that a client attached.
 type keptText struct {
 	block  message.Block
-	secret []string // the files that its URI meant
+	secret []string // the files to which its URI referred
 }
 
 // keptTexts stores such texts until the user has answered. The zero value is ready to use. It is

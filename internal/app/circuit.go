@@ -28,7 +28,7 @@ type circuits struct {
 
 // circuit is the circuit breaker of a provider. It is safe for concurrent use.
 type circuit struct {
-	name    string // of the provider, for the screen
+	name    string // name of the provider, for the screen
 	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
 
 	mu    sync.Mutex

@@ -23,7 +23,7 @@ type cleanup struct {
 	later     func(func()) // runs a function after the first model requests
 
 	background sync.WaitGroup
-	closing    chan struct{} // closed by close: work that has not begun is dropped
+	closing    chan struct{} // closed by close: tasks that have not begun are dropped
 
 	mu   sync.Mutex
 	kept *config.Config // the settings at the last removal
@@ -52,7 +52,7 @@ func retention(r *config.Retention) (age time.Duration, size int64) {
 func (c *cleanup) sweep() {
 	now := c.config()
 	c.mu.Lock()
-	same, first := c.kept == now, c.kept == nil // each model call asks
+	same, first := c.kept == now, c.kept == nil // called at each model call
 	c.kept = now
 	c.mu.Unlock()
 	if same {
@@ -65,14 +65,14 @@ func (c *cleanup) sweep() {
 	r.MaxAge, r.MaxBytes = retention(now.Sessions)
 	calm := make(chan struct{})
 	if first {
-		c.later(func() { close(calm) }) // the model call goes first
+		c.later(func() { close(calm) }) // let the model call go first
 	} else {
 		close(calm)
 	}
 	c.background.Go(func() {
 		select {
 		case <-calm:
-		case <-c.closing: // the end waits for no sweep
+		case <-c.closing: // shutdown does not wait for a sweep
 			return
 		}
 		if _, err := c.library.GC(r); err != nil {

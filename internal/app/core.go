@@ -74,8 +74,9 @@ type shared struct {
 
 // coreOptions are the inputs from which a connection is built.
 type coreOptions struct {
-	log        *slog.Logger
-	redact     *policy.Redactor // of the log too, so that both know a key that a command prints
+	log *slog.Logger
+	// Redacts the log too, so that both know a key that a command prints.
+	redact     *policy.Redactor
 	env        []string
 	scriptFile string
 	stateDir   string
@@ -101,7 +102,7 @@ func newCore(init agentapi.Init, o coreOptions) (*agentapi.Core, error) {
 	}
 	d.settings = loadSettings(d.folders, o.env, init, warn)
 	d.settings.changed = func() {
-		if d.host != nil { // no session has the old settings before
+		if d.host != nil { // no session has seen the old settings
 			d.host.Reconfigured()
 		}
 	}
@@ -150,7 +151,7 @@ func (d *daemon) build(init agentapi.Init, o coreOptions) error {
 	if d.providers, err = newProviders(resolver, o.scriptFile, CacheDir(o.env)); err != nil {
 		return err
 	}
-	d.providers.catalogue.log = o.log
+	d.providers.catalog.log = o.log
 	d.questions = &questions{
 		Questions: host.NewQuestions(), sessions: d.sessions, notices: d.notices,
 	}

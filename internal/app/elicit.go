@@ -230,7 +230,7 @@ func (f field) read(answer string) (value any, problem string) {
 	}
 	v, ok := pickChoice(choices, answer)
 	if !ok {
-		return nil, fmt.Sprintf("%q is none of the choices.", answer)
+		return nil, fmt.Sprintf("%q is not one of the choices.", answer)
 	}
 	if f.Type == "boolean" {
 		return v == "true", ""
@@ -264,7 +264,7 @@ func (f field) readList(answer string) (value any, problem string) {
 		l = strings.TrimSpace(l)
 		v, ok := pickChoice(f.choices(), l)
 		if !ok && len(f.choices()) > 0 {
-			return nil, fmt.Sprintf("%q is none of the choices.", l)
+			return nil, fmt.Sprintf("%q is not one of the choices.", l)
 		}
 		out = append(out, firstOf(v, l))
 	}

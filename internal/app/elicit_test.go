@@ -25,7 +25,7 @@ func TestElicitation(t *testing.T) {
 		"tags":{"type":"array","items":{
 			"anyOf":[{"const":"a","title":"First"},{"const":"b","title":"Second"}]}}}}`
 	for name, c := range map[string]struct {
-		answers map[string][]string // by a part of the question; the last one repeats
+		answers map[string][]string // keyed by a part of the question; the last one repeats
 		action  string
 		want    map[string]any
 	}{

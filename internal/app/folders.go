@@ -9,12 +9,12 @@ import (
 // folders contains the paths of one connection's folders. They do not change after the core is
 // built.
 type folders struct {
-	root  string // the first workspace folder, "" without one
+	root  string // the first workspace folder, "" if there is no folder
 	state string // where this run stores its data
 	// sessions is the user's own state directory, whose sessions are listed. It differs from state
 	// if the user's directory is not writable.
 	sessions string
-	own      string // a state directory for this run alone, deleted at its end, or ""
+	own      string // a state directory for this run only, deleted at its end, or ""
 }
 
 // file returns the path of a file or folder of the state directory.

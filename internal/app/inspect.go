@@ -136,7 +136,7 @@ func (p *Probe) Endpoint(ctx context.Context, c *config.Config) (Endpoint, error
 // *config.NotConfiguredError if there is no provider. The text of any other error contains no
 // secret.
 func (p *Probe) AllModels(ctx context.Context, c *config.Config) ([]wire.Model, error) {
-	p.models.catalogue.load(c)
+	p.models.catalog.load(c)
 	list, err := p.models.list(ctx, c)
 	return list, p.shownError(err)
 }
@@ -145,7 +145,7 @@ func (p *Probe) AllModels(ctx context.Context, c *config.Config) ([]wire.Model, 
 func (p *Probe) ModelsOf(
 	ctx context.Context, c *config.Config, provider string,
 ) ([]wire.Model, error) {
-	p.models.catalogue.load(c)
+	p.models.catalog.load(c)
 	list, err := p.models.listOf(ctx, c, provider)
 	return list, p.shownError(err)
 }

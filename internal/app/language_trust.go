@@ -22,7 +22,7 @@ type serverTrust struct {
 	file     *config.TrustFile
 	policy   func() *policy.Engine
 	programs *config.Programs
-	turn     chan struct{} // holds the right to ask
+	turn     chan struct{} // a token for the right to ask
 	plan     func(readable []string) (*sandbox.Plan, error)
 }
 
@@ -37,7 +37,7 @@ var errCode = errors.New("it would run code of this workspace, which the user ha
 	"(the user can allow it with `agent-lsp trust yes`)")
 
 // errTooMuchCode reports why a language server cannot be trusted.
-var errTooMuchCode = errors.New("the workspace has too many files to tell " +
+var errTooMuchCode = errors.New("the workspace has too many files to determine " +
 	"which of them it would run")
 
 // allow implements Options.Allow of the hub.
@@ -100,7 +100,7 @@ func values(c langserver.Config) []any {
 	}
 	for _, kv := range c.Env {
 		switch name, value, _ := strings.Cut(kv, "="); name {
-		case "PATH", "Path", "HOME", "USER", "SHELL", "PWD": // they name no file that is run
+		case "PATH", "Path", "HOME", "USER", "SHELL", "PWD": // they do not name a file that is run
 		default:
 			out = append(out, value)
 		}

@@ -23,11 +23,11 @@ import (
 type mcpServers struct {
 	hub       *mcp.Hub
 	env       []string        // the daemon's own
-	inherited func() []string // what each server gets of it
+	inherited func() []string // the part of it that each server gets
 	root      string
 	config    func() *config.Config
 
-	due         atomic.Bool // sessions have come since the last start
+	due         atomic.Bool // whether sessions have started since the last start
 	definitions mcp.Definitions[config.MCP]
 }
 
@@ -41,7 +41,7 @@ func (m *mcpServers) later() {
 
 // start makes the running MCP servers match the settings. Servers start in the background.
 func (m *mcpServers) start() {
-	m.due.Store(false) // a session that comes from here on asks again
+	m.due.Store(false) // a session that starts from now on asks again
 	m.definitions.Apply(m.wanted, func(s config.MCP) bool { return s.Disabled }, m.configure)
 }
 
@@ -67,7 +67,7 @@ func (m *mcpServers) starts(name string, def config.MCP) error {
 	if now, ok := m.wanted()[name]; ok && reflect.DeepEqual(now, def) {
 		return nil
 	}
-	m.later() // takes the server away
+	m.later() // removes the server
 	return errUntrusted
 }
 
@@ -123,7 +123,7 @@ func (p *sessionParts) has(server string, c *config.Config) bool {
 // written, because their start would delay the response that the user waits for.
 func (p *sessionParts) holdServers() {
 	release := p.d.mcp.hub.Hold()
-	p.letServers() // of a prompt that led to no request
+	p.letServers() // from a prompt that led to no request
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.release = release

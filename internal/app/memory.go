@@ -96,7 +96,7 @@ func (p *sessionParts) BeforePrompt(
 	if len(lines) == 0 {
 		return "", nil
 	}
-	return "From memory, which may or may not matter here:\n" + strings.Join(lines, "\n"), nil
+	return "From memory, which may not be relevant here:\n" + strings.Join(lines, "\n"), nil
 }
 
 // remembers reports whether the model has not yet seen a memory in its current form, and records

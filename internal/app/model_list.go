@@ -60,7 +60,7 @@ func (p *providers) listOf(
 // listModels returns the models of the provider with a name, or of all usable providers for "".
 func (d *daemon) listModels(ctx context.Context, provider string) ([]wire.Model, error) {
 	c := d.settings.config()
-	d.providers.catalogue.load(c)
+	d.providers.catalog.load(c)
 	if provider == "" {
 		return d.providers.list(ctx, c)
 	}

@@ -43,7 +43,7 @@ func (d *daemon) askHost(ctx context.Context, call *tool.Call, host, title strin
 func (d *daemon) proxyFor(call *tool.Call) func() (*sandbox.Proxy, error) {
 	var args struct{ Background bool }
 	if call.Decode(&args) == nil && args.Background {
-		job := *call // it outlives the call and its turn
+		job := *call // the process outlives the call and its turn
 		job.Update, job.Pause, job.TurnID, job.ItemID = nil, nil, "", ""
 		call = &job
 	}
@@ -90,7 +90,7 @@ func describeHosts(c *config.Config, box sandbox.Support) []string {
 		"hosts denied (network.deny): " + list(deny),
 	}
 	if sandbox.Setting(c.Sandbox) != sandbox.Off && box.Available() && !box.Proxies() {
-		lines = append(lines, "notice: commands in this sandbox reach no host, also none of "+
+		lines = append(lines, "notice: commands in this sandbox cannot reach any host, not even those in "+
 			"network.allow: a command that needs one asks to run outside the sandbox")
 	}
 	return lines

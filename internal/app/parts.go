@@ -61,8 +61,8 @@ func (d *daemon) commandEnv(call *tool.Call) []string {
 	if err == nil {
 		err = os.MkdirAll(tmp, 0o700)
 	}
-	if err != nil { // the command fails where it needs them
-		d.log.Warn("making the temporary folder of a session", "error", err)
+	if err != nil { // commands that need the folder fail
+		d.log.Warn("creating the temporary folder of a session", "error", err)
 	}
 	return e.Reading(tmp, tmp)
 }
@@ -86,7 +86,7 @@ func fetchOptions(c *config.Config) tools.FetchOptions {
 			Timeout: orDefault(f.TimeoutMs, 0),
 		}
 	}
-	o.Network, _ = networkLists(c) // configurePolicy reports what is wrong with them
+	o.Network, _ = networkLists(c) // configurePolicy reports errors in the rules
 	return o
 }
 

@@ -69,7 +69,7 @@ func (a hookedAsker) byHooks(ctx context.Context, q policy.Question) (policy.Rep
 		case err != nil:
 			p.info.Notice("warning", "hook "+h.HookName()+": "+err.Error())
 		case decision == "allow" && q.Sandbox == policy.Outside:
-			continue // only the user lets a command leave the sandbox
+			continue // only the user can let a command leave the sandbox
 		case decision != "":
 			return replyOf(q, decision == "allow", reason)
 		}

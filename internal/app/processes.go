@@ -20,9 +20,9 @@ import (
 // processRunner starts the commands that the settings name: formatters, checks, key commands. It
 // also builds the environment of all child processes. It is safe for concurrent use.
 type processRunner struct {
-	env    []string        // the daemon's own, with secrets
+	env    []string        // the daemon's own environment, with secrets
 	root   string          // the working directory of checks and hooks
-	roots  func() []string // of the workspace; nil: root alone
+	roots  func() []string // folders of the workspace; nil: only root
 	config func() *config.Config
 	runner *shell.Runner
 	redact *policy.Redactor

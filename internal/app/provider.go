@@ -31,12 +31,12 @@ const resolveTimeout = 5 * time.Second
 // encodings outlive a call. It is safe for concurrent use.
 type providers struct {
 	resolver *config.Resolver
-	script   *script.Server // plays instead of any provider, nil: none
+	script   *script.Server // replaces every provider, nil: no script
 
-	catalogue *catalogue
+	catalog   *modelCatalog
 	circuits  circuits
 	reports   *reports
-	plain     *http.Client // for questions to local servers
+	plain     *http.Client // for requests to local servers
 	mu        sync.Mutex
 	models    map[string]endpointModel
 	embedders map[string]*openai.Model // of other endpoints
@@ -59,12 +59,12 @@ func newProviders(resolver *config.Resolver, scriptFile, cache string) (*provide
 		embedders: map[string]*openai.Model{},
 		endpoints: map[string]*config.Endpoint{},
 		reports:   newReports(),
-		catalogue: newCatalogue(cache, nil),
+		catalog:   newModelCatalog(cache, nil),
 		plain: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // the key is for this address alone
+			return http.ErrUseLastResponse // the key is valid only for this address
 		}},
 	}
-	go catalog.Load() // the first prompt needs it
+	go catalog.Load() // the first prompt needs the server's answer
 	if scriptFile == "" {
 		return p, nil
 	}
@@ -89,7 +89,7 @@ func newProviders(resolver *config.Resolver, scriptFile, cache string) (*provide
 // reference identifies a model of an endpoint.
 type reference struct {
 	at *config.Endpoint
-	id string // of the model; "" is one that the endpoint lists
+	id string // reference of the model; "" is one that the endpoint lists
 }
 
 // refer finds the model and the provider of a model reference.
@@ -265,7 +265,7 @@ func (p *providers) embeddings(
 		m, ok := p.model(at, c, e.Model).(*openai.Model)
 		if !ok {
 			return nil, errors.New(
-				"the provider has no embeddings: set memory.embeddings.baseUrl to an endpoint that has",
+				"the provider has no embeddings: set memory.embeddings.baseUrl to an endpoint that supports them",
 			)
 		}
 		return m, nil
@@ -449,7 +449,7 @@ func withoutUser(raw string) string {
 // Close releases the resources of the models.
 func (p *providers) Close() {
 	p.reports.close()
-	p.catalogue.close()
+	p.catalog.close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, m := range p.models {

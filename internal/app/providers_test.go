@@ -22,7 +22,7 @@ import (
 type endpoint struct {
 	*httptest.Server
 	mu     sync.Mutex
-	status int // of the answers to requests for a reply; 0: 200
+	status int // status of the answers to requests for a reply; 0: 200
 	seen   []string
 	list   string // "": modelList
 }

@@ -22,10 +22,10 @@ import (
 // Options are the inputs of a daemon. The caller owns the streams and closes them.
 type Options struct {
 	Version string
-	Env     []string // nil: the process's own
+	Env     []string // nil: the environment of this process
 	In      io.Reader
 	Out     io.Writer
-	Log     io.Writer // gets the log, without the secrets that the daemon knows
+	Log     io.Writer // receives the log, without the secrets that the daemon knows
 	Verbose bool      // log more than warnings
 
 	Script   string // the file of a scripted model that replaces the provider, or ""

@@ -39,13 +39,13 @@ type serverReport struct {
 // reports caches the reports of local servers and refreshes them in the background. It is safe for
 // concurrent use.
 type reports struct {
-	ctx  context.Context // of what runs in the background; ends with close
+	ctx  context.Context // context of background requests; ends with close
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
 	mu     sync.Mutex
-	kept   map[string]keptReport // by base URL and model
-	asking map[string]bool       // likewise, those that are asked in the background
+	kept   map[string]keptReport // keyed by base URL and model
+	asking map[string]bool       // likewise, for background requests
 }
 
 func newReports() *reports {
@@ -223,7 +223,7 @@ func (p *providers) askOllama(ctx context.Context, e *config.Endpoint, id string
 		return r
 	}
 	if len(show.Info) == 0 {
-		return r // another server that answers everything
+		return r // another server that answers every request
 	}
 	family, _ := show.Info["general.architecture"].(string)
 	if n, ok := show.Info[family+".context_length"].(float64); ok {

@@ -32,7 +32,7 @@ func TestServersReportWindows(t *testing.T) {
 		name, provider string
 		answers        map[string]string
 		windows        map[string]int
-		want           string // window, vision, tools and source of the list
+		want           string // window, vision, tools and source in the list
 		session        int
 	}{
 		{"llama-server", "llama-server", map[string]string{

@@ -30,16 +30,16 @@ type sessionParts struct {
 	started  time.Time
 	builtin  []tool.Tool
 	remember []tool.Tool
-	hooks    *externalHooks // a sub-agent's are its parent's
+	hooks    *externalHooks // a sub-agent uses its parent's
 	parentage
 
 	mu       sync.Mutex
-	release  func() // lets MCP servers start again; nil: nothing of this session's keeps them
+	release  func() // lets MCP servers start again; nil: this session does not hold them back
 	budget   *tools.Budget
 	registry *tool.Registry
-	key      string             // what the registry was made of
-	recalled map[string]bool    // memories that the model has seen
-	options  *agent.TurnOptions // of the turn, at the last model call
+	key      string             // the inputs from which the registry was built
+	recalled map[string]bool    // memories that were sent to the model
+	options  *agent.TurnOptions // options of the turn at the last model call
 
 	titleDue atomic.Bool // the session has had no turn
 	kept     keptTexts
@@ -54,7 +54,7 @@ func (d *daemon) prepare(ctx context.Context, info host.SessionInfo) (agent.Opti
 	d.sessions.add(p)
 	c := info.Config()
 	d.notices.once(info, d.configurePolicy(info.ID, "", &c))
-	d.mcp.later() // in the background, so that its tools are there when the first prompt comes
+	d.mcp.later() // in the background, so that the tools are available at the first prompt
 	if info.Loaded != nil {
 		if err := d.workspace.LoadSession(ctx, info.ID); err != nil {
 			info.Notice("warning", "pending proposals could not be read: "+err.Error())
@@ -75,11 +75,11 @@ func (d *daemon) prepare(ctx context.Context, info host.SessionInfo) (agent.Opti
 // parentage contains what a sub-agent's session gets from its parent. It is zero for a user's
 // session.
 type parentage struct {
-	depth     int                    // 1: a user's session called it
+	depth     int                    // 1: called by a user's session
 	caller    string                 // the session that called it
-	only      func(tool string) bool // nil: it has its parent's tools
-	user      string                 // the user's session above it
-	ownerTurn string                 // the turn of that session in which it began
+	only      func(tool string) bool // nil: it has all of its parent's tools
+	user      string                 // the user's session at the top
+	ownerTurn string                 // the turn of that session in which it started
 }
 
 // owner returns the session that the client knows.
@@ -149,7 +149,7 @@ func (d *daemon) closed(id string, deleted bool) {
 		_ = os.RemoveAll(d.folders.spill(id))
 	}
 	d.processes.runner.Forget(d.shared.scratch.Tmp(id))
-	if !d.shared.jobs.Running(id) { // one that runs keeps the folders until the daemon ends
+	if !d.shared.jobs.Running(id) { // a running server keeps the folders until the daemon ends
 		if err := d.shared.scratch.Drop(id); err != nil {
 			d.log.Warn("removing the temporary files of a session", "error", err)
 		}
@@ -204,7 +204,8 @@ func (p *sessionParts) step(ctx context.Context, c *config.Config) (agent.Step, 
 		p.d.configurePolicy(p.info.ID, p.caller, c) // the parent has already reported its problems
 		return p.stepWith(ctx, c)
 	}
-	if p.d.mcp.changed() && (!p.holding() || !p.d.mcp.due.Load()) { // else the request goes first
+	// Otherwise the request goes first.
+	if p.d.mcp.changed() && (!p.holding() || !p.d.mcp.due.Load()) {
 		p.d.mcp.start()
 	}
 	p.d.cleanup.sweep()
@@ -215,7 +216,7 @@ func (p *sessionParts) step(ctx context.Context, c *config.Config) (agent.Step, 
 }
 
 func (p *sessionParts) stepWith(ctx context.Context, c *config.Config) (agent.Step, error) {
-	p.d.providers.catalogue.follow(p.d.settings.config())
+	p.d.providers.catalog.follow(p.d.settings.config())
 	models, err := p.d.providers.chain(ctx, c)
 	if err != nil {
 		return agent.Step{}, err
@@ -301,13 +302,13 @@ func (p *sessionParts) registryKey(list []tool.Tool, sub *subagent.Tool, c *conf
 	fmt.Fprint(&key, fingerprint(c.Tools), fingerprint(c.Fetch), c.WebSearch != nil, c.Mode,
 		fingerprint(c.Modes[c.Mode].Tools))
 	if sub != nil {
-		fmt.Fprint(&key, sub.Spec().Description, sub.Limits()) // agents come and go
+		fmt.Fprint(&key, sub.Spec().Description, sub.Limits()) // agents can appear and disappear
 	}
 	for _, t := range list[len(p.builtin):] { // the built-in ones are always the same
 		s := t.Spec()
 		key.WriteString("\x00" + s.Name)
 		if strings.HasPrefix(s.Source, tools.SourceMCP) {
-			fmt.Fprintf(&key, "%p", t) // a server may change what is behind a name
+			fmt.Fprintf(&key, "%p", t) // a server may change the tool behind a name
 		}
 	}
 	return key.String()

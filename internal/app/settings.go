@@ -19,7 +19,7 @@ type settings struct {
 	trust    *config.TrustFile
 	root     string
 	notices  *notices
-	changed  func() // puts changed settings into effect; set by newCore
+	changed  func() // applies changed settings; set by newCore
 	trusting trusting
 }
 
@@ -49,9 +49,9 @@ func (s *settings) current() *config.Config {
 
 // trusting manages a daemon's only question whether the workspace is trusted.
 type trusting struct {
-	turn  chan struct{} // holds the right to ask; made by once
+	turn  chan struct{} // a token for the right to ask; created by once
 	once  sync.Once
-	asked string // the digests of what the last question was about
+	asked string // digests of the values in the last question
 }
 
 // askTrust asks the user whether the claims of the workspace's own settings may take effect. It

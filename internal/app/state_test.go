@@ -23,7 +23,7 @@ func TestLookingAtTheStateLeavesNothing(t *testing.T) {
 		}
 	}
 	if os.Geteuid() <= 0 {
-		return // to root, and on Windows, every folder can be written
+		return // root, and any user on Windows, can write to every folder
 	}
 	defer os.Chmod(home, 0o700)
 	if err := os.Chmod(home, 0o500); err != nil {

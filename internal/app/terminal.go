@@ -11,7 +11,7 @@ import (
 )
 
 // noTerminalYet is the text for the model if the editor did not answer: the command may have run.
-const noTerminalYet = "The editor did not say in time whether it made a terminal. The command may have begun there, and is ended if so: look at what it did before you run it again."
+const noTerminalYet = "The editor did not report in time whether it created a terminal. If the command started there, it is stopped: check what it did before you run it again."
 
 // noTerminal is the text for the model before the client's message. The user decides about a
 // refusal, so the command does not run elsewhere.

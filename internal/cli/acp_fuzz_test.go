@@ -115,7 +115,7 @@ type acpFuzzer struct {
 	t       *testing.T
 	in      io.Writer
 	next    int
-	asked   map[string]string // of listen once read is closed
+	asked   map[string]string // for listen, after read is closed
 	asking  []string
 	session chan string
 	read    chan struct{}

@@ -271,7 +271,7 @@ func TestACPModels(t *testing.T) {
 		return fmt.Sprint(c.call("session/new",
 			map[string]any{"cwd": dir, "mcpServers": []any{}})["configOptions"])
 	}
-	for asked.Load() == 0 { // until a session's request was refused
+	for asked.Load() == 0 { // until the request for a session was refused
 		if got := session(); strings.Contains(got, "second") {
 			t.Fatalf("models that no server lists: %s", got)
 		}

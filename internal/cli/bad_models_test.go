@@ -121,10 +121,10 @@ var badModelInput = []struct {
 			}},
 			{"models", exitOK, []string{"house-model"}},
 		}},
-	{"a damaged catalogue", `{PROBE, "model":"work/gpt-4.1", "catalog":{CATALOG}, WORK}`,
+	{"a damaged catalog", `{PROBE, "model":"work/gpt-4.1", "catalog":{CATALOG}, WORK}`,
 		[]modelStep{
 			{"doctor", exitOK, []string{
-				"notice: the catalogue of models in ", "models.json is ignored: it is damaged",
+				"notice: the model catalog in ", "models.json is ignored: it is damaged",
 				"Delete ",
 			}},
 			{"models", exitOK, []string{"house-model"}},

@@ -42,7 +42,7 @@ type bundlePart struct {
 func (p *program) bundleCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bundle FILE.tar.gz",
-		Short: "collect what a bug report needs, without secrets",
+		Short: "collect information for a bug report, without secrets",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || !strings.HasSuffix(args[0], ".tar.gz") {
 				return errors.New("name one file that ends in .tar.gz")

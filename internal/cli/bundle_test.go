@@ -238,7 +238,7 @@ func TestCompletion(t *testing.T) {
 func checkSyntax(t *testing.T, shell, script string) {
 	path, err := exec.LookPath(shell)
 	if err != nil {
-		return // the words were checked; this machine has no such shell
+		return // the words were checked; this machine does not have such a shell
 	}
 	cmd := exec.Command(path, "-n")
 	cmd.Stdin = strings.NewReader(script)
@@ -268,7 +268,7 @@ func TestCompletes(t *testing.T) {
 		words := strings.Fields(typed)
 		out, errs, code := play(t, env, append([]string{"__complete"}, words...)...)
 		got := ""
-		for line := range strings.Lines(out) { // a shell filters by the typed text
+		for line := range strings.Lines(out) { // shells filter by the typed text
 			word, _, _ := strings.Cut(strings.TrimSpace(line), "\t")
 			if got == "" && strings.HasPrefix(word, words[len(words)-1]) {
 				got = word

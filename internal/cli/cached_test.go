@@ -132,7 +132,7 @@ func TestCachedShareOfARun(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
 					t.Fatal(err)
 				}
-				if i == 1 || i == 20 || i == 49 { // the ends of turns
+				if i == 1 || i == 20 || i == 49 { // ends of turns
 					lines = append(lines, `{"text":"Done."}`)
 					continue
 				}

@@ -19,7 +19,7 @@ const (
 	envReadOnly = "AGENT_LSP_TEST_READ_ONLY"
 )
 
-// onSmallDisk gives a command its own mount namespace.
+// onSmallDisk runs a command in its own mount namespace.
 func onSmallDisk(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,

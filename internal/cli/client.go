@@ -18,7 +18,7 @@ import (
 // client is a small in-process LSP client. `run` uses it with a daemon in the same process, and
 // `demo` with a daemon that it started. Both use the same wire protocol as an editor.
 type client struct {
-	version string // of the client program
+	version string // version of the client program
 	conn    jsonrpc2.Conn
 	// notify receives each notification in order, on the reading goroutine. It must not call the
 	// daemon.
@@ -29,7 +29,7 @@ type client struct {
 	mu   sync.Mutex
 	docs map[string]*document
 
-	origin string // of the sessions that it creates
+	origin string // origin of the sessions that it creates
 }
 
 // document is an open document and its version.

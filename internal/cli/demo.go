@@ -40,7 +40,7 @@ type demo struct {
 	client  *client
 	events  chan event
 	sample  bool               // plays the sample and answers automatically if there is no user
-	alone   bool               // rejects what waits for a decision, because there is no user
+	alone   bool               // rejects pending changes, because there is no user
 	calls   map[string]string  // labels of the shown calls, by item
 	decided map[string]outcome // results of the decisions made here, by proposal
 	policy  string             // edit policy, if the caller chose one
@@ -65,13 +65,13 @@ func (p *program) demoCommand() *cobra.Command {
 		Use:               `demo [--workspace DIR ["prompt"]]`,
 		Short:             "show a whole turn on a sample project, without a key or network",
 		ValidArgsFunction: cobra.NoFileCompletions,
-		Long: "exit codes: 0 done, 1 failed, 2 wrong usage, 3 no provider is configured, " +
+		Long: "exit codes: 0 done, 1 failed, 2 invalid usage, 3 no provider is configured, " +
 			"130 interrupted",
 	}
 	workspace := folder(c, "workspace",
 		"folder to work on, with the configured model, instead of the sample")
 	policy := choice(c, "edit-policy", "",
-		"with --workspace, what happens with edits: %s (auto without a terminal)", editPolicies)
+		"with --workspace, what happens to edits: %s (auto without a terminal)", editPolicies)
 	c.Args = func(_ *cobra.Command, args []string) error {
 		if *workspace == "" && len(args) > 0 {
 			return fmt.Errorf("%w: the sample has its own prompt; to send yours, "+
@@ -246,7 +246,7 @@ func (d *demo) playFolder(ctx context.Context, p *program, folder, prompt string
 		_, err := d.prompt(ctx, prompt)
 		if err == nil && d.refused > 0 {
 			return fmt.Errorf(
-				"%s rejected, because no terminal is there to decide; use --edit-policy auto, or collect to decide later",
+				"%s rejected, because there is no terminal to decide in; use --edit-policy auto, or collect to decide later",
 				count(d.refused, "proposal"),
 			)
 		}

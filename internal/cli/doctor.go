@@ -59,7 +59,7 @@ func (p *program) doctor(ctx context.Context, explain bool) int {
 	}
 	fmt.Fprintf(w, "state: %s\n", state)
 	if err := app.CheckState(state); err != nil {
-		fmt.Fprintf(w, "notice: %s cannot be written (%v): what a run stores is lost when it ends; make it writable, or set XDG_STATE_HOME\n", state, err)
+		fmt.Fprintf(w, "notice: %s cannot be written (%v): stored data is lost when the run ends; make it writable, or set XDG_STATE_HOME\n", state, err)
 	}
 	for _, n := range set.Notices() {
 		fmt.Fprintf(w, "notice: %s\n", n)
@@ -69,7 +69,7 @@ func (p *program) doctor(ctx context.Context, explain bool) int {
 	}
 	for _, line := range slices.Concat(
 		app.DescribeSandbox(set.Config()), app.DescribeHosts(set.Config()),
-		app.DescribeCatalogue(set.Config(), p.env),
+		app.DescribeCatalog(set.Config(), p.env),
 	) {
 		fmt.Fprintln(w, line)
 	}

@@ -48,7 +48,7 @@ func TestDaemonEndsBeforeTheTurn(t *testing.T) {
 	}
 }
 
-// endsAtPrompt is a daemon that accepts a prompt, says something and is gone.
+// endsAtPrompt is a daemon that accepts a prompt, sends a reply and exits.
 func endsAtPrompt(t *testing.T, in io.Reader, out io.WriteCloser) {
 	defer out.Close()
 	r := bufio.NewReader(in)

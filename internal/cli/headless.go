@@ -76,7 +76,7 @@ func (p *program) runCommand() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
 		Use: `run "prompt"`, Short: "run one turn without an editor",
-		Long: "exit codes: 0 completed, 1 failed, 2 wrong usage, 3 no provider is configured, " +
+		Long: "exit codes: 0 completed, 1 failed, 2 invalid usage, 3 no provider is configured, " +
 			"130 aborted\nCtrl-C aborts the turn. Without a terminal, every question is refused; " +
 			"the turn continues, and the exit code is 0.",
 	}

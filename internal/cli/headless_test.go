@@ -60,7 +60,7 @@ func has(t *testing.T, what, text string, parts ...string) {
 	}
 }
 
-// TestRunAloneRefuses runs something that needs permission without a user. The refusal says so.
+// TestRunAloneRefuses runs an action that needs permission without a user. The refusal says so.
 func TestRunAloneRefuses(t *testing.T) {
 	code, out, errs := headlessRun(t, touches+done, "do it")
 	if code != exitOK || out != "done\n" {
@@ -135,7 +135,7 @@ func TestRunCollect(t *testing.T) {
 	}
 }
 
-// TestRunPrintsTheAnswerAlone has on stdout what the model answered in the end, and nothing else.
+// TestRunPrintsTheAnswerAlone checks that stdout contains only the model's final answer.
 func TestRunPrintsTheAnswerAlone(t *testing.T) {
 	looks := strings.Replace(edits, "{", `{"reasoning":"Which file?","text":"Let me look.",`, 1)
 	const (
@@ -192,7 +192,8 @@ func TestRunExitCodes(t *testing.T) {
 	}
 }
 
-// TestRunWithoutADaemon says why there is none, not that a pipe is closed.
+// TestRunWithoutADaemon checks that the error explains why there is no daemon, and not that a pipe
+// is closed.
 func TestRunWithoutADaemon(t *testing.T) {
 	code, _, errs := headlessRun(t, done, "--log-file", filepath.Join("none", "log"), "hello")
 	if code != exitFailed ||
@@ -201,7 +202,8 @@ func TestRunWithoutADaemon(t *testing.T) {
 	}
 }
 
-// TestRunSaysOnce shows what is wrong with the settings once, on stderr, and logs nothing.
+// TestRunSaysOnce checks that problems in the settings are shown once, on stderr, and that nothing
+// is logged.
 func TestRunSaysOnce(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -239,7 +241,7 @@ func demoWithUser(t *testing.T) (d *demo, keys io.Writer, screen *bytes.Buffer) 
 	return &demo{desk: newDesk(r), view: &view{out: screen}}, w, screen
 }
 
-// TestInterruptAtQuestion ends a question by its context, and puts no further one.
+// TestInterruptAtQuestion cancels a question through its context. No further question is asked.
 func TestInterruptAtQuestion(t *testing.T) {
 	d, _, screen := demoWithUser(t)
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -260,7 +262,7 @@ func TestInterruptAtQuestion(t *testing.T) {
 	}
 }
 
-// TestPersonAnswersInWords types words that begin with the key of a grant and mean no such thing.
+// TestPersonAnswersInWords types words that begin with the key of a grant but do not mean it.
 func TestPersonAnswersInWords(t *testing.T) {
 	d, keys, screen := demoWithUser(t)
 	go io.WriteString(keys, "stop\nabort\nsession\n")
@@ -309,7 +311,7 @@ func TestPersonAnswers(t *testing.T) {
 	has(t, "screen", screen.String(), "allow? [y]es [a]lways bash(x *) [n]o", "1. red", "2. blue")
 }
 
-// TestDemoWithoutTerminal decides by the edit policy, which is auto if none is given.
+// TestDemoWithoutTerminal decides according to the edit policy, which is auto by default.
 func TestDemoWithoutTerminal(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -320,7 +322,7 @@ func TestDemoWithoutTerminal(t *testing.T) {
 		{nil, exitOK, "two\n", ""},
 		{[]string{"--edit-policy", "collect"}, exitOK, "one\n", ""},
 		{[]string{"--edit-policy", "ask"}, exitFailed, "one\n",
-			"1 proposal rejected, because no terminal is there to decide; use --edit-policy auto"},
+			"1 proposal rejected, because there is no terminal to decide in; use --edit-policy auto"},
 		{[]string{"--edit-policy", "always"}, exitUsage, "one\n", "--edit-policy"},
 	} {
 		dir, state := t.TempDir(), t.TempDir()

@@ -116,7 +116,7 @@ func newKeyHunt(t *testing.T, api string) *keyHunt {
 	k := &keyHunt{t: t, home: t.TempDir(), work: t.TempDir()}
 	// No pattern of a secret matches the key. Each test has its own key, because a process shows
 	// its environment while it starts.
-	k.key = "recognisable-4711-of-" + api
+	k.key = "recognizable-4711-of-" + api
 	file := filepath.Join(k.home, "config.json")
 	put(t, file, `{"model": "work/m", "retry": {"initialDelayMs": 1}, "providers": {"work": {`+
 		`"baseUrl": "`+newEchoing(t, k.key).URL+`/v1", "api": "`+api+
@@ -160,7 +160,7 @@ func (k *keyHunt) lookAtProcesses() chan<- struct{} {
 	k.t.Cleanup(func() { <-looked })
 	go func() {
 		defer close(looked)
-		for { // a file gives no signal
+		for { // there is no signal for a new file
 			if _, err := os.Stat(filepath.Join(k.work, "started")); err == nil {
 				break
 			}
@@ -174,7 +174,7 @@ func (k *keyHunt) lookAtProcesses() chan<- struct{} {
 		for _, name := range []string{"cmdline", "environ"} {
 			files, _ := filepath.Glob("/proc/[0-9]*/" + name)
 			for _, file := range files {
-				if text, err := os.ReadFile(file); err == nil { // it may have ended
+				if text, err := os.ReadFile(file); err == nil { // the process may have ended
 					k.check(file, text)
 				}
 			}

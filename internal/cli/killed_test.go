@@ -105,7 +105,7 @@ func (k *killed) run(after time.Duration) {
 		k.t.Fatal(err, d.Log())
 	}
 	k.id = accepted.SessionID
-	time.Sleep(after) // the point of the kill is meant to be random
+	time.Sleep(after) // the kill must be at a random point
 	d.Kill()
 	d.Wait()
 }

@@ -97,7 +97,7 @@ func TestBigResultOfAServer(t *testing.T) {
 		t.Errorf("the turn is %s, the request that holds the result has %d bytes", end.Status,
 			len(request))
 	}
-	path := regexp.MustCompile(`the whole is in ([^]"]+\.txt)`).FindSubmatch(request)
+	path := regexp.MustCompile(`the full text is in ([^]"]+\.txt)`).FindSubmatch(request)
 	if path == nil {
 		t.Fatalf("the model is informed of no file: %s", request)
 	}

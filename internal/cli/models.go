@@ -21,7 +21,7 @@ import (
 func (p *program) modelsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "models [FILTER] [--provider NAME]",
-		Short: "list the models with their windows, prices and abilities",
+		Short: "list the models with their windows, prices and capabilities",
 		Args:  atMost(1), ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	asJSON := c.Flags().Bool("json", false, "print the list as agent/models does")

@@ -155,11 +155,11 @@ func (r *reach) first() (request []byte, after time.Duration) {
 }
 
 // servers returns n MCP servers with the same fault mode.
-func servers(n int, temper string) map[string]any {
+func servers(n int, mode string) map[string]any {
 	list := map[string]any{}
 	for i := range n {
 		list[fmt.Sprintf("server%d", i)] = map[string]any{"command": os.Args[0],
-			"env": map[string]string{mcptest.Variable: temper}}
+			"env": map[string]string{mcptest.Variable: mode}}
 	}
 	return map[string]any{"mcpServers": list}
 }
@@ -168,10 +168,10 @@ func servers(n int, temper string) map[string]any {
 func TestFirstRequestOfManyTools(t *testing.T) {
 	for _, split := range []struct {
 		servers int
-		temper  string
+		mode    string
 	}{{10, "many=20"}, {1, "many=200"}} {
 		t.Run(fmt.Sprint(split.servers), func(t *testing.T) {
-			r := newReach(t, servers(split.servers, split.temper))
+			r := newReach(t, servers(split.servers, split.mode))
 			r.first() // the servers start during the prompt
 			for deadline := time.Now().Add(rpctest.Patience); ; time.Sleep(20 * time.Millisecond) {
 				var list struct{ Tools []struct{ Source string } }

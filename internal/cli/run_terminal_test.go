@@ -59,9 +59,9 @@ func runOnTerminal(
 	return out.String(), stderr
 }
 
-// TestRunInColour shows progress in color if stderr is a terminal. The answer has no color, because
+// TestRunInColor shows progress in color if stderr is a terminal. The answer has no color, because
 // stdout is not a terminal.
-func TestRunInColour(t *testing.T) {
+func TestRunInColor(t *testing.T) {
 	script := strings.Replace(edits, "{", `{"reasoning":"Which file?\n",`, 1) + done
 	paints := []string{
 		"\x1b[2mWhich file?\n\x1b[0m", "\x1b[36m● \x1b[0mEdit a.txt", "\x1b[31m-one\x1b[0m",

@@ -85,7 +85,7 @@ func trustWords(answer config.Answer, open []config.Claim) string {
 		return "not decided: you will be asked when " + config.WorkspaceName +
 			" in this workspace would loosen your settings"
 	case len(open) > 0:
-		return "changed since you trusted it, you are asked again; " +
+		return "changed since you trusted it, so you are asked again; " +
 			"until then settings that would loosen yours are ignored"
 	}
 	return "trusted, its " + config.WorkspaceName + " may loosen settings as it does now"

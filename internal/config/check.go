@@ -19,7 +19,7 @@ type Notice struct {
 	Layer   string // the layer's kind, with the path of its file
 	Path    string
 	Text    string
-	Invalid bool // the value has the wrong type, or the layer cannot be read at all
+	Invalid bool // the value has the wrong type, or the layer cannot be read
 }
 
 func (n Notice) String() string { return n.Layer + ": " + n.short() }
@@ -131,7 +131,7 @@ func (c *checker) entries(m map[string]any, elem reflect.Type, path string) map[
 			continue
 		}
 		if path == "providers" && !providerName.MatchString(key) {
-			c.note(path+"."+key, "a provider's name has lower-case letters, digits and hyphens only; ignored")
+			c.note(path+"."+key, "a provider's name may contain only lower-case letters, digits and hyphens; ignored")
 			continue
 		}
 		if v, ok := c.typed(m[key], elem, path+"."+key); ok {

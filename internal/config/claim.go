@@ -21,16 +21,16 @@ type Claim struct {
 	Source   string // the path of the layer's file, if it has one
 	Settings []Claimed
 	Files    []ClaimedFile
-	Runs     bool   // it is about a program that runs the files, not about settings
+	Runs     bool   // concerns a program that runs the files, not settings
 	Digest   string // "": the claim cannot be trusted, because it names too many files
 
-	watch []string // names below the root whose change can change the digest
+	watch []string // names below the root that affect the digest
 }
 
 // Claimed is one value of a claim.
 type Claimed struct {
 	Path  string
-	Value any // as JSON decodes it
+	Value any // as decoded from JSON
 }
 
 // ClaimedFile is a file of the workspace whose text belongs to a claim.

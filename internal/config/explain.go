@@ -11,8 +11,8 @@ import (
 // Explanation describes which layer a key's value comes from.
 type Explanation struct {
 	Path   string
-	Value  string   // JSON; of keys that may hold secrets only that it is set
-	Layer  string   // the layer that decided
+	Value  string   // JSON; for keys that may contain secrets, only whether the key is set
+	Layer  string   // the layer that set the value
 	Hidden []string // other layers that set it and were overridden, highest first
 }
 

@@ -10,14 +10,14 @@ import (
 
 // keySource describes where a provider's key comes from.
 type keySource struct {
-	setting  string // of the provider: "provider" or "providers.NAME"
+	setting  string // path of the provider: "provider" or "providers.NAME"
 	variable string // "": no variable
 	named    bool   // apiKeyEnv was set
 	required bool   // the provider refuses every call without a key
 	command  []string
 	env      func(string) string
 	run      func(ctx context.Context, argv []string) (string, error)
-	login    string // the name under which a key may be stored; "": none is
+	login    string // the name under which a key may be stored; "": no key is stored
 	stored   func(provider string) (string, error)
 
 	cache *keyCache
@@ -27,7 +27,7 @@ type keyCache struct {
 	mu   sync.Mutex
 	key  string
 	at   time.Time
-	uses int // how often it was given
+	uses int // how many times it was used
 }
 
 // keySource returns the source of the key of a provider with these settings. name is "" for the
@@ -208,7 +208,7 @@ func (e *Endpoint) Refused(key string) bool {
 	c := e.key.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.key != key { // another call has forgotten it already
+	if c.key != key { // another call has already discarded it
 		return true
 	}
 	reused := c.uses > 1

@@ -19,7 +19,7 @@ type Live struct {
 	client   json.RawMessage
 	stamps   []stamp
 	set      *Set
-	reported *Set // what the last caller of Changed or ClientChanged got
+	reported *Set // the settings that the last caller of Changed or ClientChanged got
 }
 
 // NewLive reads the lower layers. init is the client's initializationOptions, or nil.

@@ -9,14 +9,14 @@ import (
 )
 
 func TestLive(t *testing.T) {
-	src := files(t, `{"model":"user","colour":1}`, "")
+	src := files(t, `{"model":"user","color":1}`, "")
 	l := NewLive(src, json.RawMessage(`{"instructions":"i"}`))
 	config, notices, err := l.Session(json.RawMessage(`{"thinking":"low","shade":1}`))
 	if err != nil || config.Model != "user" || config.Instructions != "i" ||
 		config.Thinking != "low" {
 		t.Errorf("config %+v, %v", config, err)
 	}
-	if len(notices) != 2 || !strings.Contains(notices[0], "colour") ||
+	if len(notices) != 2 || !strings.Contains(notices[0], "color") ||
 		!strings.Contains(notices[1], "shade") {
 		t.Errorf("notices %q", notices)
 	}

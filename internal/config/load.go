@@ -22,8 +22,8 @@ const (
 type Sources struct {
 	UserFile string     // "" : none
 	Root     string     // workspace root; "" : no workspace file
-	Environ  []string   // as os.Environ gives it
-	Trust    *TrustFile // what the user said about the root; nil: nothing
+	Environ  []string   // in the format of os.Environ
+	Trust    *TrustFile // the user's decision about the root; nil: no decision
 
 	files *fileDigests
 }

@@ -78,7 +78,7 @@ func (c *checker) restrict(tree, base map[string]any) (held []Claimed) {
 		if v, ok := lookup(tree, path); ok {
 			remove(tree, path)
 			if own, ok := lookup(base, path); ok && reflect.DeepEqual(v, own) {
-				continue // the client repeats what the user set
+				continue // the client repeats a value that the user set
 			}
 			c.note(path, why)
 			held = append(held, Claimed{path, v})
@@ -169,7 +169,7 @@ func (c *checker) restrictAgents(tree, base map[string]any) (held []Claimed) {
 		permissions, _ := agent["permissions"].(map[string]any)
 		if kept, looser := tightening(permissions, base); looser {
 			path := fmt.Sprintf("agents[%d].permissions", i)
-			c.note(path, "what allows more than your own settings is ignored "+untilTrusted)
+			c.note(path, "parts that allow more than your own settings are ignored "+untilTrusted)
 			held = append(held, Claimed{path, permissions})
 			agent = maps.Clone(agent)
 			agent["permissions"] = kept

@@ -100,8 +100,8 @@ func unknownProvider(c *Config, name string) error {
 
 // meant returns the beginning of a hint with the name that the user probably misspelled, or "" if
 // no name is similar.
-func meant(misspelt string, names []string) string {
-	if name := near.Of(misspelt, names); name != "" {
+func meant(misspelled string, names []string) string {
+	if name := near.Of(misspelled, names); name != "" {
 		return "did you mean " + name + "? Otherwise "
 	}
 	return ""

@@ -147,11 +147,11 @@ func line(list []any) string {
 // text adds the words of a string: an argument, a command line or the value of a variable.
 func (f *finder) text(s, dir string) {
 	f.add(s, dir, false)
-	started := false // the word before starts the next one
+	started := false // the preceding word starts the next one
 	for word := range strings.FieldsFuncSeq(s, betweenWords) {
 		f.add(word, dir, started)
 		if _, rest, more := strings.Cut(word, "/"); more {
-			f.add(rest, dir, started) // of $ROOT/x and ${PWD}/x
+			f.add(rest, dir, started) // the rest of $ROOT/x and ${PWD}/x
 		}
 		for _, file := range manifests[word] {
 			f.add(file, dir, true)
@@ -258,7 +258,7 @@ func expand(base *os.Root, names map[string]bool) map[string]bool {
 func addAll(base *os.Root, folder string, out map[string]bool) {
 	_ = fs.WalkDir(base.FS(), folder, func(p string, e fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // of one entry; the rest counts all the same
+			return nil // only this entry is skipped
 		}
 		if len(out) > maxReferences+maxBound {
 			return fs.SkipAll

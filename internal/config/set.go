@@ -29,7 +29,7 @@ func (k Kind) String() string { return kindNames[k] }
 // layer is one layer before validation.
 type layer struct {
 	kind   Kind
-	source string // a path, where there is one
+	source string // a path, if the layer has one
 	tree   map[string]any
 	mine   map[string]any // the part that the client marks as the user's own
 	all    bool           // the whole layer is the user's own
@@ -130,7 +130,7 @@ func (l *layer) unwrap(tree map[string]any) map[string]any {
 // build validates and merges layers.
 func build(layers []layer, trust verdict) *Set {
 	s := &Set{layers: layers, trust: trust, tree: map[string]any{}}
-	base := map[string]any{} // what the user's own layers say
+	base := map[string]any{} // values from the user's own layers
 	for i := range layers {
 		l := &layers[i]
 		s.notices = append(s.notices, l.broken...)
@@ -185,7 +185,7 @@ func (s *Set) decode() *Config {
 	}
 	if err != nil {
 		s.notices = append(s.notices, Notice{Layer: "settings",
-			Text: fmt.Sprintf("cannot be put together: %v", err)})
+			Text: fmt.Sprintf("cannot be merged: %v", err)})
 	}
 	return config
 }

@@ -10,9 +10,10 @@ import (
 // stamp identifies the state of a file. A program can set a file's modification time to any value,
 // but it cannot set changed, on systems that have it.
 type stamp struct {
-	size    int64
-	time    time.Time
-	changed time.Time // of the text, the name or the permissions; zero: the system does not say
+	size int64
+	time time.Time
+	// Time of the last change of the text, the name or the permissions; zero: unknown.
+	changed time.Time
 	id      uint64
 }
 

@@ -15,10 +15,10 @@ type Config struct {
 	FallbackModels  []string            `json:"fallbackModels,omitzero" doc:"Models to try in order when the first one fails for a reason that may not affect them, such as an outage or a rate limit. They may belong to other providers."`
 	TitleModel      string              `json:"titleModel,omitzero" doc:"Model that writes the title of a session after its first turn, such as a small one. It may belong to another provider. Default: the title is the beginning of the first prompt."`
 	Provider        *Provider           `json:"provider,omitzero" doc:"Model endpoint for models whose id has no provider name."`
-	Providers       map[string]Provider `json:"providers,omitzero" doc:"More model endpoints by name. Refer to their models as \"NAME/model-id\". The names openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in; an entry here overrides single keys of them."`
-	Windows         map[string]int      `json:"windows,omitzero" doc:"Context window in tokens, by model id or glob. Overrides the server and the catalogue of models."`
-	Prices          map[string]Price    `json:"prices,omitzero" doc:"Prices by model id or glob. Overrides the server and the catalogue of models."`
-	Catalog         *Catalog            `json:"catalog,omitzero" doc:"The catalogue of models, which has their windows, abilities and prices."`
+	Providers       map[string]Provider `json:"providers,omitzero" doc:"More model endpoints by name. Refer to their models as \"NAME/model-id\". The names openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in; an entry here overrides individual keys of a built-in provider."`
+	Windows         map[string]int      `json:"windows,omitzero" doc:"Context window in tokens, by model id or glob. Overrides the server and the model catalog."`
+	Prices          map[string]Price    `json:"prices,omitzero" doc:"Prices by model id or glob. Overrides the server and the model catalog."`
+	Catalog         *Catalog            `json:"catalog,omitzero" doc:"Catalog of models with their windows, capabilities and prices."`
 	Sampling        *Sampling           `json:"sampling,omitzero" doc:"Sampling parameters. Parameters that are 0 or absent are not sent, except a temperature of 0."`
 	Thinking        string              `json:"thinking,omitzero" enum:"off,minimal,low,medium,high,xhigh" doc:"How much the model thinks. Default: the provider decides."`
 	ThinkingBudgets map[string]int      `json:"thinkingBudgets,omitzero" doc:"Thinking budget in tokens, by level."`
@@ -35,7 +35,7 @@ type Config struct {
 	Modes           map[string]Mode     `json:"modes,omitzero" doc:"Modes by name. A mode sets the model, tools, policies and prompt together."`
 	Hooks           map[string][]Hook   `json:"hooks,omitzero" doc:"Commands to run when an event occurs, by event. See docs/reference/hooks.md for their input and for what they can decide."`
 	MaxModelCalls   int                 `json:"maxModelCalls,omitzero" default:"200" doc:"Maximum number of model calls in one turn. Negative: no limit."`
-	Budget          *Budget             `json:"budget,omitzero" doc:"Limits of one turn, including its sub-agents. A turn that exceeds them ends before its next model call."`
+	Budget          *Budget             `json:"budget,omitzero" doc:"Limits for one turn, including its sub-agents. A turn that exceeds them ends before its next model call."`
 	ToolTimeoutMs   int                 `json:"toolTimeoutMs,omitzero" default:"600000" min:"1" doc:"Time limit of one tool call in milliseconds. If the tool has its own limit, the shorter one applies. Time spent waiting for the user does not count."`
 	MaxToolResult   int                 `json:"maxToolResultBytes,omitzero" default:"51200" min:"1000" doc:"Maximum bytes of a tool result sent to the model. Longer results keep their beginning and end; the full result is saved to a file."`
 	Retry           *Retry              `json:"retry,omitzero" doc:"When to retry a failed model call."`
@@ -66,10 +66,10 @@ type Config struct {
 	home *string // the default provider, where it is not the one that Model names
 }
 
-// Catalog says whether the catalogue of models is kept up to date.
+// Catalog says whether the catalog of models is kept up to date.
 type Catalog struct {
-	Refresh bool   `json:"refresh,omitzero" doc:"Whether to fetch the catalogue of models from url, at most once a day. Otherwise the built-in one is used."`
-	URL     string `json:"url,omitzero" default:"\"https://catwalk.charm.sh\"" doc:"Service from which the catalogue is fetched. Nothing about you or your models is sent to it."`
+	Refresh bool   `json:"refresh,omitzero" doc:"Whether to fetch the model catalog from url, at most once a day. Otherwise the built-in one is used."`
+	URL     string `json:"url,omitzero" default:"\"https://catwalk.charm.sh\"" doc:"Service from which the catalog is fetched. Nothing about you or your models is sent to it."`
 }
 
 // Provider names a model endpoint and where its key comes from.
@@ -111,7 +111,7 @@ type Sampling struct {
 type Tools struct {
 	Enable      []string `json:"enable,omitzero" doc:"Offer only these tools (names or globs). This also enables tools that are off by default."`
 	Disable     []string `json:"disable,omitzero" doc:"Do not offer these tools (names or globs)."`
-	DeferBytes  int      `json:"deferBytes,omitzero" default:"8000" doc:"Size in bytes of tool descriptions in a request above which further tools are listed by name only. Negative: never."`
+	DeferBytes  int      `json:"deferBytes,omitzero" default:"8000" doc:"Maximum size in bytes of the tool descriptions in a request. Further tools are listed by name only. Negative: no limit."`
 	StopAfter   []string `json:"stopAfter,omitzero" doc:"Tools (names or globs) whose successful result ends the turn without another model call."`
 	MaxParallel int      `json:"maxParallel,omitzero" default:"8" min:"1" doc:"Maximum number of read-only calls that run in parallel."`
 }
@@ -167,7 +167,7 @@ type Budget struct {
 type Retry struct {
 	MaxRetries     *int `json:"maxRetries,omitzero" default:"3" min:"0" doc:"Maximum number of retries."`
 	InitialDelayMs int  `json:"initialDelayMs,omitzero" default:"1000" min:"1" doc:"Delay before the first retry in milliseconds. It doubles with each retry, with jitter."`
-	MaxDelayMs     int  `json:"maxDelayMs,omitzero" default:"60000" min:"1" doc:"Maximum delay in milliseconds, also for a delay that the provider requests."`
+	MaxDelayMs     int  `json:"maxDelayMs,omitzero" default:"60000" min:"1" doc:"Maximum delay in milliseconds, including delays that the provider requests."`
 }
 
 // Repair enables the repairs of what models send.
@@ -180,12 +180,12 @@ type Repair struct {
 
 // Context says how a long history is fitted into the window.
 type Context struct {
-	Window   int      `json:"window,omitzero" doc:"Context window in tokens. Default: the size that the provider reports, otherwise that of the catalogue of models. Negative: never reduce the history."`
+	Window   int      `json:"window,omitzero" doc:"Context window in tokens. Default: the size that the provider reports, otherwise the size in the model catalog. Negative: never reduce the history."`
 	Reserve  int      `json:"reserve,omitzero" min:"0" doc:"Tokens reserved for the reply, at most a quarter of the window. Default: derived from the window."`
 	Trigger  float64  `json:"trigger,omitzero" default:"0.85" min:"0" max:"1" doc:"Fraction of the window above which the history is reduced."`
 	Target   float64  `json:"target,omitzero" default:"0.6" min:"0" max:"1" doc:"Fraction of the window to which the history is reduced."`
 	Strategy string   `json:"strategy,omitzero" enum:"none,sliding_window,importance,hybrid,adaptive" default:"\"adaptive\"" doc:"Named list of reducers. See docs/reference/context.md."`
-	Reducers []string `json:"reducers,omitzero" doc:"Reducers in order, in place of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency."`
+	Reducers []string `json:"reducers,omitzero" doc:"Reducers in order, instead of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency."`
 	Keep     int      `json:"keepRecent,omitzero" min:"0" doc:"Tokens of the newest messages that are never summarized or dropped. Default: a third of the target, between 2,000 and 20,000."`
 	Model    string   `json:"summaryModel,omitzero" doc:"Model that writes summaries. Default: the session's model."`
 }

@@ -169,9 +169,10 @@ type Output struct {
 	Decision string          `json:"decision"` // "", allow, deny
 	Reason   string          `json:"reason"`   // reason of a denial or veto, for the model
 	Args     json.RawMessage `json:"args"`     // beforeTool: replaces the arguments
-	Result   *string         `json:"result"`   // beforeTool: answers instead; afterTool: replaces
-	System   *string         `json:"system"`   // beforeModel: added to the system prompt
-	Stop     bool            `json:"stop"`     // afterTool: the turn ends with this result
+	// beforeTool: used as the result; afterTool: replaces the result.
+	Result *string `json:"result"`
+	System *string `json:"system"` // beforeModel: added to the system prompt
+	Stop   bool    `json:"stop"`   // afterTool: the turn ends with this result
 	// sessionStart, subagentStart, beforePrompt: sent to the model and not shown
 	Context string `json:"context"`
 
@@ -241,7 +242,7 @@ func (c *command) run(ctx context.Context, in Input) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer proc.Stdout.Close() // otherwise only the garbage collector would
+	defer proc.Stdout.Close() // otherwise the pipe would stay open until garbage collection
 	go func() {               // ends with the process, which closes the pipe's other end
 		_, _ = proc.Stdin.Write(body)
 		proc.Stdin.Close()
@@ -276,7 +277,7 @@ func (c *command) decision(res shell.Result, out []byte, stderr string,
 		return o, nil
 	}
 	if err := json.Unmarshal(out, o); err != nil {
-		return nil, fmt.Errorf("it printed what is not a decision: %w: %.100s", err, out)
+		return nil, fmt.Errorf("its output is not a decision: %w: %.100s", err, out)
 	}
 	return o, nil
 }

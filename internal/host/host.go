@@ -71,7 +71,7 @@ type Host struct {
 	mu      sync.Mutex
 	closed  bool
 	byID    map[string]*Session
-	loading map[string]chan struct{} // closed when the load ends
+	loading map[string]chan struct{} // closed when loading has finished
 
 	refresh sync.Mutex // serializes reloads
 }

@@ -31,7 +31,7 @@ const (
 var ErrClosed = errors.New("the connection is closed")
 
 // ErrOverrun is the error of a connection whose client does not read.
-var ErrOverrun = fmt.Errorf("the client has not read %d MiB of answers", HardLimit>>20)
+var ErrOverrun = fmt.Errorf("the client has not read %d MiB of responses", HardLimit>>20)
 
 // Outbox is the only writer of a connection. It queues frames, and one goroutine writes them in
 // order, as many at a time as are queued. Put never blocks.

@@ -158,7 +158,7 @@ func (s *Stream) Close() error {
 type frameError struct {
 	code    jsonrpc2.Code
 	message string
-	id      jsonrpc2.ID // of the request, if known
+	id      jsonrpc2.ID // ID of the request, if known
 	resync  bool        // the start of the next frame is unknown
 }
 

@@ -154,7 +154,7 @@ func (f *flow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	_, _ = io.WriteString(w, "agent-lsp has the permission. You can close this page.\n")
+	_, _ = io.WriteString(w, "agent-lsp has permission. You can close this page.\n")
 	f.give(code)
 }
 

@@ -6,8 +6,8 @@ import "strings"
 // Of returns the word that the misspelled word probably means, or "" if none is similar. It returns
 // the only word that begins with the misspelled word, or the word that differs least, by at most a
 // third of its letters. It ignores case.
-func Of(misspelt string, words []string) string {
-	low := strings.ToLower(misspelt)
+func Of(misspelled string, words []string) string {
+	low := strings.ToLower(misspelled)
 	begins, count := "", 0
 	best, least := "", 2*(len(low)/3)+2
 	for _, w := range words {
@@ -57,8 +57,8 @@ func distance(a, b string) int {
 // Suggestion returns a question whether a misspelled word means one of words, such as ", did you
 // mean --model?". The prefix precedes the suggested word. Suggestion returns "" if no word is
 // similar.
-func Suggestion(prefix, misspelt string, words []string) string {
-	if word := Of(misspelt, words); word != "" {
+func Suggestion(prefix, misspelled string, words []string) string {
+	if word := Of(misspelled, words); word != "" {
 		return ", did you mean " + prefix + word + "?"
 	}
 	return ""

@@ -42,7 +42,7 @@ type Option struct {
 	ID      string
 	Name    string
 	Kind    OptionKind
-	Pattern string // what would be allowed or refused from now on
+	Pattern string // what the answer would allow or refuse from now on
 }
 
 // Outside reports whether the option lets a command leave the sandbox.
@@ -54,7 +54,7 @@ type Question struct {
 	Title                     string
 	Reason                    string
 	Subject                   tool.Subject
-	Sandbox                   Place // of a command: where it runs if it is allowed
+	Sandbox                   Place // for a command: where it runs if it is allowed
 	Preview                   string
 	Options                   []Option
 	Gone                      <-chan struct{} // closed when the answer is no longer needed

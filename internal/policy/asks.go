@@ -15,7 +15,7 @@ import (
 // shown immediately.
 type asks struct {
 	asker Asker
-	bound time.Duration // of gather; 0: gatherTime
+	bound time.Duration // duration of gather; 0: gatherTime
 	mu    sync.Mutex
 	busy  map[string]bool
 	queue map[string][]*pending
@@ -28,18 +28,18 @@ const gatherTime = time.Second
 // pending is a question that has no answer yet.
 type pending struct {
 	parent  context.Context // the call's
-	ctx     context.Context // ends with it, and when there is an answer
+	ctx     context.Context // ends with the parent, and when there is an answer
 	end     context.CancelFunc
-	waiting func() // reports that the user is being waited for
-	index   int    // place in its moment
+	waiting func() // reports that agent-lsp is waiting for the user
+	index   int    // position among the questions of its moment
 	// gathered is closed when the other questions of the batch are queued too. It is nil if there
 	// are no others.
 	gathered <-chan struct{}
 	question Question
-	settled  func() bool               // a grant given meanwhile answers it
-	take     func(Reply) tool.Decision // keeps what the reply grants
+	settled  func() bool               // a grant that was given in the meantime answers it
+	take     func(Reply) tool.Decision // stores what the reply grants
 	once     sync.Once
-	decision chan *tool.Decision // gets one, unless parent ended first; nil: it is settled
+	decision chan *tool.Decision // receives the answer, unless parent ended first; nil: resolved
 }
 
 func newPending(ctx context.Context, req *tool.ApprovalRequest, q Question) *pending {
@@ -177,7 +177,8 @@ func (a *asks) showBatch(open []*pending) {
 		defer p.end()
 		context.AfterFunc(p.ctx, left.Done)
 	}
-	go func() { // ends when each question has: at the latest with the last of the replies below
+	// Ends when each question has ended: at the latest with the last of the replies below.
+	go func() {
 		left.Wait()
 		cancel()
 	}()

@@ -41,8 +41,8 @@ PROGRAMW6432 PSMODULEPATH SYSTEMDRIVE SYSTEMROOT TEMP TMP USERNAME USERPROFILE W
 // Environment builds the environments of child processes from the daemon's own environment.
 type Environment struct {
 	Own   []string // the daemon's
-	Pass  []string // names that the user's settings pass, whatever they are
-	Roots []string // of the workspace: programs in them are not found by their name alone
+	Pass  []string // names that the user's settings pass, without further checks
+	Roots []string // folders of the workspace: programs in them are not found by name alone
 }
 
 // Child returns the environment of commands that do more than read, and of MCP servers, hooks and

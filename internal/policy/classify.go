@@ -28,11 +28,11 @@ const (
 	maxScriptBytes = 64 << 10
 	maxNesting     = 100 // brackets and substitutions, before the parser sees them
 	maxUnfolding   = 6   // sh -c inside eval inside …
-	bytesPerPart   = 24  // a guess, so that the list of parts need not grow
+	bytesPerPart   = 24  // an estimate, to avoid growing the list of parts
 	maxWrapping    = 32  // nice nohup env …
 	maxWords       = 2048
 	maxParts       = 256
-	maxForms       = 128 // other readings of one command
+	maxForms       = 128 // other interpretations of one command
 )
 
 // Classification is what can be known about a script before it runs.
@@ -47,11 +47,11 @@ type Classification struct {
 
 // Part is one simple command of a script.
 type Part struct {
-	Words   []string   // each argument; what expands stands as it was written
-	Dynamic []bool     // which of them expand
-	Assigns []string   // variables that are set for it and could change what it does
-	Forms   [][]string // other readings of it, which only deny and ask rules look at
-	Wrapper bool       // it only starts other parts: needs no rule to allow it
+	Words   []string   // the arguments; those that expand stay as written
+	Dynamic []bool     // which of the arguments expand
+	Assigns []string   // variables that are set for it and could change its effect
+	Forms   [][]string // other interpretations of it, which only deny and ask rules use
+	Wrapper bool       // it only starts other parts, so it does not need a rule
 	Class   Class
 	Reason  string
 }
@@ -71,10 +71,10 @@ type walker struct {
 	reasons []string
 	class   Class
 	dark    bool
-	depth   int    // of scripts in scripts
-	wrapped int    // of commands in commands
-	words   int    // of all commands, those in commands counted again
-	src     string // of the script being walked
+	depth   int    // depth of scripts in scripts
+	wrapped int    // depth of commands in commands
+	words   int    // words of all commands; nested ones count again
+	src     string // nesting of the script that is being walked
 	movedTo bool   // a cd came
 	git     bool
 	inputs  []string
@@ -117,7 +117,7 @@ func (w *walker) script(text string) {
 		return
 	}
 	if w.depth++; w.depth > maxUnfolding {
-		w.opaque("it starts shells in shells too deeply to be read")
+		w.opaque("it nests shells too deeply to analyze")
 		return
 	}
 	outer := w.src
@@ -127,7 +127,7 @@ func (w *walker) script(text string) {
 	f, err := p.Parse(strings.NewReader(text), "")
 	parsers.Put(p)
 	if err != nil {
-		w.opaque("it cannot be read as a shell command: " + err.Error())
+		w.opaque("it cannot be parsed as a shell command: " + err.Error())
 		return
 	}
 	w.stmts(f.Stmts)
@@ -136,7 +136,7 @@ func (w *walker) script(text string) {
 // unreadable finds text that cannot be parsed or need not be.
 func unreadable(text string) string {
 	if len(text) > maxScriptBytes {
-		return "it is too long to be read"
+		return "it is too long to analyze"
 	}
 	open := 0
 	for i := 0; i < len(text); i++ {
@@ -152,7 +152,7 @@ func unreadable(text string) string {
 			open--
 		}
 		if open > maxNesting {
-			return "it is nested too deeply to be read"
+			return "it is nested too deeply to analyze"
 		}
 	}
 	return ""
@@ -178,7 +178,7 @@ func unreadableRunes(text string) string {
 			open--
 		}
 		if open > maxNesting {
-			return "it is nested too deeply to be read"
+			return "it is nested too deeply to analyze"
 		}
 	}
 	return ""
@@ -197,7 +197,7 @@ func (w *walker) source(n syntax.Node) string {
 // or parts. A script that is too large is opaque.
 func (w *walker) tooLarge(words int) bool {
 	if w.words += words; w.words > maxWords || len(w.parts) >= maxParts {
-		w.opaque("it has too many words to be read")
+		w.opaque("it has too many words to analyze")
 		return true
 	}
 	return false

@@ -79,7 +79,7 @@ func (w *walker) simple(args []arg, assigns []string) {
 	p := part(args, assigns, class, reason)
 	if p.Forms = otherForms(args); len(p.Forms) > maxForms {
 		p.Forms = p.Forms[:maxForms]
-		w.opaque(args[0].text + " has too many arguments to be read")
+		w.opaque(args[0].text + " has too many arguments to analyze")
 	}
 	w.add(p)
 	if launchers[commandName(args[0].text)] {
@@ -120,11 +120,11 @@ func (w *walker) classOf(args []arg) (Class, string) {
 		w.git = true
 	}
 	if !standardPlace(args[0].text) {
-		return Mutates, args[0].text + " is not a program that is known to only read"
+		return Mutates, args[0].text + " is not known to be read-only"
 	}
 	check, ok := readOnly[name]
 	if !ok {
-		return Mutates, name + " is not a program that is known to only read"
+		return Mutates, name + " is not known to be read-only"
 	}
 	if why := check(args[1:]); why != "" {
 		return Mutates, name + " " + why
@@ -134,7 +134,7 @@ func (w *walker) classOf(args []arg) (Class, string) {
 	}
 	for _, a := range args[1:] {
 		if path := namesSecretFile(a.text); path != "" {
-			return Mutates, name + " reads " + path + ", which can hold secrets"
+			return Mutates, name + " reads " + path + ", which can contain secrets"
 		}
 	}
 	return ReadOnly, ""
@@ -193,7 +193,7 @@ func otherForms(args []arg) [][]string {
 	}
 	if launchers[name] {
 		for i := 1; i < len(words) && len(forms) <= maxForms; i++ {
-			form := words[i:] // shared: a copy of each rest would take quadratic memory
+			form := words[i:] // shared, because a copy of each rest would take quadratic memory
 			if plain := commandName(words[i]); plain != words[i] {
 				form = append([]string{plain}, words[i+1:]...)
 			}

@@ -20,7 +20,7 @@ func dangerous(name string, args []arg) string {
 		}
 	case "chmod", "chown", "chgrp":
 		if has(args, "R", "recursive") || anyText(args, "777", "+s", "u+s", "4755") {
-			return "it changes the permissions of many files, or gives all of them away"
+			return "it changes the permissions of many files, or gives everyone access"
 		}
 	case "truncate":
 		return "it empties files permanently"
@@ -32,7 +32,7 @@ func dangerous(name string, args []arg) string {
 		return dangerousGit(args)
 	case "docker", "podman":
 		if anyText(args, "prune", "--privileged", "rmi") {
-			return name + " deletes what cannot be made again, or reaches beyond the workspace"
+			return name + " deletes files that cannot be restored, or  reaches beyond the workspace"
 		}
 	case "npm", "yarn", "pnpm", "cargo", "gem", "twine", "poetry":
 		if anyText(args, "publish", "unpublish", "upload", "yank") {
@@ -56,24 +56,24 @@ func dangerousGit(args []arg) string {
 	case "push":
 		if has(rest, "fd", "force", "force-with-lease", "delete", "mirror", "prune") ||
 			anyPrefix(rest, "+", ":") {
-			return "it rewrites or deletes what others have"
+			return "it rewrites or deletes what others already have"
 		}
 	case "reset":
 		if has(rest, "", "hard", "merge", "keep") {
-			return "it throws uncommitted work away"
+			return "it discards uncommitted work"
 		}
 	case "clean":
 		return "it deletes files permanently"
 	case "checkout", "restore", "switch":
 		if has(rest, "f", "force", "discard-changes") || anyText(rest, ".", "--") ||
 			args[i].text == "restore" {
-			return "it throws uncommitted work away"
+			return "it discards uncommitted work"
 		}
 	case "filter-branch", "filter-repo", "update-ref", "gc", "prune":
 		return "it rewrites the history"
 	case "stash", "reflog", "branch", "worktree":
 		if anyText(rest, "drop", "clear", "expire", "delete", "-D", "remove") {
-			return "it deletes what cannot be made again"
+			return "it deletes files that cannot be restored"
 		}
 	}
 	return ""
@@ -170,7 +170,7 @@ var shellChangers = setOf("alias unalias shopt enable bind complete compgen comp
 // if it does not.
 func startsPrograms(name string, args []arg) string {
 	if shellChangers[name] {
-		return name + " changes what the commands behind it mean"
+		return name + " changes the meaning of the commands after it"
 	}
 	options := carriers[name]
 	for _, a := range args {
@@ -179,7 +179,7 @@ func startsPrograms(name string, args []arg) string {
 		}
 		for _, c := range options {
 			if carries(a.text, c) {
-				return name + " with " + c + " starts or writes what its name does not say"
+				return name + " with " + c + " can start or write something that its name does not suggest"
 			}
 		}
 	}
@@ -233,7 +233,7 @@ func gitStartsPrograms(args []arg) string {
 	for _, c := range gitCarriers {
 		for _, a := range rest {
 			if carries(a.text, c) {
-				return "git with " + c + " starts or writes what its name does not say"
+				return "git with " + c + " can start or write something that its name does not suggest"
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 // Options configures an Engine. With the zero value, an Engine asks no user and stores nothing.
 type Options struct {
-	Asker Asker // nil: what would have to be asked is refused
+	Asker Asker // nil: actions that would ask are refused
 	Store Store // nil: grants of scope always last as long as the Engine
 	// Sandbox returns the sandbox support of the system. If it is nil, NewEngine uses
 	// sandbox.Detect, which runs on first use.
@@ -31,13 +31,13 @@ type Engine struct {
 	opts Options
 	asks asks
 
-	mu       sync.Mutex // guards what follows; never held while asking or saving
+	mu       sync.Mutex // guards the fields below; never held while asking or saving
 	sessions map[string]Settings
 	grants   []Grant
 	loadErr  error
 
-	saveMu sync.Mutex // orders the savings; guards stored
-	stored []Grant    // as they were last read or written
+	saveMu sync.Mutex // orders the saves; guards stored
+	stored []Grant    // the grants as they were last read or written
 }
 
 var _ toolcall.Foreseer = (*Engine)(nil)
@@ -125,7 +125,7 @@ func (e *Engine) Approve(ctx context.Context, req tool.ApprovalRequest) (tool.De
 	if err != nil {
 		return tool.Decision{}, err
 	}
-	if d == nil { // a grant given meanwhile allows it
+	if d == nil { // a grant that was given in the meantime allows it
 		return e.settle(e.check(&req)), nil
 	}
 	return *d, nil
@@ -176,7 +176,7 @@ func (e *Engine) runFiles(req *tool.ApprovalRequest) map[string]string {
 	}
 	files, ok := e.Settings(req.SessionID).directFiles(req.Subject, Classify(req.Subject.Command))
 	if !ok {
-		return map[string]string{"": ""} // no grant knows it
+		return map[string]string{"": ""} // no existing grant covers it
 	}
 	return files
 }
@@ -279,7 +279,7 @@ func (e *Engine) Revoke(id string) (bool, error) {
 // Flush writes the grants of scope always with their counts if they changed. Call it when the
 // daemon ends.
 func (e *Engine) Flush() error {
-	if e.opts.Store == nil || e.loadErr != nil { // never overwrite what could not be read
+	if e.opts.Store == nil || e.loadErr != nil { // never overwrite a file that could not be read
 		return nil
 	}
 	e.saveMu.Lock()
@@ -352,7 +352,7 @@ var DefaultProtected = []string{".git/hooks", ".git/config", ".agent-lsp.json", 
 // created when needed.
 type Folders struct {
 	Tmp   string // for temporary files
-	Layer string // for private layers over package caches, where the sandbox has them
+	Layer string // for private layers over package caches, if the sandbox supports them
 	Lock  string // file that all sessions share; see sandbox.Spec
 }
 

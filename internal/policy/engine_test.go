@@ -129,7 +129,7 @@ func TestProfiles(t *testing.T) {
 		{"ask runs a reader in the sandbox", Settings{}, boxed, command("s", "git status"), Allow,
 			""},
 		{"ask asks about a reader without one", Settings{}, none, command("s", "git status"), Ask,
-			"no sandbox that keeps it to reading: a test"},
+			"no sandbox that limits it to reading: a test"},
 		{"ask runs the short list without one", Settings{Roots: []string{here}}, none, hereCommand,
 			Allow, ""},
 		{
@@ -141,7 +141,7 @@ func TestProfiles(t *testing.T) {
 			""},
 		{"readOnly refuses other readers without one",
 			Settings{Profile: ProfileReadOnly, Roots: []string{here}}, none,
-			command("s", "git status"), Deny, "no sandbox that keeps it to reading"},
+			command("s", "git status"), Deny, "no sandbox that limits it to reading"},
 		{"workspace runs the short list without one",
 			Settings{Profile: ProfileWorkspace, Roots: []string{here}}, none, hereCommand, Allow,
 			""},
@@ -510,7 +510,7 @@ func TestQuestionsOfOneMomentAreShownTogether(t *testing.T) {
 func TestTheFirstOfAMomentWaitsForTheOthers(t *testing.T) {
 	p := &scriptedUser{answer: always(Reply{OptionID: "allow_once"})}
 	e := newEngine(t, p, boxed, nil)
-	e.asks.bound = time.Hour // however slow the machine is
+	e.asks.bound = time.Hour // independent of the speed of the machine
 	gathered, queued := make(chan struct{}), make(chan struct{}, 3)
 	var wg sync.WaitGroup
 	for _, i := range []int{2, 0, 1} {

@@ -32,7 +32,7 @@ type Grant struct {
 	Scope    Scope    `json:"scope"`
 	Deny     bool     `json:"deny,omitempty"`
 	Session  string   `json:"session,omitempty"` // of ScopeSession
-	Root     string   `json:"root,omitempty"`    // of ScopeAlways: the workspace
+	Root     string   `json:"root,omitempty"`    // for ScopeAlways: the workspace
 	Uses     int      `json:"uses"`
 	// Files are the workspace's files that the granted commands run by their path, with their
 	// hashes at that time. A changed file needs a new grant.

@@ -27,7 +27,7 @@ var repositoryWriters = setOf("add am branch checkout cherry-pick clone commit f
 // place returns where a command would run, and why it would leave the sandbox ("" if it would not).
 // A command leaves the sandbox if the model asks for that, or if it cannot succeed inside.
 func (s Settings) place(m machine, sub *tool.Subject, c Classification) (Place, string) {
-	why := "it is to run outside the sandbox (" + string(m.box.Kind) + ")"
+	why := "it would run outside the sandbox (" + string(m.box.Kind) + ")"
 	switch {
 	case !m.box.Available() || s.Sandbox == sandbox.Off:
 		return NoSandbox, ""

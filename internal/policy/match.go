@@ -46,7 +46,7 @@ func matchWords(tokens []token, words []string, dynamic []bool) bool {
 // It backtracks to the last lone * only, because an earlier * never has to match more words.
 func matchTokens(tokens []token, n int, fits func(t token, word int) bool) bool {
 	t, w := 0, 0
-	star, from := -1, 0 // the last lone *, and the first word behind what it covers
+	star, from := -1, 0 // the last lone *, and the first word after the text that it covers
 	for {
 		switch {
 		case t < len(tokens) && tokens[t].star():
@@ -183,7 +183,7 @@ func judgeCommand(rules []Rule, script string, c Classification) commandVerdict 
 	if c.Opaque {
 		if held {
 			return commandVerdict{action: Ask, decided: true,
-				reason: "what it runs cannot be known, and there are rules that could be about it"}
+				reason: "what it runs is not known, and some rules could apply to it"}
 		}
 		return commandVerdict{action: Ask}
 	}
@@ -214,7 +214,7 @@ func allowedByParts(rules []Rule, c Classification) commandVerdict {
 		v.used, v.decided = append(v.used, i), true
 	}
 	if !v.decided {
-		v.action = Ask // nothing in it needed a rule: the profile decides
+		v.action = Ask // no part needed a rule: the profile decides
 	}
 	return v
 }

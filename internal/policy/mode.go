@@ -60,12 +60,12 @@ type TrustStore interface {
 // TrustQuestion asks whether something that no rule can allow may start a program, loosen a setting
 // or supply a prompt.
 type TrustQuestion struct {
-	Request       tool.ApprovalRequest // whose session, turn and call it is
+	Request       tool.ApprovalRequest // session, turn and ID of the call
 	Subject       tool.Subject
 	Root          string // the name under which the answer is stored
-	What          string // everything that the answer is about
+	What          string // everything that the answer covers
 	Reason        string
-	Allow, Reject string // names of the answers
+	Allow, Reject string // labels of the answers
 }
 
 // TrustSettings returns the question whether the settings in a workspace may loosen what the agent
@@ -77,7 +77,7 @@ func TrustSettings(session, root, what string) TrustQuestion {
 			Kind: tool.SubjectTrust, Title: "Trust the settings of " + root + "?",
 			Paths: []string{root},
 		},
-		Reason: "the workspace's own settings want to change what runs on this machine",
+		Reason: "the workspace's own settings would change what runs on this machine",
 		Allow:  "Allow: trust this workspace", Reject: "Reject: ignore these settings",
 	}
 }

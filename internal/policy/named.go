@@ -143,7 +143,7 @@ func resolved(path string) string {
 			return filepath.Join(real, rest)
 		}
 		if to, err := os.Readlink(dir); err == nil && filepath.IsAbs(to) {
-			return filepath.Join(to, rest) // a link to what does not exist yet
+			return filepath.Join(to, rest) // a link to a missing file
 		} else if err == nil {
 			return filepath.Join(filepath.Dir(dir), to, rest)
 		}

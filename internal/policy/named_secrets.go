@@ -15,7 +15,7 @@ const maxMatches = 1000
 
 // secretFile is a secret file that a command names.
 type secretFile struct {
-	word string // as the command names it
+	word string // the spelling in the command
 	path string // the file, links resolved; "": it does not exist or is not a regular file
 	link bool   // word leads to it through a link or a glob
 }
@@ -180,7 +180,7 @@ func whySecret(secrets []secretFile) string {
 		names = appendNew(names, name)
 	}
 	return "it names " + strings.Join(names, ", ") +
-		", which can hold secrets and which it can read if you allow it"
+		", which can contain secrets and which it can read if you allow it"
 }
 
 func pathsOf(secrets []secretFile) []string {

@@ -41,7 +41,7 @@ type Settings struct {
 	Rules    []Rule
 	Sandbox  sandbox.Setting
 	Roots    []string // absolute; paths in rules are relative to them
-	Writable []string // more folders that walled commands may write to
+	Writable []string // additional folders that sandboxed commands may write to
 	Network  hosts.Lists
 	// Plan makes the session read-only until the user has approved a plan.
 	Plan bool
@@ -100,7 +100,7 @@ func stricter(a, b sandbox.Setting) sandbox.Setting {
 // verdict is the policy's decision before the user is asked.
 type verdict struct {
 	action Action
-	reason string // for the user if asked, for the model if denied
+	reason string // shown to the user when asking, sent to the model when denied
 	grants []string
 	class  *Classification
 	place  Place // of a command
@@ -116,7 +116,7 @@ type verdict struct {
 // machine describes the host, which affects a decision but does not belong to the session.
 type machine struct {
 	box      sandbox.Support
-	readable bool // the shell is one that Classify reads
+	readable bool // Classify understands the shell
 }
 
 // classify decides without asking the user. rules are the configured rules, then the grants.
@@ -157,7 +157,7 @@ func (s Settings) judgeCommand(m machine, all []Rule, sub *tool.Subject) verdict
 	c := Classify(sub.Command)
 	if !m.readable {
 		c.Opaque, c.Class = true, max(c.Class, Mutates)
-		c.Reasons = append(c.Reasons, "the shell of this machine is one whose commands are not read")
+		c.Reasons = append(c.Reasons, "agent-lsp does not analyze commands for the shell of this machine")
 	}
 	rules, index := about(all, tool.SubjectCommand, "bash")
 	by := judgeCommand(rules, sub.Command, c)
@@ -240,7 +240,7 @@ func unenforced(c Classification, s Settings, m machine) string {
 	if c.Class > ReadOnly {
 		return strings.Join(c.Reasons, "; ")
 	}
-	return noBox(s, m, "there is no sandbox that keeps it to reading")
+	return noBox(s, m, "there is no sandbox that limits it to reading")
 }
 
 // enforced reports whether a sandbox prevents commands from doing anything that needs a question.
@@ -363,7 +363,7 @@ func (s Settings) judgeNamed(all []Rule, req *tool.ApprovalRequest) verdict {
 	case p == ProfileTrust:
 		return verdict{action: Allow}
 	}
-	return verdict{action: Ask, reason: "it runs a tool of a server that agent-lsp cannot look into"}
+	return verdict{action: Ask, reason: "it runs a tool on a server that agent-lsp cannot inspect"}
 }
 
 func localPath(p string) string {

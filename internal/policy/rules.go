@@ -31,7 +31,7 @@ type Rule struct {
 	Tool    string // a tool's name or glob, or the name of a kind of subject
 	Pattern string
 	tokens  []token // for commands
-	glob    string  // for paths: the pattern as doublestar reads it
+	glob    string  // for paths: the pattern in doublestar's syntax
 	exact   string  // for commands: the whole script
 }
 
@@ -132,7 +132,7 @@ func (r *Rule) compile() (column int, why string) {
 		return 0, "the pattern is not a valid glob"
 	}
 	if globs.Alternatives(r.glob) > globs.MaxAlternatives {
-		return 0, fmt.Sprintf("the braces stand for more than %d patterns; use several rules",
+		return 0, fmt.Sprintf("the braces expand to more than %d patterns; use several rules",
 			globs.MaxAlternatives)
 	}
 	return 0, ""
@@ -159,7 +159,7 @@ func tokenize(p string) (out []token, column int, why string) {
 				return nil, i, "the quote is not closed"
 			}
 			if strings.Contains(p[i+1:i+1+end], "*") {
-				return nil, i, "a quoted word cannot hold *; use the exact form (=text) instead"
+				return nil, i, "a quoted word cannot contain *; use the exact form (=text) instead"
 			}
 			text.WriteString(p[i+1 : i+1+end])
 			in, i = true, i+1+end

@@ -110,7 +110,7 @@ func TestARuleThatDoesNotParseIsNamedWithItsPlace(t *testing.T) {
 		{"allow bash()", "column 12: the pattern is empty"},
 		{"allow ba sh(x)", "column 9: a tool's name has no spaces"},
 		{"allow bash(a 'b)", "column 14: the quote is not closed"},
-		{"allow bash('a*')", "column 12: a quoted word cannot hold *"},
+		{"allow bash('a*')", "column 12: a quoted word cannot contain *"},
 		{"deny edit(a[)", "column 11: the pattern is not a valid glob"},
 	} {
 		rules, errs := ParseRules("rules", []string{"allow bash(x)", tc.rule})
@@ -200,7 +200,7 @@ func FuzzWrappedDenied(f *testing.F) {
 	}
 	allow, _ := ParseRules("rules", []string{"allow bash(*)", "deny bash(touch *)"})
 	f.Fuzz(func(t *testing.T, inner string, a, b, c byte) {
-		Classify(inner) // whatever it is, it is read without a panic
+		Classify(inner) // any input is parsed without a panic
 		if !plainCommand.MatchString(inner) {
 			inner = "touch x"
 		}
@@ -219,7 +219,7 @@ func FuzzWrappedDenied(f *testing.F) {
 				continue // the quotes would end too early: another command
 			}
 			if wordsOnly(w) && !plainCommand.MatchString(script) {
-				continue // a wrapper takes a simple command
+				continue // a wrapper accepts a simple command
 			}
 			script = strings.Replace(w, "%s", script, 1)
 		}

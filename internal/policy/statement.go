@@ -74,8 +74,8 @@ func (w *walker) cmd(c syntax.Command) {
 	case *syntax.LetClause:
 		w.opaque("it evaluates text as arithmetic, which can run commands")
 		w.inside(c)
-	default: // coproc, test declarations, and what later versions of the parser bring
-		w.opaque("it uses a construct that is not read")
+	default: // coproc, test declarations, and statements that later versions of the parser add
+		w.opaque("it uses a construct that agent-lsp does not analyze")
 		w.inside(c)
 	}
 }
@@ -126,7 +126,7 @@ func (w *walker) test(x syntax.TestExpr) {
 		w.test(x.X)
 		w.test(x.Y)
 	default:
-		w.opaque("it uses a test that is not read")
+		w.opaque("it uses a test that agent-lsp does not analyze")
 	}
 }
 
@@ -256,7 +256,7 @@ func (w *walker) readFrom(a arg) {
 		w.worsen(Mutates, "it reads from a file that is not known beforehand")
 		w.dark = true
 	} else if Secret(a.text) {
-		w.worsen(Mutates, "it reads "+a.text+", which can hold secrets")
+		w.worsen(Mutates, "it reads "+a.text+", which can contain secrets")
 	} else if strings.HasPrefix(a.text, "/dev/tcp/") || strings.HasPrefix(a.text, "/dev/udp/") {
 		w.opaque("it opens a network connection")
 	}

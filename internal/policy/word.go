@@ -8,10 +8,10 @@ import (
 
 // arg is one argument, as far as it is known before the script runs.
 type arg struct {
-	text    string // quotes removed; what expands as it was written
-	dynamic bool   // it expands to something unknown
-	many    bool   // and perhaps to several words, or none
-	fixed   bool   // it expands, but surely to one word (or names) that begin as text does
+	text    string // without quotes; expansions stay as written
+	dynamic bool   // expands to something unknown
+	many    bool   // and may expand to several words, or none
+	fixed   bool   // expands, but always to one word (or names) that begins like text
 }
 
 // mayBeFlag reports whether the argument could expand to an option.
@@ -48,8 +48,8 @@ type wordReader struct {
 	w           *walker
 	text        strings.Builder
 	dynamic     bool
-	splits      bool // it may become several words, or none
-	braces      bool // it holds an unquoted {
+	splits      bool // may become several words, or none
+	braces      bool // contains an unquoted {
 	bracket     bool // or an unquoted [
 	firstStatic bool // its first byte is known
 }
@@ -82,7 +82,7 @@ func (b *wordReader) part(p syntax.WordPart, quoted bool) {
 	case *syntax.CmdSubst:
 		b.expand(p, !quoted)
 		if p.TempFile || p.ReplyVar {
-			b.w.opaque("it uses a construct that is not read")
+			b.w.opaque("it uses a construct that agent-lsp does not analyze")
 		}
 		b.w.stmts(p.Stmts)
 	case *syntax.ProcSubst:
@@ -91,7 +91,7 @@ func (b *wordReader) part(p syntax.WordPart, quoted bool) {
 	case *syntax.ArithmExp:
 		b.expand(p, !quoted)
 		b.w.arithm(p.X)
-	default: // extended globs and what later versions of the parser bring
+	default: // extended globs and what later versions of the parser add
 		b.expand(p, true)
 		b.w.opaque("it uses a construct that shells read differently")
 		b.w.inside(p)
@@ -121,7 +121,7 @@ func (b *wordReader) literal(s string, quoted bool) {
 		if !quoted {
 			switch c {
 			case '*', '?':
-				b.dynamic = true // a glob: names that begin as the text before it does
+				b.dynamic = true // a glob: names that begin like the text before it
 			case '[':
 				b.bracket = true
 			case '{':

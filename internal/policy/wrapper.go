@@ -48,7 +48,7 @@ func init() {
 type options struct {
 	flags    string   // letters without a value
 	values   string   // letters with one
-	long     []string // without the dashes; "=" at the end: needs a value, given by "="
+	long     []string // without the dashes; a final "=" means that the value is given after "="
 	numbers  bool     // -5
 	operands int      // between the options and the command
 }
@@ -284,7 +284,7 @@ func (w *walker) trap(args []arg, _ []string) {
 
 // find processes find, which is a program itself and starts others with -exec.
 func (w *walker) find(args []arg, assigns []string) {
-	w.parts = w.parts[:len(w.parts)-1] // it is more than a wrapper
+	w.parts = w.parts[:len(w.parts)-1] // the command does more than wrap
 	own := []arg{args[0]}
 	for i := 1; i < len(args); i++ {
 		switch args[i].text {

@@ -41,7 +41,8 @@ type Options struct {
 
 // Rules describe which instructions are read. The zero value is the default.
 type Rules struct {
-	Names []string // instruction files, the first that exists is used; nil means AGENTS.md
+	// Names of instruction files, of which the first that exists is used; nil means AGENTS.md.
+	Names []string
 	// MaxBytes is the maximum size of all instructions together. The nearest ones are kept. 0 means
 	// DefaultMaxBytes.
 	MaxBytes int
@@ -280,7 +281,7 @@ func (p *Project) refuse(base, name string, info fs.FileInfo) error {
 		return err
 	}
 	if now, err := os.Lstat(target); err != nil || !os.SameFile(now, info) {
-		return errors.New("it changes while it is read")
+		return errors.New("it changed while it was read")
 	}
 	switch {
 	case p.opts.Secret != nil && (p.opts.Secret(full) || p.opts.Secret(target)):
@@ -304,7 +305,7 @@ func content(root *os.Root, name string, info fs.FileInfo) (string, error) {
 	}
 	defer f.Close()
 	if now, err := f.Stat(); err != nil || !os.SameFile(now, info) {
-		return "", errors.New("it changes while it is read")
+		return "", errors.New("it changed while it was read")
 	}
 	b, err := io.ReadAll(io.LimitReader(f, MaxFile))
 	if err != nil {

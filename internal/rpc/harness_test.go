@@ -129,7 +129,7 @@ type testCore struct {
 type harnessOptions struct {
 	model  agent.Model
 	tools  []tool.Tool
-	dir    string // of sessions, to share between daemons
+	dir    string // store of sessions, to share between daemons
 	root   string
 	ready  func() error
 	core   func(*testCore)

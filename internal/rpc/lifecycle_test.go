@@ -289,7 +289,7 @@ func TestAClientThatNeverReadsIsGivenUp(t *testing.T) {
 
 func TestDeathOfTheParentEndsTheConnection(t *testing.T) {
 	if os.Getenv("RPC_TEST_SLEEP") != "" {
-		_, _ = io.Copy(io.Discard, os.Stdin) // until the test ends us
+		_, _ = io.Copy(io.Discard, os.Stdin) // until the test kills this process
 		return
 	}
 	parent := exec.Command(os.Args[0], "-test.run=^TestDeathOfTheParentEndsTheConnection$")

@@ -434,7 +434,7 @@ func TestDeletingASessionLosesNoNews(t *testing.T) {
 		wire.CodeMethodNotFound,
 		"agent/nonesuch",
 		nil,
-	) // everything that the deletion does immediately is done
+	) // the immediate part of the deletion is done
 	release()
 	_, answered := c.wait("the deletion's answer", isAnswer(deletion))
 	_, reported := c.wait("the news", isMethod(wire.MethodTurnStarted))
@@ -547,7 +547,7 @@ func madeAtTheEnd(t *testing.T, how string) {
 				if err := c.server.api.Host().Close(closing); err != nil {
 					t.Error(err)
 				}
-				closed = nil // the sessions from before
+				closed = nil // the sessions that existed before
 				wakes = func() {
 					info.Notify(message.NewText(message.RoleUser, "the job has ended"),
 						true)

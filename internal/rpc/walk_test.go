@@ -23,17 +23,17 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools"
 )
 
-// walk records by which calls the program's packages are entered, at the boundaries where the test
-// takes part.
+// walk records the calls that enter the program's packages, at the boundaries that the test
+// instruments.
 type walk struct {
 	mu      sync.Mutex
 	entries map[string][]string // by package: the calls into it from other packages
 	seen    map[string]bool     // the boundaries that were reached
 }
 
-// onTheWay lists the packages of the request path. Leaves are not included, because they import no
-// other package of the path. One of them is agent/toolcall, whose stages the engine calls one after
-// another.
+// onTheWay lists the packages of the request path. It does not include leaves, because they import
+// no other package of the path. One of them is agent/toolcall, whose stages the engine calls in
+// order.
 var onTheWay = []string{
 	"internal/rpc", "internal/rpc/agentapi", "internal/host", "internal/agent",
 }
@@ -76,16 +76,16 @@ func packageOf(f runtime.Frame) string {
 var walks = []struct {
 	tool, args string
 	proposes   bool
-	result     string // the beginning of the file that the call names, afterwards
+	result     string // the beginning of the resulting file that the call names
 }{
 	{"edit", `{"path": "link/a.txt", "old_string": "one", "new_string": "ONE"}`, true, "ONE\ntwo"},
 	{"write", `{"path": "link/a.txt", "content": "all new\n"}`, true, "all new\n"},
 	{"read", `{"path": "link/a.txt"}`, false, tenLines},
 }
 
-// TestBothWalksAreStraight plays a prompt with one call of a real tool. Between the frame and
-// the result, no package is entered by more than two different calls, and each stage asks once: the
-// environment once for each model call, the tool once for its arguments and once for its run.
+// TestBothWalksAreStraight plays a prompt with one call of a real tool. Between the frame and the
+// result, no package is entered by more than two different calls. Each stage is queried once: the
+// environment once for each model call, and the tool once for its arguments and once for its run.
 func TestBothWalksAreStraight(t *testing.T) {
 	for _, tc := range walks {
 		t.Run(tc.tool, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestBothWalksAreStraight(t *testing.T) {
 	}
 }
 
-// linkedFolders makes two folders with the same file, and a link to the first one.
+// linkedFolders creates two folders with the same file, and a link to the first one.
 func linkedFolders(t *testing.T) (root, real, other string) {
 	root = t.TempDir()
 	for _, dir := range []string{"real", "other"} {
@@ -143,8 +143,8 @@ func contents(t *testing.T, path string) string {
 	return string(data)
 }
 
-// startWalk starts a server whose borders report to the walk. asked is how often the environment
-// was, which may be read after the turn.
+// startWalk starts a server whose boundaries report to the walk. asked is the number of calls to
+// the environment. It may be read after the turn.
 func startWalk(t *testing.T, walked *walkedTool, args string) (c *testClient, asked *int) {
 	w := walked.w
 	reply := callOnce(walked.name, args)
@@ -224,9 +224,9 @@ func (w *walk) check(t *testing.T) {
 	}
 }
 
-// walkedTool is a tool of the program. It notes how it is reached, and makes a second decoding or
-// resolving visible: it takes the JSON from the call, which the registry has decoded, and lets the
-// link lead to the other folder as soon as the call is prepared.
+// walkedTool is a real tool that records how it is reached. It reveals a second decoding or
+// resolving: it removes the JSON from the call, which the registry has decoded, and redirects the
+// link to the other folder as soon as the call is prepared.
 type walkedTool struct {
 	name          string
 	root          string
@@ -246,7 +246,7 @@ func toolNamed(name string, d tools.Deps, sessionID string) tool.Tool {
 
 func (t *walkedTool) Spec() tool.Spec { return toolNamed(t.name, tools.Deps{}, "").Spec() }
 
-// read lets the session know the file, which it must before it may change it.
+// read makes the session read the file, which is required before a change.
 func (t *walkedTool) read(ctx context.Context, d tools.Deps, call *tool.Call) error {
 	before := tool.Call{
 		SessionID: call.SessionID, Cwd: call.Cwd, Args: []byte(`{"path": "link/a.txt"}`),

@@ -169,7 +169,7 @@ func (e *sessionEnv) patchChange(ctx context.Context, call *tool.Call, t *target
 		to := newName.ref
 		if _, err := e.Workspace.ReadFor(ctx, e.owner(), to); !errors.Is(err, fs.ErrNotExist) &&
 			to.IsFile() {
-			return nil, "", fmt.Errorf("it cannot be renamed to %s, which exists already. Choose another name, or delete that file first", e.shown(call, to.Path))
+			return nil, "", fmt.Errorf("it cannot be renamed to %s, which already exists. Choose another name, or delete that file first", e.shown(call, to.Path))
 		}
 		c := &workspace.Change{Op: workspace.Rename, Ref: t.ref, NewRef: to, Base: t.file.SHA256}
 		if len(plan.Spans) > 0 {

@@ -94,9 +94,9 @@ func (e *sessionEnv) ask(ctx context.Context, call *tool.Call, a askArgs) (*tool
 	case err != nil:
 		return nil, fmt.Errorf("asking the user: %w", err)
 	case answer.Declined:
-		return text("The user declined to answer. Continue with your best judgement and say what you assumed, or stop if you cannot."), nil
+		return text("The user declined to answer. Continue with your best judgment and say what you assumed, or stop if you cannot."), nil
 	case strings.TrimSpace(answer.Text) == "":
-		return text("The user gave an empty answer. Continue with your best judgement and say what you assumed."), nil
+		return text("The user gave an empty answer. Continue with your best judgment and say what you assumed."), nil
 	}
 	return text("The user answered: %s", answer.Text), nil
 }

@@ -20,7 +20,7 @@ import (
 const (
 	bashTimeout    = 120 * time.Second
 	bashMaxTimeout = 600 * time.Second
-	bashHead       = 8 << 10 // bytes of the output that the model gets
+	bashHead       = 8 << 10 // maximum bytes of output sent to the model
 	bashTail       = 24 << 10
 	bashLive       = 1 << 20 // bytes shown on the screen while it runs
 	bashLabel      = 80
@@ -33,7 +33,7 @@ type bashArgs struct {
 	Command    string  `json:"command"`
 	Cwd        string  `json:"cwd,omitempty" jsonschema:"folder to run in"`
 	Timeout    float64 `json:"timeout,omitempty" jsonschema:"seconds; default 120, at most 600"`
-	Background bool    `json:"background,omitempty" jsonschema:"run on as a job, e.g. a server"`
+	Background bool    `json:"background,omitempty" jsonschema:"keep running as a job, e.g. a server"`
 	Unboxed    bool    `json:"outside_sandbox,omitempty" jsonschema:"ask the user to run it outside the sandbox"`
 }
 
@@ -155,7 +155,7 @@ func (e *sessionEnv) runCommand(ctx context.Context, call *tool.Call,
 // with the session.
 func (e *sessionEnv) spillDir(call *tool.Call) string {
 	if e.SpillDir == "" || call.SessionID == "" || strings.ContainsAny(call.SessionID, `/\.`) {
-		return e.SpillDir // a call of a sub-agent
+		return e.SpillDir // a call by a sub-agent
 	}
 	return filepath.Join(e.SpillDir, call.SessionID)
 }
@@ -322,10 +322,10 @@ func bashEnd(cmd shell.Command, most time.Duration, r shell.Result) string {
 		parts = append(parts, s)
 	}
 	if r.Lingered > 0 && !r.TimedOut && !r.Aborted {
-		parts = append(parts, "what it left running was ended: start what is to run on with background")
+		parts = append(parts, "processes that it left running were ended: use background for a process that should keep running")
 	}
 	if r.SandboxDenied != "" {
-		parts = append(parts, "the sandbox stopped something: "+r.SandboxDenied+
+		parts = append(parts, "the sandbox blocked something: "+r.SandboxDenied+
 			". If the command needs that, run it again with outside_sandbox, and the user is asked")
 	}
 	return strings.Join(parts, "; ")
@@ -338,7 +338,7 @@ func timedOut(after, most time.Duration) string {
 		return fmt.Sprintf("ended by its timeout of %v: start it again with a longer one, or none",
 			after)
 	case after >= most:
-		return fmt.Sprintf("ended by the timeout of %v, the longest there is: run it in background",
+		return fmt.Sprintf("ended by the timeout of %v, the maximum: run it in background",
 			after)
 	}
 	return fmt.Sprintf("ended by the timeout of %v: give a longer timeout (at most %v s), or run it in background", after, most.Seconds())

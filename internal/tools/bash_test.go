@@ -38,7 +38,7 @@ func TestBash(t *testing.T) {
 		{"closes its output and stays", args{"command": "exec >&- 2>&-; sleep 60", "timeout": 0.2},
 			[]string{"(no output)", "timeout"}},
 		{"leaves a process", args{"command": "sleep 60 & echo done"},
-			[]string{"done\n[what it left running was ended: start what is to run on with background]"}},
+			[]string{"done\n[processes that it left running were ended: use background for a process that should keep running]"}},
 		{"empty", args{"command": "  "}, []string{"ERROR: the command is empty"}},
 		{"timeout in milliseconds", args{"command": "echo ok", "timeout": 5000},
 			[]string{"ok", "!cut to"}},
@@ -81,7 +81,7 @@ func TestShellOptions(t *testing.T) {
 			args{"command": "sleep 60"}, []string{"at most 0.5 s"}},
 		{ShellOptions{MaxTimeout: 200 * time.Millisecond},
 			args{"command": "sleep 60", "timeout": 50},
-			[]string{"the longest there is: run it in background", "The timeout was cut"}},
+			[]string{"the maximum: run it in background", "The timeout was cut"}},
 	} {
 		o = c.o
 		want(t, h.run("bash", c.args), c.want...)
@@ -254,8 +254,8 @@ func TestJobs(t *testing.T) {
 	want(t, h.run("job", args{}), jobs[0].ID+" failed")
 	want(t, h.run("job", args{"action": "kill", "id": jobs[0].ID}), " failed: ")
 	want(t, h.run("job", args{"action": "read", "id": "nope"}), "ERROR: there is no job nope")
-	want(t, h.run("job", args{"action": "read"}), "ERROR: say which job")
-	want(t, h.run("job", args{"action": "dance", "id": jobs[0].ID}), "ERROR: action")
+	want(t, h.run("job", args{"action": "read"}), "ERROR: give the id of a job")
+	want(t, h.run("job", args{"action": "dance", "id": jobs[0].ID}), "ERROR: unknown action")
 }
 
 // TestJobChangesFiles checks that the files that a job changes are reported while it runs and when

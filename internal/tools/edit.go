@@ -56,7 +56,7 @@ var editAliases = map[string]string{
 func (p *editPair) UnmarshalMapstructure(v any) error {
 	given, ok := v.(map[string]any)
 	if !ok {
-		return errors.New("each of edits must be an object with old_string and new_string")
+		return errors.New("each entry of edits must be an object with old_string and new_string")
 	}
 	pair := maps.Clone(given)
 	for name, v := range given {
@@ -139,7 +139,7 @@ func (e *sessionEnv) edit(ctx context.Context, call *tool.Call, file named,
 		return e.write(ctx, call, file, pairs[0].New)
 	}
 	if errors.Is(err, fs.ErrNotExist) && t != nil {
-		return nil, fmt.Errorf("%s does not exist.%s A new file is made with write", t.name,
+		return nil, fmt.Errorf("%s does not exist.%s Use write to create a new file", t.name,
 			e.similar(call, t.ref))
 	}
 	if err != nil {
@@ -174,7 +174,7 @@ func (a editArgs) pairs() ([]edit.Replace, error) {
 	}
 	switch {
 	case len(out) == 0:
-		return nil, errors.New("nothing to change is given: send old_string and new_string, or edits")
+		return nil, errors.New("no change is given: send old_string and new_string, or edits")
 	case len(out) > maxEdits:
 		return nil, fmt.Errorf("there are %d edits; at most %d go in one call", len(out), maxEdits)
 	}

@@ -45,7 +45,7 @@ func TestEdit(t *testing.T) {
 		{"already there", args{"path": "main.go", "old_string": "goodbye", "new_string": "hello"},
 			[]string{"ERROR: ", "not found"}, ""},
 		{"missing file", args{"path": "man.go", "old_string": "a", "new_string": "b"},
-			[]string{"ERROR: man.go does not exist.", "made with write"}, ""},
+			[]string{"ERROR: man.go does not exist.", "Use write to create"}, ""},
 		{"new file", args{"path": "new.go", "old_string": "", "new_string": "package x\n"},
 			[]string{"Create new.go: applied", "new file, 1 line"}, ""},
 		{"empty search", args{"path": "main.go", "old_string": "", "new_string": "x"},
@@ -56,7 +56,7 @@ func TestEdit(t *testing.T) {
 			[]string{"ERROR: ", "outside"}, ""},
 		{"binary", args{"path": "bin", "old_string": "a", "new_string": "b"},
 			[]string{"ERROR: ", "binary"}, ""},
-		{"nothing given", args{"path": "main.go"}, []string{"ERROR: nothing to change is given"},
+		{"nothing given", args{"path": "main.go"}, []string{"ERROR: no change is given"},
 			""},
 		{"edits of a wrong kind", args{"path": "main.go", "edits": []any{3}},
 			[]string{"ERROR: ", "object"}, ""},
@@ -124,7 +124,7 @@ func TestForeignEditFormats(t *testing.T) {
 				"new_string": "b\n# ... rest of file ...\n"}, []string{"applied"},
 			"a\n# ... rest of file ...\n", "b\n# ... rest of file ...\n# ... rest of file ...\n"},
 		{"renamed onto a file", "apply_patch",
-			args{"patch": "*** Begin Patch\n*** Update File: main.go\n*** Move to: bin\n*** End Patch\n"}, []string{"ERROR: main.go: it cannot be renamed to bin, which exists already", "Nothing was changed"}, mainGo, mainGo},
+			args{"patch": "*** Begin Patch\n*** Update File: main.go\n*** Move to: bin\n*** End Patch\n"}, []string{"ERROR: main.go: it cannot be renamed to bin, which already exists", "Nothing was changed"}, mainGo, mainGo},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHarness(t).files("main.go: "+c.file, "bin: x")
@@ -404,7 +404,7 @@ func TestRefusalsFromBelow(t *testing.T) {
 		{"written over unread", "write", args{"path": "a.go", "content": "x"},
 			"changing a.go: read it first"},
 		{"renamed onto a file", "apply_patch", args{"patch": rename},
-			"it cannot be renamed to b.go, which exists already"},
+			"it cannot be renamed to b.go, which already exists"},
 		{"read-only", "edit", args{"path": "locked.go", "old_string": "package l",
 			"new_string": "package c"}, "changing locked.go: it is read-only"},
 		{"not text", "edit", args{"path": "bin", "old_string": "a", "new_string": "b"},

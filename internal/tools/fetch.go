@@ -20,7 +20,7 @@ import (
 // Limits of fetch.
 const (
 	fetchTimeout   = 30 * time.Second
-	fetchBody      = 5_000_000 // bytes read of a response
+	fetchBody      = 5_000_000 // maximum bytes read from a response
 	fetchShown     = 32 << 10
 	fetchRedirects = 5
 )
@@ -114,7 +114,7 @@ func (f *fetcher) checkHost(u *url.URL) error {
 	if len(only) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the host %s is none of those that may be fetched (%s)", u.Hostname(),
+	return fmt.Errorf("the host %s is not one of those that may be fetched (%s)", u.Hostname(),
 		joinNames(only, nil))
 }
 
@@ -152,7 +152,7 @@ func (f *fetcher) fetch(ctx context.Context, call *tool.Call, a fetchArgs) (*too
 		return nil, fmt.Errorf("reading the address: %w", err)
 	}
 	o, allowed := f.now(), map[string]bool{hostName(u): true}
-	left := o.Timeout // the time does not run while the user is asked
+	left := o.Timeout // the time limit is suspended while the user is asked
 	for redirects := 0; ; redirects++ {
 		if err := errors.Join(checkURL(u), f.checkHost(u)); err != nil {
 			return nil, err
@@ -289,7 +289,7 @@ func fetchResult(resp *http.Response, body []byte, most, offset int) (*tool.Resu
 	s = validText(s)
 	total := len(s)
 	if offset < 0 || offset > total {
-		return nil, fmt.Errorf("offset %d lies beyond the text, which has %d bytes", offset, total)
+		return nil, fmt.Errorf("offset %d is beyond the end of the text, which has %d bytes", offset, total)
 	}
 	for offset < total && !utf8.RuneStart(s[offset]) {
 		offset++

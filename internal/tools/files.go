@@ -13,7 +13,7 @@ import (
 // Limits of the file search.
 const (
 	fileSearchDefault = 50
-	openBoost         = 300 // for open documents, less for each that was used more recently
+	openBoost         = 300 // number for open documents, lower for each that was used more recently
 )
 
 // FileMatch is a file that FileSearch found. A higher Score is better.

@@ -95,7 +95,7 @@ func (e *sessionEnv) glob(ctx context.Context, call *tool.Call, where named,
 	if found == 0 {
 		s := fmt.Sprintf("No file matches %s.", a.Pattern)
 		if !a.All {
-			s += " Hidden files and those that ignore files name were skipped; set all to see them."
+			s += " Hidden and ignored files were skipped; set all to see them."
 		}
 		return text("%s", s), nil
 	}

@@ -19,7 +19,7 @@ const (
 	grepMax     = 2000
 	grepContext = 20       // maximum number of lines around a match
 	grepLine    = 500      // bytes per line
-	grepBytes   = 32 << 10 // bytes of the result
+	grepBytes   = 32 << 10 // maximum bytes of the result
 )
 
 type grepArgs struct {
@@ -145,7 +145,7 @@ func grepMode(mode string) (string, error) {
 	case "count", "counts":
 		return "count", nil
 	}
-	return "", fmt.Errorf("mode %q is not known: use content, files or count", mode)
+	return "", fmt.Errorf("unknown mode %q: use content, files or count", mode)
 }
 
 // compileGrep compiles the pattern. A pattern that is not a valid regular expression is searched
@@ -156,7 +156,7 @@ func compileGrep(a grepArgs) (*search.Matcher, string, error) {
 	}
 	p := search.Pattern{Text: a.Pattern, Literal: a.Literal, IgnoreCase: a.IgnoreCase}
 	if search.SpansLines(p) {
-		return nil, "", errors.New("the pattern holds a line break, but lines are searched one by one: search for one of the lines, with context to see the others")
+		return nil, "", errors.New("the pattern contains a line break, but lines are searched one by one: search for one of the lines, with context to see the others")
 	}
 	m, err := search.Compile(p)
 	if err == nil {
@@ -231,7 +231,7 @@ func (o *grepOutput) nothing() string {
 		s += " " + plural(o.found.Binary, "binary file") + " skipped."
 	}
 	if !o.a.All {
-		s += " Hidden files and those that ignore files name were not searched; set all to search them."
+		s += " Hidden and ignored files were not searched; set all to search them."
 	}
 	return s
 }

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 type harness struct {
 	t      testing.TB
 	root   string
-	cwd    string // of calls; "": root
+	cwd    string // cwd of calls; "": root
 	ws     *workspace.Workspace
 	set    *Set
 	tools  []tool.Tool

@@ -32,7 +32,7 @@ type Job struct {
 	Cwd       string    `json:"cwd,omitempty"`
 	Status    string    `json:"status"` // running, completed, failed, killed
 	End       string    `json:"end,omitempty"`
-	ExitCode  *int      `json:"exitCode,omitempty"` // of a command that ended on its own
+	ExitCode  *int      `json:"exitCode,omitempty"` // exit code of a command that ended on its own
 	StartedAt time.Time `json:"startedAt"`
 	EndedAt   time.Time `json:"endedAt,omitzero"`
 }
@@ -62,7 +62,7 @@ type job struct {
 	done   chan struct{}
 	out    []byte // the last jobOutput bytes, or up to twice that
 	lost   int64  // bytes before out
-	note   string // the note about its end
+	note   string // the note that reports its end
 	killed bool
 	silent bool // its session was deleted, so its end is not reported
 }
@@ -81,7 +81,7 @@ func (j *Jobs) Start(spec Job, run func(ctx context.Context, write func([]byte))
 		return Job{}, errors.New("starting a job: the daemon is shutting down")
 	}
 	if n := j.countLocked(spec.SessionID); n >= maxRunningJobs {
-		return Job{}, fmt.Errorf("starting a job: %d run already; end one with the job tool first",
+		return Job{}, fmt.Errorf("starting a job: %d are already running; end one with the job tool first",
 			n)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

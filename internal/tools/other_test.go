@@ -30,7 +30,7 @@ func TestPlan(t *testing.T) {
 	want(t, h.run("plan", args{"entries": []any{args{"status": "pending"}}}),
 		"ERROR: entry 1 has no content")
 	want(t, h.run("plan", args{"entries": []any{args{"content": "x", "status": "perhaps"}}}),
-		"ERROR: entry 1: status", "use pending, inProgress or completed")
+		"ERROR: entry 1: unknown status", "use pending, inProgress or completed")
 	want(t, h.run("plan", args{"entries": []any{7}}), "ERROR: ",
 		"an entry must be {content, status}")
 	want(t, h.run("plan", args{"entries": make([]string, 51)}), "ERROR: the plan has 51 entries")
@@ -56,7 +56,7 @@ func TestAskUser(t *testing.T) {
 		t.Errorf("asked %s", got)
 	}
 	answer = Answer{Declined: true}
-	want(t, h.run("ask_user", args{"question": "Which?"}), "declined to answer", "best judgement")
+	want(t, h.run("ask_user", args{"question": "Which?"}), "declined to answer", "best judgment")
 	answer = Answer{}
 	want(t, h.run("ask_user", args{"question": "Which?"}), "empty answer")
 	fail = errors.New("nobody is there")
@@ -167,7 +167,7 @@ func TestFetch(t *testing.T) {
 	want(t, h.run("fetch", args{"url": srv.URL + "/long", "offset": 79_999}),
 		"[The text ends here.]")
 	want(t, h.run("fetch", args{"url": srv.URL + "/long", "offset": 90_000}),
-		"ERROR: offset 90000 lies beyond")
+		"ERROR: offset 90000 is beyond")
 	want(t, h.run("fetch", args{"url": "ftp://example.org"}), "ERROR: only http and https")
 	want(t, h.run("fetch", args{"url": "http://"}), "ERROR: the address has no host")
 
@@ -206,9 +206,9 @@ func TestFetchOptions(t *testing.T) {
 		"xxxxxxxxxx\n[The answer was longer than 10 bytes; the rest was not read.]", "!xxxxxxxxxxx")
 	want(t, slow.run("fetch", args{"url": srv.URL + "/slow"}), "ERROR: ", "no answer within 50ms")
 	want(t, h.run("fetch", args{"url": srv.URL + "/away"}), "ERROR: ",
-		"the host elsewhere.example is none of those that may be fetched (127.0.0.*)")
+		"the host elsewhere.example is not one of those that may be fetched (127.0.0.*)")
 	want(t, h.run("fetch", args{"url": "https://example.org"}),
-		"ERROR: the host example.org is none of those")
+		"ERROR: the host example.org is not one of those")
 }
 
 // ownMachine lets the tests of fetch reach their servers.

@@ -100,5 +100,5 @@ func planStatus(s string) (string, error) {
 	case "completed", "complete", "done", "finished":
 		return "completed", nil
 	}
-	return "", fmt.Errorf("status %q is not known: use pending, inProgress or completed", s)
+	return "", fmt.Errorf("unknown status %q: use pending, inProgress or completed", s)
 }

@@ -47,7 +47,7 @@ func (e *sessionEnv) propose(ctx context.Context, call *tool.Call, title, summar
 		Changes: changes}
 	p, err := e.Workspace.Propose(ctx, req)
 	if errors.Is(err, workspace.ErrNoChange) {
-		return text("%s", strings.TrimSpace("Nothing to change: the text already is as wanted.\n"+
+		return text("%s", strings.TrimSpace("Nothing to change: the text is already as requested.\n"+
 			summary)), nil
 	}
 	if err != nil {
@@ -242,7 +242,7 @@ func (e *sessionEnv) mustRead(t *target) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.failures[t.ref.Key] >= maxEditFailures {
-		return fmt.Errorf("%d edits of %s have failed: read it again first, then edit what it really says", maxEditFailures, t.name)
+		return fmt.Errorf("%d edits of %s have failed: read it again first, then edit its actual text", maxEditFailures, t.name)
 	}
 	return nil
 }
@@ -262,7 +262,7 @@ func (e *sessionEnv) failed(t *target, err error) error {
 		return err
 	}
 	e.Workspace.DropStamp(e.ID, t.ref)
-	return fmt.Errorf("%w\nThis was failure %d on %s. Read it again before the next edit. Where the text was looked for:\n%s", err, n, t.name, nearest(t.file, m))
+	return fmt.Errorf("%w\nThis was failure %d on %s. Read it again before the next edit. The text was searched for here:\n%s", err, n, t.name, nearest(t.file, m))
 }
 
 // The number of lines around the position of an edit, or at the file's beginning.
@@ -289,7 +289,7 @@ func region(f *workspace.File, line, end int) string {
 }
 
 // known checks that the session has read at least a part of the file in its current version. The
-// error shows what the session did not know: the lines that the edit changes, or what changed.
+// error shows what the session has not read: the lines that the edit changes, or what changed.
 // After that, the same edit can be sent again.
 func (e *sessionEnv) known(call *tool.Call, t *target, plan *edit.Plan) (note string, err error) {
 	note, err = e.Workspace.CheckStamp(e.ID, t.file, false)

@@ -17,9 +17,9 @@ import (
 
 // Limits of read.
 const (
-	readLines = 2000     // lines of a file
-	readBytes = 48 << 10 // bytes of a result
-	readFiles = 20       // files in one call
+	readLines = 2000     // maximum lines of a file
+	readBytes = 48 << 10 // maximum bytes of a result
+	readFiles = 20       // maximum number of files in one call
 	// readWhole is the size of the largest file on disk that is read completely. Of larger files,
 	// only the requested part is read.
 	readWhole = 1 << 20
@@ -75,7 +75,7 @@ func (e *sessionEnv) read(ctx context.Context, call *tool.Call, a readArgs,
 		return e.readOne(ctx, call, files[0], a, readBytes)
 	case len(files) > readFiles:
 		return nil, fmt.Errorf(
-			"%d files are asked for; at most %d can be read in one call",
+			"%d files are requested; at most %d can be read in one call",
 			len(files),
 			readFiles,
 		)
@@ -156,7 +156,7 @@ func (e *sessionEnv) readText(ref workspace.Ref, f *workspace.File, a readArgs,
 	if f.Diverged {
 		notes = append(
 			notes,
-			"The disk holds another text than this buffer; edits go to the buffer.",
+			"The file on disk differs from this buffer; edits go to the buffer.",
 		)
 	}
 	e.saw(f, v.whole())

@@ -57,7 +57,7 @@ func TestSchemas(t *testing.T) {
 
 // The tools that are always sent, and their share of the first request.
 func TestAlwaysSent(t *testing.T) {
-	const budget = 4800 // of 8,000 bytes for the whole first request
+	const budget = 4800 // out of 8,000 bytes for the whole first request
 	var names []string
 	size := 0
 	for _, tool := range all(t) {

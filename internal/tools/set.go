@@ -58,17 +58,17 @@ type Deps struct {
 // ShellOptions configure how commands run. Zero values are the defaults.
 type ShellOptions struct {
 	Program    string        // the shell; "" is the default shell of the machine
-	Timeout    time.Duration // of a command that sets no timeout
+	Timeout    time.Duration // timeout of a command that does not set one
 	MaxTimeout time.Duration // the maximum that a command may set
 }
 
 // FetchOptions enable the fetch tool. Zero values are the defaults.
 type FetchOptions struct {
 	Enabled  bool
-	Hosts    []string // globs of the hosts that may be reached; empty: all public ones
+	Hosts    []string // globs for the hosts that may be reached; empty: all public ones
 	MaxBytes int      // of a response
 	Timeout  time.Duration
-	Network  hosts.Lists // which addresses may be reached
+	Network  hosts.Lists // addresses that may be reached
 }
 
 // Session contains what differs between sessions.
@@ -176,7 +176,7 @@ type sessionEnv struct {
 	mu sync.Mutex
 	// The number of edits that did not match since the last read or success, by file.
 	failures map[string]int
-	watches  map[string]*workspace.Command // of running jobs, by id
+	watches  map[string]*workspace.Command // running jobs by id
 }
 
 // owner returns the session that proposals and jobs belong to.

@@ -121,7 +121,7 @@ type stream struct {
 	eof  bool
 	v    *view
 	line int  // number of the line that buf begins with, or continues
-	open bool // what was read so far ends within a line
+	open bool // the text read so far ends within a line
 }
 
 // fill replaces a buffer that was read completely.

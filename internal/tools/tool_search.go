@@ -104,7 +104,7 @@ func (e *sessionEnv) missing() string {
 		return ""
 	}
 	if why := e.Missing(); why != "" {
-		return " MCP servers that bring no tools now: " + why + "."
+		return " MCP servers without tools at the moment: " + why + "."
 	}
 	return ""
 }

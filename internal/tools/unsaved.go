@@ -16,7 +16,7 @@ import (
 // The answers to the question before a command that would not see unsaved changes.
 const (
 	savedLabel   = "Run, I have saved"
-	unsavedLabel = "Run on the saved text"
+	unsavedLabel = "Run with the saved text"
 	noRunLabel   = "Do not run"
 )
 

@@ -37,19 +37,19 @@ type want struct {
 type target struct {
 	c      *change
 	wants  []want
-	lost   []want // those whose text is gone
+	lost   []want // hunks whose text is gone
 	status targetStatus
 	reason string
 	watch  *bufferWatch
 	base   []byte
 	after  []byte
 	spans  []splice  // the edits to make, in base
-	disk   diskState // of a closed file: what base was read from
+	disk   diskState // state of a closed file from which base was read
 	staged *files.Staged
-	needs  *target // what has to be done first
-	// the key of a file that a restore brings back under another name
+	needs  *target // operations that must be done first
+	// key of a file that a restore moves back to another name
 	from string
-	kept *checkpoint.Change // what the checkpoint keeps of it
+	kept *checkpoint.Change // the content that the checkpoint keeps
 }
 
 // diskState is the content of a closed file when its target was prepared. The change may move on to
@@ -65,10 +65,10 @@ const (
 	todo targetStatus = iota
 	done
 	divided  // some hunks are in the file, others are not
-	skipped  // the file stands as before: try again
-	stale    // nothing was tried: the texts to change are gone
-	conflict // the file holds something else
-	failed   // an error; the file stands as before
+	skipped  // the file is unchanged: try again
+	stale    // nothing was tried, because the texts to change are gone
+	conflict // the file has different content
+	failed   // an error; the file is unchanged
 )
 
 func (t *target) end(s targetStatus, reason string) { t.status, t.reason = s, reason }
@@ -110,7 +110,7 @@ func (w *Workspace) carryOut(ctx context.Context, p *proposal, targets []*target
 			t.c.left = t.after
 		}
 		if t.unresolved() {
-			t.end(conflict, orElse(t.reason, "the editor did not make the change, twice"))
+			t.end(conflict, orElse(t.reason, "the editor failed to make the change twice"))
 		}
 		for _, wt := range t.wants {
 			wt.h.on(hunkRelease)
@@ -208,7 +208,7 @@ func (w *Workspace) prepareOp(ctx context.Context, t *target) {
 	case h.state() != HunkPending:
 		t.lose(orElse(h.reason, "the file was changed"))
 		return
-	case known && mere: // whatever the file holds now moves with it
+	case known && mere: // the file's current content moves with it
 		h.old, h.new, wt.text = now, now, now
 	case known && !bytes.Equal(now, h.basis(t.c.applied)):
 		t.lose("the file was changed")
@@ -391,7 +391,7 @@ func (w *Workspace) commitAll(closed []*target) {
 		w.mu.Unlock()
 		if opened {
 			t.staged.Discard()
-			t.end(skipped, "it was opened in the editor meanwhile")
+			t.end(skipped, "it was opened in the editor in the meantime")
 			continue
 		}
 		err := t.staged.Commit()

@@ -20,7 +20,7 @@ type Outcome struct {
 	Total      int
 	Pending    int
 	Denied     bool // the user rejected everything
-	CutOff     bool // undecided, and the proposal outlives the call
+	CutOff     bool // undecided, but the proposal outlives the call
 	Changed    []Ref
 }
 
@@ -186,7 +186,7 @@ func (w *Workspace) Outcomes(sessionID string, prompt bool) []string {
 			out = append(out, fmt.Sprintf("%s (%s): %s", orElse(p.title, "edit"), p.id, p.reported))
 			reported = append(reported, p)
 		case p.closed() && p.kept && p.teller != tellByCall:
-			reported = append(reported, p) // by its call, whose result is kept by now
+			reported = append(reported, p) // by its call, whose result is already stored
 		}
 	}
 	w.mu.Unlock()

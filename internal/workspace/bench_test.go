@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
-// lines makes n distinct lines of about 80 bytes, some of them not ASCII.
+// lines creates n distinct lines of about 80 bytes, some of them not ASCII.
 func lines(n int) []byte {
 	var b bytes.Buffer
 	for i := range n {
@@ -45,7 +45,8 @@ func BenchmarkDidChange(b *testing.B) {
 			for b.Loop() {
 				i++
 				w.mu.Lock()
-				w.docs["untitled:x"].snapshot() // a reader holds it: the next change copies
+				// A reader holds a reference, so the next change copies.
+				w.docs["untitled:x"].snapshot()
 				w.mu.Unlock()
 				p := Position{Line: uint32(i*7919) % uint32(n), Character: 20}
 				must(b, w.DidChange("untitled:x", int32(i),
@@ -121,7 +122,7 @@ func manyHunks(b *testing.B, n int) (*bench, *Proposal, string) {
 	be.ed.enc = UTF8
 	be.SetEncoding(UTF8)
 	be.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
-		// The editor's own time does not count: it has the text ready.
+		// The editor's own time is not measured, because the text is ready.
 		be.ed.setAll(be.uri("a.txt"), string(next))
 		return ApplyReply{Applied: true}, nil
 	}
@@ -163,7 +164,7 @@ func BenchmarkKeystrokeOverThousandHunks(b *testing.B) {
 // BenchmarkCheckpoint shows that the cost is that of the bytes touched, not of the tree.
 func BenchmarkCheckpoint(b *testing.B) {
 	sync := files.SyncFile
-	files.SyncFile = func(*os.File) error { return nil } // the disk's time varies
+	files.SyncFile = func(*os.File) error { return nil } // disk latency varies
 	defer func() { files.SyncFile = sync }()
 	for _, files := range []int{10, bigTree()} {
 		b.Run(fmt.Sprintf("tree_of_%d", files), func(b *testing.B) {
@@ -196,7 +197,8 @@ func (b *bench) grow(files int) {
 }
 
 // TestCheckpointCostOfTree counts the allocations of an edit with its checkpoint, and of a restore,
-// in a small tree and in a large one: looking at the other files would allocate for each of them.
+// in a small tree and in a large one. Inspecting the other files would cause allocations for each
+// of them.
 func TestCheckpointCostOfTree(t *testing.T) {
 	cost := func(files int) float64 {
 		b := newBench(t, map[string]string{"a.txt": ten},

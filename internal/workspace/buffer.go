@@ -17,7 +17,7 @@ type bufferWatch struct {
 	expected []byte
 	signal   chan struct{}
 	matched  bool
-	late     int // changes of the document for which a given-up apply is still recognised
+	late     int // number of document changes for which an abandoned apply is still recognized
 }
 
 func (b *bufferWatch) wake() {
@@ -184,7 +184,7 @@ func (w *Workspace) giveUp(t *target, answered bool, refusal string) {
 		t.end(failed, fmt.Sprintf("the editor did not answer workspace/applyEdit within %v",
 			replyWait))
 	default:
-		t.end(skipped, orElse(refusal, "the editor said that it applied the change but did not"))
+		t.end(skipped, orElse(refusal, "the editor reported that it applied the change but did not"))
 	}
 	t.release()
 }
@@ -193,7 +193,7 @@ func (w *Workspace) giveUp(t *target, answered bool, refusal string) {
 // text is present are done, unchanged hunks stay undecided, and only the others are in conflict.
 // Caller holds mu.
 func (t *target) divide(text []byte) {
-	const reason = "the editor left another text than the accepted one"
+	const reason = "the text in the editor differs from the accepted text"
 	var stand, lost []want
 	for _, wt := range t.wants {
 		switch {
@@ -225,7 +225,7 @@ func (t *target) intact(text []byte) bool {
 }
 
 // holds reports whether the hunk's range contains exactly s. Typing at the border may have widened
-// the range; then s must occur in it exactly once.
+// the range. Then s must occur in it exactly once.
 func (h *hunk) holds(text, s []byte) bool {
 	if h.end > len(text) {
 		return false

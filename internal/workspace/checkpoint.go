@@ -25,7 +25,7 @@ func (w *Workspace) keepBefore(p *proposal, ts []*target) {
 	w.mu.Unlock()
 	for i, err := range w.checkpoints.Begin(turnOf(p), changes) {
 		if err != nil {
-			ts[i].end(failed, "the checkpoint could not be kept: "+err.Error())
+			ts[i].end(failed, "the checkpoint could not be stored: "+err.Error())
 		}
 	}
 }

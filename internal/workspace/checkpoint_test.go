@@ -33,7 +33,7 @@ func (b *bench) undo() RestoreResult {
 	return r
 }
 
-// standing is the newest checkpoint that can be undone, "" if there is none.
+// standing returns the newest checkpoint that can be undone, or "".
 func (b *bench) standing() string {
 	for _, cp := range b.Checkpoints("s") {
 		if !cp.Restore && !cp.Undone && len(cp.Files) > 0 {
@@ -61,7 +61,7 @@ func TestCheckpointsListDiffUndo(t *testing.T) {
 		strings.Contains(diff, "nine\n+9") {
 		t.Fatal(diff)
 	}
-	// A new process knows the same.
+	// A new process has the same information.
 	opt := b.opt
 	b.Workspace.Close()
 	b.start(opt)
@@ -95,8 +95,8 @@ func (b *bench) session(id string) string {
 	return s
 }
 
-// TestCheckpointCountsARetryOnce: an edit that the editor made only when it was asked again counts
-// as one.
+// TestCheckpointCountsARetryOnce: an edit that the editor made only at the second request counts
+// once.
 func TestCheckpointCountsARetryOnce(t *testing.T) {
 	inBubble(t, "skips the second edit once", func(t *testing.T, b *bench, uri string) {
 		b.propose(Auto, "a.txt", strings.Replace(ten, "two", "2", 1))
@@ -320,8 +320,7 @@ func TestDropSession(t *testing.T) {
 	equal(t, "stored", len(names), 0)
 }
 
-// TestUndoOfSome: a file that cannot be brought back is listed; the others are brought back all
-// the same.
+// TestUndoOfSome: a file that cannot be restored is listed, and the others are restored anyway.
 func TestUndoOfSome(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten, "b.txt": ten, "c.txt": ten})
 	b.propose(Auto, "a.txt", edited, "b.txt", edited)
@@ -336,8 +335,8 @@ func TestUndoOfSome(t *testing.T) {
 	equal(t, "conflicts of all", len(b.undo().Conflicts), 1)
 }
 
-// TestUndoOfARenameByHalf: a renamed file whose old name cannot be brought back keeps its new one,
-// or its text would be nowhere in the workspace.
+// TestUndoOfARenameByHalf: if the old name of a renamed file cannot be restored, the file keeps its
+// new name, because otherwise its text would be lost from the workspace.
 func TestUndoOfARenameByHalf(t *testing.T) {
 	for name, taken := range map[string]func(b *bench){
 		"a folder has the name": func(b *bench) {
@@ -386,8 +385,8 @@ func TestUndoOfARenameByHalf(t *testing.T) {
 	}
 }
 
-// TestRedoOfARenameByHalf: what an undo brought back to its old name keeps that one where the new
-// one cannot be had again, however often it went to and fro.
+// TestRedoOfARenameByHalf: if an undo restored the old name of a file and the new name is no longer
+// available, the file keeps the old name, even after several undos and redos.
 func TestRedoOfARenameByHalf(t *testing.T) {
 	for rounds := range 3 {
 		for _, again := range []bool{false, true} {

@@ -133,7 +133,7 @@ func (w *Workspace) pendingOver(c *change, f *File) []byte {
 		w.ontoDisk(c, f)
 	}
 	if text, _ := c.current(); !bytes.Equal(text, f.Text.Data) {
-		return nil // typed meanwhile: no base fits
+		return nil // the user typed in the meantime, so no base fits
 	}
 	_, pending := c.texts()
 	return pending

@@ -23,8 +23,8 @@ type Command struct {
 
 	// Under Workspace.mu:
 	watched map[string]bool     // paths
-	written map[string]fileMark // as accepted changes left files meanwhile
-	saved   map[string]uint64   // hashes of the texts that the user saved meanwhile
+	written map[string]fileMark // texts that accepted changes wrote to files in the meantime
+	saved   map[string]uint64   // hashes of the texts that the user saved in the meantime
 }
 
 type fileMark struct {

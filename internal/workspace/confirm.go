@@ -136,7 +136,7 @@ func (w *Workspace) leaveConfirm(ctx context.Context, p *proposal) {
 
 func (w *Workspace) confirmWith(ctx context.Context, p *proposal, targets []*target) {
 	if len(targets) == 0 {
-		return // nothing can be shown: the texts to change are gone
+		return // there is nothing to show, because the texts to change are gone
 	}
 	w.mu.Lock()
 	e := WorkspaceEdit{Annotations: map[string]Annotation{}}
@@ -165,7 +165,7 @@ func (w *Workspace) confirmWith(ctx context.Context, p *proposal, targets []*tar
 	w.readBackSoon(targets, refused)
 }
 
-// annotate adds a target's edits, each hunk under an annotation of its own. Caller holds mu.
+// annotate adds a target's edits, each hunk with its own annotation. Caller holds mu.
 func (w *Workspace) annotate(e *WorkspaceEdit, t *target) {
 	c := t.c
 	note := func(h *hunk) string {
@@ -310,7 +310,7 @@ func (w *Workspace) readBack(t *target) {
 }
 
 // otherText is the reason for the conflict of a hunk that the user confirmed.
-const otherText = "the editor left another text"
+const otherText = "the text in the editor is different"
 
 // readBackOp decides the hunk of a file operation.
 func (w *Workspace) readBackOp(t *target) {

@@ -22,7 +22,7 @@ const keptTexts = 64
 // while the user types.
 const rememberedBytes = 1 << 20
 
-// compareDisk says how a buffer differs from its file.
+// compareDisk describes how a buffer differs from its file.
 func (w *Workspace) compareDisk(f *File) {
 	if !f.Ref.IsFile() {
 		f.Dirty = true
@@ -117,8 +117,8 @@ type ReloadAnswer string
 
 // The answers. With "", nothing changes.
 const (
-	ReloadDisk ReloadAnswer = "reload" // the file's text into the buffer
-	KeepBuffer ReloadAnswer = "keep"   // the buffer is the truth, until the file changes again
+	ReloadDisk ReloadAnswer = "reload" // load the file's text into the buffer
+	KeepBuffer ReloadAnswer = "keep"   // the buffer is used until the file changes again
 )
 
 // askReload asks the user which text to keep, and applies the answer.
@@ -127,7 +127,7 @@ func (w *Workspace) askReload(ref Ref) {
 	w.asked(ref.Key)
 	disk, err := readDisk(ref)
 	if err != nil {
-		return // gone meanwhile: there is nothing to load, and the buffer is kept anyhow
+		return // the file is gone: there is nothing to load, and the buffer is kept
 	}
 	switch answer {
 	case KeepBuffer:
@@ -151,7 +151,7 @@ func (w *Workspace) reload(ref Ref, text []byte) {
 	d := w.byKey(ref.Key)
 	if d == nil || maphash.Bytes(docSeed, text) == d.synced {
 		w.mu.Unlock()
-		return // closed, or saved over the file meanwhile
+		return // the buffer was closed, or saved over the file, in the meantime
 	}
 	var splices []splice
 	for _, h := range edit.Hunks(d.text, text) {
@@ -163,6 +163,6 @@ func (w *Workspace) reload(ref Ref, text []byte) {
 	defer cancel()
 	r, err := w.opt.Client.ApplyEdit(ctx, "agent: reload "+ref.Rel, e)
 	if err != nil || !r.Applied {
-		w.notice("warning", ref.Rel+" was not loaded again: the editor refused; load it there")
+		w.notice("warning", ref.Rel+" was not reloaded: the editor refused; reload it there")
 	}
 }

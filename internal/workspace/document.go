@@ -43,18 +43,19 @@ type document struct {
 	languageID string
 	version    int32
 	text       []byte
-	shared     bool // text was handed out: the next change copies
+	shared     bool // the text was handed out, so the next change copies it
 	index      *text.LineIndex
 	synced     uint64 // hash of the text that the editor last loaded or saved
 	// hashes of earlier buffer texts since then, oldest first: the editor may have written any of
 	// them
 	unsaved []uint64
-	// zero once the file was read: an editor may open a document that has unsaved changes already
+	// zero after the file was read, because an editor may open a document that already has unsaved
+	// changes
 	opened   time.Time
-	diskTold bool // the user knows that disk and buffer differ
-	asking   bool // the user is asked which of the two counts
+	diskTold bool // the user knows that the disk and the buffer differ
+	asking   bool // the user is asked which of the two to keep
 	watches  []*bufferWatch
-	late     []*bufferWatch // applies given up whose change may still come
+	late     []*bufferWatch // abandoned applies whose change may still arrive
 	touched  uint64         // order of the last change, for "the last document"
 }
 
@@ -200,7 +201,7 @@ func (w *Workspace) DidSave(uri string, text []byte) error {
 	return nil
 }
 
-// DidClose forgets the document: from now on the text on disk counts.
+// DidClose removes the document. From now on, the text on disk is used.
 func (w *Workspace) DidClose(uri string) error {
 	w.mu.Lock()
 	d := w.document(uri)
@@ -227,8 +228,8 @@ func (w *Workspace) nextTouch() uint64 {
 	return w.touches
 }
 
-// byKey finds the open document of a canonical key. Caller holds mu; documents whose key
-// is not known yet are found by their spelling alone (see canonicalizeDocs).
+// byKey finds the open document of a canonical key. Caller holds mu. Documents whose key is not
+// known yet are found only by their spelling (see canonicalizeDocs).
 func (w *Workspace) byKey(key string) *document {
 	if d := w.docs[key]; d != nil && (d.key == "" || d.key == key) {
 		return d
@@ -242,7 +243,7 @@ func (w *Workspace) byKey(key string) *document {
 	return best
 }
 
-// canonicalizeDocs computes the keys that notifications left open, outside the lock.
+// canonicalizeDocs computes, outside the lock, the keys that notifications left unset.
 func (w *Workspace) canonicalizeDocs() {
 	w.mu.Lock()
 	var open []*document

@@ -4,7 +4,7 @@ import (
 	"sync"
 )
 
-// EventKind says what happened to a proposal.
+// EventKind describes what happened to a proposal.
 type EventKind string
 
 // The events, with the names of their notifications.

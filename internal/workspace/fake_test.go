@@ -20,10 +20,10 @@ type fakeEditor struct {
 	w        *Workspace
 	enc      Encoding
 	features ClientFeatures
-	// misbehave, if set, handles a request instead of the honest way.
+	// misbehave, if set, handles a request instead of the correct implementation.
 	misbehave func(e WorkspaceEdit) (ApplyReply, error)
 
-	// hang, if set, runs and then the request stays unanswered until its context ends.
+	// hang, if set, runs, and then the request stays unanswered until its context ends.
 	hang func(e WorkspaceEdit)
 
 	mu       sync.Mutex

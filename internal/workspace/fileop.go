@@ -50,7 +50,7 @@ func (c *change) renaming() (from, to Ref) {
 
 func (w *Workspace) createFile(ctx context.Context, p *proposal, c *change, body []byte) error {
 	if w.isOpen(c.ref.Key) {
-		return fmt.Errorf("creating %s: it is open in the editor meanwhile: %w", c.ref, fs.ErrExist)
+		return fmt.Errorf("creating %s: it was opened in the editor in the meantime: %w", c.ref, fs.ErrExist)
 	}
 	enc := c.enc
 	enc.Data = body
@@ -159,7 +159,7 @@ func (w *Workspace) renameFile(ctx context.Context, p *proposal, from, to Ref, t
 	}
 	rewrites := !bytes.Equal(text, before.Text.Data)
 	if err := w.move(ctx, p, before, to, rewrites); err != nil || !rewrites {
-		return err // what is typed since stays
+		return err // text that is typed from now on is kept
 	}
 	if err = w.rewrite(ctx, p, to, text); err == nil {
 		return nil
@@ -195,7 +195,7 @@ func (w *Workspace) move(ctx context.Context, p *proposal, f *File, to Ref, anno
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.renames = append(w.renames, &rename{from.Path, to.Path}) // the others' changes move with it
+	w.renames = append(w.renames, &rename{from.Path, to.Path}) // the changes of others move with it
 	return nil
 }
 

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// A limit on the size of files stands for a full disk: writes fail in the middle. It holds
-// for a whole process, so the test runs itself again.
+// A limit on the size of files simulates a full disk: writes fail in the middle. It applies to a
+// whole process, so the test runs itself again.
 
 const fullDiskEnv = "WORKSPACE_TEST_FULL_DISK"
 

@@ -22,7 +22,7 @@ const (
 	killRenameEnv = "WORKSPACE_TEST_KILL_RENAME"
 )
 
-// killHere is the daemon: it proposes under a policy, decides, and dies on the way.
+// killHere is the daemon process: it proposes under a policy, decides, and is killed at some step.
 func killHere() {
 	at, dir := os.Getenv(killEnv), os.Getenv("WORKSPACE_TEST_DIR")
 	if at == "" {
@@ -97,8 +97,8 @@ func (w *Workspace) killInRename(policy Policy, arm func()) error {
 	return err
 }
 
-// killProposal changes a.txt and makes new.txt. Under Auto the first call does another file,
-// so that the second is the one that dies.
+// killProposal changes a.txt and creates new.txt. Under Auto, the first call changes another file,
+// so that the process is killed in the second one.
 func (w *Workspace) killProposal(policy Policy) (*Proposal, error) {
 	ctx := context.Background()
 	a, err := w.Resolve("", "a.txt")
@@ -163,8 +163,8 @@ func TestKilledAtEachStep(t *testing.T) {
 	}
 }
 
-// checkAfterKill starts again: each file is the old one or the new one, the proposal's state
-// agrees with the files, nothing else is left, and what is pending can still be decided.
+// checkAfterKill starts again. Each file has its old or its new content, the proposal's state
+// agrees with the files, no other file is left, and pending hunks can still be decided.
 func checkAfterKill(t *testing.T, dir string, policy Policy, at string) {
 	t.Helper()
 	b := &bench{t: t, dir: filepath.Join(dir, "ws"), ed: newFake(t, UTF16)}
@@ -213,8 +213,8 @@ func checkAfterKill(t *testing.T, dir string, policy Policy, at string) {
 	equal(t, "the model is informed", len(b.Outcomes("s", true)), 1)
 }
 
-// TestKilledInRename: a daemon that dies while it renames a file and changes it leaves one file,
-// whole, of which the proposal says what became of it.
+// TestKilledInRename: a daemon that is killed while it renames and changes a file leaves one
+// complete file, and the proposal reports what happened to it.
 func TestKilledInRename(t *testing.T) {
 	for _, policy := range []Policy{Ask, Review} {
 		seen := map[string]bool{}

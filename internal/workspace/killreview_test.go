@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// A review of many hunks, in a process that is killed at a random moment: not at one of its own
-// steps, but by SIGKILL while it works on. What it answered counts.
+// A review of many hunks in a process that is killed at a random moment: not at one of its own
+// steps, but by SIGKILL while it works. Its answers are binding.
 
 const (
 	reviewEnv   = "WORKSPACE_TEST_REVIEW"
@@ -21,7 +21,7 @@ const (
 	reviewHunks = 12 // a file
 )
 
-// reviewText is a file's text: old, or new in the hunks that are taken.
+// reviewText returns a file's text: old, or new in the accepted hunks.
 func reviewText(taken func(i int) bool) string {
 	var b strings.Builder
 	for i := range reviewHunks {
@@ -34,7 +34,7 @@ func reviewText(taken func(i int) bool) string {
 	return b.String()
 }
 
-// reviewHere is the process: it decides hunk by hunk and says so after each answer.
+// reviewHere is the process: it decides hunk by hunk and reports each answer.
 func reviewHere() {
 	dir := os.Getenv(reviewEnv)
 	if dir == "" {
@@ -118,8 +118,8 @@ func reviewAndKill(t *testing.T, dir string, policy Policy, after int) map[strin
 	return answered
 }
 
-// checkReview starts again: each answered decision stands, each file is what the states of its
-// hunks say, and the rest can be decided.
+// checkReview starts again. Each answered decision is kept, each file matches the states of its
+// hunks, and the rest can be decided.
 func checkReview(t *testing.T, dir string, policy Policy, answered map[string]Action) {
 	b := &bench{t: t, dir: filepath.Join(dir, "ws"), ed: newFake(t, UTF16)}
 	b.start(Options{Client: b.ed, StateDir: filepath.Join(dir, "state")})

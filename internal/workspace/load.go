@@ -23,7 +23,7 @@ func (w *Workspace) LoadSession(ctx context.Context, sessionID string) error {
 	}
 	ctx = context.WithoutCancel(
 		ctx,
-	) // the file's contents are known in the end: a hunk is not lost because no call waits
+	) // the file's content is known in the end, so a hunk is not lost if no call waits
 	names, err := filepath.Glob(filepath.Join(w.sessionDir("proposals", sessionID), "*.json"))
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (w *Workspace) changeFromStored(ctx context.Context, p *proposal, s *stored
 	if c.op == Modify {
 		c.relocate(s, now)
 	} else {
-		w.recognise(ctx, c, s, now)
+		w.recognize(ctx, c, s, now)
 	}
 	return c
 }
@@ -249,8 +249,8 @@ func (c *change) locate(h *hunk, s storedHunk, text []byte) {
 	h.because(hunkLost, "the file changed while the agent was not running")
 }
 
-// recognise finds out whether a file operation happened before the restart.
-func (w *Workspace) recognise(ctx context.Context, c *change, s *storedChange, now fileState) {
+// recognize finds out whether a file operation happened before the restart.
+func (w *Workspace) recognize(ctx context.Context, c *change, s *storedChange, now fileState) {
 	h := c.hunks[0]
 	if !h.open() {
 		return

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// The order of locks is written in doc.go. This test reads the code of this package and of the
-// packages below it: wherever a lock is taken it finds the locks that may be held, by
-// the function itself or by its callers, and compares.
+// doc.go lists the order of locks. This test reads the code of this package and of the packages
+// below it. Wherever a lock is acquired, it determines the locks that the function itself or its
+// callers may hold, and compares them with the list.
 func TestLocksAreTakenInOrder(t *testing.T) {
 	rank := lockOrder(t)
 	g := lockGraph{funcs: map[*types.Func]*lockFunc{}, edges: map[[2]string]token.Position{}}
@@ -44,7 +44,7 @@ func TestLocksAreTakenInOrder(t *testing.T) {
 	}
 }
 
-// lockOrder reads the list in doc.go: the locks of one line are never held together.
+// lockOrder reads the list in doc.go. The locks of one line are never held together.
 func lockOrder(t *testing.T) map[string]int {
 	src, err := os.ReadFile("doc.go")
 	must(t, err)
@@ -64,7 +64,7 @@ func lockOrder(t *testing.T) map[string]int {
 
 // lockFunc is what a function does with locks.
 type lockFunc struct {
-	takes map[string]token.Position // itself, or through what it calls
+	takes map[string]token.Position // directly, or through a called function
 	calls []lockCall
 }
 
@@ -76,7 +76,7 @@ type lockCall struct {
 
 type lockGraph struct {
 	funcs    map[*types.Func]*lockFunc
-	detached []*lockFunc                  // literals that run in goroutines of their own
+	detached []*lockFunc                  // function literals that run in their own goroutines
 	edges    map[[2]string]token.Position // held, taken
 }
 
@@ -96,7 +96,7 @@ func (g *lockGraph) load(t *testing.T) {
 	}
 }
 
-// spread adds to each function the locks that its callees take, until nothing changes.
+// spread adds to each function the locks that its callees acquire, until nothing changes.
 func (g *lockGraph) spread() {
 	for changed := true; changed; {
 		changed = false
@@ -108,7 +108,7 @@ func (g *lockGraph) spread() {
 	}
 }
 
-// pass adds to f the locks that one of its callees takes, and reports whether one was new.
+// pass adds to f the locks that one of its callees acquires, and reports whether one was new.
 func (g *lockGraph) pass(f *lockFunc, c lockCall) (changed bool) {
 	callee := g.funcs[c.to]
 	if callee == nil {
@@ -125,28 +125,28 @@ func (g *lockGraph) pass(f *lockFunc, c lockCall) (changed bool) {
 	return changed
 }
 
-// detach walks a literal that runs in a goroutine of its own: nothing is held when it begins, and
-// the function around it does not take its locks.
+// detach walks a function literal that runs in its own goroutine. No lock is held when it begins,
+// and the enclosing function does not acquire its locks.
 func (w *lockWalk) detach(lit *ast.FuncLit) {
 	f := &lockFunc{takes: map[string]token.Position{}}
 	w.g.detached = append(w.g.detached, f)
 	(&lockWalk{p: w.p, g: w.g, f: f}).block(lit.Body.List, nil)
 }
 
-// starts says that a call only starts its arguments.
+// starts reports whether a call only starts its arguments.
 func starts(c *ast.CallExpr) bool {
 	sel, ok := c.Fun.(*ast.SelectorExpr)
 	return ok && (sel.Sel.Name == "spawn" || sel.Sel.Name == "Go" || sel.Sel.Name == "AfterFunc")
 }
 
-// lockWalk goes through one function in the order of its text.
+// lockWalk walks one function in source order.
 type lockWalk struct {
 	p *packages.Package
 	g *lockGraph
 	f *lockFunc
 }
 
-// block returns the locks that are held after the statements; ends says that they leave the
+// block returns the locks that are held after the statements. ends reports that they leave the
 // function.
 func (w *lockWalk) block(list []ast.Stmt, held []string) (after []string, ends bool) {
 	for _, s := range list {
@@ -160,7 +160,7 @@ func (w *lockWalk) stmt(s ast.Stmt, held []string) (after []string, ends bool) {
 	case *ast.BlockStmt:
 		return w.block(s.List, held)
 	case *ast.DeferStmt:
-		return held, false // an unlock at the end: held until then
+		return held, false // a deferred unlock: held until then
 	case *ast.GoStmt:
 		if lit, ok := s.Call.Fun.(*ast.FuncLit); ok {
 			w.detach(lit)
@@ -215,7 +215,7 @@ func (w *lockWalk) exprs(n ast.Node, held []string) {
 	})
 }
 
-// call notes one call and returns the locks that are held after it.
+// call records one call and returns the locks that are held after it.
 func (w *lockWalk) call(c *ast.CallExpr, held []string) []string {
 	if starts(c) {
 		for _, arg := range c.Args {

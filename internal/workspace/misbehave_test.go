@@ -18,7 +18,8 @@ import (
 func TestMain(m *testing.M) {
 	killHere()
 	reviewHere()
-	// The coders keep channels: made inside one bubble of synctest they would fail in the next.
+	// The coders contain channels, which cannot be used outside the synctest bubble in which they
+	// were created.
 	s := files.NewBlobs("")
 	sha, err := s.Put([]byte("warm"))
 	if err == nil {
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(testspeed.Run(m))
 }
 
-// inBubble runs a test about an editor's misbehaviour on a clock of its own.
+// inBubble runs a test about an editor's misbehavior on a clock of its own.
 func inBubble(t *testing.T, name string, f func(t *testing.T, b *bench, uri string)) {
 	t.Run(name, func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -144,7 +145,7 @@ func TestMisbehavingEditors(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		equal(t, "text", b.ed.text(uri), edited)
-		equal(t, "recognised", b.get(p.ID).State, StateApplied)
+		equal(t, "recognized", b.get(p.ID).State, StateApplied)
 		equal(t, "the model is informed", len(b.Outcomes("s", false)), 1)
 		b.ed.mu.Lock()
 		b.ed.misbehave = nil
@@ -345,10 +346,12 @@ func states(p Proposal) string {
 	return strings.Join(out, " ")
 }
 
-// TestVersionCheckLostAfterFirst plays Neovim: it checks the first document's version only.
-// TestTypingWhileApplied has the user type at every position, next to and within each line, while
-// an edit is prepared and again while its request is under way. Nothing that was typed is lost, and
-// no line is torn.
+// TestVersionCheckLostAfterFirst behaves like Neovim, which checks only the first document's
+// version.
+//
+// TestTypingWhileApplied simulates typing at every position, next to and within each line, while an
+// edit is prepared and again while its request is in progress. No typed text is lost, and no line
+// is torn.
 func TestTypingWhileApplied(t *testing.T) {
 	defer func() { files.AtStep = func(string) {} }()
 	for at := range len(ten) + 1 {

@@ -20,7 +20,7 @@ type (
 	Stat = checkpoint.Stat
 	// Checkpoint describes one checkpoint.
 	Checkpoint = checkpoint.Checkpoint
-	// Retention says how long checkpoints are kept.
+	// Retention specifies how long checkpoints are kept.
 	Retention = checkpoint.Retention
 	// Encoding is the unit in which a position counts characters.
 	Encoding = text.Encoding
@@ -50,8 +50,8 @@ var ErrUnknownCheckpoint = checkpoint.ErrUnknown
 // HashOf is files.Hash, the hash that the protocol calls sha256.
 func HashOf(data []byte) string { return files.Hash(data) }
 
-// PathOfURI is path.FromURI, for callers that need nothing else of that package.
+// PathOfURI is path.FromURI, for callers that use nothing else from that package.
 func PathOfURI(uri string) (string, error) { return path.FromURI(uri) }
 
-// URIOfPath is path.ToURI, for callers that need nothing else of that package.
+// URIOfPath is path.ToURI, for callers that use nothing else from that package.
 func URIOfPath(name string) string { return path.ToURI(name) }

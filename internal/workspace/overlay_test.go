@@ -14,8 +14,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// pieces are what random texts are made of: every line end, and characters of each width in
-// both encodings.
+// pieces are the parts of random texts: every line end, and characters of each width in both
+// encodings.
 var pieces = []string{"a", "b", " ", "\t", "ä", "€", "😀", "\u2028", "e\u0301", "\n", "\n", "\r\n",
 	"\r", "line\n", "foo(bar)\r\n", "{\n", "}\n", "\x00", "\ufeff"}
 
@@ -54,7 +54,7 @@ func TestOverlayIsTheBuffer(t *testing.T) {
 	})
 }
 
-// randomEdit types, or replaces everything, at places on character borders.
+// randomEdit types or replaces everything at character borders.
 func randomEdit(rt *rapid.T, f *fakeEditor, uri string) {
 	text := f.text(uri)
 	if rapid.IntRange(0, 9).Draw(rt, "whole") == 0 {

@@ -133,7 +133,7 @@ func attackPath(t *testing.T, b *bench, a string) {
 		f.Close()
 		t.Fatalf("%q was opened", a)
 	}
-	// What is left are odd names of files that do not exist; they may be created inside.
+	// The remaining names are unusual names of files that do not exist. They may be created inside.
 	p, err := b.Propose(context.Background(),
 		ProposeRequest{SessionID: "s", Policy: Auto,
 			Changes: []Change{{Op: Create, Ref: ref, Data: []byte("x")}}})

@@ -48,9 +48,9 @@ type storedChange struct {
 	BOM      bool          `json:"bom,omitempty"`
 	Encoding edit.Encoding `json:"encoding,omitempty"`
 	Mode     fs.FileMode   `json:"mode,omitempty"`
-	TextSHA  string        `json:"textSha"`          // what the offsets refer to
-	Intent   string        `json:"intent,omitempty"` // what the text was about to become
-	Reason   string        `json:"reason,omitempty"` // why it is in conflict
+	TextSHA  string        `json:"textSha"`          // the text to which the offsets refer
+	Intent   string        `json:"intent,omitempty"` // the text that was about to be written
+	Reason   string        `json:"reason,omitempty"` // reason for the conflict
 	Hunks    []storedHunk  `json:"hunks"`
 }
 
@@ -66,11 +66,12 @@ type storedHunk struct {
 	HasByUser bool      `json:"hasByUser,omitempty"`
 	Comment   string    `json:"comment,omitempty"`
 	Reason    string    `json:"reason,omitempty"`
-	Before    []byte    `json:"before,omitempty"` // the text around it, to find an insertion again
-	After     []byte    `json:"after,omitempty"`
-	Want      []byte    `json:"want,omitempty"` // the text that was about to be written
-	HasWant   bool      `json:"hasWant,omitempty"`
-	Missing   bool      `json:"missing,omitempty"`
+	// The surrounding text, to find an insertion again.
+	Before  []byte `json:"before,omitempty"`
+	After   []byte `json:"after,omitempty"`
+	Want    []byte `json:"want,omitempty"` // the text that was about to be written
+	HasWant bool   `json:"hasWant,omitempty"`
+	Missing bool   `json:"missing,omitempty"`
 }
 
 // anchorSize is how much text around a hunk is stored to find it again after a restart.
@@ -175,7 +176,7 @@ func anchors(text []byte, h *hunk) (before, after []byte) {
 // intended is the planned change of a file.
 type intended struct {
 	c     *change
-	to    string // HashOf what it is to hold
+	to    string // HashOf its expected content
 	wants []want
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
-// While a decision is carried out, the stored proposal still has the intent: after a crash this
-// shows what came of it.
+// While a decision is applied, the stored proposal still has the intent, so that its outcome can be
+// determined after a crash.
 func TestIntentStaysWhileOthersStore(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p := b.propose(Collect, "a.txt", edited)
@@ -42,7 +42,7 @@ func TestIntentStaysWhileOthersStore(t *testing.T) {
 	equal(t, "intent of what is done", intent(), "")
 }
 
-// A request that is cancelled while it loads a session leaves the session's proposals as they were.
+// A request that is cancelled while it loads a session leaves the session's proposals unchanged.
 func TestCancelledLoadKeepsProposals(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p := b.propose(Ask, "a.txt", edited)
@@ -54,8 +54,8 @@ func TestCancelledLoadKeepsProposals(t *testing.T) {
 	equal(t, "hunks", states(b.get(p.ID)), "pending pending pending")
 }
 
-// A review is not over because its file holds, after a restart, what it was made to hold: only the
-// user ends it.
+// A review does not end because its file has the intended content after a restart. Only the user
+// ends it.
 func TestReviewOutlivesARestart(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	b.ed.open(b.uri("a.txt"), ten)
@@ -64,7 +64,7 @@ func TestReviewOutlivesARestart(t *testing.T) {
 	b.ed.type_(b.uri("a.txt"), 0, 0, "typed\n")
 	b.moved("cor", "a.txt", "b.txt")
 	equal(t, "moved", b.get(p.ID).Files[0].URI, b.uri("b.txt"))
-	b.ed.close(b.uri("b.txt")) // what was typed is lost with the editor
+	b.ed.close(b.uri("b.txt")) // typed text is lost with the editor
 	b.Workspace.Close()
 	b.start(b.opt)
 	must(t, b.LoadSession(context.Background(), "s"))

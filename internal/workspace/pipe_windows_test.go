@@ -2,5 +2,5 @@ package workspace
 
 import "testing"
 
-// makePipe does nothing: pipes have no place in the file system here.
+// makePipe does nothing, because pipes are not part of the file system on Windows.
 func makePipe(*testing.T, string) {}

@@ -282,7 +282,7 @@ func TestNewFileOpenUnsavedIsEditedInTheBuffer(t *testing.T) {
 	}
 }
 
-// TestEndOfText keeps edits off the line that an editor does not have.
+// TestEndOfText checks that edits never touch a line that the editor does not have.
 func TestEndOfText(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": "one\ntwo\n"})
 	b.ed.open(b.uri("a.txt"), "one\ntwo\n")
@@ -298,8 +298,8 @@ func TestEndOfText(t *testing.T) {
 	equal(t, "buffer", b.ed.text(b.uri("a.txt")), "one\n")
 }
 
-// TestConfirmHoldsNoLock checks that a proposal about a file is made, and where that is safe
-// applied, while the editor asks the user about another one.
+// TestConfirmHoldsNoLock checks that a proposal for a file can be made, and applied if that is
+// safe, while the editor asks the user about another one.
 func TestConfirmHoldsNoLock(t *testing.T) {
 	t.Parallel()
 	for _, open := range []bool{true, false} {

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// numbered makes a text of distinct lines, so that each one can be traced.
+// numbered creates a text of distinct lines, so that each one can be traced.
 func numbered(n int) []string {
 	out := make([]string, n)
 	for i := range out {
@@ -22,9 +22,9 @@ func numbered(n int) []string {
 	return out
 }
 
-// TestAnySubsetUnderTyping proposes changes of some lines of an open or closed file, has the
-// user type in other lines meanwhile, decides hunk by hunk, and compares with a model that
-// knows nothing of offsets: a list of lines.
+// TestAnySubsetUnderTyping proposes changes of some lines of an open or closed file, simulates
+// typing in other lines, decides hunk by hunk, and compares the result with a model that does not
+// use offsets: a list of lines.
 func TestAnySubsetUnderTyping(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const n = 30
@@ -40,7 +40,7 @@ func TestAnySubsetUnderTyping(t *testing.T) {
 			b.ed.open(uri, strings.Join(model, ""))
 		}
 		policy := rapid.SampledFrom([]Policy{Ask, Review}).Draw(rt, "policy")
-		// Changed lines stand apart, so that each makes one hunk.
+		// Changed lines are separated, so that each makes one hunk.
 		for i := 1; i < n; i += 3 {
 			switch rapid.IntRange(0, 3).Draw(rt, "change") {
 			case 1:
@@ -111,7 +111,7 @@ func changedLines(a, b []string) []int {
 func (b *bench) typeBetween(rt *rapid.T, uri string, fate []string, hunkLines []int) {
 	i := rapid.IntRange(0, len(fate)-1).Draw(rt, "typed line")
 	if i%3 == 1 || i%3 == 0 && fate[i] == "" {
-		return // a hunk's own line; or the very place where a deleted line may come back
+		return // a hunk's own line, or the exact position where a deleted line may come back
 	}
 	start := len(strings.Join(fate[:i], ""))
 	text := rapid.SampledFrom([]string{"user ä\n", "", "x\ny\n", "USER 😀 typed\n"}).Draw(rt,
@@ -120,9 +120,9 @@ func (b *bench) typeBetween(rt *rapid.T, uri string, fate []string, hunkLines []
 	fate[i] = text
 }
 
-// TestRestoreLosesNothing mixes the agent's edits with the user's over several turns and
-// restores. The user's lines carry marks; every mark must survive, conflict or not, and
-// where nothing conflicts the agent's must be gone.
+// TestRestoreLosesNothing mixes the agent's edits with the user's over several turns and restores.
+// The user's lines are marked. Every mark must survive, with or without a conflict. If there is no
+// conflict, the agent's marks must be gone.
 func TestRestoreLosesNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const n = 24
@@ -197,7 +197,7 @@ func (b *bench) userEdit(rt *rapid.T, open bool, text string, marks map[string]b
 	must(rt, os.WriteFile(b.path("a.txt"), []byte(old[:start]+text+old[start:]), 0o644))
 }
 
-// TestFirstDeciderWins has two clients decide the same hunks in opposite ways at the same time.
+// TestFirstDeciderWins lets two clients decide the same hunks in opposite ways at the same time.
 func TestFirstDeciderWins(t *testing.T) {
 	for range 30 {
 		b := newBench(t, map[string]string{"a.txt": ten},

@@ -24,7 +24,7 @@ const (
 	Rename Op = "rename"
 )
 
-// Policy says who decides about an edit, and when (docs/reference/edits.md).
+// Policy determines who decides on an edit, and when (docs/reference/edits.md).
 type Policy string
 
 // The edit policies.
@@ -39,8 +39,9 @@ const (
 // State is a proposal's state.
 type State string
 
-// The states of a proposal. StateProposed waits, and so does StateConflict while a hunk is pending.
-// The others are final, except that a stale hunk of a closed proposal can still be decided.
+// The states of a proposal. StateProposed is pending, and so is StateConflict while a hunk is
+// pending. The others are final, except that a stale hunk of a closed proposal can still be
+// decided.
 const (
 	StateProposed   State = "proposed"
 	StateApplied    State = "applied"
@@ -54,7 +55,7 @@ const (
 // HunkState is a hunk's state.
 type HunkState string
 
-// The states of a hunk. Clients never see applying: for them the hunk is pending.
+// The states of a hunk. Clients never see applying. To them, the hunk is pending.
 const (
 	HunkPending  HunkState = "pending"
 	HunkAccepted HunkState = "accepted"
@@ -62,7 +63,7 @@ const (
 	HunkStale    HunkState = "stale"
 )
 
-// Placement says whether the pending text is already in the buffer or file.
+// Placement tracks whether the pending text is already in the buffer or file.
 type Placement string
 
 // The placements.
@@ -75,7 +76,7 @@ const (
 var (
 	ErrUnknownProposal = errors.New("there is no such proposal")
 	ErrUnknownHunk     = errors.New("the proposal has no such hunk")
-	ErrNoChange        = errors.New("the text already is what the edit would make it; nothing to do")
+	ErrNoChange        = errors.New("the text is already what the edit would produce; nothing to do")
 	ErrBadDecision     = errors.New("the decision is not valid")
 )
 
@@ -132,13 +133,13 @@ type Hunk struct {
 // proposal is guarded by Workspace.mu, except the fields that never change after Propose.
 type proposal struct {
 	origin
-	sem  chan struct{} // held by the one decision under way
-	seen any           // what Options.Before has seen; under sem
-	done chan struct{} // closed after the closing event went out
+	sem  chan struct{} // held by the one decision in progress
+	seen any           // the state that Options.Before has seen; under sem
+	done chan struct{} // closed after the closing event was sent
 
 	stored   sync.Mutex // orders writes of the stored form
-	intent   []intended // what is being carried out; under stored
-	kept     bool       // it has a stored form
+	intent   []intended // the decision that is being applied; under stored
+	kept     bool       // whether it has a stored form
 	revision int
 	phase    proposalPhase
 	decided  bool // at least one hunk was decided
@@ -148,13 +149,13 @@ type proposal struct {
 	notes    []string  // for the model: formatted, check results
 	diff     string    // as last shown
 	reported string    // outcome that the model knows
-	refused  []refusal // of a restore: files that cannot be changed; the others are all the same
+	refused  []refusal // for a restore: files that cannot be changed; the others still are
 }
 
 // origin is the input of a proposal. It does not change after the proposal is registered.
 type origin struct {
 	id, session, turn, item, message, title string
-	reader                                  string // whose stamps follow what it leaves
+	reader                                  string // session whose read records follow it
 	policy                                  Policy
 	kind                                    proposalKind
 	created                                 time.Time
@@ -171,7 +172,7 @@ func (t *proposalTable) add(p *proposal) {
 	t.order = append(t.order, p)
 }
 
-// remove takes out the proposals for which isGone returns true.
+// remove removes the proposals for which isGone returns true.
 func (t *proposalTable) remove(isGone func(*proposal) bool) {
 	t.order = slices.DeleteFunc(t.order, func(p *proposal) bool {
 		gone := isGone(p)
@@ -190,17 +191,17 @@ type change struct {
 	ref, newRef Ref
 	applied     bool // placement
 	base        Base
-	rawSHA      string // of the bytes on disk, for compare-and-swap; "" if it must not exist
+	rawSHA      string // hash of the bytes on disk, for compare-and-swap; "" if it must not exist
 	enc         edit.Text
 	mode        fs.FileMode
 	doc         *document
 	text        []byte
 	index       *text.LineIndex
 	hunks       []*hunk
-	reason      string      // why it is in conflict
-	version     *int32      // of the document when the change was over
+	reason      string      // reason for the conflict
+	version     *int32      // version of the document when the change was over
 	left        []byte      // the text that its last apply left, until the model has been sent it
-	was         []HunkState // of the hunks before the current notification; nil: no change
+	was         []HunkState // states of the hunks before the current notification; nil: no change
 }
 
 type hunk struct {
@@ -210,8 +211,8 @@ type hunk struct {
 	phase      hunkPhase
 	byUser     []byte // the user's own text, nil if the hunk was accepted as it is
 	comment    string
-	reason     string // why it went stale or could not be applied
-	place      Range  // where it was when its change was over
+	reason     string // why it became stale or could not be applied
+	place      Range  // its position when its change was over
 	ordinal    int    // its number within the proposal, from 1
 }
 
@@ -246,7 +247,7 @@ func (c *change) current() ([]byte, *text.LineIndex) {
 	return c.text, c.index
 }
 
-// view makes the snapshot for clients. Caller holds mu.
+// view creates the snapshot for clients. Caller holds mu.
 func (w *Workspace) view(p *proposal) Proposal {
 	v := Proposal{
 		ID: p.id, Revision: p.revision, SessionID: p.session, TurnID: p.turn, ItemID: p.item,

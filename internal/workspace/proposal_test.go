@@ -72,8 +72,8 @@ func TestAutoAndReview(t *testing.T) {
 	}
 }
 
-// TestMovedHunk: the user moves a hunk's lines behind those of another by cutting and pasting
-// them. It is the same hunk there; the views and the decision follow.
+// TestMovedHunk: the user moves a hunk's lines after those of another by cutting and pasting. It is
+// still the same hunk, and the views and the decision follow it.
 func TestMovedHunk(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	uri := b.uri("a.txt")

@@ -34,15 +34,15 @@ type Change struct {
 // ProposeRequest asks for a proposal.
 type ProposeRequest struct {
 	SessionID, TurnID, ItemID string
-	// Reader is the sub-agent whose model knows the file afterwards; "" is the session's agent.
+	// Reader is the sub-agent whose model has read the file afterwards; "" is the session's agent.
 	Reader    string
-	MessageID string // of the prompt, for the checkpoint
+	MessageID string // message ID of the prompt, for the checkpoint
 	Title     string // "Edit main.go"
 	Policy    Policy
 	Changes   []Change
 }
 
-// proposeRetries bounds how often hunks are computed again because the user types meanwhile.
+// proposeRetries limits how often hunks are computed again because the user types.
 const proposeRetries = 8
 
 // Propose creates a proposal. Under Ask, Confirm and Collect it returns when the proposal is
@@ -57,7 +57,7 @@ func (w *Workspace) Propose(ctx context.Context, req ProposeRequest) (*Proposal,
 	case req.Policy == Collect:
 		return w.collect(ctx, req)
 	case req.Policy == Confirm && !w.opt.Client.Features().ChangeAnnotations:
-		req.Policy = Ask // an editor that cannot ask would just do it
+		req.Policy = Ask // an editor that cannot ask would apply it without asking
 	}
 	p, err := w.draft(ctx, req, newProposal(req, w))
 	if err != nil {
@@ -124,7 +124,7 @@ func newID(kind string) string {
 	return kind + "_" + hex.EncodeToString(b[:])
 }
 
-// draft computes the hunks and registers the proposal while nothing changes under it.
+// draft computes the hunks and registers the proposal while the documents do not change.
 func (w *Workspace) draft(ctx context.Context, req ProposeRequest, p *proposal) (*proposal, error) {
 	for range proposeRetries {
 		p.changes, p.notes, p.refused = nil, nil, nil
@@ -210,8 +210,8 @@ func hunkID(p *proposal, c *change, h *hunk, like int) string {
 	return "h_" + hex.EncodeToString(sum.Sum(nil)[:9])
 }
 
-// newChange computes one file's hunks, or nil if the file has the new content already. c.doc is set
-// to a marker that says whether the file is open; register links it.
+// newChange computes one file's hunks, or nil if the file already has the new content. c.doc is set
+// to a marker that shows whether the file is open; register links it.
 func (w *Workspace) newChange(ctx context.Context, p *proposal, ch Change) (*change, error) {
 	switch ch.Op {
 	case Create:
@@ -298,7 +298,7 @@ func (w *Workspace) newCreate(ctx context.Context, p *proposal, ch Change) (*cha
 		return w.newModify(ctx, p, ch, f)
 	case err == nil:
 		return nil, fmt.Errorf(
-			"creating %s: it exists already; edit it, or read it and write it whole",
+			"creating %s: it already exists; edit it, or read it and write it whole",
 			ch.Ref,
 		)
 	case !errors.Is(err, fs.ErrNotExist):
@@ -342,10 +342,10 @@ func (w *Workspace) newFileOp(ctx context.Context, p *proposal, ch Change) (*cha
 
 func (w *Workspace) checkRename(ctx context.Context, ch Change) error {
 	if !ch.NewRef.IsFile() {
-		return fmt.Errorf("renaming %s: the new place is %w", ch.Ref, path.ErrOutside)
+		return fmt.Errorf("renaming %s: the new path is %w", ch.Ref, path.ErrOutside)
 	}
 	if _, err := w.Read(ctx, ch.NewRef); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("renaming %s: %s exists already", ch.Ref, ch.NewRef)
+		return fmt.Errorf("renaming %s: %s already exists", ch.Ref, ch.NewRef)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ type Source string
 const (
 	FromDisk    Source = "disk"
 	FromBuffer  Source = "buffer"
-	FromPending Source = "pending" // with the session's own changes that are not applied yet
+	FromPending Source = "pending" // include the session's own changes that are not applied yet
 )
 
 // File is the content of a file at one moment. Text.Data is shared and must not be changed.
@@ -29,13 +29,13 @@ type File struct {
 	Source     Source
 	Dirty      bool   // the buffer differs from the disk: say "buffer (unsaved)"
 	Diverged   bool   // the disk was changed outside the editor: the user must reload or save
-	Version    *int32 // of the open document
+	Version    *int32 // version of the open document
 	LanguageID string
-	SHA256     string // of the bytes on disk, of the buffer's text where it is open
+	SHA256     string // hash of the bytes on disk, or of the buffer's text if it is open
 	Mode       fs.FileMode
-	Disk       []byte // the decoded text on disk where Dirty, else nil
+	Disk       []byte // the decoded text on disk if Dirty, otherwise nil
 
-	modified time.Time // of the disk's file
+	modified time.Time // modification time of the file on disk
 }
 
 // SourceLabel is the source in words: "disk", "buffer", "buffer (unsaved)" or "pending".

@@ -11,9 +11,9 @@ import (
 
 const mountEnv = "WORKSPACE_TEST_MOUNT"
 
-// TestReadOnlyMount mounts the workspace's folder read-only under a process in namespaces of its
-// own. A system that gives none says so in the test's log; there the permissions of TestReadOnly
-// stand for it.
+// TestReadOnlyMount mounts the workspace's folder read-only for a process in its own namespaces. If
+// the system does not support this, the test logs it, and the permissions in TestReadOnly are the
+// only coverage.
 func TestReadOnlyMount(t *testing.T) {
 	exe, err := os.Executable()
 	must(t, err)

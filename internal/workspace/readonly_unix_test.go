@@ -96,9 +96,9 @@ func notRenamed(t *testing.T) {
 	}
 }
 
-// notWritten removes the right to write after a proposal was made: the decision fails with the
-// reason, no file of the same decision is touched, nothing is left next to them, and it can be
-// decided again once the right is restored.
+// notWritten removes the write permission after a proposal was made. The decision fails with the
+// reason, no file of the same decision is changed, nothing is left next to them, and it can be
+// decided again once the permission is restored.
 func notWritten(t *testing.T, reason string, deny func(b *bench)) {
 	b := newBench(t, map[string]string{"d/a.txt": ten, "b.txt": ten})
 	p := b.propose(Ask, "d/a.txt", edited, "b.txt", edited)

@@ -70,7 +70,7 @@ func (w *Workspace) tookOver(r *rename) {
 type moved struct {
 	c           *change
 	was, wasNew Ref  // its names before
-	ref, newRef *Ref // its names now, nil where they stay
+	ref, newRef *Ref // its current names, nil if they are unchanged
 }
 
 // followRename moves everything at or below a path. It returns false if it must be tried again.

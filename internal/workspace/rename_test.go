@@ -73,7 +73,7 @@ func TestPendingFollowsFolder(t *testing.T) {
 	b.Stamp("s", b.read("d/b.txt"), true)
 	b.moved("r", "d", "e/f")
 	opt := b.opt
-	b.get(p.ID) // a reader sees it
+	b.get(p.ID) // a reader could observe it
 	b.Workspace.Close()
 	b.start(opt)
 	must(t, b.LoadSession(context.Background(), "s"))
@@ -124,8 +124,8 @@ func TestRenamedByHand(t *testing.T) {
 }
 
 // TestRenameKeepsWhatTheUserChanged: after a rename was proposed, or made for review, the user
-// changed its file. The text moves with the file; a rename that brings its own text is a conflict,
-// not a loss.
+// changed its file. The text moves with the file. A rename with its own text is a conflict and
+// loses nothing.
 func TestRenameKeepsWhatTheUserChanged(t *testing.T) {
 	const mine = "mine\n" + ten
 	for _, open := range []bool{false, true} {
@@ -200,7 +200,7 @@ func TestRenameWithoutItsText(t *testing.T) {
 	}
 }
 
-// TestRenameByHalf: where a rename without its new text cannot be undone either, that is said, and
+// TestRenameByHalf: if a rename without its new text cannot be undone either, this is reported, and
 // nothing is lost.
 func TestRenameByHalf(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
@@ -222,8 +222,8 @@ func TestRenameByHalf(t *testing.T) {
 	equal(t, "files", strings.Join(b.files(), " "), "b.txt")
 }
 
-// refuseTexts lets no text be written: the closed file is read-only, the editor refuses to change
-// the open one.
+// refuseTexts prevents text from being written: the closed file is read-only, and the editor
+// refuses to change the open one.
 func (b *bench) refuseTexts(name string, open bool) (allow func()) {
 	if !open {
 		must(b.t, os.Chmod(b.path(name), 0o444))
@@ -253,8 +253,8 @@ func (b *bench) files() (out []string) {
 	return out
 }
 
-// TestRenameIsFormatted: the new text of a rename is formatted as its new name says before it is
-// proposed, and not when it is written: what was shown is what is written, also on the way back.
+// TestRenameIsFormatted: the new text of a rename is formatted for its new name before it is
+// proposed, and not when it is written. The written text is the shown one, also when it is undone.
 func TestRenameIsFormatted(t *testing.T) {
 	const unformatted = "one\ntwo\n"
 	b := newBench(t, map[string]string{"a.txt": unformatted}, func(o *Options, _ *fakeEditor) {
@@ -344,7 +344,8 @@ func TestRenameWhileDeciding(t *testing.T) {
 	equal(t, "b", b.disk("b.txt"), edited)
 }
 
-// TestRenamesThatCannotBe are claims of an editor that lead out or nowhere.
+// TestRenamesThatCannotBe tests reports from an editor about renames that lead outside the
+// workspace or nowhere.
 func TestRenamesThatCannotBe(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p := b.propose(Ask, "a.txt", edited)
@@ -359,9 +360,9 @@ func TestRenamesThatCannotBe(t *testing.T) {
 	equal(t, "a", b.disk("a.txt"), edited)
 }
 
-// TestRenameIsToldLate: an editor renames an open file on disk and says later that the new one is
-// open, with the text that it has, or never. The change that comes with the rename is made where
-// it lasts.
+// TestRenameIsToldLate: an editor renames an open file on disk and reports the new document later,
+// with its current text, or never. The change that comes with the rename is made where it is
+// permanent.
 func TestRenameIsToldLate(t *testing.T) {
 	for name, reopens := range map[string]bool{"opens the new file late": true,
 		"opens it never": false} {

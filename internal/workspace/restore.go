@@ -11,12 +11,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
 
-// RestoreResult says what a restore changed and what it did not change.
+// RestoreResult describes what a restore changed and what it did not change.
 type RestoreResult struct {
 	Changes          []RestoreChange
 	Conflicts        []RestoreConflict
-	UndoCheckpointID string // restoring it takes the restore back; "" if nothing changed
-	MessageID        string // of the checkpoint's prompt, for a branch of the conversation
+	UndoCheckpointID string // restoring it undoes the restore; "" if nothing changed
+	MessageID        string // ID of the checkpoint's prompt, for a branch of the conversation
 }
 
 // RestoreChange is one file that a restore changed.
@@ -110,9 +110,9 @@ func restoreChange(ref Ref, file *File, now, then checkpoint.Content) *Change {
 
 // unwound is what a restore knows about its files, by their keys.
 type unwound struct {
-	steps map[string]*checkpoint.Step // the first of each
+	steps map[string]*checkpoint.Step // the first one for each file
 	from  map[string]string           // the old names of renamed files
-	stuck map[string]bool             // those that are not brought back
+	stuck map[string]bool             // files that are not restored
 }
 
 // refusal is a file that a restore cannot change, and why.
@@ -163,13 +163,13 @@ func (w *Workspace) applyRestore(ctx context.Context, session string, changes []
 		w.untrack(c)
 	}
 	w.mu.Unlock()
-	w.deliver() // what it did to other proposals
+	w.deliver() // its effect on other proposals
 	return err
 }
 
 // keepsNewName is the reason why a renamed file keeps its new name: otherwise its text would be
 // nowhere in the workspace.
-const keepsNewName = "its old name could not be brought back; it keeps this one"
+const keepsNewName = "its old name could not be restored; it keeps this one"
 
 // withOldNames removes a renamed file's new name only after the old one exists again. If the old
 // one cannot come back, the new name stays.
@@ -197,7 +197,7 @@ func (u unwound) withOldNames(targets []*target, refuse func(Ref, string)) (orde
 // oldName returns the first name of a file that the restore affects, or "" if there is none.
 func (u unwound) oldName(key string, byKey map[string]*target) string {
 	old := u.from[key]
-	for range u.from { // at most: names may form a cycle
+	for range u.from { // a limit, because names may form a cycle
 		if next := u.from[old]; next != "" && next != key && byKey[old] == nil && !u.stuck[old] {
 			old = next
 		}

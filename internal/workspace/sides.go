@@ -38,7 +38,7 @@ type side struct {
 	oldName, newName string
 	old              []byte
 	new              []byte
-	hunks            []edit.Hunk // from old to new, where byHunks
+	hunks            []edit.Hunk // changes from old to new, if byHunks
 	byHunks          bool        // new is nil: old with hunks applied
 }
 

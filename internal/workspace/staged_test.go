@@ -33,8 +33,8 @@ func TestReadDuringApplyLosesNothing(t *testing.T) {
 	equal(t, "a.txt", b.disk("a.txt"), strings.Replace(ten, "two", "TWO", 1)+"theirs\n")
 }
 
-// The session reads a file again and again while its hunks are applied and another program adds
-// lines: nothing that the program wrote is lost, and the race detector finds nothing.
+// The session reads a file repeatedly while its hunks are applied and another program adds lines.
+// Nothing that the program wrote is lost, and the race detector finds nothing.
 func TestReadsBesideDecisions(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p := b.propose(Collect, "a.txt", edited)
@@ -46,7 +46,8 @@ func TestReadsBesideDecisions(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				_, _ = b.ReadFor(t.Context(), p.SessionID, b.ref("a.txt")) // it may be half written
+				// It may be partially written.
+				_, _ = b.ReadFor(t.Context(), p.SessionID, b.ref("a.txt"))
 			}
 		}
 	}()

@@ -15,7 +15,7 @@ func (w *Workspace) StampRaw(sessionID string, ref Ref, sha string) {
 	w.reads.Put(sessionID, ref.Key, readset.Record{SHA: sha})
 }
 
-// DropStamp makes a fresh read of the file necessary before the session's next edit of it.
+// DropStamp requires a new read of the file before the session's next edit of it.
 func (w *Workspace) DropStamp(sessionID string, ref Ref) { w.reads.Drop(sessionID, ref.Key) }
 
 // CheckStamp reports whether the session has seen the file as it is in f, a part of it or the
@@ -42,7 +42,7 @@ func (w *Workspace) stampOwn(p *proposal) {
 		}
 		before, known := w.reads.Get(p.reader, c.ref.Key)
 		if !known {
-			before, _ = w.reads.Get(p.reader, key) // it went along with the file
+			before, _ = w.reads.Get(p.reader, key) // it moved with the file
 		}
 		whole := before.Whole || c.op == Create || c.base.SHA256 == emptyHash
 		w.reads.Put(p.reader, key, readset.Record{SHA: HashOf(c.left), Text: c.left, Whole: whole,

@@ -24,8 +24,9 @@ const (
 	hunkPending  hunkPhase = iota // its text is in the file, and it waits for a decision
 	hunkApplying                  // a decision is being applied: changes of its text are expected
 	hunkStale                     // its text is gone; it waits until the text is found again
-	hunkOutdone                   // stale by another proposal, until its position changes
-	hunkMissing                   // its text never came into the file; the rest of the change did
+	hunkOutdone                   // stale because of another proposal, until its position changes
+	// Its text was never written to the file, but the rest of the change was.
+	hunkMissing
 	hunkAccepted
 	hunkRejected
 	hunkPhases = iota
@@ -40,7 +41,7 @@ const (
 	hunkTyped                     // a change touched its text
 	hunkCompeted                  // the same, while another proposal's apply was under way
 	hunkFound                     // its text is in the file exactly once
-	hunkLost                      // its file is gone or holds another text than the apply needs
+	hunkLost                      // its file is gone or has a different text than the apply needs
 	hunkMissed                    // the file was written without it
 	hunkAccept
 	hunkReject
@@ -100,7 +101,7 @@ func (h *hunk) state() HunkState { return hunkShown[h.phase] }
 // open reports whether the hunk is undecided. Caller holds mu.
 func (h *hunk) open() bool { return h.state() == HunkPending || h.state() == HunkStale }
 
-// still reports whether the hunk's range holds exactly its text. Caller holds mu.
+// still reports whether the hunk's range contains exactly its text. Caller holds mu.
 func (h *hunk) still() bool { return h.phase == hunkPending }
 
 // storedPhase is the phase of a hunk that was stored. No apply survives a restart.
@@ -131,11 +132,11 @@ type proposalPhase uint8
 
 const (
 	proposalOpen       proposalPhase = iota // a hunk waits for a decision
-	proposalContested                       // the same, and a file holds another text
+	proposalContested                       // the same, and a file has a different text
 	proposalApplied                         // closed: all hunks were accepted
 	proposalPartial                         // closed: some hunks were accepted
 	proposalRejected                        // closed: no hunk was accepted
-	proposalFailed                          // closed: a file holds another text
+	proposalFailed                          // closed: a file has a different text
 	proposalWithdrawn                       // closed by the end of its call
 	proposalSuperseded                      // closed: a later edit of the session undid it
 	proposalPhases     = iota
@@ -223,19 +224,20 @@ func (p *proposal) closedPhase() proposalPhase {
 	return proposalRejected
 }
 
-// proposalKind says what a proposal was made for. It never changes.
+// proposalKind describes the purpose of a proposal. It never changes.
 type proposalKind uint8
 
 const (
-	editProposal    proposalKind = iota // by an edit of the agent
-	restoreProposal                     // by a restore: no events, not listed, its own checkpoint
-	partProposal                        // the text of a file that a proposal renames
+	editProposal proposalKind = iota // created by an edit of the agent
+	// Created by a restore: no events, not listed, its own checkpoint.
+	restoreProposal
+	partProposal // the text of a file that a proposal renames
 )
 
 // final reports whether the texts of the proposal are used as they are, without a formatter.
 func (k proposalKind) final() bool { return k != editProposal }
 
-// teller says how the model learns a proposal's outcome.
+// teller describes how the model learns a proposal's outcome.
 type teller uint8
 
 const (

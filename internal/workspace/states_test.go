@@ -37,7 +37,8 @@ func TestHunkMovesAreAsDrawn(t *testing.T) {
 	}
 }
 
-// drawing returns the words of a table in the comments of states.go, from the line that begins so.
+// drawing returns the words of a table in the comments of states.go, starting at the line with the
+// given prefix.
 func drawing(t *testing.T, first string) (rows [][]string) {
 	src, err := os.ReadFile("states.go")
 	must(t, err)
@@ -54,8 +55,8 @@ func drawing(t *testing.T, first string) (rows [][]string) {
 	return rows
 }
 
-// What clients see of a hunk never leaves accepted or rejected, and a hunk that is open can always
-// be decided both ways.
+// The state that clients see of a hunk never leaves accepted or rejected, and an open hunk can
+// always be decided either way.
 func TestDecidedHunksStay(t *testing.T) {
 	decided := map[hunkEvent]HunkState{hunkAccept: HunkAccepted, hunkReject: HunkRejected}
 	for ph := range hunkPhase(hunkPhases) {
@@ -85,7 +86,7 @@ func TestProposalMoves(t *testing.T) {
 			p := &proposal{phase: from}
 			want := from != to && !slices.Contains(final, from)
 			if from.closed() && (!to.closed() || slices.Contains(final, to)) {
-				want = false // what is closed neither opens nor is withdrawn
+				want = false // a closed proposal neither opens nor is withdrawn
 			}
 			moved := p.become(to)
 			name := string(proposalShown[from]) + " to " + string(proposalShown[to])

@@ -6,7 +6,7 @@ import "github.com/agent-lsp/agent-lsp/internal/workspace/text"
 type WorkspaceEdit struct {
 	Files       []FileOp
 	Documents   []DocumentEdit
-	Annotations map[string]Annotation // by id; set only where the client has changeAnnotations
+	Annotations map[string]Annotation // by id; set only if the client supports changeAnnotations
 }
 
 // FileOp creates, renames or deletes a file through the editor.

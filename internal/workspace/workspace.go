@@ -18,7 +18,7 @@ const (
 	verifyWait = time.Second
 	// idleVerifyWait is the same for a client that sends didChange only when it is idle.
 	idleVerifyWait = 8 * time.Second
-	// replyWait bounds a client that answers nothing.
+	// replyWait limits the wait for a client that does not answer.
 	replyWait = 10 * time.Second
 	// abortWait bounds an applyEdit in flight when its turn is aborted.
 	abortWait = time.Second
@@ -30,7 +30,7 @@ const (
 type Client interface {
 	// ApplyEdit asks the editor to change its buffers; the reply is a claim, not a fact.
 	ApplyEdit(ctx context.Context, label string, e WorkspaceEdit) (ApplyReply, error)
-	// Features says what the editor can do. It never blocks.
+	// Features describes what the editor supports. It never blocks.
 	Features() ClientFeatures
 }
 
@@ -58,26 +58,27 @@ type ApplyReply struct {
 	FailureReason string
 }
 
-// Options configure a Workspace. The zero value works: no editor, nothing kept on disk.
+// Options configure a Workspace. The zero value is usable: no editor, nothing kept on disk.
 type Options struct {
 	Client     Client
 	StateDir   string // for checkpoints and pending proposals; "" keeps them in memory
 	WorkingDir string // used if no workspace folder is open
-	Home       string // never taken for one
+	Home       string // a folder that is never treated as a root
 
 	// OnProposal gets every event of a proposal, in order. It must not block and must not
 	// call Propose, Decide or Restore.
 	OnProposal func(ProposalEvent)
 	// OnNotice shows the user a message; level is "info", "warning" or "error". It never blocks.
 	OnNotice func(level, text string)
-	// Format, if set, formats a new text before it is proposed; an error leaves it as it is.
+	// Format, if set, formats a new text before it is proposed. If it returns an error, the text is
+	// unchanged.
 	Format func(ctx context.Context, path string, text []byte) ([]byte, error)
 	// Look, if set, runs before a file is read, so that an editor that does not report changes can
-	// bring its document up to date. It may wait for the editor and respects ctx. An error says
-	// that the editor refuses the file, which is then not read.
+	// update its document. It may wait for the editor and respects ctx. An error means that the
+	// editor refuses the file, which is then not read.
 	Look func(ctx context.Context, uri string) error
-	// Before, if set, runs before files change. It must not take long. What it has seen is given to
-	// Check.
+	// Before, if set, runs before files change. It must be fast. The state that it records is
+	// passed to Check.
 	Before func(ctx context.Context, paths []string) (seen any)
 	// AskReload, if set, asks the user about a document with unsaved changes whose file another
 	// program changed. It runs in its own goroutine and ends with ctx.
@@ -105,7 +106,7 @@ type Workspace struct {
 	// confirmations ended.
 	docEvents broadcast
 
-	ctx    context.Context // ends with Close; parent of what outlives a call
+	ctx    context.Context // ends with Close; parent of everything that outlives a call
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	spawns sync.Mutex // no goroutine starts once Close waits
@@ -114,10 +115,10 @@ type Workspace struct {
 	encoding  Encoding
 	docs      map[string]*document // by lexical key
 	touches   uint64
-	tracked   map[string][]*change // by canonical key: what has hunks that follow typing
+	tracked   map[string][]*change // by canonical key: documents with hunks that follow typing
 	proposals proposalTable
 	commands  map[*Command]bool
-	renames   []*rename // that the pending changes have not followed yet
+	renames   []*rename // changes that the pending hunks have not followed yet
 	// confirming are the files on disk that an editor shows for confirmation, with the proposals
 	// that it shows. The positions in its preview refer to the text of then.
 	confirming map[string][]*proposal
@@ -150,7 +151,8 @@ func New(opt Options) *Workspace {
 	return w
 }
 
-// Close ends what is still under way, waits for it and keeps pending proposals for the next start.
+// Close ends everything that is in progress, waits for it and keeps pending proposals for the next
+// start.
 func (w *Workspace) Close() {
 	w.spawns.Lock()
 	w.cancel()

@@ -37,7 +37,7 @@ type large struct {
 const (
 	largeDirective = "//house:large"
 	wireDirective  = "//house:wire"
-	wireReason     = "the contract, or the format of the settings or of hooks, fixes the fields"
+	wireReason     = "the protocol, or the format of the settings or of hooks, defines the fields"
 )
 
 // reporter collects the findings.

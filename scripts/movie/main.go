@@ -44,9 +44,9 @@ func write(out string, args []string) error {
 		}
 		pictures, film.Delay = append(pictures, picture), append(film.Delay, time)
 	}
-	colours := palette(pictures)
+	colors := palette(pictures)
 	for _, p := range pictures {
-		frame := image.NewPaletted(p.Bounds(), colours)
+		frame := image.NewPaletted(p.Bounds(), colors)
 		draw.Draw(frame, p.Bounds(), p, p.Bounds().Min, draw.Src)
 		film.Image = append(film.Image, frame)
 	}
@@ -91,11 +91,11 @@ func palette(pictures []image.Image) color.Palette {
 		}
 		return cmp.Compare(rank(a), rank(b))
 	})
-	var colours color.Palette
+	var colors color.Palette
 	for _, c := range all[:min(len(all), 256)] {
-		colours = append(colours, c)
+		colors = append(colors, c)
 	}
-	return colours
+	return colors
 }
 
 // rank orders colors with the same frequency, so that the result is reproducible.

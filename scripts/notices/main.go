@@ -1,9 +1,9 @@
-// Command notices prints the licences of everything that is linked into the program, as the
-// licences require of anyone who distributes it.
+// Command notices prints the licenses of everything that is linked into the program, as the
+// licenses require of anyone who distributes it.
 //
 //	GOOS=linux GOARCH=amd64 go run ./scripts/notices PACKAGE
 //
-// Go's own licence comes first, then those of each module, including the licence files of its
+// Go's own license comes first, then those of each module, including the license files of its
 // linked folders.
 package main
 
@@ -18,9 +18,9 @@ import (
 	"strings"
 )
 
-// licence matches the names of files that contain a licence or a notice that must be reproduced
+// license matches the names of files that contain a license or a notice that must be reproduced
 // with it.
-var licence = regexp.MustCompile(`(?i)^(.*-)?(licen[cs]e|copying|notice|patents)([-.].*)?$`)
+var license = regexp.MustCompile(`(?i)^(.*-)?(licen[cs]e|copying|notice|patents)([-.].*)?$`)
 
 // part is a module, or Go itself, with those of its folders that are linked in.
 type part struct {
@@ -39,17 +39,17 @@ func main() {
 	}
 }
 
-// notices writes the licences of the modules that the package is linked with. A module without a
-// licence is an error.
+// notices writes the licenses of the modules that the package is linked with. A module without a
+// license is an error.
 func notices(w io.Writer, pkg string) error {
 	parts, err := linked(pkg)
 	if err != nil {
 		return err
 	}
 	for _, p := range parts {
-		files := p.licences()
+		files := p.licenses()
 		if len(files) == 0 {
-			return fmt.Errorf("%s has no licence in %s", p.name, p.root)
+			return fmt.Errorf("%s has no license in %s", p.name, p.root)
 		}
 		for _, f := range files {
 			if err := p.write(w, f); err != nil {
@@ -100,9 +100,9 @@ func tool(args ...string) (string, error) {
 	return string(out), nil
 }
 
-// licences returns the paths of the licence files in the module's root and in every folder on the
+// licenses returns the paths of the license files in the module's root and in every folder on the
 // path to a linked folder. Paths are relative to the module.
-func (p part) licences() (files []string) {
+func (p part) licenses() (files []string) {
 	dirs := []string{"."}
 	for _, f := range p.folders {
 		rel, err := filepath.Rel(p.root, f)
@@ -112,10 +112,10 @@ func (p part) licences() (files []string) {
 	}
 	slices.Sort(dirs)
 	for _, dir := range slices.Compact(dirs) {
-		// a missing licence is reported, so a folder that cannot be read needs no error
+		// a missing license is reported, so a folder that cannot be read needs no error
 		entries, _ := os.ReadDir(filepath.Join(p.root, dir))
 		for _, e := range entries {
-			if e.Type().IsRegular() && licence.MatchString(e.Name()) &&
+			if e.Type().IsRegular() && license.MatchString(e.Name()) &&
 				filepath.Ext(e.Name()) != ".go" {
 				files = append(files, filepath.Join(dir, e.Name()))
 			}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// The output contains the licences of Go and of exactly the modules that
-// docs/contribute/licences.md lists as built in.
+// The output contains the licenses of Go and of exactly the modules that
+// docs/contribute/licenses.md lists as built in.
 func TestNoticesOfTheProgram(t *testing.T) {
 	t.Chdir("../..")
 	t.Setenv("GOOS", "linux")
@@ -24,7 +24,7 @@ func TestNoticesOfTheProgram(t *testing.T) {
 	for _, m := range headings.FindAllStringSubmatch(out.String(), -1) {
 		got = append(got, m[1])
 	}
-	page, err := os.ReadFile("docs/contribute/licences.md")
+	page, err := os.ReadFile("docs/contribute/licenses.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestNoticesOfTheProgram(t *testing.T) {
 	}
 	slices.Sort(want)
 	if got = slices.Compact(got); !slices.Equal(got, want) {
-		t.Errorf("licences of\n%s\ndocs/contribute/licences.md has\n%s", strings.Join(got, "\n"),
+		t.Errorf("licenses of\n%s\ndocs/contribute/licenses.md has\n%s", strings.Join(got, "\n"),
 			strings.Join(want, "\n"))
 	}
 	for _, text := range []string{"==== Go: LICENSE ====\n\nCopyright 2009 The Go Authors.",
@@ -45,8 +45,8 @@ func TestNoticesOfTheProgram(t *testing.T) {
 	}
 }
 
-// A module's licence files are those of its root and of the linked folders only.
-func TestLicences(t *testing.T) {
+// A module's license files are those of its root and of the linked folders only.
+func TestLicenses(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"LICENSE", "NOTICE.txt", "a-license.md", "license.go", "README",
 		"a/b/COPYING", "other/LICENSE"} {
@@ -58,7 +58,7 @@ func TestLicences(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := part{name: "m", root: root, folders: []string{filepath.Join(root, "a", "b")}}.licences()
+	got := part{name: "m", root: root, folders: []string{filepath.Join(root, "a", "b")}}.licenses()
 	want := []string{"LICENSE", "NOTICE.txt", "a-license.md", filepath.Join("a", "b", "COPYING")}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -32,9 +32,9 @@ func TestTree(t *testing.T) {
 
 // bad violates each kind of rule. good contains the same words in correct uses.
 const (
-	bad  = "The rule is told anew. It is no text. Of a crowd of prompts. That is the model's."
-	good = "There is no text. It is no longer here. The model's answer stands for itself."
-	n    = 6 // one for each word or phrase that the rules name
+	bad  = "The rule is told anew. It is no text. Of a crowd of prompts. That is the model's. A colour."
+	good = "There is no text. It is no longer here. The model's answer stands for itself. It is cancelled."
+	n    = 7 // one for each word or phrase that the rules name
 )
 
 // planted contains files with the bad sentence where users or readers see it, and the good one next
@@ -46,21 +46,21 @@ var planted = map[string]string{
 	"cmd/b.go": `package a
 
 var s = "The rule is told anew. It is no text. " +
-	"Of a crowd of prompts. That is the model's."
+	"Of a crowd of prompts. That is the model's. A colour."
 
 var ok = "` + good + `"
 `,
 	"cmd/c.go": "package a\n\ntype T struct {\n\tF int `doc:\"" + bad + "\"`\n}\n",
 	"editors/vscode/src/a.ts": "const s = 'The rule is told ' + " +
 		"`anew. It is no text. Of a ${f('//', /'/)}`;\n" +
-		"const t = `crowd of prompts. That is the model's.`;\n// " + good + "\n",
+		"const t = `crowd of prompts. That is the model's. A colour.`;\n// " + good + "\n",
 	"editors/vscode/src/b.ts": "// " + bad +
 		"\nconst s = '" + strings.ReplaceAll(good, "'", "\\'") + "';\n",
 
 	"editors/vscode/package.json": `{"title": "` + bad + `", "description": "` + good + `"}`,
 	"editors/neovim/lua/a.lua": "local s = 'The rule is told anew. It is no text. ' .. " +
 		"\"Of a crowd of prompts.\"\n" +
-		"local t = [[That is the model's.]] -- fine\n",
+		"local t = [[That is the model's. A colour.]] -- fine\n",
 	"editors/neovim/lua/b.lua": "-- " + bad + "\nlocal s = \"" + good + "\"\n",
 
 	"editors/neovim/doc/agent_lsp.txt": good + "\n" + bad + "\n",

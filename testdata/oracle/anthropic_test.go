@@ -98,7 +98,7 @@ func TestAnthropic(t *testing.T) {
 	}
 }
 
-// TestAnthropicRequests: the SDK's types lose nothing of a request, whatever its history.
+// TestAnthropicRequests: no part of a request is lost in the SDK's types, whatever its history.
 func TestAnthropicRequests(t *testing.T) {
 	answer := fixture(t, "anthropic/testdata/thinking.sse")
 	histories(t, messagesAPI, claude, answer, func(body []byte) error {

@@ -82,7 +82,7 @@ func TestGemini(t *testing.T) {
 		same(t, name, read(first), theirs)
 
 		for _, c := range first.Message.ToolCalls() {
-			c.ID = cmp.Or(c.ID, "engine") // which gives a call without an id one
+			c.ID = cmp.Or(c.ID, "engine") // it assigns an id to a call without one
 		}
 		for _, p := range content.Parts {
 			if p.FunctionCall != nil {
@@ -131,7 +131,7 @@ func goesOn(content *genai.Content) []*genai.Content {
 	return append(out, genai.NewContentFromText("And now?", genai.RoleUser))
 }
 
-// plainGemini leaves out what means nothing: an empty text and configuration, and the role of the
+// plainGemini removes parts without meaning: an empty text and configuration, and the role of the
 // system prompt.
 func plainGemini(t *testing.T, body []byte) []byte {
 	t.Helper()

@@ -213,7 +213,7 @@ func responsesRead(t *testing.T, w *wire, params responses.ResponseNewParams) *r
 	return &out
 }
 
-// TestOpenAIRequests: the SDK's types lose nothing of a request, whatever its history.
+// TestOpenAIRequests: no part of a request is lost in the SDK's types, whatever its history.
 func TestOpenAIRequests(t *testing.T) {
 	histories(t, chatAPI, gpt, chatStream, func(body []byte) error {
 		return survives(body, &openai.ChatCompletionNewParams{})
@@ -221,7 +221,7 @@ func TestOpenAIRequests(t *testing.T) {
 	histories(t, responsesAPI, gpt, responsesStream, responsesSurvives)
 }
 
-// responsesSurvives looks at each item on its own: the SDK's union of items does not decode a
+// responsesSurvives checks each item separately, because the SDK's union of items does not decode a
 // message without a type, which the API allows.
 func responsesSurvives(body []byte) error {
 	var m map[string]any
@@ -255,8 +255,8 @@ func responsesSurvives(body []byte) error {
 	return survives(text(m), &responses.ResponseNewParams{})
 }
 
-// TestNativeTools: the SDK reads the documented items alike, and the items and outputs that go back
-// are equal to those that it makes.
+// TestNativeTools: the SDK reads the documented items identically, and the returned items and
+// outputs equal those that it builds.
 func TestNativeTools(t *testing.T) {
 	answer := fixture(t, "openai/testdata/native.sse")
 	native := func(w *wire) modeltest.Model {

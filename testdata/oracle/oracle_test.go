@@ -155,7 +155,7 @@ func same(t *testing.T, name string, a, b reply) {
 	}
 }
 
-// histories sends random histories by a and gives each body to check.
+// histories sends random histories through a and passes each body to check.
 func histories(t *testing.T, a *modeltest.API, model, answer string, check func([]byte) error) {
 	t.Helper()
 	for seed := range uint64(300) {

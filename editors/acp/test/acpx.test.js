@@ -1,5 +1,5 @@
-// A client that is not ours and knows nothing of us: acpx, as it is used on a command line. What it and the agent say to
-// each other is checked against the protocol's schema too.
+// acpx, an independent client, as it is used on a command line. Its messages and the agent's are
+// also checked against the protocol's schema.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -15,7 +15,7 @@ const documented = JSON.parse(
   /^\{ "agents".*$/m.exec(fs.readFileSync(here('../../../docs/use/acp.md'), 'utf8'))[0],
 );
 
-// acpx sets a folder up for it and returns what runs it.
+// acpx prepares a folder for it and returns a function that runs it.
 function acpx(t, { config = {}, ...options }) {
   const w = world(t, options);
   const log = path.join(w.base, 'wire');
@@ -84,7 +84,7 @@ function acpx(t, { config = {}, ...options }) {
     for (const s of [child.stdout, child.stderr]) s.on('data', (d) => (text += d));
     return new Promise((r) => child.on('close', (status) => r({ status, text })));
   };
-  // stop ends the process in which acpx keeps a session's agent, which outlives its commands.
+  // stop ends the process in which acpx keeps a session's agent, which outlives acpx commands.
   const stop = async () => {
     const [, owner] = /^pid: (\d+)/m.exec((await run('status')).text) ?? [];
     if (owner) process.kill(Number(owner), 'SIGKILL');

@@ -1,5 +1,5 @@
-// A second client that is not ours: the AI SDK, through its public provider for ACP agents. It
-// allows whatever it is asked, and its messages are checked against the protocol's schema too.
+// The AI SDK, a second independent client, with its public provider for ACP agents. It allows every
+// request, and its messages are also checked against the protocol's schema.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -12,8 +12,8 @@ import { validator } from './schema.js';
 
 const tee = fileURLToPath(new URL('tee.js', import.meta.url));
 
-// aisdk returns a world, what prompts the agent in it, and what ends the agent. With
-// `persist` all prompts share a session; without it each has an agent of its own.
+// aisdk returns a world, a function that prompts the agent in it, and a function that ends the
+// agent. With `persist`, all prompts share a session; without it, each prompt has its own agent.
 function aisdk(t, { persist = false, ...options }) {
   const w = world(t, options);
   const log = path.join(w.base, 'wire');
@@ -54,7 +54,7 @@ function aisdk(t, { persist = false, ...options }) {
     });
     for await (const part of fullStream) {
       parts.push(part);
-      if (part.type === 'error') break; // it leaves the stream open
+      if (part.type === 'error') break; // leaves the stream open
     }
     return parts;
   };
@@ -99,7 +99,7 @@ describe('the AI SDK', { concurrency: true }, () => {
     });
     prompt('work').catch(() => {});
     await look('the command', () => fs.existsSync(w.path('ran')));
-    await end(); // its abort signal reaches no agent, so it ends the process
+    await end(); // its abort signal does not reach the agent, so it ends the process
     assert.ok(!fs.existsSync(w.path('after')));
   });
 

@@ -1,5 +1,5 @@
-// MCP's official conformance suite: each of its scenarios for a client, except those of OAuth, with
-// the agent as the client. OAuth is tested in internal/tools/mcp.
+// MCP's official conformance suite: each scenario for clients except OAuth, with the agent as the
+// client. OAuth is tested in internal/tools/mcp.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
@@ -13,7 +13,7 @@ const run = (cwd, ...args) =>
 
 const [, listed] = run('.', 'list').stdout.split('Client scenarios');
 const scenarios = [...listed.matchAll(/^ +- ([\w-]+)\s*$/gm)].map((m) => m[1]);
-// The suite judges this one by the clock: a machine that is busy may need another try.
+// The suite has a time limit for this scenario, so a busy machine may need another try.
 const timed = new Set(['sse-retry']);
 const clean = /0 failed, 0 warnings/;
 

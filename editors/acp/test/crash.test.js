@@ -1,4 +1,5 @@
-// kill -9 of the agent and of its client at every kind of moment: the session loads and goes on, and nothing is left behind.
+// kill -9 of the agent and of its client at every kind of moment. The session loads and continues,
+// and no process is left behind.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -8,11 +9,11 @@ import { M, alive, call, connect, edit, look, world } from './harness.js';
 
 const client = fileURLToPath(new URL('killed-client.js', import.meta.url));
 const slowly = { text: 'x'.repeat(1500), chunks: 1500, delayMs: 40 };
-// What escapes from a command as far as a command can: another session, another parent, signals that are ignored.
+// A process that tries to escape from its command: a new session, another parent, ignored signals.
 const outlive =
   'setsid sleep 300 >/dev/null 2>&1 & echo $! > pids; (setsid sh -c \'trap "" TERM HUP; sleep 300\' >/dev/null 2>&1 & echo $! >> pids); echo $$ >> pids; touch ready; sleep 300';
 
-// In a sandbox a command would write process ids that mean nothing outside it.
+// In a sandbox, a command would write process ids that mean nothing outside it.
 const seen = { AGENT_LSP_SANDBOX: 'off' };
 
 const pids = (w) => w.read('pids').split('\n').filter(Boolean).map(Number);

@@ -18,7 +18,7 @@ const two = (p) =>
     }),
   );
 
-// before says that a came earlier on the wire than b.
+// before asserts that a was sent before b.
 const index = (c, f) => c.wire.findIndex(({ m }) => f(m));
 
 test('an edit is shown as a diff, then asked, then made', async (t) => {
@@ -326,7 +326,7 @@ test('a created file has no old text', async (t) => {
   assert.equal(w.read('new.txt'), 'fresh\n');
 });
 
-// editor is a client's buffers over the disk; a buffer that was typed into is not saved.
+// editor simulates a client's buffers over the disk. A buffer that was typed into is not saved.
 function editor(_w, buffers = {}) {
   const e = {
     buffers,

@@ -1,9 +1,10 @@
-// After a whole run: each method of the protocol was driven, in its direction, with its messages checked.
+// After a whole run: each method of the protocol was used in its direction, and its messages were
+// checked.
 import fs from 'node:fs';
 import * as acp from '@agentclientprotocol/sdk';
 import { schemas } from './schema.js';
 
-// The agent asks only by forms, which need no word that they are over.
+// The agent asks only with forms, for which no completion notification is needed.
 const unused = new Set(['elicitation/complete']);
 const flat = (o) => Object.values(o).flatMap((v) => (typeof v === 'string' ? [v] : flat(v)));
 const all = new Set([...flat(acp.methods), ...Object.keys(schemas)]);

@@ -1,11 +1,11 @@
-// A session's folders: what is one, and that each session sees its own only.
+// A session's folders: which values are valid, and that each session sees only its own.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { M, call, connect, readThen, world } from './harness.js';
 
-// refusal is the error of a refused request.
+// refusal returns the error of a refused request.
 const refusal = (promise) =>
   promise.then(
     () => assert.fail('the request was not refused'),
@@ -94,7 +94,8 @@ test('two sessions of different folders in one process see their own only', asyn
     fs.mkdirSync(dir);
     fs.writeFileSync(path.join(dir, 'own.txt'), `in ${path.basename(dir)}\n`);
   }
-  // Each reads its file by name, then both files by their whole paths, then writes into both folders.
+  // Each reads its file by name, then both files by their absolute paths, then writes into both
+  // folders.
   const script = [
     call('read', { path: 'own.txt' }),
     ...dirs.map((dir) => call('read', { path: path.join(dir, 'own.txt') })),
@@ -136,7 +137,7 @@ test('two sessions of different folders in one process see their own only', asyn
       'written into its own folder alone',
     );
   }
-  // Each is listed with its folder, and by it alone.
+  // Each session is listed only with its own folder.
   for (const [i, dir] of dirs.entries()) {
     const { sessions: listed } = await c.request(M.agent.session.list, { cwd: dir });
     assert.deepEqual(
@@ -189,7 +190,8 @@ test('a session that is closed is let go: another agent goes on with it', async 
   await other.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers: [] });
   assert.equal((await other.prompt(id, 'again')).stopReason, 'end_turn');
   assert.equal(other.text(), 'said. said. ');
-  // What both have open is written by one: the other is told so, and loads it again once it is free.
+  // One session writes a file that both have open. The other is notified, and loads it again once
+  // it is free.
   await c.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers: [] });
   assert.equal((await refusal(c.prompt(id, 'me too'))).code, -32600);
   await other.request(M.agent.session.close, { sessionId: id });

@@ -13,7 +13,7 @@ export const M = acp.methods;
 export const bin = process.env.AGENT_LSP_BIN;
 assert.ok(bin, 'AGENT_LSP_BIN names no binary: run editors/acp/run.sh');
 
-// world makes a folder with files, a state directory and a script of model replies.
+// world creates a folder with files, a state directory and a script of model replies.
 export function world(t, { files = {}, script = [] } = {}) {
   const base = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'acp-'));
   const dir = path.join(base, 'work');
@@ -21,7 +21,7 @@ export function world(t, { files = {}, script = [] } = {}) {
   for (const [name, text] of Object.entries(files)) fs.writeFileSync(path.join(dir, name), text);
   const file = path.join(base, 'script.jsonl');
   fs.writeFileSync(file, script.map((r) => JSON.stringify(r)).join('\n') + '\n');
-  const ends = []; // of what runs in it: it may still write there
+  const ends = []; // programs that run in the folder may still write there
   const w = {
     base,
     dir,
@@ -58,7 +58,7 @@ export function launch(_t, w, env = {}) {
 }
 
 // connect starts the binary and returns a client. permission, elicit, readFile, writeFile and
-// terminal answer the agent; each may be left out.
+// terminal answer the agent. Each is optional.
 export async function connect(
   t,
   w,
@@ -142,7 +142,8 @@ export async function connect(
         .of(kind)
         .map((u) => u.content.text ?? '')
         .join(''),
-    // until waits for something to be told or asked, or to be there: a file or a flag wakes nobody, so it looks again.
+    // until waits until a message has arrived or a condition holds. A file or a flag sends no
+    // event, so until polls.
     async until(what, f, ms = 300000) {
       const end = Date.now() + ms;
       for (;;) {
@@ -192,7 +193,7 @@ export async function connect(
   return c;
 }
 
-// alive reports whether a process exists and is no zombie.
+// alive reports whether a process exists and is not a zombie.
 export function alive(pid) {
   try {
     process.kill(Number(pid), 0);
@@ -202,7 +203,7 @@ export function alive(pid) {
   }
 }
 
-// look waits for what sends no message: a file, the end of a process.
+// look polls for a condition that sends no message: a file, the end of a process.
 export async function look(what, f) {
   for (const end = Date.now() + 300000; !f(); ) {
     assert.ok(Date.now() < end, `${what} did not come`);
@@ -210,7 +211,7 @@ export async function look(what, f) {
   }
 }
 
-// code is the JSON-RPC code of a refused request.
+// code returns the JSON-RPC code of a refused request.
 export async function code(promise) {
   try {
     await promise;

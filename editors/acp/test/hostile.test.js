@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { test } from 'node:test';
 import { acp, M, call, code, connect, edit, launch, world } from './harness.js';
 
-// slowly is an answer that has begun once a piece of it is seen, so its line of the script is used.
+// slowly is a reply that has begun once its first piece is seen, so its line of the script is used.
 const slowly = { text: 'x'.repeat(1500), chunks: 1500, delayMs: 40 };
 const later = { delayMs: 60000, text: 'too late' };
 
@@ -44,7 +44,8 @@ test('unknown methods, sessions, options and folders', async (t) => {
   assert.equal(await code(c.session({ cwd: 'relative' })), -32602);
   assert.equal(await code(c.session({ cwd: w.path('missing') })), -32602);
   assert.equal(await code(c.prompt(id, [])), -32602);
-  await c.request(M.agent.session.close, { sessionId: 'nobody' }); // the SDK takes "not found" for done
+  // The SDK treats "not found" as success.
+  await c.request(M.agent.session.close, { sessionId: 'nobody' });
 });
 
 test('cancel for nothing', async (t) => {
@@ -87,7 +88,7 @@ test('a long answer comes in lines that every client can read', async (t) => {
   assert.ok(longest < 8 << 20, `${longest} bytes`);
 });
 
-// raw speaks without the SDK, which refuses to send nonsense.
+// raw speaks without the SDK, which refuses to send invalid messages.
 function raw(t, w) {
   const p = launch(t, w);
   const got = [];
@@ -167,7 +168,7 @@ for (const [what, step] of [
     assert.equal((await c.exited).signal, null, 'it ends by itself');
     assert.ok(!fs.existsSync(w.path('made')));
     assert.equal(w.read('a.txt'), 'a\n');
-    // The session can be loaded and goes on.
+    // The session can be loaded and continues.
     const next = await connect(t, w);
     await next.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers: [] });
     assert.equal(next.text('user_message_chunk'), 'go');
@@ -197,7 +198,7 @@ test('the end of input ends a command with all its children', async (t) => {
     try {
       return !/^State:\s+Z/m.test(fs.readFileSync(`/proc/${p}/status`, 'utf8'));
     } catch {
-      return false; // it went while it was looked at
+      return false; // the process ended while it was inspected
     }
   };
   const left = () => pids().filter(alive);
@@ -217,7 +218,7 @@ test('a killed agent leaves a session that can be loaded', async (t) => {
   await c.exited;
   const next = await connect(t, w, { permission: () => 'accept' });
   await next.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers: [] });
-  // The edit that waited still does, and is asked again.
+  // The pending edit is still pending, and its question is asked again.
   await next.until('the question', () => next.asked.length);
   await next.until('the edit', () => w.read('a.txt') === 'b\n');
 });

@@ -50,7 +50,7 @@ test('a prompt streams its answer and ends its turn', async (t) => {
   assert.equal(new Set(chunks.map((u) => u.messageId)).size, 1);
   await c.until('the commands', () => c.of('available_commands_update').length);
   await c.until('the title', () => c.of('session_info_update').some((u) => u.title === 'hello'));
-  // Every update of the turn came before its answer.
+  // Every update of the turn arrived before its response.
   const answer = c.wire.findIndex((x) => x.from === 'agent' && x.m.result?.stopReason);
   const last = c.wire.findLastIndex(
     (x) => x.m.params?.update?.sessionUpdate === 'agent_message_chunk',
@@ -258,7 +258,8 @@ test('a link to lines of a file brings those lines, and an empty buffer is empty
   await c.request(M.agent.session.close, { sessionId: id });
   await next.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers: [] });
   assert.equal(next.text(), 'seenempty');
-  // An image that is nowhere is no image, and no file of the user's is named to the provider in its place.
+  // A missing image file is not sent as an image, and no file of the user is sent to the provider
+  // in its place.
   const image = { type: 'image', mimeType: 'image/png', data: '', uri: 'file:///etc/passwd' };
   assert.equal(await code(next.prompt(id, [image])), -32602);
 });

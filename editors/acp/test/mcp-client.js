@@ -1,5 +1,5 @@
-// node mcp-client.js URL: what the conformance suite of MCP runs as a client. It starts the agent
-// with that server, in a session whose model calls the tool of MCP_CONFORMANCE_SCENARIO.
+// node mcp-client.js URL: the program that MCP's conformance suite runs as a client. It starts the
+// agent with that server, in a session whose model calls the tool of MCP_CONFORMANCE_SCENARIO.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -42,7 +42,7 @@ const connection = acp
   .onRequest(client.session.requestPermission, ({ params }) => ({
     outcome: { outcome: 'selected', optionId: params.options[0].optionId },
   }))
-  // A user who accepts every form as it is.
+  // A user who accepts every form unchanged.
   .onRequest(client.elicitation.create, ({ params }) => {
     console.log(JSON.stringify(params));
     return { action: 'accept', content: {} };

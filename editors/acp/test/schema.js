@@ -1,6 +1,6 @@
-// Validates messages against the SDK's own schema. Its zod types forgive much (an invalid
-// optional field becomes undefined, an unknown one is dropped), so what they read must also
-// be what was sent.
+// Validates messages against the SDK's own schema. Its zod types are lenient (an invalid optional
+// field becomes undefined, an unknown one is dropped), so the parsed message must also equal the
+// sent one.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 
@@ -55,7 +55,8 @@ function check(name, value, at) {
 export function validator() {
   const open = new Map();
   const seen = new Set();
-  // What a whole run has seen is gathered in a file, which every.js compares with the protocol.
+  // The methods that a whole run has used are collected in a file, which every.js compares with the
+  // protocol.
   const note = (method) =>
     process.env.ACP_SEEN &&
     !seen.has(method) &&

@@ -1,4 +1,5 @@
-// Stands between a client and the agent: node tee.js LOG COMMAND ARGS… passes all on and writes each line with who said it.
+// A proxy between a client and the agent: node tee.js LOG COMMAND ARGS… forwards everything and
+// logs each line with its sender.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 

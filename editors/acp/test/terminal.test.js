@@ -7,7 +7,7 @@ import { M, acp, call, connect, world } from './harness.js';
 
 const bash = (command, more = {}) => call('bash', { command, ...more });
 
-// terminals runs what it is asked to, and notes what was asked.
+// terminals runs the requested commands, and records the requests.
 function terminals() {
   const open = new Map();
   const log = [];
@@ -48,7 +48,8 @@ function terminals() {
   };
 }
 
-// off is a world whose commands run without our sandbox, which a terminal of the client's cannot have.
+// off is a world whose commands run without agent-lsp's sandbox, which a client's terminal cannot
+// provide.
 function off(t, options, sandbox = 'off') {
   const w = world(t, options);
   fs.mkdirSync(path.join(w.base, '.config', 'agent-lsp'), { recursive: true });
@@ -168,7 +169,7 @@ test('a terminal that comes too late is killed, and its command is not run a sec
   const w = off(t, {
     script: [
       bash('echo once >> runs; sleep 30; echo end >> runs'),
-      { expect: { lastTool: 'did not say in time whether it made a terminal' }, text: 'done' },
+      { expect: { lastTool: 'did not report in time whether it created a terminal' }, text: 'done' },
     ],
   });
   const terminal = terminals();
@@ -188,7 +189,7 @@ test('a terminal that comes too late is killed, and its command is not run a sec
   make();
   await c.until("the late terminal's end", () => terminal.log.includes('release'));
   assert.deepEqual(terminal.log, ['create', 'kill', 'release']);
-  // The kill may come before the shell has opened the file, and between that and its first line.
+  // The kill may arrive before the shell has opened the file, or between that and its first line.
   const runs = fs.existsSync(w.path('runs')) ? w.read('runs') : '';
   assert.ok(['', 'once\n'].includes(runs), `it wrote ${JSON.stringify(runs)}`);
 });

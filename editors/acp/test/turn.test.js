@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { M, alive, call, code, connect, edit, world } from './harness.js';
 
 const bash = (command, more = {}) => call('bash', { command, ...more });
-// slowly is an answer that has begun once a piece of it is seen, so its line of the script is used.
+// slowly is a reply that has begun once its first piece is seen, so its line of the script is used.
 const slowly = { text: 'x'.repeat(1500), chunks: 1500, delayMs: 40 };
 const later = { delayMs: 60000, text: 'too late' };
 
@@ -193,7 +193,7 @@ test('steering reaches the running turn', async (t) => {
 
 test('a question becomes a form, or a choice', async (t) => {
   const ask = call('ask_user', {
-    question: 'Which colour?',
+    question: 'Which color?',
     options: [{ label: 'red' }, { label: 'blue', description: 'like the sky' }],
   });
   await t.test('a form', async (t) => {
@@ -202,7 +202,7 @@ test('a question becomes a form, or a choice', async (t) => {
       world(t, { script: [ask, { expect: { lastTool: 'blue' }, text: 'ok' }] }),
       {
         elicit: (p) => {
-          assert.equal(p.message, 'Which colour?');
+          assert.equal(p.message, 'Which color?');
           assert.deepEqual(
             p.requestedSchema.properties.answer.oneOf.map((o) => o.const),
             ['red', 'blue'],
@@ -249,7 +249,7 @@ test('a question becomes a form, or a choice', async (t) => {
     assert.equal(c.text(), 'ok');
     assert.deepEqual(
       c.asked.map((p) => p.toolCall.title),
-      ['Which colour? 1 of 2: red', 'Which colour? 2 of 2: blue: like the sky'],
+      ['Which color? 1 of 2: red', 'Which color? 2 of 2: blue: like the sky'],
     );
   });
   await t.test('several answers, where there are no forms', async (t) => {
@@ -395,7 +395,7 @@ test('MCP servers of the client are used', async (t) => {
       env: [{ name: 'WHO', value: 'a friend' }],
     },
   ];
-  // Servers start in the background: the model has their tools once they have answered.
+  // Servers start in the background, so the model has their tools once they have answered.
   const greet = [call('friend_greet', {}), { text: 'ok' }];
   fs.writeFileSync(
     w.script,
@@ -411,7 +411,7 @@ test('MCP servers of the client are used', async (t) => {
     c.of('tool_call_update').some((u) => u.rawOutput?.result?.includes('greetings from a friend'));
   for (let i = 0; !greeted() && i < 400; i++) {
     await c.prompt(id, 'greet');
-    if (!greeted()) await new Promise((r) => setTimeout(r, 10 * i)); // quick where the machine is
+    if (!greeted()) await new Promise((r) => setTimeout(r, 10 * i)); // fast if the machine is fast
   }
   assert.ok(greeted(), JSON.stringify(c.of('tool_call_update').at(-1)));
   assert.equal(

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # movie.sh NVIM [GIF JOIN]    from an unsaved edit to an accepted change, in a terminal (tmux)
 #
-# Each scene waits for what it must show. JOIN, the program scripts/movie, makes them the frames
-# of GIF.
+# Each scene waits until the screen shows the expected text. JOIN is the program scripts/movie,
+# which combines the scenes into GIF.
 set -euo pipefail
 nvim=$1 gif=${2:-} join=${3:-}
 here=$(cd "$(dirname "$0")" && pwd -P)

@@ -1,9 +1,10 @@
-// node picture.cjs BACKGROUND < capture > page.html    a tmux capture (-e -N) as a page, to be looked at or photographed
+// node picture.cjs BACKGROUND < capture > page.html converts a tmux capture (-e -N) to a page that
+// can be viewed or photographed.
 const dark = process.argv[2] === 'dark';
 const base = dark
   ? ['#000000', '#cd3131', '#0dbc79', '#e5e510', '#2472c8', '#bc3fbc', '#11a8cd', '#e5e5e5']
   : ['#000000', '#a31515', '#008000', '#795e26', '#0451a5', '#811f3f', '#267f99', '#555555'];
-const colour = (a, i) => {
+const color = (a, i) => {
   if (a[i + 1] === 2) return [`rgb(${a[i + 2]},${a[i + 3]},${a[i + 4]})`, i + 4];
   const n = a[i + 2];
   if (n < 16) return [base[n % 8], i + 2];
@@ -18,7 +19,7 @@ let s = {};
 const sgr = (codes) => {
   const bare = codes
     .replace(/\b58:[\d:]*/g, '')
-    .replace(/\b4:(\d)/g, (_, n) => (n === '0' ? '24' : '4')); // curls and their colour
+    .replace(/\b4:(\d)/g, (_, n) => (n === '0' ? '24' : '4')); // curls and their color
   const a = bare.split(/[;:]/).map(Number);
   for (let i = 0; i < a.length; i++) {
     const c = a[i];
@@ -33,8 +34,8 @@ const sgr = (codes) => {
     else if (c === 27) s.reverse = false;
     else if (c === 39) delete s.fg;
     else if (c === 49) delete s.bg;
-    else if (c === 38) [s.fg, i] = colour(a, i);
-    else if (c === 48) [s.bg, i] = colour(a, i);
+    else if (c === 38) [s.fg, i] = color(a, i);
+    else if (c === 48) [s.bg, i] = color(a, i);
     else if (c >= 30 && c < 38) s.fg = base[c - 30];
     else if (c >= 40 && c < 48) s.bg = base[c - 40];
   }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# picture.sh NVIM BACKGROUND [PNG]    the plugin in a terminal, through tmux: what must be seen is
-# looked for; with PNG a picture is made (chromium)
+# picture.sh NVIM BACKGROUND [PNG]    runs the plugin in a terminal (tmux) and checks the screen;
+# with PNG, also takes a picture (chromium)
 set -euo pipefail
 nvim=$1 background=$2 png=${3:-}
 here=$(cd "$(dirname "$0")" && pwd -P)

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# run.sh [SPEC...]    the plugin in real Neovim, oldest and newest, against the real daemon
+# run.sh [SPEC...]    tests the plugin in real Neovim, oldest and newest, against the real daemon
 #
-# Gets both Neovims when they are missing (caches lie outside the checkout), builds the daemon
-# unless AGENT_LSP_BIN names one, and exits non-zero on the first kind of failure. CASE=pattern runs
-# only such cases. PICTURES=1 takes the pictures of docs/images anew, in the newest Neovim; the spec
-# "picture" alone looks at the screen. The spec "screens", which only runs when named, makes the
-# screens of scenes.lua (SHOTS=folder for their pictures, ONLY=pattern, or ONLY=main).
+# Downloads both Neovims if they are missing (caches are outside the checkout), builds the daemon
+# unless AGENT_LSP_BIN names one, and exits non-zero after the first failing group. CASE=pattern
+# runs only matching cases. PICTURES=1 recreates the pictures of docs/images in the newest Neovim;
+# without it, the spec "picture" only checks the screen. The spec "screens", which runs only when
+# named, creates the screens of scenes.lua (SHOTS=folder for their pictures, ONLY=pattern or
+# ONLY=main).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd -P)
 plugin=$(dirname "$here")
@@ -22,10 +23,10 @@ fi
 AGENT_LSP_BIN=$(cd "$(dirname "$AGENT_LSP_BIN")" && pwd -P)/$(basename "$AGENT_LSP_BIN")
 export AGENT_LSP_BIN
 
-# The same gopls as scripts/setup.sh installs.
+# The gopls version that scripts/setup.sh installs.
 gopls=$("$repo/scripts/gopls.sh")
 
-# The one plugin manager that Debian has.
+# The only plugin manager in Debian.
 pathogen=$cache/pathogen
 if [ ! -d "$pathogen" ]; then
   sudo=()
@@ -36,7 +37,7 @@ if [ ! -d "$pathogen" ]; then
   mv -T "$tmp/pathogen" "$pathogen" 2>/dev/null || [ -d "$pathogen" ]
 fi
 
-# isolated FOLDER COMMAND...: nothing of the user's editor, settings or keys is seen.
+# isolated FOLDER COMMAND...: runs a command without the user's editor settings or keys.
 isolated() {
   local home=$1
   shift

@@ -7,7 +7,7 @@
 local here =
   vim.fs.dirname(vim.fs.normalize(vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p')))
 package.path = here .. '/?.lua;' .. package.path
-local catalogue = require('scenes')
+local catalog = require('scenes')
 
 local deadline = 60000
 local sizes = vim.env.SIZES or '120x40 80x24'
@@ -65,7 +65,7 @@ end
 
 local function open(steps, columns, lines, background)
   local self = setmetatable({ dir = vim.fn.tempname() }, Terminal)
-  for path, text in pairs(catalogue.files) do
+  for path, text in pairs(catalog.files) do
     write(self.dir .. '/shop/' .. path, text)
   end
   vim.fn.mkdir(self.dir .. '/shop/.git', 'p')
@@ -89,8 +89,8 @@ local function open(steps, columns, lines, background)
   return self
 end
 
-function Terminal:text(colours)
-  return self:tmux('capture-pane', '-p', unpack(colours and { '-e', '-N' } or {})).stdout
+function Terminal:text(colors)
+  return self:tmux('capture-pane', '-p', unpack(colors and { '-e', '-N' } or {})).stdout
 end
 
 function Terminal:lua(code)
@@ -155,11 +155,11 @@ local function play(scene, size, background)
   end
 end
 
-for _, scene in ipairs(catalogue.scenes) do
+for _, scene in ipairs(catalog.scenes) do
   local only = vim.env.ONLY
   if
     not only
-    or only == 'main' and vim.list_contains(catalogue.main, scene.name)
+    or only == 'main' and vim.list_contains(catalog.main, scene.name)
     or only ~= 'main' and scene.name:find(only)
   then
     for size in sizes:gmatch('%S+') do

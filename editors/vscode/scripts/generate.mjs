@@ -1,7 +1,6 @@
-// node scripts/generate.mjs AGENT_LSP [--check]
-//
-// Writes what comes from the daemon: src/protocol.ts (its wire types) and the settings in package.json (its Config).
-// With --check it writes nothing and fails if something is not current.
+// node scripts/generate.mjs AGENT_LSP [--check] generates src/protocol.ts (the daemon's wire types)
+// and the settings in package.json (its Config). With --check, it writes nothing and fails if
+// something is outdated.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -12,7 +11,7 @@ if (!binary) throw new Error('usage: node scripts/generate.mjs AGENT_LSP [--chec
 const schema = (kind) =>
   execFileSync(binary, ['schema', kind], { encoding: 'utf8', maxBuffer: 1 << 26 });
 
-/** Settings that a workspace could abuse: only the user may set them. */
+/** Settings that a workspace could abuse. Only the user may set them. */
 const machine = new Set([
   'provider',
   'permissions',
@@ -57,7 +56,7 @@ function settings() {
   );
 }
 
-/** A setting without a value is not sent: no default stands here that could differ from the daemon's. */
+/** A setting without a value is not sent, so no default here can differ from the daemon's. */
 function shown({ type, enum: choices, ...rest }) {
   const nullable = choices
     ? { enum: [null, ...choices], type: [type ?? 'string', 'null'] }

@@ -1,4 +1,4 @@
-// "Fix with agent" on diagnostics, and what can be asked about a selection.
+// "Fix with agent" on diagnostics, and questions about a selection.
 import * as vscode from 'vscode';
 import { rangeOf } from './editor';
 

@@ -1,4 +1,5 @@
-// workspace/applyEdit: an edit is applied only to exactly the document that it was made for.
+// workspace/applyEdit: an edit is applied only to the exact version of the document that it was
+// made for.
 import type {
   ApplyWorkspaceEditParams,
   ApplyWorkspaceEditResult,
@@ -8,7 +9,7 @@ import type {
 /** Returns the version of an open document, or undefined if the document is not open. */
 export type OpenVersions = (uri: string) => number | undefined;
 
-/** Says why an edit must not be applied, or nothing. */
+/** Returns why an edit must not be applied, or undefined. */
 export function refusal(edit: WorkspaceEdit, versions: OpenVersions): string | undefined {
   for (const change of edit.documentChanges ?? []) {
     if (!('textDocument' in change)) continue;

@@ -1,5 +1,5 @@
-// What the daemon asks the user: permissions and questions. They wait in the panel; nothing takes
-// the focus.
+// The daemon's questions to the user: permissions and questions. They are shown in the panel and do
+// not take the focus.
 import * as vscode from 'vscode';
 import type {
   AskParams,
@@ -39,7 +39,7 @@ export class Asks implements vscode.Disposable {
     this.open.get(requestId)?.settle(result);
   }
 
-  /** Forgets a question that was superseded. */
+  /** Discards a question that was superseded. */
   withdraw(requestId: string): void {
     const open = this.open.get(requestId);
     open?.settle(open.waiting.kind === 'ask' ? { declined: true } : { cancelled: true });

@@ -1,4 +1,5 @@
-// Finds the daemon: the user's setting, the binary bundled with the extension, PATH. In that order.
+// Finds the daemon: the user's setting, the binary bundled with the extension, and PATH, in this
+// order.
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 
@@ -16,10 +17,10 @@ export interface Found {
   source: 'setting' | 'bundled' | 'PATH';
 }
 
-/** The program cannot be started because it is not there. */
+/** The program cannot be started because it does not exist. */
 export class NoProgramError extends Error {}
 
-/** Says where the daemon is, or why it is not found and what to do. */
+/** Returns where the daemon is, or why it was not found and what to do. */
 export function findBinary(places: Places): Found {
   const executable = places.isExecutable ?? isExecutable;
   if (places.setting) {

@@ -1,5 +1,5 @@
-// What the bar above the input shows: the changes that wait for a decision, else what the last turn
-// changed.
+// The content of the bar above the input: the pending changes or, if there are none, the changes of
+// the last turn.
 import type { Checkpoint } from './protocol';
 import type { Proposals } from './review/proposals';
 import { lineStat } from './lines';
@@ -11,12 +11,15 @@ export class Changes {
 
   constructor(private readonly proposals: Proposals) {}
 
-  /** The turn with this id has ended; its checkpoint says what it changed. */
+  /** The turn with this id has ended. Its checkpoint describes what it changed. */
   turnEnded(turnId: string, checkpoints: Checkpoint[]): void {
     this.last = checkpoints.find((c) => c.turnId === turnId && c.stat.files > 0);
   }
 
-  /** Forgets the last turn: another one began, the user is done with it, or another session is shown. */
+  /**
+   * Clears the last turn, because another one began, the user is done with it, or another session
+   * is shown.
+   */
   forget(): void {
     this.last = undefined;
   }

@@ -1,4 +1,4 @@
-// Checkpoints: what changed since a prompt, going back, and undoing that.
+// Checkpoints: show what changed since a prompt, restore, and undo a restore.
 import * as vscode from 'vscode';
 import type { Daemon } from './client';
 import { RestorePreview, reversed } from './preview';
@@ -14,11 +14,11 @@ interface Row extends vscode.QuickPickItem {
 const nothing = 'Nothing changed since.\n';
 
 export class Checkpoints implements vscode.Disposable {
-  /** What the last restore can be undone with. */
+  /** The checkpoint that undoes the last restore. */
   private redoId: string | undefined;
   private readonly preview = new RestorePreview();
   private readonly restored = new vscode.EventEmitter<Restored>();
-  /** Fires after files were put back. */
+  /** Fires after files were restored. */
   readonly onRestored = this.restored.event;
 
   constructor(
@@ -51,7 +51,7 @@ export class Checkpoints implements vscode.Disposable {
     if (choice) await this.redo();
   }
 
-  /** Undoes a restore: the last one, if none is named. */
+  /** Undoes the named restore, or the last one. */
   async redo(undoCheckpointId?: string): Promise<void> {
     const id = undoCheckpointId ?? this.redoId;
     if (!id) return void vscode.window.setStatusBarMessage('Nothing was restored.', 4000);
@@ -82,7 +82,10 @@ export class Checkpoints implements vscode.Disposable {
     return (await this.daemon.request('agent/checkpoint/diff', { checkpointId })).diff;
   }
 
-  /** A checkpoint from the list. The editor behind it shows what the choice would mean, as `shown` gives it. */
+  /**
+   * A checkpoint from the list. The editor behind the list previews the effect, as `shown` returns
+   * it.
+   */
   private async choose(
     title: string,
     shown: (diff: string) => string,

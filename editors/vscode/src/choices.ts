@@ -14,7 +14,7 @@ export class Choices {
     private readonly state: vscode.Memento,
   ) {}
 
-  /** Applies a choice, after the user has said for how long. */
+  /** Applies a choice, after the user has chosen its scope. */
   async apply(choice: Choice, name: string): Promise<void> {
     const rows: (vscode.QuickPickItem & { span: Span })[] = [
       { label: 'Only this session', span: 'session' },
@@ -29,7 +29,7 @@ export class Choices {
     await this.session.configure(choice);
   }
 
-  /** Whether to offer that edits are applied first. The offer ends when the user chooses. */
+  /** Whether to offer to apply edits first. The offer ends when the user chooses. */
   offersReview(): boolean {
     const policy = this.session.effective.editPolicy || 'ask';
     const chosen = configuration().inspect('editPolicy')?.globalValue ?? null;
@@ -43,7 +43,7 @@ export class Choices {
 
 const configuration = () => vscode.workspace.getConfiguration('agentLsp');
 
-/** Where the default will take effect: the settings of a workspace take precedence over it. */
+/** Where the default will take effect. The settings of a workspace take precedence over it. */
 function scopeOf(choice: Choice): string {
   const isOverridden = Object.keys(choice).some((key) => {
     const found = configuration().inspect(key);

@@ -1,5 +1,5 @@
-// The daemon's process and connection: started on first use, started again after a crash.
-// Carries no agent logic: typed requests out, notifications and questions in.
+// The daemon's process and connection. The daemon is started on first use and restarted after a
+// crash. There is no agent logic here, only typed requests, notifications and questions.
 import { spawn, type ChildProcess } from 'node:child_process';
 import * as os from 'node:os';
 import * as vscode from 'vscode';
@@ -25,7 +25,7 @@ export type Answer<M extends keyof ServerRequests> = (
   token: vscode.CancellationToken,
 ) => Promise<ServerRequests[M]['result']>;
 
-/** All but agent/editor/open: VS Code reports changes automatically. */
+/** All capabilities except agent/editor/open, because VS Code reports changes automatically. */
 export type Answers = { [M in Exclude<keyof ServerRequests, 'agent/editor/open'>]: Answer<M> };
 
 export interface Surroundings {
@@ -38,8 +38,8 @@ export interface Surroundings {
   environment: () => Record<string, string>;
   answers: Answers;
   /**
-   * Throws if the user does not want the daemon to have the folders of this window. `again` asks
-   * although the user refused before.
+   * Throws if the user does not allow the daemon to use the folders of this window. `again` asks
+   * even if the user refused before.
    */
   mayStart: (again: boolean) => Promise<void>;
   /** Whether the user has agreed to have the whole home folder as the workspace. */
@@ -74,16 +74,16 @@ export class Daemon implements vscode.Disposable {
   private readonly restarted = new vscode.EventEmitter<void>();
   readonly onNotification = this.notified.event;
   readonly onState = this.changed.event;
-  /** Fires when a new process answers in place of one that ended. */
+  /** Fires when a new process replaces one that ended. */
   readonly onRestarted = this.restarted.event;
   state: DaemonState = 'stopped';
   pid: number | undefined;
-  /** Set while the demo is played. Its daemon knows this folder alone, and no settings. */
+  /** Set while the demo is running. Its daemon knows only this folder, and no settings. */
   demo: DemoFolder | undefined;
 
   constructor(private readonly around: Surroundings) {}
 
-  /** Starts the daemon if it does not run. */
+  /** Starts the daemon if it is not running. */
   ready(): Promise<LanguageClient> {
     this.starting ??= this.begin();
     return this.starting;
@@ -107,7 +107,7 @@ export class Daemon implements vscode.Disposable {
     return client.sendRequest<Requests[M]['result']>(method, params);
   }
 
-  /** Questions asked meanwhile wait for the new process. */
+  /** Questions that arrive in the meantime wait for the new process. */
   async restart(): Promise<void> {
     const stopped = this.stop();
     this.starting = stopped.then(() => this.begin(true));
@@ -126,7 +126,7 @@ export class Daemon implements vscode.Disposable {
     if (!this.client) this.become('stopped');
   }
 
-  /** Notifies the daemon that settings changed. Nothing is started for it. */
+  /** Notifies a running daemon that settings changed. It does not start one. */
   async configure(): Promise<void> {
     if (this.state !== 'running') return;
     const settings = { agentLsp: this.settings() };
@@ -154,7 +154,7 @@ export class Daemon implements vscode.Disposable {
     this.become('starting');
     this.runs = 0;
     if (!this.demo) await this.around.mayStart(again);
-    this.find(); // says what is wrong in one sentence, before the client would in twenty
+    this.find(); // reports the problem in one sentence, before the client does in twenty
     const client = new LanguageClient('agentLsp', 'agent-lsp', () => this.spawn(), this.options());
     client.registerFeature(this.feature());
     for (const method of notificationMethods) {
@@ -181,7 +181,7 @@ export class Daemon implements vscode.Disposable {
     }
   }
 
-  /** Where the binary is. */
+  /** Returns the location of the binary. */
   locate(): string {
     return this.find().file;
   }
@@ -239,7 +239,7 @@ export class Daemon implements vscode.Disposable {
     };
   }
 
-  /** Claims agentLsp, and removes what the client would draw a second time. */
+  /** Claims agentLsp, and removes features that the extension draws itself. */
   private feature(): StaticFeature {
     return {
       fillClientCapabilities: (capabilities) => {

@@ -1,4 +1,4 @@
-// Every command of the extension, by id. The ids are fixed.
+// Every command of the extension, by id. The ids must not change.
 import * as vscode from 'vscode';
 import { fixPrompt, selectionPrompts, type FixTarget } from './actions';
 import type { Asks } from './asks';
@@ -50,7 +50,7 @@ export function commandTable(parts: Parts): [string, Run][] {
     'agentLsp.prompt': guarded((text?: string) => promptCommand(parts, text)),
     'agentLsp.promptInline': guarded(() => promptInline(parts)),
     'agentLsp.steer': guarded((text?: string) =>
-      withText('Tell the running agent', text, (t) => session.steer(t)),
+      withText('Send a message to the running agent', text, (t) => session.steer(t)),
     ),
     'agentLsp.queue': guarded((text?: string) =>
       withText('Ask when the agent is done', text, (t) =>
@@ -116,7 +116,7 @@ export function commandTable(parts: Parts): [string, Run][] {
   return Object.entries(table);
 }
 
-/** Errors are shown in the panel or, if that is not in view, in a message. */
+/** Errors are shown in the panel or, if the panel is not visible, in a message. */
 async function tellFailure({ session, panel }: Parts, work: Promise<unknown>): Promise<unknown> {
   try {
     const result = await work;
@@ -128,18 +128,18 @@ async function tellFailure({ session, panel }: Parts, work: Promise<unknown>): P
   }
 }
 
-/** Opens all settings, or exactly those with these names. */
+/** Opens all settings, or only those with the given names. */
 function openSettings(names: string[]): Thenable<unknown> {
   const query =
     names.length > 0
       ? `@id:${names.map((name) => `agentLsp.${name}`).join(',')}`
       : '@ext:agent-lsp.agent-lsp';
-  // A remote window lists what belongs to a machine only among the settings of that machine.
+  // A remote window lists machine settings only among the settings of that machine.
   const command = names.length > 0 && vscode.env.remoteName ? 'openRemoteSettings' : 'openSettings';
   return vscode.commands.executeCommand(`workbench.action.${command}`, { query });
 }
 
-/** The user shows where the program is; the setting keeps it. */
+/** The user locates the program, and the setting stores its path. */
 async function locateProgram({ daemon }: Parts): Promise<void> {
   const chosen = await vscode.window.showOpenDialog({
     title: 'Where is agent-lsp?',
@@ -177,7 +177,7 @@ async function promptOptions({ pickers, panel }: Parts): Promise<void> {
   if (options) panel.post({ type: 'options', options });
 }
 
-/** Asks at the cursor; the answer comes as pending changes in the buffer. */
+/** Asks at the cursor. The answer appears as pending changes in the buffer. */
 async function promptInline({ session, surroundings }: Parts): Promise<void> {
   const editor = surroundings.editor;
   const where = editor
@@ -235,7 +235,7 @@ async function fixDiagnostic(
   });
 }
 
-/** The problems that the cursor or selection is in; if there is none, those of its lines. */
+/** The problems at the cursor or in the selection. If there are none, the problems in its lines. */
 function problemsAtCursor({ document, selection }: vscode.TextEditor): FixTarget {
   const all = vscode.languages.getDiagnostics(document.uri);
   const touched = all.filter((d) => d.range.intersection(selection) !== undefined);
@@ -264,7 +264,10 @@ async function compact({ daemon, session }: Parts, instructions?: string): Promi
   vscode.window.setStatusBarMessage(`Context: ${done}`, 5000);
 }
 
-/** Shows the messages between editor and daemon; offers to have them written where they are not. */
+/**
+ * Shows the messages between the editor and the daemon. If they are not recorded, offers to record
+ * them.
+ */
 async function showTrace({ trace }: Parts): Promise<void> {
   const configuration = vscode.workspace.getConfiguration('agentLsp');
   if (configuration.get('trace.server', 'off') === 'off') {
@@ -278,7 +281,10 @@ async function showTrace({ trace }: Parts): Promise<void> {
   trace.show(true);
 }
 
-/** The demo needs no key: the daemon's own, in a terminal. A shell stands around it: VS Code takes a terminal away when its program ends well, and the end could not be read. */
+/**
+ * The demo needs no key. It runs in a terminal, inside a shell, because VS Code closes a terminal
+ * when its program succeeds, and the user could not read the end.
+ */
 async function demoInTerminal({ daemon }: Parts): Promise<void> {
   const file = daemon.locate();
   const shell =

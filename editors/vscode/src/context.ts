@@ -48,7 +48,7 @@ export class Surroundings implements vscode.Disposable {
     };
   }
 
-  /** What fits an @ or / word. */
+  /** Returns the completions of an @ or / word. */
   async complete(query: string): Promise<Completion[]> {
     return query.startsWith('/') ? this.commands(query.slice(1)) : this.mentions(query.slice(1));
   }
@@ -71,7 +71,7 @@ export class Surroundings implements vscode.Disposable {
     const local = [
       { label: '/new', detail: 'New session', insert: '/new' },
       { label: '/compact', detail: 'Shorten the context', insert: '/compact' },
-      { label: '/options', detail: 'Model and thinking of the next prompt', insert: '/options' },
+      { label: '/options', detail: 'Model and thinking level for the next prompt', insert: '/options' },
       { label: '/sessions', detail: 'Earlier sessions', insert: '/sessions' },
     ];
     return [...local.filter((l) => !found.some((f) => f.label === l.label)), ...found].filter((c) =>

@@ -1,5 +1,5 @@
-// The demo: a scripted model fixes a bug in a sample folder, in the real panel with real hunks.
-// It needs no key and no network. Its daemon has a state folder of its own and gets no settings.
+// The demo. A scripted model fixes a bug in a sample folder, in the real panel with real hunks. It
+// needs no key and no network. Its daemon has its own state folder and gets no settings.
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -13,13 +13,13 @@ export const demoPrompt = 'The check fails. Find the cause and fix it.';
 const after =
   'This was the demo: its model is a script that knows one task. ' +
   '*End the demo* above the input leads back to your own session.';
-/** How many further prompts the script answers. */
+/** The number of further prompts that the script answers. */
 const spare = 50;
 
 export interface DemoFolder {
   /** The sample. */
   folder: string;
-  /** Environment of the daemon. */
+  /** Environment of the demo's daemon. */
   environment: Record<string, string>;
 }
 
@@ -48,7 +48,7 @@ export class Demo {
     private readonly panel: Panel,
   ) {}
 
-  /** Plays the demo in place of the user's session, which is shown again afterwards. */
+  /** Plays the demo instead of the user's session, which is shown again afterwards. */
   async start(): Promise<void> {
     if (this.session.busy || this.proposals.files().length > 0) {
       const text = 'Wait for the turn to end and decide on its changes. Then try the demo again.';
@@ -64,7 +64,7 @@ export class Demo {
     await this.session.prompt(demoPrompt);
   }
 
-  /** Returns to the user's session. What is left undecided in the sample goes with the demo. */
+  /** Returns to the user's session. Undecided changes in the sample are discarded. */
   async end(): Promise<void> {
     if (!this.daemon.demo) return;
     await this.session.abort();

@@ -1,4 +1,4 @@
-// Entry point: puts the parts together. Nothing is started before it is used.
+// Entry point, which connects the modules. Nothing is started before it is used.
 import * as vscode from 'vscode';
 import { AgentActions } from './actions';
 import { Asks } from './asks';

@@ -1,4 +1,5 @@
-// Folders that are hardly meant as a workspace: everything in them could be read and searched.
+// Folders that are rarely meant as a workspace, because the agent could read and search everything
+// in them.
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -8,7 +9,7 @@ const agreed = 'agentLsp.wholeFolder';
 const use = 'Use the Whole Folder';
 const open = 'Open a Folder…';
 
-/** What a folder is if it is too large, or nothing. */
+/** Returns a description of a folder that is too large, or undefined. */
 export function tooLarge(folder: string, home: string): string | undefined {
   if (path.dirname(folder) === folder) return 'the root of the file system';
   return real(folder) === real(home) ? 'your home folder' : undefined;
@@ -37,8 +38,8 @@ export class FolderQuestion {
   }
 
   /**
-   * Throws if the user does not agree. The answer is kept: only `again` asks once more after a
-   * refusal, because each request to the daemon would otherwise open the dialog.
+   * Throws if the user does not agree. The answer is kept, because each request to the daemon would
+   * otherwise open the dialog. Only `again` asks once more after a refusal.
    */
   async ask(again: boolean): Promise<void> {
     const folders = vscode.workspace.workspaceFolders ?? [];

@@ -5,16 +5,22 @@ export interface Line {
   text: string;
 }
 
-/** Cells of the table of a comparison. Above it the whole middle counts as replaced. */
+/**
+ * Maximum number of cells in the comparison table. Above it, the whole middle is treated as
+ * replaced.
+ */
 const maxCells = 1_000_000;
 
-/** The lines of a text. A line ending at the end of the text begins no further line. */
+/** Returns the lines of a text. A final line ending does not start another line. */
 export function splitLines(text: string): string[] {
   if (text === '') return [];
   return text.replace(/\r?\n$/, '').split(/\r?\n/);
 }
 
-/** How a text becomes another: kept, removed and added lines in order, removed before added. */
+/**
+ * Returns the kept, removed and added lines that turn one text into another, in order, removed
+ * lines before added ones.
+ */
 export function lineDiff(before: string, after: string): Line[] {
   const a = splitLines(before);
   const b = splitLines(after);
@@ -35,7 +41,7 @@ export function lineDiff(before: string, after: string): Line[] {
   ];
 }
 
-/** How many lines are added and removed. */
+/** Returns the numbers of added and removed lines. */
 export function lineStat(before: string, after: string): { added: number; removed: number } {
   const lines = lineDiff(before, after);
   return {

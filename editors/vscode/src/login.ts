@@ -8,15 +8,15 @@ export interface Login {
   /** The provider's name. */
   name: string;
   key: string;
-  /** Provider settings of the editor, which the program cannot read itself. */
+  /** Provider settings in the editor, which the program cannot read itself. */
   providers: Config['providers'];
   environment: Record<string, string>;
   cwd: string;
 }
 
 /**
- * Runs `agent-lsp login` and resolves to its output: where the key is stored, and what is used
- * instead of it, if anything. The key is passed only on stdin.
+ * Runs `agent-lsp login` and resolves to its output: where the key is stored, and which key
+ * overrides it, if any. The key is passed only on stdin.
  */
 export function login({ program, name, key, providers, environment, cwd }: Login): Promise<string> {
   const env = {
@@ -34,7 +34,8 @@ export function login({ program, name, key, providers, environment, cwd }: Login
       if (code === 0) resolve(output.trim());
       else reject(new Error(`The key could not be stored: ${problem.trim() || `code ${code}`}`));
     });
-    child.stdin.on('error', () => {}); // it ended before it read: its message says why
+    // The program exited before it read the input: its message explains why.
+    child.stdin.on('error', () => {});
     child.stdin.end(`${key}\n`);
   });
 }

@@ -1,9 +1,9 @@
-// The panel: a webview that draws the daemon's notifications and sends back what the user does. It
-// keeps no conversation.
+// The panel: a webview that draws the daemon's notifications and sends the user's actions. It does
+// not store the conversation.
 import * as vscode from 'vscode';
 import type { FromPanel, ToPanel } from './webview/messages';
 
-/** Collects what comes in a burst into one message. */
+/** Combines messages that arrive in quick succession into one. */
 const batchMs = 16;
 
 type Handler = (message: FromPanel) => void;
@@ -48,7 +48,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     webview.html = this.html(webview);
   }
 
-  /** Shows the panel. Without focus unless the user asked for it. */
+  /** Shows the panel. It takes the focus only if the user requested it. */
   async reveal(focus: boolean): Promise<void> {
     if (focus) {
       // its page is created again, and messages before its script runs are lost
@@ -66,7 +66,10 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     if (this.view) this.view.badge = count > 0 ? { value: count, tooltip } : undefined;
   }
 
-  /** Sends in order. Messages before the panel's script is ready are dropped, because they are sent again when it is. */
+  /**
+   * Sends messages in order. Messages before the panel's script is ready are dropped, because they
+   * are sent again when it is ready.
+   */
   post(message: ToPanel): void {
     if (
       message.type === 'focus' ||

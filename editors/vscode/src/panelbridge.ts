@@ -1,5 +1,5 @@
-// Between the panel and the rest: sends events to the panel, and carries out what the user does
-// there.
+// Connects the panel to the other modules: sends events to the panel, and performs the user's
+// actions.
 import * as vscode from 'vscode';
 import type { Parts } from './commands';
 import { stop } from './stop';
@@ -9,7 +9,7 @@ import type { FromPanel, Restored, SetupState } from './webview/messages';
 
 /** Commands that the panel may run. */
 const allowed = /^agentLsp\.[A-Za-z]+$/;
-/** Only these leave the editor. */
+/** Only links with these schemes open outside the editor. */
 const outside = /^(https?|mailto):/i;
 
 export interface Bridge extends vscode.Disposable {
@@ -103,7 +103,7 @@ async function restarted({ session, proposals, setup }: Parts): Promise<void> {
   await setup.check();
 }
 
-/** Sends the panel what the replay of a session leaves out. */
+/** Sends the panel the data that the replay of a session omits. */
 async function complete(parts: Parts, sessionId: string): Promise<void> {
   await Promise.all([tellLastTurn(parts, sessionId), refresh(parts), parts.proposals.refresh()]);
 }
@@ -119,7 +119,7 @@ async function tellLastTurn({ daemon, session, panel }: Parts, sessionId: string
   panel.post({ type: 'events', events: [{ method: 'agent/turn/completed', params }] });
 }
 
-/** Checkpoints and jobs have no notification of their own: they are asked for when a turn ends. */
+/** Checkpoints and jobs have no notifications, so they are requested when a turn ends. */
 async function refresh({ daemon, session, checkpoints, panel }: Parts): Promise<Checkpoint[]> {
   const sessionId = session.sessionId;
   if (!sessionId || daemon.state !== 'running') return [];
@@ -132,13 +132,13 @@ async function refresh({ daemon, session, checkpoints, panel }: Parts): Promise<
   return found;
 }
 
-/** An old proposal may be gone. The panel then shows what the call asked for. */
+/** An old proposal may be gone. The panel then shows the edit that the call requested. */
 async function tellProposal({ daemon, panel }: Parts, proposalId: string): Promise<void> {
   const found = await daemon.request('agent/proposal/get', { proposalId }).catch(() => undefined);
   if (found) panel.post({ type: 'proposal', proposal: found.proposal });
 }
 
-/** A job that is being ended is shown no more: its end has no notification. */
+/** A job that is being ended is no longer shown, because its end has no notification. */
 async function killJob({ daemon, session, panel }: Parts, jobId: string): Promise<void> {
   await daemon.request('agent/job/kill', { jobId });
   const sessionId = session.sessionId;
@@ -250,7 +250,10 @@ async function prompt(
   return session.send(content, parts.surroundings.prompt(), options);
 }
 
-/** Sends another wording of an earlier message: in a fork that ends before it, so that nothing is lost. */
+/**
+ * Sends a changed version of an earlier message, in a fork that ends before it, so that nothing is
+ * lost.
+ */
 async function resend(parts: Parts, itemId: string, text: string): Promise<void> {
   const { session, daemon, sessions } = parts;
   const sessionId = session.sessionId;

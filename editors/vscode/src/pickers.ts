@@ -1,4 +1,4 @@
-// Choosing model, mode, edit policy and permissions.
+// Pickers for the model, mode, edit policy and permissions.
 import * as vscode from 'vscode';
 import type { Choices } from './choices';
 import type { Daemon } from './client';
@@ -47,13 +47,16 @@ export class Pickers {
     if (model) await this.choices.apply({ model }, `Model: ${model}`);
   }
 
-  /** The model of the session. Where none is chosen, the provider's default. */
+  /** The model of the session or, if none is chosen, the provider's default. */
   private async modelInUse(): Promise<string | undefined> {
     const chosen = this.session.effective.model;
     return chosen || (await this.daemon.request('agent/status', {})).provider.model;
   }
 
-  /** Looks for a model: what is configured, else a local server on its usual port. The walkthrough marks its step by what is found. */
+  /**
+   * Looks for a model: the configured one, otherwise a local server on its usual port. The
+   * walkthrough marks its step as done if one is found.
+   */
   async find(): Promise<void> {
     const { models } = await this.daemon.request('agent/models', {});
     await vscode.commands.executeCommand('setContext', 'agentLsp.modelFound', models.length > 0);
@@ -70,7 +73,10 @@ export class Pickers {
     if (choice) await this.model();
   }
 
-  /** Model or thinking for the next prompt alone: the panel shows what was chosen, and sends it with the prompt. */
+  /**
+   * Chooses a model or thinking level for the next prompt only. The panel shows the choice and
+   * sends it with the prompt.
+   */
   async promptOptions(): Promise<PromptOptions | undefined> {
     const levels = thinkingLevels.map((level) => ({ label: `Thinking: ${level}`, level }));
     const rows: (vscode.QuickPickItem & { level?: ThinkingLevel })[] = [
@@ -79,7 +85,7 @@ export class Pickers {
     ];
     const row = await vscode.window.showQuickPick(rows, {
       title: 'For the next prompt only',
-      placeHolder: 'A model, or how much it thinks',
+      placeHolder: 'A model or a thinking level',
     });
     if (!row) return undefined;
     if (row.level) return { thinking: row.level };
@@ -122,7 +128,7 @@ export class Pickers {
 
   async policy(): Promise<void> {
     const now = this.session.effective.editPolicy;
-    const editPolicy = await this.choose('What happens with edits', policies, policyWords, now);
+    const editPolicy = await this.choose('What happens to edits', policies, policyWords, now);
     if (editPolicy) await this.choices.apply({ editPolicy }, `Edits: ${policyWords[editPolicy]}`);
   }
 
@@ -155,7 +161,7 @@ interface ModelRow extends vscode.QuickPickItem {
   reference: string;
 }
 
-/** The rows of models by their providers, the current model first and marked. */
+/** Returns the list entries of the models by provider, with the current model first and marked. */
 export function modelRows(
   models: { reference: string; model: Model }[],
   now: string | undefined,
@@ -198,7 +204,7 @@ export async function chooseModelRow(
   return row?.reference;
 }
 
-/** The rows of a list, of which one says that it is what holds now. */
+/** Returns the list entries, with the current one marked. */
 function marked<R extends { label: string; description?: string }>(
   rows: R[],
   now: string | undefined,

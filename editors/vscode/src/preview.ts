@@ -4,7 +4,7 @@ import * as vscode from 'vscode';
 
 const scheme = 'agent-restore';
 
-/** A unified diff in the other direction: what it adds is removed. */
+/** Returns a unified diff in the other direction: added lines become removed ones. */
 export function reversed(diff: string): string {
   const out: string[] = [];
   let [removed, added]: [string[], string[]] = [[], []];

@@ -69,11 +69,11 @@ export interface Budget {
   cost?: number;
 }
 
-/** Catalog says whether the catalogue of models is kept up to date. */
+/** Catalog says whether the catalog of models is kept up to date. */
 export interface Catalog {
-  /** Whether to fetch the catalogue of models from url, at most once a day. Otherwise the built-in one is used. */
+  /** Whether to fetch the model catalog from url, at most once a day. Otherwise the built-in one is used. */
   refresh?: boolean;
-  /** Service from which the catalogue is fetched. Nothing about you or your models is sent to it. */
+  /** Service from which the catalog is fetched. Nothing about you or your models is sent to it. */
   url?: string;
 }
 
@@ -197,13 +197,13 @@ export interface Config {
   titleModel?: string;
   /** Model endpoint for models whose id has no provider name. */
   provider?: Provider;
-  /** More model endpoints by name. Refer to their models as "NAME/model-id". The names openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in; an entry here overrides single keys of them. */
+  /** More model endpoints by name. Refer to their models as "NAME/model-id". The names openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in; an entry here overrides individual keys of a built-in provider. */
   providers?: Record<string, Provider>;
-  /** Context window in tokens, by model id or glob. Overrides the server and the catalogue of models. */
+  /** Context window in tokens, by model id or glob. Overrides the server and the model catalog. */
   windows?: Record<string, number>;
-  /** Prices by model id or glob. Overrides the server and the catalogue of models. */
+  /** Prices by model id or glob. Overrides the server and the model catalog. */
   prices?: Record<string, Price>;
-  /** The catalogue of models, which has their windows, abilities and prices. */
+  /** Catalog of models with their windows, capabilities and prices. */
   catalog?: Catalog;
   /** Sampling parameters. Parameters that are 0 or absent are not sent, except a temperature of 0. */
   sampling?: Sampling;
@@ -237,7 +237,7 @@ export interface Config {
   hooks?: Record<string, Array<Hook>>;
   /** Maximum number of model calls in one turn. Negative: no limit. */
   maxModelCalls?: number;
-  /** Limits of one turn, including its sub-agents. A turn that exceeds them ends before its next model call. */
+  /** Limits for one turn, including its sub-agents. A turn that exceeds them ends before its next model call. */
   budget?: Budget;
   /** Time limit of one tool call in milliseconds. If the tool has its own limit, the shorter one applies. Time spent waiting for the user does not count. */
   toolTimeoutMs?: number;
@@ -307,7 +307,7 @@ export interface ContentBlock {
 
 /** Context says how a long history is fitted into the window. */
 export interface Context {
-  /** Context window in tokens. Default: the size that the provider reports, otherwise that of the catalogue of models. Negative: never reduce the history. */
+  /** Context window in tokens. Default: the size that the provider reports, otherwise the size in the model catalog. Negative: never reduce the history. */
   window?: number;
   /** Tokens reserved for the reply, at most a quarter of the window. Default: derived from the window. */
   reserve?: number;
@@ -317,7 +317,7 @@ export interface Context {
   target?: number;
   /** Named list of reducers. See docs/reference/context.md. */
   strategy?: "none" | "sliding_window" | "importance" | "hybrid" | "adaptive";
-  /** Reducers in order, in place of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency. */
+  /** Reducers in order, instead of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency. */
   reducers?: Array<string>;
   /** Tokens of the newest messages that are never summarized or dropped. Default: a third of the target, between 2,000 and 20,000. */
   keepRecent?: number;
@@ -1076,7 +1076,7 @@ export interface Retry {
   maxRetries?: number;
   /** Delay before the first retry in milliseconds. It doubles with each retry, with jitter. */
   initialDelayMs?: number;
-  /** Maximum delay in milliseconds, also for a delay that the provider requests. */
+  /** Maximum delay in milliseconds, including delays that the provider requests. */
   maxDelayMs?: number;
 }
 
@@ -1147,7 +1147,7 @@ export interface Session {
   queue: Array<QueueEntry>;
   config: unknown;
   archived?: boolean;
-  /** "run": made by agent-lsp run */
+  /** "run": created by agent-lsp run */
   origin?: string;
   /** item IDs; only sent for a loaded session */
   pinned?: Array<string>;
@@ -1392,7 +1392,7 @@ export interface Tools {
   enable?: Array<string>;
   /** Do not offer these tools (names or globs). */
   disable?: Array<string>;
-  /** Size in bytes of tool descriptions in a request above which further tools are listed by name only. Negative: never. */
+  /** Maximum size in bytes of the tool descriptions in a request. Further tools are listed by name only. Negative: no limit. */
   deferBytes?: number;
   /** Tools (names or globs) whose successful result ends the turn without another model call. */
   stopAfter?: Array<string>;
@@ -1439,7 +1439,7 @@ export interface TurnOptions {
   /** a model reference */
   model?: string;
   thinking?: "off" | "minimal" | "low" | "medium" | "high" | "xhigh";
-  /** of each reply, at least 1 */
+  /** limit for each reply, at least 1 */
   maxTokens?: number;
   /** from 0 to 2 */
   temperature?: number;

@@ -1,14 +1,17 @@
-// The providers that the setup lists, and what their settings are. Pure, so that it can be tested.
+// The providers that the setup lists, and their settings. Pure, so that it can be tested.
 import type { Config, Model } from './protocol';
 
 export interface ProviderChoice {
-  /** The name that model references begin with; '' is a provider that the user names by its URL. */
+  /**
+   * The name at the beginning of model references; '' is a provider that the user specifies by its
+   * URL.
+   */
   name: string;
   label: string;
   description: string;
-  /** Whether its key is asked for, and whether it can do without. */
+  /** Whether the setup asks for its key, and whether the key is optional. */
   key: 'required' | 'optional' | 'none';
-  /** An example of its base URL, if the user has to say it. */
+  /** An example of its base URL, if the user must enter it. */
   url?: string;
   /** Where the user gets a key. */
   keyPage?: string;
@@ -68,7 +71,7 @@ export const providerChoices: ProviderChoice[] = [
   },
 ];
 
-/** Returns why a text cannot be a base URL, or nothing. */
+/** Returns why a text cannot be a base URL, or undefined. */
 export function urlProblem(text: string): string | undefined {
   try {
     const { protocol, host } = new URL(text.trim());
@@ -81,7 +84,10 @@ export function urlProblem(text: string): string | undefined {
 
 type Providers = NonNullable<Config['providers']>;
 
-/** The name of a provider with a URL: the one that has it already, else one made of its host. */
+/**
+ * Returns the name of a provider with a URL: the existing name for it, otherwise one derived from
+ * its host.
+ */
 export function nameForUrl(url: string, providers: Providers): string {
   const known = Object.entries(providers).find(([, { baseUrl }]) => baseUrl === url);
   if (known) return known[0];
@@ -101,9 +107,9 @@ export function nameForUrl(url: string, providers: Providers): string {
 }
 
 /**
- * The setting `providers` with an entry for a provider, or nothing if none is needed. A local
- * server is listed only if it
- * has one, and the built-in names are known only without provider.baseUrl.
+ * Returns the setting `providers` with an entry for a provider, or undefined if none is needed. A
+ * local server is listed only if it has an entry, and the built-in names are valid only without
+ * provider.baseUrl.
  */
 export function withProvider(
   choice: ProviderChoice,
@@ -128,8 +134,8 @@ export function references(name: string, models: Model[]): { reference: string; 
 }
 
 /**
- * The provider that a configuration uses, as `agent-lsp login` names it; nothing for an address
- * without a name.
+ * Returns the provider that a configuration uses, by its name for `agent-lsp login`, or undefined
+ * for an address without a name.
  */
 export function providerInUse({
   model = '',

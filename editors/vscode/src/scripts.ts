@@ -1,9 +1,9 @@
-// TypeScript's server repeats no diagnostics that have not changed, so its silence says nothing.
-// Asked, it answers for the text as it is: where it has to say what is shown already, it has
-// spoken.
+// TypeScript's server does not repeat unchanged diagnostics, so its silence means nothing. This
+// module asks it directly. If its answer agrees with the shown diagnostics, it has reported on the
+// current text.
 import * as vscode from 'vscode';
 
-/** A command of VS Code's own extension for it. */
+/** A command of VS Code's own TypeScript extension. */
 const ask = 'typescript.tsserverRequest';
 const kinds = ['syntacticDiagnosticsSync', 'semanticDiagnosticsSync'];
 
@@ -11,14 +11,20 @@ interface Reply {
   body?: { start: { line: number; offset: number }; text: string }[];
 }
 
-/** What the server's word on a document is worth: it agrees with what is shown, or it does not as yet. */
+/**
+ * Compares the server's answer about a document with what is shown: it agrees, or it does not agree
+ * yet.
+ */
 export type Word = 'agrees' | 'differs';
 
 export function isScript({ languageId, uri }: vscode.TextDocument): boolean {
   return /^(java|type)script(react)?$/.test(languageId) && uri.scheme === 'file';
 }
 
-/** Asks about the present text of a document; nothing without an answer, or if the text has changed by then. */
+/**
+ * Asks about the current text of a document. Returns undefined without an answer, or if the text
+ * has changed in the meantime.
+ */
 export async function wordOn(document: vscode.TextDocument): Promise<Word | undefined> {
   if (!(await vscode.commands.getCommands(true)).includes(ask)) return undefined;
   const { version } = document;

@@ -1,5 +1,5 @@
-// The session of this window: which one it is, its state, and what the user does to it. Its content
-// stays in the daemon; the panel gets it by agent/session/load.
+// The session of this window: its id, its state, and the user's actions on it. Its content is in
+// the daemon, and the panel gets it with agent/session/load.
 import * as vscode from 'vscode';
 import type { Daemon, NotificationEvent } from './client';
 import type {
@@ -17,20 +17,20 @@ import type { PanelState, Problem, PromptOptions } from './webview/messages';
 
 const memento = 'agentLsp.session';
 
-/** The one session that the panel shows. */
+/** The session that the panel shows. */
 export class SessionControl implements vscode.Disposable {
   private id: string | undefined;
   private session: Partial<Session> = {};
   private config: Config = {};
   private turn: string | undefined;
-  /** The folder of the demo while it is played. */
+  /** The folder of the demo while it is running. */
   private sample: vscode.Uri | undefined;
   private problem: Problem | undefined;
-  /** Completed top-level items in order, by id alone: where a fork can be made. */
+  /** Ids of the completed top-level items in order. A fork can be made at each of them. */
   private items: string[] = [];
-  /** How the user's messages begin, by id and by the turn that they began. */
+  /** The beginnings of the user's messages, by id and by the turn that they began. */
   private readonly prompts = new Map<string, string>();
-  /** Settles when the session that was asked for last is entered. */
+  /** Resolves when the session that was requested last is loaded. */
   private entering: Promise<unknown> | undefined;
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly events = new vscode.EventEmitter<NotificationEvent>();
@@ -39,9 +39,9 @@ export class SessionControl implements vscode.Disposable {
   private readonly ended = new vscode.EventEmitter<Turn>();
   private readonly subscriptions: vscode.Disposable[];
   readonly onChange = this.changed.event;
-  /** Notifications of this session only, replayed ones included. */
+  /** Notifications of this session only, including replayed ones. */
   readonly onEvent = this.events.event;
-  /** Fires before the notifications of another session (or of the same one, replayed). */
+  /** Fires before the notifications of another session, or of the same one if it is replayed. */
   readonly onSwitch = this.switched.event;
   /** Fires with the id of a stored session after its notifications were replayed. */
   readonly onLoaded = this.loaded.event;
@@ -79,7 +79,7 @@ export class SessionControl implements vscode.Disposable {
     return this.config;
   }
 
-  /** What the panel's frame shows of the session itself. */
+  /** The session's data that the panel's frame shows. */
   view(): Omit<PanelState, 'discards' | 'changes' | 'offersReview' | 'setup'> {
     const c = this.config;
     return {
@@ -100,7 +100,7 @@ export class SessionControl implements vscode.Disposable {
     };
   }
 
-  /** Leaves the window's session for one in a sample folder, or returns. A restart follows. */
+  /** Switches from the window's session to one in a sample folder, or back. A restart follows. */
   detour(sample: vscode.Uri | undefined): void {
     this.sample = sample;
     this.id = sample ? undefined : this.state.get<string>(memento);
@@ -108,14 +108,14 @@ export class SessionControl implements vscode.Disposable {
     this.turn = undefined;
   }
 
-  /** The session's id; one is made where there is none. */
+  /** Returns the session's id. Creates a session if there is none. */
   ensure(): Promise<string> {
     if (this.entering) return this.entering.then(() => this.ensure());
     if (this.id && this.session.sessionId === this.id) return Promise.resolve(this.id);
     return this.enter(() => this.open());
   }
 
-  /** Shows a session from its beginning. False where it is no longer stored. */
+  /** Shows a session from its beginning. Returns false if it is no longer stored. */
   attach(sessionId: string): Promise<boolean> {
     return this.enter(() => this.load(sessionId));
   }
@@ -131,7 +131,10 @@ export class SessionControl implements vscode.Disposable {
     return this.enter(() => this.make());
   }
 
-  /** Sessions are entered one after the other, in the order in which that was asked; what needs a session waits for the last. */
+  /**
+   * Sessions are loaded one after the other, in the requested order. Calls that need a session wait
+   * for the last one.
+   */
   private enter<T>(work: () => Promise<T>): Promise<T> {
     const entered = (this.entering ?? Promise.resolve()).then(work);
     const settled: Promise<unknown> = entered
@@ -208,7 +211,7 @@ export class SessionControl implements vscode.Disposable {
     this.settle(undefined);
   }
 
-  /** Enter: speaks into a running turn, else starts one. */
+  /** Enter: steers a running turn, otherwise starts one. */
   async send(
     prompt: string | ContentBlock[],
     context?: PromptContext,
@@ -229,17 +232,17 @@ export class SessionControl implements vscode.Disposable {
     this.changed.fire();
   }
 
-  /** How a prompt begins, by its id or its turn's. */
+  /** Returns the beginning of a prompt, by its id or its turn's. */
   promptOf(id: string): string {
     return this.prompts.get(id) ?? '';
   }
 
-  /** The item before another one. */
+  /** Returns the item before another one. */
   itemBefore(itemId: string): string | undefined {
     return this.items[this.items.indexOf(itemId) - 1];
   }
 
-  /** Runs what the user asked for; what goes wrong is shown in the panel, with what to do. */
+  /** Runs an action of the user. The panel shows errors and what to do. */
   async guard<T>(work: Promise<T>): Promise<T | undefined> {
     try {
       return await work;

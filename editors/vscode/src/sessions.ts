@@ -26,23 +26,26 @@ const pageSize = 100;
 const mostPages = 5;
 
 /**
- * Whether a session is listed without being asked for: one of `agent-lsp run`, or without an
- * answer because its prompt failed, is not.
+ * Reports whether a session is listed by default. Sessions of `agent-lsp run`, and sessions without
+ * an answer because their prompt failed, are not.
  */
 export function isListed(session: Session, current?: string): boolean {
   if (session.status !== 'idle' || session.sessionId === current || session.archived) return true;
   return session.messages > 1 && session.origin !== 'run';
 }
 
-/** The row that lists the others too. */
+/** The row that also lists the other sessions. */
 const allRow: Row = {
   label: '$(eye) Show all sessions',
   alwaysShow: true,
   showsAll: true,
-  description: 'also from `agent-lsp run`, and without an answer',
+  description: 'including those from `agent-lsp run` and those without an answer',
 };
 
-/** The contents of the list: the sessions in use, or the archived ones; and the button that leads to the others. */
+/**
+ * Returns the contents of the list: the active or the archived sessions, and the button that shows
+ * the others.
+ */
 const lists = {
   inUse: {
     title: 'Sessions',
@@ -50,14 +53,14 @@ const lists = {
   },
   archived: {
     title: 'Archived sessions',
-    other: { iconPath: new vscode.ThemeIcon('history'), tooltip: 'Show the sessions in use' },
+    other: { iconPath: new vscode.ThemeIcon('history'), tooltip: 'Show the active sessions' },
   },
 };
 
 /**
- * Rows keep their position during a search: VS Code names the chosen row by its position, so a list
- * that is laid out again between the user's Enter and its arrival here would open another session.
- * What does not match is hidden by the editor.
+ * Rows keep their position during a search. VS Code identifies the chosen row by its position, so a
+ * list that is rebuilt between the user's Enter and its arrival here would open another session.
+ * The editor hides rows that do not match.
  */
 export class Listing {
   private readonly rows = new Map<string, Row>();
@@ -99,7 +102,7 @@ export class SessionList {
       const query = pick.value;
       const listed = all ? () => true : (s: Session) => isListed(s, this.control.sessionId);
       const { sessions, hidden } = await this.find(query, archived, listed);
-      if (query !== pick.value) return; // the answer to the next question comes
+      if (query !== pick.value) return; // waits for the answer to the next question
       // The rows above the sessions stay the same in a search, so that no row moves.
       if (!query || first.length === 0) first = hidden ? [newRow, allRow] : [newRow];
       pick.items = listing.found(
@@ -138,7 +141,7 @@ export class SessionList {
     await this.control.guard(load());
   }
 
-  /** A page of the sessions that a list has, and whether it leaves others out. */
+  /** Returns a page of the listed sessions, and whether some are omitted. */
   private async find(query: string, archived: boolean, listed: (session: Session) => boolean) {
     const sessions: Session[] = [];
     let hidden = false;
@@ -206,7 +209,7 @@ export class SessionList {
     await this.control.attach(made.sessionId);
   }
 
-  /** Forks at the item before another one; starts an empty session if there is none. */
+  /** Forks at the item before another one. Starts an empty session if there is no such item. */
   async forkBefore(sessionId: string, itemId: string): Promise<void> {
     const before = this.control.itemBefore(itemId);
     if (before) await this.fork(sessionId, before);

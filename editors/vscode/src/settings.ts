@@ -1,10 +1,10 @@
-// The settings of agentLsp.* in the shape that the daemon reads, those of the user apart from those
-// of the workspace.
+// The settings of agentLsp.* in the form that the daemon reads. The user's settings are separate
+// from the workspace's.
 import * as vscode from 'vscode';
 import type { Config } from './protocol';
 
 const section = 'agentLsp';
-/** Settings of the client itself: not for the daemon. */
+/** Settings of the client itself, which are not sent to the daemon. */
 const own = /^agentLsp\.(server|trace|review|panel|notify)\./;
 
 interface Manifest {
@@ -17,7 +17,7 @@ export function configKeys({ contributes }: Manifest): string[] {
   return names.filter((name) => !own.test(name)).map((name) => name.slice(section.length + 1));
 }
 
-/** What the user set anywhere. The workspace's values count only in a trusted workspace. */
+/** Returns the user's settings. The workspace's values count only in a trusted workspace. */
 export function settingsForDaemon(manifest: Manifest): { userSettings: Config } & Config {
   const configuration = vscode.workspace.getConfiguration(section);
   const user: Record<string, unknown> = {};

@@ -1,29 +1,37 @@
-// Whether the editor's language servers have reported on a document's present text. VS Code reports
-// that diagnostics were set, but not by which server or for which version: the first time after a
-// change counts.
+// Tracks whether the editor's language servers have reported on a document's current text. VS Code
+// reports that diagnostics were set, but not by which server or for which version, so the first
+// report after a change counts.
 import * as vscode from 'vscode';
 import type { EditorSettle } from './protocol';
 import { isScript, shown, wordOn, type Word } from './scripts';
 
-/** Milliseconds without a further report: other files follow the changed one. */
+/** Milliseconds without a further report. Servers report other files after the changed one. */
 const calm = 250;
-/** Milliseconds after which silence about a clean file counts: some servers do not repeat it. */
+/**
+ * Milliseconds after which silence about a clean file counts as a report, because some servers do
+ * not repeat it.
+ */
 const silence = 1000;
-/** A command of gopls that checks all files immediately; on its own it waits a second before it checks the others. */
+/**
+ * A command of gopls that checks all files immediately. Otherwise gopls waits a second before it
+ * checks the other files.
+ */
 const lookNow = 'gopls.diagnose_files';
 
 const changed = new Set<string>(); // documents changed since their last diagnostics
 const heard = new Set<string>(); // languages of documents that had diagnostics
-const mute = new Set<string>(); // languages waited for in vain, until they are heard
-const words = new Map<string, Word>(); // what TypeScript's server answered about documents, of their present text
+const mute = new Set<string>(); // languages whose server did not report in time, until it does
+// The last answer of TypeScript's server about a document's current text.
+const words = new Map<string, Word>();
 // languages for which no other server answered, when that was waited for
 const alone = new Set<string>();
-const scripts = new Map<string, string>(); // what TypeScript's server had reported on a document
+// What TypeScript's server had last reported for a document.
+const scripts = new Map<string, string>();
 let toldAt = 0;
 let waiting: (() => void)[] = [];
 let watched: vscode.Disposable | undefined;
 
-/** Begins to listen, with the first question. */
+/** Starts listening at the first question. */
 export function watch(): void {
   if (watched) return;
   for (const [uri] of vscode.languages.getDiagnostics()) scripts.set(uri.toString(), shown(uri));
@@ -54,7 +62,7 @@ function told(uris: readonly vscode.Uri[]): void {
   wake();
 }
 
-/** Whether TypeScript's server reported something new; if not, another server did. */
+/** Reports whether TypeScript's server reported something new. If not, another server did. */
 function isNews(uri: vscode.Uri): boolean {
   const before = scripts.get(uri.toString()) ?? '';
   const now = shown(uri);
@@ -68,7 +76,10 @@ function wake(): void {
   for (const wakeUp of woken) wakeUp();
 }
 
-/** Waits until the servers have spoken of these documents, bounded; says whether they did as far as this editor can tell. */
+/**
+ * Waits, for a limited time, until the servers have reported on these documents. Returns whether
+ * they did, as far as VS Code can tell.
+ */
 export async function settled({ uris, timeoutMs }: EditorSettle): Promise<boolean> {
   const began = Date.now();
   const documents = (await Promise.all(uris.map(open))).filter((d) => d !== undefined);
@@ -92,14 +103,19 @@ export async function settled({ uris, timeoutMs }: EditorSettle): Promise<boolea
   }
 }
 
-/** Whether silence about a document can mean that nothing has changed: nothing is shown for it, or its server says that this is all. */
+/**
+ * Reports whether silence about a document can mean that nothing has changed: nothing is shown for
+ * it, or its server confirms that this is all.
+ */
 function isClean({ uri, languageId }: vscode.TextDocument): boolean {
   const word = words.get(uri.toString());
   if (word === 'differs' && heard.has(languageId)) return false;
   return word === 'agrees' || vscode.languages.getDiagnostics(uri).length === 0;
 }
 
-/** Whether a silent document is settled by its server's report, with no other server to wait for. */
+/**
+ * Reports whether its server's report settles a silent document, with no other server to wait for.
+ */
 function isSpokenOf({ uri, languageId }: vscode.TextDocument): boolean {
   return words.get(uri.toString()) === 'agrees' && alone.has(languageId);
 }
@@ -107,7 +123,7 @@ function isSpokenOf({ uri, languageId }: vscode.TextDocument): boolean {
 async function open(text: string): Promise<vscode.TextDocument | undefined> {
   const uri = vscode.Uri.parse(text);
   const present = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString());
-  if (!present) stale(uri.toString()); // servers get it now
+  if (!present) stale(uri.toString()); // notify the servers now
   return (
     present ??
     (await Promise.resolve(vscode.workspace.openTextDocument(uri)).catch(() => undefined))
@@ -122,7 +138,7 @@ async function askScripts(document: vscode.TextDocument): Promise<void> {
   wake();
 }
 
-/** Lets gopls look, where its commands are known. */
+/** Makes gopls check all files, if its commands are available. */
 async function lookAtGo(documents: vscode.TextDocument[], timeoutMs: number): Promise<void> {
   const files = documents.filter((d) => d.languageId === 'go').map((d) => d.uri.toString());
   if (files.length === 0 || !(await vscode.commands.getCommands(true)).includes(lookNow)) return;
@@ -133,7 +149,10 @@ async function lookAtGo(documents: vscode.TextDocument[], timeoutMs: number): Pr
   await Promise.race([looked, delay(timeoutMs)]);
 }
 
-/** Does not wait for the same document again, nor for a language without a server, nor, after a long wait, for servers other than its own. */
+/**
+ * Does not wait for the same document again, for a language without a server or, after a long wait,
+ * for other servers.
+ */
 function giveUp(documents: vscode.TextDocument[], long: boolean): void {
   for (const { uri, languageId } of documents) {
     const word = words.get(uri.toString());

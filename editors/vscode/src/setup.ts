@@ -1,7 +1,6 @@
-// Setting up a provider: chosen from a list, its key, a model from its own list, and a call that
-// tries it.
-// Nothing is restarted: the daemon gets the settings by notification, and reads the key with its
-// next call.
+// Sets up a provider: chosen from a list, its key, a model from its own list, and a test call.
+// Nothing is restarted, because the daemon gets the settings by notification and reads the key with
+// its next call.
 import * as os from 'node:os';
 import * as vscode from 'vscode';
 import type { Choices } from './choices';
@@ -45,8 +44,8 @@ export class Setup {
   ) {}
 
   /**
-   * Finds out whether a prompt can be sent. Only ports of this machine are asked, and only if
-   * nothing is set.
+   * Finds out whether a prompt can be sent. Only local ports are probed, and only if nothing is
+   * set.
    */
   async check(): Promise<void> {
     if (this.daemon.demo) return;
@@ -61,7 +60,7 @@ export class Setup {
     );
   }
 
-  /** The whole way, from the list of providers. */
+  /** The complete setup, starting with the list of providers. */
   async choose(): Promise<void> {
     const rows = providerChoices.map((choice) => ({
       label: choice.label,
@@ -77,8 +76,8 @@ export class Setup {
   }
 
   /**
-   * Asks for the key of the provider in use. An address that has no name gets one, because keys
-   * are stored by name.
+   * Asks for the key of the current provider. An address without a name gets one, because keys are
+   * stored by name.
    */
   async key(): Promise<void> {
     const { provider } = await this.daemon.request('agent/status', {});
@@ -126,7 +125,7 @@ export class Setup {
     return url?.trim().replace(/\/+$/, '');
   }
 
-  /** Writes the user's settings, and lets the daemon have them before it is asked anything. */
+  /** Writes the user's settings, and sends them to the daemon before the next request. */
   private async write({ choice, name }: Provider, url: string | undefined): Promise<void> {
     const providers = withProvider(choice, name, url, settings());
     if (!providers) return;
@@ -137,12 +136,12 @@ export class Setup {
     await this.daemon.configure();
   }
 
-  /** Stores a key. False if the user gave up. An empty answer keeps what is stored. */
+  /** Stores a key. Returns false if the user cancelled. An empty answer keeps the stored key. */
   private async askKey({ choice, name }: Provider): Promise<boolean> {
-    const page = choice.keyPage ? ` You get one at ${choice.keyPage}.` : '';
+    const page = choice.keyPage ? ` Get one at ${choice.keyPage}.` : '';
     const empty =
       choice.key === 'optional'
-        ? 'Leave it empty if the server needs none.'
+        ? 'Leave it empty if the server does not need one.'
         : 'Leave it empty to keep the stored one.';
     const key = await vscode.window.showInputBox({
       title: `API key of ${choice.label === 'Other URL' ? name : choice.label}`,
@@ -168,7 +167,7 @@ export class Setup {
     return true;
   }
 
-  /** A model from the provider's list, or by its id, and the call that tries it. */
+  /** Chooses a model from the provider's list or by its id, and makes a test call. */
   private async askModel(provider: Provider): Promise<void> {
     const models = await this.models(provider);
     if (!models) return;
@@ -191,7 +190,7 @@ export class Setup {
     return id ? `${name}/${id.trim()}` : undefined;
   }
 
-  /** The provider's list. Asks the user what to do about an error. */
+  /** Returns the provider's list. If there is an error, asks the user what to do. */
   private async models(provider: Provider): Promise<Model[] | typeof typeModel | undefined> {
     const { name, choice } = provider;
     try {
@@ -246,7 +245,7 @@ export class Setup {
       await this.use(model);
       const ms = test.latencyMs ?? 0;
       const time = ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`;
-      const name = model.slice(model.lastIndexOf('/') + 1); // the whole would be cut
+      const name = model.slice(model.lastIndexOf('/') + 1); // the complete message would be cut off
       return void vscode.window.showInformationMessage(
         `${name} answered after ${time}. It is now your model.`,
       );
@@ -261,7 +260,7 @@ export class Setup {
     if (way === retype && (await this.askKey(provider))) await this.tryModel(provider, model);
   }
 
-  /** Makes a model that of this session and of new ones. */
+  /** Sets the model for this session and for new ones. */
   private async use(model: string): Promise<void> {
     await this.choices.set({ model }, 'default');
     await this.daemon.configure();
@@ -270,7 +269,7 @@ export class Setup {
   }
 }
 
-/** The user's own settings of models. */
+/** The user's own model settings. */
 function settings(): Config {
   const configuration = vscode.workspace.getConfiguration('agentLsp');
   const own = <T>(key: string) => configuration.inspect<T | null>(key)?.globalValue ?? undefined;

@@ -1,5 +1,5 @@
-// The status bar: what the agent does, how many changes wait, and one notice when a turn ends while
-// the window is elsewhere.
+// The status bar: the agent's state, the number of pending changes, and one notification when a
+// turn ends while the window is not focused.
 import * as vscode from 'vscode';
 import type { Asks } from './asks';
 import type { Panel } from './panel';
@@ -46,7 +46,7 @@ export class StatusBar implements vscode.Disposable {
   }
 
   private asked(): void {
-    if (this.asks.list().length > 0) this.notice('The agent waits for your answer.');
+    if (this.asks.list().length > 0) this.notice('The agent is waiting for your answer.');
     this.draw();
   }
 
@@ -63,8 +63,8 @@ export class StatusBar implements vscode.Disposable {
     this.panel.badge(
       waiting + changes,
       waiting + changes === 1
-        ? 'One thing waits for you'
-        : `${waiting + changes} things wait for you`,
+        ? 'One item is waiting for you'
+        : `${waiting + changes} items are waiting for you`,
     );
     void vscode.commands.executeCommand('setContext', 'agentLsp.busy', this.session.busy);
     void vscode.commands.executeCommand('setContext', 'agentLsp.hasPending', changes > 0);
@@ -77,7 +77,7 @@ export class StatusBar implements vscode.Disposable {
     if (waiting > 0)
       return {
         text: '$(question) Agent asks',
-        tooltip: 'The agent waits for your answer',
+        tooltip: 'The agent is waiting for your answer',
         command: 'agentLsp.prompt',
       };
     if (changes > 0)
@@ -89,7 +89,7 @@ export class StatusBar implements vscode.Disposable {
     if (this.session.busy)
       return {
         text: '$(sync~spin) Agent',
-        tooltip: 'The agent works; click to stop it',
+        tooltip: 'The agent is working; click to stop it',
         command: 'agentLsp.abort',
       };
     return {
@@ -99,7 +99,7 @@ export class StatusBar implements vscode.Disposable {
     };
   }
 
-  /** At most one notice until the user comes back, and none while the user looks at the panel. */
+  /** Shows at most one notification until the user returns, and none while the panel is visible. */
   private notice(text: string): void {
     const elsewhere = !vscode.window.state.focused || !this.panel.visible;
     if (

@@ -1,7 +1,7 @@
-// Words for the user.
+// Texts for the user.
 import type { Model } from './protocol';
 
-/** What happens with edits, by the value of the setting. */
+/** Descriptions of the edit policies. */
 export const policyWords: Record<string, string> = {
   ask: 'ask first',
   review: 'review after',
@@ -10,7 +10,7 @@ export const policyWords: Record<string, string> = {
   confirm: 'confirm',
 };
 
-/** What commands may do, by the value of the setting. */
+/** Descriptions of the permission profiles. */
 export const profileWords: Record<string, string> = {
   readOnly: 'read-only',
   ask: 'ask',
@@ -18,7 +18,7 @@ export const profileWords: Record<string, string> = {
   trust: 'all allowed',
 };
 
-/** Facts about a model in a list: its context window, its price, and what it can do. */
+/** Describes a model in a list: its context window, its price and its capabilities. */
 export function modelFacts(
   model: Pick<Model, 'contextWindow' | 'cost' | 'tools' | 'vision' | 'thinking'>,
 ): string {
@@ -33,37 +33,40 @@ export function modelFacts(
   return [window, price, abilities.filter(Boolean).join(', ')].filter(Boolean).join(' · ');
 }
 
-/** A number of tokens as models are described: 8K, 1M, 1.5M. */
+/** Formats a number of tokens: 8K, 1M, 1.5M. */
 export function shortCount(tokens: number): string {
   const short = (unit: number) => String(Math.round((tokens / unit) * 10) / 10);
   if (tokens >= 1_000_000) return `${short(1_000_000)}M`;
   return tokens >= 1000 ? `${Math.round(tokens / 1000)}K` : String(tokens);
 }
 
-/** An error's text as a sentence. */
+/** Returns an error's text as a sentence. */
 export function sentenceOf(text: string): string {
   const trimmed = text.trim();
   const begun = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
   return /[.!?…:]$/.test(begun) ? begun : `${begun}.`;
 }
 
-/** Escapes `$(name)`, which the editor draws as an icon. It shows any other backslash as it is. */
+/**
+ * Escapes `$(name)`, which the editor draws as an icon. The editor shows any other backslash
+ * unchanged.
+ */
 export function withoutIcons(text: string): string {
   return text.replace(/\$\([A-Za-z0-9-]+(?:~[A-Za-z]+)?\)/g, '\\$&');
 }
 
-/** A number with its noun. */
+/** Returns a number with its noun. */
 export function counted(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? '' : 's'}`;
 }
 
-/** What fits into a row of a list. */
+/** Shortens a text to fit into a list entry. */
 export function firstLine(text: string, most = 80): string {
   const line = text.trim().split('\n')[0] ?? '';
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 }
 
-/** What went wrong, and what helps: an error of the model ends with that in brackets. */
+/** Splits a model error into the problem and the hint, which is in brackets at its end. */
 export function errorParts(message: string): { what: string; help: string } {
   const [, what = message, help = ''] =
     /^(.*\S) \(([^()]+(?:\([^()]*\)[^()]*)*)\)$/s.exec(message) ?? [];

@@ -5,9 +5,9 @@ import * as vscode from 'vscode';
 const setting = 'agentLsp.trace.server';
 
 /**
- * What the language client writes its trace to. The client writes only where the channel's log
- * level is Trace, and VS Code keeps that level away from settings: here it follows
- * agentLsp.trace.server. The channel is made with the first message.
+ * The channel to which the language client writes its trace. The client writes only if the
+ * channel's log level is Trace, which settings cannot change in VS Code, so this channel follows
+ * agentLsp.trace.server instead. It is created with the first message.
  */
 export class TraceChannel implements vscode.LogOutputChannel {
   readonly name = 'agent-lsp trace';

@@ -1,10 +1,10 @@
-// What the tests do in the workbench, in a user's terms.
+// The tests' actions in the workbench, named from a user's perspective.
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { until } from './workbench.mjs';
 
-/** Titles of the palette that were run, by any driver of this run. */
+/** Titles of the palette commands that any driver of this run has used. */
 export const driven = new Set();
 
 export class Driver {
@@ -22,7 +22,7 @@ export class Driver {
     await this.up();
   }
 
-  /** Loads the window anew as a user does. */
+  /** Reloads the window as a user does. */
   async reload() {
     fs.rmSync(this.socket, { force: true });
     await this.run('Developer: Reload Window');
@@ -34,7 +34,10 @@ export class Driver {
     await until('the extension host is up', () => fs.existsSync(this.socket));
   }
 
-  /** Has the companion run a command of the editor, and waits for its end: for preparations, not for what is tested. */
+  /**
+   * Makes the companion run a command of the editor, and waits until it ends. Used for preparations
+   * only.
+   */
   command(command, ...args) {
     return new Promise((resolve, reject) => {
       let text = '';
@@ -70,8 +73,9 @@ export class Driver {
   }
 
   /**
-   * Takes a row of the open quick input by Enter: only if the input has the focus and holds the query, and the focused row has (or contains) the label.
-   * Looked and done in one breath; if it is another row, one down, to be called again.
+   * Accepts a row of the open quick input with Enter, but only if the input has the focus and
+   * contains the query, and the focused row has (or contains) the label. Checking and accepting are
+   * one step. If another row is focused, it moves down one row and must be called again.
    */
   takeRow(query, label, { contains = false, detail = '' } = {}) {
     return this.page.evaluate(
@@ -106,7 +110,10 @@ export class Driver {
     );
   }
 
-  /** Opens a quick input by a key, types, and takes the row with exactly this label once it is the focused one. It is taken once or not at all. */
+  /**
+   * Opens a quick input with a key, types, and accepts the row with exactly this label once it is
+   * focused. The row is accepted at most once.
+   */
   async pick(key, query, label, detail) {
     const input = this.page.locator('.quick-input-widget input.input');
     await until(`'${label}' can be chosen`, async () => {
@@ -117,13 +124,16 @@ export class Driver {
         return true;
       } catch {
         await this.page.keyboard.press('Escape');
-        return false; // something else took the focus, or the list is still being filled
+        return false; // another element took the focus, or the list is still being filled
       }
     });
     await this.taken(query);
   }
 
-  /** Waits until the quick input has taken what was typed: it closes, or the next question takes its place at once. */
+  /**
+   * Waits until the quick input has processed the typed text: it closes, or the next question
+   * replaces it.
+   */
   taken(typed) {
     return until('the quick input has done its work', () =>
       this.page.evaluate((typed) => {
@@ -133,14 +143,14 @@ export class Driver {
     );
   }
 
-  /** Takes a row of a quick pick that is open. */
+  /** Accepts a row of an open quick pick. */
   async choose(label) {
     await this.page.locator('.quick-input-list .monaco-list-row').first().waitFor();
     await this.page.locator('.quick-input-widget input.input').fill(label);
     await until(`'${label}' is taken`, () => this.takeRow(label, label));
   }
 
-  /** Takes the first row of an open quick pick that contains a text, going down to it. */
+  /** Accepts the first row of an open quick pick that contains a text, by moving down to it. */
   async chooseLike(query, text) {
     const input = this.page.locator('.quick-input-widget input.input');
     await input.fill(query);
@@ -155,8 +165,9 @@ export class Driver {
   }
 
   /**
-   * Clicks, and says whether the click arrived: what is drawn anew between press and release gets none, and what moves away is missed.
-   * The pointer is first laid on the row, if one is named: what it holds is shown only under it.
+   * Clicks, and returns whether the click arrived. An element that is redrawn between press and
+   * release gets no click, and one that moves is missed. If a row is given, the pointer first
+   * hovers over it, because its buttons are visible only then.
    */
   async clicked(target, row) {
     const timeout = 5000;
@@ -171,7 +182,8 @@ export class Driver {
         ),
       );
       await node.click({ timeout });
-      return await node.evaluate((node) => node.wasClicked === true).catch(() => true); // its page went with the click
+      // The click closed its page.
+      return await node.evaluate((node) => node.wasClicked === true).catch(() => true);
     } catch {
       return false;
     }
@@ -183,7 +195,10 @@ export class Driver {
     await until('the click arrives', () => this.clicked(target.first(), row));
   }
 
-  /** Clicks until it has had its effect; one that has arrived is given time for it before another. */
+  /**
+   * Clicks until the click has had its effect. After a click that arrived, it waits before it
+   * clicks again.
+   */
   async clickUntil(target, done, row = undefined) {
     const holds = async () => {
       try {
@@ -199,7 +214,10 @@ export class Driver {
     });
   }
 
-  /** Remembers what is shown in the panel from now on, however shortly; gives a wait for a text among it. */
+  /**
+   * Records everything that the panel shows from now on, however briefly. Returns a function that
+   * waits for a text.
+   */
   async witness(selector) {
     const body = this.panel.locator('body');
     await body.evaluate((body, selector) => {
@@ -214,7 +232,7 @@ export class Driver {
       );
   }
 
-  /** Answers an input box: waits until it, not the list that it follows, is what is open. */
+  /** Answers an input box. Waits until the box, and not the list before it, is open. */
   async answer(text) {
     const input = this.page.locator('.quick-input-widget input.input');
     await until('an input box is open', () =>
@@ -231,7 +249,7 @@ export class Driver {
     await this.taken(text);
   }
 
-  /** Names a file in the editor's own file dialog. */
+  /** Enters a file name in the editor's own file dialog. */
   async answerPath(file) {
     const input = this.page.locator('.quick-input-widget input.input');
     const row = this.page
@@ -256,7 +274,7 @@ export class Driver {
     return this.run(`agent-lsp: ${title}`);
   }
 
-  /** Shows the panel and gives it the focus. */
+  /** Shows the panel and focuses it. */
   async showPanel() {
     await this.agent('Ask the Agent');
     await this.inputFocused();
@@ -272,7 +290,7 @@ export class Driver {
     );
   }
 
-  /** A file in the folder of the running step. */
+  /** Returns a file in the folder of the running step. */
   at(name) {
     return path.posix.join(this.step, name);
   }
@@ -293,7 +311,7 @@ export class Driver {
     );
   }
 
-  /** Gives the focus back to the active editor, as a user's Ctrl+1 does. */
+  /** Returns the focus to the active editor, as Ctrl+1 does for a user. */
   async focusEditor() {
     await until('the editor has the focus', async () => {
       await this.page.keyboard.press('Control+1');
@@ -301,7 +319,7 @@ export class Driver {
     });
   }
 
-  /** Everything as at first, for a step that knows nothing of the others: no editors, no notifications, a folder of its own. */
+  /** Resets the workbench for an independent step: no editors, no notifications, a new folder. */
   async begin(name) {
     this.step = name.replace(/[^a-z]+/g, '-');
     if (this.elsewhere) await this.open();
@@ -310,7 +328,7 @@ export class Driver {
     await this.page.locator('.editor-group-container .tab').first().waitFor({ state: 'detached' });
   }
 
-  /** Lays the model's replies for a daemon that is started anew, and begins a session. */
+  /** Sets the model's replies for a new daemon, and starts a session. */
   async play(...replies) {
     fs.writeFileSync(this.script, replies.map((reply) => JSON.stringify(reply) + '\n').join(''));
     await this.restartDaemon();
@@ -321,7 +339,9 @@ export class Driver {
     await this.daemonReplacedBy(() => this.command('agentLsp.restartServer'));
   }
 
-  /** Does what makes the extension start another daemon, and waits for that one. */
+  /**
+   * Performs an action that makes the extension start another daemon, and waits for that daemon.
+   */
   async daemonReplacedBy(act) {
     const old = this.daemons();
     await act();
@@ -330,7 +350,7 @@ export class Driver {
     );
   }
 
-  /** The session that the panel shows; none while no daemon answers. */
+  /** Returns the session that the panel shows, or undefined if no daemon answers. */
   async session() {
     if ((await this.panel.locator('body').count()) === 0) return '';
     return this.panel
@@ -377,7 +397,10 @@ export class Driver {
     fs.writeFileSync(file, text);
   }
 
-  /** Waits until the editor's language servers have an answer to a question: they are started with the first file of their language. */
+  /**
+   * Waits until the editor's language servers can answer a question. They are started with the
+   * first file of their language.
+   */
   answering(command, ...args) {
     return until(
       `${command} is answered`,
@@ -385,7 +408,7 @@ export class Driver {
     );
   }
 
-  /** The text of the active editor's visible lines. */
+  /** Returns the text of the active editor's visible lines. */
   async buffer(selector = '.editor-instance') {
     const text = await this.page
       .locator(`${selector} .view-lines:not(.line-delete)`)
@@ -406,12 +429,12 @@ export class Driver {
     );
   }
 
-  /** Changes a setting of the user, now (null: none). */
+  /** Changes a setting of the user in this window (null removes it). */
   configure(key, value) {
     return this.command('configure', key, value);
   }
 
-  /** Changes a setting of the user for the next window that is opened: this workbench watches no files. */
+  /** Changes a setting of the user for the next window, because this workbench watches no files. */
   setting(key, value) {
     const file = path.join(this.dir, 'User', 'settings.json');
     fs.writeFileSync(
@@ -420,7 +443,7 @@ export class Driver {
     );
   }
 
-  /** Puts the cursor into the active editor, at the start of a line. */
+  /** Moves the cursor in the active editor to the start of a line. */
   async goto(line) {
     await until(`the cursor is in line ${line}`, async () => {
       await this.page.keyboard.press('Control+g');
@@ -446,7 +469,7 @@ export class Driver {
     await this.page.locator('.statusbar-item', { hasText: 'selected' }).waitFor();
   }
 
-  /** Presses a key until what has the focus in the panel has a text. */
+  /** Presses a key until the focused element in the panel has a text. */
   async focusByKey(key, text) {
     const focused = () =>
       this.panel.locator('body').evaluate(() => document.activeElement?.textContent ?? '');
@@ -469,12 +492,12 @@ export class Driver {
     await this.page.keyboard.type(text);
   }
 
-  /** Puts the active file back to what is on disk. */
+  /** Reverts the active file to the content on disk. */
   async revert() {
     await this.run('File: Revert File');
   }
 
-  /** The daemons of this workbench. */
+  /** Returns the daemons of this workbench. */
   daemons() {
     return fs
       .readdirSync('/proc')
@@ -494,10 +517,10 @@ export class Driver {
       });
   }
 
-  /** A picture of the window, or of a part of it. */
+  /** Takes a picture of the window, or of a part of it. */
   async shot(name, part = this.page) {
     if (!this.shots) return;
-    await this.page.mouse.move(500, 784); // where nothing is shown as under the pointer
+    await this.page.mouse.move(500, 784); // where no element is under the pointer
     await part.screenshot({ path: path.join(this.shots, `${name}.png`) });
   }
 }

@@ -1,23 +1,29 @@
-// node test/e2e.mjs EXTENSION.vsix BARE.vsix: the extension in a real workbench with the real daemon and a scripted model. BARE has no daemon in it.
-// Two workbenches run beside each other, because each waits most of its time. Each step stands for itself. A step that fails is repeated, with the steps after it, in a fresh workbench: at most twice in a run, and it is said loudly.
-// ONLY='word|word' runs the steps whose name has one of the words; with GO_ON=1 nothing is repeated, and the steps after a failed one run too.
+// node test/e2e.mjs EXTENSION.vsix BARE.vsix: tests the extension in a real workbench with the real
+// daemon and a scripted model. BARE does not include the daemon. Two workbenches run in parallel,
+// because each mostly waits. Each step is independent. A failed
+// step is repeated, with the steps after it, in a fresh workbench, at most twice in a run, with a
+// visible message. ONLY='word|word' runs the steps whose name contains one of the words. With
+// GO_ON=1, nothing is repeated, and the steps after a failed one still run.
 import fs from 'node:fs';
 import path from 'node:path';
 import { Driver, driven } from './driver.mjs';
 import { lanes } from './steps.mjs';
 import { withWorkbench } from './workbench.mjs';
 
-/** Steps that may be repeated in one run. */
+/** Maximum number of repeated steps in one run. */
 const repeats = 2;
 /** What failed if no step did. */
 const atTheEnd = 'the end';
 
 const [vsix, bare] = process.argv.slice(2).map((file) => path.resolve(file));
 
-/** What the daemon's environment is: the script of the model, and no other daemon than the one in the package. */
+/** The daemon's environment: the script of the model, and only the daemon from the package. */
 const env = (dir) => ({ AGENT_LSP_SCRIPT: path.join(dir, 'script.jsonl') });
 
-/** Runs steps in a fresh workbench until one fails. Gives what is left, the failed step first. */
+/**
+ * Runs steps in a fresh workbench until one fails. Returns the remaining steps, starting with the
+ * failed one.
+ */
 async function runSteps({ steps: _, env: more, without, ...group }, todo) {
   const left = [...todo];
   try {
@@ -71,7 +77,7 @@ const failed = [];
 let ok = true;
 if (process.env.SHOTS) fs.mkdirSync(process.env.SHOTS, { recursive: true });
 await Promise.all(lanes.map(runLane));
-// Ids that other people's key bindings hold: each is run by the palette at least once.
+// Ids that users' key bindings may refer to. Each is run with the palette at least once.
 const titles = JSON.parse(fs.readFileSync(path.join(import.meta.dirname, 'commands.json'), 'utf8'));
 const idle = Object.keys(titles).filter((id) => !driven.has(`agent-lsp: ${titles[id]}`));
 if (!process.env.ONLY && ok) {

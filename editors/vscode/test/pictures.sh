@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Takes the pictures of the documentation anew: two steps of the end-to-end test, in a fresh
-# workbench each, into docs/images.
+# Recreates the pictures in docs/images with two steps of the end-to-end test, each in a fresh
+# workbench.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 images=$PWD/../../docs/images

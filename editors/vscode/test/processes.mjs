@@ -1,7 +1,7 @@
-// What is known of the processes of a workbench.
+// Information about the processes of a workbench.
 import fs from 'node:fs';
 
-/** Looks at a process; '' once it has ended. */
+/** Inspects a process. Returns '' if it has ended. */
 export function about(pid, look) {
   try {
     return look(pid);

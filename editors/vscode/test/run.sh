@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every test of the extension: types, unit tests, package size, and the extension in a real
-# workbench. Fetches what it needs (npm packages, the workbench) and builds the daemon unless
+# Runs all tests of the extension: types, unit tests, package size, and the extension in a real
+# workbench. Downloads what it needs (npm packages, the workbench) and builds the daemon unless
 # AGENT_LSP_BIN names one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -29,7 +29,7 @@ size=$(stat -c %s "$work/agent-lsp.vsix")
 echo "agent-lsp.vsix without the binary: $((size / 1024)) KB"
 [ "$size" -lt 500000 ] || { echo "the package is larger than 500 KB" >&2; exit 1; }
 
-# The workbench gets the package as a release makes it for this system: with the daemon in it.
+# The workbench gets the package that a release builds for this system, including the daemon.
 mkdir -p "$work/with/bin"
 tar cf - --exclude node_modules --exclude dist --exclude test . | tar xf - -C "$work/with"
 ln -s "$here/node_modules" "$work/with/node_modules"

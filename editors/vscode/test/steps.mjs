@@ -1,5 +1,6 @@
-// The steps of the end-to-end test. Each stands for itself: it begins with no editors, in a folder and a session of its own.
-// A group has a fresh workbench: a server, a user and an extension installed anew. THEME names another theme than the editor's own.
+// The steps of the end-to-end test. Each is independent: it begins without editors, with its own
+// folder and session. Each group has a fresh workbench with a new server, user and extension. THEME
+// selects another theme than the default.
 import { choiceSteps } from './steps/choices.mjs';
 import { conversationSteps } from './steps/conversation.mjs';
 import { demoSteps } from './steps/demo.mjs';

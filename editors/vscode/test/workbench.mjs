@@ -1,5 +1,6 @@
-// A real VS Code workbench for the tests: a server process, a headless browser, and an end to both.
-// Environment: VSCODE_TEST_DIR (where setup.sh installed), CHROMIUM, KEEP=1 (leave the folder), CONSOLE=1 (print the page's console).
+// A real VS Code workbench for the tests: a server process and a headless browser, which it also
+// ends. Environment: VSCODE_TEST_DIR (the folder of setup.sh), CHROMIUM, KEEP=1 (keep the folder),
+// CONSOLE=1 (print the page's console).
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -30,7 +31,10 @@ export const baseSettings = {
   'git.enabled': false,
 };
 
-/** What moves by itself, or comes over the text while it is typed, is not what is tested. */
+/**
+ * Disables features that move automatically or cover the text while typing, because they are not
+ * tested.
+ */
 export const calmSettings = {
   'workbench.reduceMotion': 'on',
   'editor.quickSuggestions': { other: 'off', comments: 'off', strings: 'off' },
@@ -50,12 +54,15 @@ const browserArgs = [
   ...(process.getuid() === 0 ? ['--no-sandbox'] : []),
 ];
 
-/** What a test asks for on purpose, to prove that the page's policy refuses it; the browser may tell of such a request before it does. */
+/**
+ * Requests that a test makes on purpose, to prove that the page's policy refuses them. The browser
+ * may log such a request first.
+ */
 export const refusedHost = 'refused.invalid';
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Runs a command to its end; throws with its output if it fails. */
+/** Runs a command until it ends. Throws an error with its output if it fails. */
 export function command(file, args, options = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(file, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -69,7 +76,10 @@ export function command(file, args, options = {}) {
   });
 }
 
-/** The environment of a server: nothing of an editor around this test, nothing of the user's, sockets in the test's folder. */
+/**
+ * The environment of a server: nothing from the editor around this test or from the user, with
+ * sockets in the test's folder.
+ */
 function cleanEnvironment(dir, extra) {
   const tmp = path.join(dir, 'tmp');
   fs.mkdirSync(tmp, { recursive: true, mode: 0o700 });
@@ -88,7 +98,10 @@ function cleanEnvironment(dir, extra) {
   };
 }
 
-/** A port that nobody listens at, and none of those that the system gives to whoever connects: until the server listens there, others do. */
+/**
+ * Returns a free port outside the range that the system assigns to clients, which could take it
+ * before the server listens.
+ */
 async function freePort() {
   for (;;) {
     const port = 15000 + Math.floor(Math.random() * 15000);
@@ -100,7 +113,10 @@ async function freePort() {
   }
 }
 
-/** Waits until a condition holds; the deadline is long because the machine may be slow. One that cannot be looked at (its page or process has just gone) does not hold yet. */
+/**
+ * Waits until a condition is true. The deadline is long because the machine may be slow. A
+ * condition that cannot be checked (its page or process has just ended) is not true yet.
+ */
 export async function until(what, condition, limit = Number(process.env.WAIT ?? 180_000)) {
   const end = Date.now() + limit;
   for (;;) {
@@ -123,14 +139,14 @@ const answers = (port) =>
       .on('error', () => resolve(false));
   });
 
-/** Ends a process group that this test started: SIGTERM, and SIGKILL to what is left after 3 s. */
+/** Ends a process group that this test started: SIGTERM, and SIGKILL after 3 s. */
 async function end(child) {
   const signal = (name) => {
     try {
       process.kill(-child.pid, name);
       return true;
     } catch {
-      return false; // nobody left in the group
+      return false; // the group is empty
     }
   };
   signal('SIGTERM');
@@ -138,10 +154,14 @@ async function end(child) {
   signal('SIGKILL');
 }
 
-/** Ends what each workbench of this run has started. */
+/** Ends everything that the workbenches of this run have started. */
 const stops = new Set();
 
-/** Installs the packed extension (unless the test itself does), starts server and browser, runs the test, ends both. Throws what the test throws; its folder is then left for a look. `limit` bounds what lies between two laps. */
+/**
+ * Installs the packed extension (unless the test does), starts the server and browser, runs the
+ * test, and ends both. Throws what the test throws, and then keeps the test's folder. `limit` is
+ * the maximum time between two laps.
+ */
 export async function withWorkbench(
   { vsix, env, settings, prepare = () => {}, installed = true, limit = 900_000 },
   body,
@@ -222,7 +242,8 @@ export async function withWorkbench(
       ...folders,
       workspace,
     ];
-    // A group of its own, so that the server's children can be ended with it; output to a file, never to a pipe that somebody may close.
+    // A separate process group, so that the server's children can be ended with it. The output goes
+    // to a file and not to a pipe, which could be closed.
     child = spawn(node24, [codeServer, ...args], {
       env: environment,
       stdio: ['ignore', log, log],

@@ -50,7 +50,7 @@ type Result struct {
 type OverflowError struct{ Need, Limit int }
 
 func (e *OverflowError) Error() string {
-	return fmt.Sprintf("the conversation needs about %d tokens and %d fit, also after every reduction: shorten the last message or use a model with a larger window", e.Need, e.Limit)
+	return fmt.Sprintf("the conversation needs about %d tokens but only %d fit, even after every reduction: shorten the last message or use a model with a larger window", e.Need, e.Limit)
 }
 
 // The names of the reducers and of the strategies.
@@ -152,7 +152,7 @@ func Fit(ctx context.Context, in Input, ladder []Reducer) (Result, error) {
 	return res, nil
 }
 
-var errBroken = errors.New("it broke the pairing of calls and results, or lost what must stay")
+var errBroken = errors.New("it broke the pairing of calls and results, or lost messages that must be kept")
 
 // apply runs one reducer and checks the rules that apply to all of them.
 func apply(ctx context.Context, r Reducer, in *Input) (out []*message.Message, err error) {

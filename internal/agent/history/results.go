@@ -128,7 +128,7 @@ func (mask) Reduce(_ context.Context, in *Input) ([]*message.Message, error) {
 		}
 		where := ""
 		if meta := metaOf(m); meta.Spill != "" {
-			where = "; the whole is in " + meta.Spill
+			where = "; the full text is in " + meta.Spill
 		}
 		e.replace(i, withText(m, fmt.Sprintf("[PREVIOUS RESULT: %s, %d chars, %d lines%s]",
 			m.Name, utf8.RuneCountInString(text), 1+strings.Count(text, "\n"), where)))
@@ -191,7 +191,7 @@ func headTail(text string, head, tail int, where string) string {
 		return text
 	}
 	if where != "" {
-		where = "; the whole is in " + where
+		where = "; the full text is in " + where
 	}
 	return fmt.Sprintf("%s\n[... %d chars omitted%s ...]\n%s", string(r[:head]), len(r)-head-tail,
 		where, string(r[len(r)-tail:]))

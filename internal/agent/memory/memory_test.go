@@ -400,15 +400,15 @@ func TestTools(t *testing.T) {
 func TestSketchesFindTheBest(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const dims, topics = 384, 40
-	centre := make([][]float32, topics)
-	for i := range centre {
-		centre[i] = make([]float32, dims)
-		for d := range centre[i] {
-			centre[i][d] = 0.4 + float32(r.NormFloat64())
+	center := make([][]float32, topics)
+	for i := range center {
+		center[i] = make([]float32, dims)
+		for d := range center[i] {
+			center[i][d] = 0.4 + float32(r.NormFloat64())
 		}
 	}
 	about := func() []byte {
-		v, c := make([]float32, dims), centre[r.IntN(topics)]
+		v, c := make([]float32, dims), center[r.IntN(topics)]
 		for d := range v {
 			v[d] = c[d] + 0.7*float32(r.NormFloat64())
 		}

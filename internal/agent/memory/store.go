@@ -202,7 +202,7 @@ func prepare(ctx context.Context, db *sql.DB) error {
 	case 1:
 		return nil
 	}
-	return fmt.Errorf("a newer agent-lsp made it (version %d): update agent-lsp to use it", version)
+	return fmt.Errorf("it was created by a newer agent-lsp (version %d): update agent-lsp to use it", version)
 }
 
 func damaged(err error) bool {
@@ -296,15 +296,16 @@ func (s *Store) clean(m *Memory) error {
 	case m.Content == "":
 		return errors.New("content is empty")
 	case len(m.Content) > MaxContent:
-		return fmt.Errorf("content has %d bytes, at most %d are kept: shorten it", len(m.Content), MaxContent)
+		return fmt.Errorf("content has %d bytes; the limit is %d: shorten it",
+			len(m.Content), MaxContent)
 	case len(m.Key) > MaxKey || !utf8.ValidString(m.Key):
-		return fmt.Errorf("key has %d bytes, at most %d of UTF-8 are kept", len(m.Key), MaxKey)
+		return fmt.Errorf("key has %d bytes; the limit is %d bytes of UTF-8", len(m.Key), MaxKey)
 	case len(m.Tags) > MaxTags:
-		return fmt.Errorf("there are %d tags, at most %d are kept", len(m.Tags), MaxTags)
+		return fmt.Errorf("there are %d tags; the limit is %d", len(m.Tags), MaxTags)
 	}
 	for _, t := range m.Tags {
 		if len(t) > MaxTag {
-			return fmt.Errorf("a tag has %d bytes, at most %d are kept", len(t), MaxTag)
+			return fmt.Errorf("a tag has %d bytes; the limit is %d", len(t), MaxTag)
 		}
 	}
 	return nil

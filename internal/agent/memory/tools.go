@@ -168,7 +168,7 @@ func Line(m Memory, limit int) string {
 	content := m.Content
 	if len(content) > limit {
 		content = strings.ToValidUTF8(content[:limit], "") + "… (cut; recall key " + m.Key +
-			" gives the whole)"
+			" returns all of it)"
 	}
 	tags := ""
 	if len(m.Tags) > 0 {

@@ -43,7 +43,7 @@ func (s *Store) embed(ctx context.Context, text string) embedding {
 		err = errors.New("the embeddings endpoint returned no vector")
 	}
 	if err != nil {
-		s.warn("embedding a memory; full text is used alone", err)
+		s.warn("embedding a memory; only full-text search is used", err)
 		return embedding{model: model}
 	}
 	return embedding{model, pack(vectors[0])}

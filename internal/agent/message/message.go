@@ -1,5 +1,5 @@
 // Package message defines the data of the agent's history: messages, their content blocks, tool
-// calls and usage. Its only behaviour is copying and reading. It does not depend on a provider, an
+// calls and usage. Its only behavior is copying and reading. It does not depend on a provider, an
 // editor or a file.
 //
 // A committed *Message is immutable and may be shared between goroutines. To change one, make a
@@ -185,7 +185,7 @@ type Message struct {
 type derived struct {
 	mu       sync.Mutex
 	encoded  []encoding   // one for each requested format, seldom more than one
-	measured atomic.Int64 // the measure plus one; 0: not measured
+	measured atomic.Int64 // the size plus one; 0: not measured
 }
 
 // encoding is a message in one format.

@@ -165,7 +165,7 @@ func answer(text string, stop message.StopReason) *message.Message {
 	return m
 }
 
-// TestValidator covers the rows "Validator" and "Blank / repetitive" (1.9) and behaviour 2.7.
+// TestValidator covers the rows "Validator" and "Blank / repetitive" (1.9) and behavior 2.7.
 func TestValidator(t *testing.T) {
 	all := repair.Default().WithChecks([]string{"blank", "truncated", "tentative", "repetitive",
 		"reasoningOnly"})

@@ -24,12 +24,12 @@ func show(text string, known []string) string {
 	return b.String() + "|" + cleaned
 }
 
-// TestFallbackParser covers the row "Fallback parser" (1.9) and behaviour 2.8 with its additions.
+// TestFallbackParser covers the row "Fallback parser" (1.9) and behavior 2.8 with its additions.
 func TestFallbackParser(t *testing.T) {
 	const readA = `read{"path":"a"} |`
 	for _, c := range []struct{ name, text, want string }{
 		{"1 json fence", "I read.\n```json\n{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}}\n```\n", readA + "I read."},
-		{"1 unlabelled fence", "```\n{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}}\n```",
+		{"1 unlabeled fence", "```\n{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}}\n```",
 			readA},
 		{"1 two fences", "```json\n{\"name\":\"read\",\"arguments\":{\"path\":\"a\"}}\n```\n```json\n{\"name\":\"bash\",\"arguments\":{\"command\":\"ls\"}}\n```", `read{"path":"a"} bash{"command":"ls"} |`},
 		{"2 function=NAME with its closer", `<function=read>{"path":"a"}</function=read>`, readA},

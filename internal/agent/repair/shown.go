@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Shown determines what can be shown of a text while it streams, so that what is shown is the
-// beginning of what Normalize leaves of the text: no escape sequences and, if calls are searched in
-// the text, nothing from where one may begin. Use one Shown per block of text.
+// Shown determines how much of a streaming text can be shown. The shown text is always a prefix of
+// what Normalize leaves: it contains no escape sequences and, if calls are searched in the text,
+// nothing from where one may begin. Use one Shown per block of text.
 type Shown struct {
 	ansi  *ANSIStream
 	lines *callGate

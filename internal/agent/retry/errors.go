@@ -31,7 +31,7 @@ const (
 type Error struct {
 	Kind       Kind
 	Status     int           // HTTP status, 0 if there was no response
-	RetryAfter time.Duration // what the provider asked for, or 0
+	RetryAfter time.Duration // the delay that the provider requested, or 0
 	// for ContextOverflow: the model's window in tokens, if the provider reports it
 	Window  int
 	Message string

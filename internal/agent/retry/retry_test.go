@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
 )
 
-// TestTaxonomy covers the rows "Taxonomy", "Classifier" and "Error kinds" (1.9) and behaviour 2.9.
+// TestTaxonomy covers the rows "Taxonomy", "Classifier" and "Error kinds" (1.9) and behavior 2.9.
 func TestTaxonomy(t *testing.T) {
 	for _, c := range []struct {
 		status int

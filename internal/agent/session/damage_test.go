@@ -168,7 +168,7 @@ func TestReadOnlyFolder(t *testing.T) {
 		t.Errorf("list: %v, %v", list, err)
 	}
 	if os.Geteuid() == 0 {
-		return // nothing is read-only for root
+		return // root can write to read-only files
 	}
 	wantErr(t, in.Session.SetTitle("x"), os.ErrPermission)
 	if _, err := l.Create(Meta{}); !errors.Is(err, os.ErrPermission) {
@@ -218,7 +218,7 @@ func TestSecretsAreNotStored(t *testing.T) {
 func TestPairing(t *testing.T) {
 	for log, want := range map[string]string{
 		"u a:1 r:1":           "u: a: t:r2",
-		"u r:1 a:1 r:1":       "u: a: t:r3", // a result before its call does not count
+		"u r:1 a:1 r:1":       "u: a: t:r3", // a result before its call is ignored
 		"u a:1,2 r:2 r:1":     "u: a: t:r3 t:r2",
 		"u a:1 r:1 u a:1 r:1": "u: a: t:r2 u: a: t:r5",
 		"u a:1 u r:1":         "u: a: t:r3 u:",

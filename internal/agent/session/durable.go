@@ -19,7 +19,8 @@ func (s *Session) Sync() error {
 // durable syncs written data to disk in the background, without delaying writes. The zero value has
 // nothing to do. It is safe for concurrent use.
 type durable struct {
-	sync func(*os.File) error // nil: the file's own; for tests with a failing disk
+	// Nil: the file's own function; tests set it to simulate a failing disk.
+	sync func(*os.File) error
 
 	mu     sync.Mutex
 	change *sync.Cond // created with the first request; signals changes of busy and done
@@ -78,7 +79,7 @@ func (d *durable) wait() error {
 		d.busy = false
 		d.change.Broadcast()
 		if err != nil {
-			return fmt.Errorf("bringing it to the disk: %w", err)
+			return fmt.Errorf("flushing it to disk: %w", err)
 		}
 	}
 	return nil

@@ -33,7 +33,7 @@ type exported struct {
 // "markdown" is for reading.
 func (l *Library) Export(id, format string) (string, error) {
 	if format != "json" && format != "markdown" {
-		return "", fmt.Errorf("exporting session %s: the format is %q, it can be json or markdown",
+		return "", fmt.Errorf("exporting session %s: the format is %q; it must be json or markdown",
 			id, format)
 	}
 	in, err := l.borrow(id)

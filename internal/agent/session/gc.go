@@ -9,9 +9,9 @@ import (
 
 // Retention determines which sessions are deleted. Zero means no limit.
 type Retention struct {
-	MaxAge   time.Duration // since the last change
-	MaxBytes int64         // of all sessions of the library
-	Keep     []string      // IDs of sessions that stay, even if they are closed meanwhile
+	MaxAge   time.Duration // maximum age since the last change
+	MaxBytes int64         // maximum size of all sessions in the library
+	Keep     []string      // IDs of sessions to keep, even if they are closed in the meantime
 }
 
 // EmptyAge is how long a session without messages is kept.

@@ -94,7 +94,7 @@ func (r *reader) valid(ms []*message.Message) []*message.Message {
 	for i, m := range ms {
 		if m == nil || m.Role != message.RoleUser && m.Role != message.RoleAssistant &&
 			m.Role != message.RoleTool {
-			r.problem(0, 0, fmt.Sprintf("message %d has no role user, assistant or tool and is skipped", i+1))
+			r.problem(0, 0, fmt.Sprintf("message %d does not have the role user, assistant or tool and is skipped", i+1))
 			continue
 		}
 		for n := i; m.ID == "" || seen[m.ID]; n++ {
@@ -108,7 +108,7 @@ func (r *reader) valid(ms []*message.Message) []*message.Message {
 			var object map[string]json.RawMessage
 			if json.Unmarshal(call.Args, &object) != nil || object == nil {
 				call.Raw, call.Problem, call.Args = string(call.Args),
-					"the arguments were no object", json.RawMessage(`{}`)
+					"the arguments were not an object", json.RawMessage(`{}`)
 			}
 		}
 		out = append(out, m)

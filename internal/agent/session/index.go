@@ -108,7 +108,7 @@ func (l *Library) entryFromDisk(id string, size int64) (Entry, error) {
 		state.entry = e
 	}
 	upTo := size
-	if l.tooLarge(size) { // it cannot be opened, so its first line is enough
+	if l.tooLarge(size) { // the session cannot be opened, so its first line is enough
 		upTo = e.Bytes + maxIndex
 	}
 	read, err := l.scanLog(&state, e.Bytes, upTo)

@@ -60,7 +60,7 @@ type Library struct {
 	mu    sync.Mutex
 	open  map[string]*Session
 	cache map[string]cached
-	spare map[string]error // sessions in the spare folder, by ID, and why they are there
+	spare map[string]error // reason why a session is in the spare folder, by ID
 }
 
 // cached is a list entry with the state of the log from which it was read.
@@ -158,7 +158,7 @@ func (l *Library) Create(meta Meta) (*Session, error) {
 	}
 	s := &Session{lib: l, id: meta.ID, file: f, log: newLogState(meta.ID)}
 	s.publish()
-	l.keep(s) // before it is listed: GC never deletes sessions that are open here
+	l.keep(s) // before it is listed, because GC never deletes sessions that are open here
 	header, err := newRecord(RecordHeader, meta.CreatedAt, meta)
 	if err == nil {
 		err = s.Append(header)

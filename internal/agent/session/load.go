@@ -14,7 +14,7 @@ import (
 )
 
 // ErrNewer reports that a newer agent-lsp wrote the session.
-var ErrNewer = errors.New("a newer agent-lsp wrote this session: update agent-lsp to open it")
+var ErrNewer = errors.New("this session was written by a newer agent-lsp: update agent-lsp to open it")
 
 // migrations[v] converts a line of format v to format v+1, including the header. Format 1 is the
 // first, so there are no migrations yet.
@@ -214,7 +214,7 @@ func (r *reader) torn(n int, off int64, length int) {
 		r.out.Problems = r.out.Problems[:last]
 		r.log.entry.Damaged--
 	}
-	r.problem(n, off, fmt.Sprintf("the last line was cut in the middle of writing; its %d bytes are dropped", length))
+	r.problem(n, off, fmt.Sprintf("the last line was not written completely; its %d bytes are dropped", length))
 }
 
 func (r *reader) problem(n int, off int64, text string) {

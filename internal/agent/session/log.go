@@ -25,7 +25,7 @@ type Entry struct {
 	LastSeq   uint64        `json:"lastSeq"`
 	// began and did not end: it is running or a crash interrupted it
 	OpenTurn string `json:"openTurn,omitempty"`
-	Bytes    int64  `json:"bytes"`             // of the log that the entry describes
+	Bytes    int64  `json:"bytes"`             // size of the log that the entry describes
 	Titled   bool   `json:"titled,omitempty"`  // the title was set, not derived
 	Damaged  int    `json:"damaged,omitempty"` // lines that could not be read
 	Paused   bool   `json:"paused,omitempty"`
@@ -47,7 +47,7 @@ type node struct {
 	id     string
 	off    int64
 	n      int32
-	parent int32 // -1: none, it is the first
+	parent int32 // -1 for the first node
 }
 
 // itemRef is the position of a completed item. node is the message to which it belongs.

@@ -32,7 +32,8 @@ type Meta struct {
 	CreatedAt time.Time `json:"createdAt"`
 	ForkOf    string    `json:"forkOf,omitempty"` // the session from which it was forked
 	Title     string    `json:"title,omitempty"`
-	Origin    string    `json:"origin,omitempty"` // what created it, "" for a user in an editor
+	// The program that created it, "" for a user in an editor.
+	Origin string `json:"origin,omitempty"`
 }
 
 // Item is a completed item with its number in the session's stream of notifications.

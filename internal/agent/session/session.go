@@ -29,13 +29,13 @@ const (
 var (
 	// ErrLocked reports that another process is writing the session (wire code 1009).
 	ErrLocked = errors.New(
-		"another agent-lsp writes this session: close it there, fork it or start a new one",
+		"another agent-lsp is writing this session: close it there, fork it or start a new one",
 	)
 	// ErrChanged reports that another process has written the session since it was loaded: load it
 	// again.
 	ErrChanged = errors.New("the session was changed by another agent-lsp since it was loaded")
 	// ErrFull reports that the log has reached MaxBytes.
-	ErrFull = errors.New("the session has reached its largest size: start a new one or fork it")
+	ErrFull = errors.New("the session has reached its maximum size: start a new one or fork it")
 	// ErrUnknown reports that no session with that ID is stored (wire code 1002).
 	ErrUnknown = errors.New("no such session is stored")
 	// ErrClosed reports that the session was closed or deleted.
@@ -53,7 +53,7 @@ type Session struct {
 	seq      atomic.Uint64 // the last number used
 	reserved atomic.Uint64
 	entry    atomic.Pointer[Entry]
-	writer   atomic.Bool // the lock is held; for readers that must not wait for the disk
+	writer   atomic.Bool // whether the lock is held; for readers that must not wait for the disk
 
 	mu      sync.Mutex
 	file    *os.File
@@ -64,7 +64,7 @@ type Session struct {
 	newline bool // the last line lacks its newline
 	locked  bool
 	closed  bool
-	repairs []agent.Record // what Load added; the next write stores it
+	repairs []agent.Record // records that Load added; the next write stores them
 	recent  recent
 	buf     bytes.Buffer
 	durable durable
@@ -431,7 +431,7 @@ func (s *Session) settle() error {
 		err = s.flushItems()
 	}
 	if seq := s.seq.Load(); seq > 0 && s.reserved.Load() != seq {
-		s.reserved.Store(seq + seqBlock) // reserve no other block
+		s.reserved.Store(seq + seqBlock) // do not reserve another block
 		var r agent.Record
 		if r, err = newRecord(RecordSeq, s.lib.now(), seqData{Reserved: seq}); err == nil {
 			err = s.append([]agent.Record{r})

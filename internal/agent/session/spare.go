@@ -49,7 +49,7 @@ func (l *Library) spareFiles() []os.DirEntry {
 	}
 	files, err := os.ReadDir(l.opts.Spare)
 	if err != nil {
-		return nil // open sessions are listed anyway
+		return nil // open sessions are listed in any case
 	}
 	return files
 }

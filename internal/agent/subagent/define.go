@@ -17,7 +17,7 @@ func ParseAgent(name string, data []byte) (Agent, error) {
 		[]byte("\n"))
 	head, body, ok := frontMatter(data)
 	if !ok {
-		return Agent{}, errors.New("it begins with no front matter (--- … ---)")
+		return Agent{}, errors.New("it does not begin with front matter (--- … ---)")
 	}
 	var meta struct {
 		Name        string

@@ -41,7 +41,7 @@ type Agent struct {
 
 // General is the agent that exists without settings.
 var General = Agent{Name: "general",
-	Description: "does any task with the tools that you have, in a context of its own"}
+	Description: "does any task with your tools, in its own context"}
 
 // Spawn is a request for the options of a sub-agent's session.
 type Spawn struct {
@@ -64,14 +64,14 @@ type Background interface {
 
 // Options contains what the tool needs from its environment.
 type Options struct {
-	// Agents lists the configured agents; General is added where none has its name.
+	// Agents lists the configured agents. General is added if no agent has its name.
 	Agents func() []Agent
 	// Child derives a session's options from the parent's. Sink is set by the tool. Tools of the
 	// child include a Tool of the next depth where that is allowed (At).
 	Child func(ctx context.Context, s Spawn) (agent.Options, error)
 	// Ended is called when the session with that ID has ended. It may be nil.
 	Ended func(id string)
-	// Background is nil where there is none.
+	// Background is nil if background runs are not available.
 	Background Background
 
 	Limits
@@ -191,7 +191,7 @@ type arguments struct {
 	Description string `json:"description"`
 }
 
-// label says what is handed over.
+// label describes the delegated task.
 func (a arguments) label() string {
 	what := a.Description
 	if what == "" {
@@ -321,10 +321,10 @@ func (t *Tool) child(s step, call *tool.Call) (*child, error) {
 // have ended.
 func (t *Tool) background(a arguments, call *tool.Call, work job) (*tool.Result, error) {
 	if t.opts.Background == nil {
-		return nil, fmt.Errorf("there is no background here; run it without background")
+		return nil, fmt.Errorf("background is not available here; run it without background")
 	}
 	if t.depth > 0 {
-		return nil, fmt.Errorf("a sub-agent cannot start one in the background: it would outlive it; run it without background")
+		return nil, fmt.Errorf("a sub-agent cannot start another in the background, which would outlive it; run it without background")
 	}
 	id, file, err := t.opts.Background.Start(call.SessionID, a.label(),
 		func(ctx context.Context, out io.Writer) (string, error) {

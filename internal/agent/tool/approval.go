@@ -2,8 +2,8 @@ package tool
 
 import "encoding/json"
 
-// ApprovalRequest is the question whether a call may run. The engine makes it, and the approver
-// must not change it.
+// ApprovalRequest asks whether a call may run. The engine creates it, and the approver must not
+// change it.
 type ApprovalRequest struct {
 	SessionID string
 	TurnID    string
@@ -13,26 +13,27 @@ type ApprovalRequest struct {
 	Effect    Effect
 	Args      json.RawMessage
 	Cwd       string
-	Subject   *Subject // nil: the tool has nothing to ask about
+	Subject   *Subject // nil: no question is needed
 	// Waiting is called when the user is asked, so that the item shows it. It is never nil, and
-	// calls after the first do nothing.
+	// only its first call has an effect.
 	Waiting func()
-	// Gathered is closed when all calls that started together with this one wait for the user or
-	// passed the question. Their questions can be shown as one. It may take as long as their
-	// hooks: the approver limits the wait. nil: the call started alone.
+	// Gathered is closed when all calls that started together with this one are waiting for the
+	// user or need no question. Their questions can then be shown together. This may take as long
+	// as their hooks run, so the approver limits the wait. nil: the call started alone.
 	Gathered <-chan struct{}
-	Index    int // of the call in its message
-	// Foreseen is the user's answer to this request from before the call's turn (see
-	// toolcall.Foreseer); nil: there is none.
+	Index    int // index of the call in its message
+	// Foreseen is the user's answer to this request from before the call started (see
+	// toolcall.Foreseer); nil: there is no such answer.
 	Foreseen *Decision
 	Again    string // why the user is asked again; "": this is the first question
 }
 
 // Decision is an approver's answer.
 type Decision struct {
-	Allow    bool
-	Reason   string   // of a denial, for the model: the policy's reason or the user's feedback
-	Unboxed  bool     // run outside the sandbox: the user has agreed to that
+	Allow bool
+	// Reason for a denial, for the model: the policy's reason or the user's feedback.
+	Reason   string
+	Unboxed  bool     // run outside the sandbox, because the user agreed to that
 	Secrets  []string // secret files that a command may read, links resolved
 	GrantKey string   // the grant that allowed it, for the record
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Call is one run of a tool. The engine makes it, and the tool may use it until Prepared.Run
+// Call is one run of a tool. The engine creates it, and the tool may use it until Prepared.Run
 // returns. The functions are nil in a call that is only prepared, and in tests. They may be called
 // from any goroutine.
 type Call struct {
@@ -15,11 +15,11 @@ type Call struct {
 	ItemID    string
 	SessionID string
 	TurnID    string
-	Name      string          // the tool's real name, also if the model used an alias
+	Name      string          // the tool's real name, even if the model used an alias
 	Args      json.RawMessage // a JSON object that fits Spec.Schema
 	Object    map[string]any  // Args, decoded once by the registry. Use Decode. Must not be changed
 	Cwd       string          // the session's working directory, absolute
-	Unboxed   bool            // the approver lets it run outside the sandbox
+	Unboxed   bool            // the approver allows it to run outside the sandbox
 	Secrets   []string        // secret files that the approver lets its command read
 
 	// Output shows live output to the user. It never blocks. Use Emit, which allows nil.

@@ -22,7 +22,7 @@ func (c *Call) Decode(into any) error {
 	return nil
 }
 
-// Text returns an argument that is a text, "" if there is none.
+// Text returns an argument as text, or "" if it is absent.
 func (c *Call) Text(name string) string {
 	object, err := c.object()
 	text, ok := object[name].(string)
@@ -51,7 +51,7 @@ func Assign(from, into any) error {
 	return d.Decode(from)
 }
 
-// noNumber refuses a number where a text is expected. The library would take it, because
+// noNumber refuses a number where a text is expected. The library would accept it, because
 // json.Number is a string.
 func noNumber(from, to reflect.Value) (any, error) {
 	if n, ok := from.Interface().(json.Number); ok && to.Kind() == reflect.String {

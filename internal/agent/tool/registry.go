@@ -9,9 +9,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// Registry is the set of tools that a session offers. It ignores case in names and aliases. It is
+// Registry is the set of tools that a session offers. Names and aliases are case-insensitive. It is
 // safe for concurrent use, and no method blocks. Changes take effect at the next model call. The
-// methods that only read allow a nil Registry, which is empty.
+// read-only methods allow a nil Registry, which is empty.
 type Registry struct {
 	mu     sync.RWMutex
 	tools  map[string]*Entry // by lower-case name
@@ -22,7 +22,7 @@ type Registry struct {
 // Entry is a registered tool.
 type Entry struct {
 	Tool   Tool
-	Spec   Spec // as the registry knows it: Deferred is false after Send
+	Spec   Spec // the registry's copy: Deferred is false after Send
 	schema *schema
 }
 
@@ -115,7 +115,7 @@ func (r *Registry) Get(name string) (Tool, bool) {
 	return nil, false
 }
 
-// Lookup returns the entry of the tool with this name or alias; nil: there is none.
+// Lookup returns the entry of the tool with this name or alias, or nil.
 func (r *Registry) Lookup(name string) *Entry {
 	if r == nil {
 		return nil
@@ -168,8 +168,8 @@ func (r *Registry) Specs() []Spec {
 }
 
 // Active returns the tools that the model gets: those that are not deferred, then the deferred ones
-// whose lower-case names are in loaded. This order keeps the beginning of the list, which the
-// provider has cached, when a tool is loaded.
+// whose lower-case names are in loaded. When a tool is loaded, this order keeps the beginning of
+// the list, which the provider has cached.
 func (r *Registry) Active(loaded map[string]bool) []*Entry {
 	list := r.list()
 	active := make([]*Entry, 0, len(list))

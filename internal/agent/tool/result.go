@@ -13,7 +13,7 @@ type Result struct {
 	Details json.RawMessage // for clients only
 	IsError bool            // Text says what was wrong
 	CutOff  bool            // Text already says that the call was interrupted
-	Denied  bool            // by the user or the policy: the breaker ignores it
+	Denied  bool            // denied by the user or the policy: the breaker ignores it
 	// Missed: it ended without the wanted outcome, as a command that fails or a hunk that is
 	// rejected.
 	Missed   bool
@@ -26,8 +26,8 @@ type Result struct {
 }
 
 // TemporaryError is an error of Prepared.Run after which the same call may succeed a moment later,
-// such as a broken connection. The engine retries a call that only reads. It does not retry other
-// calls, because a failed attempt may have had an effect. All other errors are permanent.
+// such as a broken connection. The engine retries a read-only call. It does not retry other calls,
+// because a failed attempt may have had an effect. All other errors are permanent.
 type TemporaryError struct{ Err error }
 
 func (e *TemporaryError) Error() string { return e.Err.Error() }
@@ -35,13 +35,13 @@ func (e *TemporaryError) Error() string { return e.Err.Error() }
 // Unwrap returns the error itself.
 func (e *TemporaryError) Unwrap() error { return e.Err }
 
-// Meta says what a result contains, for the reducers of the context. All fields are optional.
+// Meta describes what a result contains, for the reducers of the context. All fields are optional.
 type Meta struct {
 	Kind string `json:"kind,omitempty"` // file, command, search, list
 	// Key is what was read or run: a canonical path with its range, a command with its folder.
 	Key     string `json:"key,omitempty"`
-	SHA256  string `json:"sha256,omitempty"`  // of the content shown
-	Spill   string `json:"spill,omitempty"`   // the file that has the whole text
+	SHA256  string `json:"sha256,omitempty"`  // hash of the content shown
+	Spill   string `json:"spill,omitempty"`   // file with the whole text
 	Changed bool   `json:"changed,omitempty"` // the call changed Key
 }
 

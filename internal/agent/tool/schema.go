@@ -30,9 +30,9 @@ const (
 // problems together. The library checks the rest.
 type schema struct {
 	root     *jsonschema.Schema   // nil: anything goes
-	resolved *jsonschema.Resolved // nil: the library could not take the schema
+	resolved *jsonschema.Resolved // nil: the library did not accept the schema
 	given    map[string]string    // Spec.ParamAliases
-	aliases  map[string]string    // lower-case other name of a parameter, to the real one
+	aliases  map[string]string    // lower-case alias of a parameter, to its real name
 	bare     map[string]string    // Spec.BareItems
 	text     json.RawMessage
 	loaded   sync.Once
@@ -50,7 +50,7 @@ func (a *schema) load() {
 	}
 	var root jsonschema.Schema
 	if len(a.text) > 0 && json.Unmarshal(a.text, &root) == nil {
-		root.Schema = "" // an unknown draft is read as the newest
+		root.Schema = "" // an unknown draft is treated as the newest
 		a.root = &root
 		a.resolved, _ = root.Resolve(nil)
 	}
@@ -83,7 +83,7 @@ func (a *schema) prepare(raw json.RawMessage) (json.RawMessage, map[string]any, 
 	return raw, args, nil
 }
 
-// lastWord lets the library check the arguments. The library treats a json.Number as a string.
+// lastWord makes the library check the arguments. The library treats a json.Number as a string.
 func (a *schema) lastWord(args map[string]any, w *argWalk) {
 	if a.resolved == nil {
 		return
@@ -145,7 +145,7 @@ func decodeArgs(raw json.RawMessage) (any, error) {
 		return nil, err
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return nil, errors.New("something follows the value")
+		return nil, errors.New("there is more text after the value")
 	}
 	return v, nil
 }
@@ -154,11 +154,11 @@ func encodeArgs(v any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // made of decoded JSON
+	_ = enc.Encode(v) // built from decoded JSON
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// rename gives parameters with another name, or in another case, their real name.
+// rename gives parameters with an alias, or in a different case, their real name.
 func (a *schema) rename(args map[string]any, w *argWalk) {
 	for name, v := range args {
 		if _, ok := a.root.Properties[name]; ok {
@@ -253,7 +253,7 @@ func (w *argWalk) object(s *jsonschema.Schema, obj map[string]any, path string) 
 	}
 }
 
-// property checks one property; an optional one that is null counts as absent.
+// property checks one property. An optional property that is null counts as absent.
 func (w *argWalk) property(s, p *jsonschema.Schema, obj map[string]any, name, path string) {
 	if obj[name] == nil && len(types(p)) > 0 && !slices.Contains(types(p), "null") &&
 		!slices.Contains(s.Required, name) {
@@ -295,8 +295,8 @@ func (w *argWalk) value(s *jsonschema.Schema, v any, path string) any {
 	return v
 }
 
-// plainNumber keeps numbers with an exponent of millions from the library, which would
-// write them out.
+// plainNumber hides numbers with exponents in the millions from the library, which would expand
+// them.
 func plainNumber(v any) any {
 	if n, ok := v.(json.Number); ok {
 		if f, err := n.Float64(); err == nil {
@@ -317,7 +317,7 @@ func types(s *jsonschema.Schema) []string {
 	return s.Types
 }
 
-// isFalse reports whether s is the schema that nothing fits.
+// isFalse reports whether no value matches the schema s.
 func isFalse(s *jsonschema.Schema) bool {
 	if s == nil || s.Not == nil {
 		return false

@@ -50,7 +50,7 @@ func TestArgumentPipeline(t *testing.T) {
 	}
 }
 
-// The library checks what the walk does not know.
+// The library checks keywords that the walk does not support.
 func TestLibraryHasTheLastWord(t *testing.T) {
 	a := newSchema(Spec{Schema: json.RawMessage(`{"type":"object","properties":{"n":{` +
 		`"type":"integer","minimum":3},"s":{"$ref":"#/$defs/s"}},` +

@@ -7,9 +7,9 @@ type Subject struct {
 	Title   string   // "Run go test ./..."
 	Command string   // kind command: the exact text
 	Cwd     string   // kind command
-	Paths   []string // absolute paths or URIs concerned
-	Name    string   // kind mcp: the tool's name here; kind network: host
-	Origin  string   // kind mcp: "server/tool", each by its own name
+	Paths   []string // affected absolute paths or URIs
+	Name    string   // kind mcp: the name of the tool in agent-lsp; kind network: host
+	Origin  string   // kind mcp: "server/tool", each with its original name
 	Unboxed bool     // kind command: the model asks to run it outside the sandbox
 }
 

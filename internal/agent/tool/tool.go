@@ -51,9 +51,9 @@ type Spec struct {
 	ParamAliases map[string]string // other names of parameters, to the real ones
 	// BareItems maps a list parameter to the property that a bare string among its objects means.
 	BareItems map[string]string
-	Strict    bool // providers that can are asked to enforce Schema
+	Strict    bool // providers that support it are asked to enforce Schema
 	Effect    Effect
-	Bounded   bool   // its actions have their own limits, as the calls of a sub-agent do
+	Bounded   bool   // its actions have their own limits, like the calls of a sub-agent
 	Source    string // "builtin", "mcp:<server>", …
 	Deferred  bool   // the model gets only its name until it is loaded
 	// Timeout is its own limit if above zero. The smaller one of it and Step.ToolTimeout applies.

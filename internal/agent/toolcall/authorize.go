@@ -15,13 +15,13 @@ type Approver interface {
 	Approve(ctx context.Context, req tool.ApprovalRequest) (tool.Decision, error)
 }
 
-// Foreseer is an Approver that can ask about a call before its turn, so that the user is asked once
+// Foreseer is an Approver that can ask about a call in advance, so that the user is asked once
 // about all calls of a message.
 type Foreseer interface {
 	Approver
-	// Foresee asks the user, if Approve would, and returns the answer. It returns nil if there is
-	// nothing to ask, or if ctx ended first. Approve still decides at the call's turn, and gets the
-	// answer as ApprovalRequest.Foreseen.
+	// Foresee asks the user if Approve would, and returns the answer. It returns nil if no question
+	// is needed, or if ctx ended first. Approve still decides when the call is about to run, and
+	// gets the answer as ApprovalRequest.Foreseen.
 	Foresee(ctx context.Context, req tool.ApprovalRequest) *tool.Decision
 }
 

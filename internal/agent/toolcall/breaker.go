@@ -24,13 +24,13 @@ const (
 
 // The outcomes that are reported to a breaker.
 var (
-	// ErrFailed counts against the tool.
+	// ErrFailed counts as a failure of the tool.
 	ErrFailed = errors.New("the tool failed")
 	// ErrNotCounted has no effect: the call was denied, skipped or cancelled.
 	ErrNotCounted = errors.New("not counted")
 )
 
-// allow asks whether the tool may run; done takes nil, ErrFailed or ErrNotCounted.
+// allow reports whether the tool may run. done accepts nil, ErrFailed or ErrNotCounted.
 func (b *Breakers) Allow(name string) (done func(error), err error) {
 	b.mu.Lock()
 	cb := b.by[name]

@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// Clock measures how long the tool of a call works, and cancels the call when its time is up. It
-// stands still while the tool waits for the user. Its methods are safe for concurrent use. Pause
-// allows a nil Clock, which measures nothing.
+// Clock measures how long the tool of a call works, and cancels the call when its time is up. It is
+// stopped while the tool waits for the user. Its methods are safe for concurrent use. Pause allows
+// a nil Clock, which measures nothing.
 type Clock struct {
 	limit    time.Duration // 0: none
-	up, gone func()        // called once: at the limit, and when the grace after it is over too
+	up, gone func()        // called at the limit, and again at the end of the grace period
 
 	mu     sync.Mutex
 	worked time.Duration // before since
-	since  time.Time     // zero while the clock stands
+	since  time.Time     // zero while the clock is stopped
 	waits  int
 	isUp   bool
 	timer  *time.Timer
 }
 
-// NewClock returns a clock that does not run yet. limit is the time that the tool may work; 0: any.
+// NewClock returns a stopped clock. limit is how long the tool may work; 0: no limit.
 func NewClock(limit time.Duration) *Clock { return &Clock{limit: limit} }
 
-// start lets the clock run.
+// start starts the clock.
 func (k *Clock) start() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

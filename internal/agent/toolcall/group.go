@@ -12,7 +12,7 @@ import (
 type edit struct {
 	class   Class
 	earlier []*edit       // of its group
-	blocked chan struct{} // closed when it first waits, for the user or for an earlier edit
+	blocked chan struct{} // closed when it first waits for the user or for an earlier edit
 	block   func()        // closes blocked; later calls do nothing
 	ended   chan struct{} // closed when it has its result
 
@@ -87,7 +87,7 @@ type moment struct {
 	all  chan struct{}
 }
 
-// begin gives a moment to the calls that do not have one. A single call gets none.
+// begin assigns a moment to the calls that do not have one. A single call does not get one.
 func begin(slots []*Slot) {
 	slots = slices.DeleteFunc(slices.Clone(slots), func(s *Slot) bool { return s.moment != nil })
 	if len(slots) < 2 {

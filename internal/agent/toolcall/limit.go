@@ -12,9 +12,9 @@ import (
 // DefaultMaxResult limits the bytes of a tool result that the model gets.
 const DefaultMaxResult = 50 << 10
 
-// Limit shortens the text of r if it is too long for the model. The limit is that of the tool, else
-// general, else DefaultMaxResult; a negative one means none. spill stores the whole text and
-// returns the path under which a tool can read it; nil: the rest is lost.
+// Limit shortens the text of r if it is too long for the model. The limit is the tool's, otherwise
+// general, otherwise DefaultMaxResult. A negative limit means no limit. spill stores the whole text
+// and returns the path under which a tool can read it; nil: the rest is lost.
 func Limit(r *tool.Result, own, general int, spill func(text string) (path string, err error)) {
 	limit := cmp.Or(own, general, DefaultMaxResult)
 	if limit < 0 || len(r.Text) <= limit {
@@ -27,7 +27,7 @@ func Limit(r *tool.Result, own, general int, spill func(text string) (path strin
 		}
 	}
 	if r.Meta.Spill != "" {
-		where = "; the whole is in " + r.Meta.Spill
+		where = "; the full text is in " + r.Meta.Spill
 	}
 	r.Text = HeadTail(r.Text, limit, where)
 }

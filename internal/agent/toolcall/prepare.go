@@ -22,9 +22,9 @@ func Errorf(format string, args ...any) *tool.Result {
 }
 
 // Prepare decodes and checks call.Args, replaces them by the corrected arguments, and lets the tool
-// read them.
-// All fields of the returned Prepared are set except those that mean nothing if empty. If the
-// arguments are wrong, the Result says why, and call is unchanged. A panic of the tool is an error.
+// read them. All fields of the returned Prepared are set, except those whose zero value is
+// meaningful. If the arguments are wrong, the Result explains why, and call is unchanged. A panic
+// of the tool becomes an error.
 func Prepare(
 	ctx context.Context,
 	entry *tool.Entry,

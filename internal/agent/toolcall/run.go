@@ -29,8 +29,9 @@ const (
 // errTimeout is the cause of a tool's context that ran out of time.
 var errTimeout = fmt.Errorf("the tool's time is up: %w", context.DeadlineExceeded)
 
-// Timeout returns the smaller one of the tool's own limit and the general one; 0: none. A general
-// limit of 0 means DefaultTimeout, a negative one none. It does not apply to a bounded tool.
+// Timeout returns the smaller one of the tool's own limit and the general one; 0: no limit. A
+// general limit of 0 means DefaultTimeout, and a negative one means no limit. It does not apply to
+// a bounded tool.
 func Timeout(spec *tool.Spec, general time.Duration) time.Duration {
 	own := spec.Timeout
 	switch {
@@ -45,10 +46,10 @@ func Timeout(spec *tool.Spec, general time.Duration) time.Duration {
 	return own
 }
 
-// Run runs a prepared call until its tool returns, and returns a result of its own. The tool's
-// context ends with ctx, or when the clock reaches its limit. outstayed is called once if the tool
-// is still running after the grace that follows the limit. The caller may then abandon the call:
-// Run continues to wait. Run starts and stops the clock.
+// Run runs a prepared call until its tool returns, and returns a new result. The tool's context
+// ends with ctx, or when the clock reaches its limit. outstayed is called once if the tool is still
+// running at the end of the grace period after the limit. The caller may then abandon the call,
+// while Run continues to wait. Run starts and stops the clock.
 func Run(
 	ctx context.Context,
 	p *tool.Prepared,

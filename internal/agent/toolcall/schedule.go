@@ -6,17 +6,17 @@ import (
 	"sync/atomic"
 )
 
-// Class is what a Schedule has to know of a call.
+// Class is the information about a call that a Schedule needs.
 type Class uint8
 
 const (
-	// Alone is a call that runs when those before it have ended, and that those behind it wait for.
+	// Alone is a call that runs when all earlier calls have ended. Later calls wait for it.
 	Alone Class = iota
-	// Reads is a call that changes nothing. It runs together with its neighbours.
+	// Reads is a call that changes nothing. It runs together with neighboring calls of this class.
 	Reads
-	// ReadsFiles is a call that Reads, and looks at nothing but the files that it names.
+	// ReadsFiles is a call of class Reads that reads only the files that it names.
 	ReadsFiles
-	// Edits is a call that changes nothing but the files that it names.
+	// Edits is a call that changes only the files that it names.
 	Edits
 	// Known is a call that has its result without running. It divides no group.
 	Known
@@ -30,7 +30,7 @@ type Scheduled interface {
 	// ReadsFiles.
 	Files() []string
 	// Run runs the call and returns when it has its result. It is called once, in a goroutine of
-	// the schedule. It calls the methods of its Slot where they say so.
+	// the schedule. It calls the methods of its Slot as they specify.
 	Run()
 }
 
@@ -63,10 +63,10 @@ func NewSchedule(calls []Scheduled, parallel int) *Schedule {
 // Slot returns the position of call i.
 func (s *Schedule) Slot(i int) *Slot { return s.slots[i] }
 
-// Gather gives the calls that start at the same time one moment, before Run. isAsked is called for
-// each call after the first ones. It reports whether the user is asked about the call before its
-// turn, together with the first ones. In a group longer than parallel, the last calls start when
-// others end, each on its own.
+// Gather assigns one moment to the calls that start at the same time, before Run. isAsked is called
+// for each call after the first ones. It reports whether the user is asked about the call in
+// advance, together with the first ones. In a group larger than parallel, the last calls start
+// individually when others end.
 func (s *Schedule) Gather(isAsked func(i int) bool) {
 	for from := 0; from < len(s.calls); {
 		to, edits := s.group(from)
@@ -163,8 +163,8 @@ func (s *Schedule) runReads(from, to int) {
 	wg.Wait()
 }
 
-// runEdits starts the calls from up to to one after the other: each when the one before it waits or
-// has ended. The proposals of the edits come in call order, and an edit that does not wait ends
+// runEdits starts the calls from up to to in order. Each starts when the previous one is waiting or
+// has ended. The proposals of the edits are in call order, and an edit that does not wait ends
 // before the next one begins.
 func (s *Schedule) runEdits(from, to int) {
 	var group []*edit
@@ -191,9 +191,9 @@ func (s *Schedule) runEdits(from, to int) {
 	running.Wait()
 }
 
-// AwaitEarlier returns when the earlier calls have ended that the call must not overtake, or ctx
-// has: edits of the same files and, if it is an edit itself, calls that read them. A call of a
-// group of edits calls it before it begins, and again when it knows its files better.
+// AwaitEarlier returns when the earlier calls that the call must not overtake have ended, or when
+// ctx has ended: edits of the same files and, if it is an edit itself, calls that read them. A call
+// in a group of edits calls it before it begins, and again when it knows its files better.
 func (s *Slot) AwaitEarlier(ctx context.Context) {
 	if s != nil && s.edit != nil {
 		s.edit.awaitEarlier(ctx)
@@ -214,7 +214,8 @@ func (s *Slot) Relock(names []string) {
 	}
 }
 
-// Arrive says that the call asks the user now, or will not. Calling it again has no effect.
+// Arrive reports that the call is asking the user now, or will not ask. Further calls have no
+// effect.
 func (s *Slot) Arrive() {
 	if s != nil && s.moment != nil {
 		s.moment.arrive(s)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// fakeCall takes a second. If it waits for the user, it first reports that and takes ten.
+// fakeCall takes a second. If it waits for the user, it first reports that and takes ten seconds.
 type fakeCall struct {
 	name  string
 	class Class

@@ -76,7 +76,7 @@ type block struct {
 	id, name  string
 	signature strings.Builder
 	data      string
-	raw       json.RawMessage // of an unknown kind
+	raw       json.RawMessage // a block of an unknown kind
 }
 
 // decoder collects a reply.

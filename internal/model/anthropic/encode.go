@@ -44,7 +44,7 @@ func (c *call) head(b []byte) []byte {
 		derived += c.budget(derived)
 	}
 	if g, _ := generationOf(c.Model); g.major == 3 && g.minor < 7 {
-		derived = beforeThinking // the catalogue no longer has these models
+		derived = beforeThinking // the catalog no longer lists these models
 	}
 	limit := c.OutputLimit(derived)
 	b = modelhttp.AppendInt(b, "max_tokens", limit)
@@ -89,12 +89,12 @@ func (c *call) sampling(b []byte, t thinks) []byte {
 		return b
 	}
 	if s.Temperature != nil && *s.Temperature > 1 {
-		c.Notice(fmt.Sprintf("%s takes a temperature from 0 to 1: %g is not sent", c.Model,
+		c.Notice(fmt.Sprintf("%s accepts a temperature from 0 to 1: %g is not sent", c.Model,
 			*s.Temperature))
 		s.Temperature = nil
 	}
 	if g, _ := generationOf(c.Model); s.Temperature != nil && s.TopP != 0 && g.atLeast(4, 1) {
-		c.Notice(c.Model + " takes temperature or topP, not both: topP is not sent")
+		c.Notice(c.Model + " accepts temperature or topP, but not both: topP is not sent")
 		s.TopP = 0
 	}
 	b = modelhttp.AppendOptional(b, "temperature", s.Temperature)

@@ -225,7 +225,7 @@ func (c *call) result(m *message.Message, see bool) []byte {
 // other. Only a paused reply may end with thinking.
 func (c *call) assistant(m *message.Message, paused bool) []byte {
 	var b []byte
-	end := 0 // end of the last block that may come last
+	end := 0 // end of the last block that may be the last one
 	for i := range m.Content {
 		p, before := &m.Content[i], len(b)
 		switch {

@@ -115,7 +115,7 @@ type call struct {
 	paused *message.Message
 
 	entries    []entry           // the request's messages
-	blockLists [][]byte          // the encodings of the messages of the history that are sent
+	blockLists [][]byte          // encodings of the sent messages of the history
 	loaded     *modelhttp.Loaded // nil: the endpoint does not support deferred tools
 	// other texts of searches, to follow the run of results
 	said [][]byte
@@ -156,7 +156,7 @@ type wireModel struct {
 	} `json:"capabilities"`
 }
 
-// Models lists the endpoint's models with what the endpoint and the catalogue know about them.
+// Models lists the endpoint's models with what the endpoint and the catalog know about them.
 func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
 	return modelhttp.Attempt(ctx, m.Client, "", func(h *modelhttp.Call) ([]agent.ModelInfo, error) {
 		c := &call{Call: h}
@@ -181,7 +181,7 @@ func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
 	})
 }
 
-// listed combines what the endpoint and the catalogue know about a model.
+// listed combines what the endpoint and the catalog know about a model.
 func (m *Model) listed(w *wireModel) agent.ModelInfo {
 	r := modelhttp.Report{Name: w.Name, Window: []jsontext.Value{w.MaxInput}, Output: w.MaxTokens}
 	if w.Capabilities.Image != nil {

@@ -14,7 +14,7 @@ import (
 	"charm.land/catwalk/pkg/embedded"
 )
 
-// Model is the catalogue's entry for a model. It does not contain whether the model calls tools or
+// Model is the catalog's entry for a model. It does not contain whether the model calls tools or
 // how long its replies can be.
 type Model struct {
 	Name   string
@@ -39,15 +39,15 @@ func (m *Model) HasVision() *bool {
 	return &v
 }
 
-// Lookup finds a model of a provider. provider is the catalogue's name for it, or "" if unknown. A
+// Lookup finds a model of a provider. provider is the catalog's name for it, or "" if unknown. A
 // model that is missing in the provider's list is looked up among the models of all providers.
 func Lookup(provider, id string) Model { return get().lookup(provider, id) }
 
 // Endpoint is where a model runs.
 type Endpoint struct {
-	Provider string // the catalogue's name for the provider; "": derived from the host
+	Provider string // the catalog's name for the provider; "": derived from the host
 	Host     string
-	Local    bool // a server on this machine
+	Local    bool // a local server
 }
 
 // Lookup finds a model of the endpoint. A local server can give its models any name, so for a local
@@ -63,7 +63,7 @@ func (e Endpoint) Lookup(id string) Model {
 	return m
 }
 
-// ProviderAt returns the catalogue's name for the provider at a host, or "" if there is none.
+// ProviderAt returns the catalog's name for the provider at a host, or "" if there is none.
 func ProviderAt(host string) string {
 	if strings.HasSuffix(host, ".openai.azure.com") {
 		return string(catwalk.InferenceProviderAzure)
@@ -71,7 +71,7 @@ func ProviderAt(host string) string {
 	return get().hosts[host]
 }
 
-// current is the catalogue in use, nil until the first lookup.
+// current is the catalog in use, nil until the first lookup.
 var current atomic.Pointer[index]
 
 // builtin parses the embedded data, which takes a few milliseconds.

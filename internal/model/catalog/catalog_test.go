@@ -62,12 +62,13 @@ func TestCacheTiers(t *testing.T) {
 		t.Errorf("%d models of Anthropic", claude)
 	}
 	for id, want := range map[string]Price{
-		"openai gpt-5.6-sol":             {5, 30, .5, 6.25},    // write, read
-		"openai gpt-5.5":                 {5, 30, .5, 0},       // read, 0
-		"openai gpt-5":                   {1.25, 10, .125, 0},  // read, read
-		"openai o3":                      {2, 8, .5, 0},        // 0, read
-		"opencode-zen claude-sonnet-4-5": {3, 15, .3, 3.75},    // read, write
-		"minimax MiniMax-M2.7-highspeed": {.6, 2.4, .06, 0},    // read, write of another model
+		"openai gpt-5.6-sol":             {5, 30, .5, 6.25},   // write, read
+		"openai gpt-5.5":                 {5, 30, .5, 0},      // read, 0
+		"openai gpt-5":                   {1.25, 10, .125, 0}, // read, read
+		"openai o3":                      {2, 8, .5, 0},       // 0, read
+		"opencode-zen claude-sonnet-4-5": {3, 15, .3, 3.75},   // read, write
+		// The read price, with the write price of another model.
+		"minimax MiniMax-M2.7-highspeed": {.6, 2.4, .06, 0},
 		"gemini gemini-3.7-flash":        {.75, 3.75, .075, 0}, // read, output
 		"gemini gemini-3.5-flash":        {1.5, 9, 0, 0},       // 0, storage
 		"openrouter qwen/qwen3-max":      {.78, 3.9, .156, .975},
@@ -80,7 +81,7 @@ func TestCacheTiers(t *testing.T) {
 	}
 }
 
-// The catalogue contains no price that makes cached input more expensive than a write, or a read
+// The catalog contains no price that makes cached input more expensive than a write, or a read
 // more expensive than other input.
 func TestPricesAreSound(t *testing.T) {
 	known := 0

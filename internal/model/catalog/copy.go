@@ -15,10 +15,10 @@ import (
 // raises it.
 const copyFormat = 1
 
-// Copy is a copy of the catalogue that is newer than the one in the binary. It does not change.
+// Copy is a copy of the catalog that is newer than the one in the binary. It does not change.
 type Copy struct {
 	Fetched time.Time
-	ETag    string // of the service's answer
+	ETag    string // ETag of the service's response
 	// Models is the number of models.
 	Models    int
 	providers []catwalk.Provider
@@ -36,7 +36,7 @@ type copyFile struct {
 func NewCopy(answer []byte, etag string, fetched time.Time) (*Copy, error) {
 	f := copyFile{Fetched: fetched, ETag: etag}
 	if err := json.Unmarshal(answer, &f.Providers); err != nil {
-		return nil, fmt.Errorf("reading the catalogue of models: %w", err)
+		return nil, fmt.Errorf("reading the model catalog: %w", err)
 	}
 	return f.checked()
 }
@@ -60,7 +60,7 @@ func Read(data []byte) (*Copy, error) {
 	return f.checked()
 }
 
-// checked refuses lists that cannot be a catalogue, and leaves out what cannot be a model.
+// checked refuses lists that cannot be a catalog, and leaves out what cannot be a model.
 func (f *copyFile) checked() (*Copy, error) {
 	c := &Copy{Fetched: f.Fetched, ETag: f.ETag}
 	for _, p := range f.Providers {

@@ -57,6 +57,6 @@ func TestReadRefuses(t *testing.T) {
 		}
 	}
 	if _, err := NewCopy([]byte("<html>"), "", time.Now()); err == nil {
-		t.Error("a page is a catalogue")
+		t.Error("a page is a catalog")
 	}
 }

@@ -37,7 +37,7 @@ func (c *call) contents(b []byte, see bool) ([]byte, error) {
 type contentWriter struct {
 	c       *call
 	b       []byte
-	role    string // of the open content, "" before the first
+	role    string // role of the open content, "" before the first
 	results bool   // the open content has only tool results
 }
 

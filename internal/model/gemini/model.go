@@ -93,7 +93,7 @@ type wireModel struct {
 }
 
 // Models lists the endpoint's models that generate content, with what the endpoint and the
-// catalogue know about them.
+// catalog know about them.
 func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
 	return modelhttp.Attempt(ctx, m.Client, "", func(h *modelhttp.Call) ([]agent.ModelInfo, error) {
 		c := &call{h}
@@ -122,7 +122,7 @@ func (w *wireModel) generates() bool {
 	return w.Name != "" && (w.Methods == nil || slices.Contains(w.Methods, "generateContent"))
 }
 
-// listed combines what the endpoint and the catalogue know about a model.
+// listed combines what the endpoint and the catalog know about a model.
 func (m *Model) listed(w *wireModel) agent.ModelInfo {
 	return m.Reported(m.info(strings.TrimPrefix(w.Name, "models/")), &modelhttp.Report{
 		Name: w.Title, Window: []jsontext.Value{w.Input}, Output: w.Output})

@@ -18,13 +18,13 @@ type Call struct {
 	Client  *Client
 	Model   string            // for errors and prices; "" if the request concerns no model
 	Req     *agent.Request    // nil if the request concerns no model
-	On      func(agent.Delta) // counts each delta of the reply and passes it on
+	On      func(agent.Delta) // counts each delta of the reply and forwards it
 	Builder BodyBuilder       // of Body
-	Ctx     context.Context   // of the request; ends with the call
-	Body    *Body             // nil: the request's own
+	Ctx     context.Context   // context of the request; ends with the call
+	Body    *Body             // nil: the request's own body
 	Meter   Meter
 	Notices []string // what the user should know about the reply
-	Lasting []string // those of Notices that are shown once per session
+	Lasting []string // the Notices that are shown once per session
 	Over    bool     // the reply is complete, whatever the provider still sends
 
 	cancel context.CancelCauseFunc

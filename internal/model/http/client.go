@@ -17,20 +17,21 @@ const (
 	handshakeTimeout = 15 * time.Second
 	idleConnTimeout  = 90 * time.Second
 	idleConnsPerHost = 8
-	maxErrorBody     = 64 << 10        // bytes of an error's body that are read
-	errorBodyTimeout = 5 * time.Second // for the body of an error, whose status matters most
-	drainTimeout     = 2 * time.Second // for the rest of a stream after its end mark
+	maxErrorBody     = 64 << 10 // maximum number of bytes read from an error's body
+	// Time limit for the body of an error, because its status matters most.
+	errorBodyTimeout = 5 * time.Second
+	drainTimeout     = 2 * time.Second // time limit for the rest of a stream after its end mark
 )
 
 // Client is the connection to one endpoint. It is safe for concurrent use. Close it when it is no
 // longer needed.
 type Client struct {
 	Options Options // completed by New; read-only
-	Host    string  // of BaseURL, for messages
+	Host    string  // host of BaseURL, for messages
 	Tools   ToolList
 
 	client     *http.Client
-	background sync.WaitGroup // loading certificates and draining connections
+	background sync.WaitGroup // loads certificates and drains connections
 	stop       context.CancelFunc
 	ctx        context.Context
 }

@@ -56,10 +56,10 @@ func (c *Call) readError(err error) error {
 	case errors.Is(err, ErrNoEvents):
 		e.Kind, e.Message = retry.StreamIdle, ErrNoEvents.Error()
 	case errors.Is(err, http.ErrUseLastResponse):
-		e.Kind, e.Message = retry.Client, "the provider redirects elsewhere"
+		e.Kind, e.Message = retry.Client, "the provider redirects to another address"
 	default:
 		e.Message = fmt.Sprintf(
-			"the answer of %s broke off: %s",
+			"the response from %s was interrupted: %s",
 			c.Client.Host,
 			retry.Redact(err.Error()),
 		)
@@ -72,7 +72,7 @@ func (c *Call) readError(err error) error {
 func (c *Call) ErrCut() error {
 	return &retry.Error{
 		Kind:    retry.Truncated,
-		Message: fmt.Sprintf("the answer of %s stopped before its end", c.Client.Host),
+		Message: fmt.Sprintf("the response from %s ended early", c.Client.Host),
 		Hint:    retry.Hint(retry.Truncated),
 	}
 }
@@ -207,10 +207,10 @@ func (c *Call) page(resp *http.Response) error {
 	return &retry.Error{
 		Kind:    retry.Client,
 		Status:  resp.StatusCode,
-		Message: "the provider answered with an HTML page, not with a model's answer",
+		Message: "the provider returned an HTML page instead of a model's answer",
 		Hint: "provider.baseUrl is " + c.Client.shownURL() + pathHint(
 			c.Client.Options.PathHint,
-		) + ". A proxy or a login page may also stand between",
+		) + ". There may also be a proxy or a login page in between",
 	}
 }
 
@@ -248,12 +248,12 @@ func transportHint(err error, base string) string {
 	var dns *net.DNSError
 	switch {
 	case isTLS(err):
-		return "the certificate is not trusted: SSL_CERT_FILE names a file of further authorities"
+		return "the certificate is not trusted: set SSL_CERT_FILE to a file with additional authorities"
 	case errors.As(err, &dns):
-		return "the host of provider.baseUrl, " + base +
+		return "the host in provider.baseUrl, " + base +
 			", is not known: check its spelling and the network"
 	case errors.Is(err, syscall.ECONNREFUSED), strings.Contains(err.Error(), "refused"):
-		return "nothing listens at " + base + ": start the server or change provider.baseUrl"
+		return "nothing is listening at " + base + ": start the server or change provider.baseUrl"
 	}
 	return retry.Hint(retry.Transient)
 }

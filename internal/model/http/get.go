@@ -29,7 +29,7 @@ func (c *Client) Get(
 		return nil, nil, err
 	}
 	if int64(len(body)) > limit {
-		return nil, nil, fmt.Errorf("the answer of %s is longer than %d bytes", c.Host, limit)
+		return nil, nil, fmt.Errorf("the response from %s is longer than %d bytes", c.Host, limit)
 	}
 	return resp, body, nil
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
 )
 
-// Known returns the catalogue's entry for a model of the endpoint.
+// Known returns the catalog's entry for a model of the endpoint.
 func (c *Client) Known(id string) catalog.Model {
 	o := &c.Options
 	return catalog.Endpoint{Provider: o.Catalog, Host: c.Host, Local: o.Unpriced}.Lookup(id)
 }
 
 // Info returns the abilities of a model of the endpoint, from the options or else from the
-// catalogue.
+// catalog.
 func (c *Client) Info(id string) agent.ModelInfo {
 	o, known := &c.Options, c.Known(id)
 	i := agent.ModelInfo{

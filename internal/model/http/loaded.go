@@ -41,7 +41,7 @@ func LoadedTools(req *agent.Request) *Loaded {
 				},
 			)
 			if i >= 0 &&
-				d.tools[req.Tools[i].Name] == nil { // the first search that loads a tool counts
+				d.tools[req.Tools[i].Name] == nil { // the first search that loads a tool is used
 				t := &req.Tools[i]
 				d.tools[t.Name] = t
 				d.at[m] = append(d.at[m], t)

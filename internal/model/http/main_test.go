@@ -10,6 +10,6 @@ import (
 
 // TestMain checks that nothing of a model runs after Close.
 func TestMain(m *testing.M) {
-	testspeed.Parallel(8) // tests that wait for a stalled provider
+	testspeed.Parallel(8) // the tests mostly wait for a stalled provider
 	goleak.VerifyTestMain(m)
 }

@@ -10,14 +10,14 @@ import (
 
 // Default limits of a call.
 const (
-	DefaultIdleTimeout = 2 * time.Minute // between two reads of a stream that has begun
+	DefaultIdleTimeout = 2 * time.Minute // maximum time between two reads of a started stream
 	// from the request to the first byte of the answer; local models read long prompts slowly
 	DefaultFirstByteTimeout = 5 * time.Minute
 	// between two events, however many comments or single bytes arrive
 	DefaultEventTimeout = 10 * time.Minute
 	// bytes of one reply's text, reasoning and tool arguments
 	DefaultMaxReply = 16 << 20
-	DefaultMaxCalls = 256 // tool calls of one reply
+	DefaultMaxCalls = 256 // maximum number of tool calls in one reply
 	// an event may contain the whole reply again, with JSON escapes
 	eventsPerReply = 2
 )
@@ -36,7 +36,7 @@ type Options struct {
 	BaseURL    string
 	Model      string
 	Provider   string // name to show; "": the host
-	Scripted   bool   // the endpoint is the scripted model; its host means nothing to the user
+	Scripted   bool   // the endpoint is the scripted model, whose host means nothing to the user
 	Key        KeyFunc
 	KeyRefused KeyRefused // nil: KeyFunc is not called again after a refusal
 	KeyHeader  string     // header of the key; "": Authorization with "Bearer"
@@ -57,14 +57,14 @@ type Options struct {
 	KeyHint   func() string
 	ModelHint string
 
-	// Catalog is the catalogue's name for the provider; "": derived from the host.
+	// Catalog is the catalog's name for the provider; "": derived from the host.
 	Catalog string
-	// The abilities of the model, if the catalogue is wrong. Zero values leave them to the
-	// catalogue.
+	// The abilities of the model, if the catalog is wrong. Zero values leave them to the
+	// catalog.
 	ContextWindow int
 	Vision, Tools *bool
-	Prices        map[string]catalog.Price // by model ID; override the catalogue
-	// a local server, to which the catalogue's prices do not apply
+	Prices        map[string]catalog.Price // keyed by model ID; overrides the catalog
+	// a local server, to which the catalog's prices do not apply
 	Unpriced bool
 
 	// How long the provider may be silent; see the defaults. If only IdleTimeout is set and is
@@ -73,8 +73,9 @@ type Options struct {
 
 	// The limits of a reply; see the defaults. A longer reply ends the call with an error that
 	// wraps retry.ErrReplyTooLong.
-	MaxReply int // bytes of its text, reasoning and tool arguments
-	MaxEvent int // bytes of one event, or of an answer that is not a stream; 0: twice MaxReply
+	MaxReply int // maximum size of text, reasoning and tool arguments in bytes
+	// Maximum bytes of one event or of a response that is not a stream; 0: twice MaxReply.
+	MaxEvent int
 	MaxCalls int
 
 	Transport http.RoundTripper // nil: a new one with the usual proxy variables

@@ -20,7 +20,7 @@ import (
 
 // Main is the TestMain of an adapter. It checks that nothing of a model runs after Close.
 func Main(m *testing.M) {
-	testspeed.Parallel(8) // tests that wait for a stalled provider
+	testspeed.Parallel(8) // the tests mostly wait for a stalled provider
 	goleak.VerifyTestMain(m)
 }
 
@@ -148,7 +148,7 @@ type Histories struct {
 	Authors []string // the models that wrote the replies
 	Models  []string // the models of requests, "" for the endpoint's
 	Tools   [][]agent.ToolSpec
-	Lines   []string        // of a script; the blocks of its replies appear in the histories
+	Lines   []string        // steps of a script; the blocks of its replies appear in the histories
 	Own     []message.Block // more blocks for replies in the histories
 	Runs    int             // 0: 500
 	Vary    func(*rand.Rand, *agent.Request)

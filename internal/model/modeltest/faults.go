@@ -204,7 +204,7 @@ func CheckFaults(t *testing.T, a *API) {
 			hasty := patient
 			hasty.IdleTimeout, hasty.EventTimeout = 300*time.Millisecond, 300*time.Millisecond
 			hasty.FirstByteTimeout = 5 * time.Minute
-			begun := a.New(hasty) // impatient once an answer has begun
+			begun := a.New(hasty) // has a short timeout once an answer has begun
 			hasty.FirstByteTimeout = 300 * time.Millisecond
 			slow, fast := a.New(patient), a.New(hasty)
 			for _, f := range a.Faults() {

@@ -26,7 +26,7 @@ import (
 // phase is the point of a turn at which the fault occurs.
 type phase struct {
 	name    string
-	call    int32 // the number of the model call that meets the fault
+	call    int32 // the number of the model call that gets the fault
 	retries int
 }
 
@@ -137,10 +137,10 @@ func checkPhase(t *testing.T, a *API, f *Fault, p phase, noStream bool) {
 	sound := a.New(o)
 	defer sound.Close()
 	o.BaseURL = server.URL + "/faulty/v1"
-	if f.Kind == retry.StreamIdle || f.Stalls { // only here a timeout is expected
+	if f.Kind == retry.StreamIdle || f.Stalls { // a timeout is expected only here
 		o.IdleTimeout, o.EventTimeout, o.FirstByteTimeout = time.Second, time.Second, time.Second
 	}
-	if f.Stalls { // the status decides, however late a busy machine delivers it
+	if f.Stalls { // only the status matters, so the delay on a busy machine does not
 		o.FirstByteTimeout = 5 * time.Minute
 	}
 	faulty := a.New(o)

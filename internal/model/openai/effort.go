@@ -15,7 +15,7 @@ import (
 var levels = []string{"off", "minimal", "low", "medium", "high", "xhigh"}
 
 // efforts lists, by the prefix of a model's name, the levels that OpenAI's model families accept if
-// the catalogue lacks them or has others. The longest matching prefix wins. OpenAI refuses other
+// the catalog lacks them or has others. The longest matching prefix wins. OpenAI refuses other
 // levels with a 400.
 // https://platform.openai.com/docs/api-reference/responses/create#responses-create-reasoning
 var efforts = map[string][]string{

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
 )
 
-// ContextWindow returns the window of a model in tokens, or 0 if the catalogue does not know it.
+// ContextWindow returns the window of a model in tokens, or 0 if the catalog does not know it.
 func ContextWindow(model string) int { return catalog.Lookup("", model).Window }
 
 // textOnly collects the visible text and checks that each delta is valid UTF-8.
@@ -25,7 +25,7 @@ func textOnly(t *testing.T, b *strings.Builder) func(agent.Delta) {
 	}
 }
 
-// SuperfluousEfforts returns the models whose levels the catalogue has too.
+// SuperfluousEfforts returns the models whose levels the catalog has too.
 func SuperfluousEfforts() (ids []string) {
 	for id, levels := range efforts {
 		if slices.Equal(levels, catalog.Lookup("openai", id).Levels) {

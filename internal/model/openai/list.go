@@ -94,7 +94,7 @@ func (c *call) readWhole(err error, answer any, failure *jsontext.Value) error {
 	return c.Decode(modelhttp.Event{Data: whole}, answer, failure)
 }
 
-// listed combines what the provider and the catalogue know about a model.
+// listed combines what the provider and the catalog know about a model.
 func (m *Model) listed(w *wireModel) agent.ModelInfo {
 	r := modelhttp.Report{Name: w.Name, Output: w.Top.MaxOutput, Window: []jsontext.Value{
 		w.ContextLength, w.ContextWindow, w.MaxModelLen, w.MaxContext, w.Meta.Train}}

@@ -79,7 +79,7 @@ func attempt[T any](ctx context.Context, m *Model, run func(*call) (T, error)) (
 	})
 }
 
-// Models lists the provider's models with what the provider and the catalogue know about them.
+// Models lists the provider's models with what the provider and the catalog know about them.
 func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
 	return attempt(ctx, m, (*call).list)
 }

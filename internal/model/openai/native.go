@@ -34,7 +34,7 @@ const (
 type origin struct {
 	Item      string `json:"openaiItem"`
 	Operation string `json:"operation,omitempty"` // of a patch
-	Part      int    `json:"part,omitempty"`      // which command of a shell item
+	Part      int    `json:"part,omitempty"`      // index of the command in a shell item
 	TimeoutMs int    `json:"timeoutMs,omitempty"`
 	// maximum number of characters of a command's output; 0: unlimited
 	MaxOutput int `json:"maxOutput,omitempty"`

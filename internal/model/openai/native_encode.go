@@ -34,7 +34,7 @@ func nativeForms(m *message.Message) []byte {
 }
 
 func findForms(m *message.Message) (forms []byte) {
-	first, sound := 0, false // of the current shell item
+	first, sound := 0, false // start of the current shell item, and whether it is complete
 	for i := range m.Content {
 		b := &m.Content[i]
 		if b.Type != message.ToolUse || b.Call == nil {

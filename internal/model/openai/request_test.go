@@ -60,7 +60,7 @@ func send(t *testing.T, opts openai.Options, req *agent.Request) (map[string]any
 }
 
 // TestSamplingAndThinking covers the rows "Sampling params" and "Thinking levels" (1.11) and
-// behaviour 2.13.
+// behavior 2.13.
 func TestSamplingAndThinking(t *testing.T) {
 	all := agent.Sampling{MaxTokens: 100, Temperature: new(.5), TopP: .9, TopK: 40, MinP: .1,
 		PresencePenalty: .2, RepetitionPenalty: 1.1}
@@ -368,10 +368,10 @@ func TestContextWindow(t *testing.T) {
 	}
 }
 
-// The table of levels contains only what the catalogue lacks or has wrong.
-func TestEffortsOfTheCatalogueAreNotRepeated(t *testing.T) {
+// The table of levels contains only what the catalog lacks or has wrong.
+func TestEffortsOfTheCatalogAreNotRepeated(t *testing.T) {
 	if ids := openai.SuperfluousEfforts(); len(ids) > 0 {
-		t.Errorf("the catalogue has the same levels for %s: remove them from efforts", ids)
+		t.Errorf("the catalog has the same levels for %s: remove them from efforts", ids)
 	}
 }
 

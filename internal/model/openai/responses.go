@@ -76,8 +76,8 @@ type output struct {
 	id          string
 	call        string // call_id
 	name        string
-	raw         json.RawMessage // a reasoning item, as the provider requires it back
-	native      *growing        // of a native tool's item
+	raw         json.RawMessage // a reasoning item, to be sent back to the provider
+	native      *growing        // arguments of a native tool's item
 	before      string          // the beginning of its arguments
 }
 

@@ -17,7 +17,8 @@ func (v *Server) embeddings(w http.ResponseWriter, r *http.Request) {
 		Input []string `json:"input"`
 	}
 	if json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(&req) != nil {
-		refuse(w, http.StatusBadRequest, "invalid_request_error", "input is no list of texts", "")
+		refuse(w, http.StatusBadRequest, "invalid_request_error",
+			"input is not a list of texts", "")
 		return
 	}
 	data := make([]any, len(req.Input))

@@ -96,7 +96,7 @@ func (d *drop) UnmarshalJSON(b []byte) error {
 	case "false", "null":
 		*d = 0
 	default:
-		return fmt.Errorf(`drop is %s: it can be true or "rune"`, b)
+		return fmt.Errorf(`drop is %s: it must be true or "rune"`, b)
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func (s *Script) add(n int, line []byte) error {
 		return fmt.Errorf("%w: a line is one JSON object with the keys when, expect, reasoning, text, repeat, toolCalls, chunks, delayMs, error, drop, stall, raw, usage, finish", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("more than one JSON object: write one reply a line")
+		return errors.New("more than one JSON object: write one reply per line")
 	}
 	if st.Strict != nil || st.Window != nil {
 		return s.settings(&st)
@@ -195,7 +195,7 @@ func (st *step) check() (err error) {
 		}
 	}
 	if st.Chunks < 0 || st.DelayMs < 0 || st.Repeat < 0 || st.Repeat*len(st.Text) > maxLine {
-		return fmt.Errorf("chunks, delayMs and repeat are not negative, and repeat makes no text of more than %d bytes", maxLine)
+		return fmt.Errorf("chunks, delayMs and repeat must not be negative, and repeat must not make a text of more than %d bytes", maxLine)
 	}
 	if st.Repeat > 0 {
 		st.Text = strings.Repeat(st.Text, st.Repeat)
@@ -293,7 +293,7 @@ func (st *step) fits(e *expect, v *view) error {
 	}
 	if e.notSent != nil {
 		if at := e.notSent.FindString(v.sent()); at != "" {
-			return &mismatch{fmt.Sprintf("script line %d expects that nothing of what is sent matches %q, but %q does", st.line, e.NotSent, clip.Bytes(at, maxShown))}
+			return &mismatch{fmt.Sprintf("script line %d expects that nothing that is sent matches %q, but %q does", st.line, e.NotSent, clip.Bytes(at, maxShown))}
 		}
 	}
 	return nil

@@ -140,7 +140,7 @@ func (v *Server) read(w http.ResponseWriter, r *http.Request, into any) (got rec
 		v.OnRequest(body)
 	}
 	if err := json.Unmarshal(body, into); err != nil {
-		refuse(w, http.StatusBadRequest, "invalid_request_error", "the request is no JSON: "+
+		refuse(w, http.StatusBadRequest, "invalid_request_error", "the request is not JSON: "+
 			err.Error(), "")
 		return received{}, false
 	}

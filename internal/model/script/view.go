@@ -31,7 +31,7 @@ func (r received) text() string { return r.path + "\n" + string(r.body) }
 type seen struct {
 	role   string
 	empty  bool
-	callID string // of a tool result
+	callID string // the call of a tool result
 	calls  []seenCall
 }
 

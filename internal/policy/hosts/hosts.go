@@ -27,7 +27,7 @@ func Normalize(host string) (string, error) {
 	if err != nil || name == "" || len(name) > 253 || strings.Contains(name, "..") {
 		return "", fmt.Errorf("%q is not the name of a host", host)
 	}
-	if ip, err := netip.ParseAddr(name); err == nil { // it was spelled with other digits or dots
+	if ip, err := netip.ParseAddr(name); err == nil { // for example an address in another notation
 		return ip.String(), nil
 	}
 	return name, nil

@@ -62,7 +62,7 @@ func (p *Proxy) Begin(c Command) (*Run, error) {
 	}
 	if p.listener == nil {
 		if err := p.listen(); err != nil {
-			return nil, fmt.Errorf("starting the proxy of sandboxed commands: %w", err)
+			return nil, fmt.Errorf("starting the proxy for sandboxed commands: %w", err)
 		}
 	}
 	r := newRun(p, c, rand.Text())
@@ -128,7 +128,7 @@ func (p *Proxy) serve(conn *net.UnixConn) {
 	if r == nil || !r.attach(l) {
 		return
 	}
-	_, _ = conn.Read(make([]byte, 1)) // the end of the sandbox, or of the proxy
+	_, _ = conn.Read(make([]byte, 1)) // the sandbox or the proxy has ended
 	r.end()
 	r.wg.Wait()
 }

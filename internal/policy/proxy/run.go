@@ -47,7 +47,7 @@ type Run struct {
 // decision is the answer about one host.
 type decision struct {
 	done chan struct{}
-	err  error // valid once done is closed
+	err  error // set before done is closed
 }
 
 func newRun(p *Proxy, c Command, token string) *Run {

@@ -25,7 +25,7 @@ func (r *Run) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	defer r.wg.Done()
 	tunnel := req.Method == http.MethodConnect
 	if !tunnel && (req.URL.Scheme != "http" || req.URL.Host == "") {
-		refuse(w, http.StatusBadRequest, "this is a proxy: it takes CONNECT and http addresses")
+		refuse(w, http.StatusBadRequest, "this is a proxy: it accepts CONNECT and http addresses")
 		return
 	}
 	host, port, err := target(req.URL, tunnel)

@@ -67,7 +67,7 @@ func probeOwn() (Support, string) {
 
 func probeBubblewrap() (Support, string) {
 	path, version, why := probeBwrap()
-	exe, _ := os.Executable() // without it there is no proxy
+	exe, _ := os.Executable() // the proxy needs it
 	return Support{Bwrap: path, Version: version, Exe: exe, ABI: landlockABI()}, why
 }
 

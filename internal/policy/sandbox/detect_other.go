@@ -3,5 +3,5 @@
 package sandbox
 
 func detect() Support {
-	return Support{Kind: None, Why: "this system has no sandbox that agent-lsp knows"}
+	return Support{Kind: None, Why: "agent-lsp does not support a sandbox on this system"}
 }

@@ -110,7 +110,7 @@ func (p *Plan) restrict() error {
 		attr.HandledAccessNet = ll.AccessNetBindTCP | ll.AccessNetConnectTCP
 	}
 	if p.Kind == Namespace {
-		attr.HandledAccessNet = 0 // the namespace does it, and leaves loopback usable
+		attr.HandledAccessNet = 0 // the namespace blocks the network, and leaves loopback usable
 	}
 	if p.ABI >= 6 {
 		attr.Scoped = ll.ScopeAbstractUnixSocket | ll.ScopeSignal

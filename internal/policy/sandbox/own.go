@@ -28,7 +28,7 @@ func ownPlan(exe string, spec Spec) (*Plan, error) {
 	if len(spec.Writable) == 0 {
 		box.Roots, box.Readable, box.Write = spec.Readable, nil, false
 	} else if layer, err := madeFolder(spec.Layer); err != nil {
-		return nil, fmt.Errorf("making the sandbox's layers: %w", err)
+		return nil, fmt.Errorf("creating the sandbox's layers: %w", err)
 	} else {
 		box.Layer, box.Lock = layer, spec.Lock
 	}

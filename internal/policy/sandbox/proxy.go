@@ -11,7 +11,7 @@ import (
 // Proxy is the only way out of a command's network namespace.
 type Proxy struct {
 	Socket string  `json:"socket"` // Unix socket of the proxy
-	Token  string  `json:"token"`  // names the command to the proxy
+	Token  string  `json:"token"`  // identifies the command to the proxy
 	Run    Traffic `json:"-"`
 }
 

@@ -40,8 +40,8 @@ type Support struct {
 	Exe     string // path of this binary, for Own and for the proxy in Bubblewrap
 	Bwrap   string // path of bubblewrap
 	Version string // of bubblewrap
-	ABI     int    // of Landlock, 0 if the kernel does not support it
-	Why     string // why nothing stronger is there; "" for the strongest
+	ABI     int    // ABI version of Landlock, 0 if the kernel does not support it
+	Why     string // why no stronger sandbox is used; "" for the strongest
 }
 
 // Spec describes what a sandboxed command may do. Only our own sandbox restricts reading.
@@ -49,31 +49,32 @@ type Spec struct {
 	// Writable are absolute paths of folders and files. Missing ones are skipped. If it is empty,
 	// the command can only read.
 	Writable []string
-	Readable []string // folders that must stay visible though they are in /tmp, /run or the home
+	// Folders that must stay visible even if they are in /tmp, /run or the home folder.
+	Readable []string
 	// Caches are package caches. Our own sandbox gives each cache a private layer. In another
 	// sandbox, a command that may write changes the caches themselves.
 	Caches []string
-	Layer  string // folder that stores the layers, made if missing; "": they end with the command
+	Layer  string // folder for the layers, created if missing; "": they end with the command
 	// Lock is a file in an existing folder. While a command changes the workspace, the commands of
-	// other sandboxes with the same Lock wait. Only our own sandbox needs it.
+	// other sandboxes with the same Lock wait. Only agent-lsp's own sandbox needs it.
 	Lock string
 	// Secrets are secret files that stay readable, with links resolved. Only our own sandbox hides
 	// secret files.
 	Secrets   []string
 	Protected []string // below Writable and still read-only; bubblewrap only
-	Tmp       string   // the command's temporary folder, absolute; made if missing
-	Network   bool     // leave the network as it is
-	Proxy     *Proxy   // nil: no network. Without a network namespace there is none in any case
+	Tmp       string   // the command's temporary folder, absolute; created if missing
+	Network   bool     // do not restrict the network
+	Proxy     *Proxy   // nil: no network. Without a network namespace, there is never a network
 }
 
 // Plan describes what the supervisor does before the command starts. It is passed as JSON.
 type Plan struct {
 	Kind     Kind     `json:"kind"`
-	Prefix   []string `json:"prefix,omitempty"`   // put before the command's argv
-	Writable []string `json:"writable,omitempty"` // Landlock: may be written below
+	Prefix   []string `json:"prefix,omitempty"`   // prepended to the command's argv
+	Writable []string `json:"writable,omitempty"` // Landlock: writable folders
 	Network  bool     `json:"network,omitempty"`
 	ABI      int      `json:"abi,omitempty"`
-	Env      []string `json:"env,omitempty"` // set for the command
+	Env      []string `json:"env,omitempty"` // variables that are set for the command
 	Proxy    *Proxy   `json:"proxy,omitempty"`
 	// Session is the Spec's Tmp. It identifies the session of the command, so that a sandbox for
 	// the session's next command can be prepared. It is "" if that is not possible.
@@ -145,7 +146,7 @@ func (s Spec) resolved() (Spec, error) {
 	out := Spec{Network: s.Network, Proxy: s.Proxy, Secrets: s.Secrets}
 	var err error
 	if out.Tmp, err = madeFolder(s.Tmp); err != nil {
-		return out, fmt.Errorf("making the sandbox's temporary folder: %w", err)
+		return out, fmt.Errorf("creating the sandbox's temporary folder: %w", err)
 	}
 	if out.Writable, err = realPaths(s.Writable); err != nil {
 		return out, err

@@ -19,8 +19,8 @@ type Scratch struct {
 	base string
 
 	mu   sync.Mutex
-	dir  string   // of this process, "" until a folder is needed
-	lock *os.File // held while this process lives
+	dir  string   // folder of this process, "" until it is needed
+	lock *os.File // held as long as this process lives
 }
 
 // NewScratch returns a Scratch whose folders are in base. It creates base with the first folder.
@@ -55,7 +55,7 @@ func (s *Scratch) needDir() error {
 		return nil
 	}
 	if err := filelock.With(filepath.Join(s.base, "scratch"), s.open); err != nil {
-		return fmt.Errorf("making the folder of temporary files: %w", err)
+		return fmt.Errorf("creating the folder of temporary files: %w", err)
 	}
 	return nil
 }

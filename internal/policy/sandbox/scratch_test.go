@@ -33,7 +33,8 @@ func TestScratch(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := os.Chmod(layer+"/work", 0); err != nil { // as an overlay leaves it
+		// In the state in which an overlay leaves it.
+		if err := os.Chmod(layer+"/work", 0); err != nil {
 			t.Fatal(err)
 		}
 		return []string{tmp, layer}

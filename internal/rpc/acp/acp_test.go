@@ -224,7 +224,7 @@ func TestWhatAClientMissedComesAtTheEnd(t *testing.T) {
 	say("2")
 	say("3")
 	lines := bufio.NewReader(r)
-	for range 2 { // the messages from before
+	for range 2 { // the messages so far
 		if _, err := lines.ReadString('\n'); err != nil {
 			t.Fatal(err)
 		}

@@ -207,7 +207,7 @@ func (d *documents) workspace() *workspace.Workspace { return d.c.api.Core().Wor
 // report logs that the workspace could not follow a document.
 func (d *documents) report(err error) {
 	if err != nil {
-		d.c.a.log.Warn("a document could not be followed", "error", err)
+		d.c.a.log.Warn("a document could not be tracked", "error", err)
 	}
 }
 

@@ -17,8 +17,9 @@ type prompting struct {
 	cancelled chan struct{} // closed by session/cancel
 	request   *inbound      // the client's request
 	done      bool          // cancelled is closed; session.mu guards it
-	turnID    string        // the turn that it began, once known; guarded likewise
-	answered  bool          // answered by ended, or about to be by its handler; guarded likewise
+	turnID    string        // the turn that it started, once known; guarded likewise
+	// Answered by ended, or about to be answered by its handler; guarded likewise.
+	answered bool
 }
 
 // prompt stays open until its turn has ended. It registers before the next message is read, so that

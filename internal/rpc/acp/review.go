@@ -81,7 +81,7 @@ func (s *session) askReview(proposalID string) {
 func (s *session) reviewPending(ctx context.Context) {
 	ctx, done := s.soleReview(ctx)
 	defer done()
-	s.setPending(false) // proposals made from now on count again
+	s.setPending(false) // proposals that are created from now on count again
 	params := wire.ProposalListParams{SessionID: s.id, State: "proposed"}
 	res, err := ask(ctx, s.core, agentapi.Proposals.List, params)
 	if err != nil {

@@ -37,7 +37,7 @@ type session struct {
 	title    string
 	usage    usage                         // last sent to the client
 	planned  string                        // the plan last sent to the client, encoded
-	pictures map[string]content.Picture    // of proposals, as they were created
+	pictures map[string]content.Picture    // pictures of proposals when they were created
 	reviews  map[string]context.CancelFunc // open questions about proposals
 	// ends reviewPending and waits for it; nil: it never ran
 	reviewing func()
@@ -171,8 +171,8 @@ func (s *session) moves(ctx context.Context, c *core) error {
 	return s.core.release(ctx, s.id)
 }
 
-// introduce sends what takes a moment to find out: the commands, and the models, for which it asks
-// the provider. A prompt that arrives together with its session runs first.
+// introduce sends information that takes a moment to determine: the commands, and the models, for
+// which it queries the provider. A prompt that arrives together with its session runs first.
 func (s *session) introduce(ctx context.Context) {
 	if commands, err := s.commands(ctx); err == nil {
 		list := make([]acp.AvailableCommand, 0, len(commands))

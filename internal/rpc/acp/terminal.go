@@ -49,7 +49,7 @@ type Terminal interface {
 
 // ErrNoTerminalYet reports that the client did not answer in time whether it creates a terminal. If
 // it still does, the command is killed; what it did until then is unknown.
-var ErrNoTerminalYet = errors.New("the editor did not say in time whether it made a terminal")
+var ErrNoTerminalYet = errors.New("the editor did not report in time whether it created a terminal")
 
 // ErrNoTerminals reports that the client claimed terminals but does not support the request.
 var ErrNoTerminals = errors.New("the editor has no terminals")

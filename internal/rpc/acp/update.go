@@ -47,7 +47,7 @@ func (c *core) Notify(n host.Notification) {
 	stamp := wire.Stamp{SessionID: n.SessionID, Seq: n.Seq, Replay: n.Replay}
 	method, params := agentapi.Notification(stamp, n.Event)
 	if e, ok := params.(wire.ItemEvent); ok && e.Replay {
-		s.convert(method, params) // the past precedes the response for which others wait
+		s.convert(method, params) // earlier updates precede the response for which others wait
 		return
 	}
 	s.inOrder(func() { s.convert(method, params) })
@@ -75,7 +75,7 @@ func (c *core) delta(sessionID string, d agent.ItemDelta) {
 // recovered keeps a panic in a notification from reaching the engine.
 func (c *core) recovered() {
 	if p := recover(); p != nil {
-		c.a.log.Error("telling the client panicked", "panic", p, "stack", string(debug.Stack()))
+		c.a.log.Error("notifying the client panicked", "panic", p, "stack", string(debug.Stack()))
 	}
 }
 

@@ -73,7 +73,7 @@ func ClientFrom(params Object) Client {
 	return c
 }
 
-// isEglot recognises eglot, which sends no name before 1.9. Its requests block Emacs, and it sends
+// isEglot recognizes eglot, which sends no name before 1.9. Its requests block Emacs, and it sends
 // didChange only when Emacs is idle again.
 func isEglot(name string, caps Object) bool {
 	if name == "" {

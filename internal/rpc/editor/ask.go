@@ -128,7 +128,7 @@ func (p *Peer) ask(ctx context.Context, a *asking) (json.RawMessage, error) {
 	// Now the code actions that can answer the question exist.
 	if a.method == "" ||
 		a.method == conn.MethodAskMessage && p.link.Client.Passive && p.link.Client.Actions {
-		p.link.Message(conn.MessageWarning, "Agent asks: "+a.text+"\nAnswer by a code action.")
+		p.link.Message(conn.MessageWarning, "Agent asks: "+a.text+"\nAnswer with a code action.")
 	}
 	select {
 	case got := <-a.reply:

@@ -21,7 +21,7 @@ type progress struct {
 }
 
 // waitsForYou begins the report of an edit that waits for the user.
-const waitsForYou = "waits for your decision: "
+const waitsForYou = "waiting for your decision: "
 
 type turnProgress struct {
 	sessionID, turnID, token string

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Script commands for clients that know only LSP: what their users do with a palette, a menu of
-// code actions or a lens.
+// Script commands for clients that know only LSP, named after the actions of their users with a
+// palette, a menu of code actions or a lens.
 func init() {
 	commands["command"] = cmdCommand
 	commands["action"] = cmdAction

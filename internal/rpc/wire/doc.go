@@ -1,5 +1,5 @@
 // Package wire defines agent-lsp's extension of the Language Server Protocol: the structs of the
-// agent/* messages, their method names and the error codes. It has no behaviour and, except for
+// agent/* messages, their method names and the error codes. It has no behavior and, except for
 // positions and ranges, no types that LSP defines.
 //
 // Decoding is lenient: unknown fields are ignored, absent ones are zero. Fields that a client may

@@ -18,7 +18,7 @@ type PromptParams struct {
 type TurnOptions struct {
 	Model       string   `json:"model,omitzero"` // a model reference
 	Thinking    string   `json:"thinking,omitzero" enum:"off,minimal,low,medium,high,xhigh"`
-	MaxTokens   *int     `json:"maxTokens,omitzero"`   // of each reply, at least 1
+	MaxTokens   *int     `json:"maxTokens,omitzero"`   // limit for each reply, at least 1
 	Temperature *float64 `json:"temperature,omitzero"` // from 0 to 2
 	TopP        *float64 `json:"topP,omitzero"`        // more than 0, at most 1
 }

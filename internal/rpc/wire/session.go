@@ -57,7 +57,7 @@ type Session struct {
 	Queue         []QueueEntry    `json:"queue"`
 	Config        json.RawMessage `json:"config"`
 	Archived      bool            `json:"archived,omitzero"`
-	Origin        string          `json:"origin,omitzero"` // "run": made by agent-lsp run
+	Origin        string          `json:"origin,omitzero"` // "run": created by agent-lsp run
 	// item IDs; only sent for a loaded session
 	Pinned []string `json:"pinned,omitzero"`
 }

@@ -95,7 +95,7 @@ func (h *Hub) newsOf(ctx context.Context, s *server, before map[string]int, fres
 	gone := s.err
 	s.mu.Unlock()
 	if gone != nil {
-		return fmt.Sprintf("diagnostics: the language server %s is gone: %v", s.conf.Name, gone)
+		return fmt.Sprintf("diagnostics: the language server %s has stopped: %v", s.conf.Name, gone)
 	}
 	text := h.news(context.WithoutCancel(ctx), all, before, s.encoding(), s.conf.Name)
 	if !fresh {

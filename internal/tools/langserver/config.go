@@ -23,7 +23,7 @@ type Config struct {
 	InitializationOptions json.RawMessage
 	Settings              json.RawMessage // answer to workspace/configuration
 	Disabled              bool
-	Asked                 bool // the user's settings name it: an edit may start it
+	Asked                 bool // named in the user's settings: an edit may start it
 }
 
 // Builtin lists the servers that are used if they are found on PATH.
@@ -88,7 +88,7 @@ func sectionOf(settings json.RawMessage, section string) json.RawMessage {
 	if whole && len(settings) > 0 {
 		return settings
 	}
-	b, _ := json.Marshal(at) // nil, and so null, where it was not found
+	b, _ := json.Marshal(at) // nil, and thus null, if it was not found
 	return b
 }
 
@@ -100,7 +100,7 @@ func nested(settings json.RawMessage) map[string]any {
 	d.UseNumber()
 	_ = d.Decode(&flat)
 	tree := map[string]any{}
-	for _, key := range slices.Sorted(maps.Keys(flat)) { // sections precede their settings
+	for _, key := range slices.Sorted(maps.Keys(flat)) { // sections come before their settings
 		nest(tree, strings.Split(key, "."), flat[key])
 	}
 	return tree
@@ -113,7 +113,7 @@ func nest(tree map[string]any, path []string, value any) {
 		}
 		next, ok := tree[path[0]].(map[string]any)
 		if !ok {
-			return // there is a value instead of a section
+			return // the setting is a value instead of a section
 		}
 		tree = next
 	}

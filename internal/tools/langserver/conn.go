@@ -82,7 +82,7 @@ func (c *conn) notify(method string, params any) error {
 func (c *conn) call(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	sendCtx, stop := sendContext(ctx)
 	defer stop()
-	result := json.RawMessage("null") // jsonrpc2 leaves it where the result is null
+	result := json.RawMessage("null") // jsonrpc2 keeps it if the result is null
 	id, err := c.rpc.Call(sendCtx, method, params, &result)
 	if ctx.Err() != nil && err != nil {
 		number, _ := id.Number() // jsonrpc2 numbers its calls
@@ -120,7 +120,7 @@ type stream struct {
 	out   chan []byte
 	flood int
 
-	began time.Time // of the window in which count messages came; the reader's own
+	began time.Time // start of the window in which count messages arrived; used only by the reader
 	count int
 
 	mu   sync.Mutex
@@ -205,7 +205,7 @@ func (s *stream) WriteFrame(ctx context.Context, body []byte) (int64, error) {
 		return int64(len(body)), nil
 	}
 	cancel()
-	return 0, fmt.Errorf("it hangs: %d messages wait and it reads none", outbox)
+	return 0, fmt.Errorf("it hangs: %d messages are waiting and it reads none", outbox)
 }
 
 // Read implements [jsonrpc2.Stream].

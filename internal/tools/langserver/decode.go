@@ -42,7 +42,7 @@ type symbol struct {
 	name, container string
 	detail          string
 	kind            int
-	uri             string // "" in a document's own list
+	uri             string // "" in the list of a single document
 	at              workspace.Range
 	depth           int
 }

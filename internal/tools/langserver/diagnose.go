@@ -41,7 +41,7 @@ func (h *Hub) diagnostics(ctx context.Context, r *render, f *workspace.File) (*t
 	switch {
 	case err == nil && word == unsettled:
 		return r.result("%s", r.ofFile(f, items, a.enc, a.from,
-			" (its language server has not spoken of this text yet; ask again in a moment)")), nil
+			" (its language server has not reported on this text yet; ask again in a moment)")), nil
 	case err == nil:
 		return r.result("%s", r.ofFile(f, items, a.enc, a.from, "")), nil
 	case !errors.Is(err, ErrNotOffered):
@@ -72,8 +72,9 @@ func (h *Hub) ownDiagnostics(ctx context.Context, r *render, s *server,
 	s.mu.Unlock()
 	switch {
 	case gone != nil:
-		return nil, fmt.Errorf("the language server %s (%s) is gone: %w", s.conf.Name, s.root, gone)
-	case doc == nil: // another question found the file gone, or too many open
+		return nil, fmt.Errorf("the language server %s (%s) has stopped: %w",
+			s.conf.Name, s.root, gone)
+	case doc == nil: // another question found that the file is gone, or that too many are open
 		return r.result("%s: not ready: it was closed while %s looked at it. Ask again if it is still there.", name, s.conf.Name), nil
 	case fresh && p != nil:
 		return r.result("%s", r.ofFile(f, p.items, s.encoding(), s.conf.Name, "")), nil
@@ -82,7 +83,7 @@ func (h *Hub) ownDiagnostics(ctx context.Context, r *render, s *server,
 			*p.version, version)
 		return r.result("%s", r.ofFile(f, p.items, s.encoding(), s.conf.Name, note)), nil
 	case busy != "":
-		return r.result("%s: not ready: %s is still busy (%s) and has said nothing of this text yet. Ask again in a moment.", name, s.conf.Name, busy), nil
+		return r.result("%s: not ready: %s is still busy (%s) and has not reported on this text yet. Ask again in a moment.", name, s.conf.Name, busy), nil
 	}
 	return r.result("%s: no data: %s has published nothing for this text within %v. That does not mean that it is clean.", name, s.conf.Name, h.opt.word), nil
 }
@@ -202,7 +203,7 @@ func (h *Hub) allOf(ctx context.Context, r *render, s *server) string {
 	s.mu.Unlock()
 	switch {
 	case gone != nil:
-		return fmt.Sprintf("the language server %s (%s) is gone: %v", s.conf.Name, s.root, gone)
+		return fmt.Sprintf("the language server %s (%s) has stopped: %v", s.conf.Name, s.root, gone)
 	case busy != "":
 		return fmt.Sprintf("not ready: %s is still busy (%s); so far: %s", s.conf.Name, busy,
 			r.ofFiles(all, s.encoding(), s.conf.Name))
@@ -299,7 +300,7 @@ func (r *render) ofFiles(all map[string][]diagnostic, enc workspace.Encoding, fr
 		}
 	}
 	if total == 0 {
-		return fmt.Sprintf("clean: %s reports nothing in the %d files that it speaks about.", from,
+		return fmt.Sprintf("clean: %s reports nothing in the %d files that it reports on.", from,
 			len(all))
 	}
 	sort.Strings(uris)

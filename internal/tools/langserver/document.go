@@ -26,7 +26,7 @@ const (
 type document struct {
 	version int32
 	hash    string
-	since   int    // publications when it was sent
+	since   int    // number of publications when it was sent
 	used    uint64 // order of the last use; 0: open because the editor has it open
 }
 
@@ -169,7 +169,7 @@ func (s *server) put(path, language string, text []byte, pin bool) error {
 		text,
 	), string(
 		uri.File(path),
-	), s.hub.tick() // before mu: the hub's lock comes first
+	), s.hub.tick() // before mu, because the hub's lock comes first
 	s.mu.Lock()
 	d, known := s.open.docs[path], s.open.docs[path] != nil
 	if !known {
@@ -304,7 +304,7 @@ func (h *Hub) FilesChanged(paths []string) {
 			}
 		}
 		if ready && len(mine) > 0 {
-			_ = s.changedOnDisk(mine) // one that hangs is named when it is asked
+			_ = s.changedOnDisk(mine) // the next request reports a server that hangs
 		}
 	}
 }

@@ -31,7 +31,7 @@ var editorPauses = [...]time.Duration{50 * time.Millisecond, 150 * time.Millisec
 type spoken int
 
 const (
-	untold spoken = iota // the editor cannot tell
+	untold spoken = iota // the editor cannot report this
 	unsettled
 	settled
 )
@@ -151,7 +151,7 @@ func (h *Hub) afterEditor(ctx context.Context, paths []string, before Shown,
 	}
 	text := h.news(context.WithoutCancel(ctx), all, before, a.enc, a.from)
 	if word == unsettled {
-		text += "diagnostics: the editor's language servers have not spoken of this text yet; ask lsp diagnostics later"
+		text += "diagnostics: the editor's language servers have not reported on this text yet; ask lsp diagnostics later"
 	}
 	return strings.TrimRight(text, "\n")
 }

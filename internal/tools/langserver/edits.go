@@ -21,7 +21,7 @@ type wireEdit struct {
 
 // wireChange is a change of a document's text or a file operation.
 type wireChange struct {
-	Kind         string // "": of the text
+	Kind         string // "": an edit of the text
 	URI          string
 	OldURI       string
 	NewURI       string
@@ -37,7 +37,7 @@ type textEdit struct {
 
 // draft is a file in the state in which a server's edit would leave it.
 type draft struct {
-	ref     workspace.Ref   // where it is now
+	ref     workspace.Ref   // its current location
 	to      workspace.Ref   // its new location, if renamed
 	file    *workspace.File // nil: it does not exist yet
 	data    []byte
@@ -49,7 +49,7 @@ type draft struct {
 type drafts struct {
 	s    *server
 	ctx  context.Context
-	cwd  string // for the names in messages
+	cwd  string // for names in messages
 	list []*draft
 	by   map[string]*draft // by the key of its current path; nil: the path no longer exists
 }
@@ -63,7 +63,7 @@ func (s *server) changes(ctx context.Context, cwd string,
 		return nil, fmt.Errorf("reading the server's edit: %w", err)
 	}
 	d := &drafts{s: s, ctx: ctx, cwd: cwd, by: map[string]*draft{}}
-	if len(e.DocumentChanges) == 0 { // a server sends one of the two
+	if len(e.DocumentChanges) == 0 { // a server sends either one
 		var uris []string
 		for u := range e.Changes {
 			uris = append(uris, u)
@@ -95,7 +95,7 @@ func (d *drafts) step(c *wireChange) error {
 	case "delete":
 		return d.delete(c)
 	}
-	return fmt.Errorf("the server's edit holds a step %q, which is not known here; do it with the edit tools", c.Kind)
+	return fmt.Errorf("the server's edit contains an unknown step %q; do it with the edit tools", c.Kind)
 }
 
 // at returns the file at a path with the edits so far, or nil if there is no file.
@@ -103,7 +103,7 @@ func (d *drafts) at(uri string) (*draft, workspace.Ref, error) {
 	w := d.s.hub.opt.Workspace
 	ref, err := w.Resolve(d.cwd, uri)
 	if err != nil {
-		return nil, ref, fmt.Errorf("the server's edit reaches out of the workspace: %w", err)
+		return nil, ref, fmt.Errorf("the server's edit changes files outside the workspace: %w", err)
 	}
 	if f, known := d.by[ref.Key]; known {
 		return f, ref, nil
@@ -157,7 +157,7 @@ func (d *drafts) create(c *wireChange) error {
 	case c.Options.Overwrite:
 		f.data = nil
 	case !c.Options.IgnoreIfExists:
-		return fmt.Errorf("the server's edit creates %s, which exists", ref)
+		return fmt.Errorf("the server's edit creates %s, which already exists", ref)
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func (d *drafts) rename(c *wireChange) error {
 	case there != nil && c.Options.IgnoreIfExists && !c.Options.Overwrite:
 		return nil
 	case there != nil:
-		return fmt.Errorf("the server's edit renames %s to %s, which exists", from, to)
+		return fmt.Errorf("the server's edit renames %s to %s, which already exists", from, to)
 	}
 	f.to, f.renamed = to, f.file != nil
 	if !f.renamed {

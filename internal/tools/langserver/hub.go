@@ -56,7 +56,7 @@ type Options struct {
 type Question struct {
 	Operation string
 	URI       string
-	Position  *workspace.Position // in the workspace's encoding
+	Position  *workspace.Position // position in the workspace's encoding
 	Query     string
 	Settle    *Settle // of diagnostics
 }
@@ -71,7 +71,7 @@ type Settle struct {
 type Start struct {
 	Server Config
 	Top    string   // the workspace folder
-	Code   []string // names below Top that the server runs, or that name what it runs
+	Code   []string // names below Top that the server runs, or that name files that it runs
 	// All is false if the workspace folder has too many files to find all of Code.
 	All  bool
 	Call *tool.Call // the call that needs the server; nil: the user cannot be asked now
@@ -148,7 +148,7 @@ func (h *Hub) configFor(path string) (Config, error) {
 		switch {
 		case c.Languages[ext] == "":
 		case c.Disabled:
-			missing = append(missing, c.Name+" is switched off by the settings")
+			missing = append(missing, c.Name+" is disabled in the settings")
 		case !onPath(c.Command, c.Env):
 			missing = append(missing, c.Command+" is not installed")
 		default:

@@ -21,7 +21,7 @@ import (
 )
 
 type harness struct {
-	cwd  string // of calls, below the root
+	cwd  string // cwd of calls, below the root
 	t    testing.TB
 	root string
 	ws   *workspace.Workspace
@@ -80,8 +80,8 @@ const patience = 2 * time.Minute
 
 // speaks reports whether a fake server in this fault mode immediately publishes what a client waits
 // for.
-func speaks(temper string) bool {
-	switch temper {
+func speaks(mode string) bool {
+	switch mode {
 	case "never", "silent", "loading", "old":
 		return false
 	}
@@ -218,8 +218,8 @@ func TestBadPlaces(t *testing.T) {
 		{object{"path": "x.zzz", "line": 1},
 			[]string{"no data: no language server is known", ".zzz"}},
 		{object{"path": "../../etc/passwd", "line": 1}, []string{"ERROR: "}},
-		{object{}, []string{"no place is given"}},
-		{object{"path": "a.fk"}, []string{"no place is given"}},
+		{object{}, []string{"no position is given"}},
+		{object{"path": "a.fk"}, []string{"no position is given"}},
 		{object{"symbol": "one"}, []string{"one is not unique: 2 symbols", "a.fk:1:1: func one",
 			"c.fk:1:1: func one"}},
 		{object{"symbol": "tw"}, []string{"no symbol is named tw. Similar:",
@@ -245,14 +245,14 @@ func TestMissingServer(t *testing.T) {
 	check(t, h.edit("a.fk", "func one\n"), "!diagnostics")
 }
 
-func TestTempers(t *testing.T) {
+func TestFaultModes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		mode string
 		want []string
 	}{
-		{"never", []string{"ERROR: ", "is gone: it was not ready within"}},
-		{"crashes", []string{"ERROR: ", "is gone: it ended; it said: panic: out of luck"}},
+		{"never", []string{"ERROR: ", "has stopped: it was not ready within"}},
+		{"crashes", []string{"ERROR: ", "has stopped: it ended; it said: panic: out of luck"}},
 		{"floods", []string{"ERROR: ", "it flooded: more than"}},
 		{"silent", []string{"no data: fake has published nothing",
 			"does not mean that it is clean"}},
@@ -267,7 +267,7 @@ func TestTempers(t *testing.T) {
 				o.StartTimeout = 100 * time.Millisecond
 			}
 			if c.mode == "floods" {
-				o.flood = 2000 // which a loaded machine sees in time
+				o.flood = 2000 // enough time for a loaded machine
 			}
 			h := newHarness(t, o, sample...)
 			check(t, h.lsp("diagnostics", object{"path": "b.fk"}), c.want...)
@@ -465,7 +465,8 @@ func TestEditsBesideEachOther(t *testing.T) {
 	o := Options{Query: func(_ context.Context, q Question) (json.RawMessage, error) {
 		if q.Settle == nil || len(q.Settle.URIs) == 0 {
 			before.Done()
-			before.Wait() // what is there before is noted for both before the one is applied
+			// The existing problems are recorded for both edits before either is applied.
+			before.Wait()
 			return json.RawMessage(`{}`), nil
 		}
 		return json.RawMessage(`{"` + q.Settle.URIs[0] +

@@ -26,7 +26,8 @@ func realNode(t testing.TB, name string, script ...string) Options {
 			c.Command, c.Args, c.Env = "node", append([]string{path}, c.Args...), os.Environ()
 			return Options{Servers: func() []Config { return []Config{c} }, StartTimeout: patience,
 				QueryTimeout: patience,
-				sparing:      6 * time.Second} // a loaded machine's server is slower to speak
+				// The server responds more slowly on a loaded machine.
+				sparing: 6 * time.Second}
 		}
 	}
 	t.Fatalf("no server %s in the table", name)
@@ -84,7 +85,7 @@ func TestTypeScriptServer(t *testing.T) {
 	check(t, h.edit("calc.ts", "export function add(a: number, b: number, c: number): number {\n  return a + b + c;\n}\n"),
 		"new diagnostics after this edit, by typescript-language-server",
 		"main.ts:4:10: error: Expected 3 arguments, but got 2", "return add(n, n)")
-	h.hub.opt.sparing = sparing // what follows breaks nothing: there is no word to wait for
+	h.hub.opt.sparing = sparing // the following edits break nothing, so no report is expected
 	check(t, h.edit("main.ts", "import { add } from \"./calc\";\n\nexport function twice(n: number): number {\n  return add(n, n, 0);\n}\n"), "!diagnostics")
 	check(t, h.run("lsp_rename", object{"path": "calc.ts", "symbol": "add", "new_name": "sum"}),
 		"Rename to sum", "!ERROR")
@@ -92,7 +93,7 @@ func TestTypeScriptServer(t *testing.T) {
 		"main.ts")); string(text) != "import { sum } from \"./calc\";\n\nexport function twice(n: number): number {\n  return sum(n, n, 0);\n}\n" {
 		t.Errorf("renamed: %s", text)
 	}
-	bound = time.Second // the server says nothing of a file that it made and that is clean
+	bound = time.Second // the server does not report on a clean file that it created
 	movedByTypeScript(t, h)
 	h.open("main.ts", "typescript", "export const x: string = twice(2);\n")
 	check(t, h.loaded("main.ts"), "Cannot find name 'twice'", "export const x: string = twice(2);")
@@ -118,7 +119,7 @@ func movedByTypeScript(t *testing.T, h *harness) {
 func TestPyright(t *testing.T) {
 	t.Parallel() // it mostly waits
 	o := realNode(t, "pyright", "pyright", "langserver.index.js")
-	o.quiet = 4 * time.Second // it looks at one file after the other
+	o.quiet = 4 * time.Second // it checks one file after the other
 	h := newHarness(t, o,
 		"pyproject.toml: [tool.pyright]\n",
 		"calc.py: def add(a: int, b: int) -> int:\n    \"\"\"Adds.\"\"\"\n    return a + b\n",
@@ -139,7 +140,7 @@ func TestPyright(t *testing.T) {
 	check(t, h.edit("calc.py", "def add(a: int, b: int, c: int) -> int:\n    return a + b + c\n"),
 		"new diagnostics after this edit, by pyright",
 		"main.py:5:12: error: Argument missing for parameter \"c\"", "return add(n, n)")
-	h.hub.opt.quiet = quiet // what follows breaks nothing: there is no word to wait for
+	h.hub.opt.quiet = quiet // the following edits break nothing, so no report is expected
 	check(t, h.edit("main.py", "from calc import add\n\n\ndef twice(n: int) -> int:\n    return add(n, n, 0)\n"), "!diagnostics")
 	check(t, h.run("lsp_rename", object{"path": "calc.py", "symbol": "add", "new_name": "total"}),
 		"Rename to total", "!ERROR")

@@ -18,7 +18,7 @@ import (
 func (h *Hub) place(ctx context.Context, call *tool.Call, r *render, a args) (place, error) {
 	if a.Path == "" {
 		if a.Symbol == "" {
-			return place{}, errors.New("no place is given: send path with line and column, or a symbol")
+			return place{}, errors.New("no position is given: send path with line and column, or a symbol")
 		}
 		return h.anywhere(ctx, r, a.Symbol)
 	}
@@ -31,7 +31,7 @@ func (h *Hub) place(ctx context.Context, call *tool.Call, r *render, a args) (pl
 		return place{f, offset}, err
 	}
 	if a.Symbol == "" {
-		return place{}, errors.New("no place is given: send line and column, or a symbol, with the path")
+		return place{}, errors.New("no position is given: send line and column, or a symbol, with the path")
 	}
 	return h.inFile(ctx, r, f, a.Symbol)
 }
@@ -94,7 +94,7 @@ func (h *Hub) inFile(ctx context.Context, r *render, f *workspace.File,
 	if at := wordAt(f.Text.Data, lastName(name)); at >= 0 {
 		return place{f, at}, nil
 	}
-	return place{}, fmt.Errorf("%s does not occur in %s; leave the path out to look in the whole workspace", name, f.Ref)
+	return place{}, fmt.Errorf("%s does not occur in %s; omit the path to search the whole workspace", name, f.Ref)
 }
 
 // anywhere finds a symbol by name in the workspace.

@@ -188,7 +188,7 @@ func (r *render) documentSymbols(f *workspace.File, a answer) *tool.Result {
 	list := decodeSymbols(a.raw)
 	name := r.path(f.Ref.URI)
 	if len(list) == 0 {
-		return r.result("no data: %s names no symbols in %s.", a.from, name)
+		return r.result("no data: %s reports no symbols in %s.", a.from, name)
 	}
 	var b strings.Builder
 	const most = 3 * maxPlaces

@@ -48,34 +48,34 @@ type server struct {
 	open    openDocuments
 	actions commandActions
 
-	mu       sync.Mutex // guards the fields below, and fields of other types that name it
+	mu       sync.Mutex // guards the fields below, and fields of other types that say so
 	settled  bool
 	err      error // why it ended
 	enc      workspace.Encoding
 	caps     map[string]json.RawMessage
 	problems problems
-	work     map[string]string // titles of the work under way, by token
-	news     chan struct{}     // closed at the next change of what is above
+	work     map[string]string // titles of work in progress, by token
+	news     chan struct{}     // closed at the next change of the fields above
 }
 
 // openDocuments records which documents were sent to the server.
 type openDocuments struct {
-	sending sync.Mutex           // orders what is sent; taken before the server's lock
+	sending sync.Mutex           // orders outgoing messages; acquired before the server's lock
 	docs    map[string]*document // by path; guarded by the server's lock
 }
 
 // commandActions runs the commands of code actions, one at a time.
 type commandActions struct {
 	mu     sync.Mutex
-	wanted chan json.RawMessage // gets the edit of a command; guarded by the server's lock
+	wanted chan json.RawMessage // receives the edit of a command; guarded by the server's lock
 }
 
 // problems are the diagnostics that a server has reported. They are guarded by the server's lock.
 type problems struct {
 	diags    map[string]*published // what it published, by path
 	pulled   map[string]*published // what it returned on request
-	unheard  int                   // requests after which it had published nothing yet
-	reported map[string]int        // errors and warnings that the model may know, counted
+	unheard  int                   // requests after which it has not published anything yet
+	reported map[string]int        // errors and warnings that the model already knows, with counts
 	seq      int                   // publications so far
 }
 
@@ -95,7 +95,7 @@ func (s *server) run(ctx context.Context) {
 	})
 	err = s.c.run(proc.Stdout, proc.Stdin)
 	proc.Kill()
-	_, _ = proc.Wait() // then its stderr is complete
+	_, _ = proc.Wait() // its stderr is complete at that point
 	_ = proc.Stdout.Close()
 	if text := strings.TrimSpace(proc.Stderr()); text != "" {
 		lines := strings.Split(text, "\n")
@@ -322,7 +322,7 @@ func (s *server) started(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
-		return fmt.Errorf("the language server %s (%s) is gone: %w", s.conf.Name, s.root, s.err)
+		return fmt.Errorf("the language server %s (%s) has stopped: %w", s.conf.Name, s.root, s.err)
 	}
 	return nil
 }

@@ -51,20 +51,20 @@ func (h *Hub) Tools(propose Propose) []tool.Tool {
 	out := []tool.Tool{&hubTool{h, tool.Spec{
 		Name: "lsp", Label: "Language server", Effect: tool.ReadOnly, Source: "builtin",
 		Deferred: true, ParamAliases: aliases, Schema: json.RawMessage(lspSchema),
-		Description: "Ask the language server: diagnostics of a file or the workspace, definition, references, implementation, hover, symbols, calls, code actions. Give path with line and column, or a symbol by name. Unsaved text counts.",
+		Description: "Ask the language server: diagnostics of a file or the workspace, definition, references, implementation, hover, symbols, calls, code actions. Give path with line and column, or a symbol by name. Unsaved text is included.",
 	}, h.run}}
 	if propose != nil {
 		out = append(out, &hubTool{h, tool.Spec{
 			Name: "lsp_rename", Label: "Rename", Effect: tool.Mutates, Source: "builtin",
 			Deferred: true, ParamAliases: aliases, Schema: json.RawMessage(renameSchema),
-			Description: "Rename a symbol everywhere by the language server. Give path with line and column, or a symbol by name. The changes are reviewed like an edit.",
+			Description: "Rename a symbol everywhere with the language server. Give path with line and column, or a symbol by name. The changes are reviewed like an edit.",
 		}, func(ctx context.Context, call *tool.Call, a args) (*tool.Result, error) {
 			res, err := h.rename(ctx, call, a, propose)
 			return res, workspace.SayUnchanged(err)
 		}}, &hubTool{h, tool.Spec{
 			Name: "lsp_action", Label: "Code action", Effect: tool.Mutates, Source: "builtin",
 			Deferred: true, ParamAliases: aliases, Schema: json.RawMessage(actionSchema),
-			Description: "Do a code action of the language server (quick fix, refactoring; lsp codeActions lists them). The changes are reviewed like an edit.",
+			Description: "Apply a code action of the language server (quick fix, refactoring; lsp codeActions lists them). The changes are reviewed like an edit.",
 		}, func(ctx context.Context, call *tool.Call, a args) (*tool.Result, error) {
 			res, err := h.act(ctx, call, a, propose)
 			return res, workspace.SayUnchanged(err)

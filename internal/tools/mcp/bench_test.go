@@ -72,7 +72,7 @@ func BenchmarkMCPConfigure(b *testing.B) {
 		began := time.Now()
 		h.Configure(confs)
 		_ = h.Tools()
-		if d := time.Since(began); d > 15*time.Second { // none of them ever answers
+		if d := time.Since(began); d > 15*time.Second { // these servers never answer
 			b.Errorf("configuring ten servers took %v", d)
 		}
 		b.StopTimer()

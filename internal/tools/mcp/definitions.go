@@ -12,8 +12,8 @@ type Definitions[D any] struct {
 	applying sync.Mutex // one change at a time
 
 	mu      sync.Mutex
-	list    map[string]D // as it was last applied
-	running map[string]D // those of list that are not disabled
+	list    map[string]D // the definition that was last applied
+	running map[string]D // the entries of list that are not disabled
 }
 
 // Apply calls apply with the servers of a list, without those that disabled reports, if they differ

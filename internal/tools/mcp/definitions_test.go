@@ -26,7 +26,7 @@ func TestDefinitionsApply(t *testing.T) {
 	if len(applied) != 1 || !maps.Equal(applied[0], want) {
 		t.Fatalf("applied %v, want %v", applied, want)
 	}
-	apply(maps.Clone(list)) // another map that says the same
+	apply(maps.Clone(list)) // a different map with the same content
 	if len(applied) != 1 {
 		t.Errorf("applied again without a change: %v", applied)
 	}

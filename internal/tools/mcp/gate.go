@@ -34,8 +34,8 @@ type gate struct {
 	pause    *time.Timer // the gate is held while it runs; nil: no pause
 	since    time.Time   // when it was begun for the first time
 	starting int
-	queue    []chan struct{} // closed for each that may start
-	waiting  []chan struct{} // closed when any may
+	queue    []chan struct{} // closed for each task that may start
+	waiting  []chan struct{} // closed when any task may start
 }
 
 // enter waits until a server may start. It returns false if ctx ended first. The caller must call
@@ -62,7 +62,7 @@ func (g *gate) withdraw(turn chan struct{}) {
 		g.queue = slices.Delete(g.queue, i, i+1)
 		return
 	}
-	g.starting-- // it was admitted at the same moment
+	g.starting-- // it was admitted at the same time
 	g.admit()
 }
 

@@ -36,7 +36,7 @@ func (s *starters) come(names ...string) {
 				s.g.mu.Unlock()
 			}
 		}()
-		synctest.Wait() // so that they come in order
+		synctest.Wait() // so that they arrive in order
 	}
 }
 
@@ -135,7 +135,7 @@ func TestGatePauses(t *testing.T) {
 		release()
 		time.Sleep(startPause)
 		synctest.Wait()
-		if n := ran.Load(); n != 3 { // a waiting task takes no slot
+		if n := ran.Load(); n != 3 { // a waiting task does not take a slot
 			t.Errorf("after the hold %d ran", n)
 		}
 	})
@@ -204,9 +204,9 @@ func TestHubStartsServersWhenItIsLetGo(t *testing.T) {
 	w.hub.opts.listTimeout = patience
 	release := w.hub.Hold()
 	var confs []Config
-	for i, temper := range []string{"hang", "hang", "hang", "plain", "plain"} {
+	for i, mode := range []string{"hang", "hang", "hang", "plain", "plain"} {
 		confs = append(confs, Config{Name: fmt.Sprint("s", i), Command: os.Args[0],
-			Env: append(os.Environ(), mcptest.Variable+"="+temper)})
+			Env: append(os.Environ(), mcptest.Variable+"="+mode)})
 	}
 	w.hub.Configure(confs)
 	// Each takes as long as the start of a server.

@@ -42,8 +42,9 @@ type Config struct {
 	URL     string
 	Headers map[string]string
 	Allowed func(tool string) bool // nil: all of its tools are offered
-	Timeout time.Duration          // of a call; 0: CallTimeout
-	Starts  func() error           // returns at each start why it may no longer start; nil: it may
+	Timeout time.Duration          // time limit of a call; 0: CallTimeout
+	// Called at each start; returns why the server may no longer start, nil if it may.
+	Starts func() error
 
 	rivals []string // servers whose tools may have the same names as its own
 }
@@ -51,7 +52,7 @@ type Config struct {
 // Options are the dependencies of a Hub.
 type Options struct {
 	Runner *shell.Runner
-	Roots  func() []string // URIs of the workspace folders as they are now; see RootsChanged
+	Roots  func() []string // URIs of the current workspace folders; see RootsChanged
 	// Elicit asks the user a question on behalf of a server. schema is the JSON Schema of the
 	// answer. ctx ends together with the call during which the server asks. If Elicit is nil,
 	// servers learn that the client cannot ask the user.
@@ -69,7 +70,7 @@ type Options struct {
 // Elicitation is a question that a server asks the user.
 type Elicitation struct {
 	Server    string
-	SessionID string // of the newest call that runs there, "" without one
+	SessionID string // of the newest call that runs there, "" if there is no call
 	Message   string
 	Schema    any
 }

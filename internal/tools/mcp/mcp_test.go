@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) {
 	shell.MaybeHelper()
 	mcptest.MaybeServe()
-	testspeed.Parallel(6) // what waits for servers
+	testspeed.Parallel(6) // the tests mostly wait for servers
 	goleak.VerifyTestMain(m)
 }
 
@@ -188,7 +188,7 @@ func TestMCPFailures(t *testing.T) {
 	w := start(t, "exit", "greets", "plain")
 	w.settle(t)
 	if text := <-w.notices; !strings.Contains(text, "MCP server exit") ||
-		!strings.Contains(text, "no licence found") {
+		!strings.Contains(text, "no license found") {
 		t.Errorf("notice: %s", text)
 	}
 	for _, name := range []string{"greets_echo", "plain_echo"} {
@@ -231,12 +231,12 @@ func TestMCPRestart(t *testing.T) {
 // A server that does not answer initialize, or does not list its tools, is given up after the time
 // limit and named in the notice. It is tried again.
 func TestMCPListTimeout(t *testing.T) {
-	for _, temper := range []string{"hang", "unlisted"} {
-		t.Run(temper, func(t *testing.T) {
+	for _, mode := range []string{"hang", "unlisted"} {
+		t.Run(mode, func(t *testing.T) {
 			w := start(t)
 			w.hub.opts.listTimeout = 200 * time.Millisecond
 			w.hub.Configure([]Config{{Name: "slow", Command: os.Args[0],
-				Env: append(os.Environ(), mcptest.Variable+"="+temper)}})
+				Env: append(os.Environ(), mcptest.Variable+"="+mode)}})
 			if text := <-w.notices; !strings.Contains(text,
 				"MCP server slow: no answer within 200ms") {
 				t.Error(text)
@@ -270,7 +270,7 @@ func TestMCPDocumentedLimits(t *testing.T) {
 		fmt.Sprintf("a server that is restarting waits for up to %.0f s", restartWait.Seconds()),
 		fmt.Sprintf("A call may take %.0f minutes (`timeoutMs`).", CallTimeout.Minutes()),
 		fmt.Sprintf("listing its tools may take %.0f s.", ListTimeout.Seconds()),
-		fmt.Sprintf("A message may have %d MiB.", maxLine>>20),
+		fmt.Sprintf("A message may have at most %d MiB.", maxLine>>20),
 		fmt.Sprintf(
 			"A tool description is cut at %d KB, and a list of resources at %d.",
 			maxDescription>>10, maxResources,

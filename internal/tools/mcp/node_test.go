@@ -186,7 +186,7 @@ func serveHTTP(t *testing.T, script string) (port string) {
 	for lines.Scan() {
 		if strings.Contains(lines.Text(), port) {
 			go func() {
-				for lines.Scan() { // or it blocks when the pipe is full
+				for lines.Scan() { // otherwise it blocks when the pipe is full
 				}
 			}()
 			return port

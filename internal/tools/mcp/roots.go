@@ -10,11 +10,11 @@ import (
 // roots records the workspace folders that a server's client has, and whether a goroutine is
 // sending them. The server's lock guards it.
 type roots struct {
-	client   *sdk.Client // nil: none has connected yet
+	client   *sdk.Client // nil: no server has connected yet
 	reported []string
 	telling  bool
 	again    bool          // they changed meanwhile
-	current  chan struct{} // closed when they are up to date; nil: they are
+	current  chan struct{} // closed when the folders are up to date; nil: they are
 }
 
 // RootsChanged notifies each server that the workspace folders changed. It does not wait. Calls

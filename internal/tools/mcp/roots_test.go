@@ -43,7 +43,7 @@ func TestCallsKnowTheFoldersOfNow(t *testing.T) {
 func TestResourcesAndPromptsWaitForTheFolders(t *testing.T) {
 	t.Parallel()
 	tell := make(chan struct{}, 1)
-	tell <- struct{}{} // those of the start
+	tell <- struct{}{} // the folders at the start
 	w := with(t, Options{Roots: func() []string { <-tell; return []string{"file:///one"} }},
 		Config{Name: "plain", Command: os.Args[0],
 			Env: append(os.Environ(), mcptest.Variable+"=plain")})

@@ -32,17 +32,17 @@ type server struct {
 	once         sync.Once
 
 	mu        sync.Mutex // guards what follows
-	launched  time.Time  // when it first began to start; zero: it waits for its turn
+	launched  time.Time  // when it first began to start; zero: it has not started yet
 	session   *sdk.ClientSession
 	roots     roots
-	tools     []tool.Tool // all that it has
-	offered   []tool.Tool // those that the settings allow
+	tools     []tool.Tool // all tools of the server
+	offered   []tool.Tool // the tools that the settings allow
 	allowed   func(tool string) bool
 	err       error
-	over      bool                    // it is not started again
+	over      bool                    // it will not be started again
 	news      chan struct{}           // closed at the next change of session, err or over
 	progress  map[string]func(string) // by progress token
-	calls     []*running              // calls under way, the newest last
+	calls     []*running              // calls in progress, newest last
 	relisting relisting
 }
 
@@ -51,8 +51,8 @@ type server struct {
 type relisting struct {
 	// Closed when the tools have been listed again. nil if no listing is running.
 	done    chan struct{}
-	changes int        // how often the server said that its tools changed
-	at      connection // where it last did
+	changes int        // how often the server reported changed tools
+	at      connection // where the server last reported this
 }
 
 // connection is a session with the server. Its ctx ends with the session.
@@ -86,8 +86,8 @@ func (s *server) same(c Config) bool {
 		slices.Equal(a.rivals, c.rivals)
 }
 
-// keep runs the server until ctx ends. It restarts the server after each end, with growing pauses.
-// It gives up after maxStarts if the server never stays up.
+// keep runs the server until ctx ends. It restarts the server each time it ends, with increasing
+// pauses. It gives up after maxStarts if the server never stays up.
 func (s *server) keep(ctx context.Context) {
 	defer s.settle()
 	again := &backoff.ExponentialBackOff{
@@ -233,7 +233,7 @@ func (s *server) explain(ctx context.Context, proc *shell.Process, err error) er
 		return err
 	}
 	proc.Kill()
-	_, _ = proc.Wait() // then its stderr is complete
+	_, _ = proc.Wait() // its stderr is complete at that point
 	if text := strings.TrimSpace(proc.Stderr()); text != "" {
 		lines := strings.Split(text, "\n")
 		return fmt.Errorf("%w; it said: %s", err, strings.Join(lines[max(0, len(lines)-3):], " | "))

@@ -8,9 +8,10 @@ import (
 
 // Limits of the automaton.
 const (
-	maxStates  = 2000    // in memory at a time, about 1 MiB
-	maxPlaces  = 1 << 18 // program positions in all stored states, 1 MiB
-	maxFlushes = 16      // times that all states are dropped before the automaton gives up
+	maxStates = 2000    // number of states in memory at a time, about 1 MiB
+	maxPlaces = 1 << 18 // program positions in all stored states, 1 MiB
+	// Number of times that all states are dropped before the automaton gives up.
+	maxFlushes = 16
 )
 
 type dfaAnswer int
@@ -122,7 +123,7 @@ func (d *dfa) step(s int32, c int) int32 {
 	default:
 		t = d.state(next, word, true)
 	}
-	if flushes == d.flushes { // s was not dropped meanwhile
+	if flushes == d.flushes { // s has not been dropped
 		d.states[s].next[c] = t
 	}
 	return t

@@ -32,8 +32,8 @@ type Glob struct {
 type pattern struct {
 	text   string
 	name   bool // matches the last element
-	suffix bool // text is what must follow a *
-	below  bool // an exclusion of what is in the folder, not of the folder's name
+	suffix bool // the text after a *
+	below  bool // excludes the content of the folder, not the folder's name
 }
 
 // CompileGlob compiles a list of patterns.
@@ -68,7 +68,7 @@ func compilePattern(text string, negated bool) (p pattern, err error) {
 	p.name = !anchored && !strings.Contains(text, "/") && (negated || !folder)
 	switch {
 	case text == "":
-		return p, errors.New("it names no file; ** stands for all")
+		return p, errors.New("it names no file; ** matches all files")
 	case !doublestar.ValidatePattern(p.text):
 		return p, errors.New(`it has an unclosed [ or {, or a \ at the end; put a \ before a ` +
 			`character to match it literally`)

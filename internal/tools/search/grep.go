@@ -13,7 +13,7 @@ import (
 
 // Limits of a search.
 const (
-	chunkSize = 1 << 20 // of a file, per read; a longer line is searched in pieces
+	chunkSize = 1 << 20 // bytes of a file per read; a longer line is searched in pieces
 	firstRead = 64 << 10
 	batchSize = 64 // files that a worker gets at a time
 	maxBatch  = 32 // batches that wait for a worker
@@ -118,7 +118,7 @@ type grepper struct {
 	nextSeq int
 
 	mu    sync.Mutex
-	done  map[int][]FileMatches // finished batches whose turn has not come
+	done  map[int][]FileMatches // finished batches that are waiting for earlier ones
 	turn  int
 	found Found
 }
@@ -193,7 +193,7 @@ func (g *grepper) unsavedOnly() {
 			continue
 		}
 		if _, err := os.Lstat(abs); err == nil {
-			continue // the walk skipped it on purpose
+			continue // the walk skipped it intentionally
 		}
 		dir, name := path.Split(rel)
 		if g.send(batch{g.nextSeq, strings.TrimSuffix(dir, "/"), []string{name}}) != nil {

@@ -249,7 +249,7 @@ func TestFinder(t *testing.T) {
 	}
 }
 
-// latin keeps each byte one byte that no letter is mistaken for.
+// latin keeps each byte a separate byte that cannot be confused with a letter.
 func latin(s string) string {
 	b := []byte(s)
 	for i, c := range b {

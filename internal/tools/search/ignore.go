@@ -26,7 +26,7 @@ type verdict int
 const (
 	undecided verdict = iota
 	ignored
-	wanted // by a negated rule, which has priority over weaker files
+	wanted // included by a negated rule, which has priority over weaker files
 )
 
 // rules are the lines of one ignore file. They apply to paths below base.

@@ -11,8 +11,9 @@ import (
 
 // Limits of an index.
 const (
-	maxIndexed  = 500_000               // files; those that come later in the walk are not found
-	refreshWait = 10 * time.Millisecond // that a query waits for changes to be read
+	// Maximum number of files; later ones in the walk are not found.
+	maxIndexed  = 500_000
+	refreshWait = 10 * time.Millisecond // time that a query waits for changes to be read
 	// A folder that changed less than this before it was read is read again.
 	racyAge = 100 * time.Millisecond
 )
@@ -41,7 +42,7 @@ type node struct {
 	mask   letters // of rel
 	subs   []*node
 	above  *ignores // of the parent
-	stamps []stamp  // of the folder and its ignore files
+	stamps []stamp  // stamps of the folder and its ignore files
 	racy   bool
 }
 

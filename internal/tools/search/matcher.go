@@ -13,7 +13,7 @@ import (
 // Limits of a pattern.
 const (
 	maxPattern = 10_000 // bytes
-	maxProgram = 5_000  // steps of the compiled pattern: what one byte of text may cost at worst
+	maxProgram = 5_000  // steps of the compiled pattern: the maximum cost of one byte of text
 	// A longer line is matched in pieces that overlap by a quarter. The more expensive the pattern,
 	// the shorter the pieces, down to minPiece.
 	maxPiece  = 64 << 10
@@ -57,7 +57,7 @@ func Compile(p Pattern) (*Matcher, error) {
 	if p.Literal {
 		expr = regexp.QuoteMeta(expr)
 	} else if _, err := regexp.Compile(expr); err != nil {
-		return nil, err // which names the expression as it was given
+		return nil, err // the error contains the expression as it was given
 	} else {
 		expr = unicodeClasses(expr)
 	}

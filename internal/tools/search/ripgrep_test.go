@@ -381,7 +381,7 @@ func ripgrep(t *testing.T, rg, root, config string, s oddSearch) (places []strin
 		args = append(args, "--glob="+g)
 	}
 	if s.hidden || s.all ||
-		s.glob != "" { // the last matching glob wins: .git stays out whatever the others say
+		s.glob != "" { // the last matching glob wins: .git is always excluded
 		args = append(args, "--glob=!.git")
 	}
 	cmd := exec.Command(rg, append(args, ".")...)

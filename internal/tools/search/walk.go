@@ -16,8 +16,8 @@ import (
 // Limits of a walk.
 const (
 	maxWorkers    = 4
-	maxAhead      = 2048      // folders read before their turn comes
-	maxDirEntries = 1_000_000 // of one folder; further entries are skipped
+	maxAhead      = 2048      // number of folders that are read in advance
+	maxDirEntries = 1_000_000 // maximum entries of one folder; further entries are skipped
 )
 
 // Options configure what a walk skips. The zero value works like ripgrep: it skips hidden files
@@ -25,14 +25,14 @@ const (
 type Options struct {
 	// Include names that begin with a dot, even if no ignore file re-includes them, but never .git.
 	Hidden   bool
-	All      bool   // include what ignore files name
+	All      bool   // include files that ignore files name
 	Symlinks bool   // include links that lead to a regular file
 	Global   string // the user's own git ignore file, "" for none
 	forced   int    // workers, for tests; 0: as many as there are processors, at most 4
 }
 
 // ErrSkip, returned by a visit, ends the walk without an error.
-var ErrSkip = errors.New("the rest of the walk is not wanted")
+var ErrSkip = errors.New("the rest of the walk is not needed")
 
 // Walk reads root and the folders below it, and passes the files of each folder to visit from the
 // calling goroutine. dir is relative to root and slash-separated, "" for root itself. files
@@ -83,8 +83,8 @@ type walker struct {
 
 type folder struct {
 	rel     string
-	ignores *ignores // of the parent until loaded
-	claimed bool     // by the goroutine that loads it; guarded by walker.mu
+	ignores *ignores // rules of the parent until loaded
+	claimed bool     // set by the goroutine that loads it; guarded by walker.mu
 	done    chan struct{}
 	files   []string
 	subs    []*folder
@@ -187,7 +187,7 @@ func (w *walker) load(f *folder) {
 // listing is the content of a folder without the skipped entries.
 type listing struct {
 	files, subs []string // names, sorted
-	ignores     *ignores // that apply in the folder
+	ignores     *ignores // rules that apply in the folder
 	err         error
 }
 

@@ -24,7 +24,7 @@ func (r *Runner) prepareSandbox(h *helper, plan *sandbox.Plan) {
 		Kind: plan.Kind, Prefix: plan.Prefix, Session: plan.Session,
 	}})
 	if err != nil || h.control.send(append(line, '\n'), nil) != nil {
-		return // the next command reports what is wrong
+		return // the next command reports the error
 	}
 	h.ahead = plan
 }
@@ -38,7 +38,7 @@ func (r *Runner) takeIdle(plan *sandbox.Plan) *helper {
 	for _, h := range r.idle {
 		if best == nil || suits(h, plan) > suits(best, plan) ||
 			suits(h, plan) == suits(best, plan) &&
-				suits(h, plan) > 0 { // the one that waited the least
+				suits(h, plan) > 0 { // the one that was idle for the shortest time
 			best = h
 		}
 	}

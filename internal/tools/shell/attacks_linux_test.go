@@ -89,7 +89,7 @@ type scene struct {
 	listeners             []net.Listener
 	hits                  map[string]*atomic.Int32
 	names                 *strings.Replacer
-	watchesHome           bool      // no other scene changes the home meanwhile
+	watchesHome           bool      // no other scene changes the home folder in the meantime
 	internet              *internet // nil: no command could use the network yet
 }
 
@@ -419,7 +419,7 @@ func TestAttacks(t *testing.T) {
 	r.maxIdle = 100
 	todo, ran, prepared := make(chan *attack), atomic.Int32{}, atomic.Int32{}
 	var wg sync.WaitGroup
-	for range 8 { // most of the time they wait
+	for range 8 { // the tests mostly wait
 		wg.Go(func() {
 			for a := range todo {
 				runs, ahead := tryAttack(t, r, a, kinds, victim, home)
@@ -458,7 +458,7 @@ func startVictim(t testing.TB) int {
 	victim.Env = []string{"VICTIM_TOKEN=" + canary}
 	started := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked, so the thread ends with the goroutine
 		started <- errors.Join(sandbox.DropTracing(), victim.Start())
 	}()
 	if err := <-started; err != nil {
@@ -495,7 +495,7 @@ func tryAttack(
 	}
 	free := func(*scene) *sandbox.Plan { return nil }
 	effects, out := try(free)
-	if !effects[a.effect] { // a busy machine needs longer: also for the runs in a sandbox
+	if !effects[a.effect] { // a busy machine needs longer, also for the runs in a sandbox
 		limit = time.Minute
 		effects, out = try(free)
 	}

@@ -21,11 +21,11 @@ type child struct {
 	began   time.Time
 	endOnce sync.Once
 	exited  chan struct{} // the command itself has ended, or could not be started
-	done    chan struct{} // nothing is left of it
+	done    chan struct{} // no process is left
 
 	mu     sync.Mutex // guards what follows
-	last   report     // of the command's end
-	clean  bool       // the supervisor reported that nothing is left
+	last   report     // status of the command's end
+	clean  bool       // the supervisor reported that no process is left
 	ended  int
 	failed error
 }

@@ -27,7 +27,7 @@ const (
 type Command struct {
 	Script string   // run by the shell
 	Shell  string   // the program that runs Script; "": the machine's default (see shellArgv)
-	Argv   []string // or run as it is; Argv[0] is looked up in Env's PATH
+	Argv   []string // or run unchanged; Argv[0] is looked up in Env's PATH
 	Dir    string   // absolute; must exist
 	// The complete environment. If it is nil, the command gets the daemon's. Remove secrets first
 	// (policy.ChildEnv).
@@ -42,8 +42,8 @@ type Command struct {
 	// Stderr gets a long-lived child's stderr in the same way. Only for Start.
 	Stderr func([]byte)
 
-	HeadBytes  int    // kept from the beginning; 0: 32 KiB
-	TailBytes  int    // kept from the end; 0: 96 KiB
+	HeadBytes  int    // bytes kept from the beginning; 0: 32 KiB
+	TailBytes  int    // bytes kept from the end; 0: 96 KiB
 	SpillDir   string // folder for complete longer output, created when needed; empty: the Runner's
 	SpillBytes int64  // limit of that file; 0: 256 MiB; negative: no file
 }
@@ -51,18 +51,18 @@ type Command struct {
 // Result describes how a command ended. A non-zero exit code is a result, not an error.
 type Result struct {
 	ExitCode  int    // -1 if a signal ended it or it never ended on its own
-	Signal    string // what ended it, "" if it exited
+	Signal    string // the reason why it ended, "" if it exited
 	TimedOut  bool
 	Aborted   bool // the context ended
-	Lost      bool // its supervisor was killed; what was left of it has been ended
+	Lost      bool // its supervisor was killed; the remaining processes have been ended
 	Prepared  bool // its sandbox was created before the command was known
 	Lingered  int  // processes that it left behind and that were ended
 	Head      []byte
 	Tail      []byte // empty unless Truncated
 	Total     int64  // bytes of output
-	Truncated bool   // Head and Tail are not all
+	Truncated bool   // Head and Tail are not the complete output
 	SpillPath string // file with the complete output (its first SpillBytes), if Truncated
-	Spilled   int64  // bytes of that file
+	Spilled   int64  // size of that file in bytes
 	Duration  time.Duration
 	// SandboxDenied describes what the sandbox probably stopped, or is "".
 	SandboxDenied string

@@ -89,7 +89,7 @@ func TestEverydayCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = os.Stat(home + "/.cache/go-build")
-	cached := err == nil // without it every Go command would build the standard library
+	cached := err == nil // otherwise every Go command would build the standard library
 	for i, c := range tasks {
 		if _, err := exec.LookPath(c.needs); c.needs != "" &&
 			(err != nil || c.needs == "go" && !cached) {

@@ -32,7 +32,7 @@ type laboratory struct {
 	hidden *strings.Replacer
 	// open makes a folder outside the workspace writable, as a hole in the sandbox.
 	open  bool
-	model *scene // where nothing runs: what the policy looks at
+	model *scene // folder that the policy inspects and in which nothing runs
 	git   string // a repository to copy
 	ran   atomic.Int32
 }
@@ -158,7 +158,7 @@ func (x experiment) report(bad []string, output string) string {
 // no secret and no other file of the home.
 func FuzzUnasked(f *testing.F) {
 	if flag.Lookup("test.fuzzworker").Value.String() == "true" {
-		for fd := 3; fd < 6; fd++ { // pipes of a fuzzing worker, which ends once they close
+		for fd := 3; fd < 6; fd++ { // pipes of a fuzzing worker, which ends when they close
 			syscall.CloseOnExec(fd)
 		}
 	}
@@ -192,7 +192,7 @@ func (l *laboratory) search(seed uint64, cases int, until time.Time) (tried int,
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	todo := make(chan experiment)
-	for range 8 { // most of the time they wait
+	for range 8 { // the workers mostly wait
 		wg.Go(func() {
 			for x := range todo {
 				if bad, output := l.try(x); len(bad) > 0 {
@@ -233,7 +233,7 @@ func TestUnaskedCommandsHaveNoEffect(t *testing.T) {
 // cat. The generator must find it with a fixed seed.
 func TestTheGeneratorFindsAHole(t *testing.T) {
 	l := newLaboratory(t)
-	l.kinds = l.kinds[len(l.kinds)-1:] // without a sandbox nothing else stops the command
+	l.kinds = l.kinds[len(l.kinds)-1:] // without a sandbox, nothing else stops the command
 	l.hidden = strings.NewReplacer("sort -o OUT/pwned", "cat", "sort -oOUT/pwned", "cat")
 	tried, found := l.search(44, 5000, time.Time{})
 	if len(found) == 0 {

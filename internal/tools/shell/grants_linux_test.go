@@ -15,8 +15,8 @@ import (
 // the rest.
 type answers struct {
 	option   string
-	to       string // the command that the option is for; "": every command
-	outside  bool   // agrees to leave the sandbox too
+	to       string // the command to which the option applies; "": every command
+	outside  bool   // also agrees to leave the sandbox
 	question []policy.Question
 }
 
@@ -46,8 +46,8 @@ type leave struct {
 	option  string
 	command string
 	effect  string
-	asked   bool // the model asks for it outside the sandbox
-	named   bool // the rule names it: without a sandbox it runs
+	asked   bool // the model requests it outside the sandbox
+	named   bool // a rule names it, so it runs without a sandbox
 }
 
 var leaves = []leave{

@@ -23,9 +23,10 @@ type helper struct {
 
 	r *Runner
 	// The command that the helper serves, or nil while it waits. Guarded by the Runner's mu.
-	cur   *child
-	ahead *sandbox.Plan // of the sandbox that it has prepared, nil without; likewise
-	gone  bool          // likewise
+	cur *child
+	// Plan of the sandbox that it has prepared, nil if there is no sandbox; likewise.
+	ahead *sandbox.Plan
+	gone  bool // likewise
 }
 
 // orderPipe is the daemon's end of the control channel. It is safe for concurrent use.
@@ -52,7 +53,7 @@ func shareable(c *Command) bool {
 // afterwards.
 func (r *Runner) share(c Command, output *os.File) (*child, error) {
 	if c.Dir == "" {
-		c.Dir, _ = os.Getwd() // the supervisor may be elsewhere
+		c.Dir, _ = os.Getwd() // the supervisor may be in another folder
 	}
 	line, err := r.order(&c, true)
 	if err != nil {
@@ -126,13 +127,13 @@ func (r *Runner) makeHelper() (*helper, error) {
 func (r *Runner) launch(plan *sandbox.Plan, stdin, stdout, stderr *os.File) (*helper, error) {
 	control, theirs, err := newControl()
 	if err != nil {
-		return nil, fmt.Errorf("making the control channel: %w", err)
+		return nil, fmt.Errorf("creating the control channel: %w", err)
 	}
 	defer theirs.Close()
 	statusR, statusW, err := os.Pipe()
 	if err != nil {
 		control.Close()
-		return nil, fmt.Errorf("making the status pipe: %w", err)
+		return nil, fmt.Errorf("creating the status pipe: %w", err)
 	}
 	defer statusW.Close()
 	h := &helper{r: r, control: control, status: statusR}

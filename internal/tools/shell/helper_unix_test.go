@@ -71,7 +71,7 @@ func TestIdleSupervisorKilled(t *testing.T) {
 	for range 20 {
 		_ = syscall.Kill(supervisorOf(t, r), syscall.SIGKILL)
 		res := run(t, r, Command{Script: "echo here"})
-		if res.Lost { // the order was given to one that was dying
+		if res.Lost { // the order was sent to a dying helper
 			res = run(t, r, Command{Script: "echo here"})
 		}
 		if string(res.Head) != "here\n" {

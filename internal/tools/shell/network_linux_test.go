@@ -29,7 +29,7 @@ type internet struct {
 	port  string
 	hits  atomic.Int32      // connections
 	files map[string][]byte // by path; others get a greeting
-	real  bool              // names are looked up as outside of tests
+	real  bool              // names are looked up as in production
 
 	mu    sync.Mutex
 	asked []string

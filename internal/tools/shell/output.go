@@ -17,7 +17,7 @@ type capture struct {
 	head, tail   []byte
 	headCap      int
 	tailCap      int
-	next         int // where the next byte of tail goes once the ring is full
+	next         int // position of the next byte of tail once the ring is full
 	total        int64
 	spillDir     string
 	spillMax     int64
@@ -234,7 +234,7 @@ func (r *Result) where() string {
 	if r.SpillPath == "" {
 		return ""
 	}
-	what := "the whole is"
+	what := "the full output is"
 	if r.Spilled < r.Total {
 		what = fmt.Sprintf("the first %d bytes are", r.Spilled)
 	}
@@ -245,7 +245,7 @@ func (r *Result) where() string {
 func (r *Result) Status() string {
 	switch {
 	case r.Lost:
-		return "its supervisor was killed; what was left of the command has been ended"
+		return "its supervisor was killed; the remaining processes of the command have been ended"
 	case r.TimedOut:
 		return fmt.Sprintf("ended after its time limit (%.1f s)", r.Duration.Seconds())
 	case r.Aborted:

@@ -64,7 +64,7 @@ func BenchmarkPrepared(b *testing.B) {
 		b.Fatal(err)
 	}
 	once := *plan
-	once.Session = "" // of no session: nothing is prepared
+	once.Session = "" // not part of a session, so nothing is prepared
 	other := newRunner(b)
 	run(b, other, Command{Argv: []string{"/bin/true"}})
 	var plain, cold, prepared []time.Duration

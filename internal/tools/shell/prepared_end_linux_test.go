@@ -81,7 +81,7 @@ func TestPreparedSandboxesEnd(t *testing.T) {
 			pids := b.waiting()
 			end(t, b, plan)
 			b.wantWaiting(0, name)
-			for _, pid := range pids { // the dead are waited for
+			for _, pid := range pids { // dead processes are waited for
 				awaitEnd(t, pid)
 			}
 		})
@@ -145,7 +145,7 @@ func TestPreparedSandboxesLeaveNothingOpen(t *testing.T) {
 	}
 	b.ahead(plan, nil, Command{Argv: []string{"true"}})
 	first, before := open()
-	for i := range 40 { // without a pause the supervisor reads two orders together
+	for i := range 40 { // without a pause, the supervisor would read two orders together
 		want := fmt.Sprintln(i)
 		if res := b.runWith(plan, "echo "+want); string(res.Head) != want {
 			t.Errorf("got %+v, want %q", res, want)
@@ -194,7 +194,7 @@ func TestPreparedSandboxKilled(t *testing.T) {
 			awaitDeath(pid)
 		}
 		res := b.runWith(plan, "echo here")
-		if res.Signal == "SIGKILL" { // the sandbox took the order while it was dying
+		if res.Signal == "SIGKILL" { // the sandbox received the order while it was dying
 			res = b.runWith(plan, "echo here")
 		}
 		if string(res.Head) != "here\n" {

@@ -76,7 +76,7 @@ func pipes(n int) ([]pipe, error) {
 				p.r.Close()
 				p.w.Close()
 			}
-			return nil, fmt.Errorf("making a pipe: %w", err)
+			return nil, fmt.Errorf("creating a pipe: %w", err)
 		}
 		out = append(out, pipe{r, w})
 	}

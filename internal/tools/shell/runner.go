@@ -12,7 +12,7 @@ import (
 
 // Options configure a Runner. The zero value is valid.
 type Options struct {
-	SpillDir string // where long outputs go; empty: the system's temporary folder
+	SpillDir string // folder for long outputs; empty: the system's temporary folder
 	Helper   string // the binary to re-execute; empty: this one
 }
 
@@ -27,7 +27,7 @@ type Runner struct {
 
 	mu      sync.Mutex // guards what follows
 	helpers map[*helper]struct{}
-	idle    []*helper // that wait for an order
+	idle    []*helper // helpers that wait for an order
 	making  bool      // one is being started in advance
 	closed  bool
 }
@@ -99,7 +99,7 @@ func (r *Runner) Run(ctx context.Context, c Command) (Result, error) {
 func (r *Runner) begin(c *Command) (*child, *os.File, *stdinPipe, error) {
 	outR, outW, err := os.Pipe()
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("making the output pipe: %w", err)
+		return nil, nil, nil, fmt.Errorf("creating the output pipe: %w", err)
 	}
 	defer outW.Close()
 	widen(outR)
@@ -153,7 +153,7 @@ func stdinFor(r io.Reader) (*os.File, *stdinPipe, error) {
 	}
 	in, w, err := os.Pipe()
 	if err != nil {
-		return nil, nil, fmt.Errorf("making the input pipe: %w", err)
+		return nil, nil, fmt.Errorf("creating the input pipe: %w", err)
 	}
 	return in, &stdinPipe{w}, nil
 }

@@ -113,7 +113,7 @@ func TestAbortEndsWhatIgnoresSIGTERM(t *testing.T) {
 	if d := time.Since(began); d < Grace/2 || d > Grace+time.Minute {
 		t.Errorf("ended after %v; want about %v", d, Grace)
 	}
-	r.Close() // waits for what Run, on a slow machine, may have left to the background
+	r.Close() // waits for work that Run may have left to the background on a slow machine
 	if n := live(r); n != 0 {
 		t.Errorf("%d commands still live", n)
 	}
@@ -197,7 +197,7 @@ func TestLongOutputKeepsBothEndsAndAFile(t *testing.T) {
 	if !bytes.Equal(res.Head, whole[:100]) || !bytes.Equal(res.Tail, whole[len(whole)-100:]) {
 		t.Errorf("head %q, tail %q", res.Head, res.Tail)
 	}
-	if !strings.Contains(res.Text(), "bytes omitted; the whole is in "+res.SpillPath+
+	if !strings.Contains(res.Text(), "bytes omitted; the full output is in "+res.SpillPath+
 		": read or grep it") {
 		t.Errorf("text does not say what is missing: %q", res.Text())
 	}

@@ -77,11 +77,11 @@ const ordersPerHelper = 200
 type post struct {
 	orders orders // read by one goroutine at a time
 
-	mu     sync.Mutex // guards what follows, and every change of a command's state
+	mu     sync.Mutex // guards the fields below, and every change of a command's state
 	status *json.Encoder
 	cur    *supervisor // nil: none runs
 	taken  int
-	ahead  *sandbox.Prepared // for the next command, nil: none
+	ahead  *sandbox.Prepared // sandbox for the next command, nil if there is no sandbox
 }
 
 // orders is the control channel. An error of next means that the daemon has ended or asks the
@@ -98,7 +98,7 @@ type given struct {
 type supervisor struct {
 	*post
 	order  order
-	output *os.File          // the command's, if it came with the order
+	output *os.File          // output of the command, if it came with the order
 	box    *sandbox.Prepared // the sandbox of the command, if it was prepared
 	last   bool              // no other command is accepted after this one
 	exited bool
@@ -106,7 +106,7 @@ type supervisor struct {
 	ending bool
 	main   int         // the command's process
 	proxy  int         // connection to the proxy that the supervisor keeps open; 0: none
-	timer  *time.Timer // of escalate, nil before there is one
+	timer  *time.Timer // timer of escalate, nil before it is started
 }
 
 func supervise() {
@@ -234,7 +234,7 @@ func (s *supervisor) over(end report) {
 		exit(0)
 	}
 	s.cur = nil
-	_ = os.Chdir("/") // hold no folder while waiting
+	_ = os.Chdir("/") // do not keep a folder open while waiting
 }
 
 // terminate asks every descendant to end. After the grace period, escalate kills them. Caller holds
@@ -258,7 +258,7 @@ func (s *supervisor) escalate() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.cur != s: // it ended while this waited
+	case s.cur != s: // it ended during this wait
 	case !s.ending:
 		s.terminate()
 	default:

@@ -152,7 +152,7 @@ func (s *supervisor) stdio() []uintptr {
 func (s *supervisor) forkApart() (pid int, err error) {
 	forked := make(chan struct{})
 	go func() {
-		runtime.LockOSThread() // permanently: the goroutine keeps the thread to the end
+		runtime.LockOSThread() // permanently, because the goroutine keeps the thread to the end
 		if isFirstThread() {
 			pid, err = s.forkApart()
 		} else {
@@ -247,11 +247,11 @@ func (s *supervisor) wait() {
 			return
 		}
 	}
-	var exit report // of the command, until it is sent
+	var exit report // status of the command, until it is sent
 	for {
 		var ws syscall.WaitStatus
 		flags := 0
-		if exit.Exited { // most commands leave nothing behind: then both are reported together
+		if exit.Exited { // most commands leave no process behind: then both are reported together
 			flags = syscall.WNOHANG
 		}
 		pid, err := syscall.Wait4(-1, &ws, flags, nil)
@@ -287,7 +287,7 @@ func (s *supervisor) signalAll(kill bool) int {
 			continue
 		}
 		_ = syscall.Kill(pid, syscall.SIGTERM)
-		_ = syscall.Kill(pid, syscall.SIGCONT) // a stopped process would not see it
+		_ = syscall.Kill(pid, syscall.SIGCONT) // a stopped process would not react to it
 	}
 	return len(pids)
 }

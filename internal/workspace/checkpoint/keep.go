@@ -14,14 +14,14 @@ import (
 // use the same Change at the same time.
 type Change struct {
 	Ref    path.Ref
-	NewRef path.Ref // of a rename; the zero Ref otherwise
+	NewRef path.Ref // new name after a rename; the zero Ref otherwise
 
 	Before, After  []byte // contents as text; ignored if Creates or Deletes excludes them
-	Creates        bool   // the file does not exist before
-	Deletes        bool   // the file does not exist after
+	Creates        bool   // whether the file did not exist before
+	Deletes        bool   // whether the file did not exist after
 	Encoding       edit.Text
 	Mode           fs.FileMode
-	From           string // key of the name that a restore brings the file back from
+	From           string // key of the name from which a restore moves the file back
 	Added, Removed int    // lines
 
 	kept []kept
@@ -32,7 +32,7 @@ type kept struct {
 	cp    *record
 	file  *File
 	step  *Step
-	was   Step // as it was before the change extended it; zero if it is new
+	was   Step // state before the change extended it; zero if it is new
 	fresh bool
 }
 

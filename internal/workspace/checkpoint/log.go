@@ -38,7 +38,7 @@ type Checkpoint struct {
 	CreatedAt  time.Time
 	Files      []string // URIs
 	Stat       Stat
-	Restore    bool     // created by a restore; restoring it brings back what that restore reverted
+	Restore    bool     // created by a restore; restoring it undoes that restore
 	Undone     bool     // a restore reverted its changes
 	NotCovered []string // changed by commands: no checkpoint can undo that
 }
@@ -54,8 +54,8 @@ type record struct {
 	Files      []*File   `json:"files,omitempty"`
 	Restore    bool      `json:"restore,omitempty"`
 	Undone     bool      `json:"undone,omitempty"`
-	Undid      []string  `json:"undid,omitempty"` // by a restore: what it reverted
-	Redid      []string  `json:"redid,omitempty"` // and what it brought back
+	Undid      []string  `json:"undid,omitempty"` // for a restore: what it reverted
+	Redid      []string  `json:"redid,omitempty"` // for a restore: what it brought back
 	NotCovered []string  `json:"notCovered,omitempty"`
 }
 
@@ -102,7 +102,7 @@ type Log struct {
 	mu        sync.Mutex
 	sessions  map[string]*sessionLog
 	keep      Retention
-	collected bool // the first collection has begun
+	collected bool // whether the first collection has begun
 }
 
 type sessionLog struct {
@@ -316,7 +316,7 @@ func (l *Log) LastPaths(session string) []string {
 }
 
 // NotCovered records files that a command changed in the checkpoint of the command's turn. If the
-// command ran on during later turns, that is the newest checkpoint created since began.
+// command kept running during later turns, it uses the newest checkpoint created since began.
 func (l *Log) NotCovered(t Turn, began time.Time, names []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -367,7 +367,7 @@ func (l *Log) FirstContents(session string) (map[string][]byte, error) {
 			}
 			text, err := l.Content(first.Pre)
 			if err != nil {
-				return out, fmt.Errorf("reading what %s held: %w", f.Path, err)
+				return out, fmt.Errorf("reading the earlier content of %s: %w", f.Path, err)
 			}
 			if first.BOM && first.Pre != "" {
 				text = append([]byte("\xEF\xBB\xBF"), text...)

@@ -12,14 +12,14 @@ import (
 // Undo contains the steps to return to the state before a checkpoint's turn. It is a copy.
 type Undo struct {
 	Session, Message string
-	Files            []*File           // with all steps since, oldest first
+	Files            []*File           // includes all later steps, oldest first
 	From             map[string]string // the old keys of renamed files, by their new keys
-	NotCovered       []string          // what commands changed in those turns
+	NotCovered       []string          // files that commands changed in those turns
 
 	list []*record
 }
 
-// Undo collects the steps since a checkpoint's turn began, that turn included. The error is
+// Undo collects the steps since a checkpoint's turn began, including that turn. The error is
 // ErrUnknown.
 func (l *Log) Undo(id string) (*Undo, error) {
 	l.mu.Lock()
@@ -101,10 +101,10 @@ func (a Content) Equal(b Content) bool {
 
 // The reasons why a file stays as it is. The texts are shown to the user.
 var (
-	errUserChanged = errors.New("you changed the same lines since; it was left as it is")
-	errUserDeleted = errors.New("you deleted it since; it was left so")
+	errUserChanged = errors.New("you have changed the same lines since then; it was left unchanged")
+	errUserDeleted = errors.New("you have deleted it since then; it was not restored")
 	errUserRemade  = errors.New("you have created it again; it was not changed")
-	errUserAdded   = errors.New("the agent created it and you changed it since; it was not deleted")
+	errUserAdded   = errors.New("the agent created it and you have changed it since then; it was not deleted")
 )
 
 // Unwind reverts the steps of a file in the file's current content, the newest first. The error is

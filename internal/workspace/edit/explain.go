@@ -17,7 +17,7 @@ const (
 	KindOverlap   Kind = "overlap"   // two edits touch the same text
 	KindEmpty     Kind = "empty"     // nothing to search for
 	KindParse     Kind = "parse"     // a loose match would break the file's syntax
-	KindElided    Kind = "elided"    // the new text leaves out lines that would be deleted
+	KindElided    Kind = "elided"    // the new text omits lines that would be deleted
 	KindPatch     Kind = "patch"     // the patch itself is malformed
 	KindTooLarge  Kind = "tooLarge"  // above MaxSize
 )
@@ -63,7 +63,7 @@ func (m *matcher) ambiguous(kind Kind, i int, c candidate, what string) error {
 
 func (m *matcher) advice() string {
 	if m.noun == "hunk" {
-		return "Add context lines around the right place, or name a line above it behind @@."
+		return "Add context lines around the right place, or name a line above it after @@."
 	}
 	return "Add lines around the right match to the search text, or select matches with the replace-all flag, an expected count or a near line."
 }
@@ -159,7 +159,7 @@ func (m *matcher) diagnose(err *MatchError, old []string, whole bool) string {
 			err,
 			pl,
 			fmt.Sprintf(
-				"It leaves out lines by \"...\" (tier %s). Every line must be sent; the full text is:\n",
+				"It omits lines with \"...\" (tier %s). Every line must be sent; the full text is:\n",
 				T6,
 			),
 		)

@@ -116,7 +116,7 @@ func (m *matcher) lines() []line {
 type lineTable struct {
 	ids      []int32
 	known    map[string]int32
-	distinct []string // by id, of T0
+	distinct []string // by id, for T0
 }
 
 // lineKey returns what tier t compares of a line.

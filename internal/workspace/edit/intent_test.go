@@ -69,7 +69,7 @@ func outcomeOf(in edittest.Intent, n edittest.Noise, c edittest.Call) outcome {
 	}
 	if notes := strings.Join(plan.Notes, " "); strings.Contains(notes, "nothing to change") &&
 		(plan.NoOp || in.WantWithout(got)) {
-		return outcome{refusal: notes} // it says where the new text is already
+		return outcome{refusal: notes} // the message says where the new text already is
 	}
 	return outcome{
 		problem: fmt.Sprintf(
@@ -160,7 +160,8 @@ func TestIntents(t *testing.T) {
 	}
 	for f := range edittest.Formats {
 		t.Logf("%s: %d of %d applied", f, applied[f], all[f])
-		if applied[f]*100 < all[f]*90 { // files of few words: many search texts are ambiguous
+		// Files with few distinct words, in which many search texts are ambiguous.
+		if applied[f]*100 < all[f]*90 {
 			t.Errorf("%s: only %d of %d calls were applied", f, applied[f], all[f])
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // not matter, because the file's are kept.
 type Replace struct {
 	Old, New      string
-	ReplaceAll    bool // replace every match instead of the only one
+	ReplaceAll    bool // replace every match instead of only one
 	ExpectedCount int  // if set, the exact number of matches; above 1 it implies ReplaceAll
 	// NearLine is a 1-based line that selects one of several equal matches, if that match is at
 	// least twice as near to it as the next. With WholeLines it must be the first line of one of
@@ -23,7 +23,7 @@ type Replace struct {
 
 // Options configure Match and MatchPatch. The zero value is the normal case.
 type Options struct {
-	Path      string      // chooses the parse guard and is named in messages; "" means neither
+	Path      string      // selects the parse guard and is named in messages; "" disables both
 	Elsewhere []Elsewhere // other versions of the file, to report where a missing text is
 }
 
@@ -105,7 +105,7 @@ type candidate struct {
 	tier     Tier
 	old, new string
 	places   []place
-	partly   bool // old was freed from line numbers, and new has them on some lines only
+	partly   bool // line numbers were removed from old, and new has them on some lines only
 }
 
 func (m *matcher) edit(p *Plan, i int, e Replace) error {
@@ -163,7 +163,7 @@ func (m *matcher) addSpans(p *Plan, i int, c candidate, places []place) error {
 		}
 	}
 	if len(p.Spans) == before {
-		p.Notes = append(p.Notes, fmt.Sprintf("%sthe text at line %d is already as wanted; nothing to change", m.name(i), m.lineOf(places[0].start)))
+		p.Notes = append(p.Notes, fmt.Sprintf("%sthe text at line %d is already as requested; nothing to change", m.name(i), m.lineOf(places[0].start)))
 	} else if c.tier > T0 {
 		p.Notes = append(p.Notes, fmt.Sprintf("%smatched at line %d by tier %s (%s); verify the result", m.name(i), m.lineOf(places[0].start), c.tier, c.tier.Describe()))
 	}

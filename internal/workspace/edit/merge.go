@@ -39,7 +39,7 @@ type side struct {
 type merger struct {
 	base         []byte
 	mine, theirs side
-	at           int // base is merged up to here
+	at           int // offset up to which base is merged
 	out          []byte
 	conflicts    []Conflict
 }

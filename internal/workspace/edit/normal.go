@@ -11,8 +11,8 @@ import (
 // normal is a text in the form that tier T2 or T4 compares, with the mapping back to the view.
 type normal struct {
 	text []byte
-	at   []int // offsets in text, ascending, from which ...
-	to   []int // ... this offset in the view counts on
+	at   []int // ascending offsets in text, from which ...
+	to   []int // ... this offset in the view applies
 }
 
 // back maps an offset to the view. At a line's end, the result is after the trailing space that the

@@ -18,7 +18,7 @@ func MatchPatch(base []byte, p patch.File, opt Options) (*Plan, error) {
 	switch p.Op {
 	case patch.Create:
 		if len(base) > 0 {
-			return nil, patchError("%s exists already; update it instead, or delete it first",
+			return nil, patchError("%s already exists; update it instead, or delete it first",
 				p.Path)
 		}
 		return &Plan{Spans: []Span{{New: p.Content}}}, nil
@@ -96,7 +96,7 @@ func planDelete(base []byte, p patch.File, opt Options) (*Plan, error) {
 type patchMatcher struct {
 	*matcher
 	cursor int // line after the last hunk
-	drift  int // how far the last hunk was after its header's line
+	drift  int // difference between the last hunk's line and its header's line number
 	byKey  *trimmedLines
 }
 

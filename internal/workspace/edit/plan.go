@@ -15,11 +15,11 @@ type Tier int
 
 // The tiers, strictest first.
 const (
-	T0 Tier = iota // byte-exact, line endings aside
+	T0 Tier = iota // byte-exact except for line endings
 	// Exact, without a wrapping fence, line numbers, a surrounding blank line or a last line
 	// ending.
 	T1
-	T2 // trailing white space of lines ignored
+	T2 // trailing white space is ignored
 	T3 // one uniform shift of the indent
 	T4 // typographic quotes, dashes and spaces read as ASCII
 	T5 // over-escaped: explained only
@@ -47,7 +47,7 @@ type Span struct {
 	Start, End int
 	New        []byte
 	Tier       Tier
-	Edit       int // index of the edit or patch hunk that asked for it
+	Edit       int // index of the edit or patch hunk
 }
 
 // Plan contains the changes that a call would make to one text. Spans are sorted and do not
@@ -152,8 +152,8 @@ func lineIndex(lines []line, offset int) int {
 }
 
 const (
-	maxShownLines = 40  // of a region in a message
-	maxShownBytes = 240 // of one line in a message
+	maxShownLines = 40  // maximum lines of a region in a message
+	maxShownBytes = 240 // maximum bytes of one line in a message
 )
 
 // numbered formats lines [from,to) with their 1-based numbers, clipped.

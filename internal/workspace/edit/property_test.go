@@ -177,7 +177,7 @@ func TestUnchangedLinesKeepTheirBytes(t *testing.T) {
 			eol := rapid.SampledFrom([]string{"\n", "\r\n", "\r"}).Draw(t, "eol")
 			space := rapid.SampledFrom([]string{"", " ", "\t"}).Draw(t, "space")
 			if i == n-1 {
-				space = "" // the search ends before it, and what is behind the search stays
+				space = "" // the search ends before it, and the text after the search is kept
 			}
 			l := fmt.Sprintf("line %d", i)
 			old, new = append(old, l), append(new, l)

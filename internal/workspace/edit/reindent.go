@@ -11,8 +11,8 @@ type reading int
 
 const (
 	unclear  reading = iota // fits both or neither
-	relative                // it belongs to the search text's indent and follows the same shift
-	absolute                // it is the file's indent already and stays as it is
+	relative                // it has the search text's indent and is shifted in the same way
+	absolute                // it already has the file's indent and stays unchanged
 )
 
 const unclearIndent = "it is unclear whether the new text has the indent of the search text or that of the file"
@@ -53,7 +53,7 @@ func (m *matcher) reading(shifts []shift, old, side []string, at int) reading {
 	case n.blank:
 		return relative
 	case n.base == f.base && sameTrimmed(strings.Join(old, "\n"), strings.Join(side, "\n")):
-		return unclear // only the indent changes: to the file's own, or by as much again
+		return unclear // only the indent changes: to the file's own, or by the same amount again
 	case len(shifts) > 0 && shifts[0].from != "":
 		return readUnits(shifts[0], n, o, f)
 	}
@@ -96,8 +96,8 @@ func readUnits(s shift, n, o, f indents) reading {
 
 // indents is the outline of a block of lines.
 type indents struct {
-	first, base string // of the first line and of the least indented one
-	all         string // every indent, one after the other
+	first, base string // indents of the first line and of the least indented one
+	all         string // every indent, in order
 	blank       bool   // no line has text
 }
 

@@ -272,7 +272,7 @@ func (pm *patchMatcher) insertAt(i int, h patch.Hunk) (int, error) {
 			Msg: fmt.Sprintf("%sit only adds lines, and the line numbers of this patch are wrong (by %d in the hunk before). Add the line above as context. Nothing was changed.", pm.name(i), pm.drift)}
 	}
 	return 0, &MatchError{Kind: KindEmpty, Edit: i, Msg: pm.name(i) +
-		"it only adds lines and says not where: add the line above as context, or name it behind @@, or end the hunk with \"" + patch.EndOfFile + "\". Nothing was changed."}
+		"it only adds lines and does not say where: add the line above as context, or name it after @@, or end the hunk with \"" + patch.EndOfFile + "\". Nothing was changed."}
 }
 
 // telling reports whether lines are long enough for their presence to prove that an edit added

@@ -44,7 +44,7 @@ func (m *matcher) seam(c candidate, pl place) string {
 	case strings.TrimSpace(c.old) == "" && strings.TrimSpace(c.new) != "" && head != "":
 		return "it is white space only, which says little about where the new text belongs. Repeat a line around it in both texts"
 	case m.endsBeforeSpace(candidate{old: c.old, new: c.new, places: []place{pl}}):
-		return "it leaves out white space at the end of the line, which would move behind the new lines. Send the line with that space"
+		return "it leaves out white space at the end of the line, which would move after the new lines. Send the line with that space"
 	case ends && !strings.HasSuffix(c.new, "\n"):
 		return "it ends with a line break and the new text does not, so the next line would be joined to it. End both with a line break, or neither"
 	case strings.HasPrefix(c.old, "\n") && !strings.HasPrefix(c.new, "\n") && head != "":
@@ -52,7 +52,7 @@ func (m *matcher) seam(c candidate, pl place) string {
 	case head == "" || strings.TrimSpace(head) != "":
 		return ""
 	case strings.HasPrefix(c.new, "\n") && !strings.HasPrefix(c.old, "\n"):
-		return "it begins behind the indent of the line, which would stay on a line of its own. Send the whole line with its indent"
+		return "it begins after the indent of the line, which would stay on a line of its own. Send the whole line with its indent"
 	case indentOf(c.new) != indentOf(c.old):
 		return "it begins inside the indent of the line and the new text has another indent, which would be added to it. Send old and new text with the whole indent of the line"
 	case !strings.Contains(strings.Trim(c.old, "\n"), "\n") &&

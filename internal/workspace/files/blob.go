@@ -24,7 +24,7 @@ type Blobs struct {
 	mem map[string][]byte
 }
 
-// NewBlobs returns the store below a state directory; "" keeps contents in memory.
+// NewBlobs returns the store below a state directory. With "", it keeps contents in memory.
 func NewBlobs(stateDir string) *Blobs {
 	s := &Blobs{mem: map[string][]byte{}}
 	if stateDir != "" {
@@ -59,7 +59,7 @@ func (s *Blobs) Put(data []byte) (sha string, err error) {
 			return sha, nil
 		}
 	} else if now := time.Now(); os.Chtimes(s.path(sha), now, now) == nil {
-		return sha, nil // fresh again, so that no collection of another process takes it
+		return sha, nil // touched, so that another process does not collect it
 	}
 	enc, err := zstdWriter()
 	if err != nil {
@@ -75,8 +75,8 @@ func (s *Blobs) Put(data []byte) (sha string, err error) {
 	return sha, WriteState(s.path(sha), packed)
 }
 
-// Get returns the content with that hash, in fresh memory. The error is fs.ErrNotExist, or says
-// that the content is damaged.
+// Get returns the content with that hash in newly allocated memory. The error is fs.ErrNotExist, or
+// reports that the content is damaged.
 func (s *Blobs) Get(sha string) ([]byte, error) {
 	s.mu.Lock()
 	packed, ok := s.mem[sha]

@@ -17,7 +17,7 @@ import (
 )
 
 // ErrChanged means that a file is not the text that the write was computed from.
-var ErrChanged = errors.New("it was changed on disk meanwhile")
+var ErrChanged = errors.New("it was changed on disk in the meantime")
 
 // MaxFileSize is the size in bytes of the largest file that can be read completely and edited. A
 // larger file can only be streamed.
@@ -102,16 +102,16 @@ func readAll(r io.Reader, size int64) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// Staged is a file write whose risky half is done: the new bytes are safe on disk under a temporary
-// name. Commit renames that file to its final name, or changes nothing. One goroutine owns it and
-// ends it with Commit or Discard.
+// Staged is a file write whose critical part is done: the new bytes are safe on disk under a
+// temporary name. Commit renames that file to its final name, or changes nothing. One goroutine
+// owns it and ends it with Commit or Discard.
 type Staged struct {
 	in     *folder // of the target
 	tmp    string  // in the same folder
 	base   string  // sha256 that the target must still have; "" if it must not exist
 	shown  string
-	mode   fs.FileMode // of a new file; 0 for the usual
-	made   []*folder   // folders made for it, outermost first
+	mode   fs.FileMode // mode of a new file; 0 for the default
+	made   []*folder   // folders created for it, outermost first
 	sealed bool
 }
 
@@ -143,7 +143,7 @@ func (s *Staged) open(ref path.Ref) (err error) {
 	return err
 }
 
-var errDeleted = errors.New("it was deleted meanwhile")
+var errDeleted = errors.New("it was deleted in the meantime")
 
 func (s *Staged) write(data []byte) error {
 	st, err := s.target()
@@ -235,7 +235,7 @@ func Sweep(ref path.Ref) {
 
 // Commit compares the target with the base once more and renames the new file over it. It returns
 // when the rename is safe on disk. The error is ErrChanged or fs.ErrExist if another program was
-// faster; then the target stays as that program left it.
+// faster. Then the target keeps that program's content.
 func (s *Staged) Commit() error {
 	defer s.Discard()
 	if err := s.swap(); err != nil {
@@ -270,7 +270,7 @@ func (s *Staged) swap() error {
 	return s.in.root.Rename(s.tmp, s.in.name)
 }
 
-// Discard removes what is left of an uncommitted write, created folders included. It may be called
+// Discard removes what is left of an uncommitted write, including created folders. It may be called
 // again and after Commit.
 func (s *Staged) Discard() {
 	if s.in != nil {
@@ -297,7 +297,7 @@ func Write(ref path.Ref, data []byte, base string, mode fs.FileMode) error {
 	return s.Commit()
 }
 
-// Remove deletes a file whose hash is base, or with "" whatever its content. The error is
+// Remove deletes a file whose hash is base, or with "" regardless of its content. The error is
 // ErrChanged if the file has other content.
 func Remove(ref path.Ref, base string) error {
 	in, err := openFolder(ref)

@@ -83,9 +83,9 @@ func Exists(ref path.Ref) bool {
 	return err == nil
 }
 
-// DropSecondName removes the new name of a file that still has its old one as well, which a rename
-// leaves that was interrupted between its two steps. It does nothing if the two names are not the
-// same file.
+// DropSecondName removes the new name of a file that still has its old one as well, after a rename
+// that was interrupted between its two steps. It does nothing if the two names are not the same
+// file.
 func DropSecondName(from, to path.Ref) {
 	in, err := openFolder(to)
 	if err != nil || from.Root != to.Root {

@@ -27,23 +27,23 @@ type Root struct {
 	// Real is the absolute path with symbolic links resolved.
 	Real string
 
-	uri  string // the client's spelling, "" if it gave none
+	uri  string // the client's spelling, "" if the client gave no spelling
 	path string // as the client spells it, clean
 }
 
 // RootAt returns a workspace folder for a path whose symbolic links are resolved.
 func RootAt(real string) Root { return Root{Real: real, path: real} }
 
-// Ref names a file or document. Two Refs with the same Key name the same thing, however they were
-// spelled. The zero Ref names nothing. A Ref is a value and never changes.
+// Ref names a file or document. Two Refs with the same Key name the same thing, regardless of their
+// spelling. The zero Ref names nothing. A Ref is an immutable value.
 type Ref struct {
 	Key  string // identity
 	Path string // absolute path with symlinks resolved; "" for a document outside the disk
-	URI  string // the client's own URI while it is open, else one below its folder's
+	URI  string // the client's own URI while it is open, otherwise one below its folder's
 	Rel  string // path relative to its root, with slashes; the URI of a document outside the disk
 	Root string // absolute path of its root; "" if only the buffer may be used
 
-	shown string // name relative to the cwd that it was resolved from; "" where that is Rel
+	shown string // name relative to the cwd from which it was resolved; "" if that is Rel
 }
 
 // IsFile reports whether the reference has a path on disk that may be used.
@@ -311,7 +311,7 @@ func kernelPath(p string) bool {
 	return false
 }
 
-// Canonical resolves the symlinks of the longest part of an absolute path that exists. It reads the
+// Canonical resolves the symlinks of the longest existing part of an absolute path. It reads the
 // disk and may take as long as the disk does. A dangling symlink is an error, because a new file
 // would not be where its path says.
 func Canonical(path string) (string, error) {

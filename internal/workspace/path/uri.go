@@ -30,13 +30,13 @@ func Scheme(s string) string {
 }
 
 // FromURI returns the absolute path that a file URI names on this system. The error quotes the URI
-// and says what is wrong with it.
+// and describes the problem.
 func FromURI(uri string) (string, error) { return pathFromURI(uri, onWindows) }
 
 // ToURI returns the file URI of an absolute path of this system, escaped as editors do it.
 func ToURI(path string) string { return uriFromPath(path, onWindows) }
 
-// Key returns the identity of an absolute clean path. On Windows case does not count.
+// Key returns the identity of an absolute clean path. On Windows, case is ignored.
 func Key(path string) string { return pathKey(path, onWindows) }
 
 // Within reports whether path is dir or is below dir, and returns the path relative to dir. Both
@@ -131,7 +131,7 @@ func escapePath(p string) string {
 	return b.String()
 }
 
-// pathKey is the identity of an absolute clean path: on Windows case does not count.
+// pathKey is the identity of an absolute clean path. On Windows, case is ignored.
 func pathKey(path string, windows bool) string {
 	if windows {
 		return strings.ToLower(cleanDrive(path))

@@ -27,21 +27,21 @@ const (
 
 // Record is one session's knowledge of one file. Text is shared: do not change its bytes.
 type Record struct {
-	SHA   string // of the decoded text, or of the bytes on disk
-	Text  []byte // nil if it is not kept
+	SHA   string // hash of the decoded text, or of the bytes on disk
+	Text  []byte // nil if the text is not kept
 	Whole bool   // all of the file was read, not only a part
 	Own   bool   // left by the session's own edit
 }
 
 type id struct{ session, key string }
 
-// Set holds the records of all sessions. Its methods are safe for concurrent use and never block on
-// anything but each other.
+// Set holds the records of all sessions. Its methods are safe for concurrent use and block only on
+// each other.
 type Set struct {
 	mu    sync.Mutex
 	m     map[id]Record
-	order []id // oldest first, of those with text
-	total int  // bytes of all texts
+	order []id // those with a text, oldest first
+	total int  // total bytes of all texts
 }
 
 // New returns an empty set.
@@ -50,14 +50,14 @@ func New() *Set { return &Set{m: map[id]Record{}} }
 // Now is a file's state at the time of a check.
 type Now struct {
 	Key, Name string // identity; name for the model
-	SHA256    string // of the bytes on disk, or of the buffer's text
+	SHA256    string // hash of the bytes on disk, or of the buffer's text
 	Text      []byte // decoded
 }
 
-// Check reports whether the session has read the file as it is now: part of it, or all of it if
-// whole is set. The error, an UnreadError or a ChangedError with the changes since, explains to the
-// model what to do. A note says that only the formatting of the session's own edit changed, which
-// requires no new read.
+// Check reports whether the session has read the current content of the file: a part of it, or all
+// of it if whole is set. The error, an UnreadError or a ChangedError with the changes since,
+// explains to the model what to do. A note reports that only the formatting of the session's own
+// edit changed, which requires no new read.
 func (s *Set) Check(session string, now Now, whole bool) (note string, err error) {
 	r, ok := s.Get(session, now.Key)
 	switch {
@@ -180,7 +180,7 @@ func (s *Set) drop(k id) {
 // UnreadError means that a session would change a file that it has not read.
 type UnreadError struct {
 	Path string
-	Part bool // a part of it was seen, which is not enough
+	Part bool // only a part of it was read, which is not enough
 }
 
 func (e *UnreadError) Error() string {

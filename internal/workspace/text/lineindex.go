@@ -61,7 +61,7 @@ type Range struct {
 // keeps the answer up to date from then on.
 type LineIndex struct {
 	starts []int
-	utf8   atomic.Int32 // a validity; readers compute it when they first need it
+	utf8   atomic.Int32 // whether it is valid; readers compute it when they first need it
 }
 
 type validity = int32
@@ -199,7 +199,7 @@ func wordUnits(s []byte, most uint32) (at int, units uint32) {
 		inner, four := w>>7&^(w>>6)&ones, w>>7&(w>>6)&(w>>5)&(w>>4)&ones
 		at, units = at+8, units+8-uint32(bits.OnesCount64(inner))+uint32(bits.OnesCount64(four))
 	}
-	for at < len(s) && !utf8.RuneStart(s[at]) { // the rest of a character already counted
+	for at < len(s) && !utf8.RuneStart(s[at]) { // the rest of a character that was already counted
 		at++
 	}
 	return at, units

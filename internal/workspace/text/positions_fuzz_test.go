@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// slowPosition counts one character after the other: what Position is held against.
+// slowPosition counts one character after the other. Position is compared with it.
 func slowPosition(text []byte, offset int, enc Encoding) (p Position) {
 	for i := 0; i < offset; {
 		r, size := utf8.DecodeRune(text[i:])

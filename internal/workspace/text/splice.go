@@ -101,9 +101,9 @@ func ApplyClamped(text []byte, spans []Splice) []byte {
 	return Apply(text, cut)
 }
 
-// Minimal is Trim for a splice that is sent to an editor. The ends of the result can be named by
-// an LSP position: they lie neither inside a character nor inside "\r\n", and not on the empty last
-// line, which some editors do not have.
+// Minimal is Trim for a splice that is sent to an editor. An LSP position can name both ends of the
+// result: they are neither inside a character nor inside "\r\n", and not on the empty last line,
+// which some editors do not have.
 func Minimal(text []byte, s Splice) Splice {
 	full := s
 	s = Trim(text, s)

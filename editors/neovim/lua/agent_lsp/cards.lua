@@ -128,10 +128,10 @@ local groups = { ['+'] = 'AgentLspAdded', ['-'] = 'AgentLspRemoved', ['@'] = 'Ag
 ---@return table<integer, string> groups by line
 function M.diff(d)
   local edit = edits[d.proposalId]
-  local lines, colours = {}, {}
+  local lines, colors = {}, {}
   local text = vim.trim(edit and edit.diff or '')
   if text == '' then
-    return lines, colours
+    return lines, colors
   end
   local single = edit.proposal.stat.files == 1
   local in_hunks = false
@@ -147,9 +147,9 @@ function M.diff(d)
     table.insert(lines, ('… %d more %s'):format(cut, cut == 1 and 'line' or 'lines'))
   end
   for i, line in ipairs(lines) do
-    colours[i] = groups[line:sub(1, 1)] or 'Normal' -- instead of the color of code in Markdown
+    colors[i] = groups[line:sub(1, 1)] or 'Normal' -- instead of the color of code in Markdown
   end
-  return lines, colours
+  return lines, colors
 end
 
 return M

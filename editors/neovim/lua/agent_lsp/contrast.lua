@@ -14,7 +14,7 @@ local function luminance(rgb)
   return 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
 end
 
-local function colours(group)
+local function colors(group)
   local hl = vim.api.nvim_get_hl(0, { name = group, link = false })
   return hl.fg, hl.bg
 end
@@ -25,10 +25,10 @@ end
 ---@param surface? string the group of the background; the default is "Normal"
 ---@return number?
 function M.of(group, surface)
-  local fg, bg = colours(group)
-  local text, page = colours('Normal')
+  local fg, bg = colors(group)
+  local text, page = colors('Normal')
   if surface then
-    bg = select(2, colours(surface))
+    bg = select(2, colors(surface))
   end
   fg, bg = fg or text, bg or page
   if not fg or not bg then

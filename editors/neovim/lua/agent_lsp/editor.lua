@@ -101,7 +101,7 @@ local function calls(direction, p, buf, encoding)
   local c = server(buf, 'textDocument/prepareCallHierarchy')
   if not c then
     return nil,
-      vim.lsp.rpc_response_error(-32601, 'no language server of this editor knows call hierarchies')
+      vim.lsp.rpc_response_error(-32601, 'no language server in this editor supports call hierarchies')
   end
   return translated(c, p, encoding, function(at)
     local items = await(
@@ -128,7 +128,7 @@ local function query(p, buf, encoding)
     return nil,
       vim.lsp.rpc_response_error(
         -32601,
-        ('no language server of this editor answers %s here'):format(p.operation)
+        ('no language server in this editor supports %s here'):format(p.operation)
       )
   end
   return translated(c, p, encoding, function(at)
@@ -164,7 +164,7 @@ local function answer_diagnostics(p, buf, encoding)
   local list = diagnostics(buf, encoding)
   if p.settle and #list == 0 and not fresh.has_server(buf) then
     return nil,
-      vim.lsp.rpc_response_error(-32601, 'no language server of this editor speaks about this file')
+      vim.lsp.rpc_response_error(-32601, 'no language server in this editor handles this file')
   end
   return p.settle and { items = list, settled = settled } or list
 end

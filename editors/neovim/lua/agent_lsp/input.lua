@@ -123,8 +123,8 @@ local function is_for_request(said, deliver)
   vim.ui.select(
     { question and 'Answer with this' or 'Reject with this comment', 'Steer', 'Keep typing' },
     {
-      prompt = question and 'The agent waits for an answer.'
-        or 'The agent waits for your permission.',
+      prompt = question and 'The agent is waiting for an answer.'
+        or 'The agent is waiting for your permission.',
       kind = 'agent_lsp',
     },
     function(_, n)

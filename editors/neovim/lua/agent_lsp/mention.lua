@@ -39,7 +39,7 @@ local function diagnostics_text()
       )
     end
   end
-  return #out > 0 and 'Diagnostics of the editor:\n' .. table.concat(out, '\n')
+  return #out > 0 and 'Diagnostics from the editor:\n' .. table.concat(out, '\n')
     or 'The editor has no diagnostics.'
 end
 
@@ -55,7 +55,7 @@ local function buffers_text()
 end
 
 local words = {
-  diagnostics = { menu = 'problems that the editor knows', text = diagnostics_text },
+  diagnostics = { menu = 'problems that the editor reports', text = diagnostics_text },
   buffers = { menu = 'which files are open', text = buffers_text },
 }
 

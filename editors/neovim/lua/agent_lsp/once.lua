@@ -65,11 +65,11 @@ function M.choose(args)
   local prompt = 'Only for the next prompt'
   vim.ui.select({ 'Model', 'Thinking' }, { prompt = prompt }, function(_, n)
     if n == 1 then
-      require('agent_lsp.models').pick(ws, 'Model of the next prompt', function(m)
+      require('agent_lsp.models').pick(ws, 'Model for the next prompt', function(m)
         set('model', m.id)
       end)
     elseif n == 2 then
-      vim.ui.select(levels, { prompt = 'Thinking of the next prompt' }, function(level)
+      vim.ui.select(levels, { prompt = 'Thinking level for the next prompt' }, function(level)
         if level then
           set('thinking', level)
         end

@@ -64,7 +64,7 @@ end
 --- The first line, which explains the keys. The keys are highlighted.
 local key_line = 'a accept  r reject  c comment  e edit  d diff  A/R all  <CR> go there  q close'
 
-local function colour_keys()
+local function color_keys()
   local at = 0
   vim.api.nvim_buf_clear_namespace(buffer, key_ns, 0, -1)
   for entry in vim.gsplit(#places > 0 and key_line or '', '  ', { plain = true }) do
@@ -89,7 +89,7 @@ vim.api.nvim_set_decoration_provider(ns, {
     if buf ~= buffer then
       return false
     end
-    M.want_colours(top, bottom)
+    M.want_colors(top, bottom)
     for row = top, bottom do
       local m = current.marks[row]
       if m then
@@ -110,7 +110,7 @@ vim.api.nvim_set_decoration_provider(ns, {
 })
 
 --- Longer hunks have no syntax colors.
-local max_coloured = 500
+local max_colored = 500
 
 local line_groups = { ['+'] = 'AgentLspAdd', ['-'] = 'AgentLspDelete' }
 
@@ -123,15 +123,15 @@ end
 
 --- Adds the syntax colors to a hunk's lines.
 ---@param p agent_lsp.Place
-local function colour(p)
+local function color(p)
   local lines = vim.api.nvim_buf_get_lines(buffer, p.first + 1, p.last + 1, false)
-  if #lines > max_coloured then
+  if #lines > max_colored then
     return
   end
   local code = vim.tbl_map(function(line)
     return line:sub(2)
   end, lines)
-  for i, spans in ipairs(syntax.colours(p.path, code)) do
+  for i, spans in ipairs(syntax.colors(p.path, code)) do
     for _, s in
       ipairs(vim.tbl_filter(function(s)
         return is_readable(s[3], lines[i])
@@ -143,19 +143,19 @@ local function colour(p)
   end
 end
 
-local coloured = {} ---@type table<agent_lsp.Place, boolean>
+local colored = {} ---@type table<agent_lsp.Place, boolean>
 local wanted ---@type { [1]: integer, [2]: integer }? rows that wait for colors
 
-local function colour_wanted()
+local function color_wanted()
   local rows = wanted
   wanted = nil
   if not rows or not buffer or not vim.api.nvim_buf_is_valid(buffer) then
     return
   end
   for _, p in ipairs(places) do
-    if p.last >= rows[1] and p.first <= rows[2] and not coloured[p] then
-      coloured[p] = true
-      colour(p)
+    if p.last >= rows[1] and p.first <= rows[2] and not colored[p] then
+      colored[p] = true
+      color(p)
     end
   end
 end
@@ -164,9 +164,9 @@ end
 --- the screen is drawn.
 ---@param top integer
 ---@param bottom integer
-function M.want_colours(top, bottom)
+function M.want_colors(top, bottom)
   if not wanted then
-    vim.schedule(colour_wanted)
+    vim.schedule(color_wanted)
   end
   wanted =
     { math.min(top, wanted and wanted[1] or top), math.max(bottom, wanted and wanted[2] or bottom) }
@@ -179,12 +179,12 @@ local function refresh()
   end
   current = sections.build({ key_line, '' })
   current.marks[0] = { 'AgentLspHint' }
-  places, coloured = current.places, {}
+  places, colored = current.places, {}
   vim.bo[buffer].modifiable = true
   vim.api.nvim_buf_clear_namespace(buffer, syntax_ns, 0, -1)
   vim.api.nvim_buf_set_lines(buffer, 0, -1, false, current.lines)
   vim.bo[buffer].modifiable, vim.bo[buffer].modified = false, false
-  colour_keys()
+  color_keys()
 end
 
 --- Returns the hunks from the one at a window's cursor to the end, with their ids.

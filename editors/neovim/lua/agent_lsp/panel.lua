@@ -200,7 +200,7 @@ end
 local function pin()
   local here = transcript.at(vim.api.nvim_win_get_cursor(0)[1] - 1)
   if not here or here.data.type ~= 'userMessage' or here.depth > 0 then
-    return log.tell('no message of yours here')
+    return log.tell('this is not one of your messages')
   end
   client.request(
     'agent/session/update',

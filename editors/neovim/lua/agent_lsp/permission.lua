@@ -347,7 +347,7 @@ end
 --- Reminds the user that the question still waits, because leaving its prompt decides nothing.
 local function still_waits(entry)
   if vim.list_contains(pending, entry) then
-    log.tell('the question still waits; :AgentAnswer opens it again')
+    log.tell('the question is still open; :AgentAnswer shows it again')
   end
 end
 
@@ -376,7 +376,7 @@ end
 function M.select(entry)
   entry = entry or pending[1]
   if not entry then
-    return log.tell('nothing waits for an answer')
+    return log.tell('nothing is waiting for an answer')
   end
   local choices = M.choices(entry)
   if #choices == 0 and entry.kind == 'question' then

@@ -51,10 +51,10 @@
 ---@field tokens? number Maximum number of tokens.
 ---@field cost? number Maximum cost, in the currency of the price table.
 
---- Catalog says whether the catalogue of models is kept up to date.
+--- Catalog says whether the catalog of models is kept up to date.
 ---@class agent_lsp.Catalog
----@field refresh? boolean Whether to fetch the catalogue of models from url, at most once a day. Otherwise the built-in one is used.
----@field url? string Service from which the catalogue is fetched. Nothing about you or your models is sent to it.
+---@field refresh? boolean Whether to fetch the model catalog from url, at most once a day. Otherwise the built-in one is used.
+---@field url? string Service from which the catalog is fetched. Nothing about you or your models is sent to it.
 
 --- Check is a command that runs after edits.
 ---@class agent_lsp.Check
@@ -147,10 +147,10 @@
 ---@field fallbackModels? string[] Models to try in order when the first one fails for a reason that may not affect them, such as an outage or a rate limit. They may belong to other providers.
 ---@field titleModel? string Model that writes the title of a session after its first turn, such as a small one. It may belong to another provider. Default: the title is the beginning of the first prompt.
 ---@field provider? agent_lsp.Provider Model endpoint for models whose id has no provider name.
----@field providers? table<string, agent_lsp.Provider> More model endpoints by name. Refer to their models as "NAME/model-id". The names openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in; an entry here overrides single keys of them.
----@field windows? table<string, number> Context window in tokens, by model id or glob. Overrides the server and the catalogue of models.
----@field prices? table<string, agent_lsp.Price> Prices by model id or glob. Overrides the server and the catalogue of models.
----@field catalog? agent_lsp.Catalog The catalogue of models, which has their windows, abilities and prices.
+---@field providers? table<string, agent_lsp.Provider> More model endpoints by name. Refer to their models as "NAME/model-id". The names openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in; an entry here overrides individual keys of a built-in provider.
+---@field windows? table<string, number> Context window in tokens, by model id or glob. Overrides the server and the model catalog.
+---@field prices? table<string, agent_lsp.Price> Prices by model id or glob. Overrides the server and the model catalog.
+---@field catalog? agent_lsp.Catalog Catalog of models with their windows, capabilities and prices.
 ---@field sampling? agent_lsp.Sampling Sampling parameters. Parameters that are 0 or absent are not sent, except a temperature of 0.
 ---@field thinking? "off"|"minimal"|"low"|"medium"|"high"|"xhigh" How much the model thinks. Default: the provider decides.
 ---@field thinkingBudgets? table<string, number> Thinking budget in tokens, by level.
@@ -167,7 +167,7 @@
 ---@field modes? table<string, agent_lsp.Mode> Modes by name. A mode sets the model, tools, policies and prompt together.
 ---@field hooks? table<string, agent_lsp.Hook[]> Commands to run when an event occurs, by event. See docs/reference/hooks.md for their input and for what they can decide.
 ---@field maxModelCalls? number Maximum number of model calls in one turn. Negative: no limit.
----@field budget? agent_lsp.Budget Limits of one turn, including its sub-agents. A turn that exceeds them ends before its next model call.
+---@field budget? agent_lsp.Budget Limits for one turn, including its sub-agents. A turn that exceeds them ends before its next model call.
 ---@field toolTimeoutMs? number Time limit of one tool call in milliseconds. If the tool has its own limit, the shorter one applies. Time spent waiting for the user does not count.
 ---@field maxToolResultBytes? number Maximum bytes of a tool result sent to the model. Longer results keep their beginning and end; the full result is saved to a file.
 ---@field retry? agent_lsp.Retry When to retry a failed model call.
@@ -208,12 +208,12 @@
 
 --- Context says how a long history is fitted into the window.
 ---@class agent_lsp.Context
----@field window? number Context window in tokens. Default: the size that the provider reports, otherwise that of the catalogue of models. Negative: never reduce the history.
+---@field window? number Context window in tokens. Default: the size that the provider reports, otherwise the size in the model catalog. Negative: never reduce the history.
 ---@field reserve? number Tokens reserved for the reply, at most a quarter of the window. Default: derived from the window.
 ---@field trigger? number Fraction of the window above which the history is reduced.
 ---@field target? number Fraction of the window to which the history is reduced.
 ---@field strategy? "none"|"sliding_window"|"importance"|"hybrid"|"adaptive" Named list of reducers. See docs/reference/context.md.
----@field reducers? string[] Reducers in order, in place of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency.
+---@field reducers? string[] Reducers in order, instead of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency.
 ---@field keepRecent? number Tokens of the newest messages that are never summarized or dropped. Default: a third of the target, between 2,000 and 20,000.
 ---@field summaryModel? string Model that writes summaries. Default: the session's model.
 
@@ -786,7 +786,7 @@
 ---@class agent_lsp.Retry
 ---@field maxRetries? number Maximum number of retries.
 ---@field initialDelayMs? number Delay before the first retry in milliseconds. It doubles with each retry, with jitter.
----@field maxDelayMs? number Maximum delay in milliseconds, also for a delay that the provider requests.
+---@field maxDelayMs? number Maximum delay in milliseconds, including delays that the provider requests.
 
 --- RetryError is the reason for retrying a model call.
 ---@class agent_lsp.RetryError
@@ -843,7 +843,7 @@
 ---@field queue agent_lsp.QueueEntry[]
 ---@field config any
 ---@field archived? boolean
----@field origin? string "run": made by agent-lsp run
+---@field origin? string "run": created by agent-lsp run
 ---@field pinned? string[] item IDs; only sent for a loaded session
 
 --- SessionConfigureParams merges Config over the session's own configuration.
@@ -1039,7 +1039,7 @@
 ---@class agent_lsp.Tools
 ---@field enable? string[] Offer only these tools (names or globs). This also enables tools that are off by default.
 ---@field disable? string[] Do not offer these tools (names or globs).
----@field deferBytes? number Size in bytes of tool descriptions in a request above which further tools are listed by name only. Negative: never.
+---@field deferBytes? number Maximum size in bytes of the tool descriptions in a request. Further tools are listed by name only. Negative: no limit.
 ---@field stopAfter? string[] Tools (names or globs) whose successful result ends the turn without another model call.
 ---@field maxParallel? number Maximum number of read-only calls that run in parallel.
 
@@ -1077,7 +1077,7 @@
 ---@class agent_lsp.TurnOptions
 ---@field model? string a model reference
 ---@field thinking? "off"|"minimal"|"low"|"medium"|"high"|"xhigh"
----@field maxTokens? number of each reply, at least 1
+---@field maxTokens? number limit for each reply, at least 1
 ---@field temperature? number from 0 to 2
 ---@field topP? number more than 0, at most 1
 

@@ -375,12 +375,12 @@ local function decided_edit(item)
   if tail ~= '' then -- instead of the color of code in Markdown
     table.insert(marks, { 0, #out[1] - #tail, #out[1], 'Normal' })
   end
-  local body, colours = cards.diff(d)
+  local body, colors = cards.diff(d)
   if #body > 0 then
     block(out, body, item.depth)
   end
   local first = item.depth > 0 and 1 or 2 -- a fence comes before the first line
-  for i, group in pairs(colours) do
+  for i, group in pairs(colors) do
     table.insert(marks, { first + i - 1, 0, #out[first + i], group })
   end
   return { lines = out, icon = groups[d.status], marks = marks }

@@ -128,7 +128,7 @@ local many = 10
 local function question(text, shown, hidden, more)
   local notes = {}
   if hidden > 0 then
-    local others = '%d of agent-lsp run or without an answer: :AgentSessions!'
+    local others = '%d from agent-lsp run or without an answer: :AgentSessions!'
     table.insert(notes, others:format(hidden))
   end
   if more then

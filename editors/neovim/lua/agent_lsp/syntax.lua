@@ -50,7 +50,7 @@ end
 ---@param path string path of the file that the code comes from
 ---@param lines string[]
 ---@return table[][]
-function M.colours(path, lines)
+function M.colors(path, lines)
   local syntax = syntax_of(path)
   if syntax == '' or vim.g.syntax_on == nil then
     return {}

@@ -217,20 +217,20 @@ end
 ---@return string[] lines
 ---@return table[] marks row, columns and highlight of each part
 function M.draw(lines, room, block)
-  local out, coloured = {}, {}
+  local out, colored = {}, {}
   each(lines, function(found)
     local body, head = draw(found.rows, found.aligned, room)
     local first = #out + block(out, body)
     for i, line in ipairs(body) do
       local group = i <= head and 'Title' or (vim.startswith(line, '─') and 'AgentLspMeta')
       if group then
-        table.insert(coloured, { first + i - 1, 0, #out[first + i], group })
+        table.insert(colored, { first + i - 1, 0, #out[first + i], group })
       end
     end
   end, function(line)
     out[#out + 1] = line
   end)
-  return out, coloured
+  return out, colored
 end
 
 return M

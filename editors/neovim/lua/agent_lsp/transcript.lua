@@ -11,7 +11,7 @@ local render = require('agent_lsp.render')
 local M = {}
 
 local marks = vim.api.nvim_create_namespace('agent_lsp_items')
-local colours = vim.api.nvim_create_namespace('agent_lsp_panel')
+local colors = vim.api.nvim_create_namespace('agent_lsp_panel')
 
 --- The time in milliseconds between two redraws while text streams.
 local frame = 16
@@ -95,12 +95,12 @@ local function row_for(item)
   return footer.mark and item ~= footer and row_of(footer) or vim.api.nvim_buf_line_count(M.buf) - 1
 end
 
-local function colour(item, look, row)
-  vim.api.nvim_buf_clear_namespace(M.buf, colours, row, row + #look.lines)
+local function color(item, look, row)
+  vim.api.nvim_buf_clear_namespace(M.buf, colors, row, row + #look.lines)
   local from = ('│ '):rep(item.depth)
   if look.group then
     for i = 1, look.whole and #look.lines or 1 do
-      vim.api.nvim_buf_set_extmark(M.buf, colours, row + i - 1, #from, {
+      vim.api.nvim_buf_set_extmark(M.buf, colors, row + i - 1, #from, {
         end_row = row + i,
         hl_group = look.group,
         priority = 120,
@@ -110,7 +110,7 @@ local function colour(item, look, row)
     local stop = #from + #vim.fn.matchstr(look.lines[1], '^.', #from)
     vim.api.nvim_buf_set_extmark(
       M.buf,
-      colours,
+      colors,
       row,
       #from,
       { end_col = stop, hl_group = look.icon, priority = 120 }
@@ -118,17 +118,17 @@ local function colour(item, look, row)
   end
   for _, m in ipairs(look.marks or {}) do
     local opts = { end_col = #from + m[3], hl_group = m[4], priority = 120 }
-    vim.api.nvim_buf_set_extmark(M.buf, colours, row + m[1], #from + m[2], opts)
+    vim.api.nvim_buf_set_extmark(M.buf, colors, row + m[1], #from + m[2], opts)
   end
   if look.output then
     local opts = { end_row = row + look.output[2], hl_group = 'AgentLspOutput', priority = 120 }
-    vim.api.nvim_buf_set_extmark(M.buf, colours, row + look.output[1] - 1, #from, opts)
+    vim.api.nvim_buf_set_extmark(M.buf, colors, row + look.output[1] - 1, #from, opts)
   end
   if item.depth > 0 then
     for i = 1, #look.lines do
       vim.api.nvim_buf_set_extmark(
         M.buf,
-        colours,
+        colors,
         row + i - 1,
         0,
         { end_col = #from, hl_group = 'AgentLspMeta', priority = 121 }
@@ -156,7 +156,7 @@ local function draw(item)
   item.mark = vim.api.nvim_buf_set_extmark(M.buf, marks, row, 0, { id = item.mark })
   item.lines, item.fold, item.columns = #look.lines, look.fold, look.columns
   item.drawn = render.is_plain(item) and item.text or nil
-  colour(item, look, row)
+  color(item, look, row)
 end
 
 --- Appends the new part of a plain text to the drawn part.

@@ -9,7 +9,7 @@ local function shows(text)
 end
 
 --- Returns the text of each highlighted part of the panel.
-local function coloured(group)
+local function colored(group)
   local buf = require('agent_lsp.transcript').buf
   local ns = vim.api.nvim_get_namespaces().agent_lsp_panel
   local out = {}
@@ -45,10 +45,10 @@ H.case(
     local removed = { '-2', '-two', '-nine' }
     local added = { '+3', '+TWO', '+TWO AGAIN', '+NINE' }
     for _, want in ipairs(added) do
-      H.equal(vim.list_contains(coloured('AgentLspAdded'), want), true, want)
+      H.equal(vim.list_contains(colored('AgentLspAdded'), want), true, want)
     end
     for _, want in ipairs(removed) do
-      H.equal(vim.list_contains(coloured('AgentLspRemoved'), want), true, want)
+      H.equal(vim.list_contains(colored('AgentLspRemoved'), want), true, want)
     end
   end
 )
@@ -64,13 +64,13 @@ H.case('an edit that is rejected as a whole says so', function()
   H.equal(H.panel_text():find('applied 0', 1, true), nil)
 end)
 
-H.case('the lines around a change have the colour of text', function()
+H.case('the lines around a change have the color of text', function()
   H.start({})
   local cards = require('agent_lsp.cards')
   local diff = '@@ -1,2 +1,2 @@\n a\n-b\n+c\n'
   cards.learn({ diff = diff, proposal = { proposalId = 'p', stat = { files = 1 } } })
-  local _, colours = cards.diff({ proposalId = 'p' })
-  H.equal(colours, { 'AgentLspMeta', 'Normal', 'AgentLspRemoved', 'AgentLspAdded' })
+  local _, colors = cards.diff({ proposalId = 'p' })
+  H.equal(colors, { 'AgentLspMeta', 'Normal', 'AgentLspRemoved', 'AgentLspAdded' })
 end)
 
 H.case('the diff of a stored call names a line only if the result does', function()

@@ -6,9 +6,9 @@ H.case(
   function()
     H.start({ settings = { editPolicy = 'auto', permissions = { profile = 'readOnly' } } })
     local own = H.workspace()
-    vim.env.AGENT_LSP_SCRIPT = own .. '/none.jsonl' -- the demo has a script of its own
+    vim.env.AGENT_LSP_SCRIPT = own .. '/none.jsonl' -- the demo has its own script
     vim.cmd('AgentDemo')
-    vim.v.errmsg = '' -- what Vim's own syntax file of shell scripts leaves there
+    vim.v.errmsg = '' -- set by Vim's own syntax file for shell scripts
     local function answer_if_asked()
       local permission = require('agent_lsp.permission')
       if #permission.list() > 0 then
@@ -29,7 +29,7 @@ H.case(
 H.case('a decision of the demo is real, and a later prompt is answered', function()
   H.start({})
   vim.cmd('AgentDemo')
-  vim.v.errmsg = '' -- what Vim's own syntax file of shell scripts leaves there
+  vim.v.errmsg = '' -- set by Vim's own syntax file for shell scripts
   local permission, review = require('agent_lsp.permission'), require('agent_lsp.review')
   local function decide()
     if #permission.list() > 0 then

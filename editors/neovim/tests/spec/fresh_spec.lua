@@ -155,7 +155,7 @@ H.case(
     H.equal(answer(), nil, 'the other document was not waited for')
     take(vim.uri_from_bufnr(other))
     local result = H.wait('the answer', function()
-      take(vim.uri_from_bufnr(buf)) -- Neovim itself asks too
+      take(vim.uri_from_bufnr(buf)) -- Neovim itself sends requests too
       return answer()
     end)[1]
     H.equal({

@@ -67,7 +67,7 @@ H.case('a syntax color that is hard to read on an added line is not used there',
   vim.o.termguicolors, vim.o.background = true, 'dark'
   vim.cmd('colorscheme default')
   vim.cmd('AgentReview')
-  require('agent_lsp.overview').want_colours(0, 40)
+  require('agent_lsp.overview').want_colors(0, 40)
   local ns = vim.api.nvim_create_namespace('agent_lsp_overview_syntax')
   H.wait('the colors', function()
     return #vim.api.nvim_buf_get_extmarks(0, ns, 0, -1, {}) > 0

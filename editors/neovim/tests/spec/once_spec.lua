@@ -22,8 +22,8 @@ H.case('a prompt has a model and a thinking level of its own, the next one has n
   end
   vim.cmd('AgentOnce thinking=much')
   told('much is not one of off, minimal')
-  vim.cmd('AgentOnce colour=red')
-  told('colour=red is not model=NAME or thinking=LEVEL')
+  vim.cmd('AgentOnce color=red')
+  told('color=red is not model=NAME or thinking=LEVEL')
   vim.cmd('AgentOnce model=other thinking=high')
   told('only the next prompt: other, thinking high')
   require('agent_lsp.panel').open()

@@ -47,11 +47,11 @@ H.case('the review begins with the list of files; Enter goes to the first hunk o
   vim.cmd('AgentReview')
   local list = { '  cart.go         2 hunks  +2 -2', '  docs/prices.md  1 hunk   +1 -1', '' }
   H.equal(vim.list_slice(H.lines(), 3, 5), list)
-  local colours = {}
+  local colors = {}
   for _, span in ipairs(require('agent_lsp.sections').build({ '', '' }).marks[2].spans) do
-    colours[span[3]] = list[1]:sub(span[1] + 1, span[2])
+    colors[span[3]] = list[1]:sub(span[1] + 1, span[2])
   end
-  H.equal(colours, { AgentLspAdded = '+2', AgentLspRemoved = '-2' })
+  H.equal(colors, { AgentLspAdded = '+2', AgentLspRemoved = '-2' })
   vim.api.nvim_win_set_cursor(0, { 4, 0 })
   press('<CR>')
   H.equal(vim.api.nvim_get_current_line(), '@@ line 3')
@@ -90,13 +90,13 @@ H.case('hunks are shown between the lines around them, none twice, whatever the 
   end
 end)
 
-H.case('code in the review has the colours of its language', function()
+H.case('code in the review has the colors of its language', function()
   two_files()
   vim.cmd('AgentReview')
   local row = row_of(' func Total() int {')
-  require('agent_lsp.overview').want_colours(0, 40)
+  require('agent_lsp.overview').want_colors(0, 40)
   local ns = vim.api.nvim_create_namespace('agent_lsp_overview_syntax')
-  local marks = H.wait('the colours', function()
+  local marks = H.wait('the colors', function()
     local first, last = { row - 1, 0 }, { row - 1, -1 }
     local found = vim.api.nvim_buf_get_extmarks(0, ns, first, last, { details = true })
     return #found > 0 and found

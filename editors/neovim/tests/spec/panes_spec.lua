@@ -166,7 +166,7 @@ H.case(
 )
 
 H.case(
-  'highlights outlive another colour scheme and background, without colours of the terminal too',
+  'highlights outlive another color scheme and background, without colors of the terminal too',
   function()
     prompt(looked)
     local function all()

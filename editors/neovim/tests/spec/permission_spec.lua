@@ -229,7 +229,7 @@ end)
 H.case('a question is answered by a choice, by words, or not', function()
   local ask = H.call(
     'ask_user',
-    { question = 'Which colour?', options = { { label = 'red' }, { label = 'blue' } } }
+    { question = 'Which color?', options = { { label = 'red' }, { label = 'blue' } } }
   )
   H.start({
     script = {
@@ -252,10 +252,10 @@ H.case('a question is answered by a choice, by words, or not', function()
       end) == n and #permission.list() == 1 and H.panel_text():find(text, 1, true)
     end)
   end
-  question(1, 'Which colour?')
+  question(1, 'Which color?')
   vim.api.nvim_set_current_win(panel.window())
   vim.api.nvim_feedkeys('2', 'xt', false)
-  question(2, 'Which colour?')
+  question(2, 'Which color?')
   H.choose('green', false)
   vim.api.nvim_feedkeys('a', 'xt', false)
   question(3, 'Anything else?')

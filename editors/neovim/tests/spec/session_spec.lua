@@ -10,7 +10,8 @@ H.case('sessions are listed, resumed, renamed, forked, exported and deleted', fu
   vim.cmd('AgentPrompt tell me of apples')
   H.equal(H.turn().status, 'completed')
   vim.cmd('AgentNew')
-  vim.cmd('AgentPrompt tell me of pears') -- without waiting: it goes to the new session
+  -- Does not wait, because the message goes to the new session.
+  vim.cmd('AgentPrompt tell me of pears')
   H.equal(H.turn(2).status, 'completed')
   H.choose('apples')
   vim.cmd('AgentSessions')

@@ -133,7 +133,7 @@ H.case('10,000 deltas are drawn by frames', function()
   local list = words()
   local text = table.concat(list)
   local took, stall, longest = 0, 0, math.huge
-  for run = 1, 3 do -- other work on the machine lengthens a draw: the least of some counts
+  for run = 1, 3 do -- other work on the machine slows drawing, so take the minimum
     local id = 'big' .. run
     events.emit('item/started', {
       sessionId = session,
@@ -268,7 +268,7 @@ H.case('a review of 2,000 hunks opens in under 300 ms', function()
     one,
     marks
   )
-  local bound = math.max(300, 20 * marks) -- the contract's 300 ms, or what they are on a slower machine
+  local bound = math.max(300, 20 * marks) -- 300 ms by the protocol, scaled on a slower machine
   H.equal(inline < bound and overview < bound, true, 'the review opens too slowly')
 end)
 

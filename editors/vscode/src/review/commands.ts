@@ -1,4 +1,5 @@
-// What the user does with pending hunks. Decisions go to the daemon, which alone changes text.
+// The user's actions on pending hunks. Decisions are sent to the daemon, and only the daemon
+// changes text.
 import * as path from 'node:path';
 import * as vscode from 'vscode';
 import type { Decision } from '../protocol';
@@ -31,8 +32,8 @@ export class ReviewCommands {
     const pending = await this.hunk(target);
     if (!pending) return nothingPending();
     if (isReply(target) && target.text) this.threads.comment(refOf(pending), target.text);
-    // Taken before the decision: a diff closes with its last hunk. A click above a hunk takes the
-    // focus from the editor.
+    // Read before the decision, because a diff closes with its last hunk, and a click above a hunk
+    // takes the focus from the editor.
     const from = { diff: isDiffShown(), lens: isRef(target) };
     await this.decide(pending.proposal.proposalId, [this.decision(action, pending)]);
     await this.showNext(pending, from);
@@ -51,7 +52,7 @@ export class ReviewCommands {
       const marks = await this.sides.marksIn(editor.document.uri);
       const next = nextMark(marks, editor.selection.active.line, 1) ?? marks[0];
       if (next) return show(editor, next);
-      if (!from.diff) return; // the review of all files has the others below
+      if (!from.diff) return; // the review of all files shows the other ones below
     }
     const left = this.proposals.hunksOf(uri);
     const next = left.find((p) => p.mark.range.start.line >= mark.range.start.line) ?? left[0];
@@ -64,13 +65,13 @@ export class ReviewCommands {
       await this.open({ ...elsewhere, mark: elsewhere.marks[0] }, !from.lens);
   }
 
-  /** What can be done with a hunk besides the two buttons above it. */
+  /** Further actions on a hunk besides the two buttons above it. */
   async menu(ref: HunkRef): Promise<void> {
     const pending = this.proposals.find(ref.proposalId, ref.hunkId);
     if (!pending) return nothingPending();
     const all = this.proposals.hunksOf(pending.uri).length;
     const applied = pending.file.placement === 'applied';
-    const ofFile = `all ${all} changes of the file`;
+    const ofFile = `all ${all} changes in the file`;
     const file = (action: Action) => () => this.decideFile(action, pending.uri);
     const rows = [
       { label: '$(comment) Comment', run: () => this.comment(ref) },
@@ -88,7 +89,7 @@ export class ReviewCommands {
       { label: '$(arrow-down) Next change', run: () => this.step(1) },
       { label: '$(arrow-up) Previous change', run: () => this.step(-1) },
     ];
-    const choice = await vscode.window.showQuickPick(rows, { title: 'Change of the agent' });
+    const choice = await vscode.window.showQuickPick(rows, { title: 'Change by the agent' });
     await choice?.run();
   }
 
@@ -100,7 +101,7 @@ export class ReviewCommands {
     await this.decideFiles(action, files);
   }
 
-  /** Decides all that waits; of one proposal, if named. */
+  /** Decides all pending changes, or those of one proposal. */
   async decideAll(action: Action, of?: ProposalRef): Promise<void> {
     const files = await this.proposals.waiting(of);
     if (files.length === 0) return nothingPending();
@@ -119,7 +120,10 @@ export class ReviewCommands {
     if (text) this.threads.comment(refOf(pending), text);
   }
 
-  /** Goes to the hunk after or before the cursor, in the next file if there is none in this one. In a diff it stays in the diff. */
+  /**
+   * Goes to the hunk after or before the cursor or, if there is none in this file, to the one in
+   * the next file. In a diff, it stays in the diff.
+   */
   async step(by: 1 | -1): Promise<void> {
     const editor = vscode.window.activeTextEditor;
     if (editor && (await this.stepInSide(editor, by))) return;
@@ -157,7 +161,8 @@ export class ReviewCommands {
       return false;
     }
     const [base, proposed] = addresses(file);
-    const title = `${path.posix.basename(file.uri.path)}: proposed change`; // its folders are above the text
+    // The folder names are above the text.
+    const title = `${path.posix.basename(file.uri.path)}: proposed change`;
     await vscode.commands.executeCommand('vscode.diff', base, proposed, title, {
       preserveFocus,
       preview: true,
@@ -228,7 +233,7 @@ export class ReviewCommands {
     return this.atCursor();
   }
 
-  /** The hunk that the cursor is in or nearest to, in the file or in a side of its diff. */
+  /** Returns the hunk at or nearest to the cursor, in the file or in a side of its diff. */
   private async atCursor(): Promise<PendingHunk | undefined> {
     const editor = vscode.window.activeTextEditor;
     if (!editor) return undefined;
@@ -261,7 +266,7 @@ function addresses(file: PendingFile): [vscode.Uri, vscode.Uri] {
   return [sideUri(baseScheme, id, file.uri), sideUri(proposedScheme, id, file.uri)];
 }
 
-/** Whether the diff of one file is what the user looks at. */
+/** Reports whether the active editor is the diff of one file. */
 function isDiffShown(): boolean {
   const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
   return input instanceof vscode.TabInputTextDiff && isSide(input.modified);
@@ -293,5 +298,5 @@ function isThread(target: Target): target is vscode.CommentThread {
 }
 
 function nothingPending(): void {
-  vscode.window.setStatusBarMessage('No pending change of the agent here.', 4000);
+  vscode.window.setStatusBarMessage('There is no pending change by the agent here.', 4000);
 }

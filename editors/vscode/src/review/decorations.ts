@@ -1,4 +1,4 @@
-// Colours pending hunks in the buffers: whole lines, and within them the words that changed.
+// Colors pending hunks in the buffers: whole lines, and the changed words in them.
 import * as vscode from 'vscode';
 import { endOf, type Mark } from './hunks';
 import { diffBlock, missingOf } from './missing';
@@ -10,7 +10,7 @@ const ruler = (color: string) => ({
   overviewRulerColor: theme(color),
   overviewRulerLane: vscode.OverviewRulerLane.Left,
 });
-/** A bar at the left edge, which high contrast themes need: they colour no lines. */
+/** A bar at the left edge for high contrast themes, which do not color lines. */
 const bar = (color: string) => ({
   borderStyle: 'solid',
   borderWidth: '0 0 0 2px',
@@ -98,7 +98,7 @@ export class Decorations implements vscode.Disposable {
   }
 }
 
-/** A range without the line that it ends before the first character of. */
+/** Returns a range without its last line break. */
 export function linesOf(range: vscode.Range): vscode.Range {
   return range.end.character === 0 && range.end.line > range.start.line
     ? new vscode.Range(
@@ -137,7 +137,7 @@ function collect(pending: PendingHunk, document: vscode.TextDocument, into: Draw
     });
 }
 
-/** All of the text that the buffer does not have. The row next to the hunk may cut it. */
+/** The complete text that the buffer does not contain. The row next to the hunk may be cut off. */
 function hoverOf({ file, mark }: PendingHunk): vscode.MarkdownString | undefined {
   const missing = missingOf(file, mark.hunk);
   if (missing.lines.length === 0) return undefined;

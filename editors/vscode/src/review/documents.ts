@@ -1,15 +1,18 @@
 // The two sides of a proposal as documents: agent-base (read-only) and agent-proposed (the user may
-// edit it before accepting). Saving the proposed side keeps the text here and decides nothing.
+// edit it before accepting). Saving the proposed side stores the text here and decides nothing.
 import * as vscode from 'vscode';
 import { grow, sidesOf, type Mark, type Sides } from './hunks';
 import type { PendingFile, Proposals } from './proposals';
 
 export const baseScheme = 'agent-base';
 export const proposedScheme = 'agent-proposed';
-/** Title of the multi-file review, by which its tab is known: its input has no type of its own. */
-export const reviewTitle = 'Pending changes of the agent';
+/** Title of the multi-file review. It identifies the tab, whose input has no type of its own. */
+export const reviewTitle = 'Pending changes by the agent';
 
-/** The address of one side of a file of a proposal. It holds all that is needed to find the file again after a reload. */
+/**
+ * Returns the URI of one side of a file in a proposal. It contains everything needed to find the
+ * file again after a reload.
+ */
 export function sideUri(scheme: string, proposalId: string, file: vscode.Uri): vscode.Uri {
   const relative = vscode.workspace.asRelativePath(file);
   return vscode.Uri.from({
@@ -23,7 +26,7 @@ export function isSide(uri: vscode.Uri): boolean {
   return uri.scheme === baseScheme || uri.scheme === proposedScheme;
 }
 
-/** The file that a side belongs to. */
+/** Returns the file that a side belongs to. */
 export function sideOf(uri: vscode.Uri): { proposalId: string; file: string } {
   try {
     const [proposalId, file] = JSON.parse(uri.query) as [string, string];
@@ -40,7 +43,7 @@ interface Edited {
   touched: boolean;
 }
 
-/** Serves both schemes, and knows what the user made of the proposed side. */
+/** Serves both schemes, and stores the user's edits of the proposed side. */
 export class SideDocuments
   implements vscode.TextDocumentContentProvider, vscode.FileSystemProvider, vscode.Disposable
 {
@@ -69,12 +72,17 @@ export class SideDocuments
     return pending ? (await sides(pending)).base : '';
   }
 
-  /** The file that a document stands for: of a side its file, else the document itself. */
+  /**
+   * Returns the file that a document represents: the file of a side, otherwise the document itself.
+   */
   fileOf(uri: vscode.Uri): vscode.Uri {
     return isSide(uri) ? vscode.Uri.parse(sideOf(uri).file) : uri;
   }
 
-  /** The ranges of the undecided hunks in a document: in a side of a diff they differ from the file's. */
+  /**
+   * Returns the ranges of the undecided hunks in a document. In a side of a diff, they differ from
+   * those in the file.
+   */
   async marksIn(uri: vscode.Uri): Promise<Mark[]> {
     if (!isSide(uri)) return this.proposals.hunksOf(uri).map(({ mark }) => mark);
     const pending = await this.pending(uri);
@@ -85,7 +93,7 @@ export class SideDocuments
     return marks.filter(({ hunk }) => open.has(hunk.hunkId));
   }
 
-  /** The user's own version of a hunk, if the proposed side was edited. */
+  /** Returns the user's own version of a hunk, if the proposed side was edited. */
   ownText(pending: PendingFile, hunkId: string): string | undefined {
     const uri = sideUri(proposedScheme, pending.proposal.proposalId, pending.uri);
     const edited = this.edited.get(uri.toString());
@@ -173,7 +181,7 @@ export class SideDocuments
     }));
   }
 
-  /** Brings both sides up to date, save a proposed side that the user works on. */
+  /** Updates both sides, except a proposed side that the user is editing. */
   private async refresh(): Promise<void> {
     const events: vscode.FileChangeEvent[] = [];
     for (const pending of this.proposals.files()) {
@@ -191,7 +199,10 @@ export class SideDocuments
     if (events.length > 0) this.fileChanged.fire(events);
   }
 
-  /** Closes the diffs of a decided proposal. Their text was taken or refused: nothing is lost that the user could save. */
+  /**
+   * Closes the diffs of a decided proposal. Their text was accepted or rejected, so there is
+   * nothing left to save.
+   */
   private async close(proposalId: string): Promise<void> {
     const ours = (uri: vscode.Uri) =>
       uri.scheme === proposedScheme && sideOf(uri).proposalId === proposalId;
@@ -219,7 +230,7 @@ async function textOf(uri: vscode.Uri): Promise<string> {
   const open = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString());
   if (open) return open.getText();
   try {
-    // decodes a BOM away, as an editor does
+    // decodes a BOM, as an editor does
     return new TextDecoder().decode(await vscode.workspace.fs.readFile(uri));
   } catch {
     return '';

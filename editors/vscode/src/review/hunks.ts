@@ -1,4 +1,4 @@
-// Where pending hunks stand while the user types. Pure: positions in, positions out.
+// Tracks the ranges of pending hunks while the user types. Pure: positions in, positions out.
 import type { Hunk, Position, ProposalFile, Range } from '../protocol';
 
 export interface Change {
@@ -6,7 +6,7 @@ export interface Change {
   text: string;
 }
 
-/** A hunk with its present range. */
+/** A hunk with its current range. */
 export interface Mark {
   hunk: Hunk;
   range: Range;
@@ -16,17 +16,20 @@ export function compare(a: Position, b: Position): number {
   return a.line - b.line || a.character - b.character;
 }
 
-/** Whether a hunk still waits for the user. */
+/** Reports whether a hunk is undecided. */
 export function isOpen(hunk: Hunk): boolean {
   return hunk.state === 'pending' || hunk.state === 'stale';
 }
 
-/** The marks of a file's undecided hunks, as the daemon placed them. */
+/** Returns the marks of a file's undecided hunks at the daemon's positions. */
 export function marksFrom(file: ProposalFile): Mark[] {
   return file.hunks.filter(isOpen).map((hunk) => ({ hunk, range: hunk.range }));
 }
 
-/** Moves a range by a change of its document. A change inside it makes it grow, one that ends or begins at its edge does not. */
+/**
+ * Moves a range by a change of its document. A change inside the range extends it. A change that
+ * ends or begins at its edge does not.
+ */
 export function shift(range: Range, change: Change): Range {
   const empty = compare(range.start, range.end) === 0;
   const start = shiftPosition(
@@ -38,7 +41,10 @@ export function shift(range: Range, change: Change): Range {
   return compare(start, end) <= 0 ? { start, end } : { start, end: start };
 }
 
-/** As shift, but what is typed at an edge belongs to the range: for text that the user may edit. */
+/**
+ * Like shift, but text that is typed at an edge belongs to the range. For text that the user may
+ * edit.
+ */
 export function grow(range: Range, change: Change): Range {
   const start = shiftPosition(range.start, change, false);
   const end = shiftPosition(range.end, change, true);
@@ -64,7 +70,7 @@ function minPosition(a: Position, b: Position): Position {
   return compare(a, b) <= 0 ? a : b;
 }
 
-/** Where a text ends that begins at a position. */
+/** Returns the end of a text that begins at a position. */
 export function endOf(start: Position, text: string): Position {
   const lines = text.split(/\r\n|\r|\n/);
   const last = lines[lines.length - 1] ?? '';
@@ -72,7 +78,7 @@ export function endOf(start: Position, text: string): Position {
   return { line: start.line + lines.length - 1, character: last.length };
 }
 
-/** The mark that a line is in or nearest to. */
+/** Returns the mark at or nearest to a line. */
 export function nearestMark(marks: Mark[], line: number): Mark | undefined {
   const distance = ({ range }: Mark) => Math.max(range.start.line - line, line - range.end.line, 0);
   return [...marks].sort((a, b) => distance(a) - distance(b))[0];
@@ -121,13 +127,15 @@ export class Offsets {
 export interface Sides {
   base: string;
   proposed: string;
-  /** Each undecided hunk's place in the proposed text. */
+  /** The position of each undecided hunk in the proposed text. */
   marks: Mark[];
-  /** Each undecided hunk's place in the base text. */
+  /** The position of each undecided hunk in the base text. */
   baseMarks: Mark[];
 }
 
-/** Both sides of a file's pending hunks, from the present text and the hunks' ranges in it. */
+/**
+ * Returns both sides of a file's pending hunks, from the current text and the hunks' ranges in it.
+ */
 export function sidesOf(text: string, file: ProposalFile, marks: Mark[]): Sides {
   if (file.op === 'create') return whole('', marks[0]?.hunk.newText ?? '', marks);
   if (file.op === 'delete') return whole(marks[0]?.hunk.oldText ?? text, '', marks);
@@ -142,7 +150,7 @@ export function sidesOf(text: string, file: ProposalFile, marks: Mark[]): Sides 
     if (mark.hunk.state !== 'pending') continue;
     const start = offsets.at(mark.range.start);
     const end = offsets.at(mark.range.end);
-    if (start < from) continue; // overlaps the one before: the daemon calls one of them stale
+    if (start < from) continue; // overlaps the previous hunk: the daemon marks one of them as stale
     const kept = text.slice(from, start);
     const own = text.slice(start, end);
     base += kept;
@@ -176,7 +184,7 @@ export function sidesOf(text: string, file: ProposalFile, marks: Mark[]): Sides 
   };
 }
 
-/** Start and end of a part of a text. */
+/** Returns the start and end of a part of a text. */
 type Span = [number, number];
 
 function whole(base: string, proposed: string, marks: Mark[]): Sides {

@@ -1,5 +1,5 @@
-// The row above each pending hunk: two buttons, a menu, the counter. The text that the buffer does
-// not have is in a row of its own: below the lines that it replaces, or above those that replaced
+// The row above each pending hunk: two buttons, a menu and the counter. The text that the buffer
+// does not contain has its own row: below the lines that it replaces, or above those that replaced
 // it.
 import * as vscode from 'vscode';
 import { linesOf, rangeOf } from './decorations';
@@ -32,7 +32,10 @@ export class HunkLenses implements vscode.CodeLensProvider, vscode.Disposable {
     ]);
   }
 
-  /** Fires only if the rows change: the editor draws all of them again, and a click gets lost. */
+  /**
+   * Fires only if the rows change, because the editor then draws all of them again, and a click can
+   * get lost.
+   */
   private tell(): void {
     const rows = this.proposals.files().map(({ uri, file, proposal, marks }) => {
       const places = marks.map(({ hunk, range }) => [
@@ -88,7 +91,7 @@ function buttons(pending: PendingHunk, index: number, count: number): vscode.Cod
   ];
 }
 
-/** The missing text. It opens the diff. */
+/** The missing text. A click on it opens the diff. */
 function text(pending: PendingHunk, lineCount: number, starts: Set<number>): vscode.CodeLens[] {
   const inline = vscode.workspace.getConfiguration('agentLsp').get('review.inline', true);
   const row = inline ? rowOf(missingOf(pending.file, pending.mark.hunk)) : '';

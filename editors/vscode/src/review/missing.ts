@@ -1,9 +1,9 @@
-// The text of a hunk that the buffer does not have: proposed text, or text that was replaced.
+// The text of a hunk that the buffer does not contain: proposed text, or text that was replaced.
 import type { Hunk, ProposalFile } from '../protocol';
 
-/** Characters of it that fit into a row between the lines. */
+/** Maximum characters of it in a row between the lines. */
 const rowLength = 100;
-/** Lines of it that the hover shows. */
+/** Maximum lines of it in the hover. */
 const hoverLines = 40;
 
 export interface Missing {
@@ -17,7 +17,10 @@ export function missingOf({ placement }: ProposalFile, { oldText, newText }: Hun
   return { sign: placement === 'applied' ? '−' : '+', lines };
 }
 
-/** One row for it. The editor has only one between two lines. Empty if there is nothing to show. */
+/**
+ * Returns one row for it, because the editor has only one row between two lines. Empty if there is
+ * nothing to show.
+ */
 export function rowOf({ sign, lines }: Missing): string {
   if (lines.length === 0) return '';
   const text = lines.map((line) => line.trim()).join(' ⏎ ');
@@ -25,7 +28,7 @@ export function rowOf({ sign, lines }: Missing): string {
   return `${sign}\u00a0${cut.replace(/ (?= )/g, '\u00a0')}`;
 }
 
-/** All of it as a Markdown diff. */
+/** Returns all of it as a Markdown diff. */
 export function diffBlock({ sign, lines }: Missing): string {
   const shown = lines.slice(0, hoverLines).map((line) => (sign === '+' ? '+' : '-') + line);
   if (lines.length > hoverLines) shown.push(`… ${lines.length - hoverLines} more lines`);

@@ -1,5 +1,5 @@
-// The proposals that wait for the user, as the daemon reported them, and the present ranges of
-// their hunks in the buffers.
+// The pending proposals, as the daemon reported them, and the current ranges of their hunks in the
+// buffers.
 import * as vscode from 'vscode';
 import type { Daemon } from '../client';
 import type { Decision, Proposal, ProposalFile } from '../protocol';
@@ -17,7 +17,7 @@ export interface PendingHunk extends PendingFile {
   mark: Mark;
 }
 
-/** All of one proposal or of one session; empty for everything. */
+/** Selects all hunks of one proposal or of one session. Empty selects everything. */
 export interface ProposalRef {
   proposalId?: string;
   sessionId?: string;
@@ -28,15 +28,22 @@ interface Logged {
   changes: Change[];
 }
 
-/** How many changes of a document are kept, to move a hunk that was placed in an earlier version. */
+/**
+ * Number of changes of a document that are kept, to move a hunk that was placed in an earlier
+ * version.
+ */
 const keptChanges = 64;
 
-/** Proposals with at least one undecided hunk. Fires after every change, marks included. */
+/**
+ * Proposals with at least one undecided hunk. Fires after every change, including changes of marks.
+ */
 export class Proposals implements vscode.Disposable {
   private readonly byId = new Map<string, Proposal>();
   private readonly placed = new Map<string, Mark[]>();
   private readonly logs = new Map<string, Logged[]>();
-  /** Hunks whose decision is on its way: they are offered no more, so that none is decided twice. */
+  /**
+   * Hunks whose decision has been sent. They are no longer offered, so that none is decided twice.
+   */
   private readonly deciding = new Set<string>();
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly closed = new vscode.EventEmitter<Proposal>();
@@ -72,7 +79,10 @@ export class Proposals implements vscode.Disposable {
       .filter((f) => f.marks.length > 0);
   }
 
-  /** How many undecided changes of a session are not in the buffers yet: a stop of its turn withdraws them. */
+  /**
+   * Returns how many undecided changes of a session are not in the buffers yet. Stopping its turn
+   * withdraws them.
+   */
   discardedByStop(sessionId: string | undefined): number {
     return this.files().reduce(
       (n, { proposal, file, marks }) =>
@@ -81,7 +91,10 @@ export class Proposals implements vscode.Disposable {
     );
   }
 
-  /** The pending files; of one proposal or one session, if given. Proposals that are not known yet are fetched: their question may be shown first. */
+  /**
+   * Returns the pending files, optionally of one proposal or one session. Unknown proposals are
+   * fetched, because their question may be shown first.
+   */
   async waiting({ proposalId, sessionId }: ProposalRef = {}): Promise<PendingFile[]> {
     const wanted = () =>
       this.files().filter(
@@ -121,7 +134,7 @@ export class Proposals implements vscode.Disposable {
     return proposal && file ? this.pendingFile(proposal, file) : undefined;
   }
 
-  /** Asks the daemon for what is pending, after a restart. */
+  /** Asks the daemon for the pending proposals, after a restart. */
   async refresh(): Promise<void> {
     const { proposals } = await this.daemon.request('agent/proposal/list', {});
     this.byId.clear();
@@ -130,7 +143,7 @@ export class Proposals implements vscode.Disposable {
     this.changed.fire();
   }
 
-  /** Decides hunks. The user sees what the daemon could not carry out. */
+  /** Decides hunks. The user is notified of decisions that the daemon could not apply. */
   async resolve(proposalId: string, decisions: Decision[], comment?: string): Promise<boolean> {
     const keys = decisions.map(({ hunkId }) => `${proposalId} ${hunkId}`);
     for (const k of keys) this.deciding.add(k);
@@ -193,7 +206,10 @@ export class Proposals implements vscode.Disposable {
     for (const file of proposal.files) this.placed.delete(key(proposal, file));
   }
 
-  /** Marks of a file, moved by what was typed since the version that the daemon placed them in. */
+  /**
+   * Returns the marks of a file, moved by the changes since the version in which the daemon placed
+   * them.
+   */
   private place(file: ProposalFile): Mark[] {
     const since = (this.logs.get(normal(file.uri)) ?? []).filter(
       (l) => file.version !== null && l.version > file.version,
@@ -226,7 +242,10 @@ function moved(marks: Mark[], changes: Change[]): Mark[] {
   return marks.map(({ hunk, range }) => ({ hunk, range: changes.reduce(shift, range) }));
 }
 
-/** Whether a proposal still waits: one in conflict does while another of its hunks is pending. */
+/**
+ * Reports whether a proposal is pending. One in conflict is pending as long as another of its hunks
+ * is.
+ */
 function waits(proposal: Proposal): boolean {
   return (
     proposal.state === 'proposed' ||

@@ -3,7 +3,7 @@ import * as vscode from 'vscode';
 import { linesOf, rangeOf } from './decorations';
 import type { PendingHunk, Proposals } from './proposals';
 
-/** What a thread's commands get to know which hunk is meant. */
+/** Identifies the hunk for a thread's commands. */
 export interface HunkRef {
   proposalId: string;
   hunkId: string;
@@ -40,7 +40,7 @@ export class HunkThreads implements vscode.Disposable {
     return this.comments.get(key(proposalId, hunkId))?.join('\n');
   }
 
-  /** Keeps a comment. It reaches the agent with the decision on the hunk. */
+  /** Stores a comment. It is sent to the agent with the decision on the hunk. */
   comment({ proposalId, hunkId }: HunkRef, text: string): void {
     const id = key(proposalId, hunkId);
     this.comments.set(id, [...(this.comments.get(id) ?? []), text]);
@@ -74,7 +74,7 @@ export class HunkThreads implements vscode.Disposable {
   private show(id: string, pending: PendingHunk): void {
     const comments = this.comments.get(id) ?? [];
     const end = linesOf(rangeOf(pending)).end.line;
-    const range = new vscode.Range(end, 0, end, 0); // no wider: VS Code would colour it over the hunk's own colours
+    const range = new vscode.Range(end, 0, end, 0); // no wider: VS Code would color it over the hunk's own colors
     const known = this.shown.get(id);
     const text = comments.join('\0');
     if (known && known.thread.uri.toString() === pending.uri.toString()) {

@@ -99,7 +99,7 @@ export class PendingBadges implements vscode.FileDecorationProvider, vscode.Disp
     if (count === 0) return undefined;
     const decoration = new vscode.FileDecoration(
       count > 9 ? '9+' : String(count),
-      `${count} pending change${count === 1 ? '' : 's'} of the agent`,
+      `${count} pending change${count === 1 ? '' : 's'} by the agent`,
       new vscode.ThemeColor('gitDecoration.modifiedResourceForeground'),
     );
     decoration.propagate = true;

@@ -1,14 +1,14 @@
-// Which words of a replaced text changed. Pure.
+// Finds the changed words of a replaced text. Pure.
 
 export interface Span {
   start: number;
   end: number;
 }
 
-/** Words beyond which a hunk is coloured by lines only. */
+/** Maximum number of words. A longer hunk is colored by lines only. */
 const maxWords = 600;
 
-/** The parts of each text that the other has not. */
+/** Returns the parts of each text that the other does not contain. */
 export function changedWords(before: string, after: string): { before: Span[]; after: Span[] } {
   const a = wordsOf(before);
   const b = wordsOf(after);
@@ -28,7 +28,7 @@ function wordsOf(text: string): { text: string; start: number }[] {
   return [...text.matchAll(/\w+|\s+|[^\w\s]/gu)].map((m) => ({ text: m[0], start: m.index }));
 }
 
-/** Longest common subsequence as pairs of indexes. */
+/** Returns the longest common subsequence as pairs of indexes. */
 function longest(a: string[], b: string[]): [number, number][] {
   const width = b.length + 1;
   const table = new Uint16Array((a.length + 1) * width);

@@ -1,11 +1,10 @@
-// Announcements to a screen reader: short, once, in the order in which things happened. The
-// conversation itself is read on request: a stream that is announced as it grows would never be
-// silent.
+// Announcements to a screen reader: short, once, and in order. The conversation itself is read on
+// request, because announcing a growing stream would never be silent.
 import { h } from './dom';
 import type { AgentEvent, Waiting } from './messages';
 import { sentence } from './model';
 
-/** Characters of a reply that are read out; the rest is in the conversation. */
+/** Maximum characters of a reply that are read aloud. The rest is in the conversation. */
 const spoken = 600;
 
 const endings: Record<string, string> = {
@@ -14,10 +13,13 @@ const endings: Record<string, string> = {
   interrupted: 'Stopped.',
 };
 
-/** The announcement for a notification; nothing for most, and nothing for replayed ones. */
+/**
+ * Returns the announcement for a notification, or undefined for most notifications and for replayed
+ * ones.
+ */
 export function announcement(event: AgentEvent): string {
   if ('replay' in event.params && event.params.replay) return '';
-  if (event.method === 'agent/turn/started') return 'The agent works.';
+  if (event.method === 'agent/turn/started') return 'The agent is working.';
   if (event.method === 'agent/retry')
     return `${sentence(event.params.error.message)} Trying again.`;
   if (event.method === 'agent/turn/completed') {
@@ -33,14 +35,14 @@ export function announcement(event: AgentEvent): string {
   return '';
 }
 
-/** What a question says when it comes. */
+/** The announcement of a new question. */
 export function askAnnouncement(waiting: Waiting): string {
   if (waiting.kind === 'ask') return `The agent asks: ${waiting.params.question}`;
   const { title, subject, options } = waiting.params;
-  return `The agent waits for your permission: ${title}. ${subject.command ?? ''} ${options.map(({ name }) => name).join(', ')}.`;
+  return `The agent is waiting for your permission: ${title}. ${subject.command ?? ''} ${options.map(({ name }) => name).join(', ')}.`;
 }
 
-/** Markdown as it is spoken: no marks, no code beyond a mention of it. */
+/** Converts Markdown to spoken text: no markup, and code is only mentioned. */
 function plain(text: string): string {
   const words = text
     .replace(/^(```|~~~)[^]*?^\1.*$/gm, ' Code. ')
@@ -51,7 +53,10 @@ function plain(text: string): string {
   return words.length > spoken ? `${words.slice(0, spoken)}…` : words;
 }
 
-/** Two live regions out of sight: what can wait for a pause, and what cannot. */
+/**
+ * Two invisible live regions: one for announcements that can wait for a pause, and one for those
+ * that cannot.
+ */
 export class Announcer {
   readonly polite = h('div', { class: 'sr', role: 'status', 'aria-live': 'polite' });
   readonly assertive = h('div', { class: 'sr', role: 'alert', 'aria-live': 'assertive' });
@@ -69,7 +74,7 @@ export class Announcer {
     this.assertive.replaceChildren();
   }
 
-  /** Each saying is a node of its own: only what is added is read. */
+  /** Each announcement is a separate node, because only added nodes are read. */
   private say(region: HTMLElement, texts: string[]): void {
     for (const text of texts) region.append(h('p', {}, text));
     while (region.childElementCount > 8) region.firstElementChild?.remove();

@@ -1,9 +1,9 @@
-// The bar above the input: how much changed, and what to do with all of it.
+// The bar above the input: the number of changes, and actions on all of them.
 import { counted } from '../text';
 import { button, h } from './dom';
 import type { ChangesBar, FromPanel } from './messages';
 
-/** The counts of added and removed lines. A screen reader hears words. */
+/** The counts of added and removed lines. A screen reader reads them as words. */
 export function counts(added: number, removed: number): HTMLElement {
   const words = `${counted(added, 'line')} added, ${removed} removed`;
   return h(
@@ -59,7 +59,7 @@ export function drawChanges(
   ];
 }
 
-/** Offers another way to review, at the first edits that wait for a decision. */
+/** Offers another way to review at the first pending edits. */
 export function drawOffer(send: (message: FromPanel) => void): Node[] {
   const run = (label: string, command: string, ...args: unknown[]) => {
     return button(label, () => send({ type: 'command', command, args }), { class: 'small' });
@@ -69,6 +69,6 @@ export function drawOffer(send: (message: FromPanel) => void): Node[] {
     run('Make this my default', 'agentLsp.applyEditsFirst', 'default'),
     run('Keep asking', 'agentLsp.keepAsking'),
   ];
-  const words = 'Apply edits first from now on, and keep or undo them after?';
+  const words = 'Apply edits first from now on, and keep or undo them afterwards?';
   return [h('span', { class: 'label' }, words), h('span', { class: 'row' }, ...actions)];
 }

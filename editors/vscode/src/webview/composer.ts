@@ -1,9 +1,10 @@
-// The input: history, @ mentions, / commands, images, and what Enter, Alt+Enter and Escape mean.
+// The input: history, @ mentions, / commands, images, and the behavior of Enter, Alt+Enter and
+// Escape.
 import type { ContentBlock } from '../protocol';
 import { button, h, hasFocus } from './dom';
 import type { Completion, Delivery, FromPanel, PromptOptions } from './messages';
 
-/** Prompts that the history keeps. */
+/** Maximum number of prompts in the history. */
 const historySize = 100;
 /** The largest image that may be attached, in bytes. */
 const maxImage = 10 * 1024 * 1024;
@@ -16,7 +17,7 @@ export interface ComposerState {
   history: string[];
 }
 
-/** What a key press means. Pure, so that it can be tested. */
+/** Returns the action of a key press. Pure, so that it can be tested. */
 export function keyAction(key: {
   key: string;
   shiftKey: boolean;
@@ -39,13 +40,16 @@ export function wordAt(text: string, caret: number): { start: number; query: str
   return undefined;
 }
 
-/** What the panel decides about a text before it is sent. */
+/** Decisions of the panel about a text before it is sent. */
 export interface Gate {
-  /** What the agent waits for now: the id of the oldest question, or the pending changes. Empty if it waits for nothing. */
+  /**
+   * What the agent is waiting for: the id of the oldest question, or the pending changes. Empty if
+   * it is not waiting.
+   */
   subject(): string;
   /**
-   * Whether the panel handles the text itself. `asked` is the subject that was shown when the user
-   * began to type. `take` empties the input, `send` sends the text to the agent.
+   * Whether the panel handles the text itself. `asked` is the question that was shown when the user
+   * began to type. `take` empties the input, and `send` sends the text to the agent.
    */
   holds(text: string, asked: string, take: () => void, send: (delivery: Delivery) => void): boolean;
 }
@@ -68,7 +72,7 @@ export class Composer {
     hidden: true,
   });
   private readonly chips = h('div', { class: 'chips', role: 'group', 'aria-label': 'Attached' });
-  /** What is shown next to the buttons. */
+  /** The content next to the buttons. */
   readonly tools = h('div', { class: 'tools' });
   private readonly sendButton = button('Send', () => this.submit('send'), {
     class: 'primary send',
@@ -78,13 +82,13 @@ export class Composer {
     title: 'Stop the turn',
   });
   private blocks: { label: string; block: ContentBlock }[] = [];
-  /** For the next prompt alone. */
+  /** For the next prompt only. */
   private options: PromptOptions = {};
   private items: Completion[] = [];
   private chosen = 0;
   private recalled = -1;
   private busy = false;
-  /** What the agent waited for when the first character of the text was typed. */
+  /** What the agent was waiting for when the first character of the text was typed. */
   private askedAtFirst = '';
 
   constructor(
@@ -108,7 +112,7 @@ export class Composer {
     });
     this.input.addEventListener('input', () => this.edited());
     this.input.addEventListener('blur', () => this.close());
-    // its scroll bar takes no focus either
+    // its scroll bar does not take the focus either
     this.menu.addEventListener('mousedown', (event) => event.preventDefault());
     this.input.addEventListener('paste', (event) => this.files(event, event.clipboardData));
     this.element.addEventListener('dragover', (event) => event.preventDefault());
@@ -140,7 +144,7 @@ export class Composer {
     this.focus();
   }
 
-  /** Adds to what is chosen for the next prompt. */
+  /** Adds to the options of the next prompt. */
   choose(options: PromptOptions): void {
     this.options = { ...this.options, ...options };
     this.drawChips();
@@ -181,7 +185,7 @@ export class Composer {
   private menuKey(event: KeyboardEvent): boolean {
     if (event.key === 'Enter' && this.isWhole()) {
       this.close();
-      return false; // what is typed in full is run
+      return false; // a completely typed command is run
     }
     if (event.key === 'Escape') this.close();
     else if (event.key === 'ArrowDown') this.step(1);
@@ -192,7 +196,7 @@ export class Composer {
     return true;
   }
 
-  /** Whether the chosen command is in the input unchanged. */
+  /** Reports whether the chosen command is in the input unchanged. */
   private isWhole(): boolean {
     return this.input.value.startsWith('/') && this.items[this.chosen]?.insert === this.input.value;
   }
@@ -271,7 +275,7 @@ export class Composer {
       0,
       historySize,
     );
-    // it joins the running turn: what was chosen waits for the next prompt
+    // it joins the running turn, so the chosen options stay for the next prompt
     const isSteer = this.busy && delivery === 'send';
     const chosen =
       !isSteer && Object.keys(this.options).length > 0 && !text.startsWith('/options')

@@ -1,18 +1,20 @@
-// A question of the panel's own, above the input: what a text means, or whether Stop may discard
+// A question of the panel itself, above the input: what a text means, or whether Stop may discard
 // changes.
 import { h, hasFocus } from './dom';
 
-/** An answer to the question. Exactly one is safe: it has the focus, and Escape chooses it. */
+/**
+ * An answer to the question. Exactly one answer is safe. It has the focus, and Escape chooses it.
+ */
 export interface Answer {
   label: string;
   action: () => void;
   safe?: boolean;
 }
 
-/** One question at a time. A new one replaces the one before it. */
+/** One question at a time. A new question replaces the previous one. */
 export class Confirm {
   readonly element = h('div', { class: 'confirms' });
-  /** What the open question is about; undefined while none is open. */
+  /** The subject of the open question; undefined if no question is open. */
   about: string | undefined;
 
   constructor(private readonly focusInput: () => void) {}
@@ -50,7 +52,7 @@ export class Confirm {
     safe?.element.focus();
   }
 
-  /** Takes the question away without an answer. */
+  /** Removes the question without an answer. */
   close(): void {
     this.about = undefined;
     const focused = hasFocus(this.element);

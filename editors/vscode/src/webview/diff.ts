@@ -1,10 +1,10 @@
-// Draws the changes of one file as coloured lines.
+// Draws the changes of one file as colored lines.
 import type { Line } from '../lines';
 import { button, h, reachable } from './dom';
 import type { EditedFile } from './edits';
 import type { Context } from './entries';
 
-/** Lines of a file's diff that are drawn. */
+/** Maximum number of drawn lines of a file's diff. */
 const shownLines = 400;
 
 const classes: Record<Line['kind'], string> = {

@@ -1,8 +1,8 @@
-// The smallest way to build elements. Text is text: nothing here parses HTML.
+// Minimal helpers to build elements. Text is always inserted as text and never parsed as HTML.
 
 type Child = Node | string | undefined | false;
 
-/** An element with attributes and children. Keys that begin with on are listeners, class and text are what they say. */
+/** Creates an element with attributes and children. Keys that begin with `on` are listeners. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Record<string, string | boolean | undefined | ((event: Event) => void)> = {},
@@ -19,7 +19,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** A button with a label that a screen reader reads and an action. */
+/** Creates a button with an action and a label for screen readers. */
 export function button(
   label: string,
   action: () => void,
@@ -28,17 +28,20 @@ export function button(
   return h('button', { type: 'button', ...attributes, onclick: action }, label);
 }
 
-/** What scrolls is a stop of the Tab key while it does, so that it can be read without a mouse; what does not is none. */
+/**
+ * A scrollable element can be reached with Tab while it is scrollable, so that it can be read
+ * without a mouse.
+ */
 let scrolls: ResizeObserver | undefined;
 
-/** To be called where the content alone has changed: the size may be the same. */
+/** Call this if only the content has changed, because the size may be the same. */
 export function reachableNow(element: HTMLElement): void {
   if (element.scrollWidth > element.clientWidth || element.scrollHeight > element.clientHeight)
     element.tabIndex = 0;
   else element.removeAttribute('tabindex');
 }
 
-/** Makes what may come to scroll reachable by keys. */
+/** Makes an element that may become scrollable reachable by keyboard. */
 export function reachable<E extends HTMLElement>(element: E): E {
   scrolls ??= new ResizeObserver((seen) =>
     seen.forEach(({ target }) => reachableNow(target as HTMLElement)),
@@ -49,7 +52,10 @@ export function reachable<E extends HTMLElement>(element: E): E {
 
 const keys = new WeakMap<Element, string>();
 
-/** Draws the children again only when their content has changed: a click must end on the button where it began, and focus stays. */
+/**
+ * Draws the children again only if their content has changed, because a click must end on the
+ * button where it began, and the focus must stay.
+ */
 export function drawWhenChanged(into: Element, key: unknown, children: () => Child[]): void {
   const text = JSON.stringify(key);
   if (keys.get(into) === text && into.firstChild) return;
@@ -64,12 +70,15 @@ export function drawWhenChanged(into: Element, key: unknown, children: () => Chi
     (focusables(into)[focused] ?? focusables(into).at(-1) ?? { focus: fallback }).focus();
 }
 
-/** Whether the keyboard is in an element. False while the editor has it: the page keeps a focus of its own, which must not claim the keyboard. */
+/**
+ * Reports whether the keyboard focus is in an element. Returns false while the editor has it,
+ * because the page keeps its own focus, which must not claim the keyboard.
+ */
 export function hasFocus(within: Element): boolean {
   return document.hasFocus() && within.contains(document.activeElement);
 }
 
-/** Where the focus goes when what had it is gone. */
+/** The element that gets the focus when the focused element is removed. */
 let fallback = () => {};
 
 export function keepFocus(otherwise: () => void): void {

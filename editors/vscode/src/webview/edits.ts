@@ -1,17 +1,17 @@
-// What an edit changes and what the user decided about it. Pure: no element is drawn here.
+// The changes of an edit and the user's decision on it. Pure: it draws no elements.
 import { lineDiff, type Line } from '../lines';
 import type { Item, Proposal, ProposalFile } from '../protocol';
 
 /** The changes of one file. */
 export interface EditedFile {
-  /** Empty if the call does not name the file; its card does. */
+  /** Empty if the call does not name the file. The card of the call names it. */
   uri: string;
-  /** What happens to the file as a whole. */
+  /** The operation on the file as a whole. */
   op: ProposalFile['op'];
   hunks: { line?: number; lines: Line[] }[];
 }
 
-/** Tools whose only effect is an edit. Their cards show the changes and never the arguments. */
+/** Tools whose only effect is an edit. Their cards show the changes instead of the arguments. */
 const editTools = new Set(['edit', 'write', 'apply_patch']);
 
 export function isEdit({ name, proposalId }: Item): boolean {
@@ -19,8 +19,8 @@ export function isEdit({ name, proposalId }: Item): boolean {
 }
 
 /**
- * The changes by file: those of the proposal. If it is not known, those that the call has stored,
- * which it does if the user changed one of them, or those of its arguments.
+ * Returns the changes by file, from the proposal. If the proposal is not known, returns those that
+ * the call has stored (because the user changed one of them), or those in its arguments.
  */
 export function editedFiles(
   { itemId, args, details }: Item,
@@ -69,7 +69,7 @@ function storedChanges(details: unknown): EditedFile[] {
   }));
 }
 
-/** The replaced and the new texts in the arguments of an edit. */
+/** Returns the replaced and the new texts in the arguments of an edit. */
 function pairsOf(args: unknown): [string, string][] {
   const { content, edits, patch, old_string, new_string } = (args ?? {}) as Record<string, unknown>;
   const text = (value: unknown) => (typeof value === 'string' ? value : '');
@@ -99,7 +99,7 @@ const endWords: Partial<Record<Proposal['state'], string>> = {
   conflict: 'Conflicts with your own change',
 };
 
-/** How the user decided, without the comments. Empty while the user has not decided. */
+/** Returns the user's decision without the comments. Empty as long as the user has not decided. */
 export function decision(item: Item, proposal: Proposal | undefined): string {
   const own = proposal?.itemId === item.itemId ? proposal : undefined;
   const { state, accepted, rejected, total } = own ? countHunks(own) : countStored(item.details);
@@ -111,7 +111,7 @@ export function decision(item: Item, proposal: Proposal | undefined): string {
   const end = state === undefined ? undefined : endWords[state];
   if (end) return accepted > 0 ? `${accepted} accepted. ${end}` : end;
   if (counts) return counts;
-  return item.status === 'failed' ? 'Not made. The agent knows why and can try again.' : '';
+  return item.status === 'failed' ? 'Not applied. The agent knows why and can try again.' : '';
 }
 
 interface Count {
@@ -127,7 +127,7 @@ function countHunks({ state, files }: Proposal): Count {
   return { state, accepted: of('accepted'), rejected: of('rejected'), total: states.length };
 }
 
-/** The same from what the call has stored. It lasts longer than the proposal. */
+/** The same, from the data that the call stores, which outlasts the proposal. */
 function countStored(details: unknown): Count {
   const {
     state,
@@ -141,7 +141,7 @@ function countStored(details: unknown): Count {
 const quoted =
   /(?:\b(?:rejected|accepted|changed by the user)|^The user says): ("(?:[^"\\\n]|\\.)*")/gm;
 
-/** The user's comments, which the result of the call repeats for the model. */
+/** Returns the user's comments. The result of the call repeats them for the model. */
 export function commentsIn(result: string): string[] {
   const report = result.split('\nThe proposed text:')[0] ?? '';
   return [...report.matchAll(quoted)].map(([, text = '']) => unquote(text));
@@ -151,6 +151,6 @@ function unquote(text: string): string {
   try {
     return JSON.parse(text) as string;
   } catch {
-    return text.slice(1, -1); // an escape that JSON does not have
+    return text.slice(1, -1); // JSON does not define this escape
   }
 }

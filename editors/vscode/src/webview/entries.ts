@@ -1,5 +1,5 @@
-// Draws one entry of the conversation. Called again when the entry changed; keeps what streams
-// cheap.
+// Draws one entry of the conversation. It is called again when the entry changes, and keeps
+// streaming cheap.
 import type { Item, PlanEntry, Proposal } from '../protocol';
 import type { FromPanel } from './messages';
 import { button, drawWhenChanged, h } from './dom';
@@ -8,18 +8,18 @@ import { splitStable, type Conversation, type Entry } from './model';
 import { errorParts, firstLine } from '../text';
 import { drawTool } from './tool';
 
-/** What drawing needs from the panel. */
+/** The panel functions that drawing needs. */
 export interface Context {
   conversation: Conversation;
   send: (message: FromPanel) => void;
   /** Folds that the user opened or closed. */
   folds: Map<string, boolean>;
   checkpointOf: (entry: Entry) => string | undefined;
-  /** The proposal of an edit. The panel asks for one that it does not know yet. */
+  /** Returns the proposal of an edit. The panel requests unknown proposals. */
   proposalOf: (item: Item) => Proposal | undefined;
 }
 
-/** How far the Markdown of an element is already drawn. */
+/** The length of the Markdown that an element already shows. */
 const drawn = new WeakMap<Element, { stable: number; tail: HTMLElement; length: number }>();
 
 export function drawEntry(entry: Entry, into: HTMLElement, context: Context): void {
@@ -51,7 +51,7 @@ export function drawEntry(entry: Entry, into: HTMLElement, context: Context): vo
   }
 }
 
-/** Streams Markdown: finished blocks are drawn once, only the open end is drawn again. */
+/** Streams Markdown. Finished blocks are drawn once, and only the unfinished end is drawn again. */
 function drawStream(entry: Entry, into: HTMLElement): void {
   const text = entry.text;
   let state = drawn.get(into);
@@ -74,7 +74,10 @@ function drawStream(entry: Entry, into: HTMLElement): void {
   if (entry.item?.status === 'retracted') into.classList.add('retracted');
 }
 
-/** A long open end is plain text until it is complete: adding to it costs only what is added. */
+/**
+ * A long unfinished end is plain text until it is complete, so an addition costs only the added
+ * text.
+ */
 export function growText(tail: HTMLElement, text: string): void {
   const node = tail.firstChild;
   if (tail.childNodes.length === 1 && node instanceof Text && text.length >= node.length)
@@ -83,7 +86,7 @@ export function growText(tail: HTMLElement, text: string): void {
 }
 
 function drawUser(entry: Entry, item: Item, into: HTMLElement, context: Context): void {
-  if (into.querySelector('textarea.edit')) return; // the user is at it
+  if (into.querySelector('textarea.edit')) return; // the user is interacting with it
   const checkpoint = context.checkpointOf(entry);
   const images = (item.content ?? []).filter((block) => block.type === 'image' && block.data);
   const source =
@@ -190,7 +193,9 @@ function editMessage(entry: Entry, into: HTMLElement, context: Context): void {
   area.focus();
 }
 
-/** Kept while it streams: a click on its title must not meet another title. */
+/**
+ * The element is kept while it streams, because a click on its title must not hit another title.
+ */
 function drawReasoning(entry: Entry, into: HTMLElement, context: Context): void {
   const title = entry.done ? thoughtTitle(entry.text) : 'Thinking…';
   const known = into.firstElementChild;
@@ -203,13 +208,13 @@ function drawReasoning(entry: Entry, into: HTMLElement, context: Context): void 
   if (body) growText(body as HTMLElement, entry.text);
 }
 
-/** A folded thought says how it begins. */
+/** The title of a folded thought shows its beginning. */
 function thoughtTitle(text: string): string {
   const begin = firstLine(text.replace(/[*`#]/g, ''));
   return begin ? `Thought: ${begin}` : 'Thought';
 }
 
-/** A fold whose body is built when it is opened. */
+/** A fold whose body is created when it is opened. */
 export function fold(
   id: string,
   title: string | Node,
@@ -256,7 +261,7 @@ function drawNotice(item: Item, into: HTMLElement): void {
   );
 }
 
-/** Files were put back. Each restore has its own undo, also after others. */
+/** Files were restored. Each restore has its own undo, even after later ones. */
 function drawRestore(entry: Entry, into: HTMLElement, { send }: Context): void {
   const { note, undoCheckpointId } = entry;
   const args = [undoCheckpointId];
@@ -280,12 +285,12 @@ function drawRetry({ retry }: Entry, into: HTMLElement): void {
 const endWords: Record<string, string> = {
   max_model_calls: 'Stopped at the limit of model calls.',
   budget: 'Stopped at the budget.',
-  length: 'The reply was cut at the length limit.',
+  length: 'The reply was cut off at the length limit.',
   content_filter: 'The provider withheld the reply.',
   aborted: 'Stopped.',
 };
 
-/** What the user can do about a kind of error: in words, and by a button. */
+/** Describes what the user can do about a kind of error, in words and with a button. */
 type Way = [label: string, command: string, ...args: string[]];
 
 const ways: Record<string, { text?: string; buttons?: Way[] }> = {
@@ -300,7 +305,7 @@ const ways: Record<string, { text?: string; buttons?: Way[] }> = {
     text: 'The account has no quota left; choose another model or provider.',
     buttons: [['Choose Model', 'agentLsp.selectModel']],
   },
-  rate_limit: { text: 'Wait a little, then continue.' },
+  rate_limit: { text: 'Wait a moment, then continue.' },
   overloaded: {
     text: 'The provider is overloaded; continue in a while or choose another model.',
     buttons: [['Choose Model', 'agentLsp.selectModel']],

@@ -1,4 +1,4 @@
-// What stands around the conversation: title, pickers, context gauge, queue, questions, jobs.
+// The elements around the conversation: title, pickers, context gauge, queue, questions, jobs.
 import type {
   AskParams,
   Job,
@@ -18,7 +18,7 @@ type Send = (message: FromPanel) => void;
 const statusWords: Record<string, string> = {
   idle: '',
   running: 'Working…',
-  awaiting: 'Waits for you',
+  awaiting: 'Waiting for you',
   paused: 'Paused',
 };
 
@@ -46,14 +46,17 @@ function drawPicker([label, words, command, title = words]: Picker, send: Send):
   return button(text(words), open, { class: `picker ${label.toLowerCase()}`, title: text(title) });
 }
 
-/** A model without its provider: of a reference that is too long, the end would be cut. */
+/** Shows a model without its provider, because the end of a long reference would be cut off. */
 function modelName(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1) || reference;
 }
 
-/** The pickers below the input. They fit into one line of a narrow panel: the name of the model is cut. */
+/**
+ * The pickers below the input. They fit into one line of a narrow panel, and the name of the model
+ * is cut off.
+ */
 export function drawPickers({ sessionId, model, policy, profile }: PanelState, send: Send): Node[] {
-  const unset = sessionId ? 'default' : ''; // before the first session nothing is known
+  const unset = sessionId ? 'default' : ''; // nothing is known before the first session
   const pickers: Picker[] = [
     ['Model', modelName(model) || unset, 'agentLsp.selectModel', model || unset],
     ['Edits', policyWords[policy] ?? (policy || unset), 'agentLsp.selectEditPolicy'],
@@ -81,7 +84,7 @@ export function drawGauge({ contextTokens, contextWindow, usage }: PanelState): 
       'aria-label': 'Context used',
     });
     const title = `${contextTokens.toLocaleString()} of ${contextWindow.toLocaleString()} tokens of context`;
-    // An empty gauge says nothing.
+    // An empty gauge shows nothing useful.
     if (percent > 0)
       parts.push(h('span', { class: 'share', title }, 'Context ', meter, ` ${percent} %`));
   } else if (contextTokens) {
@@ -180,9 +183,9 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
       rule,
     );
   };
-  // The settings of a folder are shown as they are.
+  // The settings of a folder are shown unchanged.
   const isPlan = !subject.command && !subject.uris?.length && params.preview !== undefined;
-  // the command itself is below in full
+  // the complete command is shown below
   const title = subject.command === undefined ? visible(params.title) : 'Allow this command?';
   return h(
     'section',
@@ -210,7 +213,9 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
   );
 }
 
-/** What the user types in the input to answer. Only the oldest question shows its digits. */
+/**
+ * The key that the user types in the input to answer. Only the oldest question shows its digits.
+ */
 function digit(index: number): HTMLElement {
   return h(
     'kbd',
@@ -219,7 +224,7 @@ function digit(index: number): HTMLElement {
   );
 }
 
-/** What an answer is about: a plan is Markdown, all else is shown as it is. */
+/** The subject of an answer. A plan is Markdown, and everything else is shown unchanged. */
 function preview(text: string, isPlan: boolean): HTMLElement {
   if (!isPlan) return reachable(h('pre', { class: 'preview' }, text));
   const box = h('div', { class: 'preview markdown', role: 'group', 'aria-label': 'Plan' });
@@ -227,7 +232,7 @@ function preview(text: string, isPlan: boolean): HTMLElement {
   return reachable(box);
 }
 
-/** A path in one line; of one that is too long the end stays. */
+/** Shows a path in one line. The end of a long path is kept. */
 function where(uri: string, before = ''): HTMLElement {
   const path = decodeURIComponent(uri.replace(/^file:\/\//, ''));
   return h(
@@ -238,7 +243,10 @@ function where(uri: string, before = ''): HTMLElement {
   );
 }
 
-/** One answer by a button, or several by boxes; always also one in the user's own words. An answer without any word is not sent. */
+/**
+ * The user gives one answer with a button, several with checkboxes, or an own text. An empty answer
+ * is not sent.
+ */
 function question(params: AskParams, send: Send): HTMLElement {
   const answer = (text?: string) =>
     send({ type: 'answer', requestId: params.requestId, answer: text });

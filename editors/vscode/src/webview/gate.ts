@@ -1,11 +1,11 @@
-// What the panel asks before a text or a stop does something irreversible.
+// The panel's questions before a text or a stop causes something irreversible.
 import { counted } from '../text';
 import type { Gate } from './composer';
 import type { Answer, Confirm } from './confirm';
 import type { FromPanel, Waiting } from './messages';
 import { answerOf, replyWith } from './typed';
 
-/** What the agent waits for: its oldest question, and how many changes are undecided. */
+/** What the agent is waiting for: its oldest question, and the number of undecided changes. */
 interface Pending {
   waiting: Waiting | undefined;
   /** Whether the menu of the question is open, so that its digits are shown. */
@@ -13,7 +13,10 @@ interface Pending {
   discards: number;
 }
 
-/** Enter while the agent waits: an answer if the whole text is one, else a question what the text is meant for. */
+/**
+ * Enter while the agent is waiting: an answer if the whole text is one, otherwise the panel asks
+ * what the text is for.
+ */
 export function enterGate(
   confirm: Confirm,
   send: (message: FromPanel) => void,
@@ -29,7 +32,7 @@ export function enterGate(
       const { waiting, discards, menuOpen } = pending();
       const now = subject();
       if (now === '' || text.startsWith('/')) return false;
-      // a text typed for an earlier question does not answer this one
+      // a text that was typed for an earlier question does not answer this one
       const answer = waiting && asked === now ? answerOf(text, waiting, menuOpen) : undefined;
       if (answer) {
         take();
@@ -42,7 +45,7 @@ export function enterGate(
       };
       const keep: Answer = { label: 'Keep typing', action: () => {}, safe: true };
       if (!waiting) {
-        confirm.ask(now, `The agent waits for your review of ${counted(discards, 'change')}.`, [
+        confirm.ask(now, `The agent is waiting for your review of ${counted(discards, 'change')}.`, [
           {
             label: `Reject ${counted(discards, 'change')} with this comment`,
             action: () => deliver('send'),
@@ -58,8 +61,8 @@ export function enterGate(
         confirm.ask(
           now,
           waiting.kind === 'ask'
-            ? 'The agent waits for an answer.'
-            : 'The agent waits for your permission.',
+            ? 'The agent is waiting for an answer.'
+            : 'The agent is waiting for your permission.',
           [
             ...(text === '' ? [] : [words]), // an image without text is not a comment
             { label: 'Steer', action: () => deliver('send') },

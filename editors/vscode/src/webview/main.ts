@@ -1,4 +1,4 @@
-// The panel's page: takes messages of the extension, draws them, sends back what the user does.
+// The panel's page: receives messages from the extension, draws them, and sends the user's actions.
 import { Announcer } from './announce';
 import { drawChanges, drawOffer } from './changes';
 import { Composer, type ComposerState } from './composer';
@@ -27,7 +27,7 @@ const send = (message: FromPanel) => api.postMessage(message);
 const saved: ComposerState = { draft: '', history: [], ...api.getState() };
 const conversation = new Conversation();
 const checkpoints = new Map<string, string>();
-/** The checkpoint before a prompt: known by the prompt's id, or by the turn that it began. */
+/** Finds the checkpoint before a prompt by the prompt's id, or by the turn that it began. */
 const checkpointOf = (entry: Entry) =>
   checkpoints.get(entry.id) ??
   (entry.item?.source === 'steer' ? undefined : checkpoints.get(entry.turnId ?? ''));
@@ -127,7 +127,7 @@ function drawState(state: PanelState): void {
   dropOldConfirm();
 }
 
-/** A question about what the agent waits for goes with it. */
+/** A question about the agent's request disappears with the request. */
 function dropOldConfirm(): void {
   const gone =
     confirm.about === 'stop'
@@ -137,7 +137,7 @@ function dropOldConfirm(): void {
   if (gone) confirm.close();
 }
 
-/** Keeps the boxes of questions that are still open: what was typed into them must not be lost. */
+/** Keeps the boxes of open questions, because typed text must not be lost. */
 function drawAsks(waiting: Waiting[]): void {
   waitingNow = waiting;
   dropOldConfirm();
@@ -146,7 +146,7 @@ function drawAsks(waiting: Waiting[]): void {
     if (wanted.delete(box.dataset.request ?? '')) continue;
     const focused = hasFocus(box);
     box.remove();
-    if (focused) composer.focus(); // where the keyboard is must not go with the box
+    if (focused) composer.focus(); // the keyboard focus must not disappear with the box
   }
   for (const w of wanted.values()) {
     asks.append(drawWaiting(w, send));
@@ -216,8 +216,8 @@ function receive(message: ToPanel): void {
 
 addEventListener('message', ({ data }: MessageEvent<ToPanel>) => receive(data));
 
-// Nothing of the model's is ever navigated to. Taken before the editor's own listener, which would
-// open a link a second time.
+// The page never navigates to a link from the model. The listener runs before the editor's own,
+// which would open the link a second time.
 addEventListener(
   'click',
   (event) => {
@@ -230,8 +230,8 @@ addEventListener(
   true,
 );
 
-// Escape leaves a text field. Elsewhere in the panel it asks for a stop. What has a use for the key
-// itself takes it first.
+// Escape leaves a text field. Elsewhere in the panel, it asks whether to stop. Elements that use
+// the key themselves handle it first.
 document.addEventListener('keydown', (event) => {
   if (event.key !== 'Escape' || event.defaultPrevented || event.isComposing) return;
   if ((event.target as Element).matches('textarea, input[type="text"]'))
@@ -239,7 +239,7 @@ document.addEventListener('keydown', (event) => {
   if (composer.isBusy) send({ type: 'abort' });
 });
 
-// One listener for the buttons that Markdown got.
+// One listener for the buttons in rendered Markdown.
 document.addEventListener('click', (event) => {
   const action = (event.target as Element).closest<HTMLElement>('button[data-action]');
   if (action?.dataset.action === 'copy') send({ type: 'copy', text: heldText(action) });

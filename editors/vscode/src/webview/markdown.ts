@@ -1,13 +1,16 @@
-// Markdown of the model to safe HTML. Nothing that the model writes becomes a script, a command or
-// a request.
+// Converts the model's Markdown to safe HTML. Text from the model never becomes a script, a command
+// or a request.
 import DOMPurify from 'dompurify';
 import { Marked } from 'marked';
-import { coloured } from './colours';
+import { colored } from './colors';
 import { reachable } from './dom';
 
-/** Characters of one block beyond which it is shown as plain text: parsing and laying out would stall the panel. */
+/**
+ * Maximum characters of one block. A longer block is shown as plain text, because parsing and
+ * layout would block the panel.
+ */
 export const plainFrom = 200_000;
-/** Characters of one line beyond which the block is plain. */
+/** Maximum characters of one line. A block with a longer line is plain text. */
 const longLine = 20_000;
 
 const marked = new Marked({ gfm: true, breaks: false, async: false });
@@ -46,14 +49,17 @@ const allowed = {
     'kbd',
   ],
   ALLOWED_ATTR: ['href', 'title', 'align', 'start', 'type', 'checked', 'disabled', 'class'],
-  /** Pages, mail, and paths of files with a line and column after them; the extension decides what each may open. */
+  /**
+   * Web pages, mail addresses, and file paths with a line and column. The extension decides what
+   * each may open.
+   */
   ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|[^:]*$|[^:]*[./][^:]*(?::\d+){1,2}$)/i,
   ALLOW_DATA_ATTR: false,
   ALLOW_ARIA_ATTR: false,
   RETURN_DOM_FRAGMENT: true as const,
 };
 
-/** The language of a code block, and the parts of code that have a colour. */
+/** The language of a code block, and the parts of code that have a color. */
 const ownClass = /^(language-[\w+#.-]{1,40}|hljs-[\w-]+( [\w-]+)*)$/;
 
 DOMPurify.addHook('afterSanitizeAttributes', (node) => {
@@ -62,19 +68,22 @@ DOMPurify.addHook('afterSanitizeAttributes', (node) => {
   if (!ownClass.test(node.getAttribute('class') ?? '')) node.removeAttribute('class');
 });
 
-/** Renders a finished piece of Markdown. What still grows has no colours: it is drawn again with each word. */
+/**
+ * Renders finished Markdown. Text that is still growing has no colors, because it is drawn again
+ * with each word.
+ */
 export function renderMarkdown(text: string, isOpen = false): DocumentFragment {
   if (text.length > plainFrom || hasLongLine(text)) return plain(text);
   const fragment = DOMPurify.sanitize(marked.parse(text) as string, allowed);
-  if (!isOpen) for (const code of fragment.querySelectorAll('pre > code')) addColours(code);
+  if (!isOpen) for (const code of fragment.querySelectorAll('pre > code')) addColors(code);
   for (const pre of fragment.querySelectorAll('pre')) addCodeBar(reachable(pre));
   for (const table of fragment.querySelectorAll('table')) reachable(table);
   return fragment;
 }
 
-function addColours(code: Element): void {
+function addColors(code: Element): void {
   const language = code.className.replace('language-', '');
-  const html = language && coloured(code.textContent ?? '', language);
+  const html = language && colored(code.textContent ?? '', language);
   const spans = {
     ALLOWED_TAGS: ['span'],
     ALLOWED_ATTR: ['class'],
@@ -93,7 +102,7 @@ function hasLongLine(text: string): boolean {
   return false;
 }
 
-/** What is too large for Markdown, as it is; the middle of it only on request. */
+/** Shows text that is too long for Markdown unchanged, and its middle only on request. */
 function plain(text: string): DocumentFragment {
   const fragment = document.createDocumentFragment();
   const pre = reachable(document.createElement('pre'));
@@ -112,7 +121,7 @@ function plain(text: string): DocumentFragment {
   return fragment;
 }
 
-/** Texts that a button acts on, kept out of the DOM. */
+/** Texts that a button acts on, stored outside the DOM. */
 const held = new WeakMap<Element, string>();
 
 export function holdText(element: Element, text: string): void {

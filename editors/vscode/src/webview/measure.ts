@@ -1,5 +1,5 @@
-// Measures the drawing of long conversations, compared with the same work in an empty page. Used by
-// the tests and by "Measure the panel".
+// Measures how long it takes to draw long conversations, compared with the same work in an empty
+// page. Used by the tests and by "Measure the panel".
 import { h } from './dom';
 import type { Item } from '../protocol';
 import type { AgentEvent } from './messages';
@@ -12,7 +12,7 @@ function item(itemId: string, type: Item['type'], text: string, more: Partial<It
   return { itemId, type, createdAt: '', text, ...more };
 }
 
-/** Deltas that come between two frames. */
+/** Number of deltas between two frames. */
 const deltasPerFrame = 100;
 
 const stamp = { sessionId: 's', seq: 0, turnId: 't' };
@@ -37,7 +37,10 @@ function completed(id: number): AgentEvent {
   };
 }
 
-/** Draws in a transcript of its own above the page, and removes it. Milliseconds until the frame after it. */
+/**
+ * Draws in a separate transcript above the page, and removes it. Returns the milliseconds until the
+ * next frame.
+ */
 async function timed(
   work: (conversation: Conversation, transcript: Transcript) => void | Promise<void>,
 ): Promise<number> {
@@ -61,7 +64,7 @@ async function timed(
   return took;
 }
 
-/** Plain text of the same amount in an empty box: what the browser itself needs. */
+/** Draws the same amount of plain text in an empty box, as a baseline for the browser itself. */
 async function empty(pieces: string[], perFrame = 0): Promise<number> {
   const stage = h('div', { class: 'stage' });
   document.body.append(stage);

@@ -1,4 +1,4 @@
-// What the extension and the panel say to each other. Structured clones both ways.
+// The messages between the extension and the panel. Structured clones in both directions.
 import type {
   AskParams,
   Checkpoint,
@@ -16,18 +16,21 @@ export type AgentEvent = {
   [M in keyof Notifications]: { method: M; params: Notifications[M] };
 }[keyof Notifications];
 
-/** A question that waits for the user. */
+/** A pending question. */
 export type Waiting =
   | { kind: 'permission'; params: RequestPermissionParams }
   | { kind: 'ask'; params: AskParams };
 
-/** What went wrong. Its kind says what helps: no provider is set up, the program was not found, or neither. */
+/**
+ * A problem. Its kind determines the help: no provider is set up, the program was not found, or
+ * neither.
+ */
 export interface Problem {
   text: string;
   kind: 'setup' | 'program' | 'other';
 }
 
-/** No provider is set up; a server on this machine may have been found all the same. */
+/** No provider is set up, but a local server may have been found. */
 export type SetupState = { kind: 'missing' } | { kind: 'found'; provider: string; model: string };
 
 /** The session as the panel's frame shows it. */
@@ -39,7 +42,7 @@ export interface PanelState {
   problem?: Problem;
   /** Absent if a prompt can be sent. */
   setup?: SetupState;
-  /** Whether the demo is played. */
+  /** Whether the demo is running. */
   isDemo: boolean;
   model: string;
   mode: string;
@@ -52,39 +55,42 @@ export interface PanelState {
   /** Undecided changes of this session that a stop would discard. */
   discards: number;
   changes?: ChangesBar;
-  /** Whether to offer that edits are applied first and reviewed after. */
+  /** Whether to offer to apply edits first and review them afterwards. */
   offersReview: boolean;
 }
 
-/** The changes of a session: proposed and waiting, applied and waiting, or those of the last turn, decided. */
+/**
+ * The changes of a session: proposed and pending, applied and pending, or the decided ones of the
+ * last turn.
+ */
 export interface ChangesBar {
   kind: 'proposed' | 'applied' | 'done';
-  /** Undecided hunks; 0 for a turn that is done. */
+  /** Number of undecided hunks; 0 if the turn is done. */
   changes: number;
   files: number;
   /** Lines. */
   added: number;
   removed: number;
-  /** What the turn is undone with, if it is done. */
+  /** The checkpoint that undoes the turn, if it is done. */
   checkpointId?: string;
 }
 
 export interface Completion {
   label: string;
   detail?: string;
-  /** What is put into the input. */
+  /** The text for the input. */
   insert: string;
   /** The attachments of the prompt. */
   block?: ContentBlock;
 }
 
-/** A restore, or the undo of one, and what it is undone with. */
+/** A restore, or the undo of one, and the checkpoint that undoes it. */
 export interface Restored {
   undoCheckpointId: string;
   text: string;
 }
 
-/** What the user chose for the next prompt alone. */
+/** The user's choice for the next prompt only. */
 export type PromptOptions = Pick<TurnOptions, 'model' | 'thinking'>;
 
 export type ToPanel =

@@ -1,15 +1,14 @@
-// The conversation as the panel holds it: notifications in, entries out. Pure; telling it the same
-// twice changes nothing.
+// The panel's model of the conversation: notifications in, entries out. Pure and idempotent.
 import type { Delta, Item, Proposal, QueueEntry, RetryScheduled, Turn } from '../protocol';
 import type { AgentEvent, Restored } from './messages';
 
-/** One thing in the conversation. */
+/** One entry of the conversation. */
 export interface Entry {
   id: string;
   kind: 'item' | 'turn' | 'retry' | 'compaction' | 'restore';
   turnId?: string;
   item?: Item;
-  /** Streamed text so far: of a message, of reasoning, or a tool's live output. */
+  /** Streamed text so far: of a message, of reasoning, or of a tool's live output. */
   text: string;
   toolInput: string;
   done: boolean;
@@ -18,11 +17,11 @@ export interface Entry {
   turn?: Turn;
   retry?: RetryScheduled;
   note?: string;
-  /** What a restore is undone with. */
+  /** The checkpoint that undoes a restore. */
   undoCheckpointId?: string;
 }
 
-/** Bytes of a tool's live output that are kept; the end counts. */
+/** Bytes of a tool's live output that are kept, from its end. */
 const liveOutput = 64 * 1024;
 
 export class Conversation {
@@ -40,7 +39,7 @@ export class Conversation {
     this.pinned.clear();
   }
 
-  /** Takes one notification; returns the ids of the entries that changed. */
+  /** Processes one notification, and returns the ids of the changed entries. */
   take(event: AgentEvent): string[] {
     switch (event.method) {
       case 'agent/item/started':
@@ -101,7 +100,7 @@ export class Conversation {
     return this.entries.has(itemId) ? [itemId] : [];
   }
 
-  /** Draws the items again that are pinned now or were before. */
+  /** Redraws the items that are pinned now or were pinned before. */
   private pin(now: Set<string>): string[] {
     const changed = [...new Set([...now, ...this.pinned])].filter(
       (id) => now.has(id) !== this.pinned.has(id),
@@ -149,7 +148,10 @@ export class Conversation {
     return [id];
   }
 
-  /** The slot of a new entry. The replay has parallel calls in the order of their ends. */
+  /**
+   * Returns the position for a new entry. The replay lists parallel calls in the order in which
+   * they ended.
+   */
   private slotOf(entry: Entry): number {
     let slot = this.order.length;
     while (slot > 0 && isLater(this.entries.get(this.order[slot - 1] ?? ''), entry)) slot--;
@@ -185,7 +187,7 @@ function blank(id: string, kind: Entry['kind']): Entry {
   return { id, kind, text: '', toolInput: '', done: false, children: [] };
 }
 
-/** Splits Markdown into finished blocks and the open end of a stream. */
+/** Splits Markdown into finished blocks and the unfinished end of a stream. */
 export function splitStable(text: string, from: number): number {
   let stable = from;
   let fence = '';
@@ -198,8 +200,8 @@ export function splitStable(text: string, from: number): number {
     if (mark && !fence) fence = mark;
     else if (mark && mark[0] === fence[0] && mark.length >= fence.length) fence = '';
     position = end + 1;
-    // A list or an indented block may continue after an empty line: only a line that begins at the
-    // left ends it.
+    // A list or an indented block may continue after an empty line. Only a line that begins at the
+    // left margin ends it.
     if (
       !fence &&
       line.trim() === '' &&
@@ -211,7 +213,10 @@ export function splitStable(text: string, from: number): number {
   return stable;
 }
 
-/** Arguments as they are read: one a line, texts as they are; only what has parts itself is JSON. A text alone needs no name. */
+/**
+ * Formats arguments for reading, one per line, with texts unchanged. Only nested values are JSON. A
+ * single text needs no name.
+ */
 export function argumentsText(args: unknown): string {
   if (typeof args !== 'object' || args === null || Array.isArray(args))
     return typeof args === 'string' ? args : JSON.stringify(args, null, 2);
@@ -231,12 +236,15 @@ export function argumentsText(args: unknown): string {
     .join('\n');
 }
 
-/** A message from another program, with the full stop that it may lack. */
+/** Returns a message from another program, with a final full stop. */
 export function sentence(text: string): string {
   return /[.!?…:]$/.test(text.trimEnd()) ? text : `${text}.`;
 }
 
-/** The text of a waiting prompt; without text, what it contains. An attached file is not part of the user's words. */
+/**
+ * Returns the text of a queued prompt or, without text, a description of its content. An attached
+ * file is not part of the user's words.
+ */
 export function wordsOf(prompt: QueueEntry['prompt']): string {
   if (typeof prompt === 'string') return prompt;
   const words = prompt.filter((block) => block.type === 'text').map((block) => block.text ?? '');

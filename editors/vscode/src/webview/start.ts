@@ -1,5 +1,5 @@
-// What the panel shows before the first prompt, and what it offers when something went wrong
-// outside a turn.
+// The content of the panel before the first prompt, and its help when something fails outside a
+// turn.
 import { button, h } from './dom';
 import type { FromPanel, Problem, SetupState } from './messages';
 
@@ -51,7 +51,7 @@ export function drawWelcome(setup: SetupState | undefined, send: Send): HTMLElem
   ];
 }
 
-/** An error outside a turn, and what helps with its kind. */
+/** An error outside a turn, with help for its kind. */
 export function drawProblem({ text, kind }: Problem, send: Send): (string | HTMLElement)[] {
   const small = (label: string, name: string, ...args: unknown[]) =>
     button(label, command(send, name, ...args), { class: 'small' });

@@ -1,5 +1,5 @@
-// Draws one tool call. Its parts stay while it runs, and only changes are written: a click on its
-// title or on a button must not meet another element, and its output keeps the scroll position.
+// Draws one tool call. Its elements stay while it runs, and only changes are written. A click on
+// its title or on a button must not hit another element, and its output keeps the scroll position.
 import type { Item } from '../protocol';
 import { button, drawWhenChanged, h, reachable, reachableNow } from './dom';
 import { counts } from './changes';
@@ -8,7 +8,7 @@ import { commentsIn, countLines, decision, editedFiles, isEdit } from './edits';
 import { drawEntry, fold, growText, type Context } from './entries';
 import { argumentsText, type Entry } from './model';
 
-/** Characters of a tool's result that are shown. */
+/** Maximum number of shown characters of a tool's result. */
 const shownResult = 8_000;
 
 const statusWords: Record<string, string> = {
@@ -35,7 +35,7 @@ const statusSigns: Record<string, string> = {
   cancelled: '–',
 };
 
-/** The user rejects an edit; a command may be denied by a rule as well. */
+/** The user rejects an edit. A command may also be denied by a rule. */
 function statusWord(item: Item, status: string): string {
   return status === 'denied' && isEdit(item) ? 'rejected' : (statusWords[status] ?? status);
 }
@@ -43,11 +43,11 @@ function statusWord(item: Item, status: string): string {
 interface Parts {
   details: HTMLDetailsElement;
   title: HTMLElement;
-  /** What the user decided about an edit, below the fold. */
+  /** The user's decision on an edit, below the fold. */
   decided: HTMLElement;
   /** Buttons below that. */
   buttons: HTMLElement;
-  /** What the fold shows now: the newest entry, whose body may be built later. */
+  /** The content of the fold: the newest entry, whose body may be created later. */
   entry: Entry;
   item: Item;
 }
@@ -90,12 +90,12 @@ export function drawTool(entry: Entry, item: Item, into: HTMLElement, context: C
   ]);
 }
 
-/** What is worth telling of a duration: tenths of a second. */
+/** Formats a duration with tenths of a second. */
 function timeOf(ms: number): string {
   return ms < 50 ? '' : `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
 }
 
-/** A label that ends in a path: where it is too long, the name of the file stays. */
+/** A label that ends in a path. If it is too long, the file name is kept. */
 function labelParts(label: string): Node[] {
   const name = label.search(/[^\s/]+$/);
   if (label[name - 1] !== '/') return [h('span', {}, label)];
@@ -123,7 +123,7 @@ function partsOf(entry: Entry, item: Item, into: HTMLElement, context: Context):
   return parts;
 }
 
-/** An edit, live output and a sub-agent at work are open until the user folds them or they end. */
+/** An edit, live output and a running sub-agent are open until the user folds them or they end. */
 function openByItself({ details, entry, item }: Parts, status: string, { folds }: Context): void {
   if (folds.has(entry.id)) return;
   const grows = entry.children.length > 0 ? !entry.done : status === 'running' && entry.text !== '';
@@ -131,7 +131,7 @@ function openByItself({ details, entry, item }: Parts, status: string, { folds }
   if (details.open !== open) details.open = open;
 }
 
-/** The buttons of one edit. The bar above the input has those of everything that waits. */
+/** The buttons of one edit. The bar above the input has the buttons for all pending changes. */
 function reviewRow(proposalId: string, what: 'file' | 'all', context: Context): HTMLElement {
   const command = (name: string) => () =>
     context.send({ type: 'command', command: name, args: [{ proposalId }] });
@@ -144,7 +144,7 @@ function reviewRow(proposalId: string, what: 'file' | 'all', context: Context): 
   );
 }
 
-/** How the user decided about an edit, with the user's own words. */
+/** The user's decision on an edit, with the user's comments. */
 function drawDecided(into: HTMLElement, item: Item, context: Context): void {
   const words = isEdit(item) ? decision(item, context.proposalOf(item)) : '';
   const comments = words === '' ? [] : commentsIn(item.result ?? '');
@@ -169,7 +169,8 @@ function fillBody(body: HTMLElement, entry: Entry, item: Item, context: Context)
       ? ''
       : item.args === undefined
         ? entry.toolInput
-        : argumentsText(item.args); // a sub-agent's are its task, which is said first
+        // The label of a sub-agent call is its task, which is already shown.
+        : argumentsText(item.args);
   drawWhenChanged(part('arguments'), input, () => [
     input !== '' &&
       reachable(

@@ -1,12 +1,12 @@
-// The list of entries. Only those near the view are drawn; the others keep their height as empty
-// boxes.
+// The list of entries. Only entries near the visible area are drawn. The others keep their height
+// as empty boxes.
 import { h } from './dom';
 import { drawEntry, type Context } from './entries';
 import type { Entry } from './model';
 
-/** How far outside the view entries are drawn. */
+/** Distance from the visible area within which entries are drawn. */
 const margin = '1200px 0px';
-/** Pixels from the end within which new text keeps the end in view. */
+/** Pixels from the end within which new text keeps the end visible. */
 const stickiness = 40;
 
 export class Transcript {
@@ -25,7 +25,7 @@ export class Transcript {
   private frame = 0;
   private follow = true;
   private opened = false;
-  /** Where the view was at the last scroll event. */
+  /** The scroll position at the last scroll event. */
   private scrolled = 0;
 
   constructor(private readonly context: Context) {
@@ -35,8 +35,8 @@ export class Transcript {
       rootMargin: margin,
     });
     this.element.addEventListener('scroll', () => this.moved());
-    // A block that the user opens stays in view; one that grows on its own, or makes way for a
-    // question, keeps the end in view.
+    // A block that the user opens stays visible. A block that grows on its own, or makes room for a
+    // question, keeps the end visible.
     this.element.addEventListener('click', (event) => {
       if (!(event.target as Element).closest('summary')) return;
       this.opened = true;
@@ -60,7 +60,7 @@ export class Transcript {
     this.follow = true;
   }
 
-  /** Says that entries changed; they are drawn with the next frame. */
+  /** Reports that entries changed. They are drawn with the next frame. */
   changed(ids: string[]): void {
     for (const id of ids) this.dirty.add(this.top(id));
     this.schedule();
@@ -81,8 +81,8 @@ export class Transcript {
   }
 
   /**
-   * The end is left only by a scroll upwards. The event of a scroll to the end may arrive after the
-   * input has grown, and the end is then farther away although the user did not move.
+   * Only an upward scroll leaves the end. The event of a scroll to the end may arrive after the
+   * input has grown, so the end is farther away although the user did not move.
    */
   private moved(): void {
     const { scrollTop } = this.element;
@@ -124,7 +124,7 @@ export class Transcript {
     this.list.append(added);
     for (const box of newest) this.order(box);
     for (const box of newest) this.watcher.observe(box);
-    // the end is what the user looks at; the observer takes off what is out of view
+    // the end is visible to the user; the observer removes entries that are not
     for (const box of newest.slice(-20)) this.show(box);
     if (this.follow) this.element.scrollTop = this.element.scrollHeight;
   }

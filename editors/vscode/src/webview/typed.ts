@@ -1,4 +1,5 @@
-// What Enter in the input means while the agent waits for the user. Pure, so that it can be tested.
+// The meaning of Enter in the input while the agent is waiting for the user. Pure, so that it can
+// be tested.
 import type { PermissionOption } from '../protocol';
 import type { FromPanel, Waiting } from './messages';
 
@@ -9,7 +10,7 @@ export interface Choice {
   message: FromPanel;
 }
 
-/** The options of a permission as the panel shows them: allow once and reject first, the others in a menu. */
+/** The options of a permission in the panel: allow once and reject first, the others in a menu. */
 export function optionGroups(options: PermissionOption[]): {
   shown: PermissionOption[];
   menu: PermissionOption[];
@@ -20,7 +21,10 @@ export function optionGroups(options: PermissionOption[]): {
   return { shown, menu: options.filter((o) => !shown.includes(o)) };
 }
 
-/** Text of a command with characters that cannot be seen, or that change the direction of others, as escapes. */
+/**
+ * Returns the text of a command, with invisible characters and characters that change the text
+ * direction as escapes.
+ */
 export function visible(text: string): string {
   return text.replace(
     /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
@@ -33,7 +37,7 @@ export function visible(text: string): string {
   );
 }
 
-/** The choices of a question in the order in which they are shown. At most nine have a digit. */
+/** The choices of a question in display order. At most nine have a digit. */
 export function choicesOf(waiting: Waiting): Choice[] {
   const { requestId } = waiting.params;
   if (waiting.kind === 'permission') {
@@ -53,8 +57,9 @@ export function choicesOf(waiting: Waiting): Choice[] {
 }
 
 /**
- * The answer that a text gives. Only a whole text that is one of the shown digits, or yes or no to
- * a permission, is an answer. The digits of a permission's menu count while `menuOpen`.
+ * Returns the answer that a text gives. Only a complete text that is one of the shown digits, or
+ * yes or no for a permission, is an answer. The digits of a permission's menu are valid while
+ * `menuOpen` is true.
  */
 export function answerOf(text: string, waiting: Waiting, menuOpen = false): FromPanel | undefined {
   const word = text.trim().toLowerCase();

@@ -1,5 +1,6 @@
-// What the tests prepare (a file opened, editors closed, a daemon with another script) is done here by the editor's own
-// commands, each awaited: quicker than by keys, and nothing to guess. What the tests are about, they do as a user does.
+// Test preparations (opening a file, closing editors, a daemon with another script) use the
+// editor's own commands, each awaited, which is faster than keys and deterministic. The tested
+// actions are performed as a user does.
 const fs = require('node:fs');
 const net = require('node:net');
 const vscode = require('vscode');
@@ -17,7 +18,7 @@ function emptyWebview() {
   ).webview.html = page;
 }
 
-/** Closes all editors; what is unsaved is lost. */
+/** Closes all editors. Unsaved changes are lost. */
 async function closeEditors() {
   for (const group of vscode.window.tabGroups.all) {
     for (const tab of group.tabs) {
@@ -30,7 +31,7 @@ async function closeEditors() {
   await vscode.commands.executeCommand('workbench.action.closeAllEditors');
 }
 
-/** Whether anything is told of a file's diagnostics, with none before and after, once it has been changed. */
+/** Whether diagnostics are reported for a file that has none before and after a change. */
 async function toldOfCleanFile(file, within) {
   const document = await vscode.workspace.openTextDocument(vscode.Uri.file(file));
   await vscode.window.showTextDocument(document, { preview: false });
@@ -58,7 +59,10 @@ const own = {
       .update(key, value ?? undefined, vscode.ConfigurationTarget.Global),
   openFile: (file) =>
     vscode.window.showTextDocument(vscode.Uri.file(file), { preview: false }).then(() => undefined),
-  /** How much a language server answers: about the workspace, or about a file, if a path is given. */
+  /**
+   * Returns the number of a language server's answers about the workspace or, if a path is given,
+   * about a file.
+   */
   count: async (command, argument) =>
     (
       (await vscode.commands.executeCommand(
@@ -87,7 +91,7 @@ async function answer(line) {
   }
 }
 
-/** One line in, one line out, and the connection is closed. */
+/** Reads one line, writes one line, and closes the connection. */
 function serve(socket) {
   let text = '';
   socket.on('error', () => {});
@@ -105,6 +109,7 @@ exports.activate = (context) => {
   if (!address) return;
   const server = net.createServer(serve);
   const fresh = `${address}.${process.pid}`;
-  server.listen(fresh, () => fs.renameSync(fresh, address)); // whole at once; a window that went away keeps none of it
+  // In one write, so that a closed window leaves no partial file.
+  server.listen(fresh, () => fs.renameSync(fresh, address));
   context.subscriptions.push({ dispose: () => server.close() });
 };

@@ -1,11 +1,14 @@
-// Steps: what the user chooses in a picker, for a session or as the default of new ones.
+// Steps: choices in a picker, for a session or as the default for new ones.
 import { edit, onlyThisSession, openCalc, pendingHunks } from './model.mjs';
 
 const picker = (d, words) => d.panel.locator('.picker', { hasText: words }).waitFor();
 const offer = (d) => d.panel.locator('.offer');
 const offered = (d, name) => offer(d).getByRole('button', { name });
 
-/** At the first edit that waits the panel offers to apply edits first: for the session, or as the default. */
+/**
+ * At the first pending edit, the panel offers to apply edits first, for the session or as the
+ * default.
+ */
 async function reviewOffered(d) {
   const file = await openCalc(d);
   await d.play(
@@ -27,7 +30,7 @@ async function reviewOffered(d) {
   await d.entry('assistantMessage', 'One.').waitFor();
   await d.idle();
   await d.newSession();
-  await picker(d, 'Edits: ask first'); // the choice was for the session alone
+  await picker(d, 'Edits: ask first'); // the choice applied only to the session
   await d.prompt('second');
   await pendingHunks(d, 1);
   await d.click(offered(d, 'Make this my default'));
@@ -49,7 +52,9 @@ async function reviewOffered(d) {
   await d.configure('agentLsp.editPolicy', null);
 }
 
-/** A choice that is made the default survives a new session; one for the session does not. */
+/**
+ * A choice that becomes the default applies to a new session. A choice for the session does not.
+ */
 async function defaultsKept(d) {
   await d.play({ text: 'Over.' });
   const choose = async (words, label) => {

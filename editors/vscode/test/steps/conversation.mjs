@@ -49,7 +49,10 @@ async function permissionSteerQueue(d) {
   await d.idle();
 }
 
-/** Only a whole text that is one of the answers is one, and only on Enter. Everything else is asked about. */
+/**
+ * Only a complete text that is one of the answers is an answer, and only on Enter. For anything
+ * else, the panel asks.
+ */
 async function typedAnswers(d) {
   const refused = { expect: { lastTool: 'not that one' } };
   await d.play(
@@ -95,7 +98,9 @@ async function typedAnswers(d) {
   await d.idle();
 }
 
-/** The command is there once and whole, and so is the rule that a lasting answer would store. */
+/**
+ * The command is shown completely and once, and so is the rule that a permanent answer would store.
+ */
 async function permissionInFull(d) {
   const last = 'and-the-end-of-it';
   const command = `touch ${Array.from({ length: 24 }, (_, i) => `a-rather-long-name-${i}`).join(' ')} ${last}`;
@@ -138,11 +143,11 @@ async function permissionInFull(d) {
   await d.idle();
 }
 
-/** A stop that would discard changes is asked about; Escape in the input never is one. */
+/** The panel asks before a stop that would discard changes. Escape in the input never stops. */
 async function stopWithPending(d) {
   const file = await openCalc(d);
   await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), { text: 'Over.' });
-  await d.prompt('mend both');
+  await d.prompt('fix both');
   await review(d).waitFor();
   await d.panel.locator('header .state.awaiting').waitFor();
   const confirm = d.panel.locator('.confirm');
@@ -203,16 +208,16 @@ async function questionAndPlan(d) {
         { content: 'Do it', status: 'inProgress' },
       ],
     }),
-    call('ask_user', { question: 'Which colour?', options: [{ label: 'Red' }, { label: 'Blue' }] }),
+    call('ask_user', { question: 'Which color?', options: [{ label: 'Red' }, { label: 'Blue' }] }),
     { expect: { lastTool: 'Blue' }, ...call('ask_user', { question: 'How dark?' }) },
     { expect: { lastTool: 'like the night' }, text: 'Blue it is.' },
   );
   await d.prompt('paint it');
   await d.panel.locator('.plan-list .inProgress', { hasText: 'Do it' }).waitFor();
-  await d.panel.locator('.ask', { hasText: 'Which colour?' }).waitFor();
+  await d.panel.locator('.ask', { hasText: 'Which color?' }).waitFor();
   await d.shot('question-light');
   await d.click(
-    d.panel.locator('.ask', { hasText: 'Which colour?' }).getByRole('button', { name: 'Blue' }),
+    d.panel.locator('.ask', { hasText: 'Which color?' }).getByRole('button', { name: 'Blue' }),
   );
   const own = d.panel.locator('.ask', { hasText: 'How dark?' }).getByRole('textbox');
   await own.fill('like the night');
@@ -242,16 +247,16 @@ async function planMode(d) {
 async function restoreAndRedo(d) {
   const file = await openCalc(d);
   await d.play(edit(file, 'a - b', 'a + b'), { text: 'Mended.' });
-  await d.prompt('mend add');
+  await d.prompt('fix add');
   await d.click(review(d).getByRole('button', { name: 'Accept file' }));
   await d.entry('assistantMessage', 'Mended').waitFor();
   await d.idle();
-  await d.click(d.entry('userMessage', 'mend add').getByRole('button', { name: 'Changes since' }));
+  await d.click(d.entry('userMessage', 'fix add').getByRole('button', { name: 'Changes since' }));
   await d.bufferHas('+  return a + b;');
   await d.bufferHas('-  return a - b;');
   await d.shot('changes-since');
   await d.openFile('calc.js');
-  await d.click(d.entry('userMessage', 'mend add').getByRole('button', { name: 'Restore' }));
+  await d.click(d.entry('userMessage', 'fix add').getByRole('button', { name: 'Restore' }));
   await d.bufferHas('return a - b;');
   await d.entry('restore', 'put back').waitFor();
   assert.equal(await d.page.locator('.notification-toast', { hasText: 'put back' }).count(), 0);
@@ -376,7 +381,10 @@ async function hostileReply(d) {
   await d.shot('hostile-light');
 }
 
-/** First paint, a long conversation, a long stream: each beside an empty webview in the same run. */
+/**
+ * First paint, a long conversation and a long stream, each compared with an empty webview in the
+ * same run.
+ */
 async function figures(d) {
   await d.showPanel();
   await d.command('companion.emptyWebview');
@@ -386,7 +394,7 @@ async function figures(d) {
   for (const page of pages) await page.waitFor({ state: 'attached' });
   let found;
   let paints;
-  // What the machine does beside it comes and goes: it is measured again, where it does not hold at once.
+  // Other work on the machine comes and goes, so the measurement is repeated if it fails at first.
   await until('the figures hold', async () => {
     paints = await firstPaints(d, pages);
     found = await measured(pages[0]);
@@ -400,7 +408,10 @@ async function figures(d) {
   assert.ok(found.drawn > 0 && found.drawn < 200, 'a long conversation is virtualised');
 }
 
-/** Milliseconds until the first paint of the panel and of an empty webview, both loaded anew. */
+/**
+ * Returns the milliseconds until the first paint of the panel and of an empty webview, both newly
+ * loaded.
+ */
 async function firstPaints(d, pages) {
   for (const page of pages) await page.evaluate((body) => delete body.dataset.firstPaint);
   await d.command('workbench.action.webview.reloadWebviewAction');
@@ -417,7 +428,10 @@ async function measured(body) {
   return JSON.parse(await until('figures', () => body.evaluate((body) => body.dataset.figures)));
 }
 
-/** First paint, drawing of 2,000 items, of 10,000 deltas: beside what the browser itself needs. */
+/**
+ * First paint, drawing 2,000 items and drawing 10,000 deltas, compared with what the browser itself
+ * needs.
+ */
 function fastEnough([panel, empty], { items, emptyItems, deltas, emptyDeltas }) {
   const slow = Object.entries({
     'first paint': panel / (5 * empty + 500),

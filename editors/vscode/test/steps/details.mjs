@@ -1,4 +1,4 @@
-// Steps: what else the panel and the review offer.
+// Steps: other features of the panel and the review.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -17,14 +17,14 @@ import {
 } from './model.mjs';
 import { filesWith } from './setup.mjs';
 
-/** Badges, the tree, the words that changed; and that the cursor stays where the user works. */
+/** Badges, the tree and changed words. The cursor stays where the user works. */
 async function treeAndBadges(d) {
   const file = await openCalc(d);
   await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), { text: 'Over.' });
   await d.focusEditor();
   await d.goto(6);
   await d.page.keyboard.press('Control+Alt+i');
-  await d.answer('mend both');
+  await d.answer('fix both');
   await lens(d, '1 of 2').waitFor();
   assert.equal(
     await d.page.evaluate(() => document.activeElement.closest('.editor-instance') !== null),
@@ -69,7 +69,7 @@ async function treeAndBadges(d) {
   await d.bufferHas('return a - b;');
 }
 
-/** What the editor saves and formats by itself decides nothing. */
+/** Saving and formatting by the editor decide nothing. */
 async function autosave(d) {
   const settings = {
     'files.autoSave': 'afterDelay',
@@ -78,13 +78,13 @@ async function autosave(d) {
   };
   for (const [key, value] of Object.entries(settings)) d.setting(key, value);
   await d.open();
-  d.elsewhere = true; // the next step loads the window again, without these settings
+  d.elsewhere = true; // the next step reloads the window without these settings
   const file = await openCalc(d);
   await d.play(edit(file, 'a - b', 'a + b'), {
     expect: { lastTool: '(?s)b \\+ a' },
     text: 'Over.',
   });
-  await d.prompt('mend add');
+  await d.prompt('fix add');
   await lens(d, 'Accept').first().waitFor();
   await d.focusEditor();
   await d.typeAt(4, '// mine');
@@ -160,7 +160,7 @@ async function mentions(d) {
   assert.equal(await d.input.inputValue(), '/compact ');
   await d.input.fill('/new');
   await d.panel.locator('.menu .option[aria-selected="true"]', { hasText: '/new' }).waitFor();
-  await d.input.press('Enter'); // typed in full it is run
+  await d.input.press('Enter'); // a completely typed command is run
   await d.panel.locator('.welcome').waitFor();
 }
 
@@ -175,11 +175,11 @@ async function codeBlocks(d) {
   const code = d.entry('assistantMessage').locator('.code');
   await d.idle();
   await code.locator('.hljs-keyword', { hasText: 'const' }).waitFor();
-  const colour = (what) => code.locator(what).evaluate((node) => getComputedStyle(node).color);
+  const color = (what) => code.locator(what).evaluate((node) => getComputedStyle(node).color);
   assert.notEqual(
-    await colour('.hljs-keyword'),
-    await colour('pre'),
-    'a keyword has a colour of its own',
+    await color('.hljs-keyword'),
+    await color('pre'),
+    'a keyword has a color of its own',
   );
   await d
     .entry('reasoning')
@@ -294,7 +294,7 @@ async function sessionList(d) {
   await sessionRows(d, '').first().waitFor({ state: 'hidden' });
 }
 
-/** From the list in use to that of the archived sessions, and with one of these back again. */
+/** From the list of active sessions to the archived ones, and back with one of them. */
 async function bringBack(d) {
   const other = (name) =>
     d.page.locator(`.quick-input-titlebar .action-label[aria-label^="${name}"]`);
@@ -312,11 +312,14 @@ async function bringBack(d) {
     async () => (await rows.count()) === 0,
     rows,
   );
-  await d.clickUntil(other('Show the sessions in use'), () => title('Sessions').isVisible());
+  await d.clickUntil(other('Show the active sessions'), () => title('Sessions').isVisible());
   await until('both are in use', async () => (await rows.count()) === 2);
 }
 
-/** A session that is opened from the list has all that it had live; calls keep the order in which they were made. */
+/**
+ * A session that is opened from the list has everything that it had live, and its calls keep their
+ * order.
+ */
 async function sessionOpened(d) {
   const file = await openCalc(d);
   d.write('lib/greet.js', 'return "Helo ";\n');
@@ -333,7 +336,7 @@ async function sessionOpened(d) {
   await d.prompt('put both in order');
   await pendingHunks(d, 2);
   await d.openFile('lib/greet.js');
-  await d.agent('Accept All Changes of the File'); // the call that was made last ends first
+  await d.agent('Accept All Changes in the File'); // the last call ends first
   await pendingHunks(d, 1);
   await d.agent('Accept All Changes');
   await d.entry('assistantMessage', 'And now').waitFor();
@@ -418,7 +421,10 @@ const sessionRows = (d, text) =>
 const inputBox = (d) =>
   d.page.locator('.quick-input-widget .quick-input-message', { hasText: 'Title of the session' });
 
-/** Opens the list of sessions and, once it has so many with a text, presses a button of the first of them. */
+/**
+ * Opens the list of sessions and, once it has enough entries with a text, presses a button of the
+ * first one.
+ */
 async function sessionButton(d, text, name, done, count = 1) {
   await d.agent('Sessions');
   const rows = sessionRows(d, text);
@@ -433,7 +439,7 @@ async function sessionButton(d, text, name, done, count = 1) {
   );
 }
 
-/** Delete asks first, and what is shown then is another session. */
+/** Deleting asks first, and another session is shown afterwards. */
 async function sessionDeleted(d) {
   await d.play({ text: 'To be forgotten.' });
   await d.prompt('delete this one');

@@ -1,5 +1,6 @@
-// Steps: every view in every theme, at a narrow and at a wide panel: nothing of it runs over the edge, and a checker of
-// accessibility (names, roles, contrast) finds nothing. With SHOTS a picture of each is taken, to be looked at.
+// Steps: every view in every theme, in a narrow and a wide panel. Nothing overflows, and an
+// accessibility checker (names, roles, contrast) reports nothing. With SHOTS, a picture of each
+// view is taken.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -22,13 +23,13 @@ import { findings } from './panel.mjs';
 /** `first` is the width of the panel in a window of 1280 pixels before the user drags its edge. */
 const widths = { first: 291, narrow: 300, wide: 520 };
 
-/** Drags the edge of the side bar that the panel is in. */
+/** Drags the edge of the side bar with the panel. */
 async function panelWidth(d, width) {
   const bar = d.page.locator('.part.auxiliarybar');
   await until(`the panel is ${width} pixels wide`, async () => {
     const box = await bar.boundingBox();
     if (Math.abs(box.width - width) <= 2) return true;
-    const [x, y] = [box.x - 2, box.y + box.height / 2]; // the edge is beside the bar
+    const [x, y] = [box.x - 2, box.y + box.height / 2]; // the edge is next to the bar
     await d.page.mouse.move(x, y);
     await d.page.mouse.down();
     await d.page.mouse.move(x + box.width - width, y, { steps: 4 });
@@ -37,7 +38,10 @@ async function panelWidth(d, width) {
   });
 }
 
-/** What of the panel is wider than it, or cut off though its text is meant to be read whole. */
+/**
+ * Returns the elements of the panel that are too wide, or cut off although their text must be
+ * completely readable.
+ */
 const overflowing = (d) =>
   d.panel.locator('body').evaluate((body) => {
     const scrolls = (node) =>
@@ -70,7 +74,10 @@ const overflowing = (d) =>
     ];
   });
 
-/** Looks at the panel in every theme, narrow; wide as well, where pictures are taken: it has the same colours and more room. */
+/**
+ * Checks the narrow panel in every theme. If pictures are taken, also the wide panel, which has the
+ * same colors and more room.
+ */
 async function looks(d, view) {
   const found = {};
   const look = async (width, theme) => {
@@ -85,7 +92,7 @@ async function looks(d, view) {
   assert.deepEqual(found, Object.fromEntries(Object.keys(found).map((key) => [key, []])), view);
 }
 
-/** Waits until something of the transcript is wholly in view. */
+/** Waits until an element of the transcript is completely visible. */
 const inView = (target) =>
   until('it is wholly in view', () =>
     target.evaluate((node) => {
@@ -95,7 +102,7 @@ const inView = (target) =>
     }),
   );
 
-/** Looks at the whole window in every theme: what the editor draws is its own. */
+/** Checks the whole window in every theme. The editor's own elements are not checked. */
 const window = (d, view) => pictured(d, (theme) => d.shot(`${view}-${theme}`));
 
 async function empty(d) {
@@ -103,7 +110,7 @@ async function empty(d) {
   await looks(d, 'empty');
 }
 
-/** No provider at all: the empty state, the error of a prompt, and the list of providers. */
+/** No provider: the empty state, the error of a prompt, and the list of providers. */
 async function nothingSetUp(d) {
   await d.play({ text: 'Scripted.' });
   await d.configure('agentLsp.server.env', { AGENT_LSP_SCRIPT: '', AGENT_LSP_KEYRING: 'file' });
@@ -125,7 +132,10 @@ async function nothingSetUp(d) {
   for (const name of ['server.env', 'provider']) await d.configure(`agentLsp.${name}`, null);
 }
 
-/** Five changes in four files of one reply wait together; then one is edited, one rejected with a comment, and the others accepted. */
+/**
+ * Five changes in four files from one reply are pending together. Then one is edited, one rejected
+ * with a comment, and the others accepted.
+ */
 async function filesReviewed(d) {
   const file = await openCalc(d);
   const names = ['lib/greet.js', 'lib/a-rather-long-name-for-a-file.js', 'notes.md'];
@@ -164,7 +174,7 @@ async function filesReviewed(d) {
   await looks(d, 'reviewed-undone');
 }
 
-/** A thought and an answer that go on. */
+/** A thought and an answer that are still streaming. */
 async function streaming(d) {
   const thought = 'The sign in `add` is the wrong one: it takes away.\n'.repeat(3);
   await d.play({
@@ -181,11 +191,15 @@ async function streaming(d) {
   await d.idle();
   await d.panel
     .locator('.transcript')
-    .evaluate((transcript) => transcript.scrollTo(0, transcript.scrollHeight)); // what was unfolded keeps its place, and the end may be too far below to be drawn
+    // Unfolded entries keep their position, and the end may be too far down to be drawn.
+    .evaluate((transcript) => transcript.scrollTo(0, transcript.scrollHeight));
   await d.entry('turn', 'Stopped').waitFor();
 }
 
-/** Tools in every state, one with output as it comes, a job, a plan. The end is in view, though it grew by itself. */
+/**
+ * Tools in every state, one with live output, a job and a plan. The end is visible although it
+ * grew.
+ */
 async function toolCalls(d) {
   const file = await openCalc(d);
   const go = path.join(d.workspace, `.go-${Date.now()}`);
@@ -230,7 +244,7 @@ async function toolCalls(d) {
   await d.idle();
 }
 
-/** A permission with a queue behind it. */
+/** A permission question with a queue behind it. */
 async function permission(d) {
   await d.play(
     bash('npm test -- --reporter=spec --grep "every space becomes a dash" && touch it-was-run'),
@@ -252,12 +266,12 @@ async function questions(d) {
   const options = [
     { label: 'Red', description: 'like a fire engine' },
     { label: 'Blue', description: 'like the sky on a day without clouds, over the sea' },
-    { label: 'A colour whose name is long enough to need a second line in a narrow panel' },
+    { label: 'A color whose name is long enough to need a second line in a narrow panel' },
   ];
   await d.play(
-    call('ask_user', { question: 'Which colour?', options }),
+    call('ask_user', { question: 'Which color?', options }),
     call('ask_user', {
-      question: 'Which of these colours may be used as well?',
+      question: 'Which of these colors may be used as well?',
       multi: true,
       options,
     }),
@@ -265,9 +279,9 @@ async function questions(d) {
   );
   await d.prompt('paint it');
   const ask = (text) => d.panel.locator('.ask', { hasText: text });
-  await ask('Which colour?').waitFor();
+  await ask('Which color?').waitFor();
   await looks(d, 'question');
-  await d.click(ask('Which colour?').getByRole('button', { name: 'Blue' }));
+  await d.click(ask('Which color?').getByRole('button', { name: 'Blue' }));
   await ask('as well').waitFor();
   await d.click(ask('as well').getByRole('checkbox', { name: 'Red' }));
   await looks(d, 'question-multi');
@@ -316,7 +330,7 @@ async function subAgents(d) {
   await d.idle();
 }
 
-/** What goes wrong: an error with a button, a retry that waits, a daemon that does not run. */
+/** Problems: an error with a button, a pending retry, a daemon that is not running. */
 async function errors(d) {
   await d.play(
     {
@@ -342,20 +356,23 @@ async function errors(d) {
   await d.configure('agentLsp.server.path', null);
 }
 
-/** A conversation with all that a message may hold, its checkpoint, the gauge; the menu of mentions and what was attached. */
+/**
+ * A conversation with every kind of content, its checkpoint and the gauge, the menu of mentions and
+ * attachments.
+ */
 async function conversation(d) {
   for (let i = 0; i < 12; i++) d.write(`more/calc-${i}.js`, `// ${i}\n`); // more than the menu has room for
   const file = await openCalc(d);
   const markdown =
-    'It is **mended** in `calc.js`:\n\n1. read it\n2. mended it\n\n> as you said\n\n| file | change | why it was changed |\n|---|---|---|\n| calc.js | one | it took away |\n\n```js\nfunction add(a, b) { return a + b; } // a line that is longer than a narrow panel\n```\n\nSee [the page](https://example.invalid/) and ' +
+    'It is **fixed** in `calc.js`:\n\n1. read it\n2. fixed it\n\n> as you said\n\n| file | change | why it was changed |\n|---|---|---|\n| calc.js | one | it took away |\n\n```js\nfunction add(a, b) { return a + b; } // a line that is longer than a narrow panel\n```\n\nSee [the page](https://example.invalid/) and ' +
     `[the file](${file}:2).`;
   await d.play(edit(file, 'a - b', 'a + b'), {
     text: markdown,
     usage: { prompt_tokens: 61_000, completion_tokens: 900, total_tokens: 61_900 },
   });
-  await d.prompt('mend add, please');
+  await d.prompt('fix add, please');
   await d.click(d.panel.locator('.row.review').getByRole('button', { name: 'Accept file' }));
-  await d.entry('assistantMessage', 'mended').waitFor();
+  await d.entry('assistantMessage', 'fixed').waitFor();
   await d.entry('userMessage').getByRole('button', { name: 'Restore' }).waitFor();
   await panelWidth(d, widths.narrow);
   const share = d.panel.locator('.gauge .share', { hasText: /^Context +62 %$/ });
@@ -382,12 +399,15 @@ async function conversation(d) {
   await window(d, 'restored');
 }
 
-/** What the editor draws for us: hunks with a comment, the lists, the first steps. */
+/**
+ * Elements that the editor draws for the extension: hunks with a comment, the lists, the first
+ * steps.
+ */
 async function editorsOwn(d) {
   const file = await openCalc(d);
   await panelWidth(d, 300);
   await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), { text: 'Over.' });
-  await d.prompt('mend both');
+  await d.prompt('fix both');
   await lens(d, '1 of 2').waitFor();
   await d.focusEditor();
   await d.goto(2);
@@ -395,7 +415,8 @@ async function editorsOwn(d) {
   await d.answer('name the arguments too, please');
   await d.page.locator('.review-comment', { hasText: 'name the arguments' }).waitFor();
   await inThemes(d, async (theme) => {
-    await d.page.locator('.review-comment', { hasText: 'name the arguments' }).waitFor(); // drawn anew with the theme
+    // Drawn again with the new theme.
+    await d.page.locator('.review-comment', { hasText: 'name the arguments' }).waitFor();
     await d.shot(`hunks-${theme}`);
   });
   await d.agent('Reject All Changes');
@@ -405,7 +426,7 @@ async function editorsOwn(d) {
     ['Sessions', 'sessions'],
     ['Choose Model', 'model'],
     ['Choose Mode', 'mode'],
-    ['Choose What Happens with Edits', 'edits'],
+    ['Choose What Happens to Edits', 'edits'],
     ['Choose What Commands May Do', 'commands'],
   ]) {
     await pictured(d, async (theme) => {
@@ -420,7 +441,9 @@ async function editorsOwn(d) {
   await window(d, 'walkthrough');
 }
 
-/** The pickers have one line in a narrow panel, in words. Only the name of a model is cut. */
+/**
+ * In a narrow panel, the pickers take one line and show words. Only the name of a model is cut off.
+ */
 async function pickersInOneLine(d) {
   await d.play({ text: 'Over.' });
   const bottom = d.panel.locator('.foot .picker');

@@ -1,6 +1,6 @@
-// The scripted model's replies, and what steps share.
+// The scripted model's replies, and helpers that the steps share.
 export const call = (name, args) => ({ toolCalls: [{ name, arguments: args }] });
-/** An edit needs that the file was read: both calls are in one reply. */
+/** An edit requires that the file was read, so both calls are in one reply. */
 const change = (file, what) => ({
   toolCalls: [
     ...call('read', { path: file }).toolCalls,
@@ -14,10 +14,10 @@ export const bash = (command) => call('bash', { command });
 
 export const calc =
   'function add(a, b) {\n  return a - b;\n}\n\nfunction twice(n) {\n  return n + n;\n}\n\nfunction zero() {\n  return 1;\n}\n';
-/** Goes on until it is stopped: minutes. */
+/** Runs for minutes, until it is stopped. */
 export const talk = (first) => ({ text: first + 'word '.repeat(4000), chunks: 4000, delayMs: 100 });
 
-/** Writes calc.js into the step's folder and opens it; gives its path in the workspace. */
+/** Writes calc.js into the step's folder and opens it. Returns its path in the workspace. */
 export async function openCalc(d) {
   d.write('calc.js', calc);
   await d.openFile('calc.js');
@@ -25,10 +25,10 @@ export async function openCalc(d) {
   return d.at('calc.js');
 }
 
-/** What was chosen in a picker applies to the session alone. */
+/** Applies a choice in a picker to this session only. */
 export const onlyThisSession = (d) => d.choose('Only this session');
 
-/** The session's commands run without a question. */
+/** Lets the session's commands run without a question. */
 export async function trust(d) {
   await d.click(d.panel.locator('.picker', { hasText: 'Commands' }));
   await d.choose('all allowed');
@@ -36,7 +36,7 @@ export async function trust(d) {
   await d.panel.locator('.picker', { hasText: 'Commands: all allowed' }).waitFor();
 }
 
-/** What happens with edits in this session. */
+/** Sets what happens to edits in this session. */
 export async function editPolicy(d, policy) {
   await d.click(d.panel.locator('.picker', { hasText: 'Edits' }));
   await d.choose(policy);
@@ -45,16 +45,19 @@ export async function editPolicy(d, policy) {
 }
 
 export const lens = (d, text) => d.page.locator('.codelens-decoration a', { hasText: text });
-/** The button above one of several hunks, named by its place: another takes that place only after it is gone. */
+/**
+ * Returns the button above one of several hunks by its position. Another button takes that position
+ * only after it is gone.
+ */
 export const lensOf = (d, place, text) =>
   d.page
     .locator('.codelens-decoration', { hasText: place })
     .locator('a', { hasText: text })
     .first();
 export const review = (d) => d.panel.locator('.row.review');
-/** The view of pending changes is there while something is pending, and so are the keys. */
+/** The view of pending changes and the keys are active as long as something is pending. */
 export const pendingView = (d) =>
   d.page.locator('.pane-header', { hasText: 'Agent: Pending Changes' });
-/** The status bar counts what waits. */
+/** The status bar shows the number of pending changes. */
 export const pendingHunks = (d, count) =>
   d.page.locator('.statusbar-item', { hasText: `${count} to review` }).waitFor();

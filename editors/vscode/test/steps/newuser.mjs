@@ -1,5 +1,6 @@
-// Steps: what somebody does who has just got the package, in a fresh editor with no settings: the package installed, first steps, the demo,
-// a real bug in a real small project asked about, reviewed, tested, undone. Once by mouse (the prompt's words aside), once by keyboard.
+// Steps: a new user with only the package, in a fresh editor without settings, installs it, follows
+// the first steps, plays the demo, and asks about, reviews, tests and undoes a fix of a real bug in
+// a small project. Once by mouse (except for typing the prompt), once by keyboard.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -16,7 +17,7 @@ function slug(title) {
   return words.replace(' ', '-');
 }
 
-/** Where a post stands. */
+/** The location of a post. */
 function address(post) {
   return '/posts/' + slug(post.title);
 }
@@ -31,9 +32,9 @@ test('two words', () => assert.equal(slug('Hello, World!'), 'hello-world'));
 test('more words', () => assert.equal(address({ title: 'A day at sea' }), '/posts/a-day-at-sea'));
 `,
 };
-/** Where the user is at home: the editor's file dialogs begin there. */
+/** The user's home folder, where the editor's file dialogs begin. */
 const home = (dir) => path.join(dir, 'home');
-/** The package, as it was downloaded there. */
+/** The package, as downloaded there. */
 const packed = 'agent-lsp.vsix';
 const fixed = "words.replaceAll(' ', '-')";
 
@@ -42,7 +43,7 @@ const script = [
   {
     expect: { lastTool: 'fail 1' },
     reasoning: 'The second test has three spaces.',
-    text: '`replace` takes only the **first** space. I mend that, and write `address` shorter.',
+    text: '`replace` takes only the **first** space. I fix that, and write `address` shorter.',
     ...edits(
       'slug.js',
       ["words.replace(' ', '-')", fixed],
@@ -60,7 +61,7 @@ const script = [
   },
 ];
 
-/** A fresh workbench: the project, the model's script, and none of our settings. */
+/** A fresh workbench with the project and the model's script, and without settings of ours. */
 export const newUser = {
   installed: false,
   env: (dir) => ({ HOME: home(dir) }),
@@ -107,7 +108,7 @@ const link = (d, title) => walkthrough(d).locator('.monaco-button', { hasText: t
 const agentTab = (d) =>
   d.page.locator('.part.auxiliarybar .composite-bar .action-label', { hasText: 'Agent' });
 
-/** The walkthrough's three beginnings, taken by `press(link, done)`. */
+/** The three starting points of the walkthrough, used by `press(link, done)`. */
 async function firstSteps(d, press) {
   const step = (title, button) =>
     press(heading(d, title).locator('.step-title'), () => link(d, button).isVisible());
@@ -126,10 +127,13 @@ async function firstSteps(d, press) {
   await d.shot(`${d.step}-4-demo`);
 }
 
-/** Whether a row is a question without its answer behind it. */
+/** Whether a row is a question without an answer. */
 const isAsked = (row) => /\[y\]es/.test(row) && !/ y$/.test(row);
 
-/** The rest of the demo: it is a program in a terminal, and answered by keys. One answer for each question: another would close the terminal. */
+/**
+ * The rest of the demo, which runs in a terminal and is answered with keys. Each question gets one
+ * answer, because another would close the terminal.
+ */
 async function demoToItsEnd(d) {
   await until('the demo is over', async () => {
     const now = await rows(d);
@@ -212,7 +216,7 @@ export async function newUserByMouse(d) {
     () => d.page.locator('.tab.active[data-resource-name="slug.js"]').isVisible(),
   );
   await d.click(d.input);
-  await d.page.keyboard.type('the tests fail, please mend it');
+  await d.page.keyboard.type('the tests fail, please fix it');
   await d.click(d.panel.getByRole('button', { name: 'Send' }));
   await asks(d).waitFor();
   await d.shot(`${d.step}-6-permission`);
@@ -243,9 +247,9 @@ export async function newUserByMouse(d) {
   assert.equal(
     testsPass(d),
     true,
-    'the bug is mended: what was accepted was saved before the tests ran',
+    'the bug is fixed: what was accepted was saved before the tests ran',
   );
-  await d.shot(`${d.step}-8-mended`);
+  await d.shot(`${d.step}-8-fixed`);
   const prompt = d.entry('userMessage', 'the tests fail');
   await prompt.hover();
   await d.click(prompt.getByRole('button', { name: 'Restore' }));
@@ -256,7 +260,7 @@ export async function newUserByMouse(d) {
   assert.equal(onDisk(d), project['slug.js'], 'all is as it was');
 }
 
-/** File: Save, by the menu. */
+/** File: Save, from the menu. */
 async function save(d) {
   const dirty = d.page.locator('.tab.active.dirty');
   const entry = (name) =>
@@ -278,7 +282,7 @@ async function save(d) {
           () => true,
         )
       )
-        return void (await d.page.keyboard.press('Escape')); // not as yet: the menu takes up late what it may do
+        return void (await d.page.keyboard.press('Escape')); // not yet: the menu is updated late
     }
     return dirty.waitFor({ state: 'hidden', timeout: 5000 }).then(
       () => true,
@@ -311,7 +315,7 @@ export async function newUserByKeyboard(d) {
   await d.page.locator('.tab.active[data-resource-name="slug.js"]').waitFor();
   await keyboard.press('Control+Alt+a');
   await d.inputFocused();
-  await keyboard.type('the tests fail, please mend it');
+  await keyboard.type('the tests fail, please fix it');
   await keyboard.press('Enter');
   await asks(d).waitFor();
   await d.focusByKey('Shift+Tab', 'Allow once');
@@ -333,8 +337,8 @@ export async function newUserByKeyboard(d) {
   await keyboard.press('Enter');
   await answers(d, 'The bug is gone');
   await d.idle();
-  assert.equal(testsPass(d), true, 'the bug is mended');
-  await d.inputFocused(); // what had the focus is gone: it is in the input again
+  assert.equal(testsPass(d), true, 'the bug is fixed');
+  await d.inputFocused(); // the focused element is gone, so the input has the focus again
   await d.focusByKey('Shift+Tab', 'Restore');
   await d.shot(`${d.step}-8-restore`);
   await keyboard.press('Enter');
@@ -347,7 +351,7 @@ export async function newUserByKeyboard(d) {
   await d.bufferHas(fixed);
 }
 
-/** Goes to a target by Tab and the arrow keys, and presses Enter there. */
+/** Goes to an element with Tab and the arrow keys, and presses Enter there. */
 async function enter(d, target, done) {
   const there = () =>
     target

@@ -1,4 +1,5 @@
-// Steps: commands by the palette, each with its effect. Which ids have to be driven in a run is in ../commands.json.
+// Steps: palette commands, each with its effect. ../commands.json lists the ids that a run must
+// use.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -15,7 +16,7 @@ import {
   trust,
 } from './model.mjs';
 
-/** Said to a turn that runs: one message into it, one for after it. */
+/** Messages to a running turn: one steers it, and one is queued. */
 async function steerAndQueue(d) {
   const go = path.join(d.workspace, `.go-${Date.now()}`);
   await d.play(
@@ -52,7 +53,7 @@ async function steerAndQueue(d) {
   await d.idle();
 }
 
-/** A question with several answers: by mouse, then by keys alone. */
+/** A question with several answers, by mouse and then by keyboard only. */
 async function severalAnswers(d) {
   const options = [
     { label: 'Red', description: 'like a fire engine' },
@@ -61,13 +62,13 @@ async function severalAnswers(d) {
   ];
   const ask = (question) => call('ask_user', { question, multi: true, options });
   await d.play(
-    ask('Which colours?'),
+    ask('Which colors?'),
     { expect: { lastTool: 'answered: Red, Green$' }, ...ask('And inside?') },
     { expect: { lastTool: 'answered: Blue, Green, and a little black$' }, text: 'Painted.' },
   );
   await d.prompt('paint it');
   const box = (question) => d.panel.getByRole('group', { name: `Question: ${question}` });
-  const outside = box('Which colours?');
+  const outside = box('Which colors?');
   await outside.locator('.detail', { hasText: 'like a fire engine' }).waitFor();
   await d.click(outside.getByRole('button', { name: 'Answer' }));
   await until('nothing chosen is no answer: the first choice has the focus', () =>
@@ -77,7 +78,7 @@ async function severalAnswers(d) {
   );
   for (const name of ['Red', 'Blue', 'Green'])
     await d.click(outside.locator('label', { hasText: name }));
-  await d.click(outside.locator('label', { hasText: 'Blue' })); // not that one, after all
+  await d.click(outside.locator('label', { hasText: 'Blue' })); // cancels the choice
   await d.click(outside.getByRole('button', { name: 'Answer' }));
   await box('And inside?').waitFor();
   await outside.waitFor({ state: 'detached' });
@@ -96,10 +97,13 @@ async function severalAnswers(d) {
   await keyboard.type('and a little black');
   await keyboard.press('Enter');
   await d.entry('assistantMessage', 'Painted').waitFor();
-  await d.inputFocused(); // what had the focus is gone
+  await d.inputFocused(); // the focused element is gone
 }
 
-/** The context made shorter, by what is typed and by the palette: said in the conversation, and the model gets the summary in place of what was said. */
+/**
+ * The context is compacted, by a typed command and by the palette. The conversation reports it, and
+ * the model gets the summary instead of the earlier messages.
+ */
 async function compact(d) {
   await d.play({ text: 'Short.' });
   await d.prompt('say little');
@@ -142,14 +146,18 @@ async function compact(d) {
     await d
       .entry('assistantMessage', 'nobody needs to know')
       .first()
-      .waitFor({ state: 'attached' }); // the conversation keeps what the model no longer gets
+      // The conversation keeps messages that the model no longer gets.
+      .waitFor({ state: 'attached' });
     await d.prompt('go on');
     await d.entry('assistantMessage', 'With less to carry').waitFor();
     await d.idle();
   }
 }
 
-/** A change asked for, walked, taken, put back and brought again; a turn stopped; another session, model and daemon. */
+/**
+ * A change is requested, reviewed, accepted, undone and redone. A turn is stopped. Another session,
+ * model and daemon are used.
+ */
 async function byThePalette(d) {
   const file = await openCalc(d);
   await d.play(
@@ -160,7 +168,7 @@ async function byThePalette(d) {
   await d.focusEditor();
   await d.goto(2);
   await d.agent('Ask at the Cursor');
-  await d.answer('mend both');
+  await d.answer('fix both');
   await lens(d, '1 of 2').waitFor();
   await pendingHunks(d, 2);
   await d.goto(10);
@@ -171,18 +179,18 @@ async function byThePalette(d) {
   await d.bufferHas('return a + b;');
   await d.bufferHas('return 0;');
   await d.idle();
-  await d.agent('Restore Files of a Checkpoint');
+  await d.agent('Restore Files from a Checkpoint');
   await d.page.locator('.tab.active', { hasText: 'Checkpoint.diff' }).waitFor();
-  await d.bufferHas('-  return a + b;'); // what the restore takes away
+  await d.bufferHas('-  return a + b;'); // removed by the restore
   await d.bufferHas('+  return a - b;');
   const [row] = await d.page.locator('.quick-input-list .monaco-list-row').allTextContents();
   assert.match(
     row,
-    /mend both.*\d\d:\d\d.*1 file \+2 −2.*calc\.js/,
+    /fix both.*\d\d:\d\d.*1 file \+2 −2.*calc\.js/,
     'prompt, time, counts and files',
   );
   await d.shot('checkpoints');
-  await d.chooseLike('mend', 'mend both');
+  await d.chooseLike('fix', 'fix both');
   await d.page.locator('.tab', { hasText: 'Checkpoint.diff' }).waitFor({ state: 'detached' });
   await d.bufferHas('return a - b;');
   await d.agent('Undo the Last Restore');

@@ -1,4 +1,5 @@
-// Steps: the panel for those who do not see it or use no mouse, and how it looks in every theme.
+// Steps: the panel for users who cannot see it or do not use a mouse, and its appearance in every
+// theme.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -11,14 +12,14 @@ const axe = fs.readFileSync(
   'utf8',
 );
 
-/** What a checker of accessibility finds in the panel: names, roles, contrast. */
+/** Returns the findings of an accessibility checker in the panel: names, roles, contrast. */
 export async function findings(d) {
   const body = d.panel.locator('body');
   await body.evaluate((_, source) => window.axe || new Function(source)(), axe);
   return body.evaluate(async () => {
     document.documentElement.style.background = getComputedStyle(document.body).getPropertyValue(
       '--vscode-sideBar-background',
-    ); // it is the frame's around the page
+    ); // the page inherits this color from the frame
     const { violations } = await window.axe.run(document, {
       resultTypes: ['violations'],
       rules: { region: { enabled: false }, 'page-has-heading-one': { enabled: false } },
@@ -31,11 +32,14 @@ export async function findings(d) {
   });
 }
 
-/** The panel with everything in it: a reply, a thought, tools, a plan, a queue, a question of permission. */
+/**
+ * The panel with every kind of content: a reply, a thought, tools, a plan, a queue, a permission
+ * question.
+ */
 async function fullPanel(d) {
   const file = await openCalc(d);
   const markdown =
-    'I mend **add** in `calc.js`:\n\n1. read it\n2. mend it\n\n> as you said\n\n| file | change |\n|---|---|\n| calc.js | one |\n\n```js\nreturn a + b;\n```\n\nSee [the page](https://example.invalid/).\n';
+    'I fix **add** in `calc.js`:\n\n1. read it\n2. fix it\n\n> as you said\n\n| file | change |\n|---|---|\n| calc.js | one |\n\n```js\nreturn a + b;\n```\n\nSee [the page](https://example.invalid/).\n';
   await d.play(
     {
       reasoning: 'The sign is wrong.',
@@ -59,7 +63,7 @@ async function fullPanel(d) {
     { text: 'Over.' },
     { text: 'Over.' },
   );
-  await d.prompt('mend add, please, and run the check');
+  await d.prompt('fix add, please, and run the check');
   await d.panel.locator('.ask').waitFor();
   await d.prompt('then write the notes', 'Alt+Enter');
   await d.panel.locator('.queue li').waitFor();
@@ -82,7 +86,7 @@ async function inEveryTheme(d) {
   assert.deepEqual(found, Object.fromEntries(Object.keys(found).map((name) => [name, []])));
 }
 
-/** What has the focus: its role or tag, and its name. */
+/** Returns the role or tag of the focused element, and its name. */
 const focused = (d) =>
   d.panel.locator('body').evaluate(() => {
     const { activeElement: e } = document;
@@ -91,7 +95,9 @@ const focused = (d) =>
       : (e.getAttribute('aria-label') ?? e.textContent.trim()).slice(0, 60);
   });
 
-/** Everything in the panel in its order, from the input backwards, and nothing of it without a name or out of sight. */
+/**
+ * Every element of the panel in order, backwards from the input. Each has a name and is visible.
+ */
 async function byKeysAlone(d) {
   await fullPanel(d);
   const { keyboard } = d.page;
@@ -127,14 +133,14 @@ async function byKeysAlone(d) {
   await d.focusByKey('Tab', 'Thought');
   await keyboard.press('Enter');
   await d.panel.locator('.thought', { hasText: 'The sign is wrong' }).waitFor();
-  await d.focusByKey('Tab', 'Edit'); // of the message: skipped below by going on to the queue's
+  await d.focusByKey('Tab', 'Edit'); // the message's own button, which the loop skips
   await d.showPanel();
   await d.focusByKey('Shift+Tab', 'Remove');
   await keyboard.press('Enter');
   await d.panel.locator('.queue li').waitFor({ state: 'detached' });
   await until('the focus is kept in the panel', async () => (await focused(d)) !== '');
   await d.focusByKey('Shift+Tab', 'Allow once');
-  await keyboard.press('Escape'); // wherever the focus is, but in a text field
+  await keyboard.press('Escape'); // anywhere except in a text field
   await d.entry('turn', 'Stopped').waitFor();
   await until(
     'the focus is in the input again',
@@ -146,7 +152,7 @@ async function byKeysAlone(d) {
   }
 }
 
-/** What a screen reader is told unasked. */
+/** The announcements of a screen reader. */
 async function announcements(d) {
   const spoken = (role, text) =>
     d.panel
@@ -158,9 +164,9 @@ async function announcements(d) {
     { text: 'It is done.', chunks: 20 },
   );
   await d.prompt('speak');
-  await spoken('status', 'The agent works.');
+  await spoken('status', 'The agent is working.');
   await spoken('status', 'First this: Code.');
-  await spoken('alert', 'The agent waits for your permission');
+  await spoken('alert', 'The agent is waiting for your permission');
   await d.click(
     d.panel
       .locator('.ask')
@@ -186,7 +192,10 @@ async function announcements(d) {
   );
 }
 
-/** The page's own defence, if the sanitiser ever failed: no script but the panel's, no form, nothing from outside. */
+/**
+ * The page's own defense, in case the sanitizer fails: only the panel's scripts, no forms, nothing
+ * from outside.
+ */
 async function contentSecurity(d) {
   await d.showPanel();
   const refused = await d.panel.locator('body').evaluate(async (body, host) => {
@@ -236,7 +245,7 @@ async function contentSecurity(d) {
   });
 }
 
-/** Model and thinking of the next prompt alone are shown at the input, and are gone after it. */
+/** Model and thinking level for the next prompt alone are shown at the input, and are gone after it. */
 async function promptOptions(d) {
   await d.configure('agentLsp.windows', { '*': 100_000 });
   await d.play(

@@ -1,19 +1,20 @@
-// Steps: the panel as a screen reader gets it, from the browser's accessibility tree, and the order of the keyboard in it.
+// Steps: the panel as a screen reader presents it, from the browser's accessibility tree, and its
+// keyboard order.
 import assert from 'node:assert/strict';
 import { until } from '../workbench.mjs';
 import { bash, call, edits, openCalc, pendingHunks, talk } from './model.mjs';
 
-/** Roles that a user acts on: a name is all that a screen reader has to say of them. */
+/** Roles of interactive elements. A screen reader can only announce their names. */
 const acted =
   /^(button|link|textbox|checkbox|combobox|listbox|option|DisclosureTriangle|menuitem)$/i;
 
-/** The nodes of the panel in the order in which they are read. Ignored ones are left out. */
+/** Returns the nodes of the panel in reading order, without ignored ones. */
 async function readerTree(d) {
   for (const frame of d.page.frames().reverse()) {
     const cdp = await d.page
       .context()
       .newCDPSession(frame.parentFrame() ? frame : d.page)
-      .catch(() => undefined); // it has no session of its own: its parent's shows it
+      .catch(() => undefined); // it has no session of its own, so its parent's session shows it
     if (!cdp) continue;
     try {
       const { frameTree } = await cdp.send('Page.getFrameTree');
@@ -23,7 +24,7 @@ async function readerTree(d) {
         if (tree.some(({ name }) => name === 'Message to the agent')) return tree;
       }
     } finally {
-      await cdp.detach().catch(() => {}); // its frame may be gone
+      await cdp.detach().catch(() => {}); // its frame may already be removed
     }
   }
   throw new Error('no frame has the panel');
@@ -50,11 +51,14 @@ function inOrder(nodes) {
   return read;
 }
 
-/** What in a tree is wrong: something to act on without a name, or two that are told apart by nothing. */
+/**
+ * Returns the problems of a tree: interactive elements without a name, or two that cannot be
+ * distinguished.
+ */
 const nameless = (tree) =>
   tree.filter(({ role, name }) => acted.test(role) && name === '').map(({ role }) => role);
 
-/** Everything that Tab reaches from the panel's beginning on, by its name. */
+/** Returns the names of all elements that Tab reaches from the beginning of the panel. */
 async function tabOrder(d) {
   const body = d.panel.locator('body');
   await body.evaluate(() => document.querySelector('header button').focus());
@@ -69,12 +73,15 @@ async function tabOrder(d) {
     await d.page.keyboard.press('Tab');
     const now = await name();
     if (now) names.push(now);
-    return now.startsWith('Commands:'); // the last of the panel
+    return now.startsWith('Commands:'); // the last element of the panel
   });
   return names;
 }
 
-/** Questions, a queue, a plan, tools, code and a thought: each has a name, and Tab goes in the order in which it is read. */
+/**
+ * Questions, a queue, a plan, tools, code and a thought: each has a name, and Tab follows the
+ * reading order.
+ */
 async function everythingNamed(d) {
   await d.play(
     {
@@ -128,7 +135,10 @@ async function everythingNamed(d) {
   await d.idle();
 }
 
-/** A stream and a question are told by live regions that are there from the beginning; the stream itself is none. */
+/**
+ * Live regions that exist from the beginning announce a stream and a question. The stream itself is
+ * not one.
+ */
 async function liveRegions(d) {
   const file = await openCalc(d);
   await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), talk('On and on. '));
@@ -140,7 +150,7 @@ async function liveRegions(d) {
   const lives = (tree) =>
     ['polite', 'assertive'].map((live) => tree.some((node) => node.live === live));
   assert.deepEqual(lives(await regions()), [true, true], 'before the first prompt');
-  await d.prompt('mend both');
+  await d.prompt('fix both');
   await pendingHunks(d, 2);
   const waits = await regions();
   assert.ok(

@@ -22,14 +22,14 @@ async function promptAndDiff(d) {
   await d.play(
     {
       reasoning: 'The sign is wrong.',
-      text: 'I will mend **add**.',
+      text: 'I will fix **add**.',
       ...edit(file, 'a - b', 'a + b'),
     },
     { text: 'Done: `add` adds now.', chunks: 5 },
   );
   assert.equal(d.daemons().length, 1, 'one daemon per window');
-  await d.prompt('mend add');
-  await d.entry('userMessage', 'mend add').waitFor();
+  await d.prompt('fix add');
+  await d.entry('userMessage', 'fix add').waitFor();
   await d.entry('assistantMessage').locator('strong', { hasText: 'add' }).waitFor();
   await review(d).waitFor();
   await lens(d, 'Accept').first().waitFor();
@@ -60,7 +60,7 @@ async function hunksOfUnsavedFile(d) {
     expect: { lastTool: '(?s)reject.*keep one' },
     text: 'Understood.',
   });
-  await d.prompt('mend both');
+  await d.prompt('fix both');
   await lens(d, '1 of 2').waitFor();
   await d.focusEditor();
   await d.goto(2);
@@ -79,7 +79,7 @@ async function hunksOfUnsavedFile(d) {
   assert.equal(d.read('calc.js'), calc, 'the disk is as it was: the document was unsaved');
 }
 
-/** Takes a row of the menu above a hunk. */
+/** Selects a row of the menu above a hunk. */
 async function ofMenu(d, place, label) {
   const row = d.page.locator('.quick-input-list .monaco-list-row', { hasText: label });
   const menu = d.page
@@ -90,7 +90,10 @@ async function ofMenu(d, place, label) {
   await d.chooseLike(label, label);
 }
 
-/** The same by mouse: the buttons above the hunks. The editor may draw them anew under the pointer, hence until it is done. */
+/**
+ * The same by mouse, with the buttons above the hunks. The editor may redraw them under the
+ * pointer, so the click is repeated until it works.
+ */
 async function lensesByMouse(d) {
   const file = await openCalc(d);
   await d.play(
@@ -99,7 +102,7 @@ async function lensesByMouse(d) {
     edits(file, ['a + b', 'b + a'], ['return 1', 'return 0']),
     { expect: { lastTool: 'applied' }, text: 'Both taken.' },
   );
-  await d.prompt('mend both');
+  await d.prompt('fix both');
   await lens(d, '1 of 2').waitFor();
   await d.clickUntil(
     lensOf(d, '1 of 2', 'Accept'),
@@ -113,15 +116,18 @@ async function lensesByMouse(d) {
   await d.entry('assistantMessage', 'Understood').waitFor();
   await d.bufferHas('return 1;');
   await d.idle();
-  await d.prompt('mend both again');
+  await d.prompt('fix both again');
   await lens(d, '1 of 2').waitFor();
-  await ofMenu(d, '1 of 2', 'Accept all 2 changes of the file');
+  await ofMenu(d, '1 of 2', 'Accept all 2 changes in the file');
   await d.entry('assistantMessage', 'Both taken').waitFor();
   await d.bufferHas('return b + a;');
   await d.bufferHas('return 0;');
 }
 
-/** Decided from within the diff, where the hunks stand elsewhere than in the file; a comment is typed into the box below its hunk. */
+/**
+ * Decided in the diff, where the hunks have other positions than in the file. A comment is typed
+ * into the box below its hunk.
+ */
 async function hunksOfTheDiff(d) {
   const lines = (from, to) =>
     Array.from({ length: to - from }, (_, i) => `line ${from + i}\n`).join('');
@@ -140,7 +146,7 @@ async function hunksOfTheDiff(d) {
       text: 'Two of three.',
     },
   );
-  await d.prompt('mend it');
+  await d.prompt('fix it');
   await lens(d, '1 of 3').waitFor();
   await d.agent('Show Proposed Change as Diff');
   await d.page
@@ -180,7 +186,7 @@ async function acceptWithChanges(d) {
     expect: { lastTool: 'b \\+ a' },
     text: 'Taken as you wrote it.',
   });
-  await d.prompt('mend add');
+  await d.prompt('fix add');
   await lens(d, 'Accept').first().waitFor();
   await d.agent('Show Proposed Change as Diff');
   await d.page
@@ -196,7 +202,7 @@ async function acceptWithChanges(d) {
   await d.page.keyboard.press('Control+s');
   await d.page.locator('.tab.active.dirty').waitFor({ state: 'hidden' });
   assert.equal(d.read('calc.js'), calc, 'saving the proposed side accepts nothing');
-  await d.agent('Accept All Changes of the File');
+  await d.agent('Accept All Changes in the File');
   await d.entry('assistantMessage', 'Taken as you wrote it').waitFor();
   await d.page.locator('.monaco-diff-editor').waitFor({ state: 'hidden' });
   await d.bufferHas('return b + a;');
@@ -246,7 +252,7 @@ async function severalFilesAndThemes(d) {
   });
 }
 
-/** That what is marked can be seen in the theme of now, by its colour or by a frame. */
+/** Marked text is visible in the current theme, by its color or by a frame. */
 async function seen(d, marks, picture) {
   await until(`${marks} can be seen`, () =>
     d.page.locator(marks).evaluateAll((all) =>
@@ -260,14 +266,14 @@ async function seen(d, marks, picture) {
   await d.shot(picture);
 }
 
-/** The whole file refused; what is said of one hunk is typed into the box below it. */
+/** The whole file is rejected, with a comment on one hunk typed into the box below it. */
 async function fileRejected(d) {
   const file = await openCalc(d);
   await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), {
     expect: { lastTool: '(?s)rejected.*not this one.*leave zero alone' },
     text: 'Left alone.',
   });
-  await d.prompt('mend both');
+  await d.prompt('fix both');
   await lens(d, '2 of 2').waitFor();
   assert.equal(await d.page.locator('.review-widget').count(), 0, 'no box before one is asked for');
   await ofMenu(d, '2 of 2', 'Comment');
@@ -280,21 +286,21 @@ async function fileRejected(d) {
   await d.shot('comment-box-light');
   await d.click(thread.getByRole('button', { name: 'Comment on Change' }));
   await d.page.locator('.review-comment', { hasText: 'leave zero alone' }).waitFor();
-  await ofMenu(d, '1 of 2', 'Reject all 2 changes of the file');
+  await ofMenu(d, '1 of 2', 'Reject all 2 changes in the file');
   await d.entry('assistantMessage', 'Left alone').waitFor();
   await pendingView(d).waitFor({ state: 'hidden' });
   await d.bufferHas('return a - b;');
   await d.bufferHas('return 1;');
 }
 
-/** The file is renamed while its hunks wait: they go along. */
+/** The file is renamed while its hunks are pending. The hunks follow. */
 async function hunksFollowRename(d) {
   const file = await openCalc(d);
   await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), {
     expect: { lastTool: '(?s)applied 1/2 hunks; hunk 2 rejected' },
     text: 'They went along.',
   });
-  await d.prompt('mend both');
+  await d.prompt('fix both');
   await lens(d, '1 of 2').waitFor();
   const name = d.page.locator(
     '.explorer-folders-view .explorer-item-edited input, .explorer-folders-view .monaco-inputbox input',
@@ -315,7 +321,7 @@ async function hunksFollowRename(d) {
   await d.goto(2);
   await d.agent('Accept Change');
   await d.bufferHas('return a + b;');
-  await d.agent('Reject All Changes of the File');
+  await d.agent('Reject All Changes in the File');
   await d.entry('assistantMessage', 'They went along').waitFor();
   await d.command('workbench.action.files.saveAll');
   await until(
@@ -329,7 +335,7 @@ async function hunksFollowRename(d) {
   );
 }
 
-/** The main job with no mouse. */
+/** The main job without a mouse. */
 async function byKeyboard(d) {
   const file = await openCalc(d);
   await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), {
@@ -339,7 +345,7 @@ async function byKeyboard(d) {
   const { keyboard } = d.page;
   await d.focusEditor();
   await keyboard.press('Control+Alt+i');
-  await d.answer('mend both');
+  await d.answer('fix both');
   await lens(d, '1 of 2').waitFor();
   await pendingView(d).waitFor();
   await d.goto(1);
@@ -363,7 +369,10 @@ async function byKeyboard(d) {
   await d.bufferHas('return a - b;');
 }
 
-/** Hunks in their place: few buttons, the missing text between the lines, the next hunk after a decision. */
+/**
+ * Hunks in the editor: few buttons, the missing text between the lines, the next hunk after a
+ * decision.
+ */
 async function hunksInPlace(d) {
   const lines = Array.from({ length: 90 }, (_, i) => `line ${i + 1}\n`);
   d.write('long.txt', lines.join(''));
@@ -429,7 +438,7 @@ async function hunksInPlace(d) {
   await row('1 of 2').waitFor({ state: 'hidden' });
 }
 
-/** The bar above the input, while changes wait and after the turn. */
+/** The bar above the input, while changes are pending and after the turn. */
 async function changesBar(d) {
   const file = await openCalc(d);
   d.write('lib/greet.js', 'export function greet(name) {\n  return "Helo " + name;\n}\n');
@@ -468,7 +477,10 @@ async function changesBar(d) {
   await d.bufferHas('a + b');
 }
 
-/** The card of an edit: its changes in colour, their counts, what was decided; the same when it is told again. */
+/**
+ * The card of an edit: its changes in color, their counts and the decision, also when it is
+ * replayed.
+ */
 async function editCard(d) {
   const file = await openCalc(d);
   await d.play(
@@ -477,7 +489,7 @@ async function editCard(d) {
     edit(file, 'not in the file', 'x'),
     { text: 'Over.' },
   );
-  await d.prompt('mend both');
+  await d.prompt('fix both');
   const card = d.entry('toolCall', 'Edit').first();
   await lens(d, '1 of 2').waitFor();
   const asked = Date.now();
@@ -512,7 +524,7 @@ async function editCard(d) {
   await told();
   await d.idle();
   await d.shot('edit-card');
-  await d.prompt('mend what is not there');
+  await d.prompt('fix what is not there');
   await d.entry('assistantMessage', 'Over').waitFor();
   await d.entry('toolCall', 'Not made').waitFor();
   await d.shot('edit-card-failed');

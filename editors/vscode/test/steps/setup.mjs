@@ -1,4 +1,5 @@
-// Steps: a provider is set up in the editor, from nothing to the first answer, and what a key and a wrong key do.
+// Steps: a provider is set up in the editor, from nothing to the first answer, with a correct and a
+// wrong key.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -6,7 +7,7 @@ import path from 'node:path';
 import { until } from '../workbench.mjs';
 import { edit, openCalc, pendingHunks } from './model.mjs';
 
-/** A provider that wants a key, and lists a model that cannot chat as well. */
+/** A provider that requires a key and also lists a model that cannot chat. */
 async function providerServer(key) {
   const json = (response, status, body) =>
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
@@ -36,7 +37,7 @@ async function providerServer(key) {
 }
 
 const toast = (d, text) => d.page.locator('.notification-toast', { hasText: text });
-/** The rows of the open list: a list that was closed keeps its own. */
+/** Returns the rows of the open list. A closed list keeps its own rows. */
 const rows = (d) =>
   d.page
     .locator('.quick-input-list .monaco-list-row .label-name')
@@ -44,7 +45,10 @@ const rows = (d) =>
       all.filter((row) => row.checkVisibility()).map((row) => row.textContent.trim()),
     );
 
-/** Waits for a notification. The editor hides its toast when a list is closed at that moment, and keeps it in the centre. */
+/**
+ * Waits for a notification. If a list is closed at that moment, the editor hides the toast and
+ * keeps the notification in the notification center.
+ */
 async function notified(d, text) {
   const said = d.page.locator('.notification-list-item', { hasText: text });
   await until(`the notification '${text}'`, async () => {
@@ -55,7 +59,7 @@ async function notified(d, text) {
   await d.run('Notifications: Clear All Notifications');
 }
 
-/** The texts of the files below the test's folder that have a text in them. */
+/** Returns the contents of the files below the test's folder that contain a text. */
 export function filesWith(dir, text) {
   const files = fs
     .readdirSync(dir, { recursive: true, withFileTypes: true })
@@ -131,13 +135,13 @@ async function setUpProvider(d) {
   }
 }
 
-/** A key is stored while changes of another session wait for their decision: they go on waiting. */
+/** A key is stored while changes of another session are pending. They stay pending. */
 async function keyKeepsPending(d) {
   const file = await openCalc(d);
   await d.configure('agentLsp.server.env', { AGENT_LSP_KEYRING: 'file' });
   await d.play(edit(file, 'a - b', 'a + b'), { text: 'Accepted.' }, { text: 'Over.' });
   const mine = await d.session();
-  await d.prompt('mend add');
+  await d.prompt('fix add');
   await pendingHunks(d, 1);
   await d.newSession();
   const { daemon } = d;
@@ -153,7 +157,8 @@ async function keyKeepsPending(d) {
   await d.agent('Accept All Changes');
   await d.bufferHas('a + b');
   for (const name of ['server.env', 'model']) await d.configure(`agentLsp.${name}`, null);
-  for (const stored of filesWith(d.dir, key)) fs.rmSync(stored); // with a key of OpenAI no local model is looked for
+  // With an OpenAI key, the extension does not look for a local model.
+  for (const stored of filesWith(d.dir, key)) fs.rmSync(stored);
 }
 
 export const setupSteps = [

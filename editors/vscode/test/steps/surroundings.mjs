@@ -1,4 +1,5 @@
-// Steps: what stands around the conversation: diagnostics, first steps, crashes, reloads, folders, trust.
+// Steps: features around the conversation: diagnostics, first steps, crashes, reloads, folders,
+// trust.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -103,7 +104,11 @@ async function untrusted(d) {
   d.setting('security.workspace.trust.enabled', false);
 }
 
-/** The program that the daemon is: the one in the package, and the setting comes before it (PATH is tried in the unit tests: the host takes that from the user's shell). It runs beside the files, not beside the window. */
+/**
+ * The daemon comes from the package, but the setting takes precedence. (The unit tests cover PATH,
+ * which the host takes from the user's shell.) It runs where the files are, not where the window
+ * is.
+ */
 async function whereTheDaemonIs(d) {
   const restarted = (wanted) =>
     until(`the daemon is ${wanted}`, async () => {
@@ -135,7 +140,7 @@ async function whereTheDaemonIs(d) {
   await restarted(bundled);
 }
 
-/** A model server as it stands on somebody's own machine, on the first of the usual ports that is free. */
+/** A model server as on a user's machine, on the first free port of the usual ones. */
 function localServer() {
   const reply = (text) =>
     [{ delta: { role: 'assistant', content: text } }, { delta: {}, finish_reason: 'stop' }]
@@ -168,7 +173,7 @@ function localServer() {
   );
 }
 
-/** The walkthrough's second step with a server that nobody told of, and its model used. */
+/** The walkthrough's second step finds an unconfigured server, and its model is used. */
 async function localModel(d) {
   const server = await localServer();
   assert.ok(server, 'one of the usual ports of model servers is free');
@@ -197,7 +202,7 @@ async function localModel(d) {
   await d.entry('assistantMessage', 'From the script again').waitFor();
 }
 
-/** The messages between editor and daemon, while the setting asks for them. */
+/** The messages between the editor and the daemon, while the setting enables them. */
 async function trace(d) {
   await d.configure('agentLsp.trace.server', 'verbose');
   await d.play({ text: 'Traced.' });

@@ -1,4 +1,4 @@
-// The themes that everything is looked at in.
+// The themes in which every view is checked.
 const themes = [
   ['dark', 'Dark Modern', 'vs-dark'],
   ['contrast', 'Default High Contrast', 'hc-black'],
@@ -6,7 +6,7 @@ const themes = [
   ['light', 'Light Modern', 'vs'],
 ];
 
-/** Does something in each theme, named by its short name, and puts back the theme of before. */
+/** Runs a function in each theme with its short name, and restores the previous theme. */
 export async function inThemes(d, look) {
   for (const [name, theme, base] of themes) {
     await d.configure('workbench.colorTheme', theme);

@@ -1,4 +1,5 @@
-// Step: what somebody with the program, the extension and its documentation does in the first minutes, at a server that wants a key.
+// Step: the first minutes of a user with the program, the extension and its documentation, at a
+// server that requires a key.
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { until } from '../workbench.mjs';
@@ -7,7 +8,10 @@ import { call, lens, pendingHunks } from './model.mjs';
 const files = ['one.js', 'two.js', 'three.js', 'four.js'];
 const before = 'module.exports = () => "Helo";\n';
 
-/** The replies of the server: four edits, a command, an answer. The calls that were made before say which comes. */
+/**
+ * The replies of the server: four edits, a command, an answer. The earlier calls determine which is
+ * next.
+ */
 function reply(messages, at) {
   const made = JSON.stringify(messages.findLast(({ role }) => role === 'assistant') ?? '');
   if (made.includes('node -e')) return { content: 'All four files greet now, except the third.' };
@@ -64,7 +68,7 @@ async function chatServer(key, at) {
   return server;
 }
 
-/** By the empty state: another URL, its key, its model, and the call that tries it. */
+/** In the empty state: another URL, its key, its model, and the test call. */
 async function setUp(d, server, key) {
   await d.configure('agentLsp.server.env', { AGENT_LSP_SCRIPT: '', AGENT_LSP_KEYRING: 'file' });
   await d.configure('agentLsp.provider', { probe: false });
@@ -80,7 +84,10 @@ async function setUp(d, server, key) {
   await d.shot('trial-1-set-up');
 }
 
-/** Accepts the first, edits the second in its diff, rejects the third with a comment, accepts the fourth. */
+/**
+ * Accepts the first change, edits the second in its diff, rejects the third with a comment, and
+ * accepts the fourth.
+ */
 async function decide(d) {
   await pendingHunks(d, 4);
   await d.panel.locator('.changes', { hasText: '4 changes in 4 files' }).waitFor();
@@ -107,7 +114,8 @@ async function decide(d) {
   await d.shot('trial-6-edited');
   await d.page.keyboard.press('Control+Alt+y');
   await pendingHunks(d, 2);
-  await d.page.locator('.tab.active', { hasText: 'three.js: proposed change' }).waitFor(); // a diff leads to a diff
+  // From a diff, the next change opens as a diff.
+  await d.page.locator('.tab.active', { hasText: 'three.js: proposed change' }).waitFor();
   await d.openFile('three.js');
   await d.clickUntil(menu, () => row('Comment').isVisible());
   await d.chooseLike('Comment', 'Comment');

@@ -5,7 +5,10 @@ import path from 'node:path';
 import { until } from '../workbench.mjs';
 import { bash, call, edit, editPolicy, edits, lens, openCalc, pendingHunks } from './model.mjs';
 
-/** This repository as the workspace: an edit to one of its own files, one hunk taken, one left. */
+/**
+ * This repository as the workspace: an edit to one of its own files, with one hunk accepted and one
+ * left pending.
+ */
 async function thisRepository(d) {
   const top = path.resolve(import.meta.dirname, '../../../..');
   const clone = path.join(d.dir, 'agent-lsp');
@@ -103,7 +106,7 @@ async function notice(d) {
   await d.focusEditor();
   await d.page.keyboard.press('Control+Alt+i');
   await d.answer('more');
-  await d.page.locator('.notification-toast', { hasText: 'waits for your answer' }).waitFor();
+  await d.page.locator('.notification-toast', { hasText: 'is waiting for your answer' }).waitFor();
   await d.showPanel();
   await d.click(
     d.panel
@@ -217,11 +220,14 @@ async function languageServers(d) {
   );
   await d.prompt('break it otherwise');
   await lens(d, 'Accept').first().waitFor();
-  await d.agent('Accept All Changes of the File');
+  await d.agent('Accept All Changes in the File');
   await d.entry('assistantMessage', 'It was told').waitFor();
 }
 
-/** Edits of a file that stays clean: its server repeats nothing, and once it is known to speak alone nobody waits for it. */
+/**
+ * Edits of a file that stays clean. Its server does not repeat diagnostics, and once it is known to
+ * be the only server, the daemon does not wait for it.
+ */
 async function silentServer(d) {
   const file = await openCalc(d);
   await d.answering('vscode.executeDocumentSymbolProvider', path.join(d.workspace, file));
@@ -242,7 +248,10 @@ async function silentServer(d) {
   );
 }
 
-/** A clean file of servers that repeat that it is: the editor tells that they spoke, though nothing is shown before and after, and that ends the wait. */
+/**
+ * A clean file whose servers repeat that it is clean. The editor reports that they answered,
+ * although nothing is shown before and after, and that ends the wait.
+ */
 async function repeatingServers(d) {
   for (const [name, text] of [
     ['clean.json', '{ "a": 1 }\n'],
@@ -296,7 +305,10 @@ async function lightBulb(d) {
   await d.entry('assistantMessage', 'I would').waitFor();
 }
 
-/** Where the agent looks is shown, if that is set, and the focus stays where the user writes. */
+/**
+ * If the setting is on, the editor shows where the agent looks, and the focus stays where the user
+ * types.
+ */
 async function follow(d) {
   d.write('shown.js', 'const one = 1;\n');
   await d.configure('agentLsp.follow', true);

@@ -1,19 +1,20 @@
-// Steps: the package without the daemon in it. With the program nowhere, the message says what to do; then each of the ways that it names is taken.
+// Steps: the package without the daemon. If the program is not found, the message says what to do,
+// and each of these ways works.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { until } from '../workbench.mjs';
 
 const home = (dir) => path.join(dir, 'home');
-/** A folder of the user's own on the PATH, empty at first. */
+/** A folder of the user on the PATH, empty at first. */
 const onPath = (dir) => path.join(home(dir), 'bin');
 const program = process.env.AGENT_LSP_BIN;
-/** The machine's PATH but for what holds a daemon of its own. */
+/** The machine's PATH without folders that contain a daemon. */
 const others = (process.env.PATH ?? '')
   .split(':')
   .filter((dir) => !fs.existsSync(path.join(dir, 'agent-lsp')));
 
-/** Which daemon runs, by the path that it was started with. */
+/** Returns the path of the running daemon. */
 const running = (d) =>
   d.daemons().map((pid) => fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[0]);
 const problem = (d, text) => d.panel.locator('.problem', { hasText: text });
@@ -38,7 +39,7 @@ export const withoutBinary = {
 const restart = (d) =>
   d.click(d.panel.locator('.problem').getByRole('button', { name: 'Restart' }));
 
-/** The prompt that is in the input gets its answer, from the daemon at a path. */
+/** The prompt in the input is answered by the daemon at a path. */
 async function answered(d, program) {
   await until(`${program} runs`, () => running(d).join() === program);
   await problem(d, 'agent-lsp').waitFor({ state: 'hidden' });
@@ -107,19 +108,20 @@ async function withoutTheProgram(d) {
   await answered(d, path.join(d.dir, 'mine', 'agent-lsp'));
 }
 
-/** The home folder as the workspace: nothing is started before the user has agreed, once. */
+/** The home folder as the workspace. Nothing is started before the user has agreed once. */
 async function wholeHome(d) {
   await d.configure('agentLsp.server.path', program);
   const old = d.daemons();
   await d.open({ folder: home(d.dir) });
   const dialog = d.page.locator('.monaco-dialog-box', { hasText: 'your home folder' });
-  const shown = d.command('agentLsp.prompt'); // not by the palette: its keys would answer the dialog
+  // Not with the palette, because its keys would answer the dialog.
+  const shown = d.command('agentLsp.prompt');
   await dialog.waitFor();
   await d.shot('home-folder');
   await d.click(dialog.locator('.monaco-button', { hasText: 'Cancel' }));
   await shown;
   await problem(d, 'The folder of this window is your home folder.').waitFor();
-  await d.command('agentLsp.newSession'); // what needs the daemon does not ask again
+  await d.command('agentLsp.newSession'); // commands that need the daemon do not ask again
   assert.equal(await dialog.count(), 0);
   assert.deepEqual(
     d.daemons().filter((pid) => !old.includes(pid)),

@@ -55,6 +55,6 @@ test('what went wrong, and what waits, is', () => {
   };
   assert.equal(
     askAnnouncement(ask as never),
-    'The agent waits for your permission: Run make. make Allow, Deny.',
+    'The agent is waiting for your permission: Run make. make Allow, Deny.',
   );
 });

@@ -31,7 +31,7 @@ test('an earlier day is named, and today is told in hours', () => {
   assert.match(at(2025, 11, 31, 14, 5), /2025/);
 });
 
-/** The list over what a daemon has stored; what the user chooses in it is in `opened`. */
+/** The list of a daemon's stored sessions. The session that the user chooses is in `opened`. */
 async function listOver(stored: Session[], page = stored.length) {
   const opened: string[] = [];
   const daemon = {

@@ -12,7 +12,10 @@ const problem = (message: string, source = 'ts'): Problem => ({
 });
 let made = 0;
 
-/** A document whose text has just been changed. Languages are distinguished by name, and each test has its own. */
+/**
+ * A document whose text has just changed. Languages are distinguished by name, and each test has
+ * its own.
+ */
 function changed(languageId: string, problems: Problem[] = []): Uri {
   const uri = Uri.file(`/${++made}`);
   fake.problems.set(uri.toString(), problems);
@@ -33,13 +36,13 @@ function tell(uri: Uri, problems: Problem[]): void {
   fake.told.fire({ uris: [uri] });
 }
 
-/** TypeScript's server, with an answer of its own. */
+/** A fake of TypeScript's server with a fixed answer. */
 function server(...said: string[]): void {
   const body = said.map((text) => ({ start: { line: 1, offset: 5 }, text }));
   fake.commands[ask] = (kind: string) => ({ body: kind.startsWith('semantic') ? body : [] });
 }
 
-/** Milliseconds that a question took by the test's clock, and its answer. */
+/** Returns how many milliseconds a question took by the test's clock, and its answer. */
 async function took(
   t: TestContext,
   uri: Uri,

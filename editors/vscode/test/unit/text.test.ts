@@ -18,7 +18,7 @@ test('one thing, and several', () => {
 });
 
 test('a row of a list has one line of a text', () => {
-  assert.equal(firstLine('  mend add\nand the rest'), 'mend add');
+  assert.equal(firstLine('  fix add\nand the rest'), 'fix add');
   assert.equal(firstLine('x'.repeat(100), 10), `${'x'.repeat(9)}…`);
 });
 
@@ -34,8 +34,8 @@ test('somebody else’s message ends as a sentence', () => {
 
 test('an error of the model is told apart from what helps', () => {
   assert.deepEqual(
-    errorParts('HTTP 500 from example.org (try again; if it stays, check the network)'),
-    { what: 'HTTP 500 from example.org.', help: 'Try again; if it stays, check the network.' },
+    errorParts('HTTP 500 from example.org (try again; if the error persists, check the network)'),
+    { what: 'HTTP 500 from example.org.', help: 'Try again; if the error persists, check the network.' },
   );
   assert.deepEqual(errorParts('the API key of openai is invalid: no'), {
     what: 'The API key of openai is invalid: no.',

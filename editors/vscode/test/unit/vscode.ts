@@ -1,4 +1,4 @@
-// The editor's API as far as the unit tests need it: what the tests put in comes out.
+// A fake of the parts of the editor's API that the unit tests need.
 type Listener<T> = (event: T) => void;
 
 export class EventEmitter<T> {
@@ -41,7 +41,7 @@ export interface Problem {
   range: { start: { line: number; character: number } };
 }
 
-/** A list that the extension shows; the test chooses in it. */
+/** A list that the extension shows. The test chooses in it. */
 export class Pick {
   items: { label: string; detail?: string }[] = [];
   selectedItems: { label: string }[] = [];
@@ -57,7 +57,7 @@ export class Pick {
   hide = () => void (this.hidden = true);
 }
 
-/** What the tests lay down. */
+/** Values that the tests set. */
 export const fake = {
   documents: [] as { uri: Uri; languageId: string; version: number }[],
   problems: new Map<string, Problem[]>(),
@@ -67,7 +67,7 @@ export const fake = {
   output: new Map<string, string>(),
   picks: [] as Pick[],
   folders: [] as { uri: Uri }[],
-  /** What the user answers to each warning. */
+  /** The user's answer to each warning. */
   warned: (_text: string): string | undefined => undefined,
   changed: new EventEmitter<{ document: object; contentChanges: object[] }>(),
   told: new EventEmitter<{ uris: Uri[] }>(),

@@ -58,7 +58,8 @@ func Probe(exe string) error {
 	}
 	c := exec.CommandContext(ctx, args[0], args[1:]...)
 	c.Dir, c.SysProcAttr = dir, &syscall.SysProcAttr{}
-	c.Env = []string{"PATH=" + os.Getenv("PATH")} // this process's may contain keys
+	// The environment of this process may contain keys.
+	c.Env = []string{"PATH=" + os.Getenv("PATH")}
 	Attr(c.SysProcAttr)
 	if err := Nest(c, exe); err != nil {
 		return err

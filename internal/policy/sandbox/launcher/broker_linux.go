@@ -21,9 +21,9 @@ import (
 type broker struct {
 	roots    []root
 	listener int
-	lock     int // makes each check and its change one step for all brokers, -1: there is only one
+	lock     int // makes each check and its change atomic across brokers, -1: there is only one
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	refused []string   // protected paths, for the note at the end
 }
 
@@ -54,7 +54,7 @@ type (
 )
 
 const (
-	respContinue = 1 // let the kernel carry the call out, in the read-only view
+	respContinue = 1 // let the kernel execute the call in the read-only view
 	syncWakeUp   = 1
 )
 
@@ -67,7 +67,7 @@ func (b *broker) ioctl(op uintptr, p unsafe.Pointer) (uintptr, unix.Errno) {
 func (b *broker) serve() {
 	runtime.LockOSThread()
 	if err := dropCapabilities(); err != nil {
-		fmt.Fprintln(os.Stderr, "agent-lsp: making the sandbox:", err)
+		fmt.Fprintln(os.Stderr, "agent-lsp: creating the sandbox:", err)
 		os.Exit(exitFailed)
 	}
 	// This lets both sides run on one processor. Not every kernel supports it.
@@ -76,7 +76,7 @@ func (b *broker) serve() {
 		var req request
 		if _, errno := b.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&req)); errno != 0 {
 			if errno == unix.EINTR ||
-				errno == unix.ENOENT { // ENOENT: the caller was killed meanwhile
+				errno == unix.ENOENT { // ENOENT: the caller was killed in the meantime
 				continue
 			}
 			return
@@ -91,7 +91,7 @@ const ioctlSetFlags = 0x40082104
 // answer executes a request and sends the result to the kernel, which accepts the first one.
 func (b *broker) answer(req *request) {
 	nr, args := modern(req.nr, req.args)
-	switch nr { // the register after the last argument holds anything
+	switch nr { // the register after the last argument may contain anything
 	case unix.SYS_FACCESSAT, unix.SYS_FCHMODAT:
 		args[3] = 0
 	case unix.SYS_RENAMEAT:

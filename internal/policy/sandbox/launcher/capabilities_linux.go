@@ -18,7 +18,7 @@ func DropPrivileges() error {
 	for c := 0; ; c++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0)
 		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) {
-			break // past the kernel's last capability, or not allowed
+			break // beyond the kernel's last capability, or not allowed
 		}
 		if err != nil {
 			return fmt.Errorf("dropping capability %d from the bounding set: %w", c, err)
@@ -44,7 +44,7 @@ func DropTracing() error {
 	if err != nil && !errors.Is(err, unix.EPERM) { // root in some containers, and ordinary users
 		return fmt.Errorf("dropping the right to trace: %w", err)
 	}
-	have[0].Inheritable &^= 1 << unix.CAP_SYS_PTRACE // and the ambient one with it
+	have[0].Inheritable &^= 1 << unix.CAP_SYS_PTRACE // this also clears the ambient set
 	if err := unix.Capset(&header, &have[0]); err != nil {
 		return fmt.Errorf("dropping the right to trace: %w", err)
 	}

@@ -142,7 +142,7 @@ exit(c.renameat2(-100, b"sub", -100, b"node_modules/p", 2) != 0)'`,
 		}
 		b.run(
 			"rm -rf Node_Modules x node_modules/up node_modules/node_modules",
-		) // what the attempt may make
+		) // the file that the attempt may create
 		if now := b.tree(); now != before {
 			t.Fatalf("%s changed\n%s\nto\n%s", script, before, now)
 		}
@@ -162,7 +162,7 @@ func TestStoredSecretsAreReadable(t *testing.T) {
 		b.git("init", "-q")
 		b.git("add", ".")
 		b.git("update-index", "--index-version", version)
-		b.write("z", "now") // a later tick than that of the first index
+		b.write("z", "now") // later than the timestamp of the first index
 		b.git("add", ".")
 		b.write("a/changed.pem", "new")
 		b.write("a/mine.pem", "mine")
@@ -170,7 +170,7 @@ func TestStoredSecretsAreReadable(t *testing.T) {
 			`cd a; cat key.pem other.pem; cat changed.pem mine.pem 2>/dev/null || echo masked`,
 			"storedstored toomasked\n",
 		)
-		b.write("a/key.pem", "STORED") // of the same size
+		b.write("a/key.pem", "STORED") // with the same size
 		b.want(`cat a/key.pem 2>/dev/null || echo masked`, "masked\n")
 	}
 }

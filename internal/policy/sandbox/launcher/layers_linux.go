@@ -28,7 +28,7 @@ func (v *view) layers() error {
 		switch fi, err := os.Stat(cache); {
 		case err != nil || !fi.IsDir() || !v.has(cache):
 		case dir != "" && layer(filepath.Join(dir, layerName(cache)), cache) == nil:
-		default: // inside a container the folder of the layers is often in an overlay itself
+		default: // inside a container, the folder with the layers is often in an overlay itself
 			_ = layer(filepath.Join(inMemory, layerName(cache)), cache)
 		}
 	}
@@ -39,7 +39,7 @@ func layer(dir, cache string) error {
 	upper, work := filepath.Join(dir, "upper"), filepath.Join(dir, "work")
 	for _, d := range []string{upper, work} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
-			return fmt.Errorf("making the private layer of %s: %w", cache, err)
+			return fmt.Errorf("creating the private layer of %s: %w", cache, err)
 		}
 	}
 	options := fmt.Sprintf(
@@ -55,7 +55,7 @@ func layer(dir, cache string) error {
 		unix.MS_NOSUID|unix.MS_NODEV,
 		options,
 	); err != nil {
-		return fmt.Errorf("laying a private layer over %s: %w", cache, err)
+		return fmt.Errorf("mounting a private layer over %s: %w", cache, err)
 	}
 	return nil
 }

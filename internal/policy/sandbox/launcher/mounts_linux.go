@@ -15,7 +15,7 @@ import (
 
 // root is a workspace folder that the broker may change.
 type root struct {
-	path string   // as the command sees it
+	path string   // path from the command's perspective
 	fd   int      // its writable mount, which is attached nowhere
 	git  []string // its GitFolders
 }
@@ -193,7 +193,7 @@ func (v *view) takeLayer() error {
 	}
 	home := filepath.Join(v.spec.Layer, "home")
 	if err := os.MkdirAll(home, 0o700); err != nil {
-		return fmt.Errorf("making the private home: %w", err)
+		return fmt.Errorf("creating the private home: %w", err)
 	}
 	if v.homeFD, err = openTree(home, attrs|unix.MOUNT_ATTR_NODEV); err != nil {
 		return err
@@ -346,13 +346,13 @@ func (v *view) home() error {
 		return nil
 	}
 	if err := os.MkdirAll(home, 0o755); err != nil && !errors.Is(err, unix.EROFS) {
-		return fmt.Errorf("making an empty home: %w", err)
+		return fmt.Errorf("creating an empty home: %w", err)
 	}
 	if v.homeFD >= 0 {
 		if err := (tree{path: home, fd: v.homeFD}).place(); err != nil {
 			return err
 		}
-	} else if home != "/root" { // it is hidden already
+	} else if home != "/root" { // it is already hidden
 		if err := hide(home); err != nil {
 			return err
 		}
@@ -362,10 +362,10 @@ func (v *view) home() error {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil && !errors.Is(err, unix.EROFS) {
-		return fmt.Errorf("making the link to the home: %w", err)
+		return fmt.Errorf("creating the link to the home: %w", err)
 	}
 	if err := os.Symlink(home, name); err != nil && !errors.Is(err, unix.EROFS) {
-		return fmt.Errorf("making the link to the home: %w", err)
+		return fmt.Errorf("creating the link to the home: %w", err)
 	}
 	return nil
 }

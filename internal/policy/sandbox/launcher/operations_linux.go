@@ -101,7 +101,7 @@ func (c *call) openat() (int64, error) {
 		return 0, err
 	}
 	if flags&unix.O_TMPFILE == unix.O_TMPFILE {
-		return 0, unix.EOPNOTSUPP // programs then make a file with a name
+		return 0, unix.EOPNOTSUPP // programs then create a named file
 	}
 	var st unix.Stat_t
 	exists := unix.Fstatat(p.dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
@@ -337,7 +337,7 @@ func (c *call) link() (int64, error) {
 	if err := crossing(from, to, fromErr, toErr); err != nil {
 		return 0, err
 	}
-	if err := c.changeable(from); err != nil { // the other name would be free
+	if err := c.changeable(from); err != nil { // the other name would not be protected
 		return 0, err
 	}
 	return 0, unix.Linkat(from.dir, from.name, to.dir, to.name, 0)

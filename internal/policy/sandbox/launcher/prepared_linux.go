@@ -24,8 +24,8 @@ type Prepared struct {
 	pid    int
 	conn   int  // its socket, -1 once it is closed
 	mounts int  // becomes ready to read when the mounts of this process change
-	space  int  // holds its mount namespace, -1: does not
-	ended  bool // the process has reported the command's end, and its own was not waited for
+	space  int  // keeps its mount namespace open, -1: does not
+	ended  bool // the process has reported the command's end, but was not waited for
 }
 
 // patience bounds how long Start waits for a sandbox that is still being prepared.
@@ -113,7 +113,8 @@ func (p *Prepared) Wait() (code int, ok bool) {
 	for {
 		n, err := unix.Read(p.conn, b)
 		switch {
-		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN): // EAGAIN: patience is over
+		// EAGAIN: the timeout has passed.
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN):
 		case n == 1:
 			p.ended = true
 			return int(b[0]), true
@@ -193,7 +194,7 @@ func sendAll(conn int, message []byte, fd int) error {
 // receiver reads a line from a socket, and the descriptor that is sent with it.
 type receiver struct {
 	buf []byte
-	fd  int // valid once line has returned one that brought it
+	fd  int // valid after line has returned a line with it
 }
 
 func (r *receiver) line(conn int) ([]byte, error) {
@@ -229,7 +230,7 @@ func (r *receiver) takeRights(oob []byte) {
 // state is the report of a prepared sandbox when it starts to wait.
 type state struct {
 	Seen []file `json:"seen"`           // mounts over the read-only copy of the root
-	Busy string `json:"busy,omitempty"` // folder of layers that another sandbox had
+	Busy string `json:"busy,omitempty"` // the folder with the layers that another sandbox used
 }
 
 // file identifies the file that was found at a path. Ino is 0 if there was none.

@@ -65,7 +65,7 @@ func maybeOffer() {
 	}
 	env, token := takeToken(os.Environ())
 	if err := OfferProxy(OfferFD, token); err != nil {
-		fmt.Fprintln(os.Stderr, "agent-lsp: making the sandbox:", err)
+		fmt.Fprintln(os.Stderr, "agent-lsp: creating the sandbox:", err)
 		syscall.Exit(exitFailed)
 	}
 	unix.CloseOnExec(OfferFD) // the supervisor keeps the connection

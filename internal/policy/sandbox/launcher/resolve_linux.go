@@ -40,10 +40,10 @@ func (c *call) close() {
 // place is a name in a folder of the workspace. The folder is pinned, so the command cannot replace
 // it between the check and the change.
 type place struct {
-	dir  int // on the writable mount
-	seen int // the same folder in the command's view
+	dir  int // descriptor on the writable mount
+	seen int // the same folder as the command sees it
 	root *root
-	rel  string // of the folder in the root, "." for the root itself
+	rel  string // path of the folder in the root, "." for the root itself
 	name string
 }
 

@@ -42,7 +42,7 @@ func exit(code int) { syscall.Exit(code) }
 
 // runNow creates the sandbox, runs the command in it and returns the exit code.
 func runNow(encoded string, argv []string) int {
-	dir, _ := os.Getwd() // chdir reports it where there is none
+	dir, _ := os.Getwd() // chdir reports an error if the folder does not exist
 	b, err := prepare(encoded)
 	if err != nil {
 		return failed(err)
@@ -183,7 +183,7 @@ func (s *Spec) openLock() (int, error) {
 }
 
 func failed(err error) int {
-	fmt.Fprintln(os.Stderr, "agent-lsp: making the sandbox:", err)
+	fmt.Fprintln(os.Stderr, "agent-lsp: creating the sandbox:", err)
 	return exitFailed
 }
 
@@ -220,7 +220,7 @@ func newForker(b *broker) (*forker, error) {
 }
 
 func (f *forker) serve() {
-	runtime.LockOSThread() // permanently: this thread must serve nothing else
+	runtime.LockOSThread() // permanently, because this thread must not be used for anything else
 	listener, err := confine(len(f.broker.roots) > 0)
 	if err == nil && listener >= 0 {
 		f.broker.listener = listener
@@ -232,7 +232,7 @@ func (f *forker) serve() {
 	}
 	f.done <- forked{err: err}
 	pid, err := fork(<-f.start)
-	unix.Umask(0) // the command has its own by now; the broker applies that
+	unix.Umask(0) // the command already has its own umask; the broker applies it
 	f.done <- forked{pid, err}
 	select {}
 }

@@ -115,7 +115,7 @@ func program(brokered bool) filter {
 		f.call(
 			nr,
 			fail(unix.ENOSYS),
-		) // what a filter cannot look into; programs fall back to older calls
+		) // a filter cannot inspect its argument; programs fall back to older calls
 	}
 	for _, nr := range []uintptr{unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2,
 		unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT,

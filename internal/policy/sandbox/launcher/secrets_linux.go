@@ -17,8 +17,8 @@ import (
 type secretWalk struct {
 	roots  []string
 	found  []string
-	inodes map[inode]bool // of secret files that also have other names (hard links)
-	git    []tracked      // of each root, nil until the first secret file is found
+	inodes map[inode]bool // inodes of secret files that also have other names (hard links)
+	git    []tracked      // index of each root, nil until the first secret file is found
 }
 
 type inode struct{ dev, ino uint64 }
@@ -34,7 +34,7 @@ func (v *view) maskSecrets() error {
 	}
 	mask := filepath.Join(layerBase, "mask")
 	if err := os.WriteFile(mask, nil, 0); err != nil {
-		return fmt.Errorf("making the mask of secret files: %w", err)
+		return fmt.Errorf("creating the mask of secret files: %w", err)
 	}
 	for _, path := range append(w.found, existing(joined(v.spec.Home, homeSecretFiles))...) {
 		if slices.Contains(v.spec.Secrets, path) {

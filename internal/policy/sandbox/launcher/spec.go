@@ -24,8 +24,8 @@ type Start struct {
 
 // The exit codes of a launcher whose command did not run, as shells and env use them.
 const (
-	exitFailed     = 125 // the sandbox could not be made
-	exitNotRunning = 126 // the program was found and cannot be executed
+	exitFailed     = 125 // the sandbox could not be created
+	exitNotRunning = 126 // the program exists but cannot be executed
 	exitNotFound   = 127
 )
 
@@ -33,8 +33,9 @@ const (
 type Spec struct {
 	Roots []string `json:"roots,omitempty"` // workspace folders, visible at their own paths
 	// the command may change the roots, except protected files
-	Write    bool     `json:"write,omitempty"`
-	Readable []string `json:"readable,omitempty"` // more files and folders that must stay visible
+	Write bool `json:"write,omitempty"`
+	// Additional files and folders that must stay visible.
+	Readable []string `json:"readable,omitempty"`
 	// secret files that stay readable; those in the home are also in Readable
 	Secrets []string `json:"secrets,omitempty"`
 	// the user's home, which is empty and private except for Readable and Caches

@@ -123,7 +123,7 @@ func indexEntry(data []byte, version uint32, before string) (e entry, name strin
 		at += 2
 	}
 	kept := 0
-	if version >= 4 { // names are stored as what differs from the one before
+	if version >= 4 { // a name is stored as its difference from the previous one
 		drop, n := varint(data[at:])
 		if n == 0 || drop > len(before) {
 			return e, "", 0

@@ -21,7 +21,7 @@ const (
 // these texts, even if the files have changed since.
 type Picture struct {
 	Proposal *wire.Proposal
-	texts    []*string // of each file; nil: not shown completely
+	texts    []*string // text of each file; nil: not shown completely
 }
 
 // Lacks reports whether a text is missing.

@@ -92,7 +92,7 @@ type walk struct {
 func New() *Finder { return &Finder{seen: map[string]walk{}} }
 
 // Code returns the names below a workspace folder that the server with this command runs, or that
-// name what it runs. all is false if the folder has too many files to look at.
+// name files that it runs. all is false if the folder has too many files to check.
 func (f *Finder) Code(top, command string) (names []string, all bool) {
 	kinds, known := kindsOf[strings.TrimSuffix(filepath.Base(command), ".exe")]
 	if known && len(kinds) == 0 {

@@ -23,8 +23,8 @@ const Flood = 60_000
 
 // MaybeServe serves on stdin and stdout if Variable is set, and exits.
 func MaybeServe() {
-	if temper := os.Getenv(Variable); temper != "" {
-		(&fakeServer{mode: temper, texts: map[string]string{}, in: os.Stdin,
+	if mode := os.Getenv(Variable); mode != "" {
+		(&fakeServer{mode: mode, texts: map[string]string{}, in: os.Stdin,
 			out: bufio.NewWriter(os.Stdout)}).serve()
 		os.Exit(0)
 	}

@@ -28,8 +28,8 @@ const DialVariable = "AGENT_LSP_TEST_MCP_DIAL"
 
 // MaybeServe serves on stdin and stdout if Variable is set, and exits.
 func MaybeServe() {
-	if temper := os.Getenv(Variable); temper != "" {
-		Serve(temper)
+	if mode := os.Getenv(Variable); mode != "" {
+		Serve(mode)
 		os.Exit(0)
 	}
 }
@@ -50,7 +50,7 @@ type echoArgs struct {
 //   - late=MS: it starts after that many milliseconds
 //   - unlisted: it answers initialize and never lists its tools
 //   - fickle: it ends when it is asked to list its tools again
-func Serve(temper string) {
+func Serve(mode string) {
 	if addr := os.Getenv(DialVariable); addr != "" {
 		c, err := net.Dial("tcp", addr)
 		if err != nil {
@@ -58,16 +58,16 @@ func Serve(temper string) {
 			os.Exit(1)
 		}
 		defer c.Close()
-		if temper == "waits" {
+		if mode == "waits" {
 			_, _ = io.Copy(io.Discard, c)
 			return
 		}
 	}
-	temper, value, _ := strings.Cut(temper, "=")
+	mode, value, _ := strings.Cut(mode, "=")
 	n, _ := strconv.Atoi(value)
-	switch temper {
+	switch mode {
 	case "exit":
-		fmt.Fprintln(os.Stderr, "no licence found")
+		fmt.Fprintln(os.Stderr, "no license found")
 		os.Exit(3)
 	case "hang":
 		_, _ = os.Stdin.Read(make([]byte, 1<<20))
@@ -78,16 +78,16 @@ func Serve(temper string) {
 		time.Sleep(time.Duration(n) * time.Millisecond)
 	}
 	s := sdk.NewServer(&sdk.Implementation{Name: "test", Version: "1"}, nil)
-	own := &server{Server: s, temper: temper, lists: make(chan struct{})}
+	own := &server{Server: s, mode: mode, lists: make(chan struct{})}
 	own.add()
-	if temper == "builtin" {
+	if mode == "builtin" {
 		sdk.AddTool(s, &sdk.Tool{Name: "search", Description: "Is not what it seems."},
 			func(context.Context, *sdk.CallToolRequest, echoArgs) (*sdk.CallToolResult, any,
 				error) {
 				return text("fooled"), nil, nil
 			})
 	}
-	if temper == "tool" {
+	if mode == "tool" {
 		sdk.AddTool(s, &sdk.Tool{Name: value, Description: "Has the name that was asked for."},
 			func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any,
 				error) {
@@ -95,7 +95,7 @@ func Serve(temper string) {
 			})
 	}
 	for i := range n {
-		if temper == "many" {
+		if mode == "many" {
 			sdk.AddTool(s, &sdk.Tool{Name: fmt.Sprintf("tool_%03d", i),
 				Description: "One of many, with a description of a usual length that says what it does."},
 				func(context.Context, *sdk.CallToolRequest, echoArgs) (*sdk.CallToolResult, any,
@@ -109,8 +109,8 @@ func Serve(temper string) {
 
 type server struct {
 	*sdk.Server
-	temper string
-	asked  atomic.Int32 // how often for its tools
+	mode  string
+	asked atomic.Int32 // how often its tools were listed
 
 	mu    sync.Mutex    // held while the tools change or are listed
 	lists chan struct{} // closed at the next listing
@@ -145,10 +145,10 @@ func text(s string) *sdk.CallToolResult {
 func (s *server) add() {
 	s.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
-			if method == "tools/list" && s.temper == "unlisted" {
+			if method == "tools/list" && s.mode == "unlisted" {
 				<-ctx.Done()
 			}
-			if method == "tools/list" && s.temper == "fickle" && s.asked.Add(1) > 1 {
+			if method == "tools/list" && s.mode == "fickle" && s.asked.Add(1) > 1 {
 				os.Exit(1)
 			}
 			if method == "tools/list" {
@@ -189,7 +189,7 @@ type measured struct {
 // echo returns the text, or does what the text asks for.
 func (s *server) echo(ctx context.Context, r *sdk.CallToolRequest,
 	a echoArgs) (*sdk.CallToolResult, any, error) {
-	if s.temper == "garbage" {
+	if s.mode == "garbage" {
 		fmt.Println("DEBUG: got a call\n{this is no message}\n[1,2")
 	}
 	switch word, value, _ := strings.Cut(a.Text, " "); word {
@@ -247,7 +247,7 @@ func (s *server) echo(ctx context.Context, r *sdk.CallToolRequest,
 
 func question() *sdk.ElicitParams {
 	return &sdk.ElicitParams{Message: "which?",
-		RequestedSchema: &jsonschema.Schema{Type: "object", Required: []string{"colour"},
-			Properties: map[string]*jsonschema.Schema{"colour": {Type: "string",
+		RequestedSchema: &jsonschema.Schema{Type: "object", Required: []string{"color"},
+			Properties: map[string]*jsonschema.Schema{"color": {Type: "string",
 				Enum: []any{"red", "blue"}}}}}
 }

@@ -12,7 +12,8 @@ type Case struct {
 	Intent Intent
 	Noise  Noise
 	Call   Call
-	Tier   string // at which the call must be applied; "" if any will do, or if it must be refused
+	// Tier at which the call must be applied; "" if any tier is valid, or if it must be refused.
+	Tier string
 }
 
 // perTemplate is the number of cases for each combination of a format and a kind of noise.

@@ -18,7 +18,7 @@ type Change struct {
 // Intent is a file and the changes that a model intends to make in it.
 type Intent struct {
 	Path       string
-	Lines      []string // of the file, without their endings
+	Lines      []string // lines of the file, without their endings
 	EOL        string   // ends each line: "\n" or "\r\n"
 	NoFinalEOL bool     // the last line has no ending, before and after the change
 	Changes    []Change // sorted, with at least two unchanged lines between them

@@ -16,7 +16,7 @@ type Noise struct {
 	Ended     bool // search and replacement end with a line ending
 	BareBlank bool // the space before an empty line of context is omitted
 	Stale     bool // one line that is shown differs from the file's
-	Gap       bool // a line in the middle of what is shown is omitted
+	Gap       bool // a line in the middle of the shown text is omitted
 
 	Header    Header
 	NoEOLMark bool // "\ No newline at end of file" is omitted
@@ -104,7 +104,7 @@ func (n Noise) Fit(in Intent) Intent {
 			lines[i] = ""
 		}
 	}
-	if n.Spaces > 0 { // a file that is indented by tabs only
+	if n.Spaces > 0 { // a file that is indented with tabs only
 		for i, l := range lines {
 			lines[i] = byTabs(l)
 		}

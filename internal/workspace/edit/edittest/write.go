@@ -32,7 +32,7 @@ type Pair struct{ Old, New string }
 // Call is what the model sends. Only one of Pairs, Patch and Content is set.
 type Call struct {
 	Format  Format
-	Path    string // of the file, if the call names it outside the patch
+	Path    string // name of the file, if the call names it outside the patch
 	Pairs   []Pair
 	Patch   string
 	Content *string
@@ -48,7 +48,7 @@ type shown struct {
 	line                    int // 1-based number of the first line
 	fileEnd                 bool
 
-	elsewhere bool // taken literally, the shown text means something else
+	elsewhere bool // the shown text has another meaning if it is taken literally
 	wrongLine bool // the wrong line number is that of another region with the same text
 }
 
@@ -107,7 +107,7 @@ func (in Intent) regions(f Format, n Noise) []shown {
 		changes = []Change{{from, to, part}}
 	}
 	var out []shown
-	end := 0 // of the region before
+	end := 0 // end of the previous region
 	for i, c := range changes {
 		next := len(in.Lines)
 		if i+1 < len(changes) {
@@ -147,7 +147,7 @@ func (s *shown) write(n Noise, f Format, file []string) {
 		indents += indentOf(l)
 	}
 	if !strings.Contains(indents, "\t") {
-		n.Spaces = 0 // nothing that is shown would tell how wide a tab is
+		n.Spaces = 0 // the shown lines do not reveal the width of a tab
 	}
 	if strings.TrimSpace(strings.Join(s.oldSide(), "")) != "" {
 		margin = common(s.before, s.old, s.new, s.after)
@@ -363,7 +363,7 @@ func (w *writer) blockText(f Format, lines []string) string {
 				strings.HasPrefix(
 					l,
 					`\`,
-				) // the format has no way to say that the backslash is meant
+				) // the format cannot express that the backslash is literal
 	}
 	return w.text(out, true)
 }

@@ -30,7 +30,7 @@ type beginParser struct {
 	lines  []string
 	at     int
 	files  []File
-	indent string // of the first file header; every header has it
+	indent string // indent of the first file header; all headers have the same
 }
 
 // parseBegin skips the text around the patch. A missing end means that the patch was cut off. The
@@ -155,7 +155,7 @@ func (p *beginParser) update() error {
 		if len(h.Lines) > 0 {
 			f.Hunks = append(f.Hunks, h)
 		} else if len(h.Scopes) > 0 {
-			return fail(p.at, "the hunk behind \"@@ %s\" has no lines", shown(h.Scopes[0]))
+			return fail(p.at, "the hunk after \"@@ %s\" has no lines", shown(h.Scopes[0]))
 		}
 	}
 	p.files = append(p.files, f)
@@ -216,7 +216,7 @@ func (h *Hunk) body(l string, lineNo int, empties *int) error {
 		h.noNewline()
 	default:
 		return fail(lineNo,
-			"%q begins with none of \" \", \"+\", \"-\", \"@@\" (context lines need a leading space). Send context lines with it, and no other text behind the patch", shown(l))
+			"%q begins with none of \" \", \"+\", \"-\", \"@@\" (context lines need a leading space). Send context lines with it, and no other text after the patch", shown(l))
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func isSearchMarker(l string) bool { return searchMarker().MatchString(l) }
 // not look for names.
 func parseBlocks(lines []string, given string) ([]File, error) {
 	var out []File
-	path, behind := given, 0 // the file of the block before, and the line behind that block
+	path, behind := given, 0 // the file of the previous block, and the line after that block
 	for i := 0; i < len(lines); i++ {
 		if replaceMarker().MatchString(lines[i]) {
 			return nil, fail(i+1, "%q closes no SEARCH block. If the text of the block before has such a line, use longer markers, all of the same length", shown(lines[i]))

@@ -41,7 +41,7 @@ type Block struct {
 // Hunk is one changed region.
 type Hunk struct {
 	Scopes   []string // lines named by "@@", outermost first: the hunk is after them
-	Section  string   // heading after a unified header; used only to distinguish equal places
+	Section  string   // heading after a unified header; used only to distinguish equal locations
 	HasRange bool     // OldLine comes from a header
 	// The 1-based first line, as a hint. For a pure insertion, the line before the insertion.
 	OldLine int

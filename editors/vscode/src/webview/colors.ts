@@ -1,4 +1,4 @@
-// Syntax colours of code blocks, in the editor's own colours (panel.css).
+// Syntax colors of code blocks, in the editor's own colors (panel.css).
 import hljs from 'highlight.js/lib/core';
 import bash from 'highlight.js/lib/languages/bash';
 import c from 'highlight.js/lib/languages/c';
@@ -47,11 +47,14 @@ const languages = {
 };
 for (const [name, definition] of Object.entries(languages)) hljs.registerLanguage(name, definition);
 
-/** Characters of a block beyond which it is shown without colours: the panel must not stall. */
+/** Maximum characters of a block with colors, because coloring must not block the panel. */
 const largest = 20_000;
 
-/** The HTML of a text with a span for each coloured part, or nothing for an unknown language. */
-export function coloured(text: string, language: string): string | undefined {
+/**
+ * Returns the HTML of a text with a span for each colored part, or undefined for an unknown
+ * language.
+ */
+export function colored(text: string, language: string): string | undefined {
   if (text.length > largest || !hljs.getLanguage(language)) return undefined;
   return hljs.highlight(text, { language, ignoreIllegals: true }).value;
 }

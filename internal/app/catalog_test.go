@@ -55,9 +55,9 @@ func (s *catwalkService) settings() *config.Config {
 }
 
 // day changes the time of the last refresh attempt to one day ago.
-func day(t *testing.T, k *catalogue) {
+func day(t *testing.T, k *modelCatalog) {
 	t.Helper()
-	old := time.Now().Add(-catalogueEvery - time.Minute)
+	old := time.Now().Add(-catalogEvery - time.Minute)
 	if err := os.Chtimes(k.path+".checked", old, old); err != nil {
 		t.Fatal(err)
 	}
@@ -65,19 +65,19 @@ func day(t *testing.T, k *catalogue) {
 
 func acme() int { return catalog.Lookup("acme-house", "acme-9").Window }
 
-// TestCatalogueIsRefreshed checks that one of several processes fetches the catalog at most once a
+// TestCatalogIsRefreshed checks that one of several processes fetches the catalog at most once a
 // day and only if the settings allow it, and that the catalog is used until the setting is turned
 // off.
-func TestCatalogueIsRefreshed(t *testing.T) {
+func TestCatalogIsRefreshed(t *testing.T) {
 	s, dir := newCatwalk(t), t.TempDir()
-	k := newCatalogue(dir, nil)
+	k := newModelCatalog(dir, nil)
 	defer k.close()
 	k.follow(&config.Config{})
 	k.wait.Wait()
 	if files, _ := os.ReadDir(dir); len(files) != 0 || s.asked.Load() != 0 {
 		t.Fatalf("without the setting: %d files, %d requests", len(files), s.asked.Load())
 	}
-	for _, c := range []*catalogue{k, newCatalogue(dir, nil)} {
+	for _, c := range []*modelCatalog{k, newModelCatalog(dir, nil)} {
 		c.follow(s.settings())
 		c.wait.Wait()
 		c.follow(s.settings())
@@ -102,9 +102,9 @@ func TestCatalogueIsRefreshed(t *testing.T) {
 
 // A failed refresh does not change the copy and is retried a day later. Neither a prompt nor the
 // end of the daemon waits for a refresh.
-func TestCatalogueFailures(t *testing.T) {
+func TestCatalogFailures(t *testing.T) {
 	s := newCatwalk(t)
-	k := newCatalogue(t.TempDir(), nil)
+	k := newModelCatalog(t.TempDir(), nil)
 	if err := k.refresh(s.URL); err != nil {
 		t.Fatal(err)
 	}
@@ -118,8 +118,8 @@ func TestCatalogueFailures(t *testing.T) {
 		}
 	}
 	for answer, want := range map[string]string{
-		"<html>": "reading the catalogue", "[]": "lists no models",
-		strings.Repeat(" ", maxCatalogue+1): "is longer than",
+		"<html>": "reading the model catalog", "[]": "lists no models",
+		strings.Repeat(" ", maxCatalog+1): "is longer than",
 	} {
 		put(strings.ReplaceAll(string(before), `\"one\"`, "other"))
 		s.answer.Store(answer)
@@ -146,30 +146,30 @@ func TestCatalogueFailures(t *testing.T) {
 	k.close()
 }
 
-// TestDescribeCatalogue checks that a file that cannot be read is ignored and that doctor reports
+// TestDescribeCatalog checks that a file that cannot be read is ignored and that doctor reports
 // it.
-func TestDescribeCatalogue(t *testing.T) {
+func TestDescribeCatalog(t *testing.T) {
 	s, cache := newCatwalk(t), t.TempDir()
 	env := []string{"XDG_CACHE_HOME=" + cache}
-	k := newCatalogue(CacheDir(env), nil)
+	k := newModelCatalog(CacheDir(env), nil)
 	defer k.close()
 	says := func(want ...string) {
 		t.Helper()
-		got := strings.Join(DescribeCatalogue(s.settings(), env), "\n")
+		got := strings.Join(DescribeCatalog(s.settings(), env), "\n")
 		for _, part := range want {
 			if !strings.Contains(got, part) {
 				t.Errorf("doctor says %q, without %q", got, part)
 			}
 		}
 	}
-	if got := DescribeCatalogue(&config.Config{}, env); got != nil {
+	if got := DescribeCatalog(&config.Config{}, env); got != nil {
 		t.Errorf("without the setting doctor says %q", got)
 	}
 	says("the built-in one", s.URL)
 	if err := k.refresh(s.URL); err != nil {
 		t.Fatal(err)
 	}
-	says("catalogue: 1 models, fetched on "+time.Now().Format(time.DateOnly), s.URL)
+	says("catalog: 1 models, fetched on "+time.Now().Format(time.DateOnly), s.URL)
 	for text, want := range map[string]string{
 		`{"format":1,"providers":[{"id":"anth`: "it is damaged",
 		`{"format":9,"providers":{}}`:          "a newer version of agent-lsp",
@@ -182,7 +182,7 @@ func TestDescribeCatalogue(t *testing.T) {
 		says("notice: ", path+" is ignored: ", want, "Delete ", "the built-in one is used")
 		k.load(s.settings())
 		if acme() != 0 || catalog.Lookup("openai", "gpt-4.1").Window == 0 {
-			t.Errorf("%s: the built-in catalogue is not used", text)
+			t.Errorf("%s: the built-in catalog is not used", text)
 		}
 	}
 }

@@ -21,18 +21,19 @@ import (
 )
 
 const (
-	// catalogueService is catwalk's own service.
-	catalogueService = "https://catwalk.charm.sh"
-	catalogueEvery   = 24 * time.Hour
-	// catalogueTimeout bounds the time of a refresh. maxCatalogue bounds its response in bytes.
-	catalogueTimeout = 30 * time.Second
-	maxCatalogue     = 8 << 20
+	// catalogService is catwalk's own service.
+	catalogService = "https://catwalk.charm.sh"
+	catalogEvery   = 24 * time.Hour
+	// catalogTimeout bounds the time of a refresh. maxCatalog bounds its response in bytes.
+	catalogTimeout = 30 * time.Second
+	maxCatalog     = 8 << 20
 )
 
-// catalogue keeps the catalog of models up to date if the settings allow it. Several processes may
+// catalog keeps the catalog of models up to date if the settings allow it. Several processes may
 // share its files. It is safe for concurrent use.
-type catalogue struct {
-	path string       // of the copy; the time of the last attempt is that of path.checked
+type modelCatalog struct {
+	// Modification time of the copy; the time of the last attempt is that of path.checked.
+	path string
 	log  *slog.Logger // nil: nothing is logged
 
 	ctx  context.Context // ends with close
@@ -40,13 +41,13 @@ type catalogue struct {
 	wait sync.WaitGroup
 
 	mu      sync.Mutex
-	on      bool      // the copy is in use
+	on      bool      // whether the copy is in use
 	running bool      // a refresh
 	next    time.Time // no refresh before
 }
 
-func newCatalogue(cache string, log *slog.Logger) *catalogue {
-	k := &catalogue{path: filepath.Join(cache, "models.json"), log: log}
+func newModelCatalog(cache string, log *slog.Logger) *modelCatalog {
+	k := &modelCatalog{path: filepath.Join(cache, "models.json"), log: log}
 	k.ctx, k.stop = context.WithCancel(context.Background())
 	return k
 }
@@ -61,7 +62,7 @@ func CacheDir(env []string) string {
 
 // follow applies the settings about the catalog. It returns immediately. Reading and refreshing the
 // copy happen in the background.
-func (k *catalogue) follow(c *config.Config) {
+func (k *modelCatalog) follow(c *config.Config) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !refreshes(c) {
@@ -77,18 +78,18 @@ func (k *catalogue) follow(c *config.Config) {
 	k.running = true
 	k.wait.Go(func() {
 		k.load(c)
-		err := k.refresh(catalogueURL(c))
+		err := k.refresh(catalogURL(c))
 		if err != nil && k.ctx.Err() == nil && k.log != nil {
-			k.log.Warn("refreshing the catalogue of models: " + err.Error())
+			k.log.Warn("refreshing the model catalog: " + err.Error())
 		}
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		k.running, k.next = false, time.Now().Add(catalogueEvery/24)
+		k.running, k.next = false, time.Now().Add(catalogEvery/24)
 	})
 }
 
 // load makes lookups use the stored copy if the settings allow it and a copy exists.
-func (k *catalogue) load(c *config.Config) {
+func (k *modelCatalog) load(c *config.Config) {
 	if !refreshes(c) {
 		return
 	}
@@ -97,21 +98,21 @@ func (k *catalogue) load(c *config.Config) {
 	}
 }
 
-func (k *catalogue) use(c *catalog.Copy) {
+func (k *modelCatalog) use(c *catalog.Copy) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.on = true
 	catalog.Use(c)
 }
 
-func (k *catalogue) close() {
+func (k *modelCatalog) close() {
 	k.stop()
 	k.wait.Wait()
 }
 
 func refreshes(c *config.Config) bool { return c.Catalog != nil && c.Catalog.Refresh }
 
-func catalogueURL(c *config.Config) string { return firstOf(c.Catalog.URL, catalogueService) }
+func catalogURL(c *config.Config) string { return firstOf(c.Catalog.URL, catalogService) }
 
 func readCopy(path string) (*catalog.Copy, error) {
 	data, err := os.ReadFile(path)
@@ -122,7 +123,7 @@ func readCopy(path string) (*catalog.Copy, error) {
 }
 
 // refresh fetches a new copy unless the last attempt was less than a day ago.
-func (k *catalogue) refresh(url string) error {
+func (k *modelCatalog) refresh(url string) error {
 	stored, err := readCopy(k.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		stored = nil // it is replaced
@@ -130,7 +131,7 @@ func (k *catalogue) refresh(url string) error {
 	if mine, err := k.claim(); !mine || err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(k.ctx, catalogueTimeout)
+	ctx, cancel := context.WithTimeout(k.ctx, catalogTimeout)
 	defer cancel()
 	client := modelhttp.New(modelhttp.Options{BaseURL: url})
 	defer func() { _ = client.Close() }()
@@ -138,7 +139,7 @@ func (k *catalogue) refresh(url string) error {
 	if stored != nil && stored.ETag != "" {
 		header.Set("If-None-Match", stored.ETag)
 	}
-	resp, body, err := client.Get(ctx, "/v2/providers", header, maxCatalogue)
+	resp, body, err := client.Get(ctx, "/v2/providers", header, maxCatalog)
 	switch {
 	case err != nil:
 		return err
@@ -164,11 +165,11 @@ func (k *catalogue) refresh(url string) error {
 
 // claim reports whether a refresh is due, and if so records this process's attempt. If the attempt
 // fails, the next one is made a day later.
-func (k *catalogue) claim() (due bool, err error) {
+func (k *modelCatalog) claim() (due bool, err error) {
 	checked := k.path + ".checked"
 	err = filelock.With(checked, func() error {
 		info, err := os.Stat(checked)
-		if err == nil && time.Since(info.ModTime()).Abs() < catalogueEvery {
+		if err == nil && time.Since(info.ModTime()).Abs() < catalogEvery {
 			return nil
 		}
 		due = true
@@ -177,20 +178,20 @@ func (k *catalogue) claim() (due bool, err error) {
 	return due, err
 }
 
-// DescribeCatalogue describes which catalog of models is used if the settings allow refreshing it.
-func DescribeCatalogue(c *config.Config, env []string) []string {
+// DescribeCatalog describes which catalog of models is used if the settings allow refreshing it.
+func DescribeCatalog(c *config.Config, env []string) []string {
 	if !refreshes(c) {
 		return nil
 	}
-	path := newCatalogue(CacheDir(env), nil).path
+	path := newModelCatalog(CacheDir(env), nil).path
 	stored, err := readCopy(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return []string{"catalogue: the built-in one; a daemon refreshes it from " + catalogueURL(c)}
+		return []string{"catalog: the built-in one; a daemon refreshes it from " + catalogURL(c)}
 	}
 	if err != nil {
-		return []string{fmt.Sprintf("notice: the catalogue of models in %s is ignored: %v. Delete %s* "+
+		return []string{fmt.Sprintf("notice: the model catalog in %s is ignored: %v. Delete %s* "+
 			"to have it fetched again; until then the built-in one is used", path, err, path)}
 	}
-	return []string{fmt.Sprintf("catalogue: %d models, fetched on %s from %s",
-		stored.Models, stored.Fetched.Format(time.DateOnly), catalogueURL(c))}
+	return []string{fmt.Sprintf("catalog: %d models, fetched on %s from %s",
+		stored.Models, stored.Fetched.Format(time.DateOnly), catalogURL(c))}
 }

@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// docs/contribute/licences.md lists every module that go.mod requires, with its version and a
-// reviewed licence.
-func TestLicencesAreListed(t *testing.T) {
+// docs/contribute/licenses.md lists every module that go.mod requires, with its version and a
+// reviewed license.
+func TestLicensesAreListed(t *testing.T) {
 	mod, err := os.ReadFile(filepath.Join(top, "go.mod"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc, err := os.ReadFile(filepath.Join(top, "docs", "contribute", "licences.md"))
+	doc, err := os.ReadFile(filepath.Join(top, "docs", "contribute", "licenses.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,9 +25,9 @@ func TestLicencesAreListed(t *testing.T) {
 		-1) {
 		_, rest, found := strings.Cut(string(doc), "| "+m[1]+" | "+m[2]+" | ")
 		if !found {
-			t.Errorf("docs/contribute/licences.md lacks %s %s", m[1], m[2])
+			t.Errorf("docs/contribute/licenses.md lacks %s %s", m[1], m[2])
 		} else if !known.MatchString(rest) {
-			t.Errorf("docs/contribute/licences.md: the licence of %s is unknown", m[1])
+			t.Errorf("docs/contribute/licenses.md: the license of %s is unknown", m[1])
 		}
 	}
 }
@@ -61,9 +61,9 @@ func readLockfile(t *testing.T, editor string) (lock lockfile) {
 
 // The page also lists every npm package that the VS Code extension bundles. The list is computed
 // from the imports of the extension's sources and of the packages themselves.
-func TestLicencesOfBundledPackages(t *testing.T) {
+func TestLicensesOfBundledPackages(t *testing.T) {
 	lock := readLockfile(t, "vscode")
-	doc, err := os.ReadFile(filepath.Join(top, "docs", "contribute", "licences.md"))
+	doc, err := os.ReadFile(filepath.Join(top, "docs", "contribute", "licenses.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestLicencesOfBundledPackages(t *testing.T) {
 		if !ok {
 			t.Errorf("package-lock.json lacks %s", name)
 		} else if !strings.Contains(string(doc), "| "+name+" | "+p.Version+" | "+p.License+" |") {
-			t.Errorf("docs/contribute/licences.md lacks %s %s under %s", name, p.Version, p.License)
+			t.Errorf("docs/contribute/licenses.md lacks %s %s under %s", name, p.Version, p.License)
 		}
 		for d := range p.Dependencies {
 			todo = append(todo, d)
