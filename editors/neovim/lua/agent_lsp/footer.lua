@@ -83,7 +83,7 @@ local function add_beginning(add)
   add('Later:', 'AgentLspMeta')
   local accept, reject = deciding()
   for _, later in ipairs({
-    { '@', 'names a file in a prompt' },
+    { '@', 'names a file' },
     { accept, 'accepts a hunk' },
     { reject, 'rejects a hunk' },
     { ':AgentReview', 'shows all changes' },

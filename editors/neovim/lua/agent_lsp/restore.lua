@@ -174,7 +174,7 @@ local ns = vim.api.nvim_create_namespace('agent_lsp_restore')
 ---@param c agent_lsp.Checkpoint
 local function preview_keys(c)
   local also = c.messageId ~= '' and ', b also the conversation' or ''
-  return ('Enter restores the files as they were before%s. q leaves them.'):format(also)
+  return ('Enter restores the files%s. q leaves them.'):format(also)
 end
 
 --- Returns the text of the preview: the changes of the checkpoint, and later changes that would be
@@ -219,7 +219,7 @@ local function preview(c, lines, at)
     title = ' Restore a checkpoint ',
   })
   local look = { wrap = true, linebreak = true, number = false, relativenumber = false }
-  look.signcolumn = 'no'
+  look.signcolumn, look.fillchars = 'no', 'eob: '
   for name, value in pairs(look) do
     vim.wo[win][0][name] = value
   end

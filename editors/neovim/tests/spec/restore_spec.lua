@@ -105,7 +105,7 @@ H.case('the conversation is restored with the files, to before a prompt', functi
   H.wait('the preview', function()
     return vim.bo.filetype == 'diff'
   end)
-  H.matches(H.lines()[2], 'before, b also the conversation%. q leaves them%.$')
+  H.matches(H.lines()[2], 'restores the files, b also the conversation%. q leaves them%.$')
   vim.api.nvim_feedkeys('b', 'xt', false)
   H.wait('the conversation without the second prompt', function()
     local text = H.panel_text()
