@@ -169,7 +169,10 @@ test('a terminal that comes too late is killed, and its command is not run a sec
   const w = off(t, {
     script: [
       bash('echo once >> runs; sleep 30; echo end >> runs'),
-      { expect: { lastTool: 'did not report in time whether it created a terminal' }, text: 'done' },
+      {
+        expect: { lastTool: 'did not report in time whether it created a terminal' },
+        text: 'done',
+      },
     ],
   });
   const terminal = terminals();

@@ -20,7 +20,7 @@ local commands = {
     desc = 'Queue a prompt for after the turn, or show the queue',
   },
   AgentAbort = { 'abort', desc = 'Stop the running turn' },
-  AgentAnswer = { 'answer', desc = 'Open the agent's question' },
+  AgentAnswer = { 'answer', desc = "Open the agent's question" },
   AgentToggle = { 'toggle', desc = 'Show or hide the panel' },
   AgentNew = { 'new', nargs = '*', desc = 'Start a new session' },
   AgentSessions = { 'sessions', nargs = '*', bang = true, desc = 'List sessions, or act on one' },

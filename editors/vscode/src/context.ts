@@ -71,7 +71,11 @@ export class Surroundings implements vscode.Disposable {
     const local = [
       { label: '/new', detail: 'New session', insert: '/new' },
       { label: '/compact', detail: 'Shorten the context', insert: '/compact' },
-      { label: '/options', detail: 'Model and thinking level for the next prompt', insert: '/options' },
+      {
+        label: '/options',
+        detail: 'Model and thinking level for the next prompt',
+        insert: '/options',
+      },
       { label: '/sessions', detail: 'Earlier sessions', insert: '/sessions' },
     ];
     return [...local.filter((l) => !found.some((f) => f.label === l.label)), ...found].filter((c) =>

@@ -45,14 +45,18 @@ export function enterGate(
       };
       const keep: Answer = { label: 'Keep typing', action: () => {}, safe: true };
       if (!waiting) {
-        confirm.ask(now, `The agent is waiting for your review of ${counted(discards, 'change')}.`, [
-          {
-            label: `Reject ${counted(discards, 'change')} with this comment`,
-            action: () => deliver('send'),
-          },
-          { label: 'Send after this turn', action: () => deliver('queue') },
-          keep,
-        ]);
+        confirm.ask(
+          now,
+          `The agent is waiting for your review of ${counted(discards, 'change')}.`,
+          [
+            {
+              label: `Reject ${counted(discards, 'change')} with this comment`,
+              action: () => deliver('send'),
+            },
+            { label: 'Send after this turn', action: () => deliver('queue') },
+            keep,
+          ],
+        );
       } else {
         const words: Answer = {
           label: waiting.kind === 'ask' ? 'Answer with this' : 'Reject with this comment',

@@ -169,8 +169,8 @@ function fillBody(body: HTMLElement, entry: Entry, item: Item, context: Context)
       ? ''
       : item.args === undefined
         ? entry.toolInput
-        // The label of a sub-agent call is its task, which is already shown.
-        : argumentsText(item.args);
+        : // The label of a sub-agent call is its task, which is already shown.
+          argumentsText(item.args);
   drawWhenChanged(part('arguments'), input, () => [
     input !== '' &&
       reachable(

@@ -35,7 +35,10 @@ test('somebody else’s message ends as a sentence', () => {
 test('an error of the model is told apart from what helps', () => {
   assert.deepEqual(
     errorParts('HTTP 500 from example.org (try again; if the error persists, check the network)'),
-    { what: 'HTTP 500 from example.org.', help: 'Try again; if the error persists, check the network.' },
+    {
+      what: 'HTTP 500 from example.org.',
+      help: 'Try again; if the error persists, check the network.',
+    },
   );
   assert.deepEqual(errorParts('the API key of openai is invalid: no'), {
     what: 'The API key of openai is invalid: no.',
