@@ -46,7 +46,11 @@ local commands = {
   AgentCheckpoints = { 'checkpoints', desc = 'List checkpoints and restore one' },
   AgentEdits = { 'edits', nargs = '?', bang = true, desc = 'Choose what happens to edits' },
   AgentModel = { 'model', nargs = '?', bang = true, desc = 'Choose the model' },
-  AgentOnce = { 'once', nargs = '*', desc = 'Set the model or thinking level for the next prompt only' },
+  AgentOnce = {
+    'once',
+    nargs = '*',
+    desc = 'Set the model or thinking level for the next prompt only',
+  },
   AgentSetup = { 'setup', desc = 'Choose a provider, enter its key, choose a model' },
   AgentDemo = { 'demo', desc = 'Show the agent at work on a sample, without a model' },
   AgentCompact = { 'compact', nargs = '*', desc = 'Compact the context' },

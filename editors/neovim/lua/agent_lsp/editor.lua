@@ -101,7 +101,10 @@ local function calls(direction, p, buf, encoding)
   local c = server(buf, 'textDocument/prepareCallHierarchy')
   if not c then
     return nil,
-      vim.lsp.rpc_response_error(-32601, 'no language server in this editor supports call hierarchies')
+      vim.lsp.rpc_response_error(
+        -32601,
+        'no language server in this editor supports call hierarchies'
+      )
   end
   return translated(c, p, encoding, function(at)
     local items = await(
