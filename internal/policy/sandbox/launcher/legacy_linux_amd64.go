@@ -2,6 +2,9 @@ package launcher
 
 import "golang.org/x/sys/unix"
 
+// legacyModes refuses the calls that have a newer form and set the bit.
+func (f *filter) legacyModes() { f.refuse(unix.SYS_CHMOD, 1, setuid, fail(unix.EPERM)) }
+
 // legacy passes the calls that have a newer form to the broker.
 func (f *filter) legacy() {
 	f.ifAny(unix.SYS_OPEN, 1, writes, notify)

@@ -128,7 +128,7 @@ func (c *call) openFile(p *place, flags int, mode uint32, exists bool) (int64, e
 		p.dir,
 		p.name,
 		flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY,
-		mode&0o7777,
+		mode&0o7777&^setuid,
 	)
 	if err != nil {
 		return 0, err
@@ -365,7 +365,7 @@ func (c *call) mknod() (int64, error) {
 	if kind := mode & unix.S_IFMT; kind != 0 && kind != unix.S_IFREG && kind != unix.S_IFIFO {
 		return 0, unix.EPERM
 	}
-	return 0, unix.Mknodat(p.dir, p.name, mode&(unix.S_IFMT|0o7777)&^c.umask(), 0)
+	return 0, unix.Mknodat(p.dir, p.name, mode&(unix.S_IFMT|0o7777)&^setuid&^c.umask(), 0)
 }
 
 func (c *call) chmod() (int64, error) {

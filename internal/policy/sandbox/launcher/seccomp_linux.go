@@ -81,6 +81,19 @@ func (f *filter) ifOneOf(nr uintptr, arg int, values []uint32, action uint32) {
 	f.stmt(ret, allow)
 }
 
+// refuse applies action if an argument has any of the bits. Otherwise, later blocks decide.
+func (f *filter) refuse(nr uintptr, arg int, bits, action uint32) {
+	f.jump(equal, uint32(nr), 0, 4)
+	f.stmt(load, uint32(dataArgs+8*arg))
+	f.jump(anyOf, bits, 0, 1)
+	f.stmt(ret, action)
+	f.stmt(load, dataNr)
+}
+
+// setuid is the mode bit with which a program runs as its owner. Commands cannot set it: other
+// users of the machine could then act as this user.
+const setuid = unix.S_ISUID
+
 // namespaces are the flags with which a process would get capabilities in new namespaces.
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWPID |
 	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
@@ -98,6 +111,10 @@ func program(brokered bool) filter {
 	f.stmt(load, dataNr)
 	f.jump(above, x32Bit, 0, 1)
 	f.stmt(ret, fail(unix.ENOSYS))
+	f.refuse(unix.SYS_FCHMOD, 1, setuid, fail(unix.EPERM))
+	f.refuse(unix.SYS_FCHMODAT, 2, setuid, fail(unix.EPERM))
+	f.refuse(unix.SYS_FCHMODAT2, 2, setuid, fail(unix.EPERM))
+	f.legacyModes()
 	if brokered {
 		f.brokered()
 	}

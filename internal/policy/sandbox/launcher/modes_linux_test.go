@@ -1,0 +1,40 @@
+//go:build linux && (amd64 || arm64)
+
+package launcher
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A program of the workspace must not run as its owner when another user starts it.
+func TestNoFileRunsAsItsOwner(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	b.write("f", "")
+	_, out := b.run(`chmod 4755 f; chmod u+s f; cp f g; chmod 755 g && echo other modes work
+python3 -c '
+import ctypes, os
+libc = ctypes.CDLL(None)
+for flags in [os.O_RDONLY, os.O_RDWR]:
+    try: os.fchmod(os.open("f", flags), 0o4755)
+    except OSError: pass
+try: os.chmod("/proc/self/fd/%d" % os.open("f", os.O_RDWR), 0o4755)
+except OSError: pass
+libc.syscall(452, -100, b"f", 0o4755, 0)
+os.umask(0)
+os.open("h", os.O_CREAT | os.O_RDWR, 0o4755)
+libc.syscall(259 if os.uname().machine == "x86_64" else 33, -100, b"i", 0o104755, 0)
+'`)
+	for _, name := range []string{"f", "g", "h", "i"} {
+		fi, err := os.Lstat(filepath.Join(b.work, name))
+		if err != nil || fi.Mode()&fs.ModeSetuid != 0 {
+			t.Errorf("%s: %v, %v; %s", name, fi, err, out)
+		}
+	}
+	if fi, err := os.Lstat(filepath.Join(b.work, "g")); err != nil || fi.Mode().Perm() != 0o755 {
+		t.Errorf("an ordinary mode was not set: %v; %s", err, out)
+	}
+}
