@@ -38,3 +38,19 @@ libc.syscall(259 if os.uname().machine == "x86_64" else 33, -100, b"i", 0o104755
 		t.Errorf("an ordinary mode was not set: %v; %s", err, out)
 	}
 }
+
+// The devices are those of the machine. A command that root runs owns them.
+func TestDevicesKeepTheirModes(t *testing.T) {
+	b := newBox(t)
+	before, err := os.Stat("/dev/full")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, out := b.run("chmod 0600 /dev/full; touch -d 2001-01-01 /dev/full; echo x > /dev/null")
+	after, err := os.Stat("/dev/full")
+	if err != nil || code != 0 || after.Mode() != before.Mode() ||
+		!after.ModTime().Equal(before.ModTime()) {
+		_ = os.Chmod("/dev/full", before.Mode().Perm())
+		t.Errorf("exit code %d, %v %v, before %v: %s", code, err, after, before, out)
+	}
+}

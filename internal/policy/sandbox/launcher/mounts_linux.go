@@ -263,8 +263,9 @@ var nodes = []string{
 }
 
 func (v *view) devNodes() {
+	// A device on a read-only mount can still be written to, but keeps its mode and times.
 	for _, n := range nodes {
-		if fd, err := openTree(n, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC); err == nil {
+		if fd, err := openTree(n, attrs|unix.MOUNT_ATTR_NOEXEC|unix.MOUNT_ATTR_RDONLY); err == nil {
 			v.nodes = append(v.nodes, tree{path: n, fd: fd})
 		}
 	}
