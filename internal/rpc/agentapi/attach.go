@@ -24,6 +24,11 @@ const maxAttached = 256 << 10
 const withheld = "(The content is not here, because this file usually holds secrets. " +
 	"A later message has it if the user allows that.)"
 
+// unsent is the text of a secret file in a message that is not stored. No question is asked about
+// such a message.
+const unsent = "(The content is not here, because this file usually holds secrets, and a message " +
+	"that is not stored cannot ask the user about it.)"
+
 // Withheld reports whether a block is an attachment that the user must allow first.
 func Withheld(b message.Block) bool {
 	return b.Type == message.Resource && strings.HasPrefix(b.Text, withheld)
@@ -137,15 +142,21 @@ func workspaceRange(r *message.Range) *workspace.Range {
 }
 
 // attach fills resources that came without text with what the user sees. It withholds secret files,
-// also those whose content the client sent: the turn asks the user about them.
-func (a *API) attach(ctx context.Context, l *host.Session, blocks []message.Block) []message.Block {
+// also those whose content the client sent: the turn asks the user about them, unless the message
+// is sent once and not stored.
+func (a *API) attach(
+	ctx context.Context,
+	l *host.Session,
+	blocks []message.Block,
+	once bool,
+) []message.Block {
 	for i, b := range blocks {
 		switch b.Type {
 		case message.Resource:
-			blocks[i] = a.attachOne(ctx, l, b)
+			blocks[i] = a.attachOne(ctx, l, b, once)
 		case message.File:
 			if secret := a.attachments().Secrets(l.Cwd, b.Name); len(secret) > 0 {
-				blocks[i] = a.withhold(l, asResource(b), secret)
+				blocks[i] = a.withhold(l, asResource(b), secret, once)
 			}
 		}
 	}
@@ -161,17 +172,22 @@ func asResource(b message.Block) message.Block {
 	return message.Block{Type: message.Resource, URI: b.Name, Text: text}
 }
 
-func (a *API) attachOne(ctx context.Context, l *host.Session, b message.Block) message.Block {
+func (a *API) attachOne(
+	ctx context.Context,
+	l *host.Session,
+	b message.Block,
+	once bool,
+) message.Block {
 	at := a.attachments()
 	if secret := at.Secrets(l.Cwd, b.URI); len(secret) > 0 {
-		return a.withhold(l, b, secret)
+		return a.withhold(l, b, secret, once)
 	}
 	if b.Text != "" {
 		return b
 	}
 	text, ok := at.Text(ctx, l.ID, l.Cwd, b, nil)
 	if !ok {
-		return a.withhold(l, b, nil)
+		return a.withhold(l, b, nil, once)
 	}
 	b.Text = text
 	return b
@@ -185,13 +201,38 @@ func (a *API) attachments() Attachments {
 	return at
 }
 
-// withhold replaces the text of an attachment. Text that the client sent is kept until the answer.
-func (a *API) withhold(l *host.Session, b message.Block, secret []string) message.Block {
+// withhold replaces the text of an attachment. Text that the client sent is kept until the answer,
+// if there will be one.
+func (a *API) withhold(
+	l *host.Session,
+	b message.Block,
+	secret []string,
+	once bool,
+) message.Block {
+	if once {
+		b.Text = unsent
+		return b
+	}
 	if b.Text = bounded(b.Text); b.Text != "" {
 		a.Core().Secrets.Withhold(l.ID, b, secret)
 	}
 	b.Text = withheld
 	return b
+}
+
+// noteUnsent notifies the user which secret files of a message that is not stored were not sent.
+func (a *API) noteUnsent(l *host.Session, blocks []message.Block) {
+	for _, b := range blocks {
+		if b.Type != message.Resource || b.Text != unsent {
+			continue
+		}
+		name := b.URI
+		if ref, err := a.Core().Workspace.Resolve(l.Cwd, b.URI); err == nil {
+			name = ref.String()
+		}
+		l.Engine.Notice("warning", name+" was not sent to the model: it usually holds secrets, and "+
+			"a message with persist false cannot ask you about it; send it in a prompt")
+	}
 }
 
 // contextBlocks describe what the user is looking at: file, selection and diagnostics.
@@ -205,7 +246,7 @@ func (a *API) contextBlocks(
 	}
 	b := message.Block{Type: message.Resource, URI: c.URI, Range: rangeFrom(c.Selection)}
 	if c.Selection != nil && c.Selection.Start != c.Selection.End {
-		b = a.attachOne(ctx, l, b)
+		b = a.attachOne(ctx, l, b, false)
 	} else {
 		b.Text = "(open in the editor)"
 	}

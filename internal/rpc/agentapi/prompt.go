@@ -38,7 +38,7 @@ func (a Turns) Prompt(ctx context.Context, p *wire.PromptParams) (wire.PromptRes
 	}
 	a.SetCurrent(l.ID)
 	blocks = a.expand(ctx, l, blocks)
-	blocks = append(a.attach(ctx, l, blocks), a.contextBlocks(ctx, l, p.Context)...)
+	blocks = append(a.attach(ctx, l, blocks, false), a.contextBlocks(ctx, l, p.Context)...)
 	a.holdFor(ctx, l.ID)
 	if err := a.ready(l, options); err != nil {
 		return wire.PromptResult{}, err
@@ -99,7 +99,7 @@ func (a Turns) Steer(ctx context.Context, p *wire.SteerParams) (wire.SteerResult
 	if err != nil {
 		return wire.SteerResult{}, err
 	}
-	r.Content = a.attach(ctx, l, r.Content)
+	r.Content = a.attach(ctx, l, r.Content, r.OneShot)
 	a.holdFor(ctx, l.ID)
 	var out agent.SteerOutcome
 	if p.ItemID != "" {
@@ -125,6 +125,7 @@ func (a Turns) Steer(ctx context.Context, p *wire.SteerParams) (wire.SteerResult
 	if err != nil {
 		return wire.SteerResult{}, err
 	}
+	a.noteUnsent(l, r.Content)
 	return wire.SteerResult{Outcome: out.Outcome, MessageID: out.MessageID, TurnID: out.TurnID}, nil
 }
 
