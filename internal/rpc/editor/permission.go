@@ -171,8 +171,12 @@ func inAll(questions []policy.Question, want policy.Option) bool {
 	return true
 }
 
-// optionTitle returns the text of the button. It begins with Allow or Reject.
+// optionTitle returns the text of the button. It begins with Allow or Reject. An option that says
+// what it allows keeps its name.
 func optionTitle(o policy.Option, several bool) string {
+	if strings.HasPrefix(o.Name, "Allow: ") || strings.HasPrefix(o.Name, "Reject: ") {
+		return o.Name
+	}
 	all := ""
 	if several {
 		all = " all"
