@@ -51,7 +51,7 @@ keys j
 action 'Agent: do what'
 step permit 'a message shows the question, a code action answers it'
 sees 'Agent asks: Run touch made'
-sees 'Answer by a code action'
+sees 'Answer with a code action'
 action 'Agent asks: Run touch made: Allow$'
 there "$ws/made"
 step review 'two hunks are diagnostics; accept the first, reject the second'

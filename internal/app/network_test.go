@@ -23,7 +23,8 @@ func TestDoctorNamesASandboxWithoutHosts(t *testing.T) {
 	} {
 		box := sandbox.Support{Kind: c.kind, Exe: "/agent-lsp"}
 		lines := describeHosts(&config.Config{Sandbox: c.setting}, box)
-		got := strings.Contains(strings.Join(lines, "\n"), "commands in this sandbox reach no host")
+		got := strings.Contains(strings.Join(lines, "\n"),
+			"commands in this sandbox cannot reach any host")
 		if got != c.want {
 			t.Errorf("sandbox %s, %s: %v, want %v", c.setting, c.kind, got, c.want)
 		}

@@ -114,7 +114,7 @@ func TestRefusedConnection(t *testing.T) {
 	defer m.Close()
 	_, err = m.Generate(t.Context(), modeltest.User("hi"), nil)
 	if e := retry.As(err); e == nil || e.Kind != retry.Transient ||
-		!strings.Contains(e.Hint, "nothing listens") || strings.Contains(e.Error(), "pass") ||
+		!strings.Contains(e.Hint, "nothing is listening") || strings.Contains(e.Error(), "pass") ||
 		strings.Contains(e.Error(), "hidden") {
 		t.Errorf("got %v", err)
 	}

@@ -158,7 +158,7 @@ H.case('sessions of `agent-lsp run` and those without an answer are listed with 
   end)
   local want = '^today %d+:%d+ +from the editor  %(2 messages%)  %(this one%)$'
   H.matches(table.concat(H.asked[1].items, '|'), want)
-  H.matches(H.asked[1].text, '1 of agent%-lsp run or without an answer')
+  H.matches(H.asked[1].text, '1 from agent%-lsp run or without an answer')
   vim.cmd('AgentSessions!')
   H.wait('the whole list', function()
     return H.asked[2]
@@ -199,7 +199,7 @@ H.case('a hundred runs of the command do not hide the sessions before them', fun
   H.equal(asked, { 'first', 'second' })
   H.equal(#H.asked[1].items, 1)
   H.matches(H.asked[1].items[1], "yesterday's")
-  H.matches(H.asked[1].text, '%(100 of agent%-lsp run or without an answer: :AgentSessions!%)')
+  H.matches(H.asked[1].text, '%(100 from agent%-lsp run or without an answer: :AgentSessions!%)')
 end)
 
 H.run()

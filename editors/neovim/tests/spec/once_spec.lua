@@ -59,7 +59,7 @@ H.case('sessions are searched, counted, and hidden while they have no answer', f
   local some = list('AgentSessions', 1)
   H.matches(table.concat(some.items, '|'), '%d+:%d+ +tell me of apples  %(2 messages%)')
   H.equal(table.concat(some.items, '|'):find('  hi  ', 1, true), nil)
-  H.matches(some.text, '%(1 of agent%-lsp run or without an answer: :AgentSessions!%)')
+  H.matches(some.text, '%(1 from agent%-lsp run or without an answer: :AgentSessions!%)')
   H.matches(table.concat(list('AgentSessions!', 2).items, '|'), '  hi  %(1 message%)')
   local found = list('AgentSessions apples', 3)
   H.equal({ #found.items, found.text }, { 1, 'Session to resume' })

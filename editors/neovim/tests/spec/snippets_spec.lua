@@ -12,7 +12,7 @@ local function snippet(path, sentence)
 end
 
 H.case('the mappings of the README are mappings of the plugin', function()
-  snippet(H.plugin .. '/README.md', 'Your own mappings may be:')()
+  snippet(H.plugin .. '/README.md', 'Examples of your own mappings:')()
   local count = 0
   for _, map in ipairs(vim.api.nvim_get_keymap('n')) do
     local target = (map.rhs or ''):match('^<Plug>%(agent%-lsp%-.+%)$')

@@ -108,7 +108,7 @@ test('what was decided is told in counts', () => {
     decision(item({ details: { state: 'partiallyApplied', accepted: 2, hunks: 3 } }), undefined),
     '2 accepted, 1 rejected',
   );
-  assert.match(decision(item({ status: 'failed' }), undefined), /^Not made/);
+  assert.match(decision(item({ status: 'failed' }), undefined), /^Not applied/);
 });
 
 test('the comments are found in the result, and nothing else is', () => {
