@@ -181,9 +181,13 @@ export class Driver {
           { capture: true, once: true },
         ),
       );
-      await node.click({ timeout });
+      // On a busy machine a click can arrive and remove its element before this call returns.
+      const returned = await node.click({ timeout }).then(
+        () => true,
+        () => false,
+      );
       // The click closed its page.
-      return await node.evaluate((node) => node.wasClicked === true).catch(() => true);
+      return await node.evaluate((node) => node.wasClicked === true).catch(() => returned);
     } catch {
       return false;
     }

@@ -29,6 +29,8 @@ export const baseSettings = {
   'editor.minimap.enabled': false,
   'files.autoSave': 'off',
   'git.enabled': false,
+  // Other programs on the machine listen on ports too, and a notice about them covers the panel.
+  'remote.autoForwardPorts': false,
 };
 
 /**

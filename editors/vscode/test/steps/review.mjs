@@ -526,7 +526,7 @@ async function editCard(d) {
   await d.shot('edit-card');
   await d.prompt('fix what is not there');
   await d.entry('assistantMessage', 'Over').waitFor();
-  await d.entry('toolCall', 'Not made').waitFor();
+  await d.entry('toolCall', 'Not applied').waitFor();
   await d.shot('edit-card-failed');
   await d.idle();
   await d.panel.locator('body').evaluate((body) => body.classList.add('before'));

@@ -132,7 +132,9 @@ async function questionElsewhere(d) {
   await d.answer('work');
   await d.goto(1);
   const { keyboard } = d.page;
-  const toast = d.page.locator('.notification-toast', { hasText: 'waits for your answer' });
+  const toast = d.page.locator('.notification-toast', {
+    hasText: 'is waiting for your answer',
+  });
   await until(
     'the question comes while the user types',
     async () => (await toast.isVisible()) || void (await keyboard.type('w')),
