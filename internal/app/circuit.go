@@ -98,6 +98,7 @@ type guardedModel struct {
 	agent.Model
 	ref     string
 	circuit *circuit
+	allowed func() error // returns why the provider gets no prompt
 	// otherwise reports that a model of another provider can answer instead. If there is none, the
 	// model is called even if its provider keeps failing, because the user has no alternative.
 	otherwise bool
@@ -110,10 +111,14 @@ func (m *guardedModel) Info() agent.ModelInfo {
 	return i
 }
 
-// Generate makes the call, or returns retry.ErrSkipped if the provider keeps failing.
+// Generate makes the call, or returns retry.ErrSkipped if the provider keeps failing or the user
+// has not agreed to it.
 func (m *guardedModel) Generate(
 	ctx context.Context, req *agent.Request, on func(agent.Delta),
 ) (*agent.Reply, error) {
+	if err := m.allowed(); err != nil {
+		return nil, err
+	}
 	done, err := m.circuit.breaker.Allow()
 	if err != nil {
 		if m.otherwise {

@@ -32,12 +32,20 @@ func (f *failing) Generate(
 	return &agent.Reply{Message: message.NewText(message.RoleAssistant, "hi")}, nil
 }
 
+// guardedBy returns a model behind a circuit breaker, with a fallback.
+func guardedBy(m agent.Model) *guardedModel {
+	return &guardedModel{
+		Model: m, ref: "corp/m", circuit: newCircuit("corp"), otherwise: true,
+		allowed: func() error { return nil },
+	}
+}
+
 // A provider that keeps failing is skipped for a while if another one can answer. No request is
 // made, the error names the provider and the time, and a later call tries the provider again.
 func TestCircuitOpensAndCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &failing{err: &retry.Error{Kind: retry.Overloaded, Message: "busy"}}
-		m := &guardedModel{Model: f, ref: "corp/m", circuit: newCircuit("corp"), otherwise: true}
+		m := guardedBy(f)
 		for range circuitFailures {
 			_ = ask(t, m)
 		}
@@ -79,7 +87,7 @@ func TestCircuitCountsOnlyOutages(t *testing.T) {
 		&retry.Error{Kind: retry.Client}, &retry.Error{Kind: retry.ContextOverflow},
 	} {
 		f := &failing{err: err}
-		m := &guardedModel{Model: f, circuit: newCircuit("corp"), otherwise: true}
+		m := guardedBy(f)
 		for range 3 * circuitFailures {
 			_ = ask(t, m)
 		}

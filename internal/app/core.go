@@ -155,6 +155,7 @@ func (d *daemon) build(init agentapi.Init, o coreOptions) error {
 	d.questions = &questions{
 		Questions: host.NewQuestions(), sessions: d.sessions, notices: d.notices,
 	}
+	d.providers.local = d.newLocalServers()
 	d.openWorkspace(init)
 	if o.whole || init.WholeFolders {
 		d.workspace.AllowFolder("")

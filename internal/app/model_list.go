@@ -166,6 +166,16 @@ func hostOf(address string) string {
 	return u.Host
 }
 
+// withoutUser removes the user name and password from a URL.
+func withoutUser(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "(not a URL)"
+	}
+	u.User = nil
+	return u.String()
+}
+
 // unpriced reports whether the catalog's prices do not apply to a provider, because it is a local
 // server. The names of its models do not matter.
 func unpriced(e *config.Endpoint) bool {

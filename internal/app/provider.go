@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -36,7 +35,8 @@ type providers struct {
 	catalog   *modelCatalog
 	circuits  circuits
 	reports   *reports
-	plain     *http.Client // for requests to local servers
+	plain     *http.Client  // for requests to local servers
+	local     *localServers // nil in a Probe, which sends no prompt
 	mu        sync.Mutex
 	models    map[string]endpointModel
 	embedders map[string]*openai.Model // of other endpoints
@@ -209,6 +209,7 @@ func (p *providers) chain(ctx context.Context, c *config.Config) ([]agent.Model,
 func (p *providers) guarded(c *config.Config, r reference) *guardedModel {
 	m := &guardedModel{
 		Model: p.model(r.at, c, r.id), ref: r.id,
+		allowed: func() error { return p.mayPrompt(r.at) },
 		circuit: p.circuits.of(r.at.ID+"\x00"+r.at.BaseURL, r.at.Name),
 	}
 	if r.at.ID != "" {
@@ -231,13 +232,18 @@ func (u unusable) Generate(
 	*agent.Request,
 	func(agent.Delta),
 ) (*agent.Reply, error) {
-	problem, hint := parted(u.err, "")
+	return nil, notCalled(u.err)
+}
+
+// notCalled returns the error of a call that is not made for a reason that remains.
+func notCalled(err error) error {
+	problem, hint := parted(err, "")
 	var unset *config.NotConfiguredError
-	if errors.As(u.err, &unset) {
+	if errors.As(err, &unset) {
 		problem, hint = unset.Reason, unset.Hint
 	}
-	why := errors.Join(u.err, retry.ErrSkipped)
-	return nil, &retry.Error{Kind: retry.Auth, Message: problem, Hint: hint, Err: why}
+	why := errors.Join(err, retry.ErrSkipped)
+	return &retry.Error{Kind: retry.Auth, Message: problem, Hint: hint, Err: why}
 }
 
 // named returns the model of a reference. A script answers for every model.
@@ -259,6 +265,9 @@ func (p *providers) embeddings(
 ) (*openai.Model, error) {
 	if e.BaseURL == "" {
 		at, err := p.find(ctx, c, config.Reference{Provider: c.DefaultProvider()})
+		if err == nil {
+			err = p.mayPrompt(at)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -434,16 +443,6 @@ func prices(c *config.Config, provider, id string) map[string]catalog.Price {
 	return map[string]catalog.Price{
 		id: {Input: p.Input, Output: p.Output, CacheRead: p.Cached, CacheWrite: p.CacheWrite},
 	}
-}
-
-// withoutUser removes the user name and password from a URL.
-func withoutUser(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return "(not a URL)"
-	}
-	u.User = nil
-	return u.String()
 }
 
 // Close releases the resources of the models.

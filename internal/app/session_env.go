@@ -170,7 +170,10 @@ func (p *sessionParts) ready(model string) error {
 	p.d.notices.flush(p.info)
 	p.holdServers()
 	c := withOptions(p.info.Config(), &agent.TurnOptions{Model: model})
-	_, err := p.d.providers.endpoint(context.Background(), &c)
+	e, err := p.d.providers.endpoint(context.Background(), &c)
+	if err == nil && e.Probed {
+		err = p.d.providers.local.ready(e)
+	}
 	if err != nil {
 		p.letServers()
 	}
@@ -179,7 +182,8 @@ func (p *sessionParts) ready(model string) error {
 
 // Next implements agent.Environment. A change of the settings takes effect at the next step. At the
 // start of a turn, Next first asks the user whether a wide folder may be the workspace, and about
-// workspace settings that need trust, so that their hooks also run at the start.
+// workspace settings that need trust, so that their hooks also run at the start. Before the first
+// model call it also asks about a model server that is not configured.
 func (p *sessionParts) Next(ctx context.Context, turn agent.TurnInfo) (agent.Step, error) {
 	if turn.Begins && p.depth == 0 {
 		p.d.askFolders(ctx, p.info)
@@ -188,7 +192,13 @@ func (p *sessionParts) Next(ctx context.Context, turn agent.TurnInfo) (agent.Ste
 	p.d.settings.current()
 	c := withOptions(p.info.Config(), turn.Options)
 	p.setOptions(turn.Options)
-	step, err := p.step(ctx, &c)
+	var step agent.Step
+	err := p.agree(ctx, turn.TurnID, &c)
+	if err == nil {
+		step, err = p.step(ctx, &c)
+	} else {
+		p.letServers()
+	}
 	if p.depth == 0 {
 		step.Hooks = append(step.Hooks, p)
 	}

@@ -98,6 +98,9 @@ func (t *titles) ask(p *sessionParts, history []*message.Message) (string, error
 	c := p.info.Config()
 	c = c.WithModel(c.TitleModel)
 	r, err := t.d.providers.refer(ctx, &c, c.Model)
+	if err == nil {
+		err = t.d.providers.mayPrompt(r.at)
+	}
 	if err != nil {
 		return "", err
 	}

@@ -24,6 +24,9 @@ func (p *providers) test(ctx context.Context, c *config.Config, ref string) wire
 	if err == nil && r.id == "" {
 		err = fmt.Errorf("%q names no model: write NAME/model-id", ref)
 	}
+	if err == nil {
+		err = p.mayPrompt(r.at)
+	}
 	if err != nil {
 		return wire.ModelTest{Error: sentence(err.Error())}
 	}

@@ -122,6 +122,9 @@ func (d *demo) permit(ctx context.Context,
 			}
 		}
 	}
+	if byKey["n"] == "" {
+		question += " [n]o"
+	}
 	byItself := "y"
 	if p.Sandbox == "outside" {
 		byItself = "n" // only the user may let a command leave the sandbox

@@ -40,6 +40,7 @@ type Endpoint struct {
 	BaseURL string
 	Model   string // "" : one that the provider lists, by ChatModel
 	Local   bool   // found on a loopback port
+	Probed  bool   // found by probing, so the user has not chosen it
 	// Provider contains the settings, with ${NAME} replaced in headers and query.
 	Provider Provider
 
@@ -244,7 +245,8 @@ func (r *Resolver) probe(ctx context.Context, e *Endpoint) (*Endpoint, error) {
 		if models[i] == nil {
 			continue
 		}
-		e.Name, e.BaseURL, e.Local, e.Model = s.name, s.baseURL, true, ChatModel(models[i])
+		e.Name, e.BaseURL, e.Local, e.Probed = s.name, s.baseURL, true, true
+		e.Model = ChatModel(models[i])
 		return e, nil
 	}
 	return nil, &NotConfiguredError{

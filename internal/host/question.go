@@ -44,6 +44,13 @@ type Asker interface {
 	Separately() bool
 }
 
+// Limited is an Asker that may be unable to ask its user.
+type Limited interface {
+	Asker
+	// CanAsk reports whether the client can show questions, as far as is known before one is asked.
+	CanAsk() bool
+}
+
 // Questions holds the open questions to the user and the clients that can ask them. Every client is
 // asked, the first answer wins, and the other clients are notified. It is safe for concurrent use;
 // only Ask and Put block.
@@ -254,6 +261,16 @@ func (q *Questions) Separately() bool {
 		}
 	}
 	return len(q.askers) > 0
+}
+
+// CanAsk reports whether a client can ask its user.
+func (q *Questions) CanAsk() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.ContainsFunc(q.askers, func(a Asker) bool {
+		l, limited := a.(Limited)
+		return !limited || l.CanAsk()
+	})
 }
 
 // Ask implements policy.Asker. A permission that no client answers is refused.

@@ -39,6 +39,8 @@ func (u *user) Separately() bool { return true }
 // mute is a client that cannot ask its user.
 type mute struct{}
 
+func (mute) CanAsk() bool { return false }
+
 func (mute) Separately() bool { return false }
 func (mute) Ask(questions []*Open) {
 	for _, q := range questions {
@@ -182,6 +184,9 @@ func TestNoClientCanAsk(t *testing.T) {
 		if attach {
 			q.Attach(mute{})
 		}
+		if q.CanAsk() {
+			t.Error("a client can ask")
+		}
 		_, err := q.Put(t.Context(), Question{SessionID: s.ID})
 		if !errors.Is(err, ErrUnsupported) {
 			t.Errorf("asked by no client: %v", err)
@@ -192,6 +197,9 @@ func TestNoClientCanAsk(t *testing.T) {
 		}
 		if n := <-notices; !strings.Contains(n, "Run it") {
 			t.Errorf("the session says %q", n)
+		}
+		if q.Attach(newUser()); !q.CanAsk() {
+			t.Error("a client with a user cannot ask")
 		}
 	}
 }

@@ -13,10 +13,20 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-var _ host.Asker = (*Peer)(nil)
+var _ host.Limited = (*Peer)(nil)
 
 // Separately reports whether the client shows each permission on its own.
 func (p *Peer) Separately() bool { return p.link.Client.Claims.Permission }
+
+// CanAsk reports whether the client can show questions: with agent/requestPermission, with
+// window/showMessageRequest, or by code actions. `agent-lsp run` without a terminal refuses all.
+func (p *Peer) CanAsk() bool {
+	c := &p.link.Client
+	if c.Name == "agent-lsp" && !c.Claims.Ask {
+		return false
+	}
+	return c.Claims.Permission || !c.Passive || p.link.Plain() && c.Actions
+}
 
 // Ask shows questions to the user. If the client claims agent/requestPermission, it is used for
 // each permission. Otherwise all questions, which were asked together, are combined in one

@@ -140,8 +140,9 @@ async function whereTheDaemonIs(d) {
   await restarted(bundled);
 }
 
-/** A model server as on a user's machine, on the first free port of the usual ones. */
-function localServer() {
+/** A model server as on a user's machine, on the first free port of the usual ones, and a count of its prompts. */
+async function localServer() {
+  let prompts = 0;
   const reply = (text) =>
     [{ delta: { role: 'assistant', content: text } }, { delta: {}, finish_reason: 'stop' }]
       .map(
@@ -155,6 +156,7 @@ function localServer() {
         .setHeader('content-type', 'application/json')
         .end(JSON.stringify({ object: 'list', data: [{ id: 'tiny-local', object: 'model' }] }));
     if (!request.url.endsWith('/chat/completions')) return void response.writeHead(404).end();
+    prompts++;
     request
       .resume()
       .on('end', () =>
@@ -167,16 +169,17 @@ function localServer() {
     new Promise((resolve) =>
       server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true)),
     );
-  return [11434, 1234, 8000, 8080].reduce(
-    async (found, port) => (await found) || ((await listen(port)) && server),
+  const free = await [11434, 1234, 8000, 8080].reduce(
+    async (found, port) => (await found) || (await listen(port)),
     false,
   );
+  assert.ok(free, 'one of the usual ports of model servers is free');
+  return { server, prompts: () => prompts };
 }
 
 /** The walkthrough's second step finds an unconfigured server, and its model is used. */
 async function localModel(d) {
-  const server = await localServer();
-  assert.ok(server, 'one of the usual ports of model servers is free');
+  const { server, prompts } = await localServer();
   try {
     await d.play({ text: 'Scripted.' });
     await d.configure('agentLsp.server.env', { AGENT_LSP_SCRIPT: '' });
@@ -192,6 +195,11 @@ async function localModel(d) {
     await step.locator('.codicon-getting-started-step-checked').waitFor();
     await d.shot('local-model');
     await d.prompt('hello');
+    const ask = d.panel.locator('.ask', { hasText: 'Send prompts to' });
+    await ask.waitFor();
+    assert.equal(prompts(), 0, 'the server gets no prompt before the answer');
+    await d.shot('local-model-question');
+    await d.click(ask.getByRole('button', { name: /^Allow: send prompts to it/ }));
     await d.entry('assistantMessage', 'Hello from this machine').waitFor();
   } finally {
     server.close();

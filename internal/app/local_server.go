@@ -1,0 +1,231 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
+	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
+	"github.com/agent-lsp/agent-lsp/internal/config"
+	"github.com/agent-lsp/agent-lsp/internal/policy"
+	"github.com/agent-lsp/agent-lsp/internal/visible"
+)
+
+// localServers decides whether prompts may go to a model server that was found by probing. Any
+// program can listen on these ports, so the user is asked first. The answer is valid for the URL
+// and the program that listens there. It is safe for concurrent use.
+type localServers struct {
+	file    *config.TrustFile
+	policy  func() *policy.Engine
+	canAsk  func() bool
+	notices *notices
+	turn    chan struct{} // holds the right to ask
+
+	mu   sync.Mutex
+	kept map[string]bool // answers that the file does not have, by foundServer.key
+}
+
+func (d *daemon) newLocalServers() *localServers {
+	return &localServers{
+		file:   config.NewTrustFile(d.folders.file("local-servers.json")),
+		policy: func() *policy.Engine { return d.policy }, canAsk: d.questions.CanAsk,
+		notices: d.notices, turn: make(chan struct{}, 1), kept: map[string]bool{},
+	}
+}
+
+// foundServer is a server that was found by probing, with the programs that listen there now.
+type foundServer struct {
+	*localServers
+	endpoint *config.Endpoint
+	owners   []string // executables or users; empty: they cannot be determined
+}
+
+var _ policy.TrustStore = foundServer{}
+
+// connectTimeout bounds the check whether a server still listens.
+const connectTimeout = time.Second
+
+// look returns a server as it is now. running is false if nothing listens there.
+func (l *localServers) look(e *config.Endpoint) (s foundServer, running bool) {
+	address := hostOf(e.BaseURL)
+	s = foundServer{l, e, listeners(address)}
+	if len(s.owners) > 0 {
+		return s, true
+	}
+	conn, err := net.DialTimeout("tcp", address, connectTimeout)
+	if err != nil {
+		return s, false
+	}
+	_ = conn.Close()
+	return s, true
+}
+
+// ready returns why a turn cannot start: the user has refused this server, or cannot be asked.
+func (l *localServers) ready(e *config.Endpoint) error {
+	s, running := l.look(e)
+	trusted, asked := s.Trusts(e.BaseURL)
+	switch {
+	case trusted || !running:
+		return nil
+	case asked:
+		return s.withheld()
+	case !l.canAsk():
+		return s.unset(s.name()+" was found but is not configured, and no client can ask you "+
+			"whether prompts may go there",
+			", or send the first prompt from an editor or a terminal, where you are asked")
+	}
+	return nil
+}
+
+// agree asks the user about a server, unless the answer is known. It returns why prompts may not go
+// there. If nothing listens there, it does not ask, and agreed reports that.
+func (l *localServers) agree(
+	ctx context.Context, e *config.Endpoint, r tool.ApprovalRequest,
+) error {
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	s, running := l.look(e)
+	trusted, asked := s.Trusts(e.BaseURL)
+	switch {
+	case trusted || !running:
+		return nil
+	case asked:
+		return s.withheld()
+	}
+	allowed, err := l.policy().AskTrust(ctx, s, s.question(r))
+	switch {
+	case allowed && err != nil: // the answer is valid, but it could not be stored
+		l.notices.send("warning", err.Error())
+		return nil
+	case err != nil || allowed:
+		return err
+	}
+	return s.withheld()
+}
+
+// agreed returns why a prompt may not go to a server. It is called immediately before each request,
+// because another program may listen there by then.
+func (l *localServers) agreed(e *config.Endpoint) error {
+	s, running := l.look(e)
+	trusted, _ := s.Trusts(e.BaseURL)
+	switch {
+	case !running:
+		return &retry.Error{Kind: retry.Transient, Message: s.name() + " no longer responds"}
+	case trusted:
+		return nil
+	}
+	return notCalled(s.withheld())
+}
+
+// mayPrompt returns why prompts and texts may not go to an endpoint. Only a server that was found
+// by probing needs the user's agreement.
+func (p *providers) mayPrompt(e *config.Endpoint) error {
+	if !e.Probed {
+		return nil
+	}
+	return p.local.agreed(e)
+}
+
+// agree asks the user about the server of the session's model, if it was found by probing. Models
+// without a provider's name belong to the same server.
+func (p *sessionParts) agree(ctx context.Context, turnID string, c *config.Config) error {
+	e, err := p.d.providers.endpoint(ctx, c)
+	if err != nil || !e.Probed {
+		return nil // the step reports the error
+	}
+	return p.d.providers.local.agree(ctx, e, tool.ApprovalRequest{
+		SessionID: p.info.ID, TurnID: turnID,
+	})
+}
+
+// name returns the server's name and URL, for the screen.
+func (s foundServer) name() string { return s.endpoint.Name + " at " + s.endpoint.BaseURL }
+
+func (s foundServer) question(r tool.ApprovalRequest) policy.TrustQuestion {
+	q := policy.TrustQuestion{
+		Request: r, Root: s.endpoint.BaseURL,
+		Subject: tool.Subject{
+			Kind: tool.SubjectNetwork, Title: "Send prompts to " + s.name() + "?",
+			Name: hostOf(s.endpoint.BaseURL),
+		},
+		Reason: "no provider is configured, and this server was found on its usual port; " +
+			"it is not known which program listens there, so you are asked again after a restart",
+		Allow: "Allow: send prompts to it", Reject: "Reject: do not use it",
+	}
+	if len(s.owners) > 0 {
+		q.Reason = "no provider is configured, and this server was found on its usual port; " +
+			"the answer is remembered for what listens there: " +
+			visible.Text(strings.Join(s.owners, ", "))
+	}
+	return q
+}
+
+// withheld returns the error for a server that the user has refused, or about which there is no
+// answer.
+func (s foundServer) withheld() error {
+	if _, asked := s.Trusts(s.endpoint.BaseURL); asked {
+		return s.unset("you refused to send prompts to "+s.name(),
+			", or configure another provider")
+	}
+	return s.unset(s.name()+" gets no prompt, because you have not agreed to it",
+		", or send the prompt again and allow it")
+}
+
+// unset returns the error for a prompt that may not go to the server.
+func (s foundServer) unset(reason, otherwise string) error {
+	return &config.NotConfiguredError{Reason: reason, Hint: fmt.Sprintf(
+		"set provider.baseUrl to %s in your settings (or OPENAI_BASE_URL) to use it%s",
+		s.endpoint.BaseURL, otherwise)}
+}
+
+// Trusts implements policy.TrustStore.
+func (s foundServer) Trusts(url string) (trusted, asked bool) {
+	if len(s.owners) > 0 {
+		if trusted, asked = (serverClaims{s.claims()}).Trusts(url); asked {
+			return trusted, true
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	trusted, asked = s.kept[s.key()]
+	return trusted, asked
+}
+
+// Set implements policy.TrustStore. An answer that cannot be stored is valid until the program
+// ends.
+func (s foundServer) Set(url string, trusted bool) error {
+	var err error
+	if len(s.owners) > 0 {
+		c := s.claims()
+		c.list = slices.DeleteFunc(c.list, s.file.Answer(url).Covers) // a refusal keeps these
+		if err = (serverClaims{c}).Set(url, trusted); err == nil {
+			return nil
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept[s.key()] = trusted
+	return err
+}
+
+// claims returns one claim for each program. The layer of the stored answer is the program.
+func (s foundServer) claims() claims {
+	c := claims{file: s.file}
+	for _, owner := range s.owners {
+		c.list = append(c.list, config.Claim{Layer: owner, Digest: "executable"})
+	}
+	return c
+}
+
+func (s foundServer) key() string {
+	return s.endpoint.BaseURL + "\x00" + strings.Join(s.owners, "\x00")
+}
