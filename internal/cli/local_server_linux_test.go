@@ -212,19 +212,19 @@ func (c *chooser) answer(_ context.Context, method string, params json.RawMessag
 	return wire.RequestPermissionResult{OptionID: c.option}, nil
 }
 
-// turn sends a prompt and returns the error of the request or of the turn, and how often the user
-// was asked.
-func (c *chooser) turn() (refused error, failed string, asked int) {
+// turn sends a prompt and returns the error of the turn, how often the user was asked, and the
+// error of the request.
+func (c *chooser) turn() (failed string, asked int, refused error) {
 	c.t.Helper()
 	before := c.asked
 	if c.session, refused = c.prompt(c.t.Context(), c.session, "hello"); refused != nil {
-		return refused, "", c.asked - before
+		return "", c.asked - before, refused
 	}
 	end := <-c.ended
 	if end.Turn.Error != nil {
 		failed = end.Turn.Error.Message
 	}
-	return nil, failed, c.asked - before
+	return failed, c.asked - before, nil
 }
 
 func refusedServer(t *testing.T) {
@@ -232,17 +232,17 @@ func refusedServer(t *testing.T) {
 	c, end := server.edit(t.TempDir(), "")
 	defer end()
 	for range 2 { // a question without an answer is asked again
-		err, failed, asked := c.turn()
+		failed, asked, err := c.turn()
 		if err != nil || asked != 1 || !strings.Contains(failed, foundSetting) {
 			t.Errorf("not answered: %v, the turn: %q, asked %d times", err, failed, asked)
 		}
 	}
 	c.option = "reject_always"
-	err, failed, asked := c.turn()
+	failed, asked, err := c.turn()
 	if err != nil || asked != 1 || !strings.Contains(failed, "you refused") {
 		t.Errorf("refused: %v, the turn: %q, asked %d times", err, failed, asked)
 	}
-	err, _, asked = c.turn()
+	_, asked, err = c.turn()
 	var e *jsonrpc2.Error
 	if !errors.As(err, &e) || int(e.Code) != wire.CodeProviderNotConfigured || asked != 0 {
 		t.Fatalf("after a refusal: %v, asked %d times", err, asked)
@@ -265,7 +265,7 @@ func allowedServer(t *testing.T) {
 		c, end := server.edit(state, "allow_always")
 		defer end()
 		for i := range 2 {
-			err, failed, asked := c.turn()
+			failed, asked, err := c.turn()
 			if err != nil || failed != "" || asked != want*(1-i) {
 				t.Errorf("%s: %v, the turn: %q, asked %d times", when, err, failed, asked)
 			}
@@ -281,17 +281,17 @@ func allowedServer(t *testing.T) {
 	turn("another program", other, 1)
 	c, end := other.edit(state, "allow_always")
 	defer end()
-	if err, failed, _ := c.turn(); err != nil || failed != "" {
+	if failed, _, err := c.turn(); err != nil || failed != "" {
 		t.Errorf("%v, the turn: %q", err, failed)
 	}
 	other.stop()
-	if err, failed, asked := c.turn(); err != nil || asked != 0 ||
+	if failed, asked, err := c.turn(); err != nil || asked != 0 ||
 		!strings.Contains(failed, "no longer responds") {
 		t.Errorf("nobody listens: %v, the turn: %q, asked %d times", err, failed, asked)
 	}
 	third := startFoundServer(t, "third")
 	c.server, c.option = third, ""
-	if err, failed, asked := c.turn(); err != nil || asked != 1 || failed == "" ||
+	if failed, asked, err := c.turn(); err != nil || asked != 1 || failed == "" ||
 		third.prompted() {
 		t.Errorf("a third program: %v, the turn: %q, asked %d times", err, failed, asked)
 	}
