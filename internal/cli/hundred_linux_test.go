@@ -76,7 +76,7 @@ func newHundred(b *testing.B, bin string) *hundred {
 	go h.watch(seen)
 	h.ed = rpctest.NewEditor(io.TeeReader(d.Stdout, copied), d.Stdin)
 	b.Cleanup(func() { _ = h.ed.CloseStdin(); d.Wait(); _ = copied.Close() })
-	h.call("initialize", map[string]any{"rootUri": rpctest.URIOf(home),
+	h.call("initialize", map[string]any{"rootUri": rpctest.URIOf(b.TempDir()),
 		"capabilities": map[string]any{
 			"experimental": map[string]any{"agentLsp": map[string]any{"version": 1}},
 		}}, nil)

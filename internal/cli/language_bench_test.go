@@ -38,7 +38,7 @@ func BenchmarkEditorQuery(b *testing.B) {
 	if err := os.WriteFile(filepath.Join(home, "a.txt"), []byte("one\n"), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	d := startInProcess(b, []string{"serve"},
+	d := startInProcess(b, []string{"serve", "--whole-folder"},
 		[]string{"HOME=" + home, "USERPROFILE=" + home, "XDG_STATE_HOME=" + home,
 			"XDG_CONFIG_HOME=" + home, "PATH=" + os.Getenv("PATH"),
 			"OPENAI_API_KEY=k", "OPENAI_BASE_URL=" + provider.URL, "OPENAI_MODEL=m"})
