@@ -26,7 +26,7 @@ const settings = {
 };
 if (process.env.THEME) settings['workbench.colorTheme'] = process.env.THEME;
 
-/** The groups of a lane run one after the other, the lanes beside each other. They take about as long. */
+/** The lanes, and the groups of each, run one after the other. */
 export const lanes = [
   [
     { ...newUser, steps: [['new user by mouse', newUserByMouse]] },
