@@ -3,7 +3,6 @@ GO      ?= go
 VERSION ?= $(shell cat VERSION)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 BIN     := bin/agent-lsp
-NICE    ?=
 FRONTENDS   ?= 5
 
 .DEFAULT_GOAL := help

@@ -65,21 +65,26 @@ func (l *localServers) look(e *config.Endpoint) (s foundServer, running bool) {
 	return s, true
 }
 
-// ready returns why a turn cannot start: the user has refused this server, or cannot be asked.
-func (l *localServers) ready(e *config.Endpoint) error {
+// answered returns a server as it is now, and whether the user needs no question about it: the
+// answer is known, or nothing listens there. err is the reason if the answer was a refusal.
+func (l *localServers) answered(e *config.Endpoint) (s foundServer, known bool, err error) {
 	s, running := l.look(e)
 	trusted, asked := s.Trusts(e.BaseURL)
-	switch {
-	case trusted || !running:
-		return nil
-	case asked:
-		return s.withheld()
-	case !l.canAsk():
-		return s.unset(s.name()+" was found but is not configured, and no client can ask you "+
-			"whether prompts may go there",
-			", or send the first prompt from an editor or a terminal, where you are asked")
+	if running && asked && !trusted {
+		err = s.withheld()
 	}
-	return nil
+	return s, asked || !running, err
+}
+
+// ready returns why a turn cannot start: the user has refused this server, or cannot be asked.
+func (l *localServers) ready(e *config.Endpoint) error {
+	s, known, err := l.answered(e)
+	if known || l.canAsk() {
+		return err
+	}
+	return s.unset(s.name()+" was found but is not configured, and no client can ask you "+
+		"whether prompts may go there",
+		", or send the first prompt from an editor or a terminal, where you are asked")
 }
 
 // agree asks the user about a server, unless the answer is known. It returns why prompts may not go
@@ -93,13 +98,9 @@ func (l *localServers) agree(
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	s, running := l.look(e)
-	trusted, asked := s.Trusts(e.BaseURL)
-	switch {
-	case trusted || !running:
-		return nil
-	case asked:
-		return s.withheld()
+	s, known, err := l.answered(e)
+	if known {
+		return err
 	}
 	allowed, err := l.policy().AskTrust(ctx, s, s.question(r))
 	switch {

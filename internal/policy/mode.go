@@ -100,7 +100,7 @@ func (e *Engine) AskTrust(ctx context.Context, store TrustStore, q TrustQuestion
 	return d.Allow, store.Set(q.Root, d.Allow)
 }
 
-// AskFolder asks whether a folder that is hardly meant as a workspace may be one. what describes
+// AskFolder asks whether a folder that is unlikely to be a workspace may be one. what describes
 // the folder. The answer is not stored.
 func (e *Engine) AskFolder(ctx context.Context, session, folder, what string) (bool, error) {
 	d, err := e.askPerson(ctx, tool.ApprovalRequest{SessionID: session},

@@ -13,7 +13,7 @@ import (
 // Limits of the file search.
 const (
 	fileSearchDefault = 50
-	openBoost         = 300 // number for open documents, lower for each that was used more recently
+	openBoost         = 300 // score of the most recent open document; each next one has less
 )
 
 // FileMatch is a file that FileSearch found. A higher Score is better.

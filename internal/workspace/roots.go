@@ -25,7 +25,7 @@ func (w *Workspace) HeldFolders() (folders []string) {
 // AllowFolder makes such a folder a root from now on. "" stands for all of them.
 func (w *Workspace) AllowFolder(folder string) { w.roots.Allow(folder) }
 
-// WideFolder describes a folder that is hardly meant as a workspace, such as "your home folder". It
+// WideFolder describes a folder that is unlikely to be a workspace, such as "your home folder". It
 // returns "" for any other folder. It reads the disk.
 func WideFolder(folder, home string) string {
 	for _, p := range []*string{&folder, &home} {

@@ -1,19 +1,16 @@
 // node test/e2e.mjs EXTENSION.vsix BARE.vsix: tests the extension in a real workbench with the real
-// daemon and a scripted model. BARE does not include the daemon. Two workbenches run in parallel,
-// because each mostly waits. Each step is independent. A failed
+// daemon and a scripted model. BARE does not include the daemon. Each step is independent. A failed
 // step is repeated, with the steps after it, in a fresh workbench, at most twice in a run, with a
 // visible message. ONLY='word|word' runs the steps whose name contains one of the words. With
 // GO_ON=1, nothing is repeated, and the steps after a failed one still run.
 import fs from 'node:fs';
 import path from 'node:path';
 import { Driver, driven } from './driver.mjs';
-import { lanes } from './steps.mjs';
+import { groups } from './steps.mjs';
 import { withWorkbench } from './workbench.mjs';
 
 /** Maximum number of repeated steps in one run. */
 const repeats = 2;
-/** What failed if no step did. */
-const atTheEnd = 'the end';
 
 const [vsix, bare] = process.argv.slice(2).map((file) => path.resolve(file));
 
@@ -33,7 +30,7 @@ async function runSteps({ steps: _, env: more, without, ...group }, todo) {
         const driver = new Driver(bench);
         await driver.open();
         bench.lap('workbench up');
-        while (left.length > 0 && ok) {
+        while (left.length > 0) {
           const [name, step] = left[0];
           await driver.begin(name);
           const begun = Date.now();
@@ -44,31 +41,10 @@ async function runSteps({ steps: _, env: more, without, ...group }, todo) {
       },
     );
   } catch (error) {
-    console.error(`step '${left[0]?.[0] ?? atTheEnd}': ${error.stack}`);
-    if (left.length === 0) {
-      failed.push(atTheEnd);
-      ok = false;
-    }
+    console.error(`step '${left[0]?.[0] ?? 'the end'}': ${error.stack}`);
+    if (left.length === 0) throw error;
   }
   return left;
-}
-
-/** Runs groups one after the other. */
-async function runLane(groups) {
-  for (const group of groups) {
-    let left = group.steps.filter(wanted);
-    while (left.length > 0 && (ok || process.env.GO_ON)) {
-      left = await runSteps(group, left);
-      if (left.length === 0 || !ok) break;
-      failed.push(left[0][0]);
-      if (process.env.GO_ON) left.shift();
-      else if (failed.length > repeats) ok = false;
-      else
-        console.log(
-          `\n!!!!!! REPEATED in a fresh workbench: step '${left[0][0]}' (${failed.length} of at most ${repeats})\n`,
-        );
-    }
-  }
 }
 
 const wanted = ([name]) =>
@@ -76,8 +52,20 @@ const wanted = ([name]) =>
 const failed = [];
 let ok = true;
 if (process.env.SHOTS) fs.mkdirSync(process.env.SHOTS, { recursive: true });
-// One lane at a time: with two workbenches, menus of the other one close before they are read.
-for (const lane of lanes) await runLane(lane);
+for (const group of groups) {
+  let left = group.steps.filter(wanted);
+  while (left.length > 0 && (ok || process.env.GO_ON)) {
+    left = await runSteps(group, left);
+    if (left.length === 0) break;
+    failed.push(left[0][0]);
+    if (process.env.GO_ON) left.shift();
+    else if (failed.length > repeats) ok = false;
+    else
+      console.log(
+        `\n!!!!!! REPEATED in a fresh workbench: step '${left[0][0]}' (${failed.length} of at most ${repeats})\n`,
+      );
+  }
+}
 // Ids that users' key bindings may refer to. Each is run with the palette at least once.
 const titles = JSON.parse(fs.readFileSync(path.join(import.meta.dirname, 'commands.json'), 'utf8'));
 const idle = Object.keys(titles).filter((id) => !driven.has(`agent-lsp: ${titles[id]}`));

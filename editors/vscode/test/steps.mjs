@@ -26,30 +26,26 @@ const settings = {
 };
 if (process.env.THEME) settings['workbench.colorTheme'] = process.env.THEME;
 
-/** The lanes, and the groups of each, run one after the other. */
-export const lanes = [
-  [
-    { ...newUser, steps: [['new user by mouse', newUserByMouse]] },
-    { ...newUser, steps: [['new user by keyboard', newUserByKeyboard]] },
-    { ...withoutBinary, settings, steps: withoutBinarySteps },
-    { settings, steps: [...looksSteps, ...surroundingSteps] },
-  ],
-  [
-    {
-      settings,
-      steps: [
-        ...reviewSteps,
-        ...conversationSteps,
-        ...panelSteps,
-        ...readerSteps,
-        ...choiceSteps,
-        ...demoSteps,
-        ...setupSteps,
-        ...trialSteps,
-        ...detailSteps,
-        ...paletteSteps,
-        ...userSteps,
-      ],
-    },
-  ],
+export const groups = [
+  { ...newUser, steps: [['new user by mouse', newUserByMouse]] },
+  { ...newUser, steps: [['new user by keyboard', newUserByKeyboard]] },
+  { ...withoutBinary, settings, steps: withoutBinarySteps },
+  {
+    settings,
+    steps: [
+      ...reviewSteps,
+      ...conversationSteps,
+      ...panelSteps,
+      ...readerSteps,
+      ...choiceSteps,
+      ...demoSteps,
+      ...setupSteps,
+      ...trialSteps,
+      ...detailSteps,
+      ...paletteSteps,
+      ...userSteps,
+      ...looksSteps,
+      ...surroundingSteps,
+    ],
+  },
 ];

@@ -156,9 +156,6 @@ async function end(child) {
   signal('SIGKILL');
 }
 
-/** Ends everything that the workbenches of this run have started. */
-const stops = new Set();
-
 /**
  * Installs the packed extension (unless the test does), starts the server and browser, runs the
  * test, and ends both. Throws what the test throws, and then keeps the test's folder. `limit` is
@@ -190,11 +187,10 @@ export async function withWorkbench(
     await browser?.close().catch(() => {});
     if (child) await end(child);
   };
-  stops.add(stop);
   const abandon = async (why) => {
     console.error(why);
     await page?.screenshot({ path: path.join(dir, 'screen.png') }).catch(() => {});
-    await Promise.all([...stops].map((stop) => stop()));
+    await stop();
     console.log(`left for a look: ${dir}`);
     process.exit(2);
   };
@@ -284,7 +280,6 @@ export async function withWorkbench(
   } finally {
     if (!ok) await page?.screenshot({ path: path.join(dir, 'screen.png') }).catch(() => {});
     await stop();
-    stops.delete(stop);
     clearTimeout(bound);
     for (const signal of ['SIGINT', 'SIGTERM']) process.removeListener(signal, abandon);
     if (ok && !process.env.KEEP) fs.rmSync(dir, { recursive: true, force: true });

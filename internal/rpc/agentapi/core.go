@@ -16,8 +16,8 @@ import (
 type Init struct {
 	Editor host.Editor
 	Roots  []string // URIs or absolute paths
-	// WholeFolders means that the client has asked its user about each folder that is hardly meant
-	// as a workspace.
+	// WholeFolders means that the client has asked its user about each folder that is
+	// unlikely to be a workspace.
 	WholeFolders bool
 	// InitializationOptions is the client's Config as it was sent, or nil.
 	InitializationOptions json.RawMessage

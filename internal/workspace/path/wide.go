@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Wide describes a folder that is hardly meant as a workspace: the root of the file system, the
-// home folder, or a folder around it. It returns "" for any other folder. Links in both paths are
+// Wide describes a folder that is unlikely to be a workspace: the root of the file system, the home
+// folder, or a folder around it. It returns "" for any other folder. Links in both paths are
 // resolved. An empty home means that there is none.
 func Wide(folder, home string) string {
 	_, around := Within(folder, home)
@@ -55,12 +55,10 @@ func (r *Roots) sorted() (usable, held []Root) {
 
 // holds reports whether a folder is wide and not allowed.
 func (r *Roots) holds(folder string) bool {
-	if r.wide(folder) == "" {
-		return false
-	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	return !r.allowed[""] && !r.allowed[Key(folder)]
+	allowed := r.allowed[""] || r.allowed[Key(folder)]
+	r.mu.Unlock()
+	return !allowed && r.wide(folder) != "" // which reads the disk
 }
 
 // wide is Wide for the home folder of r.

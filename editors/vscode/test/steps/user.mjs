@@ -119,7 +119,10 @@ async function notice(d) {
   assert.equal(await toast.count(), 0, 'no notice while the panel is in view');
 }
 
-/** A question that comes while the user types in a file is told and counted. What is typed goes on into the file, and decides nothing. */
+/**
+ * A question that arrives while the user types in a file causes a notice and is counted. The typed
+ * text goes into the file and decides nothing.
+ */
 async function questionElsewhere(d) {
   await openCalc(d);
   await d.play(

@@ -18,7 +18,7 @@ test('sessions that nobody looks for are listed on request only', () => {
   assert.equal(isListed(session({ origin: 'run', archived: true })), true, 'kept by the user');
 });
 
-test('an earlier day is named, and today is told in hours', () => {
+test('an earlier day is named, and today is shown in hours', () => {
   const now = new Date(2026, 2, 1, 9, 30).getTime();
   const at = (...when: [number, number, number, number, number]) =>
     ago(new Date(...when).toISOString(), now);
