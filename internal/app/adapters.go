@@ -19,8 +19,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// questions asks the user the questions of tools, the policy and MCP servers, in the session that
-// the client knows.
+// questions asks the user on behalf of tools, the policy and MCP servers. The questions appear in
+// the session that the client knows.
 type questions struct {
 	*host.Questions
 	sessions *liveSessions
@@ -43,7 +43,7 @@ func (q *questions) ask(ctx context.Context, call *tool.Call,
 	return tools.Answer{Text: a.Text, Declined: a.Declined}, err
 }
 
-// The answers to the question of askReload.
+// The answers to askReload's question.
 const (
 	reloadLabel = "Reload from disk"
 	keepLabel   = "Keep the buffer"

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// maxKept bounds how many texts of attachments a session keeps while their questions are open.
-	// The file of an older one is read again.
+	// maxKept is the maximum number of attachment texts that a session keeps while the questions
+	// about them are open. For older attachments, the file is read again.
 	maxKept = 64
 	// untilAnswered is longer than the user will ever take to answer.
 	untilAnswered = 10 * 365 * 24 * time.Hour
@@ -28,8 +28,8 @@ type keptText struct {
 	secret []string // the files to which its URI referred
 }
 
-// keptTexts stores such texts until the user has answered. The zero value is ready to use. It is
-// safe for concurrent use.
+// keptTexts stores the texts of attached secret files until the user has answered. The zero value
+// is ready to use. It is safe for concurrent use.
 type keptTexts struct {
 	mu   sync.Mutex
 	list []keptText
@@ -42,7 +42,7 @@ func (k *keptTexts) put(t keptText) {
 	k.list = k.list[max(0, len(k.list)-maxKept):]
 }
 
-// index returns the index of the text of an attachment, or -1. The caller holds mu.
+// index returns the index of the text of an attachment, or -1. The caller must hold mu.
 func (k *keptTexts) index(b message.Block) int {
 	return slices.IndexFunc(k.list, func(t keptText) bool {
 		same := t.block.Range == b.Range
@@ -53,7 +53,7 @@ func (k *keptTexts) index(b message.Block) int {
 	})
 }
 
-// get returns nil if the client attached no text.
+// get returns the stored text of an attachment, or nil if the client attached no text.
 func (k *keptTexts) get(b message.Block) *keptText {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -88,15 +88,16 @@ func (s secretFiles) Withhold(sessionID string, b message.Block, files []string)
 }
 
 // attachments is the hook that asks the user before the model gets a secret file that a message
-// attaches. It runs after all other hooks, so nothing is sent from a message that they withhold.
+// attaches. It runs after all other hooks, so nothing from a message that another hook withholds is
+// sent.
 type attachments struct {
 	p     *sessionParts
 	kept  *keptTexts
 	files agentapi.Attachments
 }
 
-// attachments returns the hook of a session. Messages to a sub-agent are attached in the session
-// that the client knows.
+// attachments returns the hook of a session. A message to a sub-agent uses the attachments of the
+// session that the client knows.
 func (p *sessionParts) attachments() *attachments {
 	a := &attachments{p, &p.kept, agentapi.Attachments{
 		Workspace: p.d.workspace, Secret: p.d.secret,

@@ -32,7 +32,8 @@ const (
 // catalog keeps the catalog of models up to date if the settings allow it. Several processes may
 // share its files. It is safe for concurrent use.
 type modelCatalog struct {
-	// Modification time of the copy; the time of the last attempt is that of path.checked.
+	// path is the file of the copy. The modification time of path.checked is the time of the last
+	// attempt.
 	path string
 	log  *slog.Logger // nil: nothing is logged
 
@@ -43,7 +44,7 @@ type modelCatalog struct {
 	mu      sync.Mutex
 	on      bool      // whether the copy is in use
 	running bool      // a refresh
-	next    time.Time // no refresh before
+	next    time.Time // time before which no refresh starts
 }
 
 func newModelCatalog(cache string, log *slog.Logger) *modelCatalog {
@@ -126,7 +127,7 @@ func readCopy(path string) (*catalog.Copy, error) {
 func (k *modelCatalog) refresh(url string) error {
 	stored, err := readCopy(k.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		stored = nil // it is replaced
+		stored = nil // the new copy replaces it
 	}
 	if mine, err := k.claim(); !mine || err != nil {
 		return err
@@ -164,7 +165,7 @@ func (k *modelCatalog) refresh(url string) error {
 }
 
 // claim reports whether a refresh is due, and if so records this process's attempt. If the attempt
-// fails, the next one is made a day later.
+// fails, the next attempt is made a day later.
 func (k *modelCatalog) claim() (due bool, err error) {
 	checked := k.path + ".checked"
 	err = filelock.With(checked, func() error {

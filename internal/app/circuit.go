@@ -28,7 +28,7 @@ type circuits struct {
 
 // circuit is the circuit breaker of a provider. It is safe for concurrent use.
 type circuit struct {
-	name    string // name of the provider, for the screen
+	name    string // the provider's name for the user
 	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
 
 	mu    sync.Mutex
@@ -73,14 +73,14 @@ func newCircuit(name string) *circuit {
 	return c
 }
 
-// saysNothing reports whether an error is unrelated to the health of a provider: the caller gave
-// up, or the account lacks a key or credit.
+// saysNothing reports whether an error says nothing about the health of a provider, because the
+// caller gave up or the account lacks a key or credit.
 func saysNothing(err error) bool {
 	e := retry.As(err)
 	return err != nil && (e == nil || e.Kind == retry.Auth || e.Kind == retry.Quota)
 }
 
-// skipped returns the error for a call that is not made.
+// skipped returns the error for a call that the open circuit prevents.
 func (c *circuit) skipped() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,7 +93,8 @@ func (c *circuit) skipped() error {
 	}
 }
 
-// guardedModel is a model behind the circuit breaker of its provider. Its ID is its reference.
+// guardedModel is a model behind the circuit breaker of its provider. Its ID is the model
+// reference.
 type guardedModel struct {
 	agent.Model
 	ref     string
@@ -112,7 +113,7 @@ func (m *guardedModel) Info() agent.ModelInfo {
 }
 
 // Generate makes the call, or returns retry.ErrSkipped if the provider keeps failing or the user
-// has not agreed to it.
+// has not agreed to use the provider.
 func (m *guardedModel) Generate(
 	ctx context.Context, req *agent.Request, on func(agent.Delta),
 ) (*agent.Reply, error) {

@@ -23,7 +23,7 @@ type cleanup struct {
 	later     func(func()) // runs a function after the first model requests
 
 	background sync.WaitGroup
-	closing    chan struct{} // closed by close: tasks that have not begun are dropped
+	closing    chan struct{} // closed by close; tasks that have not begun are then dropped
 
 	mu   sync.Mutex
 	kept *config.Config // the settings at the last removal
@@ -47,12 +47,12 @@ func retention(r *config.Retention) (age time.Duration, size int64) {
 }
 
 // sweep removes sessions and checkpoints that exceed the age or size in the settings. It runs in
-// the background, with the first model call and after the settings were reloaded. A daemon that is
-// not used removes nothing.
+// the background, at the first model call and after the settings are reloaded. A daemon that is not
+// used removes nothing.
 func (c *cleanup) sweep() {
 	now := c.config()
 	c.mu.Lock()
-	same, first := c.kept == now, c.kept == nil // called at each model call
+	same, first := c.kept == now, c.kept == nil // sweep is called before each model call
 	c.kept = now
 	c.mu.Unlock()
 	if same {
@@ -60,7 +60,7 @@ func (c *cleanup) sweep() {
 	}
 	age, size := retention(now.Checkpoints)
 	c.workspace.KeepCheckpoints(workspace.Retention{MaxAge: age, MaxBytes: size})
-	// also when the run ends before it is their turn
+	// Sessions that are open now are kept, even if they are closed before the sweep reaches them.
 	r := session.Retention{Keep: c.library.InUse()}
 	r.MaxAge, r.MaxBytes = retention(now.Sessions)
 	calm := make(chan struct{})

@@ -75,16 +75,18 @@ type shared struct {
 // coreOptions are the inputs from which a connection is built.
 type coreOptions struct {
 	log *slog.Logger
-	// Redacts the log too, so that both know a key that a command prints.
+	// The log uses the same redactor, so that a key that a command prints is also removed from the
+	// log.
 	redact     *policy.Redactor
 	env        []string
 	scriptFile string
 	stateDir   string
-	whole      bool          // all of the home folder may be the workspace
-	terminal   acp.Terminal  // nil: there are none
-	starts     *agent.Starts // of all connections' sessions; nil: they start whenever they may
-	// wrapChild changes the engine's options of a sub-agent's session. If it is nil, nothing is
-	// changed.
+	whole      bool         // the whole home folder may be the workspace
+	terminal   acp.Terminal // nil if there are no terminals
+	// Shared by all connections; nil means that turns start without a limit.
+	starts *agent.Starts
+	// wrapChild changes the engine's options of a sub-agent's session. If wrapChild is nil, the
+	// options stay as they are.
 	wrapChild func(agent.Options, subagent.Spawn) agent.Options
 }
 
@@ -102,7 +104,7 @@ func newCore(init agentapi.Init, o coreOptions) (*agentapi.Core, error) {
 	}
 	d.settings = loadSettings(d.folders, o.env, init, warn)
 	d.settings.changed = func() {
-		if d.host != nil { // no session has seen the old settings
+		if d.host != nil { // without a host, no session has used the old settings
 			d.host.Reconfigured()
 		}
 	}
@@ -244,7 +246,7 @@ func (d *daemon) openTools(terminal acp.Terminal) {
 	})
 }
 
-// secret reports whether reading a file needs a question.
+// secret reports whether reading a file requires a question to the user.
 func (d *daemon) secret(path string) bool {
 	return policy.SecretIn(d.workspace.Roots(""), path)
 }

@@ -18,21 +18,22 @@ const (
 	maxWhy = 300
 )
 
-// weighServers computes the size of the MCP servers' tools when the tools arrive, so that no prompt
-// has to.
+// weighServers computes the size of the MCP servers' tools as soon as the tools arrive, so that no
+// prompt has to wait for it.
 func (d *daemon) weighServers() {
 	for _, t := range d.mcp.hub.Tools() {
 		tools.SentBytes(t.Spec())
 	}
 }
 
-// pending waits, for tool_search, for MCP servers that are starting or about to start.
+// pending returns a function with which tool_search waits for MCP servers that are starting or
+// about to start.
 func (p *sessionParts) pending() func(context.Context) bool {
 	p.d.mcp.start()
 	return p.d.mcp.hub.Pending(searchWait)
 }
 
-// missing names, for tool_search, the session's MCP servers that have not answered yet or have
+// missing lists, for tool_search, the session's MCP servers that have not answered yet or have
 // failed.
 func (p *sessionParts) missing() string {
 	c := p.info.Config()

@@ -9,9 +9,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/host"
 )
 
-// externalHooks are the commands that the settings name for the points of a session. They are
-// created again when those settings change, so that a change or new trust takes effect from the
-// next point on.
+// externalHooks are the commands that the settings specify for certain points of a session. They
+// are created again when those settings change, so that changed settings or newly given trust take
+// effect from the next point on.
 type externalHooks struct {
 	d    *daemon
 	info host.SessionInfo

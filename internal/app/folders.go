@@ -14,7 +14,8 @@ type folders struct {
 	// sessions is the user's own state directory, whose sessions are listed. It differs from state
 	// if the user's directory is not writable.
 	sessions string
-	own      string // a state directory for this run only, deleted at its end, or ""
+	// State directory for this run only, deleted when the run ends; "" if there is none.
+	own string
 }
 
 // file returns the path of a file or folder of the state directory.

@@ -83,7 +83,8 @@ func DescribeSandbox(c *config.Config) []string {
 // ShellLacks names what the system lacks to run commands, or returns "".
 func ShellLacks() string { return shell.Lacks() }
 
-// CheckState returns why nothing can be stored in a state directory, or nil. It creates no folder.
+// CheckState returns the reason why nothing can be stored in a state directory, or nil. It creates
+// no folder.
 func CheckState(dir string) error { return tryWriting(standing(dir)) }
 
 // Probe queries the provider of a configuration for its models. The caller must close it.

@@ -131,7 +131,7 @@ func (l *languageServers) beforeEdit(ctx context.Context, _ []string) any {
 }
 
 // afterEdit returns what the model gets in addition to the result of an applied edit: the errors
-// that the edit caused, and the output of the check in the settings.
+// that the edit caused, and the output of the check command from the settings.
 func (l *languageServers) afterEdit(ctx context.Context, paths []string, seen any) (string, error) {
 	before, _ := seen.(langserver.Shown)
 	broken := l.hub.AfterEdit(ctx, paths, before)

@@ -100,7 +100,7 @@ func values(c langserver.Config) []any {
 	}
 	for _, kv := range c.Env {
 		switch name, value, _ := strings.Cut(kv, "="); name {
-		case "PATH", "Path", "HOME", "USER", "SHELL", "PWD": // they do not name a file that is run
+		case "PATH", "Path", "HOME", "USER", "SHELL", "PWD": // these do not name a file that is run
 		default:
 			out = append(out, value)
 		}
@@ -166,7 +166,7 @@ func (c serverClaims) Set(root string, trusted bool) error {
 	return c.file.RefuseClaims(root, c.list)
 }
 
-// sandbox implements Options.Sandbox of the hub. A program in the home stays visible in the
+// sandbox implements Options.Sandbox of the hub. A program in the home folder stays visible in the
 // sandbox, and so does a script that an interpreter gets as an argument.
 func (t *serverTrust) sandbox(c langserver.Config) (*sandbox.Plan, error) {
 	real, err := realProgram(c)

@@ -24,7 +24,7 @@ type localServers struct {
 	policy  func() *policy.Engine
 	canAsk  func() bool
 	notices *notices
-	turn    chan struct{} // holds the right to ask
+	turn    chan struct{} // a token for the right to ask
 
 	mu   sync.Mutex
 	kept map[string]bool // answers that the file does not have, by foundServer.key
@@ -50,7 +50,7 @@ var _ policy.TrustStore = foundServer{}
 // connectTimeout bounds the check whether a server still listens.
 const connectTimeout = time.Second
 
-// look returns a server as it is now. running is false if nothing listens there.
+// look returns the current state of a server. running is false if nothing listens there.
 func (l *localServers) look(e *config.Endpoint) (s foundServer, running bool) {
 	address := hostOf(e.BaseURL)
 	s = foundServer{l, e, listeners(address)}
@@ -65,8 +65,9 @@ func (l *localServers) look(e *config.Endpoint) (s foundServer, running bool) {
 	return s, true
 }
 
-// answered returns a server as it is now, and whether the user needs no question about it: the
-// answer is known, or nothing listens there. err is the reason if the answer was a refusal.
+// answered returns the current state of a server, and whether the user need not be asked about it,
+// because the answer is known or nothing listens there. If the answer was a refusal, err explains
+// it.
 func (l *localServers) answered(e *config.Endpoint) (s foundServer, known bool, err error) {
 	s, running := l.look(e)
 	trusted, asked := s.Trusts(e.BaseURL)
@@ -76,7 +77,8 @@ func (l *localServers) answered(e *config.Endpoint) (s foundServer, known bool, 
 	return s, asked || !running, err
 }
 
-// ready returns why a turn cannot start: the user has refused this server, or cannot be asked.
+// ready returns an error if a turn cannot start because the user has refused this server or cannot
+// be asked.
 func (l *localServers) ready(e *config.Endpoint) error {
 	s, known, err := l.answered(e)
 	if known || l.canAsk() {
@@ -87,8 +89,8 @@ func (l *localServers) ready(e *config.Endpoint) error {
 		", or send the first prompt from an editor or a terminal, where you are asked")
 }
 
-// agree asks the user about a server, unless the answer is known. It returns why prompts may not go
-// there. If nothing listens there, it does not ask, and agreed reports that.
+// agree asks the user about a server, unless the answer is known. It returns an error if prompts
+// may not go there. If nothing listens there, it does not ask, and agreed later returns the error.
 func (l *localServers) agree(
 	ctx context.Context, e *config.Endpoint, r tool.ApprovalRequest,
 ) error {
@@ -113,8 +115,8 @@ func (l *localServers) agree(
 	return s.withheld()
 }
 
-// agreed returns why a prompt may not go to a server. It is called immediately before each request,
-// because another program may listen there by then.
+// agreed returns an error if a prompt may not go to a server. It is called immediately before each
+// request, because another program may be listening there by then.
 func (l *localServers) agreed(e *config.Endpoint) error {
 	s, running := l.look(e)
 	trusted, _ := s.Trusts(e.BaseURL)
@@ -127,8 +129,8 @@ func (l *localServers) agreed(e *config.Endpoint) error {
 	return notCalled(s.withheld())
 }
 
-// mayPrompt returns why prompts and texts may not go to an endpoint. Only a server that was found
-// by probing needs the user's agreement.
+// mayPrompt returns an error if prompts and texts may not go to an endpoint. Only a server that was
+// found by probing needs the user's agreement.
 func (p *providers) mayPrompt(e *config.Endpoint) error {
 	if !e.Probed {
 		return nil
@@ -170,8 +172,7 @@ func (s foundServer) question(r tool.ApprovalRequest) policy.TrustQuestion {
 	return q
 }
 
-// withheld returns the error for a server that the user has refused, or about which there is no
-// answer.
+// withheld returns the error for a server that the user has refused or has not been asked about.
 func (s foundServer) withheld() error {
 	if _, asked := s.Trusts(s.endpoint.BaseURL); asked {
 		return s.unset("you refused to send prompts to "+s.name(),
@@ -207,7 +208,8 @@ func (s foundServer) Set(url string, trusted bool) error {
 	var err error
 	if len(s.owners) > 0 {
 		c := s.claims()
-		c.list = slices.DeleteFunc(c.list, s.file.Answer(url).Covers) // a refusal keeps these
+		// A refusal does not change claims that are already trusted.
+		c.list = slices.DeleteFunc(c.list, s.file.Answer(url).Covers)
 		if err = (serverClaims{c}).Set(url, trusted); err == nil {
 			return nil
 		}

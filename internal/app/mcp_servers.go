@@ -23,7 +23,7 @@ import (
 type mcpServers struct {
 	hub       *mcp.Hub
 	env       []string        // the daemon's own
-	inherited func() []string // the part of it that each server gets
+	inherited func() []string // the part of env that each server gets
 	root      string
 	config    func() *config.Config
 
@@ -41,13 +41,13 @@ func (m *mcpServers) later() {
 
 // start makes the running MCP servers match the settings. Servers start in the background.
 func (m *mcpServers) start() {
-	m.due.Store(false) // a session that starts from now on asks again
+	m.due.Store(false) // a session that starts later sets it again
 	m.definitions.Apply(m.wanted, func(s config.MCP) bool { return s.Disabled }, m.configure)
 }
 
 func (m *mcpServers) wanted() map[string]config.MCP { return m.config().MCPServers }
 
-// changed reports whether the settings name other servers than at the last start.
+// changed reports whether the settings name different servers than at the last start.
 func (m *mcpServers) changed() bool { return !m.definitions.Applied(m.wanted()) }
 
 func (m *mcpServers) configure(defs map[string]config.MCP) {
@@ -61,8 +61,8 @@ func (m *mcpServers) configure(defs map[string]config.MCP) {
 	m.hub.Configure(configs)
 }
 
-// starts returns an error if the settings no longer name the server. The settings may have changed
-// since the server was configured, and with them what the user trusts.
+// starts returns an error if the settings no longer name the server. Since the server was
+// configured, the settings may have changed, and the user may no longer trust them.
 func (m *mcpServers) starts(name string, def config.MCP) error {
 	if now, ok := m.wanted()[name]; ok && reflect.DeepEqual(now, def) {
 		return nil
@@ -71,8 +71,9 @@ func (m *mcpServers) starts(name string, def config.MCP) error {
 	return errUntrusted
 }
 
-// mcpConfig converts a server's settings. inherited is its environment without its own variables.
-// env is the daemon's environment, in which names in the settings are looked up.
+// mcpConfig converts a server's settings. inherited is the environment that the server inherits, to
+// which its own variables are added. env is the daemon's environment, in which names in the
+// settings are looked up.
 func mcpConfig(name string, s config.MCP, inherited, env []string, root string) mcp.Config {
 	own := withEnv(inherited, expandAll(s.Env, env))
 	dir := s.Cwd
@@ -83,7 +84,7 @@ func mcpConfig(name string, s config.MCP, inherited, env []string, root string) 
 		Headers: expandAll(s.Headers, env),
 		Timeout: time.Duration(s.TimeoutMs) * time.Millisecond}
 	switch s.Type {
-	case "": // inferred from command and url
+	case "": // inferred from the settings command and url
 	case "stdio":
 		out.URL = ""
 	default:
@@ -123,7 +124,7 @@ func (p *sessionParts) has(server string, c *config.Config) bool {
 // written, because their start would delay the response that the user waits for.
 func (p *sessionParts) holdServers() {
 	release := p.d.mcp.hub.Hold()
-	p.letServers() // from a prompt that led to no request
+	p.letServers() // end the hold of an earlier prompt that led to no request
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.release = release
@@ -145,7 +146,7 @@ func (p *sessionParts) takeHold() (release func()) {
 	return release
 }
 
-// letServers ends holdServers.
+// letServers lets the servers that holdServers held back start.
 func (p *sessionParts) letServers() {
 	if release := p.takeHold(); release != nil {
 		release()

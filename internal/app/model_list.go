@@ -18,7 +18,7 @@ import (
 )
 
 // list returns the models of all usable providers: the default provider, those of the setting
-// providers, and the hosted built-in ones that have a key. A provider that does not answer is
+// providers, and the hosted built-in providers that have a key. A provider that does not answer is
 // omitted. If no provider answers, the error is that of the default provider.
 func (p *providers) list(ctx context.Context, c *config.Config) ([]wire.Model, error) {
 	home := c.DefaultProvider()
@@ -43,8 +43,8 @@ func (p *providers) list(ctx context.Context, c *config.Config) ([]wire.Model, e
 	return all, nil
 }
 
-// listOf returns the models of the provider with a name, which may be the built-in one that the
-// default provider equals.
+// listOf returns the models of a provider by name. The name may be that of the built-in provider
+// that is equivalent to the default provider.
 func (p *providers) listOf(
 	ctx context.Context, c *config.Config, name string,
 ) ([]wire.Model, error) {
@@ -57,7 +57,8 @@ func (p *providers) listOf(
 	return p.listOne(ctx, c, name, name == home)
 }
 
-// listModels returns the models of the provider with a name, or of all usable providers for "".
+// listModels returns the models of the named provider, or of all usable providers if the name is
+// "".
 func (d *daemon) listModels(ctx context.Context, provider string) ([]wire.Model, error) {
 	c := d.settings.config()
 	d.providers.catalog.load(c)

@@ -13,7 +13,8 @@ import (
 )
 
 // askHost asks whether a running call may connect to a host. It returns nil if it may, or the
-// reason why not. The time in which the user is asked does not count toward the call's time limit.
+// reason for the refusal. The time that the user takes to answer does not count toward the call's
+// time limit.
 func (d *daemon) askHost(ctx context.Context, call *tool.Call, host, title string) error {
 	resume := call.Paused()
 	defer resume()
@@ -39,7 +40,7 @@ func (d *daemon) askHost(ctx context.Context, call *tool.Call, host, title strin
 	return nil
 }
 
-// proxyFor returns a function that begins the traffic of a sandboxed command.
+// proxyFor returns a function that sets up the proxy for a sandboxed command's traffic.
 func (d *daemon) proxyFor(call *tool.Call) func() (*sandbox.Proxy, error) {
 	var args struct{ Background bool }
 	if call.Decode(&args) == nil && args.Background {

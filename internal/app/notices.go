@@ -8,8 +8,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 )
 
-// notices shows the user warnings of the complete connection, and each warning of a session only
-// once. It is safe for concurrent use.
+// notices shows the user the warnings of a connection, and each warning of a session only once. It
+// is safe for concurrent use.
 type notices struct {
 	log    *slog.Logger
 	redact *policy.Redactor
@@ -29,8 +29,8 @@ func newNotices(
 	return &notices{log: log, redact: redact, show: show, shown: map[string]bool{}}
 }
 
-// send shows a notice that belongs to no session. The server may send nothing to the client before
-// it answers initialize, so notices wait until a session exists.
+// send shows a notice that belongs to no session. The server must not send anything to the client
+// before it answers initialize, so notices wait until a session exists.
 func (n *notices) send(level, text string) {
 	text = n.redact.Text(text)
 	n.log.Warn(text, "level", level)

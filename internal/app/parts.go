@@ -46,9 +46,9 @@ func (d *daemon) sandboxPlan(call *tool.Call) (*sandbox.Plan, error) {
 
 func commandOf(call *tool.Call) string { return call.Text("command") }
 
-// commandEnv returns the environment of one command. A command that only reads gets a home without
-// the user's settings, because these can start programs. Our own sandbox empties the home itself
-// but keeps its path, so that package caches are found.
+// commandEnv returns the environment of one command. A command that only reads gets a home folder
+// without the user's settings, because these can start programs. agent-lsp's own sandbox empties
+// the home folder itself but keeps its path, so that package caches are found.
 func (d *daemon) commandEnv(call *tool.Call) []string {
 	e := d.processes.environment()
 	if policy.Classify(commandOf(call)).Class > policy.ReadOnly {
@@ -117,7 +117,7 @@ func webSearchOptions(c *config.Config, env []string) tools.WebSearchOptions {
 	return o
 }
 
-// expandAll replaces ${NAME} in values.
+// expandAll replaces ${NAME} in the values of a map.
 func expandAll(m map[string]string, env []string) map[string]string {
 	if m == nil {
 		return nil
@@ -130,7 +130,7 @@ func expandAll(m map[string]string, env []string) map[string]string {
 }
 
 // withEnv adds variables to an environment and replaces existing ones. Each name occurs once,
-// because programs differ in which of two values they use.
+// because some programs use the first of two values and others the last.
 func withEnv(env []string, own map[string]string) []string {
 	out := slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")

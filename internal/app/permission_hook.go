@@ -49,9 +49,9 @@ func (a hookedAsker) Ask(ctx context.Context, questions []policy.Question) []pol
 	return replies
 }
 
-// byHooks runs the session's hooks in order. The first one that decides determines the answer. If a
-// hook fails, the user decides. Only the user decides about the trust of a workspace and about a
-// plan.
+// byHooks runs the session's hooks in order. The first hook that decides determines the answer. If
+// a hook fails, the user decides. Hooks cannot decide whether a workspace is trusted or a plan is
+// approved.
 func (a hookedAsker) byHooks(ctx context.Context, q policy.Question) (policy.Reply, bool) {
 	p := a.sessions.get(q.SessionID)
 	if p == nil || q.Subject.Kind == tool.SubjectTrust {

@@ -59,7 +59,7 @@ var errUntrusted = errors.New("the settings no longer name this program, " +
 	"or the workspace has changed since you trusted it")
 
 // hookConfigs returns the external hooks of the settings. current returns the settings at the time
-// of a start. A hook whose program changes within a turn does not run.
+// when a hook starts. A hook whose program changes within a turn does not run.
 func (p *processRunner) hookConfigs(
 	c *config.Config,
 	current func() config.Config,
@@ -85,7 +85,7 @@ func (p *processRunner) hookConfigs(
 	return out
 }
 
-// format formats a new text with the formatter that the settings name for files of that name.
+// format formats a new text with the formatter that the settings specify for the file's name.
 func (p *processRunner) format(ctx context.Context, path string, text []byte) ([]byte, error) {
 	f, ok := lookupGlob(p.config().Formatters, filepath.Base(path))
 	if !ok {

@@ -88,7 +88,7 @@ func (d *daemon) fileAgents(info host.SessionInfo, maxCalls int) []subagent.Agen
 	return out
 }
 
-// infoForListing replaces a session when tools are listed without one.
+// infoForListing returns session information for listing tools without a session.
 func infoForListing(d *daemon) host.SessionInfo {
 	return host.SessionInfo{ID: "listing", Cwd: d.folders.root,
 		Config: func() config.Config { return *d.settings.config() },

@@ -30,7 +30,7 @@ const resolveTimeout = 5 * time.Second
 // encodings outlive a call. It is safe for concurrent use.
 type providers struct {
 	resolver *config.Resolver
-	script   *script.Server // replaces every provider, nil: no script
+	script   *script.Server // replaces every provider; nil if there is no script
 
 	catalog   *modelCatalog
 	circuits  circuits
@@ -39,7 +39,7 @@ type providers struct {
 	local     *localServers // nil in a Probe, which sends no prompt
 	mu        sync.Mutex
 	models    map[string]endpointModel
-	embedders map[string]*openai.Model // of other endpoints
+	embedders map[string]*openai.Model // models of the endpoints in memory.embeddings.baseUrl
 	endpoints map[string]*config.Endpoint
 }
 
@@ -50,8 +50,8 @@ type endpointModel interface {
 	Close() error
 }
 
-// newProviders returns providers. scriptFile names the scripted model, if it is set. cache is the
-// folder of the catalog's copy.
+// newProviders returns providers. If scriptFile is set, it is the file of the scripted model. cache
+// is the folder of the catalog's copy.
 func newProviders(resolver *config.Resolver, scriptFile, cache string) (*providers, error) {
 	p := &providers{
 		resolver:  resolver,
@@ -64,7 +64,7 @@ func newProviders(resolver *config.Resolver, scriptFile, cache string) (*provide
 			return http.ErrUseLastResponse // the key is valid only for this address
 		}},
 	}
-	go catalog.Load() // the first prompt needs the server's answer
+	go catalog.Load() // in the background: the first prompt needs the catalog
 	if scriptFile == "" {
 		return p, nil
 	}
@@ -174,8 +174,8 @@ func (p *providers) resolve(
 	return e, err
 }
 
-// chain returns the configured model and its fallbacks. A fallback whose provider cannot be used is
-// in the chain, too, and returns the error when it is called.
+// chain returns the configured model and its fallbacks. The chain includes a fallback whose
+// provider cannot be used. Calling it returns the error.
 func (p *providers) chain(ctx context.Context, c *config.Config) ([]agent.Model, error) {
 	first, err := p.refer(ctx, c, c.Model)
 	if err != nil {
@@ -235,7 +235,8 @@ func (u unusable) Generate(
 	return nil, notCalled(u.err)
 }
 
-// notCalled returns the error of a call that is not made for a reason that remains.
+// notCalled returns the error for a call that is not made because the model cannot be used until
+// the user changes something.
 func notCalled(err error) error {
 	problem, hint := parted(err, "")
 	var unset *config.NotConfiguredError
@@ -255,8 +256,8 @@ func (p *providers) named(ctx context.Context, c *config.Config, ref string) (ag
 	return p.guarded(c, r), nil
 }
 
-// embeddings returns the model that embeds texts. It is a model of the provider or of another
-// endpoint, which gets only key.
+// embeddings returns the model that embeds texts. It is a model of the default provider, or of
+// another endpoint, which gets no key except the given one.
 func (p *providers) embeddings(
 	ctx context.Context,
 	c *config.Config,
@@ -335,7 +336,7 @@ func parted(err error, otherwise string) (problem, hint string) {
 	return err.Error(), otherwise
 }
 
-// idsOf returns the IDs of models, as returned by id.
+// idsOf returns the IDs of models. id returns the ID of one model.
 func idsOf[M any](list []M, id func(M) string) (ids []string) {
 	for _, m := range list {
 		ids = append(ids, id(m))

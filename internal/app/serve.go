@@ -37,8 +37,8 @@ type Options struct {
 
 // RunHelper runs this process as the supervisor of commands if its parent started it as one, and
 // does not return in that case. Otherwise it hides the environment and the memory of this process,
-// which may contain keys, from other processes, and keeps the descriptors that it inherited from
-// them. The program calls it before anything else.
+// which may contain keys, from other processes, and prevents those processes from inheriting its
+// open files. The program calls it before anything else.
 func RunHelper() {
 	shell.MaybeHelper()
 	if err := environ.KeepFiles(); err != nil {
@@ -89,7 +89,7 @@ func ServeACP(ctx context.Context, o Options) error {
 	})
 }
 
-// core contains what the connections of one process share.
+// core returns the components that all connections of one process share.
 func (o Options) core() coreOptions {
 	redact := NewRedactor(o.Env)
 	level := slog.LevelWarn

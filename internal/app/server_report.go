@@ -45,7 +45,7 @@ type reports struct {
 
 	mu     sync.Mutex
 	kept   map[string]keptReport // keyed by base URL and model
-	asking map[string]bool       // likewise, for background requests
+	asking map[string]bool       // keys of the running background requests
 }
 
 func newReports() *reports {
@@ -81,7 +81,7 @@ func (r *reports) put(baseURL, id string, s serverReport) {
 	r.kept[baseURL+"\x00"+id] = keptReport{s, time.Now()}
 }
 
-// known reports whether a model was ever queried.
+// known reports whether a model was queried at least once.
 func (r *reports) known(baseURL, id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,8 +128,8 @@ func (s serverReport) apply(m *agent.ModelInfo) {
 // localPorts are the usual ports of local servers that report windows.
 var localPorts = map[string]string{"8080": "llama-server", "11434": "ollama", "8000": "vllm"}
 
-// serverKind returns which local server an endpoint is, by the name of the built-in provider or by
-// its usual port, or "" if that is unknown.
+// serverKind returns the kind of local server that an endpoint is, according to the name of the
+// built-in provider or the usual port. It returns "" if the kind is unknown.
 func serverKind(e *config.Endpoint) string {
 	switch {
 	case e.Provider.API == config.APIAnthropic || e.Provider.API == config.APIGemini:
@@ -166,7 +166,7 @@ func (p *providers) learn(ctx context.Context, e *config.Endpoint, id string) {
 	p.reports.put(e.BaseURL, id, p.ask(ctx, e, kind, id))
 }
 
-// ask queries a server of a kind. "" tries the kinds that have a request of their own.
+// ask queries a server of the given kind. For "", it tries every kind that has its own request.
 func (p *providers) ask(ctx context.Context, e *config.Endpoint, kind, id string) serverReport {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
@@ -223,7 +223,7 @@ func (p *providers) askOllama(ctx context.Context, e *config.Endpoint, id string
 		return r
 	}
 	if len(show.Info) == 0 {
-		return r // another server that answers every request
+		return r // some other server that answers every request
 	}
 	family, _ := show.Info["general.architecture"].(string)
 	if n, ok := show.Info[family+".context_length"].(float64); ok {

@@ -113,7 +113,7 @@ func (d *daemon) parts(info host.SessionInfo, parents parentage) *sessionParts {
 	return p
 }
 
-// more returns the names of the deferred tools that do not belong to the tool set.
+// more returns the names of the deferred tools that are not in the tool set.
 func (p *sessionParts) more(language []tool.Tool) (names []string) {
 	c := p.info.Config()
 	list := slices.Clone(language)
@@ -156,8 +156,8 @@ func (d *daemon) closed(id string, deleted bool) {
 	}
 }
 
-// ready returns why a turn cannot start in a session: the model has no provider. "" is the model of
-// the settings.
+// ready returns an error if a turn cannot start in a session because the model has no provider. If
+// model is "", it checks the model of the settings.
 func (d *daemon) ready(sessionID, model string) error {
 	p := d.sessions.get(sessionID)
 	if p == nil {
@@ -181,9 +181,10 @@ func (p *sessionParts) ready(model string) error {
 }
 
 // Next implements agent.Environment. A change of the settings takes effect at the next step. At the
-// start of a turn, Next first asks the user whether a wide folder may be the workspace, and about
-// workspace settings that need trust, so that their hooks also run at the start. Before the first
-// model call it also asks about a model server that is not configured.
+// start of a turn, Next first asks the user whether a wide folder may be the workspace, and whether
+// to trust the workspace settings that need trust. It asks first so that hooks in those settings
+// also run at the start. Before the first model call it also asks about a model server that is not
+// configured.
 func (p *sessionParts) Next(ctx context.Context, turn agent.TurnInfo) (agent.Step, error) {
 	if turn.Begins && p.depth == 0 {
 		p.d.askFolders(ctx, p.info)
@@ -214,7 +215,7 @@ func (p *sessionParts) step(ctx context.Context, c *config.Config) (agent.Step, 
 		p.d.configurePolicy(p.info.ID, p.caller, c) // the parent has already reported its problems
 		return p.stepWith(ctx, c)
 	}
-	// Otherwise the request goes first.
+	// Servers that are held back start later, after the model request.
 	if p.d.mcp.changed() && (!p.holding() || !p.d.mcp.due.Load()) {
 		p.d.mcp.start()
 	}

@@ -29,8 +29,8 @@ func (d *daemon) configurePolicy(id, parent string, c *config.Config) []string {
 	return append(faults, unnamed(c)...)
 }
 
-// unnamed reports names in the settings that do not exist, and entries of the settings that lack a
-// name.
+// unnamed returns problems for names in the settings that do not exist, and for entries of the
+// settings that lack a name.
 func unnamed(c *config.Config) (faults []string) {
 	modes := slices.Sorted(maps.Keys(c.Modes))
 	modes = append([]string{policy.DefaultMode.Name, policy.PlanMode.Name}, modes...)
@@ -47,8 +47,8 @@ func unnamed(c *config.Config) (faults []string) {
 }
 
 // policySettings reads the permissions from the settings. It skips rules that cannot be parsed and
-// returns them as problems. Because such a rule may have been a restriction, nothing then runs
-// without a question only because the profile would allow it.
+// returns them as problems. Such a rule may have been a restriction. If any rule was skipped, the
+// profile becomes ask, unless it is readOnly.
 func policySettings(c *config.Config, roots []string) (s policy.Settings, faults []string) {
 	s = policy.Settings{Sandbox: sandbox.Setting(c.Sandbox), Roots: roots, Writable: c.SandboxPaths,
 		Unreadable: !shell.ShellReadable(shellProgram(c))}

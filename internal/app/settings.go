@@ -38,7 +38,7 @@ func (s *settings) config() *config.Config { return s.live.Set().Config() }
 
 // current applies changed files and returns the settings without a session's own. It is called
 // before each model call and before each start of a program that settings name, so that a change
-// ends the user's trust immediately.
+// revokes the user's trust immediately.
 func (s *settings) current() *config.Config {
 	set, news := s.live.Changed()
 	if news {

@@ -26,7 +26,8 @@ func listeners(address string) []string {
 	return ownersOf(sockets, holders(sockets))
 }
 
-// ownersOf returns the owners of sockets, each with its user, whose executables are known for some.
+// ownersOf returns the owners of sockets. sockets maps each socket to its user. exesOf contains the
+// executables of the sockets for which they are known.
 func ownersOf(sockets map[string]int, exesOf map[string][]string) []string {
 	owners := map[string]bool{}
 	for inode, exes := range exesOf {
@@ -37,7 +38,7 @@ func ownersOf(sockets map[string]int, exesOf map[string][]string) []string {
 	}
 	for _, uid := range sockets {
 		if uid == os.Getuid() {
-			return nil // a process of this user that hides
+			return nil // a process of this user whose executable cannot be determined
 		}
 		owners["a program of the user "+userName(uid)] = true
 	}

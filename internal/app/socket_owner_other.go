@@ -2,5 +2,6 @@
 
 package app
 
-// listeners returns nil: on this system it is not known which program listens on an address.
+// listeners returns nil, because on this system agent-lsp cannot determine which program listens on
+// an address.
 func listeners(string) []string { return nil }

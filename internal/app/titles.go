@@ -91,7 +91,8 @@ func (t *titles) name(p *sessionParts) {
 	}
 }
 
-// ask requests a title, without tools. The circuit breaker of the provider ignores the request.
+// ask requests a title, without tools. The result of the request does not affect the provider's
+// circuit breaker.
 func (t *titles) ask(p *sessionParts, history []*message.Message) (string, error) {
 	ctx, cancel := context.WithTimeout(t.ctx, titleTimeout)
 	defer cancel()

@@ -15,8 +15,8 @@ import (
 // modelTestTimeout bounds the request that tests a model.
 const modelTestTimeout = 30 * time.Second
 
-// test sends a one-word request to a model, outside any session. It makes one attempt, and the
-// circuit breaker of the provider ignores it.
+// test sends a one-word request to a model, outside any session. It makes one attempt, whose result
+// does not affect the provider's circuit breaker.
 func (p *providers) test(ctx context.Context, c *config.Config, ref string) wire.ModelTest {
 	ctx, cancel := context.WithTimeout(ctx, modelTestTimeout)
 	defer cancel()

@@ -18,8 +18,8 @@ func withOptions(c config.Config, o *agent.TurnOptions) config.Config {
 	return c
 }
 
-// withSampling returns a new copy of the sampling parameters, so that those of the settings do not
-// change.
+// withSampling returns a copy of the sampling parameters with those of the turn, so that the
+// settings do not change.
 func withSampling(s *config.Sampling, o *agent.TurnOptions) *config.Sampling {
 	var out config.Sampling
 	if s != nil {

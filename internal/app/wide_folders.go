@@ -11,8 +11,8 @@ import (
 // wideFolders manages a daemon's question whether the home folder, a folder around it or the root
 // of the file system may be the workspace.
 type wideFolders struct {
-	turn  chan struct{}   // holds the right to ask
-	asked map[string]bool // folders; guarded by that right
+	turn  chan struct{}   // a token for the right to ask
+	asked map[string]bool // folders that the user was asked about; guarded by that right
 }
 
 func newWideFolders() wideFolders {

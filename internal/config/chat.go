@@ -11,8 +11,8 @@ import (
 var noChat = lazyregexp.New(`(?i)embed|whisper|tts|transcri|speech|audio|realtime|moderation|` +
 	`rerank|dall-?e|image|sora|babbage|davinci|minilm|(^|/)bge-`)
 
-// usual is the model that is preferred if a provider lists it, because providers list old models
-// first.
+// usual is the model that is chosen if a provider lists it. Choosing the first model instead would
+// often choose an old one, because providers list old models first.
 const usual = "gpt-5"
 
 // ChatModel returns the model to use among the models that a provider lists if no setting names
@@ -32,5 +32,5 @@ func ChatModel(ids []string) string {
 	return ""
 }
 
-// Converses reports whether a model's name is that of a model for conversations.
+// Converses reports whether a model's ID looks like that of a model for conversations.
 func Converses(id string) bool { return !noChat().MatchString(id) }

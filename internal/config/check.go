@@ -14,7 +14,7 @@ import (
 )
 
 // Notice is a problem in a layer that the user should know about. Text names the path, the expected
-// value and what happens to the actual one. It contains no value that could be a secret.
+// value and what happens to the actual value. It contains no value that could be a secret.
 type Notice struct {
 	Layer   string // the layer's kind, with the path of its file
 	Path    string
@@ -53,7 +53,7 @@ func (c *checker) object(tree map[string]any, t reflect.Type, prefix string) map
 			continue
 		}
 		if tree[key] == nil {
-			continue // null: not set here
+			continue // null means "not set here"
 		}
 		if v, ok := c.value(tree[key], f, prefix+key); ok {
 			out[key] = v

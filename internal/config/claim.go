@@ -21,8 +21,8 @@ type Claim struct {
 	Source   string // the path of the layer's file, if it has one
 	Settings []Claimed
 	Files    []ClaimedFile
-	Runs     bool   // concerns a program that runs the files, not settings
-	Digest   string // "": the claim cannot be trusted, because it names too many files
+	Runs     bool   // the claim is about a program that runs the files, not about settings
+	Digest   string // "" means that the claim cannot be trusted, because it names too many files
 
 	watch []string // names below the root that affect the digest
 }
@@ -43,11 +43,11 @@ type ClaimedFile struct {
 // use.
 type Programs struct{ files *fileDigests }
 
-// NewPrograms returns Programs that have read no file yet.
+// NewPrograms returns a Programs that has not read any files.
 func NewPrograms() *Programs { return &Programs{newFileDigests()} }
 
-// Claim returns what a program runs from a folder, with the current contents of the files. Each
-// name is a file, or a folder whose direct files are meant.
+// Claim returns the claim for a program that runs files from a folder, with their current contents.
+// Each name is a file, or a folder that stands for the files directly in it.
 func (p *Programs) Claim(root, layer string, settings []Claimed, names []string) Claim {
 	c := Claim{Layer: layer, Settings: settings, Runs: true}
 	if len(names) <= maxReferences {
@@ -138,8 +138,8 @@ func (s *Set) Claims() []Claim {
 	return claims
 }
 
-// Untrusted returns the claims that the user does not trust. If there are none, there is nothing to
-// ask.
+// Untrusted returns the claims that the user does not trust. If there are none, the user need not
+// be asked.
 func (s *Set) Untrusted() []Claim {
 	return slices.DeleteFunc(s.Claims(), s.trust.answer.Covers)
 }
@@ -151,8 +151,8 @@ type verdict struct {
 	files  *fileDigests
 }
 
-// trusts reports whether the user trusts a claim. If that depends on the contents, it completes the
-// claim first. The digest covers the same values that take effect.
+// trusts reports whether the user trusts a claim. If the answer depends on the contents of files,
+// trusts completes the claim first. The digest covers exactly the values that take effect.
 func (j *verdict) trusts(c *Claim) bool {
 	if j.answer.Refused || j.answer.Trusted[c.Layer] == "" {
 		return false

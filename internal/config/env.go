@@ -11,8 +11,8 @@ import (
 
 const envPrefix = "AGENT_LSP_"
 
-// openAI are the variables that other programs use too. OPENAI_BASE_URL does not set a key. It is
-// the base URL of the built-in provider openai.
+// openAI maps variables that other programs also use to settings. OPENAI_BASE_URL is not one of
+// them, because it sets the base URL of the built-in provider openai and not a setting.
 var openAI = map[string]string{"OPENAI_MODEL": "model"}
 
 // EnvName returns the variable that sets a key: editPolicy → AGENT_LSP_EDIT_POLICY,

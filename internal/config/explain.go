@@ -43,8 +43,8 @@ func (s *Set) Explain() []Explanation {
 	return all
 }
 
-// shown returns a value for display, without values that could be secrets: headers and
-// environments.
+// shown returns a value for display. It omits headers and environments, whose values may be
+// secrets.
 func shown(path string, v any) string {
 	v = masked(path, v)
 	b, err := json.Marshal(v)

@@ -17,7 +17,7 @@ type keySource struct {
 	command  []string
 	env      func(string) string
 	run      func(ctx context.Context, argv []string) (string, error)
-	login    string // the name under which a key may be stored; "": no key is stored
+	login    string // name under which a key may be stored; "" if no key is stored
 	stored   func(provider string) (string, error)
 
 	cache *keyCache
@@ -27,7 +27,7 @@ type keyCache struct {
 	mu   sync.Mutex
 	key  string
 	at   time.Time
-	uses int // how many times it was used
+	uses int // number of uses
 }
 
 // keySource returns the source of the key of a provider with these settings. name is "" for the
@@ -116,7 +116,7 @@ func (k *keySource) orLogin() string {
 }
 
 // KeySource returns the setting or the variable that a provider's key comes from, or "" if there is
-// none. They take precedence over a key that the user has stored.
+// none. Both take precedence over a key that the user has stored.
 func (c *Config) KeySource(name string, env func(string) string) string {
 	r := &Resolver{Env: env}
 	k := r.keySource(c.ProviderSettings(name, r.env), name)
@@ -138,8 +138,8 @@ func (r *Resolver) HasKey(config *Config, name string) bool {
 	return k.command != nil || k.env(k.variable) != "" || k.hasLogin()
 }
 
-// Key returns the key to use for a call now. It is "" if the provider needs none. An error explains
-// what to do and contains no secret.
+// Key returns the key for the next call. It returns "" if the provider needs no key. An error
+// explains what to do and contains no secret.
 func (e *Endpoint) Key(ctx context.Context) (string, error) {
 	k := &e.key
 	if e.Local {

@@ -42,8 +42,8 @@ func (l *Live) reload() {
 	if l.client != nil {
 		l.set = l.set.With(ClientConfig, l.client)
 	}
-	// Use the stamps from before the read, so that a file that changes during the read has a
-	// different stamp.
+	// Use the stamps from before the read, so that a file that changes during the read is later
+	// detected as changed.
 	l.stamps = append(before, l.statTrusted()...)
 }
 
@@ -59,7 +59,7 @@ func (l *Live) stat() []stamp {
 	return stamps
 }
 
-// statTrusted returns the stamps of the files whose change can end the trust in the workspace.
+// statTrusted returns the stamps of the files whose changes can revoke the trust in the workspace.
 func (l *Live) statTrusted() (stamps []stamp) {
 	for i := range l.set.claims {
 		for _, name := range l.set.claims[i].watch {
@@ -90,8 +90,8 @@ func (l *Live) Set() *Set {
 	return l.set
 }
 
-// Changed returns the result of Set, and whether its effect differs from the one at the last call
-// of Changed or ClientChanged.
+// Changed returns the result of Set, and whether its effect has changed since the last call of
+// Changed or ClientChanged.
 func (l *Live) Changed() (set *Set, news bool) {
 	set = l.Set()
 	l.mu.Lock()
@@ -123,8 +123,8 @@ func (l *Live) Session(own json.RawMessage) (Config, []string, error) {
 	return *set.Config(), notices, errors.Join(wrong...)
 }
 
-// Storable returns what is stored of a session's own config: all but the keys that a session cannot
-// set.
+// Storable returns the part of a session's own config that is stored. It omits the keys that a
+// session cannot set.
 func (l *Live) Storable(own json.RawMessage) json.RawMessage { return storable(own) }
 
 // Merge applies changes to a session's own config. A null value removes a key.

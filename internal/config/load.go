@@ -20,8 +20,8 @@ const (
 
 // Sources names the sources of the lower layers. The zero value has only the built-in layer.
 type Sources struct {
-	UserFile string     // "" : none
-	Root     string     // workspace root; "" : no workspace file
+	UserFile string     // "" means no file
+	Root     string     // workspace root; "" means no workspace file
 	Environ  []string   // in the format of os.Environ
 	Trust    *TrustFile // the user's decision about the root; nil: no decision
 
@@ -96,6 +96,6 @@ func place(text []byte, err error) string {
 	if !ok || off > int64(len(text)) {
 		return err.Error()
 	}
-	// The last byte that was read is the wrong one.
+	// The last byte that was read is the invalid one.
 	return fmt.Sprintf("line %d: %v", 1+strings.Count(string(text[:max(off-1, 0)]), "\n"), err)
 }

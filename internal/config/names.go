@@ -37,13 +37,13 @@ var builtinProviders = map[string]Provider{
 	"lmstudio":     {BaseURL: "http://127.0.0.1:1234/v1"},
 }
 
-// Hosted reports whether a name is that of a built-in provider with published prices.
+// Hosted reports whether a name identifies a built-in provider with published prices.
 func Hosted(name string) bool { return builtinProviders[name].APIKeyEnv != "" }
 
 // providerName matches a valid key of providers.
 var providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 
-// builtinName returns the built-in provider whose API an unnamed provider speaks.
+// builtinName returns the name of the built-in provider that speaks an API.
 func builtinName(api string) string {
 	switch api {
 	case APIAnthropic, APIGemini:
@@ -52,8 +52,8 @@ func builtinName(api string) string {
 	return "openai"
 }
 
-// UnnamedBuiltin returns the built-in provider that the provider without a name equals as long as
-// its base URL is not set: both have the same base URL and key.
+// UnnamedBuiltin returns the name of the built-in provider that is equivalent to the provider
+// without a name. Both have the same key and, unless the settings change it, the same base URL.
 func (c *Config) UnnamedBuiltin() string {
 	api := ""
 	if c.Provider != nil {

@@ -30,8 +30,8 @@ var sessionsMayNotSet = []string{
 	"readRoots",
 }
 
-// bounds are limits, budgets and retention, which a workspace may only lower. The value reports
-// which numbers mean that there is no limit.
+// bounds lists limits, budgets and retention periods, which a workspace may only lower. The
+// function reports which numbers mean that there is no limit.
 var bounds = map[string]unlimited{
 	"maxModelCalls": notPositive, "budget.tokens": notPositive, "budget.cost": notPositive,
 	"toolTimeoutMs": never, "maxToolResultBytes": never, "retry.maxRetries": never,
@@ -45,7 +45,7 @@ var bounds = map[string]unlimited{
 // switches are settings that a workspace may only turn off.
 var switches = []string{"memory.enabled"}
 
-// filtered keys have their own function, which keeps a part of the value.
+// Each filtered key has its own function, which keeps the permitted part of the value.
 var filtered = []string{
 	"permissions.rules", "modes", "agents", "project.instructions", "tools.enable", "tools.disable",
 }
@@ -70,8 +70,8 @@ var ranks = map[string][]string{
 }
 
 // restrict removes the values that a layer other than the user's own may not set. base contains the
-// values of the user's own layers so far. It returns the values that trusting the workspace would
-// set.
+// values of the user's own layers so far. It returns the values that would take effect if the user
+// trusted the workspace.
 func (c *checker) restrict(tree, base map[string]any) (held []Claimed) {
 	const why = "only the user may set this; ignored " + untilTrusted
 	for _, path := range privileged {
@@ -180,8 +180,8 @@ func (c *checker) restrictAgents(tree, base map[string]any) (held []Claimed) {
 	return held
 }
 
-// tightening returns permissions without a profile that is looser than the user's and without allow
-// rules, and reports whether it removed any.
+// tightening returns a copy of permissions without allow rules, and without the profile if it is
+// looser than the user's profile. It reports whether it removed anything.
 func tightening(permissions, base map[string]any) (kept map[string]any, looser bool) {
 	kept = maps.Clone(permissions)
 	own, _ := lookup(base, "permissions.profile")
@@ -274,8 +274,8 @@ func remove(tree map[string]any, path string) {
 	}
 }
 
-// merge returns low overridden by high. It merges objects by key and replaces everything else. It
-// changes neither argument.
+// merge returns low overridden by high. It merges objects by key. All other values of high replace
+// those of low. It changes neither argument.
 func merge(low, high map[string]any) map[string]any {
 	out := make(map[string]any, len(low)+len(high))
 	for k, v := range low {

@@ -38,7 +38,7 @@ type Endpoint struct {
 	ID      string // the name that references use; "" is the provider without a name
 	Name    string // for the screen: ID, the host, or the local server's name
 	BaseURL string
-	Model   string // "" : one that the provider lists, by ChatModel
+	Model   string // "" means the model that ChatModel chooses from the provider's list
 	Local   bool   // found on a loopback port
 	Probed  bool   // found by probing, so the user has not chosen it
 	// Provider contains the settings, with ${NAME} replaced in headers and query.
@@ -68,7 +68,8 @@ type Resolver struct {
 	// nil, no key is stored.
 	Stored func(provider string) (string, error)
 	// Secret receives the key that a variable contains before the key is used. The name of the
-	// variable is the user's choice, so it may not look like that of a secret. nil: not needed.
+	// variable is the user's choice, so the name may not look like the name of a secret. Secret may
+	// be nil.
 	Secret func(key string)
 	Client *http.Client
 }
@@ -155,7 +156,7 @@ func (r *Resolver) unnamed(ctx context.Context, config *Config) (*Endpoint, erro
 		}
 		switch {
 		case elsewhere != "":
-			e.BaseURL, e.key.login = elsewhere, "" // the stored key is for OpenAI alone
+			e.BaseURL, e.key.login = elsewhere, "" // the stored key is only for OpenAI
 		case e.key.command != nil || r.env(e.key.variable) != "" || e.key.hasLogin():
 			e.BaseURL = home.BaseURL
 		case e.key.named:
@@ -198,7 +199,7 @@ func (e *Endpoint) checkURL(setting string) error {
 	return nil
 }
 
-// named returns an address for an error, or "" if it may contain a password or a key.
+// named returns an address as an error shows it, or "" if it may contain a password or a key.
 func named(address string) string {
 	if strings.ContainsAny(address, "@?") {
 		return ""
@@ -255,7 +256,7 @@ func (r *Resolver) probe(ctx context.Context, e *Endpoint) (*Endpoint, error) {
 	}
 }
 
-// models returns the model IDs of a server, or nil if no OpenAI-compatible server answers.
+// models returns the model IDs of a server, or nil if no OpenAI-compatible server responds.
 func (r *Resolver) models(ctx context.Context, baseURL string) []string {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, baseURL+"/models", nil)
 	if err != nil {

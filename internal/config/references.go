@@ -49,8 +49,8 @@ var interpreters = set("sh", "bash", "dash", "zsh", "ksh", "fish", "node", "deno
 	"python", "python3", "ruby", "perl", "php", "lua", "pwsh", "powershell", "tclsh", "awk",
 	"Rscript", "env", "exec", ".", "source")
 
-// dataExtensions are extensions of files that programs write. Such a file counts only if a program
-// starts it.
+// dataExtensions are extensions of files that programs write. Such a file belongs to a claim only
+// if a program starts it.
 var dataExtensions = set(".log", ".out", ".err", ".tmp", ".pid", ".sock", ".lock", ".cache",
 	".csv", ".tsv", ".db", ".db3", ".sqlite", ".sqlite3", ".ndjson", ".jsonl", ".parquet", ".prof",
 	".cov", ".coverage")
@@ -64,8 +64,8 @@ func set(list ...string) map[string]bool {
 }
 
 // references returns the names below the root that the values of a claim may refer to, and for each
-// whether it is certainly a program. It returns a name too many rather than one too few. ok is
-// false if there are too many.
+// whether it is certainly a program. If it is unclear whether a word is a name, references includes
+// it. ok is false if there are too many names.
 func references(root string, settings []Claimed) (names map[string]bool, ok bool) {
 	names = namesIn(root, settings)
 	if len(names) > maxReferences {
@@ -147,18 +147,19 @@ func line(list []any) string {
 // text adds the words of a string: an argument, a command line or the value of a variable.
 func (f *finder) text(s, dir string) {
 	f.add(s, dir, false)
-	started := false // the preceding word starts the next one
+	started := false // whether the preceding word starts the next one as a program
 	for word := range strings.FieldsFuncSeq(s, betweenWords) {
 		f.add(word, dir, started)
 		if _, rest, more := strings.Cut(word, "/"); more {
-			f.add(rest, dir, started) // the rest of $ROOT/x and ${PWD}/x
+			f.add(rest, dir, started) // for example, x in $ROOT/x and ${PWD}/x
 		}
 		for _, file := range manifests[word] {
 			f.add(file, dir, true)
 		}
 		if !strings.ContainsAny(word, `/\`) {
-			f.add(path.Join("node_modules/.bin", word), dir, true) // of npx and npm scripts
-			module := strings.ReplaceAll(word, ".", "/")           // of python -m
+			// npx and npm scripts start these programs.
+			f.add(path.Join("node_modules/.bin", word), dir, true)
+			module := strings.ReplaceAll(word, ".", "/") // python -m runs these
 			f.add(module+".py", dir, true)
 			f.add(module+"/__main__.py", dir, true)
 		}

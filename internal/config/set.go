@@ -71,7 +71,7 @@ func (s *Set) Config() *Config { return s.config }
 func (s *Set) Notices() []Notice { return s.notices }
 
 // NeedsTrust returns the keys that a layer other than the user's own sets and that would take
-// effect if the user trusted the workspace. If there are none, there is nothing to ask.
+// effect if the user trusted the workspace. If there are none, the user need not be asked.
 func (s *Set) NeedsTrust() []string { return s.held }
 
 // With returns the set with one layer replaced by raw, a Config that the client sent. A Config of
@@ -153,8 +153,8 @@ func build(layers []layer, trust verdict) *Set {
 	return s
 }
 
-// claim removes the values that only the user may set from a layer, unless the user trusts exactly
-// these values. It reports whether the complete layer counts as the user's own.
+// claim removes from a layer the values that only the user may set, unless the user trusts exactly
+// these values. It reports whether the whole layer is treated as the user's own.
 func (s *Set) claim(c *checker, l *layer, tree, base map[string]any) (trusted bool) {
 	restricted := checker{layer: c.layer}
 	kept := clone(tree)

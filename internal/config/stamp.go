@@ -12,12 +12,12 @@ import (
 type stamp struct {
 	size int64
 	time time.Time
-	// Time of the last change of the text, the name or the permissions; zero: unknown.
+	// Time of the last change of the text, the name or the permissions. Zero means unknown.
 	changed time.Time
 	id      uint64
 }
 
-// racyTime is how long the clock of a file system may stay at the same value.
+// racyTime is the longest time for which a file system's clock may show the same value.
 const racyTime = 2 * time.Second
 
 // racy reports whether the file may change again without a different stamp.
@@ -55,7 +55,7 @@ func identity(info fs.FileInfo) (changed time.Time, id uint64) {
 	return changed, id
 }
 
-// stampAt returns the stamp of the file that a path leads to, or zero if there is none.
+// stampAt returns the stamp of the file at a path, or zero if there is none.
 func stampAt(path string) stamp {
 	info, err := os.Stat(path)
 	if err != nil {

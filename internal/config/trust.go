@@ -94,7 +94,7 @@ func (f *TrustFile) note(root string, claims []Claim, prefix string) error {
 	})
 }
 
-// Refuse records that the user does not trust a root, whatever it will contain.
+// Refuse records that the user does not trust a root, whatever it contains later.
 func (f *TrustFile) Refuse(root string) error {
 	return f.change(root, func(Answer) Answer { return Answer{Refused: true} })
 }
