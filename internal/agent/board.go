@@ -7,13 +7,13 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// board notifies waiters to which turn a message went and how a turn ended. It learns of an end
-// only after the sink. Its lock is acquired after all other locks.
+// board notifies waiters which turn a message went to and how a turn ended. The sink learns of the
+// end of a turn before board does. The lock of board is acquired after all other locks.
 type board struct {
 	mu      sync.Mutex
 	closed  bool
 	live    map[string]bool // turns that have started and whose end has not been reported
-	running string          // the most recent of them
+	running string          // the turn of live that started last
 	last    string
 	ended   map[string]Turn
 	order   []string          // ended turns, oldest first
@@ -69,7 +69,7 @@ func (b *board) delivered(messageID, turnID string) {
 	b.update(func() { b.turnOf[messageID] = turnID })
 }
 
-// undelivered reverts delivered: the message's turn has ended without it.
+// undelivered reverts delivered, because the message's turn ended without the message.
 func (b *board) undelivered(messageID string) { b.delivered(messageID, "") }
 
 func (b *board) removed(messageID string) { b.update(func() { delete(b.turnOf, messageID) }) }
@@ -85,9 +85,9 @@ func (b *board) end(t Turn) {
 	})
 }
 
-// wait returns the turn once it has ended. Without IDs it waits for the running turn, or else
-// returns the last one. A message's turn is looked up on each change, because a steer that its turn
-// did not process moves to another turn.
+// wait returns the turn once it has ended. Without IDs, wait waits for the running turn, or returns
+// the last one if none is running. The turn of a message is looked up on each change, because a
+// steer that its turn did not process moves to another turn.
 func (b *board) wait(ctx context.Context, turnID, messageID string) (Turn, error) {
 	for {
 		t, id, changed, err := b.look(turnID, messageID)

@@ -13,9 +13,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/panics"
 )
 
-// callRun is one tool call, from the model's request to the result. The stages are: prepare (find
-// the tool, check the arguments), then, in the call's own goroutine, breaker, hooks, permission,
-// locks, run, cap, hooks.
+// callRun is one tool call, from the model's request to the result. It first goes through the stage
+// prepare (find the tool, check the arguments). The other stages run in the call's own goroutine:
+// breaker, hooks, permission, locks, run, limit, hooks.
 type callRun struct {
 	s    *Session
 	t    *turn
@@ -23,9 +23,9 @@ type callRun struct {
 	call *message.ToolCall
 	reg  *tool.Entry // nil: no such tool
 	args json.RawMessage
-	// object is args, decoded; nil if early is set
+	// object is the decoded form of args. It is nil if early is set.
 	object map[string]any
-	early  *tool.Result // a result that is known without running the tool
+	early  *tool.Result // result that is known without running the tool
 
 	prepared *tool.Prepared // nil if early is set
 
@@ -37,8 +37,9 @@ type callRun struct {
 	expire   chan struct{} // closed when the tool has exceeded its timeout and the grace period
 }
 
-// execute runs the stages in a new goroutine. It waits for a result, or until the call has exceeded
-// its timeout or the end of the turn by the grace period. The call is then abandoned.
+// execute runs the stages in a new goroutine. It waits until there is a result, or until the grace
+// period after the call's timeout or the end of the turn is over. In that case, the call is
+// abandoned.
 func (c *callRun) execute() {
 	done := make(chan struct{})
 	c.s.wg.Go(func() {
@@ -95,7 +96,7 @@ func (c *callRun) abandon() {
 	)
 }
 
-// stages runs everything that may stop the call before it runs, and then the call itself.
+// stages runs the checks that may stop the call, and then the call itself.
 func (c *callRun) stages() (*tool.Result, ItemStatus) {
 	done, err := c.s.tools.Allow(c.reg.Spec.Name)
 	if err != nil {
@@ -144,8 +145,8 @@ func (c *callRun) newRun() *tool.Call {
 	}
 }
 
-// runWithLocks runs the tool while holding its resources' locks, limits its result and passes it to
-// the hooks.
+// runWithLocks runs the tool while holding the locks of its resources. It limits the result and
+// passes it to the hooks.
 func (c *callRun) runWithLocks(call *tool.Call) *tool.Result {
 	c.slot.AwaitEarlier(c.t.ctx)
 	release, err := c.s.locks.Acquire(c.t.ctx, c.prepared.Locks)
@@ -216,7 +217,7 @@ func (c *callRun) offer(call *tool.Call, r *tool.Result) *tool.Result {
 	return r
 }
 
-// finish sets the result, once, and completes the item.
+// finish sets the result and completes the item. Only the first call has an effect.
 func (c *callRun) finish(r *tool.Result, status ItemStatus) {
 	defer c.slot.Arrive()
 	if c.question.ahead != nil {
@@ -225,8 +226,8 @@ func (c *callRun) finish(r *tool.Result, status ItemStatus) {
 	c.report.complete(r, status)
 }
 
-// endsTurn reports whether the turn ends with this call's result, according to the result or the
-// settings.
+// endsTurn reports whether the turn ends with this call's result, because the result or the
+// settings say so.
 func (c *callRun) endsTurn() bool {
 	return c.report.outcome().EndTurn ||
 		c.reg != nil && c.step.EndsTurn != nil && c.step.EndsTurn(c.reg.Spec.Name)
@@ -260,7 +261,7 @@ func (c *callRun) update(u tool.Update) {
 }
 
 // wait implements Call.Wait. It releases the call's locks, so that another session can use the same
-// files while the user is thinking.
+// files while the user decides.
 func (c *callRun) wait(ctx context.Context) (context.Context, context.CancelFunc) {
 	if c.unlock != nil {
 		c.unlock()

@@ -31,8 +31,8 @@ type ContextConfig struct {
 // Constants of the context reduction.
 const (
 	DefaultTrigger = 0.85
-	// TargetShare is the share of the window that a reduction aims at, so that the next one is far
-	// off.
+	// TargetShare is the share of the window that a reduction aims at. It leaves enough room that
+	// the next reduction is not needed soon.
 	TargetShare = 0.60
 	// RecoveryShare is the share of the refused size that a forced reduction aims at.
 	RecoveryShare = 0.70
@@ -49,13 +49,13 @@ const (
 	// MaxFruitless is how many unsuccessful reductions, or failed summaries, in a row open the
 	// breaker.
 	MaxFruitless = 3
-	// minLearned is how many tokens of messages a call must have for its refusal to limit the
-	// window. A shorter call was not refused for its length, whatever the provider reports, and
-	// such a limit would leave no room for any message.
+	// minLearned is the minimum number of message tokens in a refused call for the refusal to limit
+	// the window. A provider does not refuse a shorter call for its length, whatever it reports,
+	// and such a limit would leave no room for any message.
 	minLearned = 1000
-	// recentShare is the fraction of the target that Compact does not change: one recentShare-th.
+	// Compact does not change the latest messages, up to target/recentShare tokens.
 	recentShare = 4
-	// minProgress is the share of tokens that a reduction must save to count.
+	// minProgress is the minimum share of tokens that a successful reduction saves.
 	minProgress = 0.05
 )
 
@@ -65,8 +65,8 @@ type budget struct {
 	learned                        bool // after a refusal, the provider decides whether a call fits
 }
 
-// budget derives the sizes from the window, which is configured or reported by the model, but not
-// larger than learned from a provider's refusal (learned, 0: nothing).
+// budget derives the sizes from the configured window or the one that the model reports. learned is
+// the window learned from a provider's refusal and limits it; 0 means that nothing was learned.
 func (c ContextConfig) budget(m Model, learned int) budget {
 	w := c.Window
 	if w == 0 {
@@ -98,7 +98,8 @@ func (c ContextConfig) budget(m Model, learned int) budget {
 	return b
 }
 
-// fit reduces the history before a call that would, by estimate, come too close to the window.
+// fit reduces the history before a call that would come too close to the window, according to the
+// estimate.
 func (s *Session) fit(t *turn) error {
 	s.mu.Lock()
 	b := s.conv.view.budget(t.step.Context, t.step.Models[0])
@@ -113,7 +114,7 @@ func (s *Session) fit(t *turn) error {
 	return s.reduce(t.ctx, t, t.step, b, "")
 }
 
-// fitForced reduces the history after the n-th refusal by a provider, whatever the estimate is.
+// fitForced reduces the history after a provider's n-th refusal, regardless of the estimate.
 func (s *Session) fitForced(t *turn, refused *retry.Error, n int) error {
 	s.mu.Lock()
 	used := s.learnWindow(t.step, refused, n)
@@ -144,9 +145,9 @@ func tooLargeAlone(overhead, window int) error {
 	return overflow(fmt.Sprintf("the system prompt and the tools alone need about %d tokens of the window's %d", overhead, window))
 }
 
-// learnWindow takes the size of the window from a refusal: the size that the provider reports, or
-// else the size of the refused call, or else half of it if a reduction did not help. It returns the
-// tokens of the refused call. The caller holds mu.
+// learnWindow derives the size of the window from a refusal. It uses the size that the provider
+// reports, or else the size of the refused call. If a reduction did not help, it uses half of that
+// size. It returns the tokens of the refused call. The caller must hold mu.
 func (s *Session) learnWindow(step *Step, refused *retry.Error, n int) (used int) {
 	m, meter := step.Models[0], &s.conv.view.meter
 	if refused.Window > 0 {
@@ -186,8 +187,9 @@ func (st *Step) overhead(active map[string]bool) int {
 	return n
 }
 
-// reduce runs the reducers and commits the result. No other goroutine adds to the history
-// meanwhile: either the turn's own goroutine is reducing, or Compact keeps turns from starting.
+// reduce runs the reducers and commits the result. No other goroutine adds to the history in the
+// meantime, because either the turn's own goroutine is reducing or Compact prevents turns from
+// starting.
 func (s *Session) reduce(
 	ctx context.Context, t *turn, step *Step, b budget, instructions string,
 ) error {
@@ -219,7 +221,7 @@ func (s *Session) reduce(
 		return tooLargeAlone(meter.Overhead(), b.window)
 	}
 	floor := in.Limit / 8
-	if t == nil { // the user asked for it: summarize everything but the end, even if there is room
+	if t == nil { // Compact summarizes everything but the end, even if there is room.
 		floor = min(floor, history.Total(msgs)/4)
 		in.Recent = max(1, max(in.Target, floor)/recentShare)
 		ladder = summaryFirst(ladder)
@@ -260,7 +262,8 @@ func summaryFirst(ladder []history.Reducer) []history.Reducer {
 
 func perRatio(tokens int, m history.Meter) int { return int(float64(tokens) / m.Ratio()) }
 
-// lookupNote returns the note for the model on how to look up what a reduction omits, or "".
+// lookupNote returns the note that explains to the model how to look up what a reduction omits, or
+// "".
 func (s *Session) lookupNote(step *Step) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -329,7 +332,8 @@ func (s *Session) referring(c *Commit) *Commit {
 	return out
 }
 
-// summarizer asks the model for a summary, outside of the turn's own calls.
+// summarizer returns a function that asks the model for a summary. Its calls are not the turn's own
+// calls.
 func (s *Session) summarizer(t *turn, step *Step) history.Summarizer {
 	return func(ctx context.Context, r history.SummaryRequest) (string, error) {
 		text, err := s.askSummary(ctx, t, step, r)
@@ -417,7 +421,7 @@ func (s *Session) Compact(ctx context.Context, instructions string) (Compaction,
 		return Compaction{}, err
 	}
 	s.compaction.cancel = cancel
-	s.compaction.unsummed = 0 // the user asked: try again
+	s.compaction.unsummed = 0 // The user asked for a reduction, so try summaries again.
 	s.changedLocked()
 	before := s.conv.view.meter.Used()
 	s.wg.Add(1)

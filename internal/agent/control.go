@@ -18,7 +18,7 @@ type Prompt struct {
 	Content         []message.Block
 	Source          message.Source // "": prompt, or followUp if it is queued
 	Delivery        Delivery       // "": DeliverAuto
-	ClientMessageID string         // repeating it returns the same result
+	ClientMessageID string         // repeating the ID returns the same result
 	Author          string         // "": user
 	Pin             bool           // stays in the model's context, whatever is reduced
 	Options         *TurnOptions   // options of the turn that the message starts; nil: the settings
@@ -46,12 +46,13 @@ type SteerRequest struct {
 	Content        []message.Block
 	ExpectedTurnID string
 	IfIdle         IfIdle // "": IdleStartTurn
-	// sent with the next model call and never stored; skips no tool and ends no wait
+	// OneShot sends the message with the next model call only and never stores it. Such a message
+	// skips no tool and ends no wait.
 	OneShot bool
 	Role    message.Role
 	Author  string
 	Pin     bool // stays in the model's context, whatever is reduced; not with OneShot
-	// Options of the turn that the message starts; ignored if it does not start one.
+	// Options are for the turn that the message starts. They are ignored if it does not start one.
 	Options *TurnOptions
 }
 
@@ -82,8 +83,8 @@ const (
 // AbortRequest names what to abort.
 type AbortRequest struct {
 	TurnID string // "": whatever is running
-	Silent bool   // no marker in the history
-	Ending bool   // the process ends: pending decisions are kept
+	Silent bool   // put no marker into the history
+	Ending bool   // the process is ending, so pending decisions are kept
 }
 
 // The results of Abort.
@@ -109,8 +110,8 @@ func (s *Session) Prompt(p Prompt) (Accepted, error) {
 	return acc, nil
 }
 
-// keep returns when what was accepted is synced to disk. e is the queued entry. It is nil if a turn
-// started, because the turn itself reports a store error.
+// keep returns when the accepted prompt is synced to disk. e is the queued entry. It is nil if a
+// turn started, because the turn itself reports a store error.
 func (s *Session) keep(e *entry) error {
 	stored := s.journal.flush()
 	err := stored
@@ -266,7 +267,7 @@ func (s *Session) steerLocked(r SteerRequest) (SteerOutcome, *entry, error) {
 	return SteerOutcome{Outcome: SteerStartedTurn, MessageID: m.ID, TurnID: turnID}, nil, nil
 }
 
-// oneShotLocked keeps a message for the next model call only.
+// oneShotLocked stores a message for the next model call only.
 func (s *Session) oneShotLocked(r SteerRequest, m *message.Message) (SteerOutcome, *entry, error) {
 	if r.Role == message.RoleSystem {
 		m.Role = message.RoleSystem
@@ -324,7 +325,7 @@ func (s *Session) Notify(m *message.Message, wake bool) {
 		s.recordQueueLocked()
 	}
 	s.mu.Unlock()
-	// Messages that were not stored stay pending; the next turn reports the error.
+	// Messages that were not stored stay pending. The next turn reports the error.
 	_ = s.journal.flush()
 }
 
@@ -371,7 +372,7 @@ func (s *Session) abortLocked(silent bool, cause error) {
 	s.turn.cancel(cause)
 }
 
-// Continue continues from the history, or starts the first queued message.
+// Continue starts a turn that continues from the history, or starts the first queued message.
 func (s *Session) Continue() (turnID string, err error) {
 	s.mu.Lock()
 	turnID, err = s.continueLocked()
@@ -421,8 +422,8 @@ func (s *Session) tailLocked() *message.Message {
 // Pause keeps turns from starting and stops the running one at its next boundary.
 func (s *Session) Pause() error { return s.setPaused(runPause) }
 
-// Resume ends a pause. What the pause held back, a stopped turn or messages that arrived in the
-// meantime, then continues automatically. A Continue that follows immediately returns that turn.
+// Resume ends a pause. A turn that the pause stopped, or messages that arrived in the meantime,
+// then continue automatically. If Continue is called immediately afterwards, it returns that turn.
 func (s *Session) Resume() error { return s.setPaused(runResume) }
 
 func (s *Session) setPaused(e runEvent) error {
@@ -443,12 +444,12 @@ func (s *Session) setPaused(e runEvent) error {
 	return nil
 }
 
-// resumedLocked reports whether a pause is over and what it held back can start. If the session was
-// busy when the pause ended, it still waits.
+// resumedLocked reports whether a pause has ended and the work that it held back can start. If the
+// session was busy when the pause ended, that work still waits.
 func (s *Session) resumedLocked() bool { return s.state == runIdle && s.heldLocked() }
 
-// heldLocked reports whether a pause holds anything back. A message that was removed from the queue
-// no longer counts.
+// heldLocked reports whether a pause holds anything back. Messages that were removed from the queue
+// do not count.
 func (s *Session) heldLocked() bool {
 	return s.pause.held ||
 		slices.ContainsFunc(
@@ -457,7 +458,8 @@ func (s *Session) heldLocked() bool {
 		)
 }
 
-// unholdLocked forgets what was held back, because it has begun or a new pause begins.
+// unholdLocked clears the record of held-back work, because that work has begun or a new pause
+// begins.
 func (s *Session) unholdLocked() {
 	s.pause.held = false
 	for _, e := range slices.Concat(s.inbox.queue, s.inbox.notes) {
@@ -465,7 +467,7 @@ func (s *Session) unholdLocked() {
 	}
 }
 
-// goOnLocked starts what a pause held back.
+// goOnLocked starts the work that a pause held back.
 func (s *Session) goOnLocked() {
 	s.unholdLocked()
 	id, err := s.continueLocked()
@@ -478,9 +480,9 @@ func (s *Session) goOnLocked() {
 	}
 }
 
-// Wait returns a turn once it has ended: the named turn, the turn to which the message went, or
-// without either the running turn or else the last one. If ctx ends first, the turn's Status is
-// running and the error is ctx's cause.
+// Wait returns a turn once it has ended. This is the named turn or the turn to which the message
+// went. Without either, it is the running turn or, if none is running, the last one. If ctx ends
+// first, the turn's Status is running and the error is ctx's cause.
 func (s *Session) Wait(ctx context.Context, turnID, messageID string) (Turn, error) {
 	return s.board.wait(ctx, turnID, messageID)
 }

@@ -32,9 +32,10 @@ const (
 const (
 	// SkippedText is the result of a call that was skipped because of a steer.
 	SkippedText = "Skipped due to queued user message."
-	// FalteredText explains to the user why a permission that was given in advance does not apply.
+	// FalteredText explains to the user why the permission that they gave in advance does not
+	// apply.
 	FalteredText = "you are asked again because an earlier step of the same message did not go as planned"
-	// StoppedText marks the end of a reply that was stopped because of its length.
+	// StoppedText marks the end of a reply that was stopped because it was too long.
 	StoppedText = "[This reply was stopped: it was longer than allowed]"
 	// AbortedText marks an abort while the model was replying.
 	AbortedText = "[Request interrupted by user]"

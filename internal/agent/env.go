@@ -22,23 +22,25 @@ type Options struct {
 	Store    Store             // nil: nothing is stored
 	Approver toolcall.Approver // nil: everything is allowed
 
-	// Environment provides what each step of a turn uses. nil: every turn fails with ErrNoProvider.
+	// Environment provides what each step of a turn uses. If it is nil, every turn fails with
+	// ErrNoProvider.
 	Environment Environment
 	// Spill stores text that is too long for the model and returns a path under which a tool can
-	// read it. nil: such text is lost.
+	// read it. If it is nil, the rest of such text is lost.
 	Spill func(name, text string) (path string, err error)
 	// Bug is called when an invariant is broken. It may be nil.
 	Bug func(format string, args ...any)
 
-	// QueueLimit is how many messages may be queued; 0: DefaultQueueLimit. SetQueueLimit changes
-	// it.
+	// QueueLimit is the maximum number of queued messages. 0 means DefaultQueueLimit. SetQueueLimit
+	// changes it.
 	QueueLimit int
 
-	Locks    *keylock.Locks // shared by sessions with the same files; nil: its own
+	Locks    *keylock.Locks // shared by sessions with the same files; nil: not shared
 	Starts   *Starts        // shared by all sessions of the process; nil: no limit
 	Restored Restored
 	NewID    func(prefix string) string // nil: random IDs
-	// removes secrets from the title that is derived from a prompt; nil: nothing is removed
+	// Redact removes secrets from the title that is derived from a prompt. If it is nil, nothing is
+	// removed.
 	Redact func(text string) string
 }
 
@@ -54,17 +56,17 @@ type Restored struct {
 	Activated []string        // deferred tools that were loaded
 	Paused    bool            //
 	Started   map[string]bool // IDs of calls that have started
-	// ResultFor returns the result text of a call that the restart interrupted. "" or nil: the
-	// engine's text.
+	// ResultFor returns the result text of a call that the restart interrupted. If it is nil or
+	// returns "", the engine's own text is used.
 	ResultFor func(call *message.ToolCall) string
 }
 
 // Environment is the engine's only source of models, tools, settings and hooks. An implementation
 // serves one session.
 type Environment interface {
-	// Next returns what the next step of a turn uses. The engine calls it before each model call,
-	// on the turn's goroutine, and once for a compaction that the user requests. Next may block,
-	// for example on a question to the user, until ctx ends. An error ends the turn. ErrNoProvider
+	// Next returns what the next step of a turn uses. The engine calls Next on the turn's goroutine
+	// before each model call, and once for a compaction that the user requests. Next may block, for
+	// example on a question to the user, until ctx ends. An error ends the turn. ErrNoProvider
 	// reports that no model can be called.
 	Next(ctx context.Context, turn TurnInfo) (Step, error)
 }
@@ -82,7 +84,7 @@ func (f EnvironmentFunc) Next(ctx context.Context,
 type TurnInfo struct {
 	TurnID string // "" for a compaction that the user requests, which delivers nothing to the model
 	Begins bool   // the turn's first step: none of its hooks has been called
-	// Options are the options of the message that started the turn; nil: none.
+	// Options are the options of the message that started the turn, or nil.
 	Options *TurnOptions
 }
 
@@ -109,12 +111,12 @@ type Step struct {
 	FollowUpMode QueueMode
 	MaxParallel  int           // read-only calls that run concurrently; 0: MaxParallelCalls
 	ToolTimeout  time.Duration // 0: toolcall.DefaultTimeout; negative: none
-	// EndsTurn reports whether a tool's results, unless they are errors, end the turn; nil: none
-	// do.
+	// EndsTurn reports whether a successful result of a tool ends the turn. If it is nil, no result
+	// does.
 	EndsTurn  func(tool string) bool
 	MaxResult int // 0: toolcall.DefaultMaxResult; negative: none
 
-	Repair  repair.Options // which repairs and checks apply to replies; the zero value: none
+	Repair  repair.Options // repairs and checks that apply to replies; the zero value: none
 	Context ContextConfig  // how to keep the history within the model's window
 }
 

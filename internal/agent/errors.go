@@ -4,25 +4,25 @@ import "errors"
 
 // Errors of a session's control methods. Package agentapi converts them to wire codes.
 var (
-	// ErrTurnMismatch: the named turn is not the running one.
+	// ErrTurnMismatch reports that the named turn is not the running one.
 	ErrTurnMismatch = errors.New("that turn is not running")
-	// ErrNotIdle: a turn is running; wait until it ends or abort it.
+	// ErrNotIdle reports that a turn is running. The caller can wait for its end or abort it.
 	ErrNotIdle = errors.New("a turn is running: wait for its end or abort it")
-	// ErrPaused: the session is paused; resume it first.
+	// ErrPaused reports that the session is paused and must be resumed first.
 	ErrPaused = errors.New("the session is paused: resume it first")
-	// ErrOverloaded: the queue is full; try again later.
+	// ErrOverloaded reports that the queue is full.
 	ErrOverloaded = errors.New("the session's queue is full: try again later")
-	// ErrNotFound: no such message, turn or queue entry.
+	// ErrNotFound reports that there is no such message, turn or queue entry.
 	ErrNotFound = errors.New("no such message or turn in this session")
-	// ErrNoProvider: the environment has no model to call.
+	// ErrNoProvider reports that the environment has no model to call.
 	ErrNoProvider = errors.New("no model provider is configured")
-	// ErrNothingToDo: there is nothing to continue or to send.
+	// ErrNothingToDo reports that there is nothing to continue or to send.
 	ErrNothingToDo = errors.New("nothing to continue: the last turn is answered and nothing is queued")
-	// ErrEmptyPrompt: a message without content.
+	// ErrEmptyPrompt reports a message without content.
 	ErrEmptyPrompt = errors.New("the prompt is empty")
-	// ErrNotPinnable: the named message cannot be pinned or unpinned.
+	// ErrNotPinnable reports that the named message cannot be pinned or unpinned.
 	ErrNotPinnable = errors.New("only a user message of this session's history can be pinned or unpinned")
-	// ErrClosed: the session was closed.
+	// ErrClosed reports that the session was closed.
 	ErrClosed = errors.New("the session is closed")
 	// ErrAborted is the cause of the context of an aborted turn.
 	ErrAborted = errors.New("aborted by the user")
@@ -31,6 +31,6 @@ var (
 // closing is the cause of the context of a turn that ends because the session is closed.
 type closing struct{ error }
 
-// Restarts lets other packages distinguish the end of the daemon from an abort by the user: at the
-// end of the daemon, pending decisions are kept.
+// Restarts lets other packages distinguish the end of the daemon from an abort by the user. When
+// the daemon ends, pending decisions are kept.
 func (closing) Restarts() bool { return true }

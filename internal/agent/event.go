@@ -38,7 +38,8 @@ type (
 	}
 	// TurnCompleted reports the end of a turn.
 	TurnCompleted struct{ Turn Turn }
-	// ItemStarted, ItemUpdated and ItemCompleted contain a copy of the item's current state.
+	// ItemStarted reports a new item. Like ItemUpdated and ItemCompleted, it contains a copy of the
+	// item's current state.
 	ItemStarted struct {
 		TurnID string
 		Item   Item
@@ -131,7 +132,7 @@ type State struct {
 	Pinned        []string // IDs of the pinned messages, oldest first
 }
 
-// QueueEntry is a message that waits to be delivered.
+// QueueEntry is a message that is waiting to be delivered.
 type QueueEntry struct {
 	MessageID string          `json:"messageId"`
 	Delivery  Delivery        `json:"delivery"`
@@ -140,7 +141,7 @@ type QueueEntry struct {
 
 	Hidden bool `json:"hidden,omitempty"`
 	Wake   bool `json:"wake,omitempty"` // a note that may start a turn
-	// arrived while the session was paused; a resume starts it
+	// Held is set if the message arrived while the session was paused. A resume starts it.
 	Held   bool                       `json:"held,omitempty"`
 	Author string                     `json:"author,omitempty"`
 	Meta   map[string]json.RawMessage `json:"meta,omitempty"`
@@ -202,8 +203,8 @@ type TurnError struct {
 }
 
 // Store stores a session. Append returns when the records have been handed to the operating system
-// in order, so that a crash of the process loses none of them. The engine calls it before it acts
-// on what the records report. A Store is safe for concurrent use.
+// in order, so that a crash of the process loses none of them. The engine calls Append before it
+// acts on the recorded changes. A Store is safe for concurrent use.
 type Store interface {
 	Append(records ...Record) error
 }
@@ -225,7 +226,7 @@ type Record struct {
 	Turn    *Turn            `json:"turn,omitempty"`
 	Commit  *Commit          `json:"commit,omitempty"`
 	Pin     *PinChange       `json:"pin,omitempty"`
-	// types that the engine does not read: item, config, title …
+	// Data is set for types that the engine does not read: item, config, title …
 	Data json.RawMessage `json:"data,omitempty"`
 	Time time.Time       `json:"time"`
 	Sync bool            `json:"-"` // see SyncStore
@@ -241,14 +242,15 @@ const (
 	RecordQueue     RecordType = "queue" // the whole current queue
 	RecordTurnStart RecordType = "turnStart"
 	RecordTurnEnd   RecordType = "turnEnd"
-	// Data: {"callId":…,"itemId":…}; a call that has no result after this record was running
+	// The Data of RecordToolStart is {"callId":…,"itemId":…}. A call without a result after this
+	// record was running.
 	RecordToolStart  RecordType = "toolStart"
 	RecordCompaction RecordType = "compaction"
 	RecordPin        RecordType = "pin"
 )
 
-// Commit is a committed compaction: from now on the model sees Replacement instead of the messages
-// up to and including Through. The messages themselves stay in the log.
+// Commit is a committed compaction: from then on, the model sees Replacement instead of the
+// messages up to and including Through. The messages themselves stay in the log.
 type Commit struct {
 	Through     string             `json:"through"` // message ID
 	Replacement []*message.Message `json:"replacement"`

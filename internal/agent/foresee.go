@@ -10,27 +10,27 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/panics"
 )
 
-// foresight is a question about a call that is asked before the call's turn, together with the
-// questions about earlier calls of the same message.
+// foresight is an advance question about a call. It is asked together with the questions about
+// earlier calls of the same message, before the call itself is due.
 type foresight struct {
 	about  *tool.Prepared // the call that the question is about
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when the question is answered or abandoned
-	// the user's answer, valid once done is closed; nil: the user was not asked
+	// answer is the user's answer, valid once done is closed. It is nil if the user was not asked.
 	answer *tool.Decision
 }
 
 // question is the state of asking the user about a call.
 type question struct {
-	ahead    *foresight // nil: the user is not asked before the call's turn
+	ahead    *foresight // nil: the user is not asked in advance
 	begun    atomic.Bool
 	asked    atomic.Bool // the user was asked
-	faltered bool        // set when the call is about to run: an earlier call went wrong
+	faltered bool        // set when the call is about to run and an earlier call went wrong
 	refused  bool        // the call was not allowed
 }
 
 // foreseeable reports whether the question about the call is known before the earlier calls have
-// run. It is not if a hook could decide or change the arguments.
+// run. It is unknown if a hook could decide or change the arguments.
 func (c *callRun) foreseeable() bool {
 	if c.prepared == nil || c.prepared.Subject == nil {
 		return false
@@ -56,8 +56,8 @@ func (b *batch) foreseen(i int) bool {
 	return true
 }
 
-// foresee asks about the foreseen calls, each in a goroutine that ends with its answer, its call or
-// its turn.
+// foresee asks the user in advance about the calls that have a foresight. Each question has its own
+// goroutine, which ends with the answer, the call or the turn.
 func (b *batch) foresee() (wait func()) {
 	var asking sync.WaitGroup
 	for _, c := range b.calls {
@@ -77,7 +77,7 @@ func (c *callRun) askAhead(ctx context.Context) {
 	w := &wait{cancel: a.cancel}
 	defer c.s.endWait(c.t, w)
 	req := c.request(w)
-	// After a panic the user was not asked: Approve decides and shows it.
+	// If Foresee panics, the user was not asked. Approve then decides and reports the panic.
 	_ = panics.Catch(
 		func() error {
 			a.answer = c.s.opts.Approver.(toolcall.Foreseer).Foresee(ctx,
@@ -91,7 +91,7 @@ func (c *callRun) askAhead(ctx context.Context) {
 }
 
 // answered waits for the user's answer to the advance question about this call. The answer is void
-// if earlier calls did not run as the user could expect; again then gives the reason.
+// if earlier calls did not run as expected. In that case, again gives the reason.
 func (c *callRun) answered() (d *tool.Decision, again string) {
 	a := c.question.ahead
 	if a == nil {
@@ -111,12 +111,12 @@ func (c *callRun) answered() (d *tool.Decision, again string) {
 	return a.answer, ""
 }
 
-// falters reports whether an earlier call of the same message changed less than it should have,
-// which a user who was asked in advance could not know.
+// falters reports whether an earlier call of the same message changed less than requested. A user
+// who was asked in advance could not know that.
 func (b *batch) falters(i int) bool {
 	for _, c := range b.calls[:i] {
 		r := c.report.outcome()
-		if r == nil { // it is still running concurrently
+		if r == nil { // the call is still running concurrently
 			continue
 		}
 		failed := r.IsError || r.Denied || r.Missed

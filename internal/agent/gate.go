@@ -46,8 +46,8 @@ func (c *callRun) askHooks(call *tool.Call) *tool.Result {
 	return nil
 }
 
-// rewrite replaces the arguments for this run. The history keeps what the model sent. The result
-// reports what is wrong with the arguments.
+// rewrite replaces the arguments for this run. The history keeps the model's arguments. If the new
+// arguments are wrong, the result explains why.
 func (c *callRun) rewrite(call *tool.Call, args json.RawMessage) *tool.Result {
 	if problem := c.read(args); problem != nil {
 		return problem
@@ -57,7 +57,7 @@ func (c *callRun) rewrite(call *tool.Call, args json.RawMessage) *tool.Result {
 	return nil
 }
 
-// stopped returns the result of a call that an error kept from running.
+// stopped returns the result of a call that did not run because of an error.
 func (c *callRun) stopped(err error, denied bool) *tool.Result {
 	if c.t.ctx.Err() != nil {
 		return &tool.Result{Text: toolcall.CancelledText, IsError: true}

@@ -12,10 +12,10 @@ import (
 )
 
 // Hook is a value that implements one or more of the hook interfaces below. Hooks are called in
-// order, from the turn's goroutines, and must return when ctx ends. If a hook fails, panics or
-// hangs, it counts as a veto if it may veto (BeforeRun, BeforeModel, BeforeTool, BeforePrompt);
-// otherwise it is skipped with a notice. SessionOf returns the session for which a hook is called.
-// The hooks of a session's life are in lifecycle.go.
+// order, from the turn's goroutines, and must return when ctx ends. If a hook that may veto
+// (BeforeRun, BeforeModel, BeforeTool, BeforePrompt) fails, panics or hangs, that is a veto. Any
+// other hook is skipped with a notice. SessionOf returns the session for which a hook is called.
+// The hooks for the lifecycle of a session are in lifecycle.go.
 type Hook interface{ HookName() string }
 
 // The hook interfaces.
@@ -28,8 +28,8 @@ type (
 	RunEndHook interface {
 		AfterRun(ctx context.Context, turn Turn) error
 	}
-	// ModelHook may change what is sent. It owns the request and its slices but not the messages:
-	// Clone a message to change it. An error ends the turn.
+	// ModelHook may change the request. It owns the request and its slices but not the messages, so
+	// it must Clone a message to change it. An error ends the turn.
 	ModelHook interface {
 		BeforeModel(ctx context.Context, req *Request) error
 	}
@@ -37,8 +37,8 @@ type (
 	ModelEndHook interface {
 		AfterModel(ctx context.Context, req *Request, reply *Reply) error
 	}
-	// ToolHook may change a call's arguments or return a result instead of the tool. An error
-	// denies the call with its text.
+	// ToolHook may change a call's arguments, or return a result so that the tool does not run. An
+	// error denies the call, and its text is the reason.
 	ToolHook interface {
 		BeforeTool(ctx context.Context, call *tool.Call, spec tool.Spec) (ToolOutcome, error)
 	}
@@ -46,7 +46,7 @@ type (
 	ToolEndHook interface {
 		AfterTool(ctx context.Context, call *tool.Call, result *tool.Result) (*tool.Result, error)
 	}
-	// FinalHook may veto the end of a turn: a non-empty reason is sent to the model as a hidden
+	// FinalHook may veto the end of a turn. A non-empty reason is sent to the model as a hidden
 	// message, and the turn continues.
 	FinalHook interface {
 		BeforeStop(ctx context.Context, turn Turn, answer string) (veto string, err error)
@@ -64,7 +64,7 @@ type ToolOutcome struct {
 }
 
 // guard calls f within the hook's time limit. It returns the error of f, a panic as an error, or
-// the reason why the hook was abandoned. A hook that hangs is left running; Close waits for it.
+// the reason why the hook was abandoned. A hook that hangs keeps running, and Close waits for it.
 func (s *Session) guard(ctx context.Context, h Hook, f func(ctx context.Context) error) error {
 	bound := DefaultHookTimeout
 	if t, ok := h.(TimeoutHook); ok && t.HookTimeout() > 0 {
@@ -92,7 +92,7 @@ func (s *Session) guard(ctx context.Context, h Hook, f func(ctx context.Context)
 	return nil
 }
 
-// lateAnswer prefers an answer that arrived together with the end of the context.
+// lateAnswer returns the answer if it arrived at the same time as the end of the context.
 func lateAnswer(done chan error, ctx context.Context) error {
 	select {
 	case err := <-done:
@@ -102,7 +102,7 @@ func lateAnswer(done chan error, ctx context.Context) error {
 	}
 }
 
-// hookAs is a hook as one of the interfaces that it implements.
+// hookAs contains a hook as one of the interfaces that it implements.
 type hookAs[H any] struct {
 	Hook
 	As H

@@ -58,8 +58,8 @@ func (s *Session) inferWith(t *turn, oneShots []*message.Message) (*Reply, *stre
 	return reply, st, nil
 }
 
-// callReduced handles a provider's refusal of the context: it reduces the history and sends it
-// again, until it is accepted or cannot be reduced further.
+// callReduced handles a provider's refusal of a context that is too long. It reduces the history
+// and sends it again, until the provider accepts it or it cannot be reduced further.
 func (s *Session) callReduced(
 	t *turn,
 	oneShots []*message.Message,
@@ -96,14 +96,15 @@ func (s *Session) takeOneShots() []*message.Message {
 	return taken
 }
 
-// putBack keeps one-shot steers for the next call if this one has failed.
+// putBack restores one-shot steers for the next call after a failed call.
 func (s *Session) putBack(oneShots []*message.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.conv.oneShots = append(oneShots, s.conv.oneShots...)
 }
 
-// request builds what is sent: the model's view of the history, and what belongs only to this call.
+// request builds the request: the model's view of the history, and the messages that belong only to
+// this call.
 func (s *Session) request(t *turn, oneShots []*message.Message) (*Request, error) {
 	s.mu.Lock()
 	msgs, repaired := s.conv.view.sendable()
@@ -177,7 +178,7 @@ func (s *Session) callModels(t *turn, req *Request) (*Reply, *stream, error) {
 }
 
 // tellFallback notifies the user why another model answers. It reports a skipped provider once per
-// turn, not for each model call.
+// turn.
 func (s *Session) tellFallback(t *turn, why error, to string) {
 	text := fmt.Sprintf("%v; trying %s", why, to)
 	if errors.Is(why, retry.ErrSkipped) {
@@ -189,7 +190,7 @@ func (s *Session) tellFallback(t *turn, why error, to string) {
 	s.Notice("warning", text)
 }
 
-// callModel makes attempts until one succeeds or another would be pointless.
+// callModel makes attempts until one succeeds or another attempt would be pointless.
 func (s *Session) callModel(t *turn, m Model, req *Request) (*Reply, *stream, error) {
 	policy := t.step.retryPolicy()
 	for attempt := 1; ; attempt++ {

@@ -12,12 +12,12 @@ import (
 type Item struct {
 	ID        string
 	Type      ItemType
-	ParentID  string // the call of the sub-agent to which it belongs
+	ParentID  string // the sub-agent call to which the item belongs
 	CreatedAt time.Time
 
-	// userMessage, assistantMessage, reasoning, notice
+	// Text is set for userMessage, assistantMessage, reasoning and notice.
 	Text    string
-	Content []message.Block // the content of a user message other than text
+	Content []message.Block // for a user message, its content other than text
 	Source  message.Source
 	Status  ItemStatus // for messages, also retracted and aborted
 	Pinned  bool       // userMessage: no reduction of the context removes it

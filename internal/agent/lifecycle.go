@@ -9,28 +9,30 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// SessionInfo is what a hook can find out about the session for which it is called.
+// SessionInfo describes the session for which a hook is called.
 type SessionInfo struct {
 	ID       string
 	Cwd      string
-	Parent   string // the session whose tool call created this one, if it is a sub-agent's
-	Restored bool   // it was loaded from the store
+	Parent   string // for a sub-agent's session, the session whose tool call created it
+	Restored bool   // the session was loaded from the store
 }
 
 // Hooks for the lifecycle of a session; see Hook.
 type (
-	// SessionHook is called when a session's first turn since it was created or loaded begins. What
-	// it returns is sent to the model but not shown to the user. It cannot veto.
+	// SessionHook is called when the first turn of a session begins after the session was created
+	// or loaded. The returned text is sent to the model but not shown to the user. SessionHook
+	// cannot veto.
 	SessionHook interface {
 		SessionStarts(ctx context.Context, in SessionInfo) (tell string, err error)
 	}
-	// SessionEndHook is called when a session that had a turn is closed. It has sessionEndTime.
+	// SessionEndHook is called when a session that had a turn is closed. Its time limit is
+	// sessionEndTime.
 	SessionEndHook interface {
 		SessionEnds(ctx context.Context, in SessionInfo) error
 	}
-	// PromptHook is called with each message from the user before the model sees it. What it
-	// returns is sent to the model with the message. An error permanently withholds the message
-	// from the model and ends the turn.
+	// PromptHook is called with each message from the user before the model sees it. The returned
+	// text is sent to the model with the message. An error permanently withholds the message from
+	// the model and ends the turn.
 	PromptHook interface {
 		BeforePrompt(
 			ctx context.Context,
@@ -38,8 +40,8 @@ type (
 			m *message.Message,
 		) (tell string, err error)
 	}
-	// CompactHook is called before the context is reduced and may return what a summary should
-	// keep. An error prevents the reduction if the context still fits without it.
+	// CompactHook is called before the context is reduced. It may return what a summary should
+	// keep. An error prevents the reduction if the context fits without it.
 	CompactHook interface {
 		BeforeCompact(ctx context.Context, c CompactInfo) (instructions string, err error)
 	}
@@ -98,7 +100,7 @@ func (s *Session) sessionStarts(t *turn) {
 	}
 }
 
-// ask is guard for a hook that returns a value. The value of an abandoned hook is discarded.
+// ask is guard for a hook that returns a value. If the hook is abandoned, its value is discarded.
 func ask[T any](
 	s *Session,
 	ctx context.Context,
@@ -129,7 +131,7 @@ func (s *Session) tell(t *turn, text string) {
 	s.commitUserLocked(m)
 }
 
-// sessionEnds calls the hooks of the session's end if those of its start were called.
+// sessionEnds calls the hooks of the session's end if the hooks of its start were called.
 func (s *Session) sessionEnds(ctx context.Context) {
 	s.mu.Lock()
 	due := s.hooks.started
@@ -165,7 +167,7 @@ func (s *Session) beforePrompts(t *turn) error {
 			continue
 		case t.ctx.Err() != nil && (errors.Is(err, context.Cause(t.ctx)) ||
 			errors.Is(err, context.Canceled)):
-			// an abort is not a refusal: the hooks of the next turn see the message
+			// An abort is not a refusal. The hooks of the next turn see the message.
 			s.unseen(t, fresh[i:])
 		default:
 			s.withhold(m)
@@ -195,7 +197,7 @@ func (s *Session) beforePrompt(t *turn, m *message.Message) error {
 	return nil
 }
 
-// unseen puts back the messages that the hooks have not seen.
+// unseen returns messages to the list of those that the hooks have not seen.
 func (s *Session) unseen(t *turn, msgs []*message.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,10 +10,10 @@ import (
 
 // Model answers requests. One value may serve many sessions concurrently.
 //
-// Generate sends one request and returns when the reply is complete. It passes each piece that
-// arrives to on, in order, from the calling goroutine; on must not block. The error is a
-// *retry.Error, or the context's error if ctx has ended. Generate makes one attempt: retries,
-// fallbacks and repairs that need a second call are left to the engine. Generate returns
+// Generate sends one request and returns when the reply is complete. It passes each piece of the
+// reply to on as the piece arrives, in order and from the calling goroutine. on must not block. The
+// error is a *retry.Error, or the context's error if ctx has ended. Generate makes one attempt. The
+// engine handles retries, fallbacks and repairs that need a second call. Generate returns
 // immediately if ctx has ended.
 type Model interface {
 	Generate(ctx context.Context, req *Request, on func(Delta)) (*Reply, error)
@@ -23,7 +23,7 @@ type Model interface {
 // ModelInfo describes a model's abilities. Zero values mean unknown.
 type ModelInfo struct {
 	ID            string
-	Name          string // as the provider shows it
+	Name          string // name that the provider shows
 	Provider      string // host or name, for display
 	ContextWindow int    // tokens
 	MaxOutput     int    // tokens; 0: unknown
@@ -44,8 +44,8 @@ type Request struct {
 	Sampling   Sampling
 	Thinking   Thinking
 	CacheKey   string // stable per session
-	// Knows reports whether the session has a tool, including tools that are not loaded; nil: only
-	// Tools.
+	// Knows reports whether the session has a tool, including tools that are not loaded. If it is
+	// nil, the session has only Tools.
 	Knows func(tool string) bool
 }
 
@@ -55,8 +55,8 @@ type SystemBlock struct {
 	Cache bool
 }
 
-// Sampling parameters. An absent or zero parameter means the provider's default and is not sent,
-// but a temperature of 0 that is set is sent.
+// Sampling contains sampling parameters. A parameter that is absent or zero is not sent, so the
+// provider's default applies. The exception is a temperature that is set to 0, which is sent.
 type Sampling struct {
 	MaxTokens         int      `json:"maxTokens,omitempty"`
 	Temperature       *float64 `json:"temperature,omitempty"`
@@ -67,7 +67,7 @@ type Sampling struct {
 	RepetitionPenalty float64  `json:"repetitionPenalty,omitempty"`
 }
 
-// Thinking sets how much the model thinks: "" leaves it to the provider, "off" disables it.
+// Thinking sets how much the model thinks. "" leaves it to the provider, and "off" disables it.
 type Thinking struct {
 	Level  string // "", off, minimal, low, medium, high, xhigh
 	Budget int    // tokens for that level; 0: the provider's default
@@ -108,7 +108,7 @@ type ToolSpec struct {
 	Description string
 	Schema      json.RawMessage
 	Strict      bool
-	Deferred    bool // loaded on demand: sent after the tools that are always sent
+	Deferred    bool // loaded on demand; placed after the tools that are always sent
 }
 
 // toolSpecs returns the descriptions of the tools for a model.

@@ -8,7 +8,7 @@ import (
 func (c *callRun) spent(u message.Usage) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	if c.s.turn == c.t { // otherwise the turn has ended and its summary has been reported
+	if c.s.turn == c.t { // otherwise the turn has ended and its summary was already reported
 		c.t.sum.Usage = c.t.sum.Usage.Add(u)
 	}
 	c.s.usage = c.s.usage.Add(u)

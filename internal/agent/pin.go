@@ -11,11 +11,11 @@ import (
 )
 
 // PinChange lists messages that are pinned or unpinned from now on. It takes precedence over the
-// marks in the messages, and a later PinChange over an earlier one.
+// marks in the messages. A later PinChange takes precedence over an earlier one.
 type PinChange struct {
 	Pin   []string `json:"pin,omitempty"`
 	Unpin []string `json:"unpin,omitempty"`
-	// withheld from the model by a hook; can never be pinned
+	// Withheld lists messages that a hook withholds from the model. They can never be pinned.
 	Withheld []string `json:"withheld,omitempty"`
 }
 
@@ -50,7 +50,7 @@ func (p *pins) has(m *message.Message) bool {
 	return history.BornPinned(m)
 }
 
-// add lists a message that became part of the history.
+// add adds a message that became part of the history.
 func (p *pins) add(m *message.Message) {
 	if p.has(m) {
 		p.list = append(slices.Clip(p.list), m.ID)
@@ -64,7 +64,7 @@ func (p *pins) recount(all []*message.Message) {
 	}
 }
 
-// SetPins pins user messages, or unpins them, so that they can be reduced again. A pinned message
+// SetPins pins user messages, or unpins them so that they can be reduced again. A pinned message
 // that a reduction has removed returns to the model's view. SetPins returns once the change is
 // stored.
 func (s *Session) SetPins(pin, unpin []string) error {
@@ -160,7 +160,7 @@ func (s *Session) withPinnedLocked(msgs []*message.Message) []*message.Message {
 		}
 		if at := slices.IndexFunc(out,
 			func(o *message.Message) bool { return o.ID == m.ID }); at >= 0 {
-			out[at] = m // it had been shortened
+			out[at] = m // the reduction had shortened it
 			continue
 		}
 		at := slices.IndexFunc(

@@ -67,8 +67,8 @@ func (c *callRun) prepare() {
 	}
 }
 
-// read checks the arguments against the schema and lets the tool decode them. The result reports
-// what is wrong with them.
+// read checks the arguments against the schema and lets the tool decode them. If the arguments are
+// wrong, the result explains why.
 func (c *callRun) read(raw json.RawMessage) *tool.Result {
 	call := &tool.Call{
 		ID: c.call.ID, SessionID: c.s.opts.ID, TurnID: c.t.id, Name: c.name(), Args: raw,
@@ -91,7 +91,7 @@ func (c *callRun) files() []string {
 	return c.prepared.Locks
 }
 
-// counted reports a failure that happened before the breaker was asked to the tool's breaker.
+// counted reports a failure to the tool's breaker if it happened before the breaker was asked.
 func (c *callRun) counted(r *tool.Result) *tool.Result {
 	if done, err := c.s.tools.Allow(c.reg.Spec.Name); err == nil {
 		done(toolcall.ErrFailed)

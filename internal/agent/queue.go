@@ -31,7 +31,7 @@ func (e *entry) export() QueueEntry {
 	}
 }
 
-// SetQueueLimit changes how many messages may wait from now on. 0 means DefaultQueueLimit.
+// SetQueueLimit changes how many messages may wait. 0 means DefaultQueueLimit.
 func (s *Session) SetQueueLimit(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,8 +121,8 @@ func (s *Session) recordQueueLocked() {
 }
 
 // takeLocked takes the first entry of a queue, or all of them. Before it releases the lock, the
-// caller commits the messages and then records the queue. A crash in between delivers a message
-// twice rather than never.
+// caller commits the messages and then records the queue. After a crash in between, a message is
+// delivered twice rather than never.
 func (s *Session) takeLocked(q *[]*entry, mode QueueMode) []*entry {
 	n := len(*q)
 	if mode == QueueOneAtATime && n > 1 {

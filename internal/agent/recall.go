@@ -26,8 +26,8 @@ const (
 // would change.
 const recallName = "recall"
 
-// recallNote points the model to recall where something was omitted. While recall is deferred,
-// recallLoad follows it.
+// recallNote refers the model to recall where something was omitted. If recall is deferred,
+// recallLoad is appended.
 const (
 	recallNote = "[The omitted part is not lost: the tool recall finds it in this session's own history.]"
 	recallLoad = " [Load recall first.]"
@@ -45,8 +45,8 @@ const recallSchema = `{"type":"object","properties":{` +
 	`"limit":{"type":"integer","description":"how many passages, 8 by default"}},` +
 	`"additionalProperties":false}`
 
-// RecallTool returns the tool recall. It searches the stored history of the calling session, which
-// compaction does not change, for what a summary has lost.
+// RecallTool returns the tool recall. It searches the stored history of the calling session for
+// details that a summary has lost. Compaction does not change the stored history.
 func RecallTool() tool.Tool { return recallTool{} }
 
 type recallTool struct{}
@@ -70,7 +70,7 @@ func (recallTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, e
 	}}, nil
 }
 
-// recall runs a call.
+// recall runs a call of the tool.
 func (a recallArgs) recall(call *tool.Call) (*tool.Result, error) {
 	if call.History == nil {
 		return nil, fmt.Errorf("this session has no history")
@@ -93,9 +93,8 @@ func (a recallArgs) recall(call *tool.Call) (*tool.Result, error) {
 		"No message of this conversation contains all of these words.")}, nil
 }
 
-// FindInHistory returns the passages of a session's messages that contain all words of the query,
-// newest first, at most limit of them, each with the message's number. It returns "" if there is
-// none.
+// FindInHistory returns at most limit passages from a session's messages that contain all words of
+// the query, newest first, each with the message's number. It returns "" if there is none.
 func FindInHistory(msgs []*message.Message, query string, limit int) string {
 	words := strings.Fields(strings.ToLower(query))
 	var b strings.Builder
@@ -122,9 +121,9 @@ func asksRecall(m *message.Message) bool {
 		func(c *message.ToolCall) bool { return c.Name == recallName })
 }
 
-// matchAll returns the best position to show in a text that contains all words: where they occur
-// together as in the query, otherwise where the rarest one occurs. It returns -1 if a word is
-// missing.
+// matchAll returns the best position to show in a text that contains all words. This is where the
+// words occur together as in the query, or else where the rarest word occurs. It returns -1 if a
+// word is missing.
 func matchAll(text string, words []string) int {
 	lower := strings.ToLower(text)
 	at, rarest := -1, 0

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 )
 
-// report is what clients see of a call: its item, the items of a sub-agent below it, and, once, its
-// result. Nothing is reported after the result. report is safe for concurrent use.
+// report is the part of a call that clients see: its item, the items of a sub-agent below it, and
+// its result, which is reported once and last. report is safe for concurrent use.
 type report struct {
 	em     *emitter
 	turnID string
@@ -24,14 +24,14 @@ type report struct {
 	result   *tool.Result    // set once
 }
 
-// tell emits an event with a copy of the item. The caller holds mu or owns the call.
+// tell emits an event with a copy of the item. The caller must hold mu or own the call.
 func (r *report) tell(ev func(Item) Event) {
 	if r.shown {
 		r.em.emit(ev(copyItem(r.item)))
 	}
 }
 
-// complete sets the result, once, and completes the item.
+// complete sets the result and completes the item. Only the first call has an effect.
 func (r *report) complete(res *tool.Result, status ItemStatus) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,8 +93,8 @@ func (r *report) output(text string) {
 	}
 }
 
-// nested passes on a sub-agent's item as an item of this turn, below this call. What comes after
-// the call's result is dropped, because nothing of a turn may follow its end.
+// nested passes on a sub-agent's item as an item of this turn, below this call. Items that arrive
+// after the call's result are dropped, because nothing of a turn may follow its end.
 func (r *report) nested(e Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,8 +127,8 @@ func (r *report) childDelta(e ItemDelta) {
 	}
 }
 
-// closeChildren completes the items that a sub-agent left open when its call ended. The caller
-// holds mu.
+// closeChildren completes the items that a sub-agent left open when its call ended. The caller must
+// hold mu.
 func (r *report) closeChildren() {
 	for _, it := range r.children {
 		it = copyItem(it)
@@ -146,6 +146,6 @@ func (r *report) below(it Item) Item {
 	if it.ParentID == "" {
 		it.ParentID = r.item.ID
 	}
-	it.MessageID = "" // it shows a message from the sub-agent's history, not from this one
+	it.MessageID = "" // the item shows a message from the sub-agent's history, not from this one
 	return it
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // batch contains the calls of one assistant message. Results become part of the history in call
-// order, each as soon as the earlier ones have.
+// order. Each is added as soon as all earlier results have been added.
 type batch struct {
 	s     *Session
 	t     *turn
@@ -19,7 +19,7 @@ type batch struct {
 	committed int
 }
 
-// runTools runs the calls of m. When it returns, the history contains a result for each.
+// runTools runs the calls of m. When it returns, the history contains a result for each call.
 func (s *Session) runTools(t *turn, m *message.Message, st *stream) {
 	t.phase = PhaseToolExecution
 	b := &batch{s: s, t: t}
@@ -43,8 +43,8 @@ func (s *Session) runTools(t *turn, m *message.Message, st *stream) {
 	}
 }
 
-// execute runs the calls and asks in advance about those that must wait. The returned function
-// waits for the end of the advance questions, once each call has its result.
+// execute runs the calls and asks in advance about calls that must wait. It returns once each call
+// has its result. The returned function waits for the end of the advance questions.
 func (b *batch) execute() (asked func()) {
 	calls := make([]toolcall.Scheduled, len(b.calls))
 	for i, c := range b.calls {
@@ -87,7 +87,7 @@ func (s *scheduled) Class() toolcall.Class {
 	return toolcall.Alone
 }
 
-// run runs call i, or uses the result that it has without running.
+// run runs call i, unless the call already has a result.
 func (b *batch) run(i int) {
 	c := b.calls[i]
 	c.slot.AwaitEarlier(b.t.ctx)

@@ -37,7 +37,7 @@ type Session struct {
 
 	mu       sync.Mutex
 	state    runState
-	turn     *turn // the running one
+	turn     *turn // the running turn
 	conv     conversation
 	inbox    inbox
 	pause    pausing
@@ -63,22 +63,24 @@ type conversation struct {
 // inbox contains what waits to become part of the conversation. The session's lock guards it.
 type inbox struct {
 	steers  []*entry            // delivered in the running turn
-	queue   []*entry            // each starts or joins a turn
+	queue   []*entry            // each entry starts or joins a turn
 	notes   []*entry            // delivered at the next boundary
 	unseen  []*message.Message  // messages that no hook had seen when the last turn ended
-	limit   int                 // how many messages may wait; 0: DefaultQueueLimit
+	limit   int                 // maximum number of waiting messages; 0: DefaultQueueLimit
 	clients map[string]Accepted // by ClientMessageID
 }
 
-// pausing records what a pause stopped and what continues after it. The session's lock guards it.
+// pausing records what a pause stopped and what continues after the pause. The session's lock
+// guards it.
 type pausing struct {
-	// the pause held back a turn: Resume continues it, as with held entries
+	// held is set if the pause held back a turn. Resume continues that turn, as it does with held
+	// entries.
 	held    bool
 	resumed *turn        // the turn that Resume started, until Continue has returned it
 	unsaid  *TurnOptions // options of the next turn, if it begins without a message
 }
 
-// hookState records the current hooks, and which hooks of the session's life were called. The
+// hookState records the current hooks, and which of the session's lifecycle hooks were called. The
 // session's lock guards it.
 type hookState struct {
 	list     []Hook // from the last step
@@ -90,7 +92,7 @@ type hookState struct {
 type compactions struct {
 	cancel    context.CancelCauseFunc // cancels the running Compact; nil: none is running
 	commits   int                     // number since the session was created
-	strategy  string                  // strategy of the last one
+	strategy  string                  // strategy of the last reduction
 	fruitless int                     // number of consecutive reductions that saved nothing
 	unsummed  int                     // number of consecutive failed summaries
 }
@@ -104,7 +106,7 @@ type entry struct {
 }
 
 // NewSession returns an idle session, or a paused one if it was stored paused. It has no goroutine
-// until a turn starts, but must be closed nevertheless.
+// until a turn starts, but must be closed even so.
 func NewSession(opts Options) *Session {
 	if opts.NewID == nil {
 		opts.NewID = randomID
@@ -173,8 +175,8 @@ func (s *Session) SetTitle(title string) {
 	s.changedLocked()
 }
 
-// UpdateTitle sets the title to what title returns. The session's lock is held during the call, so
-// that an older title does not replace one that another caller sets at the same time.
+// UpdateTitle sets the title to the result of title. The session's lock is held while title runs,
+// so that an older title cannot replace one that another caller sets at the same time.
 func (s *Session) UpdateTitle(title func() string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,8 +207,8 @@ func (s *Session) noticeLocked(level, text string) {
 	s.em.emit(ItemCompleted{TurnID: turnID, Item: it})
 }
 
-// Close aborts what is running, refuses all later calls, and returns when every goroutine of the
-// session has ended, or with ctx's error.
+// Close aborts the running turn or Compact, refuses all later calls, and returns when every
+// goroutine of the session has ended, or with ctx's error.
 func (s *Session) Close(ctx context.Context) error {
 	s.mu.Lock()
 	if s.turn != nil {
@@ -281,8 +283,8 @@ func (s *Session) restore(r Restored) {
 	}
 }
 
-// interrupted reports whether the last turn stopped with something left to answer, as a turn does
-// that a pause stops.
+// interrupted reports whether the last turn stopped before it was complete, as a turn does that a
+// pause stops.
 func (s *Session) interrupted(turns []Turn) bool {
 	if len(turns) == 0 || s.answeredLocked() {
 		return false
@@ -310,7 +312,7 @@ func (s *Session) restoreEntry(q QueueEntry) {
 	}
 	e := &entry{msg: m, delivery: q.Delivery, wake: q.Wake, held: q.Held}
 	if slices.ContainsFunc(s.conv.messages, func(h *message.Message) bool { return h.ID == m.ID }) {
-		return // it was delivered just before the process ended
+		return // the message was delivered just before the process ended
 	}
 	s.rememberClient(m, "")
 	s.board.queued(m.ID)

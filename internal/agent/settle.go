@@ -34,8 +34,7 @@ func (s *Session) showNotices(reply *Reply) {
 	}
 }
 
-// noteUnpriced adds the notice that a limit of the cost has no effect because the price is not
-// known.
+// noteUnpriced adds the notice that a cost limit has no effect because the price is unknown.
 func (t *turn) noteUnpriced(reply *Reply) {
 	u := reply.Message.Usage
 	if t.step.Limits.Cost <= 0 || u == nil || u.Total == 0 || u.Cost > 0 {
@@ -89,8 +88,8 @@ func (t *turn) resetCounts() {
 	t.replies.afterTools = true
 }
 
-// adopt makes the reply's message valid for the history: unique IDs, objects as arguments, valid
-// text.
+// adopt makes the reply's message valid for the history, with unique IDs, objects as arguments, and
+// valid text.
 func (s *Session) adopt(t *turn, reply *Reply, st *stream) *message.Message {
 	m := s.repairReply(t, reply)
 	m.ID, m.App, m.Source, m.Hidden = st.messageID, "", "", false
@@ -149,8 +148,8 @@ func (s *Session) adoptCallLocked(c *message.ToolCall) {
 	c.Raw, c.Problem = message.ValidUTF8(c.Raw), message.ValidUTF8(c.Problem)
 }
 
-// commitReply adds m to the history and completes its items. It returns when m is stored; no tool
-// starts before that.
+// commitReply adds m to the history and completes its items. It returns when m is stored, so that
+// no tool starts before that.
 func (s *Session) commitReply(t *turn, m *message.Message, st *stream, calls bool) error {
 	s.mu.Lock()
 	s.commitLocked(m, t.mustLast(m))
@@ -176,7 +175,7 @@ func (t *turn) mustLast(m *message.Message) bool {
 	return false
 }
 
-// account adds up the cost of a reply, whether the reply is kept or not.
+// account adds the cost of a reply to the totals, even if the reply is dropped.
 func (s *Session) account(t *turn, m *message.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,8 +218,9 @@ func (t *turn) decideFiltered() decision {
 	return decision{end: out, drop: true}
 }
 
-// decideCut asks the model to continue a reply that was cut off. If the provider merely gave no
-// finish reason, the reply is accepted after that.
+// decideCut asks the model to continue a reply that was cut off. If no continuation is left, it
+// ends the turn. If the provider merely gave no finish reason, the reply is then accepted as
+// complete.
 func (t *turn) decideCut(m *message.Message, blank bool) decision {
 	if t.replies.budget.Continue() {
 		return decision{nudge: repair.NudgeLength, drop: blank}

@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// startHold limits how long a starting turn may delay others, because a provider often takes longer
-// until its first token. It should cover the processor time of one start. A larger value would only
-// delay many prompts to a slow provider.
+// startHold limits how long a starting turn may delay other turns, because the first token of a
+// provider often takes longer. It should cover the processor time of one start. A larger value
+// would only delay many prompts to a slow provider.
 const startHold = 2 * time.Millisecond
 
 // Starts limits how many turns start concurrently. A start lasts from building the first request to
 // the first token of the reply. The other turns wait, in order. Without the limit, many prompts
-// would start together, and while they keep the processors busy, the events of running turns would
-// be late. The sessions of a process share one Starts. It is safe for concurrent use.
+// that start together would keep the processors busy and delay the events of running turns. The
+// sessions of a process share one Starts. It is safe for concurrent use.
 type Starts struct{ places chan struct{} }
 
 // NewStarts returns a Starts for n turns at a time.
 func NewStarts(n int) *Starts { return &Starts{places: make(chan struct{}, n)} }
 
 // enter waits for a slot, or for the end of ctx. leave releases the slot and may be called more
-// than once. The slot is released after startHold in any case. A nil Starts has no limit.
+// than once. If it is not called, the slot is released after startHold. A nil Starts has no limit.
 func (s *Starts) enter(ctx context.Context) (leave func()) {
 	if s == nil {
 		return func() {}

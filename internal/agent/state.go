@@ -2,13 +2,13 @@ package agent
 
 import "errors"
 
-// This file holds every change of a session's run state. No other file assigns it;
-// TestOnlyTheTableChangesTheRunState checks that.
+// This file contains every change to a session's run state. TestOnlyTheTableChangesTheRunState
+// checks that no other file assigns the run state.
 //
-// These are the moves between the states, by event. A dash means that the event changes nothing.
-// Busy, paused! and closed! refuse it with ErrNotIdle, ErrPaused and ErrClosed. Never marks what
-// cannot happen: the engine raises the event itself, and only in other states. A plus sign means
-// that a pause is in effect as well.
+// The table shows the next state for each state and event. A dash means that the event changes
+// nothing. "busy", "paused!" and "closed!" mean that the event is refused with ErrNotIdle,
+// ErrPaused or ErrClosed. "never" means that the event cannot happen, because the engine raises it
+// itself and only in other states. A plus sign means that the session is also paused.
 //
 //	            start    end      abort     compact     compacted  pause       resume     close
 //	idle        running  never    never     compacting  never      paused      -          closed
@@ -33,13 +33,13 @@ const (
 	runRunning                          // a turn runs
 	runPausing                          // a turn runs until its next boundary
 	runAborting                         // an aborted turn is ending
-	runHalting                          // the same, and the session is paused after it
+	runHalting                          // the same, but the session is paused afterwards
 	runCompacting                       // Compact runs
-	runCompactingPaused                 // the same, and the session is paused after it
-	runClosing                          // a turn or Compact is ending, the last one
-	runClosingPaused                    // the same, of a paused session
+	runCompactingPaused                 // the same, but the session is paused afterwards
+	runClosing                          // the last turn or Compact is ending
+	runClosingPaused                    // the same, for a paused session
 	runClosed                           // nothing runs, and nothing will
-	runClosedPaused                     // the same, of a paused session
+	runClosedPaused                     // the same, for a paused session
 	runStates           = iota
 )
 
@@ -49,7 +49,7 @@ type runEvent uint8
 const (
 	runStart     runEvent = iota // a turn begins
 	runEnd                       // the turn has ended
-	runAbort                     // the turn must end; Abort of a Compact is only a cancellation
+	runAbort                     // the turn must end; an Abort of a Compact only cancels it
 	runCompact                   // Compact begins
 	runCompacted                 // Compact has ended
 	runPause
@@ -151,7 +151,7 @@ func (r runState) refuses(e runEvent) error { return runMoves[r][e].refused }
 // busy reports whether a turn or Compact is running.
 func (r runState) busy() bool { return runShown[r] == SessionRunning }
 
-// holds reports whether a message that arrives now waits only for the end of the pause.
+// holds reports whether the end of the pause is all that a message which arrives now waits for.
 func (r runState) holds() bool { return r == runPaused || r == runCompactingPaused }
 
 // closed reports whether Close was called.
@@ -161,7 +161,8 @@ func (r runState) closed() bool { return runMoves[r][runPause].refused != nil }
 func (r runState) goesOn() bool { return r == runRunning || r == runPausing }
 
 // onLocked applies an event and reports whether the state changed. A refused event changes nothing.
-// The caller holds mu, except when a session is restored, before others know it.
+// The caller must hold mu, except while a session is being restored and no other goroutine can use
+// it.
 func (s *Session) onLocked(e runEvent) (changed bool, err error) {
 	move := runMoves[s.state][e]
 	if move.refused != nil {

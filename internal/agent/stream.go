@@ -10,8 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
 )
 
-// stream converts the deltas of one attempt to items: one for each run of text or reasoning, and
-// one for each tool call. Its lock is held during emits, so that nothing follows close.
+// stream converts the deltas of one attempt to items. Each run of text or reasoning and each tool
+// call becomes an item. The lock of stream is held during emits, so that nothing follows close.
 type stream struct {
 	s         *Session
 	t         *turn
@@ -23,13 +23,13 @@ type stream struct {
 	calls  []*streamedCall
 }
 
-// textRun is a sequence of text or reasoning that is not interrupted by the other kind.
+// textRun is a sequence of text or reasoning without the other kind in between.
 type textRun struct {
 	item Item
 	kind DeltaKind
 	text strings.Builder
 	rest string        // an incomplete rune
-	gate *repair.Shown // holds back what the stored text will not contain
+	gate *repair.Shown // holds back text that will not be in the stored text
 }
 
 // streamedCall is a tool call that is shown while its arguments arrive.
@@ -79,7 +79,7 @@ func (st *stream) addText(kind DeltaKind, text string) {
 	st.emitText(r, r.gate.Add(text))
 }
 
-// endRun shows the rest of a run when another one follows.
+// endRun shows the remaining text of a run when another run follows.
 func (st *stream) endRun(r *textRun) {
 	st.flushRun(r)
 	st.emitText(r, r.gate.End())
@@ -188,7 +188,7 @@ func (st *stream) flushRun(r *textRun) {
 	st.emitText(r, r.gate.Add(message.ValidUTF8(rest)))
 }
 
-// complete ends a run's item, if any of it was shown.
+// complete completes the item of a run, if any of the run was shown.
 func (st *stream) complete(r *textRun, status ItemStatus) {
 	if r.text.Len() == 0 {
 		return
@@ -208,8 +208,8 @@ func (st *stream) cancelCalls() {
 	}
 }
 
-// commit completes the items according to m. It adds what the model did not stream, and retracts
-// text that is no longer in the reply.
+// commit completes the items according to m. It adds content that the model did not stream, and
+// retracts text that is no longer in the reply.
 func (st *stream) commit(m *message.Message) {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -16,40 +16,40 @@ import (
 )
 
 // turn is one run: from the messages that start it to an answer without tool calls, or to another
-// end. Its fields belong to its goroutine unless stated otherwise.
+// end. The goroutine of the turn owns the fields, unless stated otherwise.
 type turn struct {
 	id      string
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	options *TurnOptions       // options of its first message, nil: the settings
+	options *TurnOptions       // options of the turn's first message; nil: the settings
 	step    *Step              // of the current model call; never changed, replaced before the next
 	extra   []*message.Message // messages of the step, not yet in the history
 	sum     Turn
 
 	begun   bool   // the hooks before the turn were called
-	started func() // lets the next turn start; may be called again
+	started func() // lets the next turn start; may be called more than once
 	phase   string // what an abort would interrupt: inference or tool_execution
 	replies replies
 	ends    bool // a tool's result ends the turn
 
-	// The session's lock guards these.
+	// The session's lock guards these fields.
 	fresh  []*message.Message // user messages that no hook has seen
-	silent bool               // its abort leaves no marker
+	silent bool               // an abort of the turn leaves no marker
 	waits  map[*wait]struct{}
 
 	plan planItem
 }
 
-// replies records what a turn knows about the model's previous replies, to decide about the next
-// one.
+// replies records facts about the model's previous replies, from which the turn decides about the
+// next one.
 type replies struct {
-	// the text of a reply that was aborted, or stopped because of its length
+	// partial is the text of a reply that was aborted, or stopped because it was too long.
 	partial    string
 	nudge      *message.Message // sent with the next call only
 	skips      []string         // notices about skipped providers
 	previous   *message.Message // the previous assistant message of this turn
 	afterTools bool             // the last event was a tool result
-	budget     repair.Budget    // counted since tools last ran, like the fields below
+	budget     repair.Budget    // count since tools last ran, as for the fields below
 	rephrased  int
 	vetoes     int
 }
@@ -67,7 +67,7 @@ type outcome struct {
 	paused bool
 }
 
-// launchLocked starts a turn with the given messages; the caller flushes the journal.
+// launchLocked starts a turn with the given messages. The caller flushes the journal.
 func (s *Session) launchLocked(entries ...*entry) string {
 	t := s.beginLocked(entries)
 	s.wg.Go(func() { s.run(t) })
@@ -111,7 +111,7 @@ func (s *Session) beginLocked(entries []*entry) *turn {
 	return t
 }
 
-// run runs turns until none is left that may start automatically.
+// run runs turns until no other turn may start automatically.
 func (s *Session) run(t *turn) {
 	for t != nil {
 		t = s.finish(t, s.play(t))
@@ -212,8 +212,8 @@ func (s *Session) nextStep(t *turn) error {
 	return err
 }
 
-// askEnvironment never returns a nil step. A step that is returned with an error may still contain
-// messages and hooks.
+// askEnvironment gets a step from the environment and never returns nil. A step that is returned
+// with an error may still contain messages and hooks.
 func (s *Session) askEnvironment(ctx context.Context, turn TurnInfo) (*Step, error) {
 	step := &Step{}
 	if s.opts.Environment == nil {
@@ -232,8 +232,8 @@ func (s *Session) askEnvironment(ctx context.Context, turn TurnInfo) (*Step, err
 	return step, err
 }
 
-// boundary is the point between a step and the next model call: waiting messages become part of the
-// history, and the turn may end.
+// boundary runs between a step and the next model call. It adds waiting messages to the history,
+// and the turn may end.
 func (s *Session) boundary(t *turn) (outcome, bool) {
 	s.mu.Lock()
 	out, end := s.limitsLocked(t)
@@ -250,7 +250,7 @@ func (s *Session) boundary(t *turn) (outcome, bool) {
 	return outcome{}, false
 }
 
-// arrive delivers the messages of a step that gets no model call.
+// arrive delivers the messages of a step that makes no model call.
 func (s *Session) arrive(t *turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -265,7 +265,7 @@ func (s *Session) commitStepLocked(t *turn) {
 	t.extra = nil
 }
 
-// arriveLocked delivers what waits for the boundary, with the user's own messages last.
+// arriveLocked delivers the messages that wait for the boundary. The user's own messages come last.
 func (s *Session) arriveLocked(t *turn) {
 	s.commitStepLocked(t)
 	mode := t.step.SteeringMode
@@ -318,13 +318,13 @@ func (s *Session) finish(t *turn, out outcome) *turn {
 	s.board.end(sum)
 	s.mu.Unlock()
 	t.cancel(nil)
-	// Messages that could not be stored stay pending: the next turn reports it.
+	// Messages that could not be stored stay pending. The next turn reports the error.
 	_ = s.journal.flush()
 	s.afterRun(sum)
 	return next
 }
 
-// concludeLocked completes the history of the turn: every call gets a result.
+// concludeLocked completes the history of the turn. Every call gets a result.
 func (s *Session) concludeLocked(t *turn, out outcome) {
 	s.pairTailLocked(t)
 	t.sum.Status, t.sum.EndReason, t.sum.Error = statusOf(out), out.reason, out.err
@@ -339,8 +339,8 @@ func (s *Session) concludeLocked(t *turn, out outcome) {
 	s.journal.add(Record{Type: RecordTurnEnd, Turn: &sum})
 }
 
-// endLocked closes the turn: undelivered steers join the queue, and TurnCompleted is its last
-// event. It returns the next turn, or nil if none starts automatically.
+// endLocked closes the turn. Undelivered steers join the queue, and TurnCompleted is the turn's
+// last event. endLocked returns the next turn, or nil if none starts automatically.
 func (s *Session) endLocked(t *turn, out outcome) *turn {
 	if out.paused {
 		s.pause.held, s.pause.unsaid = true, t.options
@@ -367,7 +367,8 @@ func (s *Session) endLocked(t *turn, out outcome) *turn {
 	}
 	switch {
 	case next != nil:
-	case goesOn && s.resumedLocked(): // while the end of the paused turn was being stored
+	// The session was resumed while the end of the paused turn was being stored.
+	case goesOn && s.resumedLocked():
 		s.goOnLocked()
 	default:
 		s.changedLocked()
@@ -385,8 +386,8 @@ func statusOf(out outcome) string {
 	return TurnStatusCompleted
 }
 
-// pairTailLocked adds results for the unanswered calls at the end of the history. The results
-// report this.
+// pairTailLocked adds results for the unanswered calls at the end of the history. The results state
+// that the calls did not complete.
 func (s *Session) pairTailLocked(t *turn) {
 	for _, c := range openCalls(s.conv.messages) {
 		s.commitLocked(resultMessage(s, t, c, &tool.Result{Text: toolcall.CancelledText,
@@ -413,12 +414,12 @@ func (s *Session) markAbortLocked(t *turn) {
 	s.commitLocked(m, false)
 }
 
-// maxPartial bounds, in bytes, what the history keeps of a reply that was stopped because of its
-// length.
+// maxPartial bounds, in bytes, how much of a reply the history keeps if the reply was stopped
+// because it was too long.
 const maxPartial = 64 << 10
 
-// keepPartialLocked stores the beginning of a reply that was stopped because of its length. The
-// history keeps no more of it, because most of such a reply repeats itself.
+// keepPartialLocked stores the beginning of a reply that was stopped because it was too long. The
+// rest is dropped, because most of such a reply repeats itself.
 func (s *Session) keepPartialLocked(t *turn) {
 	text := t.replies.partial
 	if len(text) > maxPartial {
@@ -437,8 +438,8 @@ func (s *Session) stampAssistant(t *turn, m *message.Message) {
 	}
 }
 
-// nextLocked begins the next turn if the queue may continue automatically: after a turn that
-// completed, unless the session is paused.
+// nextLocked begins the next turn if the queue may continue automatically. It may do so after a
+// turn that completed, unless the session is paused.
 func (s *Session) nextLocked(t *turn) *turn {
 	if t.sum.Status != TurnStatusCompleted {
 		return nil
@@ -460,7 +461,7 @@ func (s *Session) nextLocked(t *turn) *turn {
 	return nil
 }
 
-// holdBackLocked records that only the pause keeps the waiting messages from starting: a resume
+// holdBackLocked records that only the pause prevents the waiting messages from starting. A resume
 // continues with them, even after a restart.
 func (s *Session) holdBackLocked() {
 	first := slices.Concat(

@@ -9,7 +9,7 @@ import (
 )
 
 // TurnOptions are a message's options for the turn that it starts. They override the settings in
-// every model call of that turn. A field that is zero or nil overrides nothing.
+// every model call of that turn. A zero or nil field overrides nothing.
 type TurnOptions struct {
 	Model       string   `json:"model,omitempty"` // a reference
 	Thinking    string   `json:"thinking,omitempty"`
@@ -22,7 +22,7 @@ type TurnOptions struct {
 // has them after a restart.
 const optionsKey = "options"
 
-// keepOptions stores the options of a message with it.
+// keepOptions stores a message's options in the message.
 func keepOptions(m *message.Message, o *TurnOptions) {
 	if o != nil {
 		m.Meta = maps.Clone(m.Meta)
@@ -30,7 +30,7 @@ func keepOptions(m *message.Message, o *TurnOptions) {
 	}
 }
 
-// optionsOf returns the options of a message, nil if there are none.
+// optionsOf returns the options of a message, or nil if there are none.
 func optionsOf(m *message.Message) *TurnOptions {
 	raw, ok := m.Meta[optionsKey]
 	if !ok {
@@ -43,8 +43,8 @@ func optionsOf(m *message.Message) *TurnOptions {
 	return &o
 }
 
-// optionsFor returns the options of a turn that the entries start. Without entries they are those
-// of the turn that a pause stopped, or of a message that is not stored.
+// optionsFor returns the options of the turn that the entries start. Without entries, the options
+// are those of the turn that a pause stopped, or of a message that is not stored.
 func (s *Session) optionsFor(entries []*entry) *TurnOptions {
 	o := s.pause.unsaid
 	s.pause.unsaid = nil
@@ -69,8 +69,7 @@ func (s *Session) takeTurnLocked(mode QueueMode) []*entry {
 	return taken
 }
 
-// stoppedOptions returns the options of the turn that a pause stopped before the session was
-// stored.
+// stoppedOptions returns the options of a turn that a pause stopped before the session was stored.
 func (s *Session) stoppedOptions(turns []Turn) *TurnOptions {
 	last := turns[len(turns)-1].TurnID
 	for _, m := range s.conv.messages {

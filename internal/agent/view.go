@@ -52,8 +52,9 @@ func (v *view) restore(all []*message.Message, commits []*Commit) {
 	v.restoreCount(len(v.msgs) - newer)
 }
 
-// restoreCount passes the count of the newest reply that a provider counted to the meter. The
-// counts of replies before index from are of a history that a reduction has replaced since.
+// restoreCount passes the count of the newest reply that a provider counted to the meter. Counts of
+// replies before index from are ignored, because a reduction has since replaced the history that
+// they refer to.
 func (v *view) restoreCount(from int) {
 	for i := len(v.msgs) - 1; i >= from; i-- {
 		m := v.msgs[i]
@@ -89,8 +90,8 @@ func (v *view) replace(all []*message.Message, c *Commit) (newer int) {
 	return len(all) - i - 1
 }
 
-// sendable returns the view, clipped, so that appending to it copies it. Unpaired messages, which
-// would be a bug, are repaired and reported.
+// sendable returns the view, clipped so that appending to it copies it. Unpaired messages would be
+// a bug. They are repaired and reported.
 func (v *view) sendable() (msgs []*message.Message, repaired bool) {
 	n, open := history.PairedPrefix(v.msgs[v.paired:])
 	if v.paired+n < len(v.msgs) || open {

@@ -40,7 +40,7 @@ func (s *Session) endWait(t *turn, w *wait) {
 	s.shownLocked(before)
 }
 
-// shownLocked notifies clients if the visible status has changed.
+// shownLocked notifies clients if the status that they see has changed.
 func (s *Session) shownLocked(before Status) {
 	if s.statusLocked() != before {
 		s.changedLocked()
@@ -72,7 +72,7 @@ func (p *planItem) set(s *Session, turnID string, plan []tool.PlanEntry) {
 	s.em.emit(ItemUpdated{TurnID: turnID, Item: p.item})
 }
 
-// close completes the item. The caller holds the session's lock.
+// close completes the item. The caller must hold the session's lock.
 func (p *planItem) close(s *Session, turnID string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

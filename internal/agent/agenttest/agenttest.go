@@ -1,4 +1,4 @@
-// Package agenttest helps to test tools without a session.
+// Package agenttest helps tests call tools without a session.
 package agenttest
 
 import (

@@ -7,7 +7,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// cutArgs returns m with the long strings in its calls' arguments cut, or nil if there are none.
+// cutArgs returns a copy of m in which long strings in the arguments of calls are cut, or nil if
+// there are none.
 func cutArgs(m *message.Message) *message.Message {
 	long := false
 	for _, c := range m.ToolCalls() {

@@ -19,8 +19,8 @@ const (
 	smallestResult  = 200 // runes to which results may finally shrink
 )
 
-// emergency cuts everything that is long, newest last, and drops the oldest units until the limit
-// is met. Only the last user message and pinned messages stay whole.
+// emergency cuts all long texts, oldest first, and drops the oldest units until the limit is met.
+// It leaves only the last user message and pinned messages unchanged.
 type emergency struct{}
 
 func (emergency) Name() string { return Emergency }

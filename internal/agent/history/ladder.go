@@ -11,10 +11,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Reducer makes a history smaller. It returns in.Messages itself if there is nothing to do, stops
-// as soon as the target is met, never changes a message (it works on clones), never separates a
-// call from its result, and does not touch what units marks as kept, except that emergency may
-// shorten it.
+// Reducer makes a history smaller. Reduce follows these rules: it returns in.Messages itself if
+// there is nothing to do, and stops as soon as the target is met. It works on clones and never
+// changes a message. It never separates a call from its result. Only emergency may shorten messages
+// that units marks as kept.
 type Reducer interface {
 	Name() string
 	Reduce(ctx context.Context, in *Input) ([]*message.Message, error)
@@ -24,10 +24,11 @@ type Reducer interface {
 type Input struct {
 	Messages []*message.Message
 	Target   int // tokens that the messages should use, according to Tokens
-	Limit    int // tokens that they may use at most; 0: Target
+	Limit    int // maximum number of tokens that they may use; 0: Target
 	Recent   int // tokens of recent messages that summaries do not touch; 0: a share of the target
 
-	// Pins maps message IDs to whether they are pinned now. It overrides the mark in the message.
+	// Pins maps the IDs of messages to whether the messages are pinned now. It overrides the mark
+	// in the message.
 	Pins map[string]bool
 
 	Summarize    Summarizer // nil: no summary by a model
@@ -41,12 +42,12 @@ type Input struct {
 // Result is a reduced history.
 type Result struct {
 	Messages      []*message.Message
-	Strategy      string // the reducers that had an effect, joined by "+"; or none
+	Strategy      string // the reducers that had an effect, joined by "+", or none
 	Before, After int    // tokens, according to Tokens
 	Problems      []error
 }
 
-// OverflowError: the messages do not fit, whatever is done.
+// OverflowError reports that the messages do not fit even after all reductions.
 type OverflowError struct{ Need, Limit int }
 
 func (e *OverflowError) Error() string {
@@ -68,11 +69,11 @@ const (
 	StrategySlidingWindow = "sliding_window"
 	StrategyHybrid        = "hybrid"
 	StrategyAdaptive      = "adaptive"
-	strategyImportance    = "importance" // a strategy if it is the only name
+	strategyImportance    = "importance" // a strategy if no other name is given
 )
 
-// Strategies are the named lists of reducers, cheapest first. The name importance stands for the
-// strategy if it is the only name, otherwise for the reducer.
+// Strategies maps the names of strategies to lists of reducers, cheapest first. The name importance
+// stands for the strategy if it is the only name, and for the reducer otherwise.
 var Strategies = map[string][]string{
 	StrategyNone:          {},
 	StrategySlidingWindow: {DropTurns, Emergency},
@@ -114,8 +115,8 @@ var byCost = []string{Dedupe, Mask, Truncate, TurnSummaries, Summary, Importance
 func cost(r Reducer) int { return slices.Index(byCost, r.Name()) }
 
 // Fit runs the reducers until the target is met. A reducer that fails or breaks a rule is skipped
-// and listed in Problems. The error is an *OverflowError if even the limit is not met; the result
-// is valid nevertheless.
+// and listed in Problems. If not even the limit is met, the error is an *OverflowError, and the
+// result is valid nevertheless.
 func Fit(ctx context.Context, in Input, ladder []Reducer) (Result, error) {
 	if in.Limit == 0 {
 		in.Limit = in.Target

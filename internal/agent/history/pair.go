@@ -1,6 +1,7 @@
-// Package history converts the stored history to what a model receives: it keeps calls and results
-// paired, counts tokens, and reduces a history that does not fit. It never changes a message or the
-// stored history. It does not depend on a provider and does no I/O. Start at Pair and Fit.
+// Package history converts the stored history to the messages that a model receives. It keeps calls
+// and results paired, counts tokens, and reduces a history that does not fit. It never changes a
+// message or the stored history. It does not depend on a provider and does no I/O. Start at Pair
+// and Fit.
 package history
 
 import "github.com/agent-lsp/agent-lsp/internal/agent/message"
@@ -15,8 +16,8 @@ func Paired(msgs []*message.Message) bool {
 	return n == len(msgs) && !open
 }
 
-// PairedPrefix returns how many leading messages are paired. open reports that msgs ends with calls
-// of the following message still unanswered, because a turn is running.
+// PairedPrefix returns how many leading messages are paired. open reports that calls of the message
+// after them are still unanswered because a turn is running.
 func PairedPrefix(msgs []*message.Message) (n int, open bool) {
 	for i := 0; i < len(msgs); {
 		m := msgs[i]
@@ -40,9 +41,9 @@ func PairedPrefix(msgs []*message.Message) (n int, open bool) {
 	return len(msgs), false
 }
 
-// Pair returns msgs itself if it is paired, otherwise a new slice that is: results are moved behind
-// their calls in call order, results without a call are dropped, and missing results are created by
-// missing (nil: MissingResult).
+// Pair returns msgs itself if it is paired. Otherwise it returns a new slice: results are moved
+// behind their calls in call order, and results without a call are dropped. missing creates the
+// missing results; nil means MissingResult.
 func Pair(msgs []*message.Message,
 	missing func(m *message.Message, c *message.ToolCall) *message.Message) []*message.Message {
 	if Paired(msgs) {
@@ -74,8 +75,8 @@ func Pair(msgs []*message.Message,
 	return out
 }
 
-// resultsAfter collects the results for the calls of msgs[i]: the first one with each ID before the
-// next message that makes a call with the same ID.
+// resultsAfter collects the results for the calls of msgs[i]. For each ID, it takes the first
+// result before the next message that makes a call with the same ID.
 func resultsAfter(msgs []*message.Message, i int) map[string]*message.Message {
 	want := map[string]bool{}
 	for _, c := range msgs[i].ToolCalls() {

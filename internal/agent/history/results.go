@@ -14,14 +14,14 @@ import (
 const (
 	keepReads    = 5    // distinct reads of one file that are kept
 	keepOutputs  = 10   // distinct outputs of one command that are kept
-	maskBytes    = 3000 // a consumed result beyond this size is masked
+	maskBytes    = 3000 // a result that the model has used is masked beyond this size
 	maskKeep     = 5    // the newest results are never masked
 	trimRunes    = 4000 // a result beyond this size is cut
 	trimHead     = 1200
 	trimTail     = 800
 	trimKeep     = 4    // the newest results are not cut
 	argBytes     = 2000 // a string argument of an old call beyond this size is cut
-	markerTokens = 24   // size of a marker: smaller texts are not worth replacing
+	markerTokens = 24   // size of a marker; smaller texts are not worth replacing
 )
 
 // edit tracks a reducer that replaces single messages, oldest first.
@@ -63,7 +63,8 @@ func resultsOf(msgs []*message.Message) []int {
 }
 
 // dedupe replaces results that a later result repeats or supersedes, according to the tools' own
-// metadata: the same content, or an older version of what was read or run many times.
+// metadata. A result is superseded if the same file was read, or the same command was run, many
+// times since.
 type dedupe struct{}
 
 func (dedupe) Name() string { return Dedupe }
@@ -108,7 +109,8 @@ func (dedupe) Reduce(_ context.Context, in *Input) ([]*message.Message, error) {
 	return e.msgs, nil
 }
 
-// mask replaces large results to which the model has responded with a line that names them.
+// mask replaces large results to which the model has already responded. Each is replaced by a line
+// that names it.
 type mask struct{}
 
 func (mask) Name() string { return Mask }

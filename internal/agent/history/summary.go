@@ -14,8 +14,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// Summarizer asks a model. A reply that was cut off is an error. ErrTooLong reports that the prompt
-// itself did not fit.
+// Summarizer asks a model for a summary. A reply that was cut off is an error. ErrTooLong reports
+// that the prompt itself did not fit.
 type Summarizer func(ctx context.Context, req SummaryRequest) (string, error)
 
 // SummaryRequest is one request to a model.
@@ -25,7 +25,7 @@ type SummaryRequest struct {
 	MaxTokens int
 }
 
-// ErrTooLong: the prompt of a summary did not fit into the model's window.
+// ErrTooLong reports that the prompt of a summary did not fit into the model's window.
 var ErrTooLong = errors.New("the text to summarize does not fit the model's window")
 
 // Limits of summaries.
@@ -42,13 +42,13 @@ const (
 const summaryKey = "summary"
 
 type summaryMeta struct {
-	Text    string   `json:"text"` // the model's text, for the next update
+	Text    string   `json:"text"` // the model's text, which the next update starts from
 	Read    []string `json:"read,omitempty"`
 	Changed []string `json:"changed,omitempty"`
 }
 
-// summary lets a model summarize the old part of the conversation in a page. An existing summary is
-// updated, not rewritten. A turn that is too long is split.
+// summary lets a model summarize the old part of the conversation in about a page. An existing
+// summary is updated, not rewritten. A turn that is too long is split.
 type summary struct{}
 
 func (summary) Name() string { return Summary }
@@ -199,8 +199,8 @@ func transcriptArgs(raw json.RawMessage) string {
 	return strings.Join(parts, ", ")
 }
 
-// fileLists matches parts that models add despite their instructions. The program knows the files
-// better.
+// fileLists matches parts that models add despite their instructions. The program has more reliable
+// lists of the files.
 var fileLists = lazyregexp.New(`(?s)<(read-files|modified-files|analysis)>.*?` +
 	`</(read-files|modified-files|analysis)>`)
 

@@ -9,9 +9,9 @@ import (
 
 // The weights of the estimate, in tokens. The provider's own counts calibrate it (Meter).
 const (
-	bytesPerToken  = 4    // of ASCII text
-	tokensMessage  = 4    // for a message's frame
-	tokensCall     = 12   // for a tool call's frame
+	bytesPerToken  = 4    // bytes of ASCII text in a token
+	tokensMessage  = 4    // for the frame of a message
+	tokensCall     = 12   // for the frame of a tool call
 	tokensImage    = 1200 // for an image of unknown size
 	tokensWideRune = 1.0  // for a rune of Chinese, Japanese or Korean, or an emoji
 	tokensRune     = 0.5  // for any other rune beyond ASCII
@@ -73,9 +73,9 @@ func Total(msgs []*message.Message) int {
 	return n
 }
 
-// Meter tracks the size of the context: the provider's count for the last call, plus the estimate
-// for what came afterwards, corrected by the estimate's previous error. The zero value is ready to
-// use. It is not safe for concurrent use.
+// Meter tracks the size of the context. The size is the provider's count for the last call, plus
+// the estimate for later messages, corrected by the previous error of the estimate. The zero value
+// is ready to use. Meter is not safe for concurrent use.
 type Meter struct {
 	overhead  int     // estimate for system prompt and tools
 	estimate  int     // estimate for all messages
@@ -85,11 +85,11 @@ type Meter struct {
 	stored    stored  // the count of a stored reply, until the overhead is known
 }
 
-// stored is what a provider counted as the input of a stored reply, and the estimate for the
-// messages in that input.
+// stored contains the input tokens that a provider counted for a stored reply, and the estimate for
+// the messages in that input.
 type stored struct{ input, estimate int }
 
-// Limits of the calibration. A provider beyond them miscounts.
+// Limits of the calibration. A count outside them is wrong.
 const (
 	minRatio      = 0.5
 	maxRatio      = 3.0
@@ -114,8 +114,8 @@ func (c *Meter) SetOverhead(tokens int) {
 }
 
 // Restored records the provider's count that is stored with a reply: input and output tokens, and
-// the estimates for the messages before the reply and for the reply. Without it, a restarted
-// session would have only the uncalibrated estimate until its next reply.
+// the estimates for the messages before the reply and for the reply. Without that count, a
+// restarted session would have only the uncalibrated estimate until its next reply.
 func (c *Meter) Restored(input, output, before, reply int) {
 	if input <= 0 {
 		return
@@ -140,8 +140,8 @@ func (c *Meter) Counted(input, output, replyEstimate int) {
 	c.counted, c.atCounted = input+output, c.estimate
 }
 
-// Refused records that a provider refused a call as longer than its window. If the call is far too
-// short for that, the window is smaller than assumed and the estimate is not wrong.
+// Refused records that a provider refused a call because it was longer than the window. If the call
+// is far too short for that, the estimate is right and the window is smaller than assumed.
 func (c *Meter) Refused(window int) {
 	est := c.overhead + c.estimate
 	if window <= 0 || est <= 0 || c.Used() > window || float64(window) > maxRatio*float64(est) {

@@ -14,7 +14,7 @@ import (
 
 // Thresholds of the reducers of whole turns.
 const (
-	// one recentShare-th of the target counts as recent, within the bounds below
+	// Messages in the last target/recentShare tokens are recent, within the bounds below.
 	recentShare    = 3
 	recentMin      = 2000
 	recentMax      = 20000
@@ -33,8 +33,8 @@ func (in *Input) recentBudget() int {
 	return min(max(in.Target/recentShare, min(recentMin, in.Target/2)), recentMax)
 }
 
-// turnSummaries replaces old turns that ended cleanly with a line or two, derived by rules from
-// their contents, oldest first.
+// turnSummaries replaces old turns that ended without an error by a line or two, oldest first.
+// Rules derive the lines from the contents of the turns.
 type turnSummaries struct{}
 
 func (turnSummaries) Name() string { return TurnSummaries }
@@ -89,7 +89,7 @@ func withSummaries(in *Input, us []unit, drop []bool, gone map[int]string) []*me
 	return out
 }
 
-// summarizeTurn describes what happened in a turn. It returns "" if the turn did not end cleanly.
+// summarizeTurn describes what happened in a turn. It returns "" if the turn ended with an error.
 func summarizeTurn(msgs []*message.Message, us []unit) (text string, tokens int) {
 	all := msgs[us[0].from:us[len(us)-1].to]
 	last := all[len(all)-1]
@@ -192,7 +192,7 @@ func errorsIn(msgs []*message.Message) (n int) {
 	return n
 }
 
-// dropTurns drops the oldest turns, then the oldest units of the running turn. A note reports that
+// dropTurns drops the oldest turns, then the oldest units of the running turn. It adds a note that
 // something is missing.
 type dropTurns struct{}
 
@@ -246,8 +246,8 @@ func dropUnits(in *Input, us []unit, drop []bool) []*message.Message {
 	return out
 }
 
-// importance drops the units that matter least: old results, then old talk. Failures and the user's
-// messages stay longer.
+// importance drops the least important units: first old results, then old messages. Failures and
+// the user's messages are kept longer.
 type importance struct{}
 
 func (importance) Name() string { return Importance }
@@ -275,7 +275,7 @@ func (importance) Reduce(_ context.Context, in *Input) ([]*message.Message, erro
 	return dropUnits(in, us, drop), nil
 }
 
-// score rates how much a unit matters, from 0 to 1. Of units with the same score, old ones are
+// score rates the importance of a unit from 0 to 1. Among units with the same score, older ones are
 // dropped first.
 func score(msgs []*message.Message, u unit) float64 {
 	s := 0.5

@@ -6,12 +6,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// PinnedKey is the key in message.Message.Meta of messages that stay in the model's context,
-// because what the user wrote must apply for the whole session.
+// PinnedKey is the key in message.Message.Meta of messages that stay in the model's context. The
+// user pins messages that must apply for the whole session.
 const PinnedKey = "pinned"
 
-// unit is what a reducer keeps or drops as a whole: an assistant message with the results of its
-// calls, or one other message.
+// unit is the smallest part that a reducer keeps or drops: an assistant message with the results of
+// its calls, or one other message.
 type unit struct {
 	from, to int
 	user     bool // a visible user message, which begins a turn
@@ -65,8 +65,8 @@ func BornPinned(m *message.Message) bool {
 	return ok
 }
 
-// recentFrom returns the first recent unit: as many whole units from the end as fit into budget
-// tokens, at least one.
+// recentFrom returns the index of the first recent unit. Recent are as many whole units at the end
+// as fit into budget tokens, but at least one.
 func recentFrom(us []unit, budget int) int {
 	i := len(us)
 	for i > 0 && (i == len(us) || budget >= us[i-1].tokens) {
@@ -101,7 +101,7 @@ func rebuild(msgs []*message.Message, us []unit, keep func(i int) bool) []*messa
 	return out
 }
 
-// hidden returns a message for the model that the user did not write.
+// hidden returns a message for the model that is not shown as a message from the user.
 func (in *Input) hidden(text string) *message.Message {
 	if in.Lookup != "" {
 		text += "\n" + in.Lookup

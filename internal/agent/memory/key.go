@@ -21,8 +21,8 @@ func keyOf(content string) string {
 	return key + "-" + same(content)[:6]
 }
 
-// same returns equal strings for contents that differ only in case, white space and punctuation at
-// their ends.
+// same returns equal strings for contents that differ only in case, white space, and punctuation at
+// either end.
 func same(content string) string {
 	words := strings.Fields(strings.ToLower(content))
 	text := strings.TrimFunc(strings.Join(words, " "), func(r rune) bool {

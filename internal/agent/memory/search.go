@@ -17,23 +17,23 @@ const (
 	MaxTopK = 100
 	// maxTerms bounds the words of a query.
 	maxTerms = 16
-	// fusion damps the weight of a rank when two rankings are merged (reciprocal rank fusion).
+	// fusion reduces the weight of a rank when two rankings are merged (reciprocal rank fusion).
 	fusion = 60
 	// maxCommon is how many memories may contain a word that is searched together with rarer words.
-	// A more common word is not worth the time.
+	// A more common word is ignored to save time.
 	maxCommon = 250
 )
 
 // Query is a search for memories.
 type Query struct {
-	Text  string   // words; "": the newest memories
+	Text  string   // words; "" returns the newest memories
 	TopK  int      // 0: DefaultTopK
-	Tags  []string // any of them; empty: all
-	Scope string   // "": the workspace and the user
+	Tags  []string // memories with any of them; empty means all memories
+	Scope string   // "" means the workspace and the user
 }
 
-// Search returns the memories that match best, best first: a full-text search, merged with a search
-// by meaning if there is an embedding function.
+// Search returns the best matches, best first. If there is an embedding function, a search by
+// meaning is merged with the full-text search.
 func (s *Store) Search(ctx context.Context, q Query) ([]Memory, error) {
 	owners, err := s.owners(q.Scope)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Store) search(ctx context.Context, db *sql.DB, q Query, f filter) ([]Me
 	return byIDs(ctx, db, ids, scores)
 }
 
-// The sort orders: by words, with keys before tags before content, or the newest first if ranking
+// The sort orders: by relevance, weighted by key, tags and content, or the newest first if ranking
 // would take too long.
 const (
 	byWords  = "bm25(texts, 3.0, 1.0, 2.0), m.updated DESC"
@@ -102,8 +102,8 @@ func filterOf(owners, tags []string) filter {
 	return f
 }
 
-// termsOf returns the words of a query as the full-text index splits them. Text in a script without
-// spaces becomes a phrase of its characters.
+// termsOf returns the words of a query as the full-text index splits them. In a script without
+// spaces between words, the characters become a phrase.
 func termsOf(text string) []string {
 	var terms []string
 	for _, w := range strings.FieldsFunc(strings.ToLower(text),
@@ -140,7 +140,8 @@ func spaceless(r rune) bool {
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// segmented puts spaces around each rune of such a script, so that the index treats it as a word.
+// segmented puts spaces around each rune of a script without spaces, so that the index treats the
+// rune as a word.
 func segmented(text string) string {
 	if !strings.ContainsFunc(text, spaceless) {
 		return text
@@ -158,8 +159,9 @@ func segmented(text string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// textRank returns IDs from the full-text index, best first: memories with all words (except very
-// common ones), then, if those are too few, with any of them, then with words that begin like them.
+// textRank returns IDs from the full-text index, best first. It searches for memories with all
+// words except very common ones. If it finds too few, it searches for memories with any of the
+// words, and then for words that begin with one of them.
 func textRank(ctx context.Context, db *sql.DB, terms []string, q Query, f filter) ([]int64, error) {
 	if len(terms) == 0 {
 		return nil, nil
@@ -224,8 +226,8 @@ func match(ctx context.Context, db *sql.DB, expression, order string, topK int,
 		" ORDER BY "+order+" LIMIT ?", append(args, topK)...)
 }
 
-// merge combines rankings: what is ranked high in either is ranked high in the result. The scores
-// are scaled so that the first of every ranking has 1.
+// merge combines rankings. A high rank in either ranking results in a high rank in the combined
+// one. The scores are scaled so that the first result of every ranking has 1.
 func merge(topK int, rankings ...[]int64) ([]int64, []float64) {
 	score := map[int64]float64{}
 	used := 0

@@ -4,18 +4,18 @@ import "math/bits"
 
 // A sketch has one bit for each number of a vector: whether the number is above the average of all
 // memories. If two sketches differ in few bits, their vectors point in a similar direction.
-// Comparing sketches is about fifty times faster than comparing vectors, so a search compares
-// sketches first and then only the likeliest vectors exactly.
+// Comparing sketches is about fifty times faster than comparing vectors. A search therefore
+// compares sketches first, and then only the likeliest vectors exactly.
 
 const (
-	// sketchFrom is the number of memories from which sketches are worthwhile.
+	// sketchFrom is the number of memories from which sketches save time.
 	sketchFrom = 2048
 	// candidates is how many vectors are compared exactly. The result is exact unless one of the
 	// best few is not among the likeliest 768.
 	candidates = 768
 )
 
-// sketches are the sketches of one state of the vectors. The zero value contains no sketches.
+// sketches contains the sketches for one state of the vectors. The zero value contains no sketches.
 type sketches struct {
 	mean  []float64 // average of each number, as stored
 	words int       // length of one sketch
@@ -61,7 +61,8 @@ func (s *sketches) appendTo(out []uint64, packed []byte) []uint64 {
 	return out
 }
 
-// likeliest returns the indices of the vectors that are worth an exact comparison; nil means all.
+// likeliest returns the indices of the vectors that are worth an exact comparison. nil means all
+// vectors.
 func (s *sketches) likeliest(packed []byte, n int) []int {
 	if s.words == 0 || len(packed) != len(s.mean)+4 {
 		return nil

@@ -28,7 +28,7 @@ const (
 	MaxTags = 32
 	// MaxTag bounds one tag in bytes.
 	MaxTag = 100
-	// busyMs is how long to wait for another daemon's write.
+	// busyMs is how long to wait for another daemon's write, in milliseconds.
 	busyMs = 3000
 	// retryDelay is the pause before retrying a database that another daemon is creating.
 	retryDelay = 25 * time.Millisecond
@@ -118,7 +118,7 @@ CREATE TABLE IF NOT EXISTS tags (id INTEGER NOT NULL, tag TEXT NOT NULL, PRIMARY
 CREATE VIRTUAL TABLE IF NOT EXISTS texts USING fts5 (key, content, tags, tokenize = 'porter unicode61 remove_diacritics 2');
 PRAGMA user_version = 1;`
 
-// open returns the database, which it opens on first use. A damaged database is moved aside.
+// open opens the database on first use and returns it. A damaged database is moved aside.
 func (s *Store) open(ctx context.Context) (*sql.DB, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,10 +168,10 @@ func (s *Store) patiently(ctx context.Context) (*sql.DB, error) {
 func (s *Store) connect(ctx context.Context) (*sql.DB, error) {
 	path := filepath.ToSlash(s.opts.Path)
 	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // a drive letter
+		path = "/" + path // for a path that begins with a drive letter
 	}
-	// A transaction acquires the write lock at its start. A transaction that reads first could not
-	// continue after a write by another daemon.
+	// A transaction acquires the write lock at its start. If it read first, it could not continue
+	// after a write by another daemon.
 	busy := fmt.Sprintf("busy_timeout(%d)", busyMs)
 	pragmas := url.Values{"_txlock": {"immediate"},
 		"_pragma": {busy, "journal_mode(WAL)", "synchronous(NORMAL)", "cache_size(-1000)"}}
@@ -189,7 +189,7 @@ func (s *Store) connect(ctx context.Context) (*sql.DB, error) {
 	return db, nil
 }
 
-// prepare creates the tables. It does not change a database of a newer version.
+// prepare creates the tables. It does not change a database that a newer version created.
 func prepare(ctx context.Context, db *sql.DB) error {
 	var version int
 	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
@@ -242,8 +242,7 @@ func scopeOf(owner string) string {
 }
 
 // Save saves a memory. An existing key is overwritten. If another memory of the same scope has the
-// same content, it is not stored twice: the key becomes an alias of that memory. If the key is
-// empty, Save creates one.
+// same content, the key becomes an alias of that memory. If the key is empty, Save creates one.
 func (s *Store) Save(ctx context.Context, m Memory) (Saved, error) {
 	owner, err := s.owner(m.Scope)
 	if err == nil {
@@ -262,7 +261,8 @@ func (s *Store) Save(ctx context.Context, m Memory) (Saved, error) {
 	return s.store(ctx, db, owner, m, vector, s.twin(ctx, db, owner, m.Key, vector))
 }
 
-// store saves a cleaned memory. twin is a memory that had the same meaning a moment ago.
+// store saves a cleaned memory. twin is a memory that had the same meaning when the search for it
+// ended.
 func (s *Store) store(
 	ctx context.Context, db *sql.DB, owner string, m Memory, vector embedding, twin int64,
 ) (Saved, error) {
@@ -364,8 +364,8 @@ func (s *Store) save(
 	return Saved{Key: m.Key}, index(ctx, tx, id, m)
 }
 
-// leaveToAlias moves a key's content to its alias, if it has one and is about to be overwritten.
-// The content was also saved under the alias and must not change there.
+// leaveToAlias moves a key's content to its alias, if it has one and its own content is about to be
+// overwritten. The content was also saved under the alias and must not change there.
 func leaveToAlias(ctx context.Context, tx *sql.Tx, owner, key, print string) error {
 	var shared bool
 	err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM memories m JOIN aliases a ON a.id = m.id
@@ -425,7 +425,7 @@ func (s *Store) alias(
 	return Saved{Key: m.Key, Duplicate: duplicate}, index(ctx, tx, twin, old)
 }
 
-// Delete removes a key. A memory with an alias continues to exist under the alias.
+// Delete removes a key. A memory with an alias remains under the alias.
 func (s *Store) Delete(ctx context.Context, key, scope string) error {
 	owners, err := s.owners(scope)
 	if err != nil {

@@ -18,7 +18,7 @@ var rememberText string
 //go:embed recall.md
 var recallText string
 
-// maxShown bounds each of several memories in a result for the model, in bytes.
+// maxShown is the maximum size, in bytes, of each memory in a result with several memories.
 const maxShown = 4000
 
 // Tools returns the tools remember and recall for a store. recall also finds passages in the

@@ -15,13 +15,13 @@ import (
 const (
 	// embedTimeout bounds one call of the embedding function. Memory works without it.
 	embedTimeout = 5 * time.Second
-	// twinCosine is the similarity from which two memories have the same meaning.
+	// twinCosine is the minimum similarity of two memories with the same meaning.
 	twinCosine = 0.97
 	// leastCosine is the similarity below which a memory is unrelated to a query.
 	leastCosine = 0.25
 )
 
-// embedding is a packed vector and its model. packed is nil if there is no vector.
+// embedding is a packed vector and the name of its model. packed is nil if there is no vector.
 type embedding struct {
 	model  string
 	packed []byte
@@ -81,8 +81,8 @@ func cosine(a, b []byte) float64 {
 	return float64(sum) * scale(a) * scale(b)
 }
 
-// dot returns the dot product of two vectors of signed bytes: 127 * 127 * 100,000 dimensions fit.
-// Processing eight at a time takes half the time of one at a time.
+// dot returns the dot product of two vectors of signed bytes. An int32 can hold 127 * 127 * 100,000
+// dimensions. Processing eight numbers at a time halves the time.
 func dot(x, y []byte) int32 {
 	var a, b int32
 	for len(x) >= 8 && len(y) >= 8 {
@@ -175,8 +175,8 @@ func (s *Store) twin(ctx context.Context, db *sql.DB, owner, key string, e embed
 	return 0
 }
 
-// stillTwin returns a memory that had the same meaning a moment ago, or 0 if this is no longer the
-// case: another daemon may have changed or deleted it, and its number may have been reused.
+// stillTwin returns a memory that had the same meaning a moment ago, or 0 if that is no longer
+// true. Another daemon may have changed or deleted the memory, and its number may have been reused.
 func stillTwin(ctx context.Context, tx *sql.Tx, twin int64, owner, key string,
 	e embedding) (int64, error) {
 	var packed []byte
@@ -211,7 +211,7 @@ func (s *Store) meaningRank(ctx context.Context, db *sql.DB, q Query, f filter) 
 			(allowed == nil || allowed[v.id])
 	}
 	near, compared := nearest(all, sketched.likeliest(packed, candidates), packed, wanted)
-	if compared < candidates/4 { // few vectors pass the filter, so compare all of them
+	if compared < candidates/4 { // if few vectors pass the filter, compare all of them
 		near, _ = nearest(all, nil, packed, wanted)
 	}
 	slices.SortFunc(near, func(a, b likeness) int { return cmp.Compare(b.cos, a.cos) })
@@ -228,8 +228,8 @@ type likeness struct {
 	cos float64
 }
 
-// nearest compares vectors with a query: those at the given places (nil: all) that wanted accepts.
-// It also returns how many it compared.
+// nearest compares vectors with a query. It compares the vectors at the given indices (nil: all
+// vectors) that wanted accepts. It also returns how many vectors it compared.
 func nearest(all []vector, places []int, packed []byte, wanted func(*vector) bool) (near []likeness,
 	compared int) {
 	compare := func(v *vector) {

@@ -28,7 +28,7 @@ const (
 // Source is the origin of a user message.
 type Source string
 
-// The sources on the wire, and those that never leave the engine.
+// The sources on the wire, and the sources that never leave the engine.
 const (
 	SourcePrompt   Source = "prompt"
 	SourceSteer    Source = "steer"
@@ -77,8 +77,8 @@ type Block struct {
 	URI      string    `json:"uri,omitempty"`      // resource
 	Range    *Range    `json:"range,omitempty"`    // resource
 	Call     *ToolCall `json:"call,omitempty"`     // toolCall
-	// ID and Opaque contain what a provider requires back unchanged with its reasoning (item ID,
-	// signature, encrypted content).
+	// ID and Opaque contain data that a provider requires back unchanged with its reasoning (item
+	// ID, signature, encrypted content).
 	ID     string          `json:"id,omitempty"`
 	Opaque json.RawMessage `json:"opaque,omitempty"`
 }
@@ -87,8 +87,8 @@ type Block struct {
 type ToolCall struct {
 	ID   string `json:"id"` // unique in the session after repair
 	Name string `json:"name"`
-	// Args is always a valid JSON object. If the model sent something else, Raw and Problem contain
-	// what it sent and what was wrong, so that the result can tell the model.
+	// Args is always a valid JSON object. If the model sent anything else, Raw contains the model's
+	// text and Problem explains what was wrong, so that the result can inform the model.
 	Args    json.RawMessage `json:"args"`
 	Raw     string          `json:"raw,omitempty"`
 	Problem string          `json:"problem,omitempty"`
@@ -115,7 +115,7 @@ type Costs struct {
 	CacheWrite float64 `json:"cacheWrite"`
 }
 
-// Add returns the sum of both.
+// Add returns the sum of c and d.
 func (c Costs) Add(d Costs) Costs {
 	return Costs{c.Input + d.Input, c.Output + d.Output, c.CacheRead + d.CacheRead, c.CacheWrite +
 		d.CacheWrite}
@@ -124,7 +124,7 @@ func (c Costs) Add(d Costs) Costs {
 // Total returns the sum of the parts.
 func (c Costs) Total() float64 { return c.Input + c.Output + c.CacheRead + c.CacheWrite }
 
-// Add returns the sum of both.
+// Add returns the sum of u and v.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
 		Input: u.Input + v.Input, Output: u.Output + v.Output, Cached: u.Cached + v.Cached,
@@ -155,13 +155,13 @@ type Message struct {
 	Role    Role    `json:"role"`
 	Content []Block `json:"content,omitempty"`
 
-	// For a tool result.
+	// These fields are set for a tool result.
 	CallID  string          `json:"callId,omitempty"`
 	Name    string          `json:"name,omitempty"` // tool name
 	IsError bool            `json:"isError,omitempty"`
 	Details json.RawMessage `json:"details,omitempty"` // for display only
 
-	// For an assistant message.
+	// These fields are set for an assistant message.
 	Stop       StopReason `json:"stop,omitempty"`
 	AbortPhase string     `json:"abortPhase,omitempty"` // inference, tool_execution
 	Usage      *Usage     `json:"usage,omitempty"`
@@ -170,11 +170,11 @@ type Message struct {
 	// Metadata.
 	Time   time.Time `json:"time"`
 	TurnID string    `json:"turnId,omitempty"` // the turn to which it belongs
-	// user, agent, tools, or a sub-agent's name
+	// Author is user, agent, tools, or a sub-agent's name.
 	Author string `json:"author,omitempty"`
 	Source Source `json:"source,omitempty"`
 	Hidden bool   `json:"hidden,omitempty"` // sent to the model but not shown
-	// kind of an app-level message, which is never sent to the model
+	// App is the kind of an app-level message, which is never sent to the model.
 	App  string                     `json:"app,omitempty"`
 	Meta map[string]json.RawMessage `json:"meta,omitempty"`
 
@@ -205,8 +205,8 @@ func (m *Message) TextContent() string {
 	return b.String()
 }
 
-// ShownText returns a user's message as it is shown: like TextContent, but with a blank line
-// between blocks that were sent separately and would otherwise run together.
+// ShownText returns a user's message as it is shown. It is like TextContent, but puts a blank line
+// between blocks that were sent separately.
 func (m *Message) ShownText() string {
 	var b strings.Builder
 	ended := true // the next text begins a line
@@ -264,9 +264,9 @@ func (m *Message) Clone() *Message {
 }
 
 // Encoded returns the message's encoding under key. encode creates it at the first use, and the
-// message caches it, so that a history is not encoded again for each model call. A key must
-// identify the format and everything on which the encoding depends. Encoded is safe for concurrent
-// use.
+// message caches it, so that the history need not be encoded again for each model call. The key
+// must identify the format and everything else that affects the encoding. Encoded is safe for
+// concurrent use.
 func (m *Message) Encoded(key string, encode func(*Message) ([]byte, error)) ([]byte, error) {
 	m.derived.mu.Lock()
 	defer m.derived.mu.Unlock()

@@ -6,7 +6,7 @@ import "strings"
 // charset selections and single escapes.
 func StripANSI(s string) string {
 	if strings.IndexByte(s, 0x1b) < 0 &&
-		!strings.Contains(s, "\u009b") { // much faster than ContainsAny
+		!strings.Contains(s, "\u009b") { // two calls of Contains are much faster than ContainsAny
 		return s
 	}
 	var b strings.Builder
@@ -38,7 +38,7 @@ const stringStarts = "]PX^_"
 const charsetStarts = "()*+-./#% "
 
 // escapeLen returns the length of the sequence at the start of s, which begins with ESC. No string
-// sequence ends before clear.
+// sequence ends before the offset clear.
 func escapeLen(s string, clear int) int {
 	if len(s) < 2 {
 		return len(s)
@@ -56,8 +56,8 @@ func escapeLen(s string, clear int) int {
 	return 1
 }
 
-// maxParams bounds the parameters of a control sequence, which could otherwise swallow a reply
-// consisting of digits.
+// maxParams bounds the length of a control sequence's parameters. Without it, a reply that consists
+// of digits could be swallowed.
 const maxParams = 256
 
 // csiLen returns the length of a control sequence's parameters and final byte.
@@ -72,11 +72,12 @@ func csiLen(s string) int {
 	return i
 }
 
-// maxString bounds a string sequence, so that one that never ends cannot swallow the reply.
+// maxString bounds the length of a string sequence, so that a sequence without an end cannot
+// swallow the reply.
 const maxString = 4096
 
 // stringLen returns the length of a string sequence up to BEL or ST, or 0 if neither follows. It
-// searches from clear on.
+// searches from offset clear.
 func stringLen(s string, clear int) int {
 	for i := clear; i < len(s) && i < maxString; i++ {
 		if s[i] == 0x07 {
@@ -89,11 +90,11 @@ func stringLen(s string, clear int) int {
 	return 0
 }
 
-// ANSIStream strips escape sequences from a text that arrives in pieces. A sequence may be cut
-// anywhere. The zero value is ready to use.
+// ANSIStream strips escape sequences from a text that arrives in pieces. A piece may end within a
+// sequence. The zero value is ready to use.
 type ANSIStream struct{ held string }
 
-// Add adds a piece and returns what can be shown of it.
+// Add adds a piece and returns the text that can be shown now.
 func (a *ANSIStream) Add(piece string) string {
 	s := a.held + piece
 	a.held = ""
@@ -103,14 +104,15 @@ func (a *ANSIStream) Add(piece string) string {
 	return StripANSI(s)
 }
 
-// End returns what was held back.
+// End returns the text that was held back.
 func (a *ANSIStream) End() string {
 	s := a.held
 	a.held = ""
 	return StripANSI(s)
 }
 
-// unfinishedAt returns where an unfinished sequence at the end of s begins, or the length of s.
+// unfinishedAt returns the offset of an unfinished sequence at the end of s, or the length of s if
+// there is none.
 func unfinishedAt(s string) int {
 	for i := 0; i < len(s); {
 		n := strings.IndexAny(s[i:], "\x1b\u009b")

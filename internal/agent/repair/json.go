@@ -21,9 +21,9 @@ const maxDepth = 500
 
 // fix converts what a model meant as JSON to valid JSON. It handles code fences, comments, single
 // or typographic quotes, unquoted keys, Python's words, trailing and missing commas, pairs without
-// braces, raw control characters and wrong escapes in strings, missing closing brackets, and the
-// same document twice. It never changes the meaning of a string. Valid JSON is returned unchanged.
-// ok is false if the meaning cannot be determined.
+// braces, raw control characters and wrong escapes in strings, missing closing brackets, and a
+// document that is repeated. It never changes the meaning of a string. Valid JSON is returned
+// unchanged. ok is false if the meaning cannot be determined.
 func fix(raw string) fixed {
 	if json.Valid([]byte(raw)) {
 		return fixed{value: json.RawMessage(raw), ok: true}
@@ -62,7 +62,7 @@ func fixArgs(raw string) fixed {
 	return f
 }
 
-// unwrap removes what surrounds a document: byte order mark, fences, special tokens.
+// unwrap removes a byte order mark, code fences and special tokens around a document.
 func unwrap(s string) string {
 	s = strings.TrimSpace(strings.TrimPrefix(s, "\uFEFF"))
 	for strings.HasPrefix(s, "<|") {
@@ -82,7 +82,7 @@ func unwrap(s string) string {
 	return s
 }
 
-// parser reads malformed JSON and writes JSON.
+// parser reads malformed JSON and writes valid JSON.
 type parser struct {
 	s         string
 	i         int
@@ -120,8 +120,8 @@ func (p *parser) barePairs() bool {
 	return t.i < len(t.s) && t.s[t.i] == ':' && !strings.HasPrefix(t.s[t.i:], "://")
 }
 
-// rest reports whether what follows the document is harmless: superfluous closing brackets, or the
-// same document again.
+// rest reports whether the text after the document is harmless. It is harmless if it consists of
+// superfluous closing brackets or repeats the document.
 func (p *parser) rest() bool {
 	tail := strings.TrimSpace(p.s[p.i:])
 	tail = strings.TrimSpace(strings.TrimLeft(tail, "}];,` \t\r\n"))
@@ -337,8 +337,8 @@ func (p *parser) str(open string, key bool) bool {
 	return true
 }
 
-// closes reports whether a quote before i ends its string, which depends on what follows. A quote
-// that does not end the string is part of the text.
+// closes reports whether a quote before i ends its string, which depends on the text that follows.
+// A quote that does not end the string is part of its text.
 func (p *parser) closes(i int, key bool) bool {
 	newline := false
 	for i < len(p.s) && (p.s[i] == ' ' || p.s[i] == '\t' || p.s[i] == '\n' || p.s[i] == '\r') {
@@ -354,12 +354,13 @@ func (p *parser) closes(i int, key bool) bool {
 	case ',', '}', ']':
 		return !key
 	case '"', '\'', '/':
-		return newline && !key // a missing comma at the end of the line, or a comment follows
+		// A missing comma at the end of the line, or a comment after the value.
+		return newline && !key
 	}
 	return false
 }
 
-// escape parses an escape sequence. An invalid one stands for itself.
+// escape parses an escape sequence. An invalid sequence is kept as text.
 func (p *parser) escape() {
 	if p.i+1 >= len(p.s) {
 		p.i++

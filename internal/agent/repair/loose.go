@@ -77,7 +77,7 @@ func (s *scanner) jsonAt(start, end int) {
 	low := lineStart(s.text, start)
 	name := strings.TrimPrefix(strings.TrimSpace(s.text[low:start]), "call:")
 	name = strings.TrimSpace(strings.TrimSuffix(name, ":"))
-	if name == "" || knownName(name, s.known) == "" { // it must begin the line
+	if name == "" || knownName(name, s.known) == "" { // the call must begin the line
 		return
 	}
 	s.try()
@@ -149,7 +149,7 @@ func (s *scanner) line(at, end int) {
 	}
 }
 
-// argsBelow finds the arguments in the lines after i.
+// argsBelow finds the arguments in the lines below line i.
 func (s *scanner) argsBelow(i int) (start, end int, ok bool) {
 	for range maxArgsDistance {
 		nl := strings.IndexByte(s.text[i:], '\n')
@@ -195,8 +195,8 @@ func (s *scanner) argsValue(i int) (start, end int, ok bool) {
 }
 
 // matching returns the length of the bracketed text at the start of s, or 0 if it is not closed. It
-// deducts what it scans from budget, so that a text consisting of opening brackets does not take
-// quadratic time.
+// deducts the scanned bytes from budget, so that a text of opening brackets does not take quadratic
+// time.
 func matching(s string, budget *int) int {
 	depth, quote := 0, byte(0)
 	for i := 0; i < len(s) && *budget > 0; i++ {
@@ -227,8 +227,8 @@ func namesCall(text string) bool {
 		strings.Contains(text, "tool")
 }
 
-// callsIn parses the calls in a JSON text, in any of the usual shapes. In an explicit form (tagged)
-// arguments may be missing.
+// callsIn parses the calls in a JSON text, in any of the usual shapes. If tagged is set, the text
+// is in an explicit form, in which arguments may be missing.
 func callsIn(text string, tagged bool) []parsed {
 	if !namesCall(text) {
 		return nil

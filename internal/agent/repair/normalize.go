@@ -19,11 +19,12 @@ type Report struct {
 }
 
 // Normalize repairs the tool calls of an assistant message. IDs become unique and get a form that
-// every provider accepts. Names become those of known tools if only case, prefix or stray tokens
-// differ. Arguments become JSON objects; arguments beyond repair are kept in Raw with a Problem, so
-// that the call's result can tell the model. Calls that were cut off by the output limit are
-// removed. If the parser is on and there is no structured call, calls are searched in the text.
-// Normalize does not change msg; it returns msg itself if no change is necessary.
+// every provider accepts. Names that differ from a known tool's name only in case, a prefix or
+// stray tokens become that name. Arguments become JSON objects. Arguments that cannot be repaired
+// are kept in Raw with a Problem, so that the call's result can inform the model. Calls that were
+// cut off by the output limit are removed. If the parser is on and there is no structured call,
+// Normalize searches for calls in the text. Normalize does not change msg; it returns msg itself if
+// no change is necessary.
 func Normalize(msg *message.Message, known []string, o Options) (*message.Message, Report) {
 	n := &normalizer{o: o, known: known, seen: map[string]string{}}
 	out := msg.Clone()
@@ -116,13 +117,13 @@ func lastCall(m *message.Message) *message.ToolCall {
 	return calls[len(calls)-1]
 }
 
-// keep repairs a call and reports whether it is kept. cutOff means that it is the last call of a
-// reply that ended at the output limit.
+// keep repairs a call and reports whether it is kept. cutOff means that the call is the last one of
+// a reply that ended at the output limit.
 func (n *normalizer) keep(c *message.ToolCall, cutOff bool) bool {
 	was := *c
 	c.Name = n.name(c.Name)
 	if cutOff && (c.Raw != "" || c.Name == "" ||
-		len(c.Args) <= 2) { // complete arguments cannot be distinguished from none
+		len(c.Args) <= 2) { // complete arguments look the same as missing ones
 		n.report.Stripped++
 		return false
 	}
@@ -247,8 +248,8 @@ func (n *normalizer) newID() string {
 	return randomID()
 }
 
-// randomID returns nine letters and digits, the only form that every provider accepts (Mistral
-// accepts no other).
+// randomID returns nine letters and digits. Mistral accepts only this form, and so does every other
+// provider.
 func randomID() string {
 	const set = "abcdefghijklmnopqrstuvwxyz0123456789"
 	b := make([]byte, 9)

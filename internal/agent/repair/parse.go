@@ -9,11 +9,11 @@ import (
 )
 
 // ParseCalls finds tool calls that a model wrote as text, in the forms that models were trained on
-// (see tagForms and loose.go). It returns them and the text without them. Only calls of known tools
-// count; if known is empty, every name in an explicit form counts. Examples are not calls: inline
-// code, quotations, code blocks in another language, text after words such as "for example", and
-// bare JSON followed by prose. The prose keeps its white space. The time is linear in the length of
-// the text.
+// (see tagForms and loose.go). It returns the calls and the text without them. It finds only calls
+// of known tools. If known is empty, it accepts every name in an explicit form. Examples are not
+// calls: inline code, quotations, code blocks in another language, text after words such as "for
+// example", and bare JSON followed by prose. The prose keeps its white space. The time is linear in
+// the length of the text.
 func ParseCalls(text string, known []string) ([]*message.ToolCall, string) {
 	return parseCalls(text, known, randomID)
 }
@@ -46,7 +46,7 @@ func parseCalls(text string, known []string, newID func() string) ([]*message.To
 	return calls, cut(text, found)
 }
 
-// markers lists strings of which a text with calls contains at least one.
+// markers lists strings. Every text with calls contains at least one of them.
 var markers = []string{"{", "<function", "<tool", "<invoke", "[TOOL_CALLS]", "<|python_tag|>",
 	"<|tool_call", "<｜tool", "name:", "tool:", "function:"}
 
@@ -68,7 +68,8 @@ func scanBudget(text string) int { return budgetFactor*len(text) + 1<<12 }
 type found struct {
 	start, end int
 	calls      []parsed
-	// weak: only its shape suggests a call, so it counts only at the end of the text
+	// weak is set if only the part's shape suggests a call. Such a part is a call only at the end
+	// of the text.
 	weak bool
 }
 
@@ -86,8 +87,8 @@ type scanner struct {
 	fences []fence
 	found  []found
 	budget int
-	tries  int            // remaining tries, see try
-	seen   map[string]int // the next position of a tag, see next
+	tries  int            // remaining tries (see try)
+	seen   map[string]int // the next position of a tag (see next)
 }
 
 // fence is a code block: text[start:end] with its fences, text[bodyStart:bodyEnd] without them.
@@ -206,11 +207,11 @@ func speaksOfExample(line string) bool {
 	return false
 }
 
-// maxFound limits the calls in one reply. No model means more.
+// maxFound limits the calls in one reply. No model intends to make more.
 const maxFound = 256
 
-// maxTries limits how many pieces of one reply are tried as calls, for each of the forms, so that
-// the most expensive work is not repeated for the many opening brackets of a text without calls.
+// maxTries limits, for each form, how many pieces of one reply are tried as calls. Otherwise, a
+// text with many opening brackets and no calls would repeat the most expensive work.
 const maxTries = 2048
 
 func (s *scanner) full() bool { return len(s.found) >= maxFound || s.tries <= 0 }
@@ -254,8 +255,8 @@ func (s *scanner) tool(name string, weak bool) string {
 	return name
 }
 
-// accepted returns the valid parts, in order and without overlap. A weak part is valid only if
-// nothing but calls and white space follows.
+// accepted returns the valid parts, in order and without overlap. A weak part is valid only if just
+// calls and white space follow.
 func (s *scanner) accepted() []found {
 	slices.SortStableFunc(s.found, func(a, b found) int {
 		if a.start != b.start {
@@ -301,7 +302,7 @@ func isFiller(text string) bool {
 	return true
 }
 
-// cut removes the parts. A removed part that was on separate lines leaves at most one blank line.
+// cut removes the parts. Where it removes whole lines, at most one blank line remains.
 func cut(text string, list []found) string {
 	var b strings.Builder
 	at := 0

@@ -1,7 +1,7 @@
 // Package repair repairs what models send: tool calls with invalid IDs, names and arguments
 // (Normalize), calls written as text (ParseCalls), malformed JSON (JSON), unusable replies
-// (Validate), and terminal escape sequences (StripANSI). It makes no decisions: each function
-// returns what it found, and the engine acts on it. All functions take linear time and can be
+// (Validate), and terminal escape sequences (StripANSI). It makes no decisions. Each function
+// returns its findings, and the engine acts on them. All functions take linear time and can be
 // switched off in Options. Start at Normalize and Validate.
 package repair
 
@@ -18,9 +18,11 @@ type Options struct {
 	// The checks of the response validator.
 	Blank, Truncated, Tentative, Repetitive, ReasoningOnly bool
 
-	// NewID returns an ID for a call whose ID is missing or already used; nil: random.
+	// NewID returns an ID for a call whose ID is missing or already used. If it is nil, IDs are
+	// random.
 	NewID func() string
-	// Taken reports whether a call ID was used earlier in the session; nil: none was.
+	// Taken reports whether a call ID was used earlier in the session. If it is nil, no ID was
+	// used.
 	Taken func(id string) bool
 }
 

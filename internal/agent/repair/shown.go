@@ -6,8 +6,8 @@ import (
 )
 
 // Shown determines how much of a streaming text can be shown. The shown text is always a prefix of
-// what Normalize leaves: it contains no escape sequences and, if calls are searched in the text,
-// nothing from where one may begin. Use one Shown per block of text.
+// the text that remains after Normalize. It contains no escape sequences. If calls are searched in
+// the text, it ends where a call may begin. Use one Shown for each block of text.
 type Shown struct {
 	ansi  *ANSIStream
 	lines *callGate
@@ -25,7 +25,7 @@ func NewShown(o Options, known []string) *Shown {
 	return s
 }
 
-// Add adds a piece and returns what can be shown now.
+// Add adds a piece and returns the text that can be shown now.
 func (s *Shown) Add(piece string) string {
 	if s.ansi != nil {
 		piece = s.ansi.Add(piece)
@@ -48,8 +48,8 @@ func (s *Shown) End() string {
 	return rest
 }
 
-// callGate releases lines until one may belong to a call. It releases the beginning of an
-// incomplete line as far as that cannot be the beginning of a call.
+// callGate releases lines until a line may belong to a call. It releases the beginning of an
+// incomplete line if that cannot be the beginning of a call.
 type callGate struct {
 	known []string
 	shown strings.Builder // released
@@ -89,7 +89,7 @@ func (g *callGate) pass(n int) string {
 	out := g.held[:n]
 	g.held = g.held[n:]
 	g.shown.WriteString(out)
-	g.mid = g.mid || out != "" // the end of its line is still held
+	g.mid = g.mid || out != "" // the end of this line is still held
 	return out
 }
 
@@ -107,13 +107,13 @@ func (g *callGate) line(line string) bool {
 	return g.fence || !strings.ContainsAny(line, callBytes) && !mayHoldCalls(line)
 }
 
-// callBytes begin a call in the middle of a line, or an escape from prose.
+// callBytes are the bytes that can begin a call in the middle of a line.
 const callBytes = "{[<`"
 
 // partial returns how much of an incomplete line cannot belong to a call.
 func (g *callGate) partial(line string) int {
 	word := strings.TrimLeft(line, " \t-*\n\r")
-	if !g.mid { // its first word decides: a tool, a key such as "name:", a fence
+	if !g.mid { // the first word decides: a tool, a key such as "name:", or a fence
 		end := strings.IndexAny(word, " \t")
 		if end <= 0 || strings.HasPrefix(word, "`") || g.fence {
 			return 0
@@ -132,7 +132,7 @@ func (g *callGate) partial(line string) int {
 	return max(strings.LastIndexAny(line, " \t"), 0)
 }
 
-// end returns what follows once the text is complete: the held text without its calls.
+// end processes the held text at the end of the block and returns it without its calls.
 func (g *callGate) end() string {
 	shown := g.shown.String()
 	_, text := ParseCalls(shown+g.held, g.known)

@@ -7,7 +7,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// tagForm is one explicit form: its opening, its end, and how the text in between is parsed.
+// tagForm is an explicit form of a call. It defines the opening, the end, and how the text in
+// between is parsed.
 type tagForm struct {
 	open  string
 	close []string // the first of these ends it; empty: the next opening or the end of the text
@@ -15,14 +16,15 @@ type tagForm struct {
 	named bool // the opening continues with a name up to ">"
 }
 
-// tagForms are the explicit forms. If two begin alike, the one with the longer opening comes first.
+// tagForms are the explicit forms. If one opening is a prefix of another, the longer one comes
+// first.
 var tagForms = []tagForm{
 	{open: "<tool_call>", close: []string{"</tool_call>"}, read: readToolCall}, // Hermes, Qwen, GLM
 	{open: "<tool_use>", close: []string{"</tool_use>"}, read: readToolCall},   // Claude-like
 	{open: "<function_call>", close: []string{"</function_call>"}, read: readToolCall},
 	{open: "<tool=", close: []string{"</tool>", "</tool="}, read: readNamed, named: true},
 	{open: "<tool>", close: []string{"</tool>"}, read: readToolCall},
-	// Llama, Qwen coder
+	// Llama and Qwen coder use this form.
 	{open: "<function=", close: []string{"</function>", "</function="}, read: readNamed,
 		named: true},
 	{open: "<invoke name=", close: []string{"</invoke>"}, read: readNamed, named: true},
@@ -85,7 +87,8 @@ func (s *scanner) tag(f *tagForm, start int) int {
 	if len(calls) == 0 {
 		return bodyStart
 	}
-	if len(f.close) == 0 || end == bodyEnd { // without a closing tag, text after the JSON is prose
+	// Without a closing tag, the text after the JSON is prose.
+	if len(f.close) == 0 || end == bodyEnd {
 		bodyEnd = bodyStart + usedBy(s.text[bodyStart:bodyEnd])
 		end = bodyEnd
 	}
@@ -97,8 +100,8 @@ func (s *scanner) tag(f *tagForm, start int) int {
 // maxName limits a name in a tag.
 const maxName = 256
 
-// closing finds the end of a form's body and of the form itself: at its closing tag, at the next
-// opening of the same form, or at the end of the text.
+// closing finds the end of a form's body and the end of the form itself. They are at its closing
+// tag, at the next opening of the same form, or at the end of the text.
 func (s *scanner) closing(f *tagForm, from int) (bodyEnd, end int) {
 	bodyEnd = s.next(f.open, from)
 	end = bodyEnd
@@ -118,8 +121,8 @@ func (s *scanner) closing(f *tagForm, from int) (bodyEnd, end int) {
 }
 
 // next returns the next position of a word, or the length of the text if there is none. It
-// remembers the result, so that a text of openings with a common distant closing tag is not
-// searched again for each.
+// remembers the result, so that a text with many openings and one distant closing tag is not
+// searched again for each opening.
 func (s *scanner) next(word string, from int) int {
 	if at, ok := s.seen[word]; ok && at >= from {
 		return at
@@ -132,7 +135,7 @@ func (s *scanner) next(word string, from int) int {
 	return at
 }
 
-// widen includes wrappers and the closing tag of an outer tag directly around a part.
+// widen extends a part to include wrappers and the closing tag of an outer tag directly around it.
 func (s *scanner) widen(start, end int) (int, int) {
 	for again := true; again; {
 		again = false
@@ -220,8 +223,8 @@ func taggedParameters(body string) (json.RawMessage, bool) {
 	return append(out, '}'), true
 }
 
-// tagValue converts a parameter's value: a JSON scalar, list or object on one line keeps its type.
-// Everything else, including text of several lines (a file's content), is a string.
+// tagValue converts a parameter's value. A JSON scalar, list or object on one line keeps its type.
+// Everything else is a string, including a text of several lines, such as a file's content.
 func tagValue(value string) json.RawMessage {
 	trimmed := strings.TrimSpace(value)
 	if trimmed != "" && !strings.ContainsAny(trimmed, "\n") && trimmed[0] != '"' &&
@@ -232,7 +235,8 @@ func tagValue(value string) json.RawMessage {
 	return appendQuoted(nil, value)
 }
 
-// readToolCall parses a body with JSON, or with the forms that Qwen coder and GLM use there.
+// readToolCall parses a body with JSON, or with the forms that Qwen coder and GLM use inside this
+// tag.
 func readToolCall(_, body string) []parsed {
 	trimmed := strings.TrimSpace(body)
 	for _, open := range []string{"<function=", "<invoke name="} {
@@ -249,7 +253,7 @@ func readToolCall(_, body string) []parsed {
 	return callsIn(trimmed, true)
 }
 
-// readGLM parses pairs of <arg_key>KEY</arg_key><arg_value>VALUE</arg_value>. The last one may be
+// readGLM parses pairs of <arg_key>KEY</arg_key><arg_value>VALUE</arg_value>. The last pair may be
 // unclosed.
 func readGLM(name, body string) []parsed {
 	out := []byte{'{'}

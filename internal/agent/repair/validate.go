@@ -21,8 +21,8 @@ const (
 	ReasoningOnly Verdict = CheckReasoningOnly
 )
 
-// How often a reply is sent back, by check, before it is accepted (a blank reply: before it is an
-// error).
+// How often a reply is sent back before it is accepted, by check. A blank reply becomes an error
+// instead of being accepted.
 const (
 	MaxBlankNudges     = 1
 	MaxReasoningNudges = 1
@@ -32,15 +32,15 @@ const (
 
 // The thresholds of the validator.
 const (
-	tentativeWords   = 40 // a planning note is shorter
-	repetitiveWords  = 10 // of both replies, for the comparison by overlap
-	repetitiveShare  = .8 // of the shorter reply's words
+	tentativeWords   = 40 // a planning note has fewer words than this
+	repetitiveWords  = 10 // minimum for a comparison by overlap, for both replies
+	repetitiveShare  = .8 // share of the shorter reply's words that both have in common
 	reasoningRunes   = 5
-	reasoningVisible = 2 // visible words of a reply that consists of reasoning
+	reasoningVisible = 2 // maximum of visible words in a reply that consists of reasoning
 )
 
-// Budget counts what was sent back in a turn. The zero value is full. Call Reset when valid tool
-// calls were executed.
+// Budget counts the replies that were sent back in a turn. The zero value is a full budget. Call
+// Reset after valid tool calls were executed.
 type Budget struct {
 	Continuations                int
 	blank, reasoning, repetitive int
@@ -62,11 +62,11 @@ func (b *Budget) Continue() bool {
 // Answer is the input of Validate.
 type Answer struct {
 	Message    *message.Message
-	AfterTools bool   // it directly follows tool results
+	AfterTools bool   // the reply directly follows tool results
 	Previous   string // the text of the previous assistant message in the turn, or ""
 }
 
-// Nudge texts: each is sent once as a hidden user message and never stored.
+// Texts of nudges. Each is sent once, as a hidden user message, and never stored.
 const (
 	NudgeBlank      = "Your previous response was empty. Provide a complete response."
 	NudgeRepetitive = "Your previous response repeats an earlier one. Say what is new, or give your final answer."
@@ -77,9 +77,9 @@ const (
 	NudgeFilter     = "The provider's content filter stopped your previous response. Give it again in other words."
 )
 
-// Validate checks a reply that ended normally and has no tool calls. If it returns a nudge, send
-// the reply back with it, once. A verdict other than Accept without a nudge means that the budget
-// is used up and the reply is an error (only Blank).
+// Validate checks a reply that ended normally and has no tool calls. If it returns a nudge, the
+// caller sends the reply back with it, once. The verdict Blank without a nudge means that the
+// budget is used up and the reply is an error.
 func Validate(a Answer, b *Budget, o Options) (Verdict, string) {
 	if len(a.Message.ToolCalls()) > 0 {
 		return Accept, ""
@@ -131,8 +131,8 @@ func isBlank(text string) bool {
 		func(r rune) bool { return !unicode.IsSpace(r) && unicode.IsPrint(r) }) < 0
 }
 
-// LooksTruncated reports whether a text seems to stop in the middle: with an open code fence, dots,
-// a comma or a dash.
+// LooksTruncated reports whether a text seems to stop in the middle. Signs are an open code fence
+// and, at the end, dots, a comma or a dash.
 func LooksTruncated(text string) bool {
 	text = strings.TrimRightFunc(text, unicode.IsSpace)
 	if text == "" {
@@ -146,8 +146,9 @@ func LooksTruncated(text string) bool {
 		!strings.HasSuffix(text, "---")
 }
 
-// repeats reports whether a reply repeats an earlier one: equal except for case and spacing or, if
-// both are long enough, mostly of the same words. A short reply given twice does not count.
+// repeats reports whether a reply repeats an earlier one. It does if both are equal except for case
+// and spacing or, when both are long enough, if most words are the same. A short reply that is
+// given twice does not count.
 func repeats(text, previous string) bool {
 	a, b := strings.Fields(strings.ToLower(text)), strings.Fields(strings.ToLower(previous))
 	if len(a) == 0 || len(b) == 0 {
@@ -185,7 +186,7 @@ var planning = []string{
 	"alright, let", "sure, let me", "great, let me", "looking at ", "checking ", "going to ",
 }
 
-// isTentative reports whether a text only announces what comes next.
+// isTentative reports whether a text only announces the next step.
 func isTentative(text string) bool {
 	if text == "" || len(strings.Fields(text)) >= tentativeWords || strings.Contains(text, "```") ||
 		strings.HasSuffix(text, "?") {

@@ -13,14 +13,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// maxMessage bounds how much of a provider's text an error repeats.
+// maxMessage bounds, in bytes, how much of a provider's text is part of an error.
 const maxMessage = 600
 
-// Classify converts a failed model call to a typed error from what is known about it: the HTTP
-// status (0: no response), its headers, its body (or a stream's error event) and the transport's
-// error. An error that is already typed is returned unchanged. Classify uses, in this order, the
-// type, the body's machine-readable code, the text if it is more specific than the status, the
-// status, and the text alone. An error that none of them explains is Transient.
+// Classify converts a failed model call to a typed error. It uses the HTTP status (0: no response),
+// the headers, the body (or a stream's error event) and the transport's error. An error that is
+// already typed is returned unchanged. Otherwise Classify uses, in this order, the type, the
+// machine-readable code in the body, the text if it is more specific than the status, the status,
+// and the text alone. If none of them explains the error, it is Transient.
 func Classify(status int, header map[string][]string, body []byte, err error) *Error {
 	if e := As(err); e != nil {
 		return e
@@ -61,7 +61,8 @@ func (e *Error) classify(d detail, text string, err error) Kind {
 	return kindOfText(text)
 }
 
-// kindOfCode classifies the code or type of an error body: words that providers guarantee to keep.
+// kindOfCode classifies an error body by its code or type. Providers guarantee that these words do
+// not change.
 func kindOfCode(d detail) (Kind, bool) {
 	for _, word := range []string{d.Code, d.Type} {
 		switch strings.ToLower(word) {
@@ -127,7 +128,7 @@ func kindOfStatus(status int, text string, mayRetry bool) (Kind, bool) {
 
 func kindOfServerError(text string) Kind {
 	switch {
-	case isOverflow(text): // llama-server and Ollama return 500 for it
+	case isOverflow(text): // llama-server and Ollama return 500 for an overflow
 		return ContextOverflow
 	case has(text, overloadWords):
 		return Overloaded
@@ -203,7 +204,7 @@ var (
 		`(\d{3})\b`)
 )
 
-// kindOfText is the last resort for an error of unknown origin.
+// kindOfText classifies an error of unknown origin by its text. It is the last resort.
 func kindOfText(text string) Kind {
 	if isOverflow(text) {
 		return ContextOverflow
@@ -220,7 +221,8 @@ func kindOfText(text string) Kind {
 	return Transient
 }
 
-// isOverflow distinguishes an overflow of the context from an output limit that was set too high.
+// isOverflow reports whether a text describes an overflow of the context, and not an output limit
+// that was set too high.
 func isOverflow(text string) bool {
 	if strings.Contains(text, "max_tokens") &&
 		(strings.Contains(text, "completion tokens") ||
@@ -297,7 +299,7 @@ func parseBody(body []byte) detail {
 		d.Message = first(word(obj["detail"]), word(obj["msg"]), word(obj["error_description"]),
 			string(obj["detail"]))
 	}
-	// OpenRouter: the error of the provider behind it
+	// OpenRouter puts the error of the upstream provider into metadata.
 	if raw := upstream(obj["metadata"]); raw != "" {
 		d.Message += ": " + raw
 	}
@@ -349,7 +351,7 @@ func plainText(body []byte) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// retryAfter returns how long the provider asks to wait, according to its headers or its text.
+// retryAfter returns the delay that the provider requests in its headers or its text.
 func retryAfter(header map[string][]string, d detail) time.Duration {
 	for _, name := range []string{"Retry-After-Ms", "X-Ms-Retry-After-Ms"} {
 		if ms := seconds(get(header, name)); ms > 0 {
@@ -394,7 +396,7 @@ func get(header map[string][]string, name string) string {
 	return ""
 }
 
-// maxSeconds keeps a nonsensical number from overflowing a duration.
+// maxSeconds prevents a nonsensical number from overflowing a duration.
 const maxSeconds = 86400
 
 func seconds(s string) time.Duration {
@@ -408,13 +410,13 @@ func seconds(s string) time.Duration {
 var secret = lazyregexp.New(`(?i)\b(?:sk|pk|gsk|xai|key|AIza|ghp|hf)[-_][A-Za-z0-9_\-*.]{8,}|` +
 	`AIza[A-Za-z0-9_\-]{20,}|bearer\s+[A-Za-z0-9_\-.=+/]{8,}`)
 
-// Redact replaces text that looks like a key in a text that will be shown.
+// Redact replaces parts of a text that look like a key. Call it for texts that will be shown.
 func Redact(s string) string { return secret().ReplaceAllString(s, "[redacted]") }
 
-// shown returns an error's text as clients receive it.
+// shown returns an error's text in the form that clients receive.
 func shown(s string) string { return clip.Bytes(strings.ToValidUTF8(s, "\uFFFD"), maxMessage) }
 
-// DefaultMessage returns the message for a response with a status (0: unknown) but without a text.
+// DefaultMessage returns the message for a response that has a status (0: unknown) but no text.
 func DefaultMessage(status int) string {
 	if status == 0 {
 		return "the model's provider failed and sent no error message"

@@ -1,5 +1,5 @@
-// Package retry classifies the errors of model calls and decides whether and when to retry. It
-// makes no calls and does not wait: its callers do. Start at Error and Policy.
+// Package retry classifies the errors of model calls and decides whether and when to retry. The
+// package itself makes no calls and does not wait. Start at Error and Policy.
 package retry
 
 import (
@@ -32,7 +32,7 @@ type Error struct {
 	Kind       Kind
 	Status     int           // HTTP status, 0 if there was no response
 	RetryAfter time.Duration // the delay that the provider requested, or 0
-	// for ContextOverflow: the model's window in tokens, if the provider reports it
+	// Window is the model's window in tokens, for ContextOverflow, if the provider reports it.
 	Window  int
 	Message string
 	Hint    string // what the user can do
@@ -49,7 +49,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // ErrReplyTooLong is the cause of an Error for a reply that exceeded a size limit. The part that
-// arrived is worth keeping. Repeating the request would exceed the limit again.
+// arrived is kept. Repeating the request would exceed the limit again.
 var ErrReplyTooLong = errors.New("longer than allowed")
 
 // ErrSkipped is the cause of an Error for a call that was not made because its provider keeps

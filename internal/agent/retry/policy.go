@@ -19,11 +19,12 @@ const (
 type Policy struct {
 	MaxRetries   int           // attempts after the first; 0 or less: none
 	InitialDelay time.Duration // before the first retry, doubled for each further one
-	// bounds the delay, including the provider's wish; 0: DefaultMaxDelay
+	// MaxDelay bounds the delay, including a delay that the provider requests. 0 means
+	// DefaultMaxDelay.
 	MaxDelay time.Duration
 	// Jitter j spreads a delay d over [d, d(1+j)]. Values of 1 and above spread it over [0, d].
 	Jitter float64
-	// Rand returns numbers in [0, 1); nil: a random source.
+	// Rand returns numbers in [0, 1). nil means a random source.
 	Rand func() float64
 }
 
@@ -43,8 +44,8 @@ func (p Policy) Next(attempt int, err error) (time.Duration, bool) {
 	return p.Delay(attempt, err), true
 }
 
-// Delay returns how long to wait before retry number attempt (starting at 1). The provider's wish
-// takes precedence over the backoff, but not over MaxDelay.
+// Delay returns how long to wait before retry number attempt (starting at 1). The delay that the
+// provider requests takes precedence over the backoff, but not over MaxDelay.
 func (p Policy) Delay(attempt int, err error) time.Duration {
 	limit := p.MaxDelay
 	if limit <= 0 {

@@ -7,14 +7,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// The plausible sizes of a window, in tokens. Another number in an error is something else.
+// The plausible sizes of a window, in tokens. Any other number in an error has another meaning.
 const (
 	minWindow = 256
 	maxWindow = 100_000_000
 )
 
-// windowWords find the size of the window in an error, the most reliable pattern first. They must
-// never match the number of tokens that were sent, which most providers report too.
+// windowWords find the size of the window in an error. The most reliable pattern comes first. They
+// must never match the number of tokens that were sent, which most providers also report.
 var windowWords = []lazyregexp.Regexp{
 	lazyregexp.New(
 		`(?i)"n_ctx"\s*:\s*(\d+)`,

@@ -3,8 +3,8 @@
 //
 // A log's first line is its header. Every other line is one agent.Record. Lines are only ever
 // appended (an incomplete last line is removed before the next one is written), so a crash at any
-// time loses at most what was being written. Load closes what a crash left open: a call without a
-// result gets one that reports "interrupted", which the next write stores.
+// time loses at most the lines that were being written. Load completes what a crash interrupted. A
+// call without a result gets the result "interrupted", which the next write stores.
 //
 // The package knows no wire types and runs nothing. Start at Library. Session is the agent.Store to
 // which the engine writes; load.go reads a log back.

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Sync returns when the records that Append received with Sync set are on disk, or the reason why
-// they are not. Each call tries again.
+// Sync returns when the records that Append received with Sync set are on disk. If they cannot be
+// synced, it returns the reason. Each call tries again.
 func (s *Session) Sync() error {
 	if err := s.durable.wait(); err != nil {
 		return fmt.Errorf("saving session %s: %w", s.id, err)
@@ -16,10 +16,10 @@ func (s *Session) Sync() error {
 	return nil
 }
 
-// durable syncs written data to disk in the background, without delaying writes. The zero value has
-// nothing to do. It is safe for concurrent use.
+// durable syncs written data to disk in the background, without delaying writes. The zero value is
+// ready to use. It is safe for concurrent use.
 type durable struct {
-	// Nil: the file's own function; tests set it to simulate a failing disk.
+	// If sync is nil, the file's own function is used. Tests set it to simulate a failing disk.
 	sync func(*os.File) error
 
 	mu     sync.Mutex
@@ -32,8 +32,8 @@ type durable struct {
 	failed bool   // the last sync failed
 }
 
-// span is a piece of the file. After a failed sync it is unknown what is on disk (the system may
-// consider the data clean), so the span is kept in order to be written again.
+// span is a range of the file. After a failed sync, it is unknown which data is on disk, and the
+// system may consider the data clean. The span is therefore kept so that it can be written again.
 type span struct {
 	at   int64
 	data []byte
@@ -55,7 +55,8 @@ func (d *durable) request(file *os.File, at int64, data []byte) {
 	}
 }
 
-// work syncs until everything is on disk or the disk fails. wait tries the rest again.
+// work syncs until everything is on disk or the disk fails. After a failure, wait tries the rest
+// again.
 func (d *durable) work() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -65,7 +66,8 @@ func (d *durable) work() {
 	d.change.Broadcast()
 }
 
-// wait returns when everything requested earlier is on disk, or the reason why it is not.
+// wait returns when all data that was requested earlier is on disk. If it cannot be synced, it
+// returns the reason.
 func (d *durable) wait() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,7 +87,7 @@ func (d *durable) wait() error {
 	return nil
 }
 
-// tryLocked syncs once and releases the lock meanwhile. If the previous sync failed, it first
+// tryLocked syncs once and releases the lock during the sync. If the previous sync failed, it first
 // writes the data again.
 func (d *durable) tryLocked() error {
 	file, spans, again := d.file, d.spans, d.failed
@@ -113,7 +115,7 @@ func (d *durable) bring(file *os.File, spans []span, again bool) error {
 	return file.Sync()
 }
 
-// idle waits until no goroutine uses the file. What is not on disk then is left to the system.
+// idle waits until no goroutine uses the file. It does not sync the remaining data.
 func (d *durable) idle() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

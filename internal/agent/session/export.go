@@ -29,7 +29,7 @@ type exported struct {
 	Pins      []agent.PinChange  `json:"pins,omitempty"`
 }
 
-// Export returns a session as text, without secrets. The format "json" can be read by Import,
+// Export returns a session as text, without secrets. Import can read the format "json". The format
 // "markdown" is for reading.
 func (l *Library) Export(id, format string) (string, error) {
 	if format != "json" && format != "markdown" {
@@ -72,7 +72,7 @@ func (l *Library) Export(id, format string) (string, error) {
 	return pretty.String(), nil
 }
 
-// markdown formats what a user of the session saw.
+// markdown formats the conversation as the user saw it.
 func markdown(in *Loaded) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n", strings.ReplaceAll(in.Entry.Title, "\n", " "))
@@ -119,7 +119,7 @@ func writeMessage(b *strings.Builder, m *message.Message) {
 	}
 }
 
-// fenced puts a text in a fence that nothing in the text can close.
+// fenced puts a text into a code fence that nothing in the text can close.
 func fenced(text, language string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {

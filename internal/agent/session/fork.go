@@ -8,9 +8,9 @@ import (
 )
 
 // Fork creates a new session from another one's history, up to and including the message that an
-// item shows ("": all of it). With before, that message is excluded; this is how a prompt is edited
-// and sent again. The results of a kept call are kept with it. Items keep their IDs and get new
-// numbers.
+// item shows ("": all of it). If before is set, that message is excluded, so that the user can edit
+// a prompt and send it again. The results of a call are kept with the call. Items keep their IDs
+// and get new numbers.
 func (l *Library) Fork(id, atItem string, before bool) (*Session, error) {
 	in, err := l.borrow(id)
 	if err != nil {
@@ -51,8 +51,8 @@ func (l *Library) borrow(id string) (*Loaded, error) {
 	return l.stored(id)
 }
 
-// placesOf returns for each item the index of its message: the one that it shows, or else that of
-// the previous item; -1 at the start.
+// placesOf returns for each item the index of the message that it shows. An item that shows no
+// message gets the index of the previous item, or -1 at the start.
 func placesOf(items []Item, ms []*message.Message) []int {
 	index := make(map[string]int, len(ms))
 	for i, m := range ms {
@@ -68,8 +68,8 @@ func placesOf(items []Item, ms []*message.Message) []int {
 	return places
 }
 
-// cutAt returns how many messages a history up to message i contains. It never separates a reply
-// from its results.
+// cutAt returns the number of messages in a history that ends with message i. It never separates a
+// reply from its results.
 func cutAt(ms []*message.Message, i int, before bool) int {
 	if before {
 		for i > 0 && ms[i].Role == message.RoleTool {
@@ -92,7 +92,7 @@ func keep(items []Item, places []int, cut int) []Item {
 	return kept
 }
 
-// content is the content of a session that is written as a whole.
+// content is the complete content of a session that is written with one call of write.
 type content struct {
 	config   []byte
 	messages []*message.Message
@@ -101,7 +101,7 @@ type content struct {
 	pins     []agent.PinChange
 }
 
-// write creates a session with a content. Items are renumbered from 1.
+// write creates a session with this content. Items are renumbered from 1.
 func (l *Library) write(meta Meta, c content) (*Session, error) {
 	s, err := l.Create(meta)
 	if err != nil {
@@ -144,7 +144,7 @@ func (l *Library) write(meta Meta, c content) (*Session, error) {
 	return s, nil
 }
 
-// all finds any message of a history.
+// all finds any message in a history by its ID.
 type all map[string]*message.Message
 
 func (a all) add(m *message.Message) {

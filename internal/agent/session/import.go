@@ -190,7 +190,8 @@ func (c *chatMessage) message() (*message.Message, error) {
 	return m, nil
 }
 
-// textOf returns the text of a content: a string, null, or parts, of which the texts count.
+// textOf returns the text of a message's content. The content is a string, null, or a list of
+// parts, of which only text parts are used.
 func textOf(raw json.RawMessage) (string, error) {
 	var text string
 	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {

@@ -13,12 +13,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 )
 
-// maxLine bounds one line of a log. A longer line counts as damaged.
+// maxLine bounds one line of a log, in bytes. A longer line is treated as damaged.
 const maxLine = 64 << 20
 
-// indexIfDue writes the index immediately if the user changed what a list shows. If a turn has
-// ended or much was written since, it writes the index soon afterwards, so that the end of a turn
-// is not delayed.
+// indexIfDue writes the index immediately if the user changed something that lists show. If a turn
+// has ended or much was written since the last index, it writes the index a little later, so that
+// the end of a turn is not delayed.
 func (s *Session) indexIfDue(records []agent.Record) {
 	soon := s.size-s.index.size > indexEvery
 	for i := range records {
@@ -36,8 +36,7 @@ func (s *Session) indexIfDue(records []agent.Record) {
 	}
 }
 
-// indexLater writes the current index in the background, unless the session is closed before, and
-// perhaps deleted.
+// indexLater writes the current index in the background, unless the session is closed first.
 func (s *Session) indexLater() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,8 +46,8 @@ func (s *Session) indexLater() {
 	}
 }
 
-// writeIndex stores the list entry. The index is only an optimization, so errors are ignored: a
-// reader adds what the index lacks.
+// writeIndex stores the list entry. Errors are ignored, because the index is only an optimization
+// and a reader adds anything that the index lacks.
 func (s *Session) writeIndex() {
 	e := s.log.entry
 	e.Bytes = s.size
@@ -57,8 +56,8 @@ func (s *Session) writeIndex() {
 	}
 }
 
-// writeIndex overwrites the entry, preceded by a checksum. Replacing a file by renaming makes some
-// file systems wait for the disk, and a damaged index is simply rebuilt.
+// writeIndex overwrites the entry, preceded by a checksum. It does not replace the file by
+// renaming, because that makes some file systems wait for the disk. A damaged index is rebuilt.
 func (l *Library) writeIndex(e Entry) error {
 	b, err := marshal(e)
 	if err != nil {
@@ -96,8 +95,8 @@ func (l *Library) readIndex(id string, size int64) (Entry, bool) {
 	return e, true
 }
 
-// entryFromDisk returns the list entry for a log of size bytes: the index, updated with what was
-// written after it. A missing or invalid index is rebuilt.
+// entryFromDisk returns the list entry for a log of size bytes. It reads the index and applies the
+// lines that were written after it. A missing or invalid index is rebuilt.
 func (l *Library) entryFromDisk(id string, size int64) (Entry, error) {
 	e, ok := l.readIndex(id, size)
 	if ok && e.Bytes == size {
@@ -156,7 +155,7 @@ func (l *Library) scanLog(state *logState, from, to int64) (int64, error) {
 	}
 }
 
-// readLine returns the next complete line, or only the length of a line that is too long.
+// readLine returns the next complete line. For a line that is too long, it returns only the length.
 func readLine(r *bufio.Reader) (line []byte, n int, err error) {
 	for {
 		part, err := r.ReadSlice('\n')

@@ -64,7 +64,7 @@ type messages interface {
 }
 
 // storeItem prepares an item for the log. found is false if a message that the item shows is not
-// stored yet, in which case its text would be stored twice.
+// stored yet. In that case, storing the item now would store its text twice.
 func storeItem(it Item, in messages) (d itemData, found bool) {
 	i := it.Item
 	s := storedItem{
@@ -161,7 +161,7 @@ func (d itemData) item(in messages) Item {
 }
 
 // text returns the referenced text. If the message became shorter because a secret was removed, it
-// returns what is left.
+// returns the rest.
 func (r *textRef) text(typ agent.ItemType, m *message.Message) string {
 	if m == nil {
 		return ""
@@ -191,7 +191,7 @@ func shownText(typ agent.ItemType, m *message.Message) string {
 	return b.String()
 }
 
-// recentMessages is how many messages are kept in memory to recognize the text of items.
+// recentMessages is how many messages are kept in memory to find the text of items in.
 const recentMessages = 128
 
 // recent contains the last messages of a session.

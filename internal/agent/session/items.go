@@ -70,7 +70,7 @@ type itemReader struct {
 	file  io.ReaderAt
 	nodes []node
 	index map[string]int32
-	extra recent // messages in memory
+	extra recent // messages that are in memory
 	buf   []byte
 	last  *message.Message
 }

@@ -25,25 +25,26 @@ const (
 	indexSuffix = ".index"
 )
 
-// validID ensures that IDs are not paths.
+// validID matches valid session IDs, which contain no path separators.
 var validID = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
 // Options configure a Library. The zero value is valid.
 type Options struct {
-	// Redact removes secrets from each line before it is written. nil: nothing is removed.
+	// Redact removes secrets from each line before it is written. If it is nil, nothing is removed.
 	Redact func([]byte) []byte
 	// Cwd is the working directory of imported sessions.
 	Cwd string
-	// PendingProposal returns the proposal of a call's item that has survived the process, or "".
-	// nil: there are no such proposals.
+	// PendingProposal returns the ID of the proposal that belongs to a call's item and has survived
+	// the process, or "". If it is nil, there are no such proposals.
 	PendingProposal func(sessionID, itemID string) string
-	// Spare is the folder for new sessions while the library's own folder cannot be written. "":
-	// none.
+	// Spare is the folder for new sessions while the library's own folder cannot be written. ""
+	// means that there is none.
 	Spare string
-	// Log receives minor errors. nil: no log.
+	// Log receives minor errors. nil means no log.
 	Log *slog.Logger
 
-	// For tests: the clock, nil for time.Now, and the size limit of a log, 0 for MaxBytes.
+	// These fields are for tests: the clock (nil for time.Now) and the size limit of a log (0 for
+	// MaxBytes).
 	now      func() time.Time
 	maxBytes int64
 }
@@ -51,7 +52,7 @@ type Options struct {
 // ErrUnknownItem reports that a session has no such completed item.
 var ErrUnknownItem = errors.New("there is no such completed item")
 
-// Library is the folder with the sessions of one workspace. It is safe for concurrent use, and
+// Library manages the folder with the sessions of one workspace. It is safe for concurrent use, and
 // several processes may use one folder.
 type Library struct {
 	dir  string
@@ -71,7 +72,7 @@ type cached struct {
 }
 
 // Dir returns the folder for a workspace's sessions in the state directory. Its name consists of a
-// readable name and a hash of the root, so that folders of the same name are kept apart.
+// readable name and a hash of the root, so that folders with the same name do not conflict.
 func Dir(stateDir, root string) string {
 	root = filepath.Clean(root)
 	sum := sha256.Sum256([]byte(root))
@@ -86,8 +87,8 @@ func Dir(stateDir, root string) string {
 		fmt.Sprintf("%.40s-%s", name, hex.EncodeToString(sum[:6])))
 }
 
-// Open returns the library in dir with default options. Nothing is read or created before it is
-// used.
+// Open returns the library in dir with default options. Nothing is read or created before the
+// library is used.
 func Open(dir string) *Library { return OpenWith(dir, Options{}) }
 
 // OpenWith returns the library in dir.
@@ -158,7 +159,7 @@ func (l *Library) Create(meta Meta) (*Session, error) {
 	}
 	s := &Session{lib: l, id: meta.ID, file: f, log: newLogState(meta.ID)}
 	s.publish()
-	l.keep(s) // before it is listed, because GC never deletes sessions that are open here
+	l.keep(s) // before the session is listed, because GC never deletes sessions that are open here
 	header, err := newRecord(RecordHeader, meta.CreatedAt, meta)
 	if err == nil {
 		err = s.Append(header)

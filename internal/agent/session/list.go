@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// DefaultLimit is the length of a list if the query sets none.
+// DefaultLimit is the maximum length of a list if the query sets no limit.
 const DefaultLimit = 50
 
 // Query selects sessions. The zero value selects the newest ones that are not archived.

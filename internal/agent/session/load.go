@@ -40,7 +40,7 @@ type Loaded struct {
 	InterruptedTurn string
 }
 
-// MaxTurns is how many ended turns a load remembers at least.
+// MaxTurns is the number of ended turns that Load keeps at least.
 const MaxTurns = 256
 
 // Restored returns the state from which the engine continues.
@@ -72,7 +72,7 @@ func (p Problem) String() string {
 	return fmt.Sprintf("line %d (byte %d): %s", p.Line, p.Offset, p.Text)
 }
 
-// Load reads a session and opens it. It does not write, so that it can read a session that another
+// Load reads a session and opens it. It does not write, so it can also read a session that another
 // process is writing. Loading a session that is open here returns the same Session, which must be
 // idle.
 func (l *Library) Load(id string) (*Loaded, error) {
@@ -113,7 +113,7 @@ func (s *Session) reload() (*Loaded, error) {
 	}
 	if s.locked || r.seen == s.seen {
 		r.out.LastSeq = max(r.out.LastSeq, s.seq.Load())
-	} else { // another process has written in the meantime: use what it wrote
+	} else { // another process has written in the meantime, so use what it wrote
 		s.log, s.size, s.seen, s.newline, s.repairs = r.log, r.size, r.seen, r.newline, r.repairs
 		s.seq.Store(max(r.out.LastSeq, s.seq.Load()))
 		s.reserved.Store(r.log.entry.LastSeq)
@@ -337,7 +337,7 @@ func (r *reader) shared(s string) string {
 	return s
 }
 
-// finish builds the history from what was read, and closes what a crash left open.
+// finish builds the history from the records and completes what a crash interrupted.
 func (r *reader) finish(data []byte) {
 	path := r.log.path()
 	history := make([]*message.Message, len(path))
@@ -364,7 +364,7 @@ func (r *reader) finish(data []byte) {
 	r.closeTurn()
 }
 
-// brief shortens a decoder's error to what is useful to the user.
+// brief shortens a decoder's error to the part that is useful to the user.
 func brief(err error) string {
 	s := err.Error()
 	s = strings.TrimPrefix(s, "jsontext: ")

@@ -8,9 +8,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/filelock"
 )
 
-// Lock acquires the writer's lock, unless it is already held, without storing anything. ErrLocked
-// reports that another process holds it, ErrChanged that one has held it since the session was
-// loaded. Once the lock is held, Lock never waits.
+// Lock acquires the writer's lock without storing anything, unless the session already holds it.
+// ErrLocked reports that another process holds the lock. ErrChanged reports that another process
+// has held it since the session was loaded. If the session already holds the lock, Lock never
+// waits.
 func (s *Session) Lock() error {
 	if s.writer.Load() {
 		return nil

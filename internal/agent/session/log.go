@@ -23,7 +23,7 @@ type Entry struct {
 	Messages  int           `json:"messages"`
 	Usage     message.Usage `json:"usage"`
 	LastSeq   uint64        `json:"lastSeq"`
-	// began and did not end: it is running or a crash interrupted it
+	// OpenTurn is a turn that began and did not end. It is running, or a crash interrupted it.
 	OpenTurn string `json:"openTurn,omitempty"`
 	Bytes    int64  `json:"bytes"`             // size of the log that the entry describes
 	Titled   bool   `json:"titled,omitempty"`  // the title was set, not derived
@@ -58,8 +58,8 @@ type itemRef struct {
 	node int32
 }
 
-// logState describes a log without its contents. It grows by about 60 bytes per message. Reading
-// and writing update it in the same way.
+// logState describes a log without its contents. It grows by about 60 bytes per message. Reading a
+// log and appending to it update logState in the same way.
 type logState struct {
 	entry Entry
 	nodes []node
@@ -150,7 +150,7 @@ func (l *logState) addHeader(data json.RawMessage) {
 	id := l.entry.ID
 	l.entry.Meta = m
 	if id != "" {
-		l.entry.ID = id // the name of a copied file is its session ID
+		l.entry.ID = id // if the file was copied, its name is the session ID
 	}
 	l.entry.Titled = m.Title != ""
 	if l.entry.UpdatedAt.Before(m.CreatedAt) {
@@ -235,7 +235,7 @@ func turnID(r *agent.Record) string {
 	return "unknown"
 }
 
-// lenient are the options for reading what other versions or programs wrote.
+// lenient are the options for reading files that other versions or programs wrote.
 var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true),
 	jsontext.AllowInvalidUTF8(true))
 

@@ -32,7 +32,7 @@ type Meta struct {
 	CreatedAt time.Time `json:"createdAt"`
 	ForkOf    string    `json:"forkOf,omitempty"` // the session from which it was forked
 	Title     string    `json:"title,omitempty"`
-	// The program that created it, "" for a user in an editor.
+	// Origin is the program that created the session, or "" for a user in an editor.
 	Origin string `json:"origin,omitempty"`
 }
 
@@ -44,7 +44,7 @@ type Item struct {
 }
 
 // Branch reports that the history continues after message Through ("": from the start). Later
-// messages stay in the log, and it is possible to branch back to them.
+// messages stay in the log, and a later Branch can return to them.
 type Branch struct {
 	Through  string `json:"through"`
 	Messages int    `json:"messages"` // length of the history up to and including Through
@@ -57,7 +57,7 @@ type (
 	archiveData struct {
 		Archived bool `json:"archived"`
 	}
-	// seqData reserves numbers: when it was written, no number above Reserved had been used.
+	// seqData reserves numbers. When it was written, no number above Reserved had been used.
 	seqData struct {
 		Reserved uint64 `json:"reserved"`
 	}
@@ -97,8 +97,8 @@ func encode(b *bytes.Buffer, v any) error {
 	return e.Encode(v)
 }
 
-// redacted returns line, which ends in a newline, without secrets. The result is always one line of
-// JSON, whatever redact does.
+// redacted returns line without secrets. line ends in a newline. The result is always one line of
+// JSON, even if redact breaks the JSON.
 func redacted(line []byte, redact func([]byte) []byte) []byte {
 	if redact == nil {
 		return line
@@ -114,8 +114,8 @@ func redacted(line []byte, redact func([]byte) []byte) []byte {
 	return redactedStrings(line, redact)
 }
 
-// redactedStrings redacts each string in a line separately, for a redaction that does not preserve
-// JSON.
+// redactedStrings redacts each string in a line separately. It is used if redacting the whole line
+// does not preserve the JSON.
 func redactedStrings(line []byte, redact func([]byte) []byte) []byte {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.UseNumber()

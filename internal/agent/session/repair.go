@@ -53,8 +53,8 @@ func take(results map[string][]int, callID string, i int) int {
 	return list[0]
 }
 
-// interrupt creates the result of a call that a crash left without one, and the item that shows it.
-// The next write stores both.
+// interrupt creates the result of a call that a crash interrupted, and the item that shows the
+// result. The next write stores both.
 func (r *reader) interrupt(m *message.Message, call *message.ToolCall) *message.Message {
 	in := Interrupted{Call: call, TurnID: m.TurnID}
 	start, started := r.started[call.ID]
@@ -103,7 +103,7 @@ func (r *reader) interruptItem(in Interrupted, itemID string) {
 	}
 }
 
-// closeTurn ends the turn that a crash left open.
+// closeTurn ends a turn that a crash interrupted.
 func (r *reader) closeTurn() {
 	id := r.log.entry.OpenTurn
 	if id == "" {

@@ -54,16 +54,16 @@ func ModelScript(in *Loaded) ([]byte, error) {
 
 // Recording contains what a session script needs in addition to the session.
 type Recording struct {
-	// the workspace's folder; paths below it become paths in the script's workspace
+	// Root is the workspace's folder. Paths below it become paths in the script's workspace.
 	Root string
-	// the initial content of files, by slash-separated paths relative to Root
+	// Files contains the initial content of files, by slash-separated paths relative to Root.
 	Files  map[string][]byte
 	Config json.RawMessage // the script's settings; nil: none
 	Notes  []string        // for the reader, for example which file was omitted
 }
 
-// Record returns the session as a session script: a bug report that becomes a test as soon as it
-// states what should have happened. It contains no secret that the log does not contain.
+// Record returns the session as a session script. With a statement of what should have happened,
+// such a bug report becomes a test. It contains no secret that the log does not contain.
 func Record(in *Loaded, rec Recording) ([]byte, error) {
 	model, err := ModelScript(in)
 	if err != nil {
@@ -108,8 +108,8 @@ func prompts(in *Loaded) string {
 	return story.String()
 }
 
-// addFiles adds the workspace's files. Files that the format cannot represent exactly, or whose
-// names are names of sections, are written by script lines, which addFiles returns.
+// addFiles adds the workspace's files. Some files cannot be represented exactly, or have names that
+// are also names of sections. Script lines, which addFiles returns, write these files.
 func (r *Recording) addFiles(a *txtar.Archive) (lines string) {
 	names := slices.Sorted(maps.Keys(r.Files))
 	for _, name := range names {

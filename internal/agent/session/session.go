@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// MaxBytes bounds one session's log. Beyond it nothing is stored and writes return ErrFull.
+	// MaxBytes bounds one session's log. When the limit is reached, nothing is stored and writes
+	// return ErrFull.
 	MaxBytes = 512 << 20
 	// seqBlock is how many notification numbers are reserved at a time. After a crash the numbers
 	// continue above the reserved ones, so that none is used twice.
@@ -31,8 +32,8 @@ var (
 	ErrLocked = errors.New(
 		"another agent-lsp is writing this session: close it there, fork it or start a new one",
 	)
-	// ErrChanged reports that another process has written the session since it was loaded: load it
-	// again.
+	// ErrChanged reports that another process has written the session since it was loaded. The
+	// caller must load it again.
 	ErrChanged = errors.New("the session was changed by another agent-lsp since it was loaded")
 	// ErrFull reports that the log has reached MaxBytes.
 	ErrFull = errors.New("the session has reached its maximum size: start a new one or fork it")
@@ -50,7 +51,7 @@ type Session struct {
 	lib *Library
 	id  string
 
-	seq      atomic.Uint64 // the last number used
+	seq      atomic.Uint64 // the last used number
 	reserved atomic.Uint64
 	entry    atomic.Pointer[Entry]
 	writer   atomic.Bool // whether the lock is held; for readers that must not wait for the disk
@@ -78,7 +79,7 @@ type indexState struct {
 	writing bool  // indexLater is pending
 }
 
-// heldItems are completed items that will be stored together with the messages that they show.
+// heldItems are completed items that are stored later, together with the messages that they show.
 type heldItems struct {
 	mu    sync.Mutex
 	items []Item
@@ -94,8 +95,8 @@ func (s *Session) Entry() Entry {
 	return e
 }
 
-// Append stores records in order with one write. If it fails, none of them counts as stored. When
-// it returns, the sync of records with Sync set has begun.
+// Append stores records in order with one write. If it fails, none of them is stored. When it
+// returns, the sync of records with Sync set has begun.
 func (s *Session) Append(records ...agent.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,8 +140,8 @@ func (s *Session) append(records []agent.Record) error {
 	return nil
 }
 
-// withSeq reserves numbers together with other records, so that using a number seldom needs a
-// write.
+// withSeq reserves numbers together with other records, so that using a number rarely needs a write
+// of its own.
 func (s *Session) withSeq(records []agent.Record) []agent.Record {
 	seq := s.seq.Load()
 	if seq == 0 || seq+seqBlock/2 <= s.reserved.Load() {
@@ -182,7 +183,7 @@ func (s *Session) encode(records []agent.Record) (ends []int, wantSync bool, err
 	return ends, wantSync, nil
 }
 
-// write appends s.buf to the complete lines. It overwrites what a failed write left.
+// write appends s.buf to the complete lines. It overwrites the remains of a failed write.
 func (s *Session) write() error {
 	if s.size+int64(s.buf.Len()) > s.lib.maxBytes() {
 		return fmt.Errorf("saving session %s: %w", s.id, ErrFull)
@@ -226,8 +227,8 @@ func (s *Session) publish() {
 	s.entry.Store(&e)
 }
 
-// NextSeq returns the number of the next notification: 1, 2, 3 … over the session's whole life. It
-// is cheap: without Append in between, it writes about once in a few thousand calls.
+// NextSeq returns the number of the next notification: 1, 2, 3 … over the session's whole life.
+// NextSeq is cheap. Without Append in between, it writes only about once in a few thousand calls.
 func (s *Session) NextSeq() uint64 {
 	n := s.seq.Add(1)
 	if n > s.reserved.Load() {
@@ -237,7 +238,7 @@ func (s *Session) NextSeq() uint64 {
 }
 
 // reserve reserves another block of numbers. If writing fails (a full disk, another writer),
-// numbers are still used, and the next block tries again.
+// numbers are still used, and the next call tries to reserve again.
 func (s *Session) reserve(n uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,9 +250,9 @@ func (s *Session) reserve(n uint64) {
 	}
 }
 
-// AddItem adds a completed item. It never waits for the disk: the Append that stores the item's
-// message also stores the item, at the latest at the end of its turn. Text that a message contains
-// is not stored again. The item must not be changed afterwards.
+// AddItem adds a completed item. It never waits for the disk. The Append that stores the item's
+// message also stores the item. This happens at the latest at the end of its turn. Text that a
+// message contains is not stored again. The item must not be changed afterwards.
 func (s *Session) AddItem(it Item) {
 	s.held.mu.Lock()
 	defer s.held.mu.Unlock()
@@ -259,7 +260,7 @@ func (s *Session) AddItem(it Item) {
 }
 
 // withItems adds the waiting items that can now be stored, each after the message that it shows. It
-// returns those that continue to wait.
+// returns the items that must still wait.
 func (s *Session) withItems(
 	records []agent.Record,
 	wait []Item,
@@ -327,7 +328,7 @@ func (s *Session) flushItems() error {
 	return nil
 }
 
-// release removes the items that are now stored. wait are those that continue to wait.
+// release removes the items that are now stored. wait contains the items that must still wait.
 func (s *Session) release(before int, wait []Item) {
 	s.held.mu.Lock()
 	defer s.held.mu.Unlock()
@@ -342,7 +343,7 @@ func (s *Session) SetConfig(config json.RawMessage) error {
 // SetTitle renames the session.
 func (s *Session) SetTitle(title string) error { return s.store(RecordTitle, titleData{title}) }
 
-// SuggestTitle sets the title unless the user has set one. It reports whether it did.
+// SuggestTitle sets the title unless the user has set one. It reports whether it set the title.
 func (s *Session) SuggestTitle(title string) (bool, error) {
 	r, err := newRecord(RecordTitle, s.lib.now(), titleData{title})
 	if err != nil {
@@ -397,8 +398,8 @@ func (s *Session) store(typ agent.RecordType, data any) error {
 	return s.Append(r)
 }
 
-// Close writes the exact last number and the index, releases the lock and closes the file. Append
-// then returns an error.
+// Close writes the exact last number and the index, releases the lock and closes the file. Later
+// calls of Append return an error.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -414,8 +415,8 @@ func (s *Session) Close() error {
 	s.lib.forget(s)
 	s.durable.idle()
 	if s.file != nil {
-		// Release the lock explicitly: a child process that is being started still has the file
-		// open for a moment, and with it the lock.
+		// Release the lock explicitly. A child process that is being started has the file, and with
+		// it the lock, open for a moment longer.
 		if s.locked {
 			err = errors.Join(err, filelock.Unlock(s.file))
 		}
@@ -424,7 +425,7 @@ func (s *Session) Close() error {
 	return err
 }
 
-// settle writes what is only in memory.
+// settle writes everything that is only in memory.
 func (s *Session) settle() error {
 	var err error
 	if len(s.waiting()) > 0 {

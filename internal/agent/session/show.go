@@ -8,8 +8,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// showLost creates items for messages without items, so that a replay shows the whole history: the
-// items of a turn that a crash left open before they were stored, and all items of a session that
+// showLost creates items for messages without items, so that a replay shows the whole history.
+// These are the unstored items of a turn that a crash interrupted, and all items of a session that
 // was imported as messages only.
 func (r *reader) showLost(history []*message.Message, data []byte) {
 	every, open := len(r.log.items) == 0, r.log.entry.OpenTurn
@@ -94,7 +94,7 @@ func itemKey(it agent.Item) string {
 	return string(it.Type) + " " + it.MessageID
 }
 
-// itemsOf returns the items that show a message: its text, its reasoning, and the calls with a
+// itemsOf returns the items that show a message: its text, its reasoning, and the calls that have a
 // result.
 func itemsOf(m *message.Message, results map[string]*message.Message) (items []agent.Item) {
 	text := func(typ agent.ItemType, id string) {

@@ -52,7 +52,7 @@ func frontMatter(data []byte) (head, body []byte, ok bool) {
 	return head, body, found
 }
 
-// toolList is a list in YAML, or words in one string, as other clients write it.
+// toolList is a YAML list, or a string of words, which other clients write.
 type toolList []string
 
 // UnmarshalYAML accepts both forms.

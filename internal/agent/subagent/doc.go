@@ -1,7 +1,7 @@
-// Package subagent is the tool with which the model delegates work to other agents: to one, to
-// several in parallel, to a chain, or to one in the background.
+// Package subagent provides the tool with which the model delegates work to other agents. The tool
+// can run one agent, several in parallel, a chain of agents, or one in the background.
 //
-// A sub-agent is a session with an empty history. It receives only its task. Its permissions are
-// derived from the parent's options by Options.Child and never exceed them. The package starts no
-// process and does not know settings. Start at New.
+// A sub-agent is a session with an empty history. It receives only its task. Options.Child derives
+// its permissions from the parent's, and they never exceed the parent's. The package starts no
+// process and does not depend on settings. Start at New.
 package subagent

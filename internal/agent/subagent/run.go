@@ -101,7 +101,7 @@ func (c *child) converse(ctx context.Context, call *tool.Call, s *agent.Session,
 	return withError(out, turn)
 }
 
-// withError adds to a sub-agent's text why it did not complete.
+// withError adds the reason why a sub-agent did not complete to its text.
 func withError(out outcome, turn agent.Turn) outcome {
 	if !out.ok() {
 		why := "ended as " + out.Status
@@ -204,7 +204,7 @@ func (t *Tool) chain(ctx context.Context, call *tool.Call, runs []*child) *tool.
 	return &tool.Result{Text: previous, Details: details(out)}
 }
 
-// details returns the details of the work for clients.
+// details returns details about the work for clients.
 func details(out []outcome) json.RawMessage {
 	type line struct {
 		Agent  string        `json:"agent"`
@@ -224,7 +224,7 @@ func details(out []outcome) json.RawMessage {
 	return b
 }
 
-// abortable makes a job that ends when its call is aborted, including tasks that have not begun.
+// abortable returns a job that ends when its call is aborted, including tasks that have not begun.
 func (t *Tool) abortable(do job) job {
 	return func(ctx context.Context, call *tool.Call) *tool.Result {
 		ctx, cancel := context.WithCancel(ctx)
@@ -263,7 +263,8 @@ func (r *running) begin(itemID string, cancel context.CancelFunc) (end func()) {
 }
 
 // stop prevents further tasks of a call from starting. It returns the sub-agents that are running
-// for the call, and a function that ends the call's work, which is nil if the call is not running.
+// for the call, and a function that ends the call's work. The function is nil if the call is not
+// running.
 func (r *running) stop(itemID string) (list []*agent.Session, end context.CancelFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -322,7 +323,7 @@ func (t *Tool) Steer(itemID string,
 // is false if there are none.
 func (t *Tool) Abort(itemID string, silent bool) (ok bool) {
 	list, end := t.running.stop(itemID)
-	for _, s := range list { // its end would let the next task start, which must not begin
+	for _, s := range list { // the end of this sub-agent would let the next task start
 		_, _ = s.Abort(agent.AbortRequest{Silent: silent})
 	}
 	if end == nil {

@@ -16,7 +16,7 @@ import (
 const (
 	// MaxTasks bounds the tasks of one parallel call, and the steps of a chain.
 	MaxTasks = 8
-	// Concurrency is how many of them run at a time.
+	// Concurrency is how many tasks of one call run at a time.
 	Concurrency = 4
 	// MaxDepth is how deeply sub-agents may call sub-agents: 1 means not at all.
 	MaxDepth = 2
@@ -31,22 +31,23 @@ type Agent struct {
 	Name        string
 	Description string // for the model that calls it
 	Prompt      string // its instructions
-	Model       string // "": the parent's
+	Model       string // "" means the parent's model
 	Thinking    string
-	Tools       []string // names or globs; nil: the parent's
+	Tools       []string // names or globs; nil means the parent's tools
 	Profile     string   // permission profile, at most the parent's
-	Rules       []string // more permission rules; what they allow, the parent's must allow too
-	MaxCalls    int      // model calls; 0: the parent's limit
+	// Additional permission rules; the parent's rules must also allow what these allow.
+	Rules    []string
+	MaxCalls int // maximum number of model calls; 0 means the parent's limit
 }
 
-// General is the agent that exists without settings.
+// General is the agent that exists even if the settings define none.
 var General = Agent{Name: "general",
 	Description: "does any task with your tools, in its own context"}
 
 // Spawn is a request for the options of a sub-agent's session.
 type Spawn struct {
 	Agent  Agent
-	Model  string // chosen at the call; "": the agent's
+	Model  string // chosen at the call; "" means the agent's model
 	Parent string // session id
 	TurnID string // the call's turn
 	ItemID string // the call's item
@@ -54,8 +55,8 @@ type Spawn struct {
 	Cwd    string
 }
 
-// Background runs work that continues after its turn. It stores the output of the work, notifies
-// the session when the work ends, and ends the work with the session.
+// Background runs work that continues after its turn. It stores the output of the work, and
+// notifies the session when the work ends. It also ends the work when the session ends.
 type Background interface {
 	Start(sessionID, title string,
 		work func(ctx context.Context, out io.Writer) (summary string, err error)) (jobID,
@@ -66,8 +67,8 @@ type Background interface {
 type Options struct {
 	// Agents lists the configured agents. General is added if no agent has its name.
 	Agents func() []Agent
-	// Child derives a session's options from the parent's. Sink is set by the tool. Tools of the
-	// child include a Tool of the next depth where that is allowed (At).
+	// Child derives a session's options from the parent's options. The tool sets Sink. If the depth
+	// allows it, the tools of the child include a Tool for the next depth (see At).
 	Child func(ctx context.Context, s Spawn) (agent.Options, error)
 	// Ended is called when the session with that ID has ended. It may be nil.
 	Ended func(id string)
@@ -77,7 +78,7 @@ type Options struct {
 	Limits
 }
 
-// Limits bound the tool. 0: the default.
+// Limits bound the tool. 0 means the default.
 type Limits struct{ MaxTasks, Concurrency, MaxDepth int }
 
 func (l Limits) orDefaults() Limits {
@@ -241,7 +242,7 @@ func (t *Tool) run(ctx context.Context, call *tool.Call, a arguments) (*tool.Res
 	return t.background(a, call, job)
 }
 
-// job is planned work; it reports through the call that it is given.
+// job is planned work. It reports through the call that it receives.
 type job func(ctx context.Context, call *tool.Call) *tool.Result
 
 // plan checks the arguments and returns the work.
@@ -317,8 +318,8 @@ func (t *Tool) child(s step, call *tool.Call) (*child, error) {
 		ItemID: call.ItemID, Depth: t.depth + 1, Cwd: call.Cwd}}, nil
 }
 
-// background passes the work to Options.Background. Its items are not shown, because the turn may
-// have ended.
+// background passes the work to Options.Background. The items of background work are not shown,
+// because the turn may have ended.
 func (t *Tool) background(a arguments, call *tool.Call, work job) (*tool.Result, error) {
 	if t.opts.Background == nil {
 		return nil, fmt.Errorf("background is not available here; run it without background")

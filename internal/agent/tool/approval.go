@@ -13,27 +13,29 @@ type ApprovalRequest struct {
 	Effect    Effect
 	Args      json.RawMessage
 	Cwd       string
-	Subject   *Subject // nil: no question is needed
+	Subject   *Subject // nil if no question is needed
 	// Waiting is called when the user is asked, so that the item shows it. It is never nil, and
 	// only its first call has an effect.
 	Waiting func()
 	// Gathered is closed when all calls that started together with this one are waiting for the
 	// user or need no question. Their questions can then be shown together. This may take as long
-	// as their hooks run, so the approver limits the wait. nil: the call started alone.
+	// as their hooks run, so the approver limits the wait. Gathered is nil if the call started
+	// alone.
 	Gathered <-chan struct{}
 	Index    int // index of the call in its message
 	// Foreseen is the user's answer to this request from before the call started (see
-	// toolcall.Foreseer); nil: there is no such answer.
+	// toolcall.Foreseer). It is nil if there is no such answer.
 	Foreseen *Decision
-	Again    string // why the user is asked again; "": this is the first question
+	Again    string // why the user is asked again; "" for the first question
 }
 
 // Decision is an approver's answer.
 type Decision struct {
 	Allow bool
-	// Reason for a denial, for the model: the policy's reason or the user's feedback.
+	// Reason is the reason for a denial, for the model. It is the policy's reason or the user's
+	// feedback.
 	Reason   string
-	Unboxed  bool     // run outside the sandbox, because the user agreed to that
-	Secrets  []string // secret files that a command may read, links resolved
+	Unboxed  bool     // the user agreed to run the call outside the sandbox
+	Secrets  []string // secret files that a command may read, with links resolved
 	GrantKey string   // the grant that allowed it, for the record
 }

@@ -17,20 +17,21 @@ type Call struct {
 	TurnID    string
 	Name      string          // the tool's real name, even if the model used an alias
 	Args      json.RawMessage // a JSON object that fits Spec.Schema
-	Object    map[string]any  // Args, decoded once by the registry. Use Decode. Must not be changed
+	Object    map[string]any  // Args, decoded once by the registry; must not be changed; use Decode
 	Cwd       string          // the session's working directory, absolute
 	Unboxed   bool            // the approver allows it to run outside the sandbox
 	Secrets   []string        // secret files that the approver lets its command read
 
 	// Output shows live output to the user. It never blocks. Use Emit, which allows nil.
 	Output func(text string)
-	// Update changes the call's item: what it waits for, its label or its proposal. It never
+	// Update changes the call's item: its waiting status, its label or its proposal. It never
 	// blocks. Use Report, which allows nil.
 	Update func(Update)
-	// Wait returns a context for waiting for the user. The context ends with ctx, and when the user
-	// steers; context.Cause then returns a *SteerError. The call's time limit does not run until
-	// the CancelFunc is called. Wait releases the call's locks permanently: a tool that changes its
-	// files after the wait must check them again. Use WaitContext, which allows nil.
+	// Wait returns a context for waiting for the user. The context ends with ctx, or when the user
+	// steers. In the second case, context.Cause returns a *SteerError. The call's time limit is
+	// stopped until the CancelFunc is called. Wait releases the call's locks permanently, so a tool
+	// that changes its files after the wait must check them again. Use WaitContext, which allows
+	// nil.
 	Wait func(ctx context.Context) (context.Context, context.CancelFunc)
 	// Pause stops the call's time limit until resume is called. A tool calls it if it waits for
 	// the user without Wait. Use Paused, which allows nil.
@@ -41,7 +42,7 @@ type Call struct {
 	// History returns the session's stored history without its compactions. The tool must not
 	// change it.
 	History func() []*message.Message
-	// Spent adds the usage of a sub-agent to this turn and session.
+	// Spent adds the usage of a sub-agent to this turn and this session.
 	Spent func(message.Usage)
 }
 
@@ -62,7 +63,7 @@ type Update struct {
 // Status is the status of a running call. The engine sets all other statuses of an item.
 type Status string
 
-// The statuses that a tool may report. The last two wait for the user.
+// The statuses that a tool may report. The last two mean that the call waits for the user.
 const (
 	StatusRunning            Status = "running"
 	StatusAwaitingPermission Status = "awaitingPermission"
@@ -105,10 +106,10 @@ func (c *Call) WaitContext(ctx context.Context) (context.Context, context.Cancel
 	return c.Wait(ctx)
 }
 
-// SteerError is the cause of a context of Call.Wait that ended because the user steered.
+// SteerError is the cause that a context of Call.Wait reports if the user has steered.
 type SteerError struct{ Text string }
 
 func (e *SteerError) Error() string { return "the user sent a message instead: " + e.Text }
 
-// SteerText returns what the user sent, for packages that must not import this one.
+// SteerText returns the user's message, for packages that must not import this one.
 func (e *SteerError) SteerText() string { return e.Text }

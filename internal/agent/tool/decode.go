@@ -8,9 +8,9 @@ import (
 	"github.com/go-viper/mapstructure/v2"
 )
 
-// Decode fills the struct that into points to from the call's arguments, by the names of its json
-// tags. It does not decode JSON, except for a call that did not pass the registry. A type that
-// models write in more than one form implements mapstructure.Unmarshaler.
+// Decode fills the struct that into points to from the call's arguments. It matches keys with json
+// tags. It decodes JSON only for a call that did not pass the registry. A type that models write in
+// more than one form implements mapstructure.Unmarshaler.
 func (c *Call) Decode(into any) error {
 	object, err := c.object()
 	if err != nil {
@@ -39,8 +39,8 @@ func (c *Call) object() (map[string]any, error) {
 	return decodeObject(c.Args)
 }
 
-// Assign fills what into points to from decoded JSON, in which numbers are json.Number, by the
-// names of json tags.
+// Assign fills the value that into points to from decoded JSON, in which numbers are json.Number.
+// It matches keys with json tags.
 func Assign(from, into any) error {
 	d, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
 		Result: into, TagName: "json", Squash: true, DecodeHook: noNumber,
@@ -51,8 +51,8 @@ func Assign(from, into any) error {
 	return d.Decode(from)
 }
 
-// noNumber refuses a number where a text is expected. The library would accept it, because
-// json.Number is a string.
+// noNumber returns an error for a number where a text is expected. The library would accept the
+// number, because json.Number is a string.
 func noNumber(from, to reflect.Value) (any, error) {
 	if n, ok := from.Interface().(json.Number); ok && to.Kind() == reflect.String {
 		return nil, fmt.Errorf("expected a string, got the number %s", n)

@@ -11,7 +11,7 @@ import (
 
 // Registry is the set of tools that a session offers. Names and aliases are case-insensitive. It is
 // safe for concurrent use, and no method blocks. Changes take effect at the next model call. The
-// read-only methods allow a nil Registry, which is empty.
+// read-only methods treat a nil Registry as empty.
 type Registry struct {
 	mu     sync.RWMutex
 	tools  map[string]*Entry // by lower-case name
@@ -27,8 +27,8 @@ type Entry struct {
 }
 
 // Read decodes call.Args into call.Object, and corrects the names and types of parameters in both
-// to fit the schema. If that is not possible, it returns the problems, at most MaxProblems, for the
-// model, and leaves call as it was.
+// to fit the schema. If that is not possible, it returns at most MaxProblems problems for the model
+// and leaves call unchanged.
 func (e *Entry) Read(call *Call) []string {
 	args, object, problems := e.schema.prepare(call.Args)
 	if n := len(problems) - MaxProblems; n > 0 {
@@ -46,8 +46,8 @@ func NewRegistry(tools ...Tool) (*Registry, error) {
 	return r, r.Add(tools...)
 }
 
-// Add registers tools. It returns an error if a tool has no name or a name that another tool has,
-// and still adds the others. If an alias is taken, the first owner keeps it.
+// Add registers tools. It returns an error if a tool has no name, or a name that another tool
+// already has. It still adds the other tools. If an alias is taken, the first owner keeps it.
 func (r *Registry) Add(tools ...Tool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,7 +147,7 @@ func (r *Registry) list() []*Entry {
 	return r.inOrder()
 }
 
-// Send clears Deferred of the named tools: the model gets them from the next call on.
+// Send clears Deferred for the named tools, so that the model gets them from the next call on.
 func (r *Registry) Send(names ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -158,7 +158,7 @@ func (r *Registry) Send(names ...string) {
 	}
 }
 
-// Specs returns the specs of all tools, sorted by name; Deferred is false after Send.
+// Specs returns the specs of all tools, sorted by name. Deferred is false after Send.
 func (r *Registry) Specs() []Spec {
 	var specs []Spec
 	for _, e := range r.list() {
@@ -167,9 +167,9 @@ func (r *Registry) Specs() []Spec {
 	return specs
 }
 
-// Active returns the tools that the model gets: those that are not deferred, then the deferred ones
-// whose lower-case names are in loaded. When a tool is loaded, this order keeps the beginning of
-// the list, which the provider has cached.
+// Active returns the tools that the model gets. First come the tools that are not deferred, then
+// the deferred ones whose lower-case names are in loaded. With this order, loading a tool does not
+// change the beginning of the list, which the provider has cached.
 func (r *Registry) Active(loaded map[string]bool) []*Entry {
 	list := r.list()
 	active := make([]*Entry, 0, len(list))

@@ -11,23 +11,23 @@ type Result struct {
 	Text    string          // for the model
 	Content []message.Block // images and files for the model, in addition to Text
 	Details json.RawMessage // for clients only
-	IsError bool            // Text says what was wrong
-	CutOff  bool            // Text already says that the call was interrupted
-	Denied  bool            // denied by the user or the policy: the breaker ignores it
-	// Missed: it ended without the wanted outcome, as a command that fails or a hunk that is
-	// rejected.
+	IsError bool            // Text explains what was wrong
+	CutOff  bool            // Text already states that the call was interrupted
+	Denied  bool            // the user or the policy denied the call; the breaker ignores it
+	// Missed is set if the call ended without the desired outcome, for example because a command
+	// failed or a hunk was rejected.
 	Missed   bool
 	Meta     Meta
 	Activate []string // deferred tools to load from the next model call on
-	// EndTurn ends the turn with this result, unless a hook vetoes it, a steer waits or IsError is
-	// set.
+	// EndTurn ends the turn with this result, unless a hook vetoes it, a steer is waiting, or
+	// IsError is set.
 	EndTurn   bool
 	Locations []Location
 }
 
-// TemporaryError is an error of Prepared.Run after which the same call may succeed a moment later,
-// such as a broken connection. The engine retries a read-only call. It does not retry other calls,
-// because a failed attempt may have had an effect. All other errors are permanent.
+// TemporaryError is an error of Prepared.Run after which the same call may succeed a moment later.
+// An example is a broken connection. The engine retries only read-only calls, because a failed
+// attempt of another call may have had an effect. All other errors are permanent.
 type TemporaryError struct{ Err error }
 
 func (e *TemporaryError) Error() string { return e.Err.Error() }
@@ -35,7 +35,7 @@ func (e *TemporaryError) Error() string { return e.Err.Error() }
 // Unwrap returns the error itself.
 func (e *TemporaryError) Unwrap() error { return e.Err }
 
-// Meta describes what a result contains, for the reducers of the context. All fields are optional.
+// Meta describes the contents of a result for the context reducers. All fields are optional.
 type Meta struct {
 	Kind string `json:"kind,omitempty"` // file, command, search, list
 	// Key is what was read or run: a canonical path with its range, a command with its folder.

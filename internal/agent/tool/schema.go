@@ -26,13 +26,13 @@ const (
 )
 
 // schema checks and coerces a tool's arguments. The problems that it reports are for the model.
-// jsonschema-go stops at the first problem, so the common keywords are checked here, to report all
-// problems together. The library checks the rest.
+// jsonschema-go stops at the first problem. To report all problems together, schema itself checks
+// the common keywords. The library checks the rest.
 type schema struct {
 	root     *jsonschema.Schema   // nil: anything goes
 	resolved *jsonschema.Resolved // nil: the library did not accept the schema
 	given    map[string]string    // Spec.ParamAliases
-	aliases  map[string]string    // lower-case alias of a parameter, to its real name
+	aliases  map[string]string    // lower-case alias of a parameter to its real name
 	bare     map[string]string    // Spec.BareItems
 	text     json.RawMessage
 	loaded   sync.Once
@@ -42,7 +42,7 @@ func newSchema(spec Spec) *schema {
 	return &schema{given: spec.ParamAliases, bare: spec.BareItems, text: spec.Schema}
 }
 
-// load reads the schema at its first use: most tools of most sessions are never called.
+// load reads the schema at its first use, because most tools are never called in a session.
 func (a *schema) load() {
 	a.aliases = make(map[string]string, len(a.given))
 	for other, real := range a.given {
@@ -50,14 +50,14 @@ func (a *schema) load() {
 	}
 	var root jsonschema.Schema
 	if len(a.text) > 0 && json.Unmarshal(a.text, &root) == nil {
-		root.Schema = "" // an unknown draft is treated as the newest
+		root.Schema = "" // an unknown draft is treated as the newest one
 		a.root = &root
 		a.resolved, _ = root.Resolve(nil)
 	}
 }
 
-// prepare returns the arguments, also decoded, with corrected parameter names and types, or all
-// remaining problems.
+// prepare returns the arguments with corrected parameter names and types, as JSON and decoded. If
+// problems remain, it returns all of them instead.
 func (a *schema) prepare(raw json.RawMessage) (json.RawMessage, map[string]any, []string) {
 	a.loaded.Do(a.load)
 	args, err := decodeObject(raw)
@@ -83,7 +83,7 @@ func (a *schema) prepare(raw json.RawMessage) (json.RawMessage, map[string]any, 
 	return raw, args, nil
 }
 
-// lastWord makes the library check the arguments. The library treats a json.Number as a string.
+// lastWord lets the library check the arguments. The library treats a json.Number as a string.
 func (a *schema) lastWord(args map[string]any, w *argWalk) {
 	if a.resolved == nil {
 		return
@@ -154,11 +154,11 @@ func encodeArgs(v any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // built from decoded JSON
+	_ = enc.Encode(v) // v was built from decoded JSON, so encoding cannot fail
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// rename gives parameters with an alias, or in a different case, their real name.
+// rename replaces aliases of parameters, and names in a different case, by the real names.
 func (a *schema) rename(args map[string]any, w *argWalk) {
 	for name, v := range args {
 		if _, ok := a.root.Properties[name]; ok {
@@ -205,7 +205,7 @@ func foldedName(props map[string]*jsonschema.Schema, name string) string {
 	return found
 }
 
-// libraryProblem strips the library's own preamble.
+// libraryProblem removes the library's own preamble from an error.
 func libraryProblem(err error) string {
 	s := err.Error()
 	if i := strings.LastIndex(s, ": validating "); i >= 0 {
@@ -214,8 +214,8 @@ func libraryProblem(err error) string {
 	return s
 }
 
-// argWalk walks the arguments and the schema together. It coerces what it can and collects the
-// problems.
+// argWalk walks the arguments and the schema together. It coerces values where possible and
+// collects the problems.
 type argWalk struct {
 	problems []string
 	changed  bool
@@ -253,7 +253,7 @@ func (w *argWalk) object(s *jsonschema.Schema, obj map[string]any, path string) 
 	}
 }
 
-// property checks one property. An optional property that is null counts as absent.
+// property checks one property. An optional property that is null is treated as absent.
 func (w *argWalk) property(s, p *jsonschema.Schema, obj map[string]any, name, path string) {
 	if obj[name] == nil && len(types(p)) > 0 && !slices.Contains(types(p), "null") &&
 		!slices.Contains(s.Required, name) {
@@ -360,7 +360,7 @@ func fits(want []string, v any) bool {
 }
 
 // coerce corrects frequent mistakes of models: numbers and booleans as strings, arrays and objects
-// as encoded strings, one element instead of an array.
+// as encoded strings, and a single element instead of an array.
 func coerce(want []string, v any) (any, bool) {
 	for _, t := range want {
 		if c, ok := coerceTo(t, v); ok {

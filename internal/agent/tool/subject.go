@@ -5,12 +5,12 @@ package tool
 type Subject struct {
 	Kind    SubjectKind
 	Title   string   // "Run go test ./..."
-	Command string   // kind command: the exact text
+	Command string   // for kind command, the exact text
 	Cwd     string   // kind command
 	Paths   []string // affected absolute paths or URIs
-	Name    string   // kind mcp: the name of the tool in agent-lsp; kind network: host
-	Origin  string   // kind mcp: "server/tool", each with its original name
-	Unboxed bool     // kind command: the model asks to run it outside the sandbox
+	Name    string   // for kind mcp, the tool's name in agent-lsp; for kind network, the host
+	Origin  string   // for kind mcp, "server/tool" with the original names
+	Unboxed bool     // for kind command, the model asks to run it outside the sandbox
 }
 
 // SubjectKind names what a permission is about.

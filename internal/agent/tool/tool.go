@@ -15,10 +15,10 @@ type Tool interface {
 	// Spec describes the tool. The registry calls it once.
 	Spec() Spec
 	// Prepare decodes a call's arguments and resolves the files that they name, once. The engine
-	// calls it from the turn's goroutine before any call of the reply runs, and from the call's
-	// goroutine after a hook replaced the arguments. The turn waits for it, so it must be quick. It
-	// must not change anything, and must not use the functions of call. An error ends the call: the
-	// model gets its text, and the user is not asked.
+	// calls it from the turn's goroutine before any call of the reply runs. If a hook replaces the
+	// arguments, the engine calls it again from the call's goroutine. The turn waits for Prepare,
+	// so it must be quick. It must not change anything, and must not use the functions of call. An
+	// error ends the call. The model gets the error's text, and the user is not asked.
 	Prepare(ctx context.Context, call *Call) (*Prepared, error)
 }
 
@@ -27,17 +27,19 @@ type Prepared struct {
 	Effect    Effect     // what the call can do; "": Spec.Effect
 	Label     string     // what the call does, in a few words ("Read main.go"); "": Spec.Title
 	Locations []Location // what the call concerns, for clients that follow the agent
-	Subject   *Subject   // what a permission request for the call is about; nil: there is none
-	// Locks names the resources (canonical paths) that the call uses. Calls that share one never
-	// overlap, in all sessions that share their locks. Call.Wait releases them.
+	Subject   *Subject   // subject of a permission request for the call; nil: none
+	// Locks names the resources (canonical paths) that the call uses. Calls that share a resource
+	// never overlap, even in different sessions that share their locks. Call.Wait releases the
+	// locks.
 	Locks []string
-	// Reads names the files and folders (canonical paths) that a read-only call looks at: it can
-	// run while the user decides about edits of other files. Nil: it may look at everything; empty:
-	// at nothing that an edit changes.
+	// Reads names the files and folders (canonical paths) that a read-only call reads. The call can
+	// run while the user decides about edits of other files. If Reads is nil, the call may read
+	// anything. If it is empty, the call reads nothing that an edit changes.
 	Reads []string
 	// Run runs the call, in a goroutine of its own. The engine calls it again after a
-	// TemporaryError of a call that only reads. An error becomes an error result with its text. Run
-	// must return soon after ctx ends: otherwise the engine abandons the call and reports that.
+	// TemporaryError of a call that only reads. An error becomes an error result with the same
+	// text. Run must return soon after ctx ends. Otherwise the engine abandons the call and reports
+	// that.
 	Run func(ctx context.Context, call *Call) (*Result, error)
 }
 
@@ -49,19 +51,21 @@ type Spec struct {
 	Description  string            // for the model
 	Schema       json.RawMessage   // JSON Schema of the arguments, an object
 	ParamAliases map[string]string // other names of parameters, to the real ones
-	// BareItems maps a list parameter to the property that a bare string among its objects means.
+	// BareItems maps a list parameter to a property of its objects. A bare string in the list
+	// stands for an object with only that property.
 	BareItems map[string]string
-	Strict    bool // providers that support it are asked to enforce Schema
+	Strict    bool // ask providers that support it to enforce Schema
 	Effect    Effect
-	Bounded   bool   // its actions have their own limits, like the calls of a sub-agent
+	Bounded   bool   // the tool's actions have their own limits, like the calls of a sub-agent
 	Source    string // "builtin", "mcp:<server>", …
 	Deferred  bool   // the model gets only its name until it is loaded
-	// Timeout is its own limit if above zero. The smaller one of it and Step.ToolTimeout applies.
+	// Timeout is the tool's own time limit if above zero. The smaller one of Timeout and
+	// Step.ToolTimeout applies.
 	Timeout time.Duration
-	// MaxResult limits the bytes of a result that the model gets. 0: the engine's default;
-	// negative: the tool limits its results.
+	// MaxResult limits the bytes of a result that the model gets. 0 means the engine's default. A
+	// negative value means that the tool limits its results itself.
 	MaxResult int
-	Hidden    bool // its calls are not shown as items
+	Hidden    bool // the tool's calls are not shown as items
 }
 
 // Title returns the label of a call for which Prepared.Label is empty.

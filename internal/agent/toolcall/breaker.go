@@ -8,8 +8,8 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-// Breakers has a circuit breaker for each tool of a session. The zero value is ready. It is safe
-// for concurrent use and never blocks.
+// Breakers has a circuit breaker for each tool of a session. The zero value is ready to use. It is
+// safe for concurrent use and never blocks.
 type Breakers struct {
 	mu sync.Mutex
 	by map[string]*gobreaker.TwoStepCircuitBreaker[struct{}]
@@ -24,9 +24,10 @@ const (
 
 // The outcomes that are reported to a breaker.
 var (
-	// ErrFailed counts as a failure of the tool.
+	// ErrFailed reports a failure of the tool.
 	ErrFailed = errors.New("the tool failed")
-	// ErrNotCounted has no effect: the call was denied, skipped or cancelled.
+	// ErrNotCounted has no effect on the breaker, because the call was denied, skipped or
+	// cancelled.
 	ErrNotCounted = errors.New("not counted")
 )
 

@@ -10,7 +10,7 @@ import (
 // a nil Clock, which measures nothing.
 type Clock struct {
 	limit    time.Duration // 0: none
-	up, gone func()        // called at the limit, and again at the end of the grace period
+	up, gone func()        // called at the limit and at the end of the grace period
 
 	mu     sync.Mutex
 	worked time.Duration // before since
@@ -20,7 +20,7 @@ type Clock struct {
 	timer  *time.Timer
 }
 
-// NewClock returns a stopped clock. limit is how long the tool may work; 0: no limit.
+// NewClock returns a stopped clock. limit is how long the tool may work. 0 means no limit.
 func NewClock(limit time.Duration) *Clock { return &Clock{limit: limit} }
 
 // start starts the clock.
@@ -50,7 +50,8 @@ func (k *Clock) reached() {
 	}
 }
 
-// Pause stops the clock until every pause was resumed. The caller may call resume more than once.
+// Pause stops the clock until every pause has been resumed. The caller may call resume more than
+// once.
 func (k *Clock) Pause() (resume func()) {
 	if k == nil {
 		return func() {}
@@ -73,7 +74,7 @@ func (k *Clock) Pause() (resume func()) {
 	})
 }
 
-// stop ends the clock's reports.
+// stop prevents further reports by the clock.
 func (k *Clock) stop() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -7,17 +7,17 @@ import (
 	"sync"
 )
 
-// edit is a call in a group of edits, which are proposed together and wait for the user at the same
-// time, or a call between them.
+// edit is a call in a group of edits, or a call between those edits. The edits of a group are
+// proposed together and wait for the user at the same time.
 type edit struct {
 	class   Class
-	earlier []*edit       // of its group
-	blocked chan struct{} // closed when it first waits for the user or for an earlier edit
-	block   func()        // closes blocked; later calls do nothing
-	ended   chan struct{} // closed when it has its result
+	earlier []*edit       // earlier calls of the same group
+	blocked chan struct{} // closed when the call first waits for the user or for an earlier edit
+	block   func()        // closes blocked; further calls have no effect
+	ended   chan struct{} // closed when the call has its result
 
 	mu    sync.Mutex
-	files []string // that it changes or reads; a hook may replace the arguments
+	files []string // files that the call changes or reads; a hook may replace the arguments
 }
 
 func newEdit(earlier []*edit, class Class) *edit {
@@ -59,8 +59,8 @@ func (e *edit) awaitEarlier(ctx context.Context) {
 	}
 }
 
-// conflicts reports whether the order of two calls matters: one of them changes a file that the
-// other one changes or reads, by its own name or in a folder.
+// conflicts reports whether the order of two calls matters. It does if one of them changes a file
+// that the other one changes or reads, by its own name or as part of a folder.
 func (e *edit) conflicts(o *edit) bool {
 	if e.class != Edits && o.class != Edits {
 		return false
@@ -79,15 +79,16 @@ func within(dir, name string) bool {
 	return ok && (rest == "" || strings.ContainsAny(rest[:1], `/\`) || strings.HasSuffix(dir, "/"))
 }
 
-// moment is shared by calls that start together, and by those about which the user is asked with
-// them. What they ask belongs together. The moment is over when each of them has arrived.
+// moment is shared by calls that start together, and by calls about which the user is asked at the
+// same time. Their questions belong together. The moment is over when each of its calls has
+// arrived.
 type moment struct {
 	mu   sync.Mutex
-	left map[*Slot]struct{} // have not arrived
+	left map[*Slot]struct{} // slots that have not arrived
 	all  chan struct{}
 }
 
-// begin assigns a moment to the calls that do not have one. A single call does not get one.
+// begin assigns a moment to the calls that do not have one. A single call gets none.
 func begin(slots []*Slot) {
 	slots = slices.DeleteFunc(slices.Clone(slots), func(s *Slot) bool { return s.moment != nil })
 	if len(slots) < 2 {

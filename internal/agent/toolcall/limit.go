@@ -12,9 +12,9 @@ import (
 // DefaultMaxResult limits the bytes of a tool result that the model gets.
 const DefaultMaxResult = 50 << 10
 
-// Limit shortens the text of r if it is too long for the model. The limit is the tool's, otherwise
-// general, otherwise DefaultMaxResult. A negative limit means no limit. spill stores the whole text
-// and returns the path under which a tool can read it; nil: the rest is lost.
+// Limit shortens the text of r if it is too long for the model. The limit is own if that is not 0,
+// otherwise general, otherwise DefaultMaxResult. A negative limit means no limit. spill stores the
+// whole text and returns the path at which a tool can read it. If spill is nil, the rest is lost.
 func Limit(r *tool.Result, own, general int, spill func(text string) (path string, err error)) {
 	limit := cmp.Or(own, general, DefaultMaxResult)
 	if limit < 0 || len(r.Text) <= limit {
@@ -33,8 +33,8 @@ func Limit(r *tool.Result, own, general int, spill func(text string) (path strin
 }
 
 // HeadTail shortens text to about limit bytes, half from its beginning and half from its end. It
-// cuts at a line break if one is near, and never within a rune. The note between both ends with
-// where.
+// cuts at a nearby line break if there is one, and never within a rune. The note between the two
+// parts includes where.
 func HeadTail(text string, limit int, where string) string {
 	if len(text) <= limit {
 		return text

@@ -12,8 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/panics"
 )
 
-// Unnamed is the name under which the history has a call without a name: providers refuse an empty
-// one.
+// Unnamed is the name of a call without a name in the history, because providers refuse an empty
+// name.
 const Unnamed = "unnamed"
 
 // Errorf returns an error result for the model.

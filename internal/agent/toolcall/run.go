@@ -14,24 +14,24 @@ import (
 const (
 	// DefaultTimeout limits one run of a tool.
 	DefaultTimeout = 10 * time.Minute
-	// Grace is how long a tool may take to end after its context ended. Commands get SIGKILL at
+	// Grace is how long a tool may take to end after its context has ended. Commands get SIGKILL at
 	// 1.5 s, and a turn completes within 2 s of an abort.
 	Grace = 1750 * time.Millisecond
-	// Retries is how often a call that only reads is tried again after a temporary error.
+	// Retries is how often a read-only call is tried again after a temporary error.
 	Retries = 2
-	// RetryDelay is the pause before the first retry. It doubles for the next.
+	// RetryDelay is the pause before the first retry. It doubles for each further retry.
 	RetryDelay = 500 * time.Millisecond
 
-	// CancelledText is the result of a call that an abort ended or kept from starting.
+	// CancelledText is the result of a call that an abort ended or prevented from starting.
 	CancelledText = "Tool execution cancelled."
 )
 
 // errTimeout is the cause of a tool's context that ran out of time.
 var errTimeout = fmt.Errorf("the tool's time is up: %w", context.DeadlineExceeded)
 
-// Timeout returns the smaller one of the tool's own limit and the general one; 0: no limit. A
-// general limit of 0 means DefaultTimeout, and a negative one means no limit. It does not apply to
-// a bounded tool.
+// Timeout returns the smaller one of the tool's own limit and the general limit. A result of 0
+// means no limit. A general limit of 0 means DefaultTimeout, and a negative one means no limit. The
+// general limit does not apply to a bounded tool.
 func Timeout(spec *tool.Spec, general time.Duration) time.Duration {
 	own := spec.Timeout
 	switch {
@@ -92,7 +92,7 @@ func withPartial(head, partial string) string {
 	return head + "\n" + partial
 }
 
-// attempts runs the tool, again after temporary errors. A panic is an error.
+// attempts runs the tool, and again after temporary errors. A panic becomes an error.
 func attempts(
 	ctx context.Context,
 	p *tool.Prepared,

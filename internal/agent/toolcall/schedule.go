@@ -10,41 +10,45 @@ import (
 type Class uint8
 
 const (
-	// Alone is a call that runs when all earlier calls have ended. Later calls wait for it.
+	// Alone is the class of a call that runs when all earlier calls have ended. Later calls wait
+	// for it.
 	Alone Class = iota
-	// Reads is a call that changes nothing. It runs together with neighboring calls of this class.
+	// Reads is the class of a call that changes nothing. It runs together with neighboring calls of
+	// this class.
 	Reads
-	// ReadsFiles is a call of class Reads that reads only the files that it names.
+	// ReadsFiles is the class of a call that changes nothing and reads only the files that it
+	// names.
 	ReadsFiles
-	// Edits is a call that changes only the files that it names.
+	// Edits is the class of a call that changes only the files that it names.
 	Edits
-	// Known is a call that has its result without running. It divides no group.
+	// Known is the class of a call that has its result without running. It does not divide a group.
 	Known
 )
 
 // Scheduled is one call of a reply.
 type Scheduled interface {
-	// Class is asked before the call's turn. It must not change during a Run of the schedule.
+	// Class is called before the call starts. Its result must not change during a Run of the
+	// schedule.
 	Class() Class
-	// Files are the names of the files of an edit, and of the files and folders of a call that
-	// ReadsFiles.
+	// Files returns the names of the files of an edit, or of the files and folders of a ReadsFiles
+	// call.
 	Files() []string
-	// Run runs the call and returns when it has its result. It is called once, in a goroutine of
-	// the schedule. It calls the methods of its Slot as they specify.
+	// Run runs the call and returns when the call has its result. It is called once, in a goroutine
+	// of the schedule. It calls the methods of its Slot as they specify.
 	Run()
 }
 
-// Schedule decides when the calls of one reply run: consecutive calls that only read run together;
-// edits wait for the user together, those of one file after each other (protocol 6.2). A call that
-// reads files between two edits divides them only if it and one of them concern the same file.
-// Every other call runs alone. Calls start in their order.
+// Schedule decides when the calls of one reply run (protocol 6.2). Consecutive calls that only read
+// run together. Edits of different files wait for the user together. Edits of the same file run one
+// after the other. A call that reads files between two edits divides them only if it and one of
+// them concern the same file. Every other call runs alone. Calls start in their order.
 type Schedule struct {
 	calls    []Scheduled
 	slots    []*Slot
 	parallel int
 }
 
-// Slot is the position of a call in its schedule. The call reports by it where it has got to. Its
+// Slot is the position of a call in its schedule. The call reports its progress with it. Its
 // methods are safe for concurrent use and allow a nil Slot, which is in no schedule.
 type Slot struct {
 	edit   *edit   // nil: not in a group of edits
@@ -64,9 +68,9 @@ func NewSchedule(calls []Scheduled, parallel int) *Schedule {
 func (s *Schedule) Slot(i int) *Slot { return s.slots[i] }
 
 // Gather assigns one moment to the calls that start at the same time, before Run. isAsked is called
-// for each call after the first ones. It reports whether the user is asked about the call in
-// advance, together with the first ones. In a group larger than parallel, the last calls start
-// individually when others end.
+// for each call that does not start with the first ones. It reports whether the user is asked about
+// that call in advance, together with the first ones. In a group larger than parallel, the last
+// calls start individually when others end.
 func (s *Schedule) Gather(isAsked func(i int) bool) {
 	for from := 0; from < len(s.calls); {
 		to, edits := s.group(from)
@@ -85,7 +89,7 @@ func (s *Schedule) Gather(isAsked func(i int) bool) {
 	}
 }
 
-// Run runs the calls and returns when each has its result.
+// Run runs the calls and returns when each call has its result.
 func (s *Schedule) Run() {
 	for from := 0; from < len(s.calls); {
 		to, edits := s.group(from)
@@ -98,8 +102,8 @@ func (s *Schedule) Run() {
 	}
 }
 
-// group returns the end of the group of calls that begins with call from, and whether it is one of
-// edits.
+// group returns the end of the group of calls that begins with call from, and whether it is a group
+// of edits.
 func (s *Schedule) group(from int) (to int, edits bool) {
 	if s.calls[from].Class() == Edits {
 		return s.editsEnd(from), true
@@ -144,7 +148,7 @@ func (s *Schedule) editsEnd(from int) int {
 	return end
 }
 
-// runReads runs the calls from up to to, at most so many at a time, started in order.
+// runReads runs the calls in [from, to), started in order. It limits how many run at a time.
 func (s *Schedule) runReads(from, to int) {
 	if to-from == 1 {
 		s.calls[from].Run()
@@ -163,8 +167,8 @@ func (s *Schedule) runReads(from, to int) {
 	wg.Wait()
 }
 
-// runEdits starts the calls from up to to in order. Each starts when the previous one is waiting or
-// has ended. The proposals of the edits are in call order, and an edit that does not wait ends
+// runEdits starts the calls in [from, to) in order. Each call starts when the previous one is
+// waiting or has ended. Proposals are therefore in call order, and an edit that does not wait ends
 // before the next one begins.
 func (s *Schedule) runEdits(from, to int) {
 	var group []*edit
@@ -191,16 +195,17 @@ func (s *Schedule) runEdits(from, to int) {
 	running.Wait()
 }
 
-// AwaitEarlier returns when the earlier calls that the call must not overtake have ended, or when
-// ctx has ended: edits of the same files and, if it is an edit itself, calls that read them. A call
-// in a group of edits calls it before it begins, and again when it knows its files better.
+// AwaitEarlier returns when ctx ends, or when all earlier calls have ended that this call must not
+// overtake. These are edits of the same files and, if this call is an edit itself, calls that read
+// them. A call in a group of edits calls AwaitEarlier before it begins, and again if it then knows
+// its files more precisely.
 func (s *Slot) AwaitEarlier(ctx context.Context) {
 	if s != nil && s.edit != nil {
 		s.edit.awaitEarlier(ctx)
 	}
 }
 
-// Waits lets the next edit start, because this one waits for the user.
+// Waits lets the next edit start, because this one is waiting for the user.
 func (s *Slot) Waits() {
 	if s != nil && s.edit != nil {
 		s.edit.block()
