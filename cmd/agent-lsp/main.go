@@ -1,7 +1,7 @@
 // Command agent-lsp is a coding agent that any editor can start like a language server.
 //
-// Without arguments it speaks the Language Server Protocol on stdio. Package cli has the commands,
-// and package app connects the parts of the daemon.
+// Without arguments it speaks the Language Server Protocol on stdio. Package cli contains the
+// commands, and package app connects the components of the daemon.
 package main
 
 import (

@@ -19,7 +19,7 @@ func (p *program) acpCommand() *cobra.Command {
 	}
 	f.register(c.Flags(), p.env)
 	c.Flags().BoolVar(&f.verbose, "verbose", false, "log more")
-	login := p.loginCommand() // a client's terminal appends the arguments of the login
+	login := p.loginCommand() // a client's terminal appends the arguments of the login command
 	login.Hidden = true
 	c.AddCommand(login)
 	return c

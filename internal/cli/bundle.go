@@ -80,7 +80,7 @@ func (p *program) bundle(ctx context.Context, file, log, id string) int {
 	return exitOK
 }
 
-// gather adds the parts that every bundle contains.
+// gather adds the files that every bundle contains.
 func (b *bundle) gather(ctx context.Context) {
 	b.add("version.txt", b.output(ctx, "version")+modules())
 	b.add("doctor.txt", b.output(ctx, "doctor"))
@@ -168,8 +168,8 @@ func (b *bundle) listInto(s *strings.Builder, library *session.Library, archived
 	}
 }
 
-// addLog adds the end of the daemon's log. It truncates the log after secrets are removed, because
-// half a secret is not recognized.
+// addLog adds the end of the daemon's log. It removes secrets before it truncates the log, because
+// a secret that is cut in half is not recognized.
 func (b *bundle) addLog(path string) error {
 	if path == "" {
 		return nil
@@ -226,7 +226,7 @@ func (b *bundle) addSession(id string) error {
 	return nil
 }
 
-// add adds a part. It removes secrets and replaces the home folder with ~.
+// add adds a file to the bundle. It removes secrets and replaces the home folder with ~.
 func (b *bundle) add(name, text string) {
 	text = b.redact.Text(text)
 	if len(b.home) > 1 {

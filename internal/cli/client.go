@@ -16,7 +16,7 @@ import (
 )
 
 // client is a small in-process LSP client. `run` uses it with a daemon in the same process, and
-// `demo` with a daemon that it started. Both use the same wire protocol as an editor.
+// `demo` uses it with a daemon that it has started. Both use the same wire protocol as an editor.
 type client struct {
 	version string // version of the client program
 	conn    jsonrpc2.Conn
@@ -75,7 +75,7 @@ func (c *client) call(ctx context.Context, method string, params, result any) er
 }
 
 // initialize performs the handshake for one folder. permission and ask state which requests the
-// caller answers, and become capabilities.experimental.agentLsp.
+// caller answers. initialize announces them in capabilities.experimental.agentLsp.
 func (c *client) initialize(ctx context.Context, folder string, options any, permission,
 	ask bool) error {
 	uri := workspace.URIOfPath(folder)
@@ -109,9 +109,9 @@ func (c *client) shutdown(ctx context.Context) error {
 	return c.conn.Notify(ctx, "exit", nil)
 }
 
-// prompt sends a prompt to a session and returns the session's id. An empty session creates a new
-// one. If the daemon refuses the first prompt of a new session, prompt deletes the session, because
-// it is empty.
+// prompt sends a prompt to a session and returns the session's id. If session is empty, prompt
+// creates a session. If the daemon refuses the first prompt of a new session, prompt deletes the
+// session, because it is empty.
 func (c *client) prompt(ctx context.Context, session, text string) (string, error) {
 	id := session
 	if id == "" {

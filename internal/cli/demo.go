@@ -40,9 +40,9 @@ type demo struct {
 	client  *client
 	events  chan event
 	sample  bool               // plays the sample and answers automatically if there is no user
-	alone   bool               // rejects pending changes, because there is no user
+	alone   bool               // rejects pending changes, because there is no user to decide
 	calls   map[string]string  // labels of the shown calls, by item
-	decided map[string]outcome // results of the decisions made here, by proposal
+	decided map[string]outcome // results of the decisions that this process made, by proposal
 	policy  string             // edit policy, if the caller chose one
 	waits   int                // proposals that are still undecided
 	refused int                // proposals rejected because no user was available
@@ -180,7 +180,8 @@ func survived(text string) string {
 	return "The unsaved line is gone. This is a bug; please report it."
 }
 
-// undoAndRedo undoes the turn's edit and then restores it, because a restore is also a checkpoint.
+// undoAndRedo undoes the turn's edit and then undoes the undo. It can do so because a restore is
+// also a checkpoint.
 func (d *demo) undoAndRedo(ctx context.Context, session, uri string) error {
 	var list wire.CheckpointListResult
 	if err := d.client.call(

@@ -122,7 +122,7 @@ func (d *demo) end(t wire.Turn) error {
 	return nil
 }
 
-// decide shows a proposal and sends the decision, which the user or the demo itself makes.
+// decide shows a proposal and sends the decision of the user or of the demo itself.
 func (d *demo) decide(ctx context.Context, p wire.Proposal, diff string) error {
 	d.view.diff(p.Title, diff)
 	if !undecided(p) || ctx.Err() != nil {
@@ -148,7 +148,8 @@ func (d *demo) decide(ctx context.Context, p wire.Proposal, diff string) error {
 }
 
 // decideAlone rejects proposals that block the turn when no user can decide. Proposals under the
-// collect policy do not block the turn. They stay for the next client that opens the session.
+// collect policy do not block the turn. They stay pending for the next client that opens the
+// session.
 func (d *demo) decideAlone(ctx context.Context, p wire.Proposal) error {
 	if d.policy == "collect" {
 		d.waits++
@@ -186,8 +187,8 @@ func (d *demo) resolve(ctx context.Context, p wire.Proposal, decisions []wire.De
 	return nil
 }
 
-// byItself returns the demo's answer if there is no user. It decides hunk by hunk if there are
-// several hunks.
+// byItself returns the answer that the demo gives if there is no user. If there are several hunks,
+// it decides about each of them.
 func (d *demo) byItself(p wire.Proposal) string {
 	if len(p.Files) == 1 && len(p.Files[0].Hunks) == 1 {
 		return "y"

@@ -37,7 +37,7 @@ func newDesk(r io.Reader) *desk {
 	return &desk{lines}
 }
 
-// read returns the next line. ok is false if there will be no further answer.
+// read returns the next line. ok is false if the input or ctx ends first.
 func (d *desk) read(ctx context.Context) (line string, ok bool) {
 	select {
 	case line, ok = <-d.lines:
@@ -48,7 +48,7 @@ func (d *desk) read(ctx context.Context) (line string, ok bool) {
 }
 
 // ask prints a question and returns the answer. If there is no user, the sample answers with
-// byItself. Outside the sample there is no answer, and an unanswered question is denied.
+// byItself. Outside the sample there is no answer, which means a refusal.
 func (d *demo) ask(ctx context.Context, question, byItself string) (answer string, answered bool) {
 	if ctx.Err() != nil {
 		return "", false
@@ -72,7 +72,7 @@ func (d *demo) ask(ctx context.Context, question, byItself string) (answer strin
 var answerWords = []string{"yes", "session", "always", "no", "hunk by hunk"}
 
 // choose asks until the answer is one of keys or the beginning of its word. If there is no answer,
-// it returns no.
+// it returns "no".
 func (d *demo) choose(ctx context.Context, question, keys, byItself string) string {
 	for {
 		answer, answered := d.ask(ctx, question, byItself)

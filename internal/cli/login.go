@@ -138,7 +138,8 @@ func (p *program) line() (string, error) {
 	return string(line), nil
 }
 
-// newKey gets the key to store: from the browser for OpenRouter, otherwise from the input.
+// newKey gets the key to store. For OpenRouter it uses the browser, and for other providers it
+// reads the input.
 func (p *program) newKey(ctx context.Context, name string, fromInput bool) (string, error) {
 	if name != "openrouter" || fromInput || !isTerminal(p.stdin) {
 		return p.readKey(name, fromInput)
@@ -165,7 +166,7 @@ func (p *program) openBrowser(address string) error {
 	return cmd.Process.Release()
 }
 
-// readKey reads the first line of the input. A terminal does not show the key.
+// readKey reads the first line of the input. A terminal does not show the typed key.
 func (p *program) readKey(name string, fromInput bool) (string, error) {
 	file, ok := p.stdin.(*os.File)
 	var line string

@@ -6,8 +6,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// outcome is the result of a call's proposal. The user sees it instead of the call's result, which
-// is written for the model.
+// outcome is the result of a call's proposal. The user sees the outcome instead of the call's
+// result, which is meant for the model.
 type outcome struct {
 	State    string `json:"state"`
 	Accepted int    `json:"accepted"`

@@ -1,5 +1,5 @@
-// Package cli implements the command line: one file for each subcommand, the demo, and a small LSP
-// client that run and demo use to communicate with a daemon. Start reading at Run.
+// Package cli implements the command line. It contains one file for each subcommand, the demo, and
+// a small LSP client with which run and demo communicate with a daemon. Start reading at Run.
 package cli
 
 import (
@@ -25,8 +25,8 @@ const (
 	exitAborted    = 130
 )
 
-// program contains the environment and streams of one run of the command, so that tests can run it
-// in-process.
+// program contains the environment and the streams of one run of the command. Tests use it to run
+// the command in-process.
 type program struct {
 	version        string
 	env            []string
@@ -38,7 +38,7 @@ type program struct {
 // action runs a command with its non-flag arguments and returns its exit code.
 type action func(ctx context.Context, args []string) int
 
-// Help lists the commands in the order of the commands method.
+// The help lists the commands in the order in which the commands method adds them.
 func init() { cobra.EnableCommandSorting = false }
 
 // RunHelper does not return if this process was started to supervise the commands of a daemon. The
@@ -92,7 +92,7 @@ func (p *program) commands() *cobra.Command {
 		Args: func(root *cobra.Command, args []string) error {
 			return unknownCommand(root, args[0])
 		},
-		Run: func(*cobra.Command, []string) {}, // its arguments are always an error
+		Run: func(*cobra.Command, []string) {}, // every argument of the root command is an error
 	}
 	root.SetHelpFunc(p.help)
 	root.SetFlagErrorFunc(flagError)

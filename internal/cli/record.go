@@ -21,7 +21,7 @@ const (
 	maxRecorded = 2 << 20
 )
 
-// recorder collects the files of a session in their state before the session.
+// recorder collects the files of a session as they were before the session.
 type recorder struct {
 	root   string
 	redact *app.Redactor
@@ -29,7 +29,7 @@ type recorder struct {
 	total  int
 }
 
-// recordSession writes a session script from a session, so that a bug report can become a test.
+// recordSession writes a session script for a session, so that a bug report can become a test.
 func (p *program) recordSession(l *session.Library, id, dir, file string) error {
 	loaded, err := l.Load(id)
 	if err != nil {
@@ -149,7 +149,7 @@ func named(args json.RawMessage) (names []string) {
 	return names
 }
 
-// replayConfig returns the session's configuration, changed so that it needs no user and no
+// replayConfig returns the session's configuration, changed so that a replay needs no user and no
 // provider.
 func replayConfig(own json.RawMessage) json.RawMessage {
 	config := map[string]any{}

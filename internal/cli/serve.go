@@ -29,7 +29,8 @@ func (f *serveFlags) register(flags *pflag.FlagSet, env []string) {
 		"allow all of the home folder or / as the workspace without asking")
 }
 
-// sayWhoSpeaks explains to a user who started the daemon manually what it waits for.
+// sayWhoSpeaks explains to a user who started the daemon manually that the daemon waits for a
+// client.
 func (p *program) sayWhoSpeaks(protocol string) {
 	if isTerminal(p.stdin) {
 		fmt.Fprintf(p.stderr, "agent-lsp is waiting for an editor that speaks %s on stdin. Press Ctrl-C to stop it. `agent-lsp help` lists the commands, and `agent-lsp demo` shows how it works.\n", protocol)

@@ -41,10 +41,10 @@ func flagError(c *cobra.Command, err error) error {
 	return fmt.Errorf("%w; `%s --help` lists the flags", err, c.CommandPath())
 }
 
-// noArguments accepts flags only.
+// noArguments allows flags but no arguments.
 var noArguments = atMost(0)
 
-// atMost accepts up to n arguments.
+// atMost allows up to n arguments.
 func atMost(n int) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) > n {
@@ -64,7 +64,7 @@ func one(words []string) cobra.PositionalArgs {
 	}
 }
 
-// atMostOne accepts one of the words or no argument.
+// atMostOne allows one of the words or no argument.
 func atMostOne(words []string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {

@@ -16,8 +16,8 @@ import (
 // view writes the progress of a turn, in color if the output is a terminal.
 //
 // A title begins each step. The model's output is unchanged. Calls, questions and results are
-// indented by two columns. A line that the view itself writes ends with a colon only if something
-// follows it.
+// indented by two columns. A line from the view itself ends with a colon only if further lines
+// belong to it.
 type view struct {
 	mu    sync.Mutex
 	out   io.Writer
@@ -91,8 +91,8 @@ func (v *view) endLine() {
 func (v *view) title(s string) { v.line("\n" + v.paint(bold, s)) }
 func (v *view) note(s string)  { v.line("  " + v.paint(dim, s)) }
 
-// aside shows a note that is unrelated to the current output. It waits until the streamed line has
-// ended.
+// aside shows a note that is unrelated to the current output. The note waits until the streamed
+// line has ended.
 func (v *view) aside(s string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

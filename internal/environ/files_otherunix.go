@@ -4,5 +4,5 @@ package environ
 
 import "errors"
 
-// markInherited fails: this system has no such call.
+// markInherited returns an error, because this system has no such call.
 func markInherited() error { return errors.ErrUnsupported }

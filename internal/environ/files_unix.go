@@ -12,9 +12,9 @@ import (
 // firstInherited is the first descriptor after stdin, stdout and stderr.
 const firstInherited = 3
 
-// KeepFiles keeps the programs that this process starts from inheriting the descriptors that it
-// inherited itself. A folder that an editor or a shell left open would lead commands out of their
-// sandbox. Descriptors that are passed to a program explicitly are not affected.
+// KeepFiles prevents the programs that this process starts from inheriting descriptors that the
+// process itself inherited. Through a folder that an editor or a shell left open, a command could
+// leave its sandbox. Descriptors that are passed to a program explicitly are not affected.
 func KeepFiles() error {
 	if markInherited() == nil {
 		return nil

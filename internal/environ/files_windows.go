@@ -1,4 +1,4 @@
 package environ
 
-// KeepFiles does nothing: on Windows a program inherits only the handles that it is given.
+// KeepFiles does nothing, because on Windows a program inherits only the handles that it is given.
 func KeepFiles() error { return nil }

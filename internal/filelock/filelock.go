@@ -13,7 +13,7 @@ import (
 
 const (
 	// limit is how long With waits for the lock. Its holder releases it soon, unless that process
-	// was stopped.
+	// was suspended.
 	limit = 2 * time.Second
 	// every is the interval at which With checks whether the lock is free.
 	every = 2 * time.Millisecond
@@ -34,7 +34,8 @@ func With(path string, f func() error) error {
 	if err := wait(lock); err != nil {
 		return err
 	}
-	defer Unlock(lock) // explicitly: a child that is being started keeps f open briefly
+	// Unlock explicitly, because a child that is being started keeps f open briefly.
+	defer Unlock(lock)
 	return f()
 }
 
@@ -54,8 +55,8 @@ func Replace(path string, data []byte) error {
 	return nil
 }
 
-// ReadMap reads a file that contains a JSON object. The map is empty if the file does not exist or
-// contains null.
+// ReadMap reads a file that contains a JSON object. If the file does not exist or contains null,
+// the map is empty.
 func ReadMap[V any](path string) (map[string]V, error) {
 	var m map[string]V
 	data, err := os.ReadFile(path)

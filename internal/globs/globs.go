@@ -1,6 +1,6 @@
 // Package globs analyzes the syntax of doublestar patterns: how many patterns the braces of a
-// pattern expand to, and where its sets end. Permission rules and searches share it, so that a
-// pattern means the same in both. Its functions are pure.
+// pattern expand to, and where its sets end. Permission rules and searches share the package, so
+// that a pattern has the same meaning in both. Its functions are pure.
 package globs
 
 import "strings"

@@ -28,7 +28,7 @@ import (
 const (
 	// DefaultTimeout limits the run time of a hook whose settings specify none.
 	DefaultTimeout = 30 * time.Second
-	// maxOutput is the maximum number of bytes that are read of a hook's output.
+	// maxOutput is the maximum number of bytes that are read from a hook's output.
 	maxOutput = 256 << 10
 	// denyCode is the exit code by which a hook denies.
 	denyCode = 2
@@ -62,10 +62,11 @@ type Config struct {
 	Env     []string // the command's complete environment, without secrets
 	Dir     string
 	Timeout time.Duration // 0 means DefaultTimeout
-	Allowed func() error  // may be nil; returns why the command may not start
+	Allowed func() error  // returns why the command may not start; may be nil
 }
 
-// New returns the hooks for the commands of each point. The error names points that do not exist.
+// New returns the hooks for the commands of each point. The error names the points that do not
+// exist.
 func New(runner *shell.Runner, points map[string][]Config) ([]agent.Hook, error) {
 	var out []agent.Hook
 	for point, configs := range points {
@@ -107,7 +108,7 @@ func Points() []string {
 	return out
 }
 
-// wrappers give each point its own type, because the engine calls a hook at every point that its
+// wrappers gives each point its own type, because the engine calls a hook at every point that its
 // type implements.
 var wrappers = map[string]func(*command) agent.Hook{
 	BeforeRun:   func(c *command) agent.Hook { return beforeRun{c} },
@@ -128,7 +129,7 @@ var wrappers = map[string]func(*command) agent.Hook{
 	BeforePermission: func(c *command) agent.Hook { return beforePermission{c} },
 }
 
-// Input is what a hook reads.
+// Input is the data that a hook reads.
 //
 //house:wire
 type Input struct {
@@ -169,11 +170,12 @@ type Output struct {
 	Decision string          `json:"decision"` // "", allow, deny
 	Reason   string          `json:"reason"`   // reason of a denial or veto, for the model
 	Args     json.RawMessage `json:"args"`     // beforeTool: replaces the arguments
-	// beforeTool: used as the result; afterTool: replaces the result.
+	// Result is used as the result (beforeTool) or replaces the result (afterTool).
 	Result *string `json:"result"`
 	System *string `json:"system"` // beforeModel: added to the system prompt
 	Stop   bool    `json:"stop"`   // afterTool: the turn ends with this result
-	// sessionStart, subagentStart, beforePrompt: sent to the model and not shown
+	// Context is sent to the model and not shown to the user (sessionStart, subagentStart,
+	// beforePrompt).
 	Context string `json:"context"`
 
 	Instructions string `json:"instructions"` // beforeCompact: what a summary should keep

@@ -8,8 +8,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// The types of the points in a session's life. The types of sessions serve the user's sessions, or
-// those of sub-agents if child is set.
+// The types for the points in a session's lifecycle. The types for sessions serve the user's
+// sessions, or those of sub-agents if child is set.
 type (
 	sessionStart struct {
 		*command
@@ -83,8 +83,8 @@ type Permission struct {
 	Subject                tool.Subject
 }
 
-// PermissionHook may answer a permission question before the user is asked: "allow" or "deny". ""
-// asks the user.
+// PermissionHook may answer a permission question before the user is asked. The answer is "allow"
+// or "deny". "" means that the user is asked.
 type PermissionHook interface {
 	agent.Hook
 	BeforePermission(ctx context.Context, p Permission) (decision, reason string, err error)

@@ -4,10 +4,10 @@ import "context"
 
 type answerKey struct{}
 
-// WithAnswer returns a context for a request that gets a response. HoldFor then holds back the
-// notifications of the sessions that the request concerns until the response is queued, so that the
-// client receives the response first. whenAnswered registers a function to call at that moment. It
-// may be called several times. If whenAnswered is nil, HoldFor does nothing.
+// WithAnswer returns a context for a request that gets a response. HoldFor then holds back
+// notifications of the sessions that the request affects until the response is queued. The client
+// therefore receives the response first. whenAnswered registers a function to call at that moment.
+// It may be called several times. If whenAnswered is nil, HoldFor does nothing.
 func WithAnswer(ctx context.Context, whenAnswered func(func())) context.Context {
 	return context.WithValue(ctx, answerKey{}, whenAnswered)
 }
@@ -21,14 +21,15 @@ func WithLetGo(ctx context.Context, letGo func()) context.Context {
 }
 
 // LetGo releases everything that waits for the response to the request of ctx. Handlers call it if
-// the response is sent only after all effects of the request. Outside of a request it does nothing.
+// the response is sent only after all effects of the request. LetGo does nothing outside of a
+// request.
 func LetGo(ctx context.Context) {
 	if letGo, ok := ctx.Value(letGoKey{}).(func()); ok && letGo != nil {
 		letGo()
 	}
 }
 
-// HoldFor holds back a session's notifications until the request of ctx is answered. It does
+// HoldFor holds back a session's notifications until the request of ctx has been answered. It does
 // nothing outside of a request or if the session is not loaded.
 func (h *Host) HoldFor(ctx context.Context, sessionID string) {
 	whenAnswered, _ := ctx.Value(answerKey{}).(func(func()))

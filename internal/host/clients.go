@@ -16,7 +16,7 @@ type Clients struct {
 	subscribers atomic.Pointer[[]Subscriber]
 	watchers    atomic.Pointer[[]*Watcher]
 	proposals   atomic.Pointer[[]*func(workspace.ProposalEvent)]
-	lists       sync.Mutex // serializes changes of the three lists above
+	lists       sync.Mutex // serializes changes to the three lists above
 
 	mu     sync.Mutex
 	joined int // connections
@@ -30,7 +30,7 @@ func newClients(feeds *feedTable) *Clients {
 	return c
 }
 
-// Subscribe starts to notify s of the events of all sessions.
+// Subscribe adds a subscriber for the events of all sessions.
 func (c *Clients) Subscribe(s Subscriber) {
 	c.lists.Lock()
 	defer c.lists.Unlock()

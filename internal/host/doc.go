@@ -2,7 +2,7 @@
 // does not depend on a protocol: the front ends (internal/rpc and the packages below it) are its
 // clients and convert its notifications and errors to messages.
 //
-// Lock order: Host.mu and Session.mu are never held together. feed.mu comes last, and subscribers
-// are called while it is held. Questions.mu comes before Open.mu. Methods of Questions that wait
-// for an answer (Put, Ask) are called without a lock. Session here is host.Session.
+// Lock order: Host.mu and Session.mu (of host.Session) are never held together. feed.mu is acquired
+// last, and subscribers are called while it is held. Questions.mu is acquired before Open.mu.
+// Methods of Questions that wait for an answer (Put, Ask) are called without a lock.
 package host

@@ -8,9 +8,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// Editor is what the daemon can request from a client's editor. Its methods may be called from any
-// goroutine once the connection is running. Methods with a context wait for the client, each with
-// its own time limit.
+// Editor contains the requests that the daemon can send to a client's editor. Its methods may be
+// called from any goroutine once the connection is running. Methods with a context wait for the
+// client. Each has its own time limit.
 type Editor interface {
 	workspace.Client
 	// Notice shows a line of text to the user, in the client's current session or, without one,
@@ -19,9 +19,10 @@ type Editor interface {
 	// Save saves documents and returns the URIs of those that could not be saved. offered is false
 	// if the editor does not save on request.
 	Save(ctx context.Context, uris []string) (failed []string, offered bool, err error)
-	// Open brings the editor's document for a file up to date; the daemon has read it when Open
-	// returns. Open does nothing if the editor does not offer this. A non-nil error means that the
-	// client refused the file, which must then not be read from disk either.
+	// Open brings the editor's document for a file up to date. When Open returns, the daemon has
+	// read the document. Open does nothing if the editor does not support this. A non-nil error
+	// means that the client refused access to the file. The file must then not be read from disk
+	// either.
 	Open(ctx context.Context, uri string) error
 	// Query asks the editor's language servers and returns the result of agent/editor/query. The
 	// error is ErrUnsupported if the editor cannot answer the query.

@@ -9,8 +9,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// feed orders the notifications of one session. Everything passes through put, which makes the
-// order unique. A notification gets its number when the subscribers are called. No method blocks.
+// feed orders the notifications of one session. Every notification passes through put, so all
+// subscribers see the same order. A notification gets its number when the subscribers are called.
+// No method blocks.
 type feed struct {
 	host  *Host
 	id    string
@@ -22,7 +23,7 @@ type feed struct {
 	last    int64                // the last number used
 	open    map[string]*openItem // started and not completed items, as the subscribers know them
 	order   []string             // the IDs of the open items, oldest first
-	// pending proposals, with the number of the notification that created each
+	// proposals maps each pending proposal to the number of the notification that created it.
 	proposals map[string]int64
 }
 
@@ -83,7 +84,7 @@ func (f *feed) put(do func()) {
 	do()
 }
 
-// hold defers all notifications until release. Holds nest.
+// hold defers all notifications until release. Calls of hold can be nested.
 func (f *feed) hold() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -102,7 +103,7 @@ func (f *feed) release() {
 	f.pending = nil
 }
 
-// settled returns a channel that is closed when everything that was put before has run.
+// settled returns a channel that is closed when everything that was put earlier has run.
 func (f *feed) settled() <-chan struct{} {
 	done := make(chan struct{})
 	f.put(func() { close(done) })
@@ -177,13 +178,13 @@ func (f *feed) completed(e agent.ItemCompleted) {
 	}
 	seq := f.tell(e)
 	if seq == 0 {
-		seq = f.next() // there is no subscriber, but a later replay needs a number
+		seq = f.next() // without a subscriber, a later replay still needs a number
 	}
 	f.store.AddItem(session.Item{Seq: uint64(seq), TurnID: e.TurnID, Item: e.Item})
 }
 
-// delta is the hot path. With several subscribers, deltas do not merge, because a subscriber that
-// did not see a number would interpret it as a gap.
+// delta is called for every piece of text, so it must be fast. With several subscribers, deltas do
+// not merge. A subscriber that did not see a number would interpret it as a gap.
 func (f *feed) delta(d agent.ItemDelta) {
 	o := f.open[d.ItemID]
 	if o != nil && (d.Kind == agent.DeltaText || d.Kind == agent.DeltaReasoning) {
@@ -204,8 +205,8 @@ func (f *feed) delta(d agent.ItemDelta) {
 	}
 }
 
-// changed reports the complete state of the session. It replaces a state that has not been sent
-// yet.
+// changed reports the complete state of the session. The new state replaces a state that has not
+// been sent yet.
 func (f *feed) changed(e agent.StateChanged) {
 	subscribers := *f.host.clients.subscribers.Load()
 	if len(subscribers) == 1 && subscribers[0].Replace(f.id, f.last, e.State) {
@@ -256,7 +257,7 @@ func (h *Host) CloseQuestion(sessionID, requestID string) {
 
 // replay sends the past to one subscriber: first the completed items whose numbers are above since,
 // then the open items with their text so far, then the pending proposals. It returns the last
-// number used. The caller holds the feed (HoldFor), so that no new events come in between.
+// number used. The caller must have held the feed (HoldFor), so that no new events come in between.
 func (f *feed) replay(
 	to Subscriber,
 	items []session.Item,
@@ -267,7 +268,7 @@ func (f *feed) replay(
 	defer f.mu.Unlock()
 	last := int64(f.store.Entry().LastSeq)
 	again := func(seq int64, event any) {
-		if seq == 0 { // no number: there was no subscriber, or another daemon wrote the item
+		if seq == 0 { // without a number: there was no subscriber, or another daemon wrote the item
 			seq = last
 		}
 		to.Notify(Notification{SessionID: f.id, Seq: seq, Replay: true, Event: event})

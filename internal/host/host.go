@@ -17,7 +17,7 @@ import (
 // closeGrace limits how long closing an unloaded session may take. An abort completes within 2 s.
 const closeGrace = 3 * time.Second
 
-// ErrClosing is the error of a request for a session after Close.
+// ErrClosing is the error for requests about a session after Close.
 var ErrClosing = errors.New("agent-lsp is ending")
 
 // Options configure a host. Workspace, Library, Settings and Prepare are required.
@@ -42,10 +42,10 @@ type SessionInfo struct {
 	Cwd    string
 	Config func() config.Config // the effective configuration; Session.Configure changes it
 	Store  *session.Session
-	Loaded *session.Loaded // nil if the session is new
+	Loaded *session.Loaded // nil for a new session
 	// Notice shows a line of text to the user in this session.
 	Notice func(level, text string)
-	// Notify adds a message that the user did not type, for example that a job has ended.
+	// Notify adds a message that does not come from the user, for example that a job has ended.
 	Notify func(m *message.Message, wake bool)
 }
 
@@ -107,7 +107,8 @@ type Subscriber interface {
 	// other subscriber.
 	Merge(sessionID string, d agent.ItemDelta) bool
 	// Replace replaces an unsent state that has the session's last number with a later state. It
-	// reports whether there was such a state. The same restriction as for Merge applies.
+	// reports whether there was such a state. Like Merge, it is called only if there is no other
+	// subscriber.
 	Replace(sessionID string, seq int64, s agent.State) bool
 }
 

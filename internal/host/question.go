@@ -11,7 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 )
 
-// ErrUnsupported reports that no client can ask its user.
+// ErrUnsupported reports that no client can ask the user questions.
 var ErrUnsupported = errors.New("the editor does not offer this")
 
 // Question is a question from a tool, an MCP server or the daemon to the user.
@@ -36,11 +36,11 @@ type Answer struct {
 type Asker interface {
 	// Ask shows several questions together and answers each of them (Open.Answer, Open.Reply,
 	// Open.Fail). It returns when this client has answered each question or the question's context
-	// has ended. By then the client has been notified of the questions that no longer need an
-	// answer.
+	// has ended. By then, the client has been notified of questions that were answered elsewhere or
+	// withdrawn.
 	Ask(questions []*Open)
-	// Separately reports whether the client shows each permission separately, so that a new one
-	// need not wait until the visible ones are answered.
+	// Separately reports whether the client shows each permission separately. If so, a new
+	// permission need not wait until the visible ones have been answered.
 	Separately() bool
 }
 
@@ -52,8 +52,8 @@ type Limited interface {
 }
 
 // Questions holds the open questions to the user and the clients that can ask them. Every client is
-// asked, the first answer wins, and the other clients are notified. It is safe for concurrent use;
-// only Ask and Put block.
+// asked, the first answer is used, and the other clients are notified. Questions is safe for
+// concurrent use. Only Ask and Put block.
 type Questions struct {
 	host *Host // notifies the subscribers; set by New
 
@@ -64,7 +64,7 @@ type Questions struct {
 
 var _ policy.Separate = (*Questions)(nil)
 
-// NewQuestions returns a Questions without clients. It serves one host (Options.Questions).
+// NewQuestions returns a Questions without clients, for one host (Options.Questions).
 func NewQuestions() *Questions { return &Questions{} }
 
 // round is a set of questions that are asked together. Questions.mu guards its fields.
@@ -75,7 +75,7 @@ type round struct {
 	over      chan struct{}
 }
 
-// Open is a question that the clients are asked. Its methods may be called from any goroutine. The
+// Open is an open question to the clients. Its methods may be called from any goroutine. The
 // exported fields do not change.
 type Open struct {
 	ID        string
@@ -87,8 +87,8 @@ type Open struct {
 	ctx  context.Context // ends with the question
 	end  context.CancelFunc
 	mu   sync.Mutex
-	done bool // the question is answered
-	// Exactly one of these is the answer.
+	done bool // the question has been answered
+	// Only the field for the kind of question contains the answer.
 	reply  policy.Reply
 	answer Answer
 	err    error
@@ -100,16 +100,16 @@ func newOpen(ctx context.Context, sessionID string) *Open {
 	return o
 }
 
-// Context returns a context that ends when the question no longer needs an answer because it is
-// answered or its caller has left.
+// Context returns a context that ends when the question no longer needs an answer. This happens
+// when the question is answered or its caller has stopped waiting.
 func (o *Open) Context() context.Context { return o.ctx }
 
-// Reply answers a permission. Only the first answer has an effect.
+// Reply answers a permission question. Only the first answer has an effect.
 func (o *Open) Reply(r policy.Reply) {
 	o.settle(func() { o.reply = r }, func() { o.Permission.Answer(r) })
 }
 
-// Answer answers another question. Only the first answer has an effect.
+// Answer answers any other question. Only the first answer has an effect.
 func (o *Open) Answer(a Answer) { o.settle(func() { o.answer = a }, func() {}) }
 
 // Fail ends a question whose client returned an error. After ErrUnsupported, the other clients can
@@ -148,8 +148,8 @@ func (o *Open) settled() bool {
 	return o.done
 }
 
-// Attach starts to ask a client, including questions that other clients already show. detach stops
-// this; it does not wait for a running Ask.
+// Attach adds a client, which is also asked the questions that other clients already show. detach
+// removes the client and does not wait for a running Ask.
 func (q *Questions) Attach(a Asker) (detach func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -164,7 +164,7 @@ func (q *Questions) Attach(a Asker) (detach func()) {
 	}
 }
 
-// askLocked asks one more client. The caller holds mu.
+// askLocked asks one more client. The caller must hold mu.
 func (q *Questions) askLocked(r *round, a Asker) {
 	r.several = r.several || r.asking > 0
 	r.asking++
@@ -202,7 +202,7 @@ func (q *Questions) put(questions ...*Open) {
 }
 
 // reportEnd notifies the subscribers as soon as a question no longer needs an answer while a client
-// still shows it. wait ends the question and returns when they have been notified.
+// still shows it. wait ends the question and returns when the subscribers have been notified.
 func (q *Questions) reportEnd(r *round, o *Open) (wait func()) {
 	var once sync.Once
 	report := func() {
@@ -214,7 +214,7 @@ func (q *Questions) reportEnd(r *round, o *Open) (wait func()) {
 	return func() {
 		stop()
 		if o.ctx.Err() != nil {
-			once.Do(report) // waits for a running report
+			once.Do(report) // if report is already running, Do waits for it
 		}
 		o.end()
 	}
@@ -227,9 +227,9 @@ func (q *Questions) sharedBy(r *round) bool {
 	return r.several
 }
 
-// Put asks a question. The answer is Declined if there is no usable one. The error is
-// ErrUnsupported if no client can ask, or ctx's cause if ctx ended first. Put and Ask block: call
-// them without a lock, and not from a subscriber.
+// Put asks a question. If there is no usable answer, the result is Declined. The error is
+// ErrUnsupported if no client can ask, or ctx's cause if ctx ended first. Put and Ask block, so
+// they must not be called with a lock or from a subscriber.
 func (q *Questions) Put(ctx context.Context, question Question) (Answer, error) {
 	o := newOpen(ctx, question.SessionID)
 	o.Question = &question
@@ -251,7 +251,8 @@ func (q *Questions) Put(ctx context.Context, question Question) (Answer, error) 
 // errLeft is the error of a question whose client has left.
 var errLeft = errors.New("the client left before it answered")
 
-// Separately implements policy.Separate. Every client must show each permission separately.
+// Separately implements policy.Separate. It returns true if every client shows each permission
+// separately.
 func (q *Questions) Separately() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -308,8 +309,8 @@ func (q *Questions) noteRefused(o *Open) {
 	}
 }
 
-// endWith ends a question when gone is closed, which means that its caller has left. stop ends it
-// immediately.
+// endWith ends a question when gone is closed, because the question's caller no longer waits. stop
+// makes endWith end immediately.
 func endWith(gone <-chan struct{}, o *Open) (stop func()) {
 	ended := make(chan struct{})
 	go func() {

@@ -21,9 +21,9 @@ type Session struct {
 	feed *feed
 
 	mu     sync.Mutex
-	own    json.RawMessage // the session's own layer
+	own    json.RawMessage // the session's own layer of settings
 	config config.Config   // effective
-	puts   int             // number of changes of own and config
+	puts   int             // number of changes to own and config
 	warned map[string]bool // warnings already shown, each only once
 }
 
@@ -34,8 +34,9 @@ func (s *Session) Config() config.Config {
 	return s.config
 }
 
-// Configure applies f to the session's own configuration and puts the result into effect. If the
-// configuration was changed in the meantime, f runs again, so that the other change is not lost.
+// Configure applies f to the session's own configuration and puts the result into effect. If
+// another call changed the configuration in the meantime, f runs again, so that the other change is
+// not lost.
 func (s *Session) Configure(
 	f func(own json.RawMessage) (json.RawMessage, config.Config, error),
 ) error {
@@ -110,8 +111,8 @@ func (s *Session) TellState() {
 func (s *Session) Settled() <-chan struct{} { return s.feed.settled() }
 
 // Replay sends the past to one subscriber: the items completed after number since, the open items
-// with their text so far, and the pending proposals, which the caller passes. It returns the last
-// number used. The caller must have held back the notifications (Host.HoldFor).
+// with their text so far, and the pending proposals. The caller passes the proposals. It returns
+// the last number used. The caller must have held back the notifications (Host.HoldFor).
 func (s *Session) Replay(
 	to Subscriber,
 	items []session.Item,
@@ -127,8 +128,8 @@ func (s *Session) Busy() bool {
 	return status == agent.SessionRunning || status == agent.SessionAwaiting
 }
 
-// coming is a session whose engine may not exist yet. Calls to it, from any goroutine, wait until
-// the engine exists.
+// coming is a session whose engine may not exist yet. Methods may be called from any goroutine and
+// wait until the engine exists.
 type coming struct {
 	mu     sync.Mutex
 	engine *agent.Session

@@ -59,7 +59,8 @@ func (h *Host) Get(ctx context.Context, id string) (*Session, error) {
 }
 
 // Writable returns a session that this daemon may write. The error is session.ErrLocked if another
-// daemon is writing it. If another daemon has written it since it was loaded, it is reloaded first.
+// daemon is writing it. If another daemon has written the session since it was loaded, Writable
+// reloads it first.
 func (h *Host) Writable(ctx context.Context, id string) (*Session, error) {
 	s, err := h.Get(ctx, id)
 	if err != nil {
@@ -98,8 +99,8 @@ func (h *Host) load(ctx context.Context, id string) (s *Session, err error) {
 	}
 	cwd, outside := h.opts.Workspace.Cwd(loaded.Entry.Cwd)
 	if outside != nil {
-		// The session was created in another folder. From now on, relative paths start at this
-		// workspace.
+		// The session was created in another folder. From now on, relative paths are relative to
+		// this workspace.
 		if cwd, err = h.opts.Workspace.Cwd(""); err != nil {
 			return nil, err
 		}
@@ -117,7 +118,7 @@ func (h *Host) load(ctx context.Context, id string) (s *Session, err error) {
 	}
 	h.tellProblems(s, loaded)
 	if own := s.ownConfig(); !bytes.Equal(own, loaded.Config) {
-		// An older version stored keys that a session cannot set. If they cannot be removed now,
+		// An older version stored keys that a session must not set. If they cannot be removed now,
 		// the next load reports them again.
 		_ = s.Store.SetConfig(own)
 	}
@@ -148,7 +149,7 @@ func (h *Host) tellProblems(s *Session, loaded *session.Loaded) {
 	}
 	switch {
 	case loaded.InterruptedTurn == "":
-	case loaded.Session.WrittenElsewhere(): // it may still be running there
+	case loaded.Session.WrittenElsewhere(): // the session may still be running in the other process
 		s.Engine.Notice("warning", "another agent-lsp was writing this session when it was read here: "+
 			"close it there, fork it or start a new one")
 	default:
@@ -216,7 +217,7 @@ func (h *Host) build(
 ) (*Session, error) {
 	config, notices, err := h.opts.Settings.Session(own)
 	if err != nil {
-		// A stored configuration may have become invalid. The session remains usable without it.
+		// A stored configuration may have become invalid. The session can be used without it.
 		notices = append(notices, "the session's own configuration is ignored: "+err.Error())
 		if config, _, err = h.opts.Settings.Session(nil); err != nil {
 			return nil, err
@@ -266,8 +267,8 @@ func restored(prepared agent.Restored, loaded *session.Loaded, e session.Entry) 
 }
 
 // Reload builds a session again after its history was branched. The session must not be busy.
-// Closing continues even if ctx ends. A session that cannot be built is loaded when it is next
-// requested. Its notifications are held back as in HoldFor.
+// Closing the old session continues even if ctx ends. If the session cannot be built, it is loaded
+// again when it is next requested. Its notifications are held back as in HoldFor.
 func (h *Host) Reload(ctx context.Context, old *Session) (*Session, error) {
 	h.mu.Lock()
 	back := h.takeLocked(old)
@@ -340,7 +341,7 @@ func (h *Host) end(ctx context.Context, s *Session) error {
 }
 
 // takeLocked removes a session from the list. Requests for it wait until back is called. The caller
-// holds mu.
+// must hold mu.
 func (h *Host) takeLocked(s *Session) (back func()) {
 	if h.byID[s.ID] != s {
 		return func() {} // another call has removed it
@@ -387,8 +388,8 @@ func (h *Host) Reconfigured() {
 	}
 }
 
-// Close aborts every session, waits until they have ended or ctx ends, and closes them. They stay
-// listed, so that requests that wait for their turns still get their responses.
+// Close aborts every session, waits until all have ended or ctx ends, and closes them. They remain
+// in the list, so that requests that wait for their turns still get responses.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true

@@ -9,13 +9,13 @@ import (
 	"go.lsp.dev/jsonrpc2"
 )
 
-// Lenient accepts what peers send in practice: invalid UTF-8, which becomes U+FFFD, and duplicate
-// members. Unknown members are always ignored.
+// Lenient accepts JSON that peers send in practice. Invalid UTF-8 becomes U+FFFD, and duplicate
+// members are accepted. Unknown members are always ignored.
 var Lenient = jsonv2.JoinOptions(jsontext.AllowInvalidUTF8(true),
 	jsontext.AllowDuplicateNames(true))
 
 // AnsweredIDs returns the IDs of the requests that a body answers. The body is a message or a
-// batch. Requests and notifications answer none.
+// batch. Requests and notifications answer no request.
 func AnsweredIDs(body []byte) []jsonrpc2.ID {
 	if isBatch(body) {
 		var ids []jsonrpc2.ID
@@ -53,7 +53,8 @@ func Without(body []byte, drop func(message []byte) bool) []byte {
 	return out
 }
 
-// IDFrom parses the ID of a message. An ID that is neither a number nor a string gives the zero ID.
+// IDFrom parses the ID of a message. If the ID is neither a number nor a string, IDFrom returns the
+// zero ID.
 func IDFrom(raw []byte) jsonrpc2.ID {
 	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
 		return jsonrpc2.NewNumberID(n)

@@ -12,9 +12,9 @@ import (
 // and handles the other members normally.
 var notARequest = jsontext.Value(`{}`)
 
-// splitBatch returns the frames that a batch is split into: each of the client's responses on its
-// own, because jsonrpc2 accepts only requests in a batch, then the rest as one batch, which is
-// answered with one array.
+// splitBatch returns the frames into which a batch is split. Each of the client's responses becomes
+// a separate frame, because jsonrpc2 accepts only requests in a batch. The rest becomes one batch,
+// which is answered with one array.
 func splitBatch(body []byte) (frames [][]byte, bad *frameError) {
 	var all, rest []jsontext.Value
 	if jsonv2.Unmarshal(body, &all, Lenient) != nil {
@@ -43,7 +43,7 @@ func splitBatch(body []byte) (frames [][]byte, bad *frameError) {
 	return frames, nil
 }
 
-// opensBatch reports whether a body starts like a batch.
+// opensBatch reports whether a body begins like a batch.
 func opensBatch(body []byte) bool {
 	return isBatch(bytes.TrimLeft(body, " \t\r\n"))
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Codec encodes and decodes the messages of a connection. JSON that is already encoded is passed
-// through unchanged; everything else follows the front end's rules. Codec is safe for concurrent
+// through unchanged. Everything else follows the front end's rules. Codec is safe for concurrent
 // use if its functions are.
 type Codec struct {
 	Encode func(v any) ([]byte, error)

@@ -17,15 +17,15 @@ import (
 // its ID.
 const keptOfLong = 512
 
-// NewLineStream reads messages from in, one JSON text per line, and writes to out, which must use
-// line framing too. It answers and skips invalid and overlong lines.
+// NewLineStream reads messages from in, one JSON text per line, and writes to out, which must also
+// use line framing. It answers and skips invalid and overlong lines.
 func NewLineStream(in io.Reader, out *Outbox) *Stream {
 	s := NewStream(in, out)
 	s.lines = true
 	return s
 }
 
-// readMessageLine returns the next line that is not blank. If the input ends in the middle of a
+// readMessageLine returns the next line that is not blank. If the input ends before the end of a
 // line, that line is dropped, because the message is incomplete.
 func (s *Stream) readMessageLine() ([]byte, error) {
 	for {
@@ -72,7 +72,8 @@ func (s *Stream) readWhole() (line []byte, size int, err error) {
 		part, err := s.in.ReadSlice('\n')
 		size += len(part)
 		if err == nil && size == len(part) {
-			return part, size, nil // in the reader's buffer, valid until the next read
+			// The line is in the reader's buffer and valid until the next read.
+			return part, size, nil
 		}
 		if size <= MaxFrame {
 			s.body = append(s.body, part...)

@@ -17,8 +17,8 @@ const (
 	// HardLimit is the number of queued bytes above which the connection is closed, because the
 	// client keeps sending requests and does not read.
 	HardLimit = 128 << 20
-	// maxOutputDelta limits the queued text of one tool's live output. Beyond it the beginning is
-	// dropped, because the item's result contains the part that matters.
+	// maxOutputDelta limits the queued text of one tool's live output. When the limit is exceeded,
+	// the beginning is dropped, because the item's result contains the part that matters.
 	maxOutputDelta = 256 << 10
 	// maxLine limits the text of one delta in line framing. Readers of lines have their own limits
 	// (10 MiB is common), and escaping may lengthen the text sixfold.
@@ -33,11 +33,11 @@ var ErrClosed = errors.New("the connection is closed")
 // ErrOverrun is the error of a connection whose client does not read.
 var ErrOverrun = fmt.Errorf("the client has not read %d MiB of responses", HardLimit>>20)
 
-// Outbox is the only writer of a connection. It queues frames, and one goroutine writes them in
-// order, as many at a time as are queued. Put never blocks.
+// Outbox is the only writer of a connection. It queues frames. One goroutine writes them in order,
+// and writes all queued frames together. Put never blocks.
 //
-// The queue is bounded: deltas of one item merge into one frame, states of one session replace each
-// other, and SoftLimit and HardLimit apply. There is no timer: while the writer is idle, a frame is
+// The queue is bounded. Deltas of one item merge into one frame, states of one session replace each
+// other, and SoftLimit and HardLimit apply. There is no timer. While the writer is idle, a frame is
 // written immediately.
 type Outbox struct {
 	w io.Writer
@@ -51,7 +51,7 @@ type Outbox struct {
 	waiting int // bytes
 	err     error
 	closing bool
-	// tails holds, by session, the frames that may still change. An entry is valid until another
+	// tails maps sessions to the frames that may still change. An entry is valid until another
 	// frame of the session is queued or the writer takes the frame.
 	tails map[string]*tail
 
@@ -90,8 +90,8 @@ type DeltaKey struct{ ItemID, Kind string }
 // NewOutbox starts a writer on w.
 func NewOutbox(w io.Writer) *Outbox { return start(&Outbox{w: w, ending: deltaEnd}) }
 
-// NewLineOutbox starts a writer on w that ends each frame with a newline; bodies must not contain
-// one. deltaEnd is written after the text of each delta and starts with the closing quote.
+// NewLineOutbox starts a writer on w that ends each frame with a newline. Bodies must not contain a
+// newline. deltaEnd is written after the text of each delta and starts with the closing quote.
 func NewLineOutbox(w io.Writer, deltaEnd string) *Outbox {
 	return start(&Outbox{w: w, lines: true, ending: deltaEnd})
 }
@@ -124,8 +124,8 @@ func (o *Outbox) Put(body []byte) error {
 	return nil
 }
 
-// PutEvent queues a notification of a session and takes ownership of body. It returns false if it
-// dropped the notification because the queue is full.
+// PutEvent queues a notification about a session and takes ownership of body. It returns false if
+// it dropped the notification because the queue is full.
 func (o *Outbox) PutEvent(session string, body []byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -151,7 +151,7 @@ func (o *Outbox) PutState(session string, body []byte) {
 }
 
 // ReplaceState replaces the session's last notification with the result of encode, if it was queued
-// by PutState and is still waiting. It reports whether it replaced one.
+// by PutState and is still waiting. It reports whether it replaced a notification.
 func (o *Outbox) ReplaceState(session string, encode func() []byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -244,7 +244,7 @@ func (o *Outbox) push(f *frame) {
 	o.signal()
 }
 
-// signal wakes the writer. The caller holds mu.
+// signal wakes the writer. The caller must hold mu.
 func (o *Outbox) signal() {
 	select {
 	case o.wake <- struct{}{}:
@@ -252,7 +252,7 @@ func (o *Outbox) signal() {
 	}
 }
 
-// fail records the first error and drops the queue. The caller holds mu.
+// fail records the first error and drops the queue. The caller must hold mu.
 func (o *Outbox) fail(err error) {
 	if o.err == nil {
 		o.err = err
@@ -271,7 +271,7 @@ func (o *Outbox) Err() error {
 }
 
 // Close makes the writer end after it has written the queue. Later puts are refused. Close does not
-// wait. Use Done for that.
+// wait. To wait, use Done.
 func (o *Outbox) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -282,11 +282,11 @@ func (o *Outbox) Close() {
 	}
 }
 
-// Lost is closed when the outbox gives up the client because writing failed or the client does not
-// read. The writer may still be blocked in Write.
+// Lost returns a channel that is closed when the outbox gives up the client because writing failed
+// or the client does not read. The writer may still be blocked in Write.
 func (o *Outbox) Lost() <-chan struct{} { return o.lost }
 
-// Done is closed when the writer has ended, after Close or a write error.
+// Done returns a channel that is closed when the writer has ended, after Close or a write error.
 func (o *Outbox) Done() <-chan struct{} { return o.done }
 
 func (o *Outbox) write(wake <-chan struct{}) {
@@ -316,8 +316,8 @@ func (o *Outbox) write(wake <-chan struct{}) {
 	}
 }
 
-// over reports whether the writer is done, because writing failed or everything is written after
-// Close.
+// over reports whether the writer can end, because writing failed or because everything was written
+// after Close.
 func (o *Outbox) over(open bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -19,7 +19,7 @@ const MaxFrame = 64 << 20
 
 const (
 	maxHeaderLine = 8 << 10 // a longer line is not a header
-	maxSkip       = 4 << 30 // a larger Content-Length is nonsense, not a frame to skip
+	maxSkip       = 4 << 30 // a larger Content-Length is invalid and not a frame to skip
 	keepBuffer    = 1 << 20 // a larger read buffer is released after its frame
 	readerSize    = 32 << 10
 )
@@ -28,10 +28,10 @@ const (
 // reader searches for it.
 var lengthField = []byte("content-length:")
 
-// Stream is a jsonrpc2.Stream that survives invalid input. It answers a frame that is not a
+// Stream is a jsonrpc2.Stream that recovers from invalid input. It answers a frame that is not a
 // JSON-RPC message with an error, skips the frame and finds the next one. It implements the raw
-// frame methods, so that batches work. One goroutine reads. Writes go to the outbox and never
-// block.
+// frame methods, so that batches work. Only one goroutine may read. Writes go to the outbox and
+// never block.
 type Stream struct {
 	in     *bufio.Reader
 	source io.Reader
@@ -41,10 +41,10 @@ type Stream struct {
 	pending [][]byte
 	lines   bool // one message per line, without headers
 
-	// Filter, if set, gets each body that jsonrpc2 writes and returns what to write instead, or nil
-	// to write nothing.
+	// Filter, if set, receives each body that jsonrpc2 writes. It returns the body to write
+	// instead, or nil to write nothing.
 	Filter func(body []byte) []byte
-	// Sent, if set, is called with each body that jsonrpc2 wrote, after it was queued.
+	// Sent, if set, is called with each body that jsonrpc2 wrote, after the body was queued.
 	Sent func(body []byte)
 	// End is called once, with the read error, when nothing more can be read.
 	End func(error)
@@ -169,12 +169,12 @@ func (s *Stream) answer(e *frameError) {
 	_ = s.out.Put(body)
 }
 
-// errNotJSON is the response to text that is not JSON, even if it starts like a batch.
+// errNotJSON is the error for text that is not JSON, even if the text starts like a batch.
 var errNotJSON = &frameError{code: jsonrpc2.ParseError,
 	message: "the frame's body is not valid JSON"}
 
-// check returns a description of what is wrong with a body that is not a batch, or nil if it is a
-// valid message.
+// check returns an error that describes what is wrong with a body that is not a batch. It returns
+// nil for a valid message.
 func check(body []byte) *frameError {
 	_, err := jsonrpc2.DecodeMessage(body)
 	switch {
@@ -213,7 +213,8 @@ func (s *Stream) readBody() ([]byte, error) {
 	return s.fill(int(length))
 }
 
-// fill reads length bytes. It allocates only as the data arrives, whatever the header claims.
+// fill reads length bytes. It allocates memory only as the data arrives, because the header may
+// claim any length.
 func (s *Stream) fill(length int) ([]byte, error) {
 	if cap(s.body) > keepBuffer {
 		s.body = nil
@@ -266,7 +267,7 @@ func (s *Stream) readHeader() (int64, error) {
 			return 0, err
 		}
 		if len(bytes.TrimSpace(name)) > len(lengthField)-1 {
-			// Something precedes the header: the rest of a frame with a wrong length.
+			// The header is preceded by the rest of a frame with a wrong length.
 			s.answer(&frameError{code: jsonrpc2.ParseError,
 				message: "malformed frame: bytes between frames were skipped"})
 		}
@@ -277,8 +278,8 @@ func (s *Stream) readHeader() (int64, error) {
 	return length, nil
 }
 
-// readLine returns a header line without its ending. It returns a *frameError if the line is too
-// long for a header.
+// readLine returns a header line without its line ending. It returns a *frameError if the line is
+// too long for a header.
 func (s *Stream) readLine() ([]byte, error) {
 	line, err := s.in.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) || len(line) > maxHeaderLine {
@@ -341,8 +342,9 @@ func (s *Stream) resync() (int64, error) {
 	}
 }
 
-// seek reads past the next occurrence of field. field is in lower case, and its first letter must
-// not occur in it again where a partial match could fail (like the "c" of "content").
+// seek reads past the next occurrence of field. field must be in lower case. Its first letter must
+// not occur in field again at a position where a partial match could fail (like the "c" of
+// "content").
 func (s *Stream) seek(field []byte) error {
 	matched := 0
 	for matched < len(field) {

@@ -8,7 +8,7 @@ import (
 )
 
 // Locks is a set of named locks. Callers that use the same resources share one value. Locks drops a
-// name that no caller has locked or waits for. The zero value is ready to use. It is safe for
+// name when no caller has locked it or waits for it. The zero value is ready to use. It is safe for
 // concurrent use.
 type Locks struct {
 	mu sync.Mutex
@@ -17,7 +17,7 @@ type Locks struct {
 
 type namedLock struct {
 	users int
-	token chan struct{} // holds one token while the lock is free
+	token chan struct{} // contains one token while the lock is free
 }
 
 // Acquire acquires all the named locks, or fails with ctx's cause. It acquires them in a fixed

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// openRouterSite is the site on which OpenRouter asks the user and issues keys.
+// openRouterSite is the site where the user allows the login and OpenRouter issues keys.
 const openRouterSite = "https://openrouter.ai"
 
 const (
@@ -33,12 +33,12 @@ const (
 )
 
 // OpenRouter gets a key for the user with OpenRouter's PKCE flow. The user allows the key in a
-// browser, which returns to a page on a loopback address.
+// browser, which then opens a page on a loopback address.
 // https://openrouter.ai/docs/guides/overview/auth/oauth
 type OpenRouter struct {
-	Site   string                 // "" means OpenRouter's own
+	Site   string                 // "" means OpenRouter's own site
 	Client *http.Client           // nil means http.DefaultClient
-	Open   func(url string) error // opens a browser; if nil, the user opens the printed address
+	Open   func(url string) error // opens a browser; nil: the user opens the printed address
 	Out    io.Writer              // shows the address
 	// Input supplies the address of the page that the browser ended on, in case the browser runs on
 	// another machine. If Input is nil, it is not read.
@@ -72,7 +72,7 @@ func (o OpenRouter) Key(ctx context.Context) (string, error) {
 	defer func() {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = server.Shutdown(last) // the page with the outcome may still be in transit
+		_ = server.Shutdown(last) // the browser may still be loading the page with the outcome
 		_ = server.Close()
 		<-served
 	}()
@@ -135,7 +135,7 @@ func (f *flow) code(query url.Values) (string, error) {
 	return query.Get("code"), nil
 }
 
-// give delivers the first code.
+// give delivers the code, unless one was already delivered.
 func (f *flow) give(code string) {
 	select {
 	case f.codes <- code:

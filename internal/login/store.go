@@ -25,7 +25,7 @@ const FileVariable = "AGENT_LSP_KEYRING"
 const (
 	// service is the name under which the keyring lists the keys.
 	service = "agent-lsp"
-	// patience limits a call of the keyring, which may ask the user.
+	// patience limits a call of the keyring, because the keyring may wait for the user.
 	patience = 20 * time.Second
 )
 
@@ -36,8 +36,8 @@ type Store struct {
 	keyring keyring.Keyring // nil if there is none
 
 	mu   sync.Mutex
-	seen fs.FileInfo       // state of the index from which keys were read
-	keys map[string]string // by provider, since seen
+	seen fs.FileInfo       // state of the index from which the keys were read
+	keys map[string]string // by provider, read when the index had the state seen
 }
 
 // entry describes where a provider's key is stored. The index maps names to entries.

@@ -18,8 +18,8 @@ func (system) Get(service, name string) (string, error) { return keyring.Get(ser
 func (system) Delete(service, name string) error        { return keyring.Delete(service, name) }
 func (system) DeleteAll(service string) error           { return keyring.DeleteAll(service) }
 
-// hasKeyring reports whether a keyring may be available. On Unix the keyring is accessed over the
-// session's D-Bus, and the library would start a bus if there is none.
+// hasKeyring reports whether a keyring may be available. On Unix, the library accesses the keyring
+// over the session's D-Bus. If there is none, it would start one.
 func hasKeyring(env func(string) string) bool {
 	switch runtime.GOOS {
 	case "darwin", "windows":

@@ -3,9 +3,9 @@ package near
 
 import "strings"
 
-// Of returns the word that the misspelled word probably means, or "" if none is similar. It returns
-// the only word that begins with the misspelled word, or the word that differs least, by at most a
-// third of its letters. It ignores case.
+// Of returns the word that the misspelled word probably means, or "" if no word is similar. It
+// returns the only word that begins with the misspelled word. Without such a word, it returns the
+// word that differs least, if at most a third of its letters differ. It ignores case.
 func Of(misspelled string, words []string) string {
 	low := strings.ToLower(misspelled)
 	begins, count := "", 0
@@ -54,9 +54,9 @@ func distance(a, b string) int {
 	return last[len(b)]
 }
 
-// Suggestion returns a question whether a misspelled word means one of words, such as ", did you
-// mean --model?". The prefix precedes the suggested word. Suggestion returns "" if no word is
-// similar.
+// Suggestion returns a question such as ", did you mean --model?" that suggests the word which a
+// misspelled word probably means. The prefix precedes the suggested word. Suggestion returns "" if
+// no word is similar.
 func Suggestion(prefix, misspelled string, words []string) string {
 	if word := Of(misspelled, words); word != "" {
 		return ", did you mean " + prefix + word + "?"

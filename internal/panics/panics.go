@@ -8,7 +8,7 @@ import (
 )
 
 // Catch runs f and returns its error. If f panics, Catch returns the panic as an *Error. It does
-// not catch panics of goroutines that f starts.
+// not catch panics in goroutines that f starts.
 func Catch(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

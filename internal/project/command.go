@@ -91,7 +91,7 @@ func parseCommand(f File) (Command, error) {
 	return c, nil
 }
 
-// maxDescription is the maximum length in runes of a description that is made from a template's
+// maxDescription is the maximum length, in runes, of a description that comes from a template's
 // first line.
 const maxDescription = 80
 

@@ -2,8 +2,8 @@
 // (.agent-lsp/commands/*.md) and agents (.agent-lsp/agents/*.md), along with the user's own.
 //
 // Each call checks the files' size and time, so that a change takes effect with the next prompt.
-// Nothing watches or polls. Reading never leaves the root, whatever a link points to, and a file
-// that cannot be read causes a notice, never a failure. Start at Project.
+// The package does not watch or poll files. It never reads a file outside of the root, even through
+// a link. A file that cannot be read causes a notice and not an error. Start at Project.
 package project
 
 import (
@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// MaxFile is the maximum number of bytes that are read of one file.
+	// MaxFile is the maximum number of bytes that are read from one file.
 	MaxFile = 64 << 10
-	// MaxFiles is the maximum number of files that are read in one folder.
+	// MaxFiles is the maximum number of files that are read from one folder.
 	MaxFiles = 500
 	// DefaultMaxBytes is the default of Rules.MaxBytes.
 	DefaultMaxBytes = 64 << 10
@@ -41,7 +41,8 @@ type Options struct {
 
 // Rules describe which instructions are read. The zero value is the default.
 type Rules struct {
-	// Names of instruction files, of which the first that exists is used; nil means AGENTS.md.
+	// Names contains the names of instruction files. The first one that exists is used. nil means
+	// AGENTS.md.
 	Names []string
 	// MaxBytes is the maximum size of all instructions together. The nearest ones are kept. 0 means
 	// DefaultMaxBytes.
@@ -78,14 +79,14 @@ type cached struct {
 	text string
 }
 
-// New returns a Project for a root. It reads nothing yet.
+// New returns a Project for a root. It does not read any files.
 func New(opts Options) *Project {
 	return &Project{opts: opts, cache: map[string]cached{}}
 }
 
 // Instructions returns the instructions for a working directory: the user's own, then those of the
-// root and of each folder down to cwd. The nearest come last and take precedence. If they are too
-// long together, the farthest are omitted, and a notice reports it.
+// root and of each folder down to cwd. The nearest instructions come last and take precedence. If
+// all of them together are too long, the farthest are omitted with a notice.
 func (p *Project) Instructions(cwd string, rules Rules) (files []File, notices []string) {
 	rules = rules.orDefaults()
 	read := func(base, name string) {
@@ -167,7 +168,8 @@ func System(files []File) string {
 // the project.
 func (p *Project) Agents() (files []File, notices []string) { return p.folderFiles("agents") }
 
-// folderFiles reads the Markdown files of a folder, the user's first.
+// folderFiles reads the Markdown files of the user's folder and of the project's folder with that
+// name, the user's first.
 func (p *Project) folderFiles(name string) (files []File, notices []string) {
 	for _, place := range []struct{ base, dir string }{{p.opts.UserDir, name},
 		{p.opts.Root, path.Join(folder, name)}} {
@@ -216,9 +218,9 @@ func (p *Project) markdown(base, dir string) (files []File, notices []string) {
 	return files, notices
 }
 
-// missing reports cheaply that there is no file with the name, which is the usual case. It is
-// called for each model call. It may check a path that a link leads out of base. This reveals
-// nothing, because the file is opened in the root of base.
+// missing reports at low cost that a file does not exist, which is the usual case. It is called for
+// each model call. If a link leads out of base, missing may check a path outside of base. This
+// reveals nothing, because the file itself is opened in the root of base.
 func missing(base, name string) bool {
 	_, err := os.Stat(filepath.Join(base, filepath.FromSlash(name)))
 	return os.IsNotExist(err)

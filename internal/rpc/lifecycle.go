@@ -16,8 +16,8 @@ import (
 // editPolicies are the valid values of Config.editPolicy.
 var editPolicies = []string{"ask", "review", "collect", "auto", "confirm"}
 
-// initialize returns the server's capabilities. It decodes its params field by field, so that a
-// client with one wrong field is still served.
+// initialize returns the server's capabilities. It decodes its params field by field, so that one
+// wrong field does not prevent a connection.
 func (s *server) initialize(ctx context.Context, raw []byte) (any, error) {
 	if s.core != nil {
 		return nil, agentapi.Fail(wire.CodeInvalidRequest, "initialize was sent twice")
@@ -116,8 +116,8 @@ func (s *server) workspaceCapabilities() map[string]any {
 	return caps
 }
 
-// shutdownRequest makes the server refuse everything except exit. Running turns are aborted at exit
-// or at the end of the input.
+// shutdownRequest makes the server refuse every message except exit. Running turns are aborted at
+// exit or at the end of the input.
 func (s *server) shutdownRequest(ctx context.Context, _ []byte) (any, error) {
 	s.life.phase.Store(ending)
 	if h := s.api.Host(); !h.Clients().Shared() {
@@ -138,7 +138,8 @@ func (s *server) cancelRequest(raw []byte) error {
 	return nil
 }
 
-// setTrace is accepted but does nothing: the log already contains what a trace would show.
+// setTrace is accepted but has no effect, because the log already contains everything that a trace
+// would show.
 func (s *server) setTrace([]byte) error { return nil }
 
 func (s *server) didChangeFolders(raw []byte) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// notifier converts the host's notifications to agent/* notifications of one connection.
+// notifier converts the host's notifications to agent/* notifications for one connection.
 type notifier struct {
 	out   *jsonrpc.Outbox
 	begin sync.Once // Subscribe
@@ -20,7 +20,7 @@ type notifier struct {
 
 var _ host.Subscriber = (*notifier)(nil)
 
-// subscribe starts to send the client agent/* notifications.
+// subscribe makes the host send the client agent/* notifications.
 func (s *server) subscribe() {
 	s.notifier.begin.Do(func() {
 		s.link.Attached.Store(true)
@@ -49,20 +49,20 @@ func (n *notifier) Notify(note host.Notification) {
 	n.out.PutEvent(note.SessionID, notification(method, params))
 }
 
-// Delta is the hot path: it encodes by hand.
+// Delta is called for every piece of text, so it encodes without the library.
 func (n *notifier) Delta(sessionID string, seq int64, d agent.ItemDelta) {
 	key := jsonrpc.DeltaKey{ItemID: d.ItemID, Kind: string(d.Kind)}
 	isOutput := d.Kind == agent.DeltaToolOutput
 	n.out.PutDelta(sessionID, key, deltaPrefix(sessionID, seq, d), d.Text, isOutput)
 }
 
-// Merge adds to a queued delta of the same item.
+// Merge adds a piece of text to a queued delta of the same item.
 func (n *notifier) Merge(sessionID string, d agent.ItemDelta) bool {
 	key := jsonrpc.DeltaKey{ItemID: d.ItemID, Kind: string(d.Kind)}
 	return n.out.Merge(sessionID, key, d.Text)
 }
 
-// Replace replaces a queued state.
+// Replace replaces a queued state with a later one.
 func (n *notifier) Replace(sessionID string, seq int64, state agent.State) bool {
 	encode := func() []byte { return encodeState(sessionID, seq, state) }
 	return n.out.ReplaceState(sessionID, encode)
@@ -74,7 +74,7 @@ func encodeState(sessionID string, seq int64, state agent.State) []byte {
 	return notification(wire.MethodSessionUpdated, u)
 }
 
-// deltaPrefix returns a delta's frame up to the opening quote of its text. IDs are escaped too,
+// deltaPrefix returns a delta's frame up to the opening quote of its text. IDs are also escaped,
 // because they are opaque and may come from a client.
 func deltaPrefix(sessionID string, seq int64, d agent.ItemDelta) []byte {
 	b := make([]byte, 0, 256+len(d.Text)+len(d.Text)/8)

@@ -15,7 +15,7 @@ type Options struct {
 	In io.Reader
 	// Out receives frames and nothing else, from one goroutine.
 	Out     io.Writer
-	Log     *slog.Logger // nil: no log
+	Log     *slog.Logger // nil means that nothing is logged
 	Version string
 	// Start builds the core during initialize. It is called once. It must be fast, because the
 	// client waits for the response. It may use the Editor only after it has returned.

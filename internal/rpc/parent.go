@@ -10,7 +10,7 @@ import (
 // handles.
 const parentPoll = 2 * time.Second
 
-// watchParent ends the connection when the client's process dies, if it was alive during
+// watchParent ends the connection when the client's process ends, if the process was running during
 // initialize. A pid of zero means that the client has sent no process ID.
 func (s *server) watchParent(pid int) {
 	if pid <= 0 || pid == os.Getpid() {
@@ -31,7 +31,7 @@ func (s *server) watchParent(pid int) {
 }
 
 // poll returns a channel that is closed when alive returns false. It returns nil if the first call
-// does.
+// of alive returns false.
 func poll(ctx context.Context, alive func() bool) <-chan struct{} {
 	if !alive() {
 		return nil

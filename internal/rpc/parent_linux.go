@@ -20,7 +20,7 @@ func processEnd(ctx context.Context, pid int) <-chan struct{} {
 	return pidfdEnd(ctx, fd)
 }
 
-// pidfdEnd waits for the pidfd or for ctx, which wakes it through a pipe.
+// pidfdEnd waits for the pidfd or for the end of ctx, which wakes it through a pipe.
 func pidfdEnd(ctx context.Context, fd int) <-chan struct{} {
 	ended := make(chan struct{})
 	var wake [2]int

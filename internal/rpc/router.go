@@ -21,18 +21,21 @@ import (
 type order uint8
 
 const (
-	// inline runs on the reading goroutine, before anything later is read. It must not block.
+	// inline requests run on the reading goroutine, before any later message is read. They must not
+	// block.
 	inline order = iota
-	// queued runs in the lane, after every queued request before it. It may do fast I/O.
+	// queued requests run one after another in the order in which they were read. They may do fast
+	// I/O.
 	queued
-	// free runs concurrently with everything else, once the queued requests before it are done.
+	// free requests run concurrently with all others, once the queued requests before them are
+	// done.
 	free
 )
 
 // route specifies how a method is handled.
 type route struct {
 	order order
-	// attach subscribes the connection to agent/* notifications.
+	// attach is set if the method subscribes the connection to agent/* notifications.
 	attach bool
 	run    handler
 }
@@ -65,7 +68,7 @@ func onAPI[S agentapi.Subject, P, R any](
 	})
 }
 
-// attaching is onAPI for the methods that subscribe the client to notifications.
+// attaching is like onAPI, for methods that subscribe the client to notifications.
 func attaching[S agentapi.Subject, P, R any](
 	o order,
 	f func(subject S, ctx context.Context, params *P) (R, error),
@@ -86,7 +89,7 @@ func onEditor[P, R any](
 }
 
 // abort runs on the reading goroutine, ahead of everything that is queued. Prompts that were read
-// before it but are not yet accepted are aborted when they are.
+// before the abort but are not yet accepted are aborted as soon as they are accepted.
 func (s *server) abort(ctx context.Context, p *wire.AbortParams) (wire.AbortResult, error) {
 	r, err := agentapi.Turns{API: s.api}.Abort(ctx, p)
 	isIdle := err == nil && r.State == agent.AbortIdle || errors.Is(err, session.ErrUnknown)
@@ -104,7 +107,7 @@ func (s *server) abort(ctx context.Context, p *wire.AbortParams) (wire.AbortResu
 	return wire.AbortResult{State: agent.AbortAborting}, nil
 }
 
-// notice is a notification's handler. It runs on the reading goroutine and must not block. Its
+// notice is the handler of a notification. It runs on the reading goroutine and must not block. Its
 // error is logged.
 type notice func(s *server, params []byte) error
 
@@ -119,8 +122,8 @@ func noticeOf[P any](f func(s *server, params *P) error) notice {
 	}
 }
 
-// handle is the connection's handler. For a notification it returns nothing, because an error there
-// ends the connection.
+// handle is the connection's handler. For a notification it returns no error, because an error
+// would end the connection.
 func (s *server) handle(ctx context.Context, req *jsonrpc2.Request) (result any, err error) {
 	if !req.IsCall() {
 		s.handleNotification(req)
@@ -128,8 +131,9 @@ func (s *server) handle(ctx context.Context, req *jsonrpc2.Request) (result any,
 	}
 	r, reqCtx, done := s.begin(req.ID())
 	defer done()
-	method := strings.Clone(req.Method())     // the frame is reused once reading continues
-	release := func() { jsonrpc2.Async(ctx) } // the params have been copied by then
+	method := strings.Clone(req.Method()) // the frame is reused once reading continues
+	// The params have been copied before release is called.
+	release := func() { jsonrpc2.Async(ctx) }
 	return s.answer(
 		reqCtx,
 		r,
@@ -190,7 +194,8 @@ func (s *server) begin(id jsonrpc2.ID) (r *agentapi.Request, ctx context.Context
 	return r, ctx, func() { cancel(nil) }
 }
 
-// refusal returns the error for a request that cannot be handled at this time or at all.
+// refusal returns the error for a request that cannot be handled in the current phase, or whose
+// method is unknown.
 func (s *server) refusal(method string, known bool) error {
 	switch st := s.life.phase.Load(); {
 	case st == fresh && method != conn.MethodInitialize:
@@ -242,7 +247,7 @@ func (s *server) handleNotification(req *jsonrpc2.Request) {
 	err = n(s, req.Params())
 }
 
-// unusable reports an invalid notification, which has no response.
+// unusable logs an invalid notification, because notifications have no response.
 func (s *server) unusable(method string, err error) {
 	if err == nil {
 		return

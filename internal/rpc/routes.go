@@ -10,11 +10,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// routes maps each request to its route. Requests whose order matters are queued. abort is handled
-// ahead of the queue. All other requests run concurrently.
+// routes maps each request to its route. Requests whose order matters are queued. abort runs ahead
+// of the queue. All other requests run concurrently.
 var routes = map[string]route{}
 
-// notices maps each notification to its handler. All run on the reading goroutine, in order.
+// notices maps each notification to its handler. All handlers run on the reading goroutine, in
+// order.
 var notices map[string]notice
 
 func init() {

@@ -15,16 +15,17 @@ import (
 )
 
 const (
-	// answerGrace bounds how long requests that were read before the end of the input may take.
+	// answerGrace bounds how long requests may take that were read before the end of the input.
 	answerGrace = 2 * time.Second
 	// closeGrace bounds the closing of sessions. An abort completes within 2 s.
 	closeGrace = 3 * time.Second
-	// flushGrace bounds writing what is queued to a client that may no longer read.
+	// flushGrace bounds how long writing queued messages may take, because the client may no longer
+	// read.
 	flushGrace = time.Second
 )
 
-// ErrNoShutdown is the error of Serve if exit came without shutdown before it. The process then
-// exits with 1.
+// ErrNoShutdown is the error of Serve if exit arrived without a preceding shutdown. The process
+// then exits with status 1.
 var ErrNoShutdown = errors.New("received exit without shutdown")
 
 // phase is the current phase of the lifecycle.
@@ -47,9 +48,10 @@ type server struct {
 	api      *agentapi.API
 	peer     *editor.Peer
 	editor   *editor.Features
-	nudger   atomic.Pointer[conn.Nudger] // nil: the client does not need one
-	core     *agentapi.Core              // set by initialize before anything reads it; nil before
-	detach   []func()                    // likewise; stop what the host does for the connection
+	nudger   atomic.Pointer[conn.Nudger] // nil if the client does not need one
+	core     *agentapi.Core              // nil until initialize sets it, before any other use
+	// Set like core; these functions remove the connection from the host.
+	detach []func()
 }
 
 // lifecycle tracks a connection between its start and its end.
@@ -63,9 +65,9 @@ type lifecycle struct {
 // stop requests the end of the connection.
 func (l *lifecycle) stop() { l.quitOnce.Do(func() { close(l.quit) }) }
 
-// Serve serves one client until it leaves: at the end of the input, at exit, or when the process
-// that initialize named dies. Serve then aborts what is running, waits for a limited time, and
-// returns. The error is nil after an orderly end.
+// Serve serves one client until the client leaves. This happens at the end of the input, at exit,
+// or when the process that initialize named ends. Serve then aborts running work, waits for a
+// limited time, and returns. The error is nil after an orderly end.
 func Serve(ctx context.Context, opts Options) error { return newServer(ctx, opts).serve(ctx) }
 
 func (s *server) serve(ctx context.Context) error {
@@ -98,7 +100,8 @@ func newServer(ctx context.Context, opts Options) *server {
 	s.life.quit = make(chan struct{})
 	s.link = conn.Open(ctx, opts.In, opts.Out, agentapi.Codec, s.log)
 	s.notifier = &notifier{out: s.link.Out}
-	// The API repeats questions through the peer, which needs the API for the current session.
+	// The API repeats questions through the peer, and the peer needs the API to find the current
+	// session.
 	s.api = agentapi.New(agentapi.Options{
 		Version: opts.Version, Subscriber: s.notifier,
 		AskAgain: func(sessionID string) { s.peer.AskAgain(sessionID) },
@@ -161,7 +164,8 @@ func (s *server) closeCore(ctx context.Context) {
 	}
 }
 
-// finishQueued lets the requests that were read be accepted before everything is aborted.
+// finishQueued waits until the requests that were read have been accepted, before everything is
+// aborted.
 func (s *server) finishQueued() {
 	entered := make(chan struct{})
 	place := s.link.Queue.After()
@@ -178,8 +182,8 @@ func (s *server) closeStreams() error {
 		err = errors.Join(err, c.Close())
 	}
 	s.await(s.link.Out.Done(), flushGrace)
-	// The reader may be blocked in a Read that nothing can interrupt. The process then ends without
-	// it.
+	// The reader may be blocked in a Read that cannot be interrupted. The process then ends without
+	// waiting for the reader.
 	s.await(s.link.Read(), flushGrace)
 	return err
 }

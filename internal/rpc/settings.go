@@ -9,7 +9,7 @@ import (
 // settingsSection is agent-lsp's section in an editor's settings.
 const settingsSection = "agentLsp"
 
-// initialized asks a plain client for its settings, and for notifications when they change.
+// initialized asks a plain client for its settings, and to be notified when they change.
 func (s *server) initialized([]byte) error {
 	if s.link.Client.Claimed || s.core == nil {
 		return nil
@@ -54,8 +54,8 @@ func (s *server) pullSettings() {
 	}
 }
 
-// didChangeConfiguration applies the section agentLsp of pushed settings. If the client pushes
-// nothing, the section is requested.
+// didChangeConfiguration applies the section agentLsp of pushed settings. If the client pushes no
+// settings, the server requests the section.
 func (s *server) didChangeConfiguration(raw []byte) error {
 	section := conn.ObjectFrom(raw).Object("settings")[settingsSection]
 	if section.Kind() == '{' {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unblocked returns f in a form whose blocked Read or Write ends when it is closed. It changes only
-// pipes and sockets, because the mode of a terminal or file is shared with others.
+// Unblocked returns f in a form in which closing it ends a blocked Read or Write. It changes only
+// pipes and sockets, because other processes share the mode of a terminal or file.
 func Unblocked(f *os.File) *os.File {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
@@ -23,8 +23,8 @@ func Unblocked(f *os.File) *os.File {
 	return os.NewFile(uintptr(fd), f.Name())
 }
 
-// UnblockedInput is Unblocked for input, including terminals: a pipe passes their bytes on. The
-// goroutine that copies them ends with the terminal or with the process.
+// UnblockedInput is like Unblocked for input, but also handles terminals, whose bytes it passes on
+// through a pipe. The goroutine that copies the bytes ends with the terminal or with the process.
 func UnblockedInput(f *os.File) *os.File {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {

@@ -15,7 +15,7 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// finishPaused is the finish reason of a reply that must be sent back unchanged.
+// finishPaused is the finish reason of a reply that the next request must contain unchanged.
 const finishPaused = "pause_turn"
 
 // event is an event of a stream.
@@ -29,7 +29,7 @@ type event struct {
 	Usage   jsontext.Value `json:"usage"`
 }
 
-// delta is what an event adds to a block, or how a message ends.
+// delta is the change that an event makes to a block, or the end of a message.
 type delta struct {
 	Type      string         `json:"type"`
 	Text      jsontext.Value `json:"text"`
@@ -40,8 +40,8 @@ type delta struct {
 	Details   *refusal       `json:"stop_details"`
 }
 
-// reply is a message: its frame at the beginning of a stream, or a complete reply that is not
-// streamed.
+// reply is a message. At the beginning of a stream, it is only the frame. An answer that is not
+// streamed contains the complete message.
 type reply struct {
 	Error   jsontext.Value   `json:"error"`
 	Content []jsontext.Value `json:"content"`
@@ -50,13 +50,13 @@ type reply struct {
 	Usage   jsontext.Value   `json:"usage"`
 }
 
-// refusal says why the model refused.
+// refusal is the reason why the model refused.
 type refusal struct {
 	Category    string `json:"category"`
 	Explanation string `json:"explanation"`
 }
 
-// wireBlock is the beginning of a block.
+// wireBlock is the beginning of a block in a stream.
 type wireBlock struct {
 	Type      string         `json:"type"`
 	Text      jsontext.Value `json:"text"`
@@ -68,7 +68,7 @@ type wireBlock struct {
 	Input     jsontext.Value `json:"input"`
 }
 
-// block is a growing block.
+// block is a block that grows while its deltas arrive.
 type block struct {
 	index     int
 	kind      string
@@ -148,8 +148,8 @@ func (d *decoder) begin(index int, raw jsontext.Value) error {
 	return nil
 }
 
-// grow applies a delta to a block. Citations are not kept, because the text contains what they
-// mark.
+// grow applies a delta to a block. Citations are dropped, because the text contains what they refer
+// to.
 func (d *decoder) grow(index int, w *delta) {
 	i := slices.IndexFunc(d.blocks, func(b *block) bool { return b.index == index })
 	if i < 0 {
@@ -217,8 +217,8 @@ func (d *decoder) whole(raw []byte) (*agent.Reply, error) {
 	return d.Reply()
 }
 
-// Reply returns the reply collected so far. A refusal is an error, so that the text before it is
-// withdrawn and not sent again.
+// Reply returns the reply collected so far. A refusal is an error, so that the text before the
+// refusal is withdrawn and not sent again.
 func (d *decoder) Reply() (*agent.Reply, error) {
 	switch {
 	case d.stop == "" && !d.c.Over:
@@ -293,8 +293,8 @@ func stopOf(stop string, calls bool) message.StopReason {
 	return message.StopUnknown
 }
 
-// usage counts tokens as the API does: the input excludes what was read from the cache or written
-// to it. The counts of a later event include those of earlier ones.
+// usage counts tokens as the API does. The input excludes tokens that were read from the cache or
+// written to it. The counts of a later event include those of earlier events.
 type usage struct {
 	Input      int `json:"input_tokens"`
 	Output     int `json:"output_tokens"`
@@ -305,7 +305,7 @@ type usage struct {
 	} `json:"output_tokens_details"`
 }
 
-// take adopts the counts of an event. A missing or zero count keeps the earlier value.
+// take updates the counts from an event. A missing or zero count keeps the earlier value.
 func (u *usage) take(v jsontext.Value) {
 	var w usage
 	if !modelhttp.Present(v) || jsonv2.Unmarshal(v, &w, modelhttp.Lenient) != nil {
@@ -322,7 +322,7 @@ func (u *usage) take(v jsontext.Value) {
 	}
 }
 
-// message converts the usage to the common form, or returns nil if nothing was counted.
+// message converts the usage to the common form. It returns nil if no tokens were counted.
 func (u *usage) message() *message.Usage {
 	if *u == (usage{}) {
 		return nil

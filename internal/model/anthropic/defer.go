@@ -6,13 +6,14 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// Deferred tools. A tool with defer_loading is not part of the cached prefix: it appears in the
+// Deferred tools. A tool with defer_loading is not part of the cached prefix. It appears in the
 // conversation where a tool_reference names it, so that the prompt cache stays valid when a search
-// loads tools. A compaction drops the search's result; the tools are then sent in front.
+// loads tools. If a compaction drops the search's result, its tools are sent in front of the
+// conversation.
 // https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-use-with-prompt-caching
 
-// defersLoading reports whether the endpoint supports defer_loading: the option decides, otherwise
-// Claude from 4.5 on does.
+// defersLoading reports whether the endpoint supports defer_loading. If the option is not set,
+// Claude models from version 4.5 on support it.
 func (c *call) defersLoading() bool {
 	if on := c.Client.Options.DeferLoading; on != nil {
 		return *on

@@ -1,7 +1,7 @@
 // Package anthropic is an agent.Model for Anthropic's Messages API and compatible servers.
 //
-// The package is a thin adapter over package modelhttp: it writes the request (encode.go,
+// The package is a thin adapter over package modelhttp. It writes the request (encode.go,
 // messages.go), sets the cache marks (messages.go), chooses the form of thinking (thinking.go) and
-// reads the stream (decode.go). message.Block.Opaque keeps thinking blocks and other blocks that
-// the API requires back, see keep.go. Start at New.
+// reads the stream (decode.go). message.Block.Opaque stores thinking blocks and other blocks that
+// the API requires back (see keep.go). Start at New.
 package anthropic

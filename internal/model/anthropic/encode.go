@@ -12,7 +12,7 @@ import (
 // one after the system prompt, and two in the conversation (see messages.go).
 const mark = `,"cache_control":{"type":"ephemeral"}`
 
-// encode writes the body of a request. Each message keeps its own encoding for later requests.
+// encode writes the body of a request. The encoding of each message is cached for later requests.
 func (c *call) encode() ([]byte, error) {
 	see, calls, err := c.Abilities()
 	if err != nil {
@@ -33,10 +33,10 @@ func (c *call) encode() ([]byte, error) {
 	return append(c.messages(c.system(b)), '}'), nil
 }
 
-// beforeThinking is the longest reply, in tokens, of models without thinking.
+// beforeThinking is the maximum length of a reply, in tokens, for models without thinking.
 const beforeThinking = 4096
 
-// head appends what precedes the prompt: the limit, thinking and sampling.
+// head appends the fields before the prompt: the limit, thinking and sampling.
 func (c *call) head(b []byte) []byte {
 	level := c.Req.Thinking.Level
 	derived := modelhttp.DerivedOutput

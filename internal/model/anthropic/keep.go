@@ -10,11 +10,11 @@ import (
 
 // kept is a block that must be sent back to the API unchanged, in the form stored in
 // message.Block.Opaque: a thinking block with its signature, a redacted one, or a block of an
-// unknown kind. Other adapters do not recognize kept, and this adapter recognizes nothing else.
+// unknown kind. Other adapters ignore kept, and this adapter ignores all other forms.
 type kept struct {
 	Block json.RawMessage `json:"anthropic"`
 	// Sum is a checksum of a thinking block. If a store removes a secret from the thinking, the
-	// block no longer fits its signature and the API would refuse the request.
+	// block no longer matches its signature and the API would refuse the request.
 	Sum string `json:"sum,omitempty"`
 }
 
@@ -38,8 +38,8 @@ func (t *thought) sum() string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// keepThought converts a thinking block to a block for the history. Without a signature it cannot
-// be sent back.
+// keepThought converts a thinking block to a block for the history. A block without a signature
+// cannot be sent back.
 func keepThought(t thought) message.Block {
 	b := message.Block{Type: message.Reasoning}
 	if t.Thinking != nil {
@@ -63,8 +63,8 @@ func keepRaw(raw json.RawMessage) message.Block {
 	return b
 }
 
-// takeBack returns a kept block in the form that the API accepts. It returns nil if there is none
-// or it was changed.
+// takeBack returns a kept block in the form that the API accepts. It returns nil if there is no
+// such block or the block was changed.
 func takeBack(b *message.Block) (raw []byte, thinks bool) {
 	var k kept
 	if b.Type != message.Reasoning || len(b.Opaque) == 0 || json.Unmarshal(b.Opaque, &k) != nil ||

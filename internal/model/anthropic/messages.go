@@ -9,23 +9,25 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// continueText is a user message that is inserted where the API requires one and the history lacks
-// it: before a reply that begins the history, between two replies, and after the last one.
+// continueText is a user message that is inserted where the API requires a user message but the
+// history lacks one. This is before a reply that begins the history, between two replies, and after
+// the last reply.
 const continueText = `{"type":"text","text":"Continue."}`
 
 // entry is one message of the request. It contains the blocks of one or more messages of the
 // history.
 type entry struct {
 	user    bool
-	results bool             // it begins with tool results
+	results bool             // the entry begins with tool results
 	first   *message.Message // the first message of the history, nil for continueText
-	from    int              // its blocks are call.blockLists[from:to]
+	from    int              // the entry's blocks are call.blockLists[from:to]
 	to      int
 }
 
 // messages appends the history. Two user messages end with a mark: the last one, and the one that
 // ended the previous request of this conversation. The service looks for a cached prefix at most 20
-// blocks before a mark, so the second mark finds the prefix however much was added since.
+// blocks before a mark. With the second mark, it finds the prefix no matter how much was added
+// since.
 func (c *call) messages(b []byte) []byte {
 	marked := map[int]bool{}
 	for i := len(c.entries) - 1; i >= 0 && len(marked) < 2; i-- {
@@ -57,7 +59,7 @@ func (c *call) messages(b []byte) []byte {
 	return append(b, ']')
 }
 
-// arrange builds the entries of the history: user and assistant alternate, and tool results come
+// arrange builds the entries of the history. User and assistant alternate, and tool results come
 // first in a user message.
 func (c *call) arrange(see bool) error {
 	key := fmt.Sprintf("anthropic/%s/%t", c.Model, see)
@@ -78,7 +80,8 @@ func (c *call) arrange(see bool) error {
 		if m.Role != message.RoleTool {
 			c.tellSaid()
 		}
-		if c.loaded.Found(m) && len(c.loaded.At(m)) > 0 { // depends on more than the message
+		// The encoding depends on more than the message.
+		if c.loaded.Found(m) && len(c.loaded.At(m)) > 0 {
 			c.add(m, c.searchResult(m))
 			if said := c.loaded.Said(m); said != "" {
 				c.said = append(c.said, appendText(nil, said))
@@ -100,7 +103,7 @@ func (c *call) arrange(see bool) error {
 	return nil
 }
 
-// tellSaid adds the other text of the searches in a run of results.
+// tellSaid adds the remaining text of the searches in a run of results.
 func (c *call) tellSaid() {
 	for _, blocks := range c.said {
 		c.add(nil, blocks)
@@ -178,7 +181,8 @@ func appendText(b []byte, text string) []byte {
 	)
 }
 
-// isImage reports whether the API accepts an image: by URL, or as data of these types.
+// isImage reports whether the API accepts an image. It accepts images by URL, and data of these
+// types.
 func isImage(p *message.Block) bool {
 	switch p.MimeType {
 	case "image/jpeg", "image/png", "image/gif", "image/webp":
@@ -221,11 +225,11 @@ func (c *call) result(m *message.Message, see bool) []byte {
 	return append(b, '}')
 }
 
-// assistant encodes a reply. Thinking goes back unmodified to the model that produced it and to no
-// other. Only a paused reply may end with thinking.
+// assistant encodes a reply. Thinking is sent back unmodified, and only to the model that produced
+// it. Only a paused reply may end with thinking.
 func (c *call) assistant(m *message.Message, paused bool) []byte {
 	var b []byte
-	end := 0 // end of the last block that may be the last one
+	end := 0 // end of the last block that may come last in the message
 	for i := range m.Content {
 		p, before := &m.Content[i], len(b)
 		switch {

@@ -41,7 +41,7 @@ func New(opts modelhttp.Options) *Model {
 	return &Model{modelhttp.New(opts)}
 }
 
-// takesBearer reports whether a host expects the key as a bearer token: Bedrock and Vertex do.
+// takesBearer reports whether a host expects the key as a bearer token, as Bedrock and Vertex do.
 func takesBearer(host string) bool {
 	return strings.HasSuffix(host, ".amazonaws.com") || strings.HasSuffix(host, ".googleapis.com")
 }
@@ -52,8 +52,8 @@ func (m *Model) Info() agent.ModelInfo { return m.info(m.Options.Model) }
 // maxPauses bounds how often a reply that the service paused is continued.
 const maxPauses = 8
 
-// Generate makes one call; see agent.Model. If the service pauses a reply (pause_turn), Generate
-// sends it back unchanged until it is complete.
+// Generate makes one call (see agent.Model). If the service pauses a reply (pause_turn), Generate
+// sends the reply back unchanged until it is complete.
 func (m *Model) Generate(
 	ctx context.Context,
 	req *agent.Request,
@@ -109,15 +109,15 @@ func joined(a, b *agent.Reply) *agent.Reply {
 	return b
 }
 
-// call is one request in progress.
+// call is a request in progress.
 type call struct {
 	*modelhttp.Call
 	paused *message.Message
 
 	entries    []entry           // the request's messages
 	blockLists [][]byte          // encodings of the sent messages of the history
-	loaded     *modelhttp.Loaded // nil: the endpoint does not support deferred tools
-	// other texts of searches, to follow the run of results
+	loaded     *modelhttp.Loaded // nil if the endpoint does not support deferred tools
+	// said contains the remaining texts of searches, which follow the run of results.
 	said [][]byte
 }
 
@@ -156,7 +156,7 @@ type wireModel struct {
 	} `json:"capabilities"`
 }
 
-// Models lists the endpoint's models with what the endpoint and the catalog know about them.
+// Models lists the endpoint's models with the information from the endpoint and from the catalog.
 func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
 	return modelhttp.Attempt(ctx, m.Client, "", func(h *modelhttp.Call) ([]agent.ModelInfo, error) {
 		c := &call{Call: h}
@@ -181,7 +181,7 @@ func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
 	})
 }
 
-// listed combines what the endpoint and the catalog know about a model.
+// listed combines the information about a model from the endpoint and from the catalog.
 func (m *Model) listed(w *wireModel) agent.ModelInfo {
 	r := modelhttp.Report{Name: w.Name, Window: []jsontext.Value{w.MaxInput}, Output: w.MaxTokens}
 	if w.Capabilities.Image != nil {

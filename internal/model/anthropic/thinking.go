@@ -52,7 +52,7 @@ func (g generation) atLeast(major, minor int) bool {
 	return g.major > major || g.major == major && g.minor >= minor
 }
 
-// info returns the abilities of a model of the endpoint.
+// info returns the abilities of a model at the endpoint.
 func (m *Model) info(id string) agent.ModelInfo {
 	i := m.Client.Info(id)
 	if g, _ := generationOf(id); g.major == 3 && g.minor < 7 {
@@ -67,15 +67,15 @@ type thinks struct {
 	adaptive bool // the model decides how long it thinks; effort guides it
 	effort   string
 	off      bool // explicitly off
-	budget   int  // tokens, in the older form; 0: none
+	budget   int  // number of tokens in the older form; 0: none
 	samples  bool // the model accepts sampling parameters
 }
 
 // on reports whether the request asks for thinking.
 func (t thinks) on() bool { return t.adaptive || t.budget > 0 }
 
-// thinking decides how the request asks for thinking. Models from 4.6 on decide themselves how much
-// they think. Earlier ones get a budget.
+// thinking decides how the request asks for thinking. Models from version 4.6 on decide themselves
+// how much they think. Earlier models get a budget.
 func (c *call) thinking(limit int) thinks {
 	g, known := generationOf(c.Model)
 	unnamed := known && g == generation{} // "claude-mythos-preview"
@@ -84,7 +84,7 @@ func (c *call) thinking(limit int) thinks {
 	switch {
 	case level == "":
 	case level == "off":
-		t.off = g.atLeast(5, 0) // earlier models think only if asked to
+		t.off = g.atLeast(5, 0) // earlier models think only if the request asks for it
 	case c.Forced():
 		c.Notice("thinking is off for this call: the API does not allow it with a required tool")
 	case unnamed || g.atLeast(4, 6):
@@ -117,8 +117,8 @@ func (c *call) effort(level string, g generation) string {
 	return used
 }
 
-// budget returns how many tokens of the output limit are for thinking: less than the whole, or 0 if
-// that is too little.
+// budget returns how many tokens of the output limit are for thinking. This is less than the whole
+// limit. It is 0 if too few tokens would be left.
 func (c *call) budget(limit int) int {
 	if limit < 2*minBudget {
 		return 0

@@ -14,19 +14,19 @@ import (
 	"charm.land/catwalk/pkg/embedded"
 )
 
-// Model is the catalog's entry for a model. It does not contain whether the model calls tools or
-// how long its replies can be.
+// Model is the catalog's entry for a model. It does not state whether the model calls tools or how
+// long its replies can be.
 type Model struct {
 	Name   string
 	Window int // tokens
-	Reply  int // tokens: a reply limit that the model accepts, not the largest one
+	Reply  int // a reply limit in tokens that the model accepts, but not the largest one
 	Price  Price
 	Vision bool
 	// Levels lists the thinking levels that the model accepts, named as in the setting thinking. It
 	// is nil if the model does not think.
 	Levels []string
 	Found  bool
-	// Loose reports that only the beginning of the name was found. The price is then unknown.
+	// Loose reports that only the beginning of the name matched. The price is then unknown.
 	Loose bool
 }
 
@@ -39,8 +39,9 @@ func (m *Model) HasVision() *bool {
 	return &v
 }
 
-// Lookup finds a model of a provider. provider is the catalog's name for it, or "" if unknown. A
-// model that is missing in the provider's list is looked up among the models of all providers.
+// Lookup finds a model of a provider. provider is the catalog's name for the provider, or "" if
+// unknown. If the provider's list does not contain the model, Lookup searches the models of all
+// providers.
 func Lookup(provider, id string) Model { return get().lookup(provider, id) }
 
 // Endpoint is where a model runs.
@@ -50,8 +51,8 @@ type Endpoint struct {
 	Local    bool // a local server
 }
 
-// Lookup finds a model of the endpoint. A local server can give its models any name, so for a local
-// server the beginning of a name is not matched.
+// Lookup finds a model of the endpoint. A local server can give its models any name, so the
+// beginning of a name is not matched for local servers.
 func (e Endpoint) Lookup(id string) Model {
 	if e.Provider == "" {
 		e.Provider = ProviderAt(e.Host)
@@ -77,7 +78,7 @@ var current atomic.Pointer[index]
 // builtin parses the embedded data, which takes a few milliseconds.
 var builtin = sync.OnceValue(func() *index { return newIndex(embedded.GetAll()) })
 
-// Load parses the embedded data in advance, so that the first Lookup does not have to.
+// Load parses the embedded data in advance, so that the first Lookup need not do it.
 func Load() { get() }
 
 func get() *index {
@@ -90,19 +91,19 @@ func get() *index {
 
 // index finds models. It is immutable.
 type index struct {
-	providers map[string]map[string]*Model // by provider, then by id and by plain name
+	providers map[string]map[string]*Model // by provider, then by ID and by plain name
 	all       map[string]*Model            // by plain name
 	hosts     map[string]string            // providers by the host of their endpoint
 }
 
-// vendors lists whose data is preferred for a model of an unknown provider: first the vendors that
-// make models, then the resellers with the most models.
+// vendors lists the vendors whose data is preferred for a model of an unknown provider. The makers
+// of models come first, followed by the resellers with the most models.
 var vendors = []string{
 	"anthropic", "openai", "gemini", "xai", "deepseek", "moonshot", "zai", "minimax",
 	"alibaba-singapore", "openrouter", "vercel",
 }
 
-// vendorHosts lists the hosts of providers whose endpoint is a variable in the data.
+// vendorHosts maps hosts to providers whose endpoint is a variable in the data.
 var vendorHosts = map[string]string{
 	"api.anthropic.com": "anthropic", "api.openai.com": "openai",
 	"generativelanguage.googleapis.com": "gemini",
@@ -137,7 +138,7 @@ func (x *index) add(p *catwalk.Provider) {
 			}
 		}
 		name := plainName(p.Models[i].ID)
-		// Copilot has its own context windows
+		// Copilot uses its own context windows.
 		if x.all[name] == nil && p.ID != catwalk.InferenceProviderCopilot {
 			x.all[name] = m
 		}

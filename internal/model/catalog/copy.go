@@ -11,8 +11,8 @@ import (
 	"charm.land/catwalk/pkg/embedded"
 )
 
-// copyFormat is the version of what Encode writes. A change that older versions cannot read
-// raises it.
+// copyFormat is the version of the format that Encode writes. It increases with every change that
+// older versions cannot read.
 const copyFormat = 1
 
 // Copy is a copy of the catalog that is newer than the one in the binary. It does not change.
@@ -32,7 +32,7 @@ type copyFile struct {
 	Providers []catwalk.Provider `json:"providers"`
 }
 
-// NewCopy reads what a catwalk service answers at /v2/providers.
+// NewCopy reads the response of a catwalk service at /v2/providers.
 func NewCopy(answer []byte, etag string, fetched time.Time) (*Copy, error) {
 	f := copyFile{Fetched: fetched, ETag: etag}
 	if err := json.Unmarshal(answer, &f.Providers); err != nil {
@@ -41,7 +41,7 @@ func NewCopy(answer []byte, etag string, fetched time.Time) (*Copy, error) {
 	return f.checked()
 }
 
-// Read reads what Encode wrote.
+// Read decodes the result of Encode.
 func Read(data []byte) (*Copy, error) {
 	var f copyFile
 	var version struct {
@@ -60,7 +60,8 @@ func Read(data []byte) (*Copy, error) {
 	return f.checked()
 }
 
-// checked refuses lists that cannot be a catalog, and leaves out what cannot be a model.
+// checked returns an error for lists that cannot be a catalog, and omits entries that cannot be
+// models.
 func (f *copyFile) checked() (*Copy, error) {
 	c := &Copy{Fetched: f.Fetched, ETag: f.ETag}
 	for _, p := range f.Providers {
@@ -78,13 +79,13 @@ func (f *copyFile) checked() (*Copy, error) {
 	return c, nil
 }
 
-// Encode returns the copy as a file.
+// Encode returns the copy as the content of a file.
 func (c *Copy) Encode() ([]byte, error) {
 	return json.Marshal(copyFile{copyFormat, c.Fetched, c.ETag, c.providers})
 }
 
-// Use makes later lookups use the copy, and for the providers that it lacks the data in the
-// binary. nil makes them use that alone.
+// Use makes later lookups use the copy. For providers that are not in the copy, they use the data
+// in the binary. With nil, they use only the data in the binary.
 func Use(c *Copy) {
 	if c == nil {
 		current.Store(builtin())

@@ -15,15 +15,15 @@ func BaseName(model string) string {
 // release matches the suffix that selects a release of a model: a date or "latest".
 var release = lazyregexp.New(`-(latest|20\d{6}|20\d\d-\d\d-\d\d)$`)
 
-// revision matches what Bedrock appends to the name of a Claude model.
+// revision matches the suffix that Bedrock appends to the name of a Claude model.
 var revision = lazyregexp.New(`-v\d+(-\d+)?$`)
 
 // punctuation unifies the punctuation that providers write differently in the same name.
 var punctuation = strings.NewReplacer(".", "-", ":", "-", "@", "-", "_", "-", " ", "-")
 
-// plainName returns the name under which each provider's spelling of a model is found:
-// "claude-sonnet-4-5" for "anthropic/claude-sonnet-4.5", "claude-sonnet-4-5-20250929" and
-// "us.anthropic.claude-sonnet-4-5-20250929-v1:0".
+// plainName returns a normalized name, which is the same for all spellings of a model by different
+// providers. It is "claude-sonnet-4-5" for "anthropic/claude-sonnet-4.5",
+// "claude-sonnet-4-5-20250929" and "us.anthropic.claude-sonnet-4-5-20250929-v1:0".
 func plainName(id string) string {
 	name := BaseName(id)
 	if i := strings.LastIndex(name, "anthropic."); i >= 0 {

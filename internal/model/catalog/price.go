@@ -6,8 +6,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Price is what a model costs, in US dollars per million tokens. If CacheRead or CacheWrite is
-// zero, the price of other input applies. The zero Price means that the price is unknown.
+// Price contains the prices of a model in US dollars per million tokens. If CacheRead or CacheWrite
+// is zero, the price of other input applies. The zero Price means that the price is unknown.
 type Price struct {
 	Input      float64 `json:"input"`
 	Output     float64 `json:"output"`
@@ -15,16 +15,17 @@ type Price struct {
 	CacheWrite float64 `json:"cacheWrite,omitempty"`
 }
 
-// priceOf reads a price. The data has two prices of cached input. For Anthropic's and OpenAI's
-// newest models the first is the write price and the second the read price. Lists of other
-// providers swap them, have the read price in the first or in both, or the price of output or
-// storage in the second. The price of other input distinguishes them: no provider charges more than
-// half of it for reads, and providers that charge for writes charge more than for input, but at
-// most twice as much. A number that fits neither is ignored.
+// priceOf reads a price. The data has two fields for the price of cached input. For Anthropic's and
+// OpenAI's newest models, the first field is the write price and the second the read price. Lists
+// of other providers may swap them, have the read price in the first field or in both, or have the
+// price of output or storage in the second. A comparison with the price of other input shows which
+// price a field contains. No provider charges more than half of that price for reads. Providers
+// that charge for writes charge more than that price, but at most twice as much. A number outside
+// both ranges is ignored.
 func priceOf(m *catwalk.Model) Price {
 	p := Price{Input: m.CostPer1MIn, Output: m.CostPer1MOut}
 	if p.Input < 0 || p.Output < 0 || p.Input == 0 {
-		return Price{} // free and subscription models have zeros; their cost is unknown
+		return Price{} // free and subscription models have zeros, so their cost is unknown
 	}
 	const rounding = 1e-9
 	for _, v := range []float64{m.CostPer1MOutCached, m.CostPer1MInCached} {
@@ -40,7 +41,7 @@ func priceOf(m *catwalk.Model) Price {
 	return p
 }
 
-// Costs returns what a call costs, in US dollars.
+// Costs returns the costs of a call in US dollars.
 func (p Price) Costs(u message.Usage) message.Costs {
 	read, write := p.CacheRead, p.CacheWrite
 	if read == 0 {

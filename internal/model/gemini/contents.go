@@ -8,11 +8,12 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// continueText is a user's part where the API requires one and the history lacks it: before a reply
-// that begins the history, between two replies, and after the last one.
+// continueText is a user's part that is inserted where the API requires one but the history lacks
+// it. This is before a reply that begins the history, between two replies, and after the last
+// reply.
 const continueText = `{"text":"Continue."}`
 
-// contents appends the history, user and model in turn.
+// contents appends the history. User and model alternate.
 func (c *call) contents(b []byte, see bool) ([]byte, error) {
 	key := fmt.Sprintf("gemini/%s/%t", c.Model, see)
 	encode := func(m *message.Message) ([]byte, error) { return c.parts(m, see), nil }
@@ -37,12 +38,12 @@ func (c *call) contents(b []byte, see bool) ([]byte, error) {
 type contentWriter struct {
 	c       *call
 	b       []byte
-	role    string // role of the open content, "" before the first
+	role    string // role of the open content; "" before the first one
 	results bool   // the open content has only tool results
 }
 
-// add adds the parts of a user or model message. The results of a step form a content of their own,
-// separate from what the user says after them.
+// add adds the parts of a user or model message. The results of a step form a separate content, and
+// the user's message after them belongs to another one.
 func (w *contentWriter) add(user, result bool, parts []byte) {
 	if len(parts) == 0 {
 		return
@@ -94,7 +95,7 @@ func appendPart(b []byte, p *message.Block, see bool) []byte {
 	return appendText(b, modelhttp.TextOf(p, isImage))
 }
 
-// isImage reports whether the API accepts an image: as data of these types.
+// isImage reports whether the API accepts an image. It accepts only data of these types.
 func isImage(p *message.Block) bool {
 	switch p.MimeType {
 	case "image/jpeg", "image/png", "image/webp", "image/heic", "image/heif":
@@ -111,8 +112,8 @@ func appendInline(b []byte, p *message.Block) []byte {
 	return append(modelhttp.AppendField(b, "data", data), "}}"...)
 }
 
-// result encodes a tool result. For models from version 3 on its images are part of it; for earlier
-// models they follow it.
+// result encodes a tool result. For models from version 3 on, images are part of the result. For
+// earlier models, the images follow the result.
 func (c *call) result(m *message.Message, see bool) []byte {
 	var text string
 	var media []byte
@@ -148,11 +149,11 @@ func (c *call) result(m *message.Message, see bool) []byte {
 	return b
 }
 
-// reply encodes a reply. A signature goes back in the part in which it came, to the model that
-// produced it and to no other. Thoughts without a signature are not sent back.
+// reply encodes a reply. A signature is sent back in the part in which it arrived, and only to the
+// model that produced it. Thoughts without a signature are not sent back.
 func (c *call) reply(m *message.Message) []byte {
 	var b []byte
-	signed := false // a call of this step has a signature, its own or the dummy
+	signed := false // whether a call of this step has a signature, its own or the dummy
 	g, _ := generationOf(c.Model)
 	for i := range m.Content {
 		p := &m.Content[i]

@@ -13,7 +13,7 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// response is an event of a stream, or an answer that is not a stream.
+// response is an event of a stream, or a complete answer without a stream.
 type response struct {
 	Error      jsontext.Value `json:"error"`
 	Candidates []candidate    `json:"candidates"`
@@ -63,7 +63,7 @@ func newDecoder(c *call) *decoder {
 	return &decoder{c: c, blocks: modelhttp.NewBlocks(c.On, &c.Meter)}
 }
 
-// Event processes one event. The API has no end mark: a reply ends with the stream, or with a
+// Event processes one event. The API has no end mark. A reply ends with the stream, or with a
 // finish reason and its usage.
 func (d *decoder) Event(raw modelhttp.Event) error {
 	var r response
@@ -115,14 +115,14 @@ func (d *decoder) part(p *part) {
 	case p.Thought:
 		d.text(message.Reasoning, p)
 	case p.Signature != "" && len(modelhttp.Word(p.Text)) == 0:
-		// A signature that arrives alone goes back in a part of its own.
+		// A signature that arrives alone is sent back in a separate part.
 		d.text(message.Reasoning, p)
 	default:
 		d.text(message.Text, p)
 	}
 }
 
-// text processes a text or a thought. A part with a signature is a block of its own.
+// text processes a text or a thought. A part with a signature is a separate block.
 func (d *decoder) text(t message.BlockType, p *part) {
 	text := modelhttp.Word(p.Text)
 	if text == "" && p.Signature == "" {
@@ -174,7 +174,7 @@ func (d *decoder) call(p *part) {
 	d.calls++
 }
 
-// count processes the usage of an event, which includes that of earlier events.
+// count processes the usage of an event, which includes the usage of earlier events.
 func (d *decoder) count(v jsontext.Value) {
 	var w struct {
 		Prompt  int `json:"promptTokenCount"`
@@ -192,8 +192,8 @@ func (d *decoder) count(v jsontext.Value) {
 	}
 }
 
-// Reply returns the reply collected so far. A reply that was stopped because of its content is an
-// error, so that the text before it is withdrawn and not sent again.
+// Reply returns the reply collected so far. A reply that a filter stopped is an error, so that its
+// text is withdrawn and not sent again.
 func (d *decoder) Reply() (*agent.Reply, error) {
 	if d.finish == "" {
 		return nil, d.c.ErrCut()
@@ -221,7 +221,7 @@ func (d *decoder) Reply() (*agent.Reply, error) {
 	return d.c.Reply(msg, d.finish), nil
 }
 
-// blocked returns the error of a prompt or a reply that a filter stopped.
+// blocked returns the error for a prompt or a reply that a filter stopped.
 func (d *decoder) blocked(what, reason, words string) error {
 	text := what + " (" + reason + ")"
 	if words != "" {
@@ -232,8 +232,8 @@ func (d *decoder) blocked(what, reason, words string) error {
 	}
 }
 
-// broken returns the error of a reply whose tool calls the service itself could not parse.
-// Repeating the request may succeed.
+// broken returns the error for a reply whose tool calls the service could not parse. Repeating the
+// request may succeed.
 func (d *decoder) broken() error {
 	text := d.c.Model + " ended with a tool call that cannot be read (" + d.finish + ")"
 	if words := strings.TrimSpace(d.message); words != "" {

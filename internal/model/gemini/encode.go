@@ -8,9 +8,9 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// encode writes the body of a request. Each message keeps its own encoding for later requests. The
-// service caches prefixes of tools, system prompt and contents automatically, so none of these may
-// change from call to call.
+// encode writes the body of a request. The encoding of each message is cached for later requests.
+// The service automatically caches prefixes of tools, system prompt and contents, so these must not
+// change between calls.
 func (c *call) encode() ([]byte, error) {
 	see, calls, err := c.Abilities()
 	if err != nil {

@@ -6,15 +6,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// kept is what must be sent back to the API with a part, in the form stored in
-// message.Block.Opaque. Other adapters do not recognize kept, and this adapter recognizes nothing
-// else.
+// kept is the data that must be sent back to the API with a part, in the form stored in
+// message.Block.Opaque. Other adapters ignore kept, and this adapter ignores all other forms.
 type kept struct {
 	Signature string `json:"geminiSignature"`
 }
 
 // dummySignature replaces the signature of a call that another model made. Google documents this
-// value for this case. Models from version 3 on refuse a call without a signature.
+// value for this purpose. Models from version 3 on refuse a call without a signature.
 const dummySignature = "skip_thought_signature_validator"
 
 // keep stores the signature of a part with its block.
@@ -24,7 +23,7 @@ func keep(b *message.Block, signature string) {
 	}
 }
 
-// signatureOf returns the signature of a block, "" without one.
+// signatureOf returns the signature of a block, or "" if it does not have one.
 func signatureOf(b *message.Block) string {
 	var k kept
 	if len(b.Opaque) == 0 || json.Unmarshal(b.Opaque, &k) != nil {

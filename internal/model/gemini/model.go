@@ -42,7 +42,7 @@ func New(opts modelhttp.Options) *Model {
 // Info returns the abilities of the configured model.
 func (m *Model) Info() agent.ModelInfo { return m.info(m.Options.Model) }
 
-// Generate makes one call; see agent.Model.
+// Generate makes one call (see agent.Model).
 func (m *Model) Generate(
 	ctx context.Context,
 	req *agent.Request,
@@ -53,7 +53,7 @@ func (m *Model) Generate(
 	})
 }
 
-// call is one request in progress.
+// call is a request in progress.
 type call struct{ *modelhttp.Call }
 
 func (c *call) run() (*agent.Reply, error) {
@@ -92,8 +92,8 @@ type wireModel struct {
 	Methods []string       `json:"supportedGenerationMethods"`
 }
 
-// Models lists the endpoint's models that generate content, with what the endpoint and the
-// catalog know about them.
+// Models lists the endpoint's models that generate content, with the information from the endpoint
+// and from the catalog.
 func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
 	return modelhttp.Attempt(ctx, m.Client, "", func(h *modelhttp.Call) ([]agent.ModelInfo, error) {
 		c := &call{h}
@@ -122,7 +122,7 @@ func (w *wireModel) generates() bool {
 	return w.Name != "" && (w.Methods == nil || slices.Contains(w.Methods, "generateContent"))
 }
 
-// listed combines what the endpoint and the catalog know about a model.
+// listed combines the information about a model from the endpoint and from the catalog.
 func (m *Model) listed(w *wireModel) agent.ModelInfo {
 	return m.Reported(m.info(strings.TrimPrefix(w.Name, "models/")), &modelhttp.Report{
 		Name: w.Title, Window: []jsontext.Value{w.Input}, Output: w.Output})

@@ -45,7 +45,7 @@ func (g generation) before(major, minor int) bool {
 	return g.major > 0 && (g.major < major || g.major == major && g.minor < minor)
 }
 
-// info returns the abilities of a model of the endpoint.
+// info returns the abilities of a model at the endpoint.
 func (m *Model) info(id string) agent.ModelInfo {
 	i := m.Client.Info(id)
 	if g, known := generationOf(id); known && g.before(3, 0) && !pro(id) {
@@ -54,8 +54,8 @@ func (m *Model) info(id string) agent.ModelInfo {
 	return i
 }
 
-// thinking appends how much the model should think: a level for models from version 3 on, a number
-// of tokens for version 2.5, nothing for earlier ones.
+// thinking appends how much the model should think. This is a level for models from version 3 on, a
+// number of tokens for version 2.5, and nothing for earlier versions.
 func (c *call) thinking(b []byte) []byte {
 	level := c.Req.Thinking.Level
 	if level == "" {
@@ -81,8 +81,8 @@ func (c *call) thinking(b []byte) []byte {
 // pro reports whether a model is a Pro model, which always thinks.
 func pro(model string) bool { return strings.Contains(model, "-pro") }
 
-// level returns the API's name for a level. Thinking cannot be switched off from version 3 on. Pro
-// models do not have the level minimal, and the first of them also lacks medium.
+// level returns the API's name for a level. From version 3 on, thinking cannot be switched off. Pro
+// models do not have the level minimal, and the first of them also does not have medium.
 func (c *call) level(level string, g generation) string {
 	used := level
 	switch {

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Answer is a usable answer: neither an error nor an HTML page. Either Whole or Events is set.
+// Answer is a usable answer, which is neither an error nor an HTML page. Either Whole or Events is
+// set.
 type Answer struct {
 	Response *http.Response // do not read its body
 	Whole    []byte         // a JSON document
@@ -77,8 +78,8 @@ func (c *Call) setKey(h http.Header) {
 	h.Set(name, c.key)
 }
 
-// accept examines the first byte of the answer, which is more reliable than its content type: an
-// HTML page is refused, JSON is read as a whole, and everything else is read as an event stream.
+// accept examines the first byte of the answer, which is more reliable than the content type. It
+// refuses an HTML page, reads JSON as a whole, and reads everything else as an event stream.
 func (c *Call) accept(resp *http.Response) (*Answer, error) {
 	head := &peeked{src: resp.Body}
 	b, err := head.firstByte()

@@ -37,7 +37,7 @@ func (b *Blocks) AddText(t message.BlockType, s string) {
 	}
 }
 
-// Open makes the last block one of type t, starting a new one if necessary.
+// Open makes sure that the last block has type t. It starts a new block if necessary.
 func (b *Blocks) Open(t message.BlockType) {
 	if n := len(b.List); n > 0 && b.List[n-1].Type == t {
 		return

@@ -7,23 +7,23 @@ import (
 	"slices"
 )
 
-// Body is a request's body in pieces. Long encodings that are kept from request to request are used
-// without copying. Building and sending a request therefore costs only what is new, however long
-// the history is. A Body is read-only.
+// Body is a request's body in pieces. Long encodings that are cached between requests are used
+// without copying. The cost of building and sending a request therefore depends only on its new
+// parts, not on the length of the history. A Body is read-only.
 type Body struct {
 	parts net.Buffers
 	size  int64
 }
 
-// kept is the uncopied rest of a long encoding. It belongs between the bytes that were written
-// before and after it.
+// kept is the uncopied rest of a long encoding. Its position is between the bytes that were written
+// before it and after it.
 type kept struct {
-	at   int // how many bytes were written before it
+	at   int // number of bytes written before it
 	rest []byte
 }
 
-// leastKept is the length in bytes from which an encoding is not copied. Shorter encodings are
-// copied, because a separate piece has a cost too.
+// leastKept is the minimum length, in bytes, of an encoding that is not copied. Shorter encodings
+// are copied, because a separate piece also has a cost.
 const leastKept = 512
 
 // BodyBuilder collects long encodings while a body is written, so that they need not be copied.
@@ -40,7 +40,7 @@ func (c *BodyBuilder) Put(b, encoding []byte) []byte {
 	return b
 }
 
-// Body returns the body made of the written bytes and the collected encodings.
+// Body returns a body with the written bytes and the collected encodings.
 func (c *BodyBuilder) Body(written []byte) *Body {
 	b := &Body{parts: make(net.Buffers, 0, 2*len(c.kept)+1)}
 	from := 0
@@ -71,7 +71,7 @@ func (r *bodyReader) Read(p []byte) (int, error) { return r.rest.Read(p) }
 
 func (r *bodyReader) Close() error { return nil }
 
-// dial connects like d. The connections accept the pieces of a body without copying them.
+// dial connects like d. Its connections accept the pieces of a body without copying them.
 func dial(d *net.Dialer) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := d.DialContext(ctx, network, addr)

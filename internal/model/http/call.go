@@ -13,7 +13,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
 )
 
-// Call is one request in progress and the part of its answer that is kept. One goroutine uses it.
+// Call is one request in progress, with the parts of its answer that are kept. It belongs to one
+// goroutine.
 type Call struct {
 	Client  *Client
 	Model   string            // for errors and prices; "" if the request concerns no model
@@ -25,7 +26,7 @@ type Call struct {
 	Meter   Meter
 	Notices []string // what the user should know about the reply
 	Lasting []string // the Notices that are shown once per session
-	Over    bool     // the reply is complete, whatever the provider still sends
+	Over    bool     // the reply is complete, even if the provider sends more
 
 	cancel context.CancelCauseFunc
 	watch  watchdog
@@ -33,7 +34,7 @@ type Call struct {
 	answer *Answer
 }
 
-// Attempt makes one call with run. It repeats the call once if the key was refused and another one
+// Attempt makes one call with run. It repeats the call once if the key was refused and another key
 // may be available. The error is a *retry.Error, or the cause of ctx if ctx ended. No error
 // contains the key.
 func Attempt[T any](
@@ -59,8 +60,8 @@ func Attempt[T any](
 	return none, c.typed(err)
 }
 
-// once makes the call. If the key is still badKey, which was refused with error why, the call is
-// not sent again.
+// once makes the call. If the key is still badKey, it does not make the call and returns why, the
+// error for badKey.
 func once[T any](c *Call, badKey string, why error, run func(*Call) (T, error)) (out T, err error) {
 	defer c.close()
 	if c.key, err = c.Client.key(c.Ctx); err != nil {
@@ -83,7 +84,7 @@ func (c *Client) newCall(ctx context.Context, model string) *Call {
 	return call
 }
 
-// key asks for the API key.
+// key returns the API key, which it gets from the KeyFunc.
 func (c *Client) key(ctx context.Context) (string, error) {
 	if c.Options.Key == nil {
 		return "", nil
@@ -105,7 +106,7 @@ func (c *Client) key(ctx context.Context) (string, error) {
 }
 
 // refusedKey reports whether the call failed because of its key and another key may be available.
-// KeyRefused makes the owner of the key forget the refused one.
+// KeyRefused makes the owner discard the refused key.
 func (c *Call) refusedKey(ctx context.Context, err error) bool {
 	e := retry.As(err)
 	return e != nil && e.Status == http.StatusUnauthorized && c.key != "" &&
@@ -129,7 +130,7 @@ func (c *Call) Notice(text string) {
 	}
 }
 
-// LevelNotice reports that the model lacks a thinking level, and which one is used instead.
+// LevelNotice reports that the model lacks a thinking level, and which level is used instead.
 func (c *Call) LevelNotice(level, instead string) {
 	text := c.Model + " has no thinking level " + level + ": " + instead
 	if level == "off" {
@@ -155,7 +156,7 @@ func (c *Call) Reply(msg *message.Message, finish string) *agent.Reply {
 	return &agent.Reply{Message: msg, Finish: finish, Notices: c.Notices, Lasting: c.Lasting}
 }
 
-// Whole returns the answer if it was not a stream, otherwise nil.
+// Whole returns the answer if it was not a stream. Otherwise it returns nil.
 func (c *Call) Whole() []byte {
 	if c.answer == nil {
 		return nil
@@ -163,7 +164,7 @@ func (c *Call) Whole() []byte {
 	return c.answer.Whole
 }
 
-// Ended reports whether the answer is complete: it was not a stream, or its end mark arrived.
+// Ended reports whether the answer is complete. A stream is complete once its end mark has arrived.
 func (c *Call) Ended() bool {
 	return c.Over || c.answer.Whole != nil || c.answer.Events.Ended
 }

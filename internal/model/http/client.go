@@ -18,7 +18,8 @@ const (
 	idleConnTimeout  = 90 * time.Second
 	idleConnsPerHost = 8
 	maxErrorBody     = 64 << 10 // maximum number of bytes read from an error's body
-	// Time limit for the body of an error, because its status matters most.
+	// errorBodyTimeout limits reading the body of an error. It is short, because the status is more
+	// important.
 	errorBodyTimeout = 5 * time.Second
 	drainTimeout     = 2 * time.Second // time limit for the rest of a stream after its end mark
 )
@@ -62,8 +63,9 @@ func (c *Client) Close() error {
 // Settle waits for the client's background work.
 func (c *Client) Settle() { c.background.Wait() }
 
-// newClient returns the HTTP client. It never follows a redirect of a POST as a GET, whose answer
-// would not come from the model, nor one that would send the key to another host or unencrypted.
+// newClient returns the HTTP client. The client follows no redirect that would change a POST into a
+// GET, because the answer would not come from the model. It follows no redirect that would send the
+// key to another host or unencrypted.
 func (c *Client) newClient() *http.Client {
 	rt := c.Options.Transport
 	if rt == nil {
@@ -88,7 +90,7 @@ func (c *Client) newTransport() *http.Transport {
 		DialContext:         dial(&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}),
 		TLSHandshakeTimeout: handshakeTimeout, IdleConnTimeout: idleConnTimeout,
 		MaxIdleConnsPerHost: idleConnsPerHost, ForceAttemptHTTP2: true,
-		// Pings detect a connection that has died silently.
+		// Pings detect a connection that has failed without an error.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 	}
 	if strings.HasPrefix(c.Options.BaseURL, "https:") {

@@ -53,7 +53,7 @@ func DataURL(b *message.Block) string {
 	return "data:" + b.MimeType + ";base64," + base64.StdEncoding.EncodeToString(b.Data)
 }
 
-// ImageURL returns the image's own URL, or one that contains its data.
+// ImageURL returns the image's own URL, or a URL that contains its data.
 func ImageURL(b *message.Block) string {
 	if b.URL != "" {
 		return b.URL

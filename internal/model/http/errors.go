@@ -27,11 +27,12 @@ func (c *Call) typed(err error) error {
 	return c.readError(err)
 }
 
-// leastKey is the minimum length of a key in bytes. A shorter key would be found everywhere.
+// leastKey is the minimum length, in bytes, of a key that is removed from texts. A shorter key
+// would match almost everywhere.
 const leastKey = 4
 
-// withoutKey removes a key from a text: as is, escaped in JSON that the text quotes, and escaped in
-// a URL.
+// withoutKey removes a key from a text. It finds the key as it is, escaped in JSON that the text
+// quotes, and escaped in a URL.
 func withoutKey(text, key string) string {
 	if len(key) < leastKey {
 		return text
@@ -68,7 +69,7 @@ func (c *Call) readError(err error) error {
 	return e
 }
 
-// ErrCut is the error of a stream that stopped before its end.
+// ErrCut is the error for a stream that stopped before its end.
 func (c *Call) ErrCut() error {
 	return &retry.Error{
 		Kind:    retry.Truncated,
@@ -77,7 +78,7 @@ func (c *Call) ErrCut() error {
 	}
 }
 
-// ErrRefused is the error of a reply in which the model refuses to answer. It is an error so that
+// ErrRefused is the error for a reply in which the model refuses to answer. Because it is an error,
 // the text of the reply is withdrawn and not sent again. why may be empty.
 func ErrRefused(model, category, why string) error {
 	text := model + " refused to answer"
@@ -94,7 +95,7 @@ func ErrRefused(model, category, why string) error {
 	}
 }
 
-// ErrNoTools is the error of a request that cannot be served without tools.
+// ErrNoTools is the error for a request that cannot be answered without tools.
 func (c *Call) ErrNoTools() error {
 	return &retry.Error{
 		Kind: retry.Client, Message: c.Model + " cannot call tools, but a tool call is required",
@@ -102,7 +103,7 @@ func (c *Call) ErrNoTools() error {
 	}
 }
 
-// Failure classifies an error that was sent as an event or as the answer.
+// Failure classifies an error that the provider sent as an event or as the answer.
 func (c *Call) Failure(v jsontext.Value) error {
 	return retry.Classify(
 		0,
@@ -112,7 +113,7 @@ func (c *Call) Failure(v jsontext.Value) error {
 	)
 }
 
-// Unreadable is the error of an event that is not JSON or has an unknown shape.
+// Unreadable is the error for an event that is not JSON or has an unknown structure.
 func (c *Call) Unreadable(raw []byte) error {
 	text := withoutKey(string(raw[:min(len(raw), maxErrorBody)]), c.key)
 	text = strings.ToValidUTF8(text[:min(len(text), 200)], "\uFFFD")
@@ -123,7 +124,7 @@ func (c *Call) Unreadable(raw []byte) error {
 	}
 }
 
-// pathHint appends a hint about the path to a sentence.
+// pathHint converts a hint about the path to a sentence.
 func pathHint(hint string) string {
 	if hint == "" {
 		return ""
@@ -131,7 +132,7 @@ func pathHint(hint string) string {
 	return "; " + hint
 }
 
-// refused returns the typed error of an unusable answer.
+// refused returns the typed error for an unusable answer.
 func (c *Call) refused(resp *http.Response) error {
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
@@ -140,7 +141,7 @@ func (c *Call) refused(resp *http.Response) error {
 		resp.Header,
 		[]byte(withoutKey(string(body), c.key)),
 		nil,
-	) // before the body is shortened
+	) // the key is removed before Classify shortens the body
 	if resp.StatusCode == http.StatusNotFound || resp.StatusCode < 400 {
 		e.Hint = c.notFoundHint()
 	}
@@ -168,8 +169,8 @@ func (c *Call) fault(e *retry.Error) string {
 	return s + ": " + e.Message
 }
 
-// keyProblem explains to the user what a 401 means. The provider's text may not. A script plays a
-// provider that refused the key.
+// keyProblem explains to the user what a 401 means, because the provider's text may not explain it.
+// A script can simulate a provider that refuses the key.
 func (c *Call) keyProblem() string {
 	if c.key == "" && !c.Client.Options.Scripted {
 		return c.Client.Options.Provider + " needs an API key"
@@ -177,7 +178,7 @@ func (c *Call) keyProblem() string {
 	return "the API key of " + c.Client.Options.Provider + " is invalid"
 }
 
-// keyHint says where to correct the key.
+// keyHint explains where to correct the key.
 func (c *Client) keyHint() string {
 	if hint := c.Options.KeyHint; hint != nil {
 		return cmp.Or(hint(), retry.Hint(retry.Auth))
@@ -185,7 +186,7 @@ func (c *Client) keyHint() string {
 	return retry.Hint(retry.Auth)
 }
 
-// notFoundHint returns a hint for an answer that reports that nothing was found, or that is empty.
+// notFoundHint returns a hint for an answer that is empty or reports that nothing was found.
 func (c *Call) notFoundHint() string {
 	o, base := &c.Client.Options, c.Client.shownURL()
 	hint := "check "
@@ -222,7 +223,7 @@ func (c *Call) emptyAnswer() error {
 	}
 }
 
-// unreachable returns the typed error of a request without an answer.
+// unreachable returns the typed error for a request without an answer.
 func (c *Call) unreachable(err error) error {
 	if cause := c.watch.cause(); cause != nil {
 		return cause

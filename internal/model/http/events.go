@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ErrNoEvents is the error of a stream that is kept alive by comments or single bytes but sends no
+// ErrNoEvents is the error for a stream that comments or single bytes keep alive, but that sends no
 // event.
 var ErrNoEvents = errors.New("the provider keeps the connection open but sends no event")
 
@@ -18,17 +18,17 @@ type Event struct {
 	IsError bool   // the event is named "error"
 }
 
-// Events reads an event stream in all forms that providers send: with LF, CRLF and CR, a byte order
-// mark, events of several data lines, events without a blank line between them, and a last event
-// without a newline. It drops comments, empty events and other fields, and limits the length of an
-// event. One goroutine uses it.
+// Events reads an event stream in all forms that providers send. It supports LF, CRLF and CR, a
+// byte order mark, events with several data lines, events without a blank line between them, and a
+// last event without a newline. It drops comments, empty events and other fields, and limits the
+// length of an event. Events belongs to one goroutine.
 type Events struct {
 	// Ended is set when the end mark has been read.
 	Ended bool
 
 	src     io.Reader
 	max     int           // maximum bytes of one event
-	silence time.Duration // longest time without an event, 0: unlimited
+	silence time.Duration // longest time without an event; 0 means unlimited
 	endMark []byte        // data of the event that ends the stream
 	last    time.Time
 
@@ -58,7 +58,8 @@ const readSize = 32 << 10
 var readBuffers = sync.Pool{New: func() any { return new([readSize]byte) }}
 
 // NewEvents returns a reader of the events in src, each of at most max bytes. It fails if no event
-// arrives for longer than silence; 0 means no limit. endMark is "" if the API has no end mark.
+// arrives for longer than silence. A silence of 0 means no limit. endMark is "" if the API has no
+// end mark.
 func NewEvents(src io.Reader, max int, silence time.Duration, endMark string) *Events {
 	return &Events{src: src, max: max, silence: silence, endMark: []byte(endMark), last: time.Now()}
 }
@@ -167,9 +168,9 @@ func (n *Events) take(line []byte) {
 	}
 }
 
-// addData adds a data line. Many providers omit the blank line between two events, so an event
-// whose first line is complete JSON ends there. Only the first line is checked, because checking
-// all of them would take quadratic time.
+// addData adds a data line. Many providers omit the blank line between two events. An event whose
+// first line is complete JSON therefore ends there. Only the first line is checked, because
+// checking all lines would take quadratic time.
 func (n *Events) addData(value []byte) {
 	if n.lines == 1 && n.whole(n.data) || n.lines > 0 && n.isEndMark(bytes.TrimSpace(value)) {
 		isError := n.isError
@@ -183,7 +184,7 @@ func (n *Events) addData(value []byte) {
 	n.data = append(n.data, value...)
 }
 
-// whole reports whether the data may be a complete event: it begins and ends like one.
+// whole reports whether the data may be a complete event. It checks only the beginning and the end.
 func (n *Events) whole(data []byte) bool {
 	data = bytes.TrimSpace(data)
 	return len(data) == 0 || data[0] == '{' && data[len(data)-1] == '}' && balanced(data) ||

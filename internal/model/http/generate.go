@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 )
 
-// Generate makes one call with run. Every adapter's Generate calls it; see agent.Model.
+// Generate makes one call with run (see agent.Model). Every adapter's Generate calls it.
 func (c *Client) Generate(
 	ctx context.Context,
 	req *agent.Request,
@@ -33,7 +33,7 @@ func (c *Client) Generate(
 	})
 }
 
-// SendTo sends a request to a path below the API version. The base URL may already end in the
+// SendTo sends a request to a path below the API version. The base URL may already end with the
 // version.
 func (c *Call) SendTo(method, version, path string, header http.Header) (*Answer, error) {
 	base := c.Client.Options.BaseURL
@@ -59,8 +59,8 @@ type Decoder interface {
 	Reply() (*agent.Reply, error)
 }
 
-// wireOverhead is how many times longer the events of a reply may be than what is kept of them.
-// Each token arrives in its own envelope, and some events contain nothing to keep.
+// wireOverhead is the maximum ratio between the size of a reply's events and the size of the parts
+// that are kept. Each token arrives in its own envelope, and some events contain nothing to keep.
 const wireOverhead = 64
 
 // Gather passes the events that next returns to d, until the reply is complete or next returns
@@ -92,8 +92,8 @@ func (c *Call) Gather(next func() (Event, error), d Decoder) (*agent.Reply, erro
 	}
 }
 
-// Decode decodes an event into out. failure points to the member of out for the API's error; if it
-// is set, Decode returns it as an error.
+// Decode decodes an event into out. failure points to the member of out for the API's error. If
+// that member is set, Decode returns it as an error.
 func (c *Call) Decode(e Event, out any, failure *jsontext.Value) error {
 	if jsonv2.Unmarshal(e.Data, out, Lenient) != nil {
 		if e.IsError {
@@ -110,7 +110,7 @@ func (c *Call) Decode(e Event, out any, failure *jsontext.Value) error {
 	return nil
 }
 
-// DecodeWhole decodes an answer that is not a stream, like Decode.
+// DecodeWhole is like Decode, for an answer that is not a stream.
 func (c *Call) DecodeWhole(a *Answer, out any, failure *jsontext.Value) error {
 	if a.Whole == nil {
 		return c.ErrCut()
@@ -142,7 +142,8 @@ func (c *Call) Abilities() (see, call bool, err error) {
 	return see, call, nil
 }
 
-// budgets maps thinking levels to tokens, for APIs that require a number if none is set.
+// budgets maps thinking levels to numbers of tokens, for APIs that require a number if the request
+// sets none.
 var budgets = map[string]int{
 	"minimal": 1024,
 	"low":     2048,
@@ -151,7 +152,7 @@ var budgets = map[string]int{
 	"xhigh":   32768,
 }
 
-// ThinkingBudget returns the thinking tokens that the request sets, or those for its level.
+// ThinkingBudget returns the number of thinking tokens in the request, or the number for its level.
 func (c *Call) ThinkingBudget() int {
 	return cmp.Or(c.Req.Thinking.Budget, budgets[c.Req.Thinking.Level])
 }

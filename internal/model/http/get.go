@@ -7,8 +7,9 @@ import (
 	"net/http"
 )
 
-// Get returns the response to a GET of a path below the base URL, and its body, which has at most
-// limit bytes. It sends no key. The response's own Body is closed.
+// Get returns the response to a GET of a path below the base URL, and its body. It returns an error
+// if the body is longer than limit bytes. It sends no key. The Body of the response is already
+// closed.
 func (c *Client) Get(
 	ctx context.Context, path string, header http.Header, limit int64,
 ) (*http.Response, []byte, error) {

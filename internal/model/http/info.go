@@ -39,7 +39,8 @@ func (c *Client) Info(id string) agent.ModelInfo {
 	return i
 }
 
-// Report is what an endpoint's list says about a model. What it does not say is zero.
+// Report contains the information about a model from an endpoint's list. Zero means that the list
+// does not contain the value.
 type Report struct {
 	Name          string
 	Window        []jsontext.Value // the first positive number is used
@@ -47,7 +48,7 @@ type Report struct {
 	Vision, Tools *bool
 }
 
-// Reported adds what the endpoint says about a model, unless the options determine it.
+// Reported adds the information from the endpoint, unless the options determine it.
 func (c *Client) Reported(i agent.ModelInfo, r *Report) agent.ModelInfo {
 	o := &c.Options
 	i.Name = r.Name
@@ -85,7 +86,7 @@ func (c *Client) addCost(model string, u *message.Usage) {
 	}
 }
 
-// WithOff returns thinking levels with "off" before them. It returns nil for nil.
+// WithOff returns thinking levels with "off" as the first one. It returns nil for nil.
 func WithOff(levels []string) []string {
 	if len(levels) == 0 || slices.Contains(levels, "off") {
 		return levels

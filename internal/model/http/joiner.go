@@ -8,15 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// Joiner collects one text from JSON strings that may be split anywhere, even inside a rune or
+// Joiner collects a text from JSON strings. The text may be split anywhere, even inside a rune or
 // between the two halves of a surrogate pair.
 type Joiner struct {
 	Text []byte // everything returned so far
 	rest []byte // the beginning of an incomplete rune
-	high rune   // a high surrogate that waits for its low one, or 0
+	high rune   // a high surrogate that waits for its low surrogate, or 0
 }
 
-// Add adds a JSON string, quotes included, and returns the new text in complete runes.
+// Add adds a JSON string, including its quotes, and returns the new text in complete runes.
 func (l *Joiner) Add(raw []byte) string {
 	if len(raw) < 2 || raw[0] != '"' {
 		return ""
@@ -53,7 +53,7 @@ func (l *Joiner) AddText(s string) string {
 	return l.give(out)
 }
 
-// End returns what was held back for a continuation that never arrived.
+// End returns the bytes that were held back for a continuation that never arrived.
 func (l *Joiner) End() string {
 	out := l.flushHigh(nil)
 	if len(l.rest) > 0 {
@@ -101,7 +101,7 @@ func (l *Joiner) flushHigh(out []byte) []byte {
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r',
 	't': '\t'}
 
-// escape appends what the escape sequence at the start of in stands for. It returns the length of
+// escape appends the character for the escape sequence at the start of in. It returns the length of
 // the sequence.
 func (l *Joiner) escape(out, in []byte) ([]byte, int) {
 	if len(in) < 2 {

@@ -36,7 +36,7 @@ func AppendInt(dst []byte, key string, n int) []byte {
 	return strconv.AppendInt(AppendKey(dst, key), int64(n), 10)
 }
 
-// AppendFloat appends a number unless it is zero, which stands for the provider's default.
+// AppendFloat appends a number unless it is zero. Zero means the provider's default.
 func AppendFloat(dst []byte, key string, f float64) []byte {
 	if f == 0 || f != f {
 		return dst

@@ -1,15 +1,16 @@
 package modelhttp
 
-// Limits of a derived output limit, in tokens.
+// Limits in tokens for a request without its own output limit.
 const (
 	DerivedOutput = 32000 // in addition to the tokens for thinking
 	minOutput     = 1024
-	// percent of the estimated input: the provider refuses a limit beyond the window
+	// safeCount is the percentage of the estimated input that is reserved, because the provider
+	// refuses a limit beyond the window.
 	safeCount = 133
 )
 
-// OutputLimit returns the limit on a reply's tokens: the caller's limit, otherwise derived, as far
-// as the model and the free window allow. 0 leaves the limit to the provider.
+// OutputLimit returns the limit on a reply's tokens. This is the request's limit or, without one,
+// derived, reduced to what the model and the free window allow. 0 leaves the limit to the provider.
 func (c *Call) OutputLimit(derived int) int {
 	req := c.Req
 	info := c.Client.Info(c.Model)

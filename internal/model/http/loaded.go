@@ -11,8 +11,8 @@ import (
 // SearchTool is the name of the tool that loads deferred tools.
 const SearchTool = "tool_search"
 
-// Loaded records which tools a request sends with the results of the searches that loaded them,
-// instead of with the other tools. A nil Loaded contains no tools.
+// Loaded records which tools are sent with the results of the searches that loaded them, and not
+// with the other tools. A nil Loaded contains no tools.
 type Loaded struct {
 	tools map[string]*agent.ToolSpec // loaded by a search in the history
 	at    map[*message.Message][]*agent.ToolSpec
@@ -41,7 +41,8 @@ func LoadedTools(req *agent.Request) *Loaded {
 				},
 			)
 			if i >= 0 &&
-				d.tools[req.Tools[i].Name] == nil { // the first search that loads a tool is used
+				// The tool belongs to the first search that loads it.
+				d.tools[req.Tools[i].Name] == nil {
 				t := &req.Tools[i]
 				d.tools[t.Name] = t
 				d.at[m] = append(d.at[m], t)
@@ -59,11 +60,12 @@ func (d *Loaded) Found(m *message.Message) bool {
 	return d != nil && m.Role == message.RoleTool && m.Name == SearchTool
 }
 
-// At returns the tools that no search before this one has loaded.
+// At returns the tools that a search has loaded and no earlier search had loaded.
 func (d *Loaded) At(m *message.Message) []*agent.ToolSpec { return d.at[m] }
 
-// Said returns the text of a search besides the tools that it loaded: that nothing was found, that
-// a name is unknown, or that the search was skipped or interrupted. It returns "" if there is none.
+// Said returns the text of a search in addition to the tools that it loaded. It may report that
+// nothing was found, that a name is unknown, or that the search was skipped or interrupted. Said
+// returns "" if there is no such text.
 func (d *Loaded) Said(m *message.Message) string {
 	if len(d.at[m]) > 0 && len(d.at[m]) == len(agent.Activated(m)) && !m.IsError {
 		return ""

@@ -13,20 +13,20 @@ var (
 	errManyCalls = fmt.Errorf("tool calls: %w", retry.ErrReplyTooLong)
 )
 
-// BlockSize is the number of bytes that a block of a reply counts in addition to its content. It
-// limits the number of blocks: a provider that alternates between kinds starts a block for every
-// token.
+// BlockSize is the number of bytes that are counted for a block of a reply in addition to its
+// content. It limits the number of blocks, because a provider that alternates between kinds starts
+// a block for every token.
 const BlockSize = 1 << 10
 
-// Meter limits what one call keeps of its reply. When Err returns an error, the reader must stop
-// reading, so that an endless stream ends. The goroutine that reads the stream owns the meter.
+// Meter limits how much of its reply one call keeps. When Err returns an error, the reader must
+// stop reading, so that an endless stream ends. The goroutine that reads the stream owns the meter.
 type Meter struct {
 	bytes, maxBytes int
 	calls, maxCalls int
 	err             error
 }
 
-// Add counts bytes that are kept of the reply.
+// Add counts bytes of the reply that are kept.
 func (m *Meter) Add(n int) {
 	if m.bytes += n; m.bytes > m.maxBytes && m.err == nil {
 		m.err = ErrLongReply
@@ -44,7 +44,7 @@ func (m *Meter) AddCall() {
 // Err returns an error once the reply is longer than allowed.
 func (m *Meter) Err() error { return m.err }
 
-// tooLong returns the error of a reply that exceeded a limit.
+// tooLong returns the error for a reply that exceeded a limit.
 func (c *Call) tooLong(err error) error {
 	e := &retry.Error{
 		Kind: retry.Client,

@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// MaxName is the maximum length of a tool's name and of a call's ID that every provider accepts.
+// MaxName is the maximum length of a tool's name and of a call's ID. Every provider accepts names
+// of this length.
 const MaxName = 64
 
 // PlainName converts the name of a tool or the ID of a call to characters that every API accepts:
-// letters, digits, "_" and "-". The result for a name with other characters does not collide with
-// another name. A model may have called a tool by a name that does not exist, and the IDs of other
+// letters, digits, "_" and "-". Converted names do not collide with other names. Conversion is
+// necessary because a model may call a tool by a name that does not exist, and because IDs of other
 // providers contain other characters.
 func PlainName(s string) string {
 	ok := func(r rune) bool {

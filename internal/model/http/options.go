@@ -11,14 +11,16 @@ import (
 // Default limits of a call.
 const (
 	DefaultIdleTimeout = 2 * time.Minute // maximum time between two reads of a started stream
-	// from the request to the first byte of the answer; local models read long prompts slowly
+	// DefaultFirstByteTimeout limits the time from the request to the first byte of the answer.
+	// Local models read long prompts slowly.
 	DefaultFirstByteTimeout = 5 * time.Minute
-	// between two events, however many comments or single bytes arrive
+	// DefaultEventTimeout limits the time between two events, even if comments or single bytes
+	// arrive in between.
 	DefaultEventTimeout = 10 * time.Minute
-	// bytes of one reply's text, reasoning and tool arguments
+	// DefaultMaxReply limits the text, reasoning and tool arguments of one reply, in bytes.
 	DefaultMaxReply = 16 << 20
 	DefaultMaxCalls = 256 // maximum number of tool calls in one reply
-	// an event may contain the whole reply again, with JSON escapes
+	// eventsPerReply allows an event that contains the whole reply again, with JSON escapes.
 	eventsPerReply = 2
 )
 
@@ -29,56 +31,59 @@ type KeyFunc func(ctx context.Context) (string, error)
 // KeyFunc again may return another key.
 type KeyRefused func(key string) bool
 
-// Options are what the adapters of all APIs can be configured with.
+// Options configure an adapter, for any API.
 //
 //house:large what a provider can be set to; each field is a setting that an adapter may ignore
 type Options struct {
 	BaseURL    string
 	Model      string
-	Provider   string // name to show; "": the host
-	Scripted   bool   // the endpoint is the scripted model, whose host means nothing to the user
+	Provider   string // name for the user; "": the host
+	Scripted   bool   // the endpoint is the scripted model, whose host is meaningless to the user
 	Key        KeyFunc
 	KeyRefused KeyRefused // nil: KeyFunc is not called again after a refusal
 	KeyHeader  string     // header of the key; "": Authorization with "Bearer"
 	Headers    map[string]string
-	// added to the URL of each request, for example Azure's api-version
+	// Query is added to the URL of each request, for example Azure's api-version.
 	Query    map[string]string
 	NoStream bool
 	// DeferLoading reports whether the provider supports defer_loading for tools that are loaded on
-	// demand. nil: derived from endpoint and model.
+	// demand. If it is nil, the endpoint and the model decide.
 	DeferLoading *bool
 
 	EndMark  string // data of the event that ends a stream; "" if there is none
 	PathHint string // the usual path of a base URL, for errors
 
-	// For errors: the setting that has the provider, "" = "provider"; where to correct a key that
-	// the provider refused, nil or "" = in general; what to do about a model that it lacks.
+	// These fields are for errors. Setting is the setting that configures the provider; "" means
+	// "provider". KeyHint returns where to correct a key that the provider refused; nil or "" means
+	// a general hint. ModelHint explains what to do about a model that the provider does not have.
 	Setting   string
 	KeyHint   func() string
 	ModelHint string
 
-	// Catalog is the catalog's name for the provider; "": derived from the host.
+	// Catalog is the catalog's name for the provider. If it is "", the name is derived from the
+	// host.
 	Catalog string
-	// The abilities of the model, if the catalog is wrong. Zero values leave them to the
-	// catalog.
+	// These fields override the catalog's information about the model. A zero value leaves the
+	// information to the catalog.
 	ContextWindow int
 	Vision, Tools *bool
 	Prices        map[string]catalog.Price // keyed by model ID; overrides the catalog
-	// a local server, to which the catalog's prices do not apply
+	// Unpriced is set for a local server, to which the catalog's prices do not apply.
 	Unpriced bool
 
-	// How long the provider may be silent; see the defaults. If only IdleTimeout is set and is
-	// below its default, the others are derived from it.
+	// These timeouts limit how long the provider may be silent (see the defaults). If only
+	// IdleTimeout is set and is below its default, the other timeouts are derived from it.
 	IdleTimeout, FirstByteTimeout, EventTimeout time.Duration
 
-	// The limits of a reply; see the defaults. A longer reply ends the call with an error that
-	// wraps retry.ErrReplyTooLong.
+	// Limits of a reply (see the defaults). A longer reply ends the call with an error that wraps
+	// retry.ErrReplyTooLong.
 	MaxReply int // maximum size of text, reasoning and tool arguments in bytes
-	// Maximum bytes of one event or of a response that is not a stream; 0: twice MaxReply.
+	// MaxEvent is the maximum size, in bytes, of one event or of a response that is not a stream. 0
+	// means twice MaxReply.
 	MaxEvent int
 	MaxCalls int
 
-	Transport http.RoundTripper // nil: a new one with the usual proxy variables
+	Transport http.RoundTripper // nil means a new one that uses the standard proxy variables
 }
 
 // eventsPerIdle is the event timeout as a multiple of a shortened idle timeout.

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 )
 
-// ToolList caches the encoding of the last request's tools, which seldom change between requests.
+// ToolList caches the encoding of the last request's tools, which rarely change between requests.
 // It is safe for concurrent use. The zero value is empty.
 type ToolList struct{ last atomic.Pointer[encodedTools] }
 
@@ -18,7 +18,7 @@ type encodedTools struct {
 	encoding []byte
 }
 
-// Encode returns the tools encoded as a JSON array. one appends a single tool.
+// Encode returns the tools as a JSON array. one appends a single tool.
 func (l *ToolList) Encode(tools []agent.ToolSpec, one func([]byte, *agent.ToolSpec) []byte) []byte {
 	if last := l.last.Load(); last != nil && slices.EqualFunc(tools, last.tools, sameTool) {
 		return last.encoding
@@ -32,8 +32,8 @@ func (l *ToolList) Encode(tools []agent.ToolSpec, one func([]byte, *agent.ToolSp
 	return b
 }
 
-// AppendSchema appends a key and the JSON Schema of a tool's arguments. A tool without a schema has
-// no arguments.
+// AppendSchema appends a key and the JSON Schema of a tool's arguments. A tool without a schema
+// takes no arguments.
 func AppendSchema(b []byte, key string, t *agent.ToolSpec) []byte {
 	b = AppendKey(b, key)
 	if json.Valid(t.Schema) && len(t.Schema) > 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
 )
 
-// watchdog ends a call that waits too long for its provider. Only time spent reading from the
-// connection counts, not the time that the receiver of the deltas takes.
+// watchdog ends a call that waits too long for its provider. It measures only the time spent
+// reading from the connection, not the time that the receiver of the deltas takes.
 type watchdog struct {
 	cancel context.CancelCauseFunc
 
@@ -20,7 +20,7 @@ type watchdog struct {
 	bark  *retry.Error
 }
 
-// start starts a wait of at most d.
+// start starts a wait that lasts at most d.
 func (w *watchdog) start(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,7 +51,7 @@ func (w *watchdog) fire() {
 	w.cancel(w.bark)
 }
 
-// cause returns why the watchdog ended the call, or nil.
+// cause returns the reason why the watchdog ended the call, or nil.
 func (w *watchdog) cause() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -61,7 +61,7 @@ func (w *watchdog) cause() error {
 	return w.bark
 }
 
-// watchedBody is a response body whose reads are watched.
+// watchedBody is a response body whose reads the watchdog limits.
 type watchedBody struct {
 	io.ReadCloser
 	watch   *watchdog

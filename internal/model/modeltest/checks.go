@@ -18,7 +18,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// Main is the TestMain of an adapter. It checks that nothing of a model runs after Close.
+// Main is the TestMain of an adapter. It checks that no goroutine of a model runs after Close.
 func Main(m *testing.M) {
 	testspeed.Parallel(8) // the tests mostly wait for a stalled provider
 	goleak.VerifyTestMain(m)
@@ -44,8 +44,8 @@ func Ask(t testing.TB, m agent.Model, req *agent.Request) *message.Message {
 	return reply.Message
 }
 
-// Restarted returns the request as it is after a restart. Every second message is a copy, as in a
-// fork.
+// Restarted returns the request as it is after a restart. Every second message is a copy, as after
+// a fork.
 func Restarted(t testing.TB, req *agent.Request) *agent.Request {
 	t.Helper()
 	again := *req
@@ -59,7 +59,7 @@ func Restarted(t testing.TB, req *agent.Request) *agent.Request {
 	return &again
 }
 
-// Body makes a call over w and returns the request's body and the reply.
+// Body makes a call over w. It returns the request's body and the reply.
 func Body(t testing.TB, m Model, w *Wire, req *agent.Request) (map[string]any, *agent.Reply) {
 	t.Helper()
 	defer m.Close()
@@ -87,7 +87,8 @@ func CheckEndless(t *testing.T, a *API, name, next, want string) {
 	}
 }
 
-// CheckWarm checks that a request costs only what is new if the history is already encoded.
+// CheckWarm checks that the cost of a request depends only on new messages if the history is
+// already encoded.
 func CheckWarm(t *testing.T, a *API) {
 	m := a.New(modelhttp.Options{Model: "m", Transport: &Wire{Answer: a.Sound()}})
 	defer m.Close()
@@ -118,8 +119,8 @@ func BenchmarkEncode(b *testing.B, a *API, tools []agent.ToolSpec) {
 	}
 }
 
-// CheckListed checks that a model's options take precedence over the endpoint's list, which has the
-// model "m" with other values.
+// CheckListed checks that a model's options take precedence over the endpoint's list, which
+// contains the model "m" with other values.
 func CheckListed(t *testing.T, a *API, list string) {
 	t.Helper()
 	url, _ := Serve(t, JSON(200, list))
@@ -146,10 +147,10 @@ func CheckListed(t *testing.T, a *API, list string) {
 type Histories struct {
 	Model   string   // the endpoint's model
 	Authors []string // the models that wrote the replies
-	Models  []string // the models of requests, "" for the endpoint's
+	Models  []string // the models of the requests; "" means the endpoint's model
 	Tools   [][]agent.ToolSpec
 	Lines   []string        // steps of a script; the blocks of its replies appear in the histories
-	Own     []message.Block // more blocks for replies in the histories
+	Own     []message.Block // additional blocks for replies in the histories
 	Runs    int             // 0: 500
 	Vary    func(*rand.Rand, *agent.Request)
 }

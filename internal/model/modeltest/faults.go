@@ -17,7 +17,7 @@ import (
 // Secret is the key in the fault tests. No error may contain it.
 const Secret = "sk-secret-0123456789"
 
-// Model is the model of any adapter.
+// Model is a model of any adapter.
 type Model interface {
 	agent.Model
 	Models(ctx context.Context) ([]agent.ModelInfo, error)
@@ -40,7 +40,7 @@ type API struct {
 // Sound returns the whole stream of the reply "Hello world".
 func (a *API) Sound() string { return a.Begin + a.Text + a.Rest + a.End + a.Done }
 
-// Fault is one way to fail. Either Kind or Text is the expected outcome.
+// Fault is one way in which a provider can fail. Either Kind or Text is the expected outcome.
 type Fault struct {
 	Name   string
 	Serve  Handler
@@ -50,7 +50,8 @@ type Fault struct {
 	Slack  time.Duration // how much Wait may differ
 	Stream bool          // only meaningful for a stream
 	Says   string        // the beginning of the expected message, "" for any
-	// decided by its status, although the client has to stop waiting for the rest
+	// Stalls is set if the status determines the outcome although the client must stop waiting for
+	// the rest.
 	Stalls bool
 }
 
@@ -129,7 +130,7 @@ func (a *API) streamFaults() []Fault {
 	}
 }
 
-// answerFaults returns answers in another format than requested.
+// answerFaults returns answers in a format other than the requested one.
 func (a *API) answerFaults() []Fault {
 	page := "<!DOCTYPE html><html><head><title>Sign in</title></head><body>Sign in</body></html>"
 	return []Fault{
@@ -204,7 +205,7 @@ func CheckFaults(t *testing.T, a *API) {
 			hasty := patient
 			hasty.IdleTimeout, hasty.EventTimeout = 300*time.Millisecond, 300*time.Millisecond
 			hasty.FirstByteTimeout = 5 * time.Minute
-			begun := a.New(hasty) // has a short timeout once an answer has begun
+			begun := a.New(hasty) // a model with a short timeout once an answer has begun
 			hasty.FirstByteTimeout = 300 * time.Millisecond
 			slow, fast := a.New(patient), a.New(hasty)
 			for _, f := range a.Faults() {
@@ -212,8 +213,8 @@ func CheckFaults(t *testing.T, a *API) {
 					continue
 				}
 				m := slow
-				// a timeout may end the call only where expected: on a busy machine everything is
-				// late
+				// A timeout may end the call only where it is expected, because everything may be
+				// late on a busy machine.
 				switch {
 				case f.Kind == retry.StreamIdle:
 					m = fast
@@ -259,8 +260,8 @@ func checkFault(t *testing.T, m agent.Model, f *Fault, noStream bool) {
 	}
 }
 
-// CheckAbort checks that a cancelled call returns immediately with the cause, whatever the provider
-// does, and that the provider sees the connection close.
+// CheckAbort checks that a cancelled call immediately returns the cause, regardless of what the
+// provider does, and that the provider sees the connection close.
 func CheckAbort(t *testing.T, a *API) {
 	p := NewProvider(t)
 	m := a.New(modelhttp.Options{BaseURL: p.URL + "/v1", Model: "m"})

@@ -104,7 +104,8 @@ type Provider struct {
 func NewProvider(t testing.TB) *Provider {
 	p := &Provider{}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // so that the server notices when the client leaves
+		// Read the whole request, so that the server notices when the client leaves.
+		_, _ = io.Copy(io.Discard, r.Body)
 		(*p.now.Load())(w, r)
 	}))
 	t.Cleanup(p.Close)

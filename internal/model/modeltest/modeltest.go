@@ -1,4 +1,4 @@
-// Package modeltest contains what the tests of all adapters need: a fake endpoint, the scripted
+// Package modeltest contains helpers for the tests of all adapters: a fake endpoint, the scripted
 // endpoint, and random histories. Only tests use it.
 package modeltest
 
@@ -27,7 +27,7 @@ type Answer struct {
 	Kind   string // content type
 	Bodies []string
 	Header map[string]string
-	Hold   bool // keeps the connection open at the end
+	Hold   bool // keep the connection open at the end
 }
 
 // Stream returns an answer that is an event stream.
@@ -73,7 +73,7 @@ func (a Answer) serve(w http.ResponseWriter, r *http.Request, body int) {
 	}
 }
 
-// Play serves a script until the test ends. The endpoint is strict.
+// Play serves a script until the test ends. The endpoint is as strict as real providers.
 func Play(t testing.TB, lines ...string) *script.Server {
 	t.Helper()
 	s, err := script.Load(strings.NewReader(strings.Join(lines, "\n")))
@@ -162,8 +162,8 @@ func Summary(r *agent.Reply) string {
 	)
 }
 
-// SomeHistory returns a random history: roles in any order, calls of several providers, own
-// thinking and thinking of other models, and replies of the given models.
+// SomeHistory returns a random history. Its roles come in any order. It contains calls of several
+// providers, thinking of the adapter's own and of other models, and replies of the given models.
 func SomeHistory(r *rand.Rand, models []string, own []message.Block) []*message.Message {
 	texts := []string{"", " ", "\n", "text", "\xff", "long " + strings.Repeat("x", 600)}
 	roles := []message.Role{
@@ -236,8 +236,8 @@ func someBlock(r *rand.Rand, role message.Role, texts []string, own []message.Bl
 	return text
 }
 
-// nativeCall returns a call that was made as a native item of the responses API: a patch, or a
-// command of a shell item.
+// nativeCall returns a call that was made as a native item of the responses API. The item is a
+// patch, or a command of a shell item.
 func nativeCall(which int) message.Block {
 	c := &message.ToolCall{ID: "x", Name: "bash", Args: json.RawMessage(`{"command":"ls"}`)}
 	origin := `{"openaiItem":"shell_call"}`
@@ -252,8 +252,8 @@ func nativeCall(which int) message.Block {
 	return message.Block{Type: message.ToolUse, Call: c, Opaque: json.RawMessage(origin)}
 }
 
-// uniqueCalls gives each call a unique ID, in the formats of several providers, and updates the
-// results.
+// uniqueCalls gives each call a unique ID in the format of one of several providers, and updates
+// the results.
 func uniqueCalls(r *rand.Rand, msgs []*message.Message) []*message.Message {
 	ids := []string{"call_%d", "functions.read:%d", "toolu_%d", "%d", "fc|%d ☃"}
 	n := 0
@@ -286,8 +286,8 @@ func uniqueCalls(r *rand.Rand, msgs []*message.Message) []*message.Message {
 	return clean
 }
 
-// Long returns a history of the given number of steps: a prompt, a reply with a call, and its
-// result.
+// Long returns a history with the given number of steps. Each step consists of a prompt, a reply
+// with a call, and the result.
 func Long(steps int) (out []*message.Message) {
 	for i := range steps {
 		id := fmt.Sprint("c", i)
@@ -301,7 +301,7 @@ func Long(steps int) (out []*message.Message) {
 	return out
 }
 
-// Wire is a transport that answers every request with Answer and keeps the last request.
+// Wire is a transport that answers every request with Answer and stores the last request.
 type Wire struct {
 	Answer string
 	URL    string
@@ -316,7 +316,7 @@ func (w *Wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return Discard{w.Answer}.RoundTrip(r)
 }
 
-// Has checks a member of a body. want is JSON, or "" for a member that must be missing.
+// Has checks a member of a body. want is JSON. "" means that the member must be missing.
 func Has(t testing.TB, name string, body map[string]any, key, want string) {
 	t.Helper()
 	got, sent := body[key]

@@ -26,16 +26,16 @@ import (
 // phase is the point of a turn at which the fault occurs.
 type phase struct {
 	name    string
-	call    int32 // the number of the model call that gets the fault
+	call    int32 // number of the model call in which the fault occurs
 	retries int
 }
 
 var phases = []phase{{"first call", 0, 0}, {"after a tool", 1, 0}, {"retried", 0, 1},
 	{"retried after a tool", 1, 1}}
 
-// CheckPhases checks each fault in each phase of a turn, streamed or not: the turn ends with the
-// right error in bounded time, or a retry succeeds, and the next prompt works. The strict scripted
-// endpoint answers all other calls.
+// CheckPhases checks each fault in each phase of a turn, streamed or not. The turn must end with
+// the right error in bounded time, or a retry must succeed. The next prompt must work. The strict
+// scripted endpoint answers all other calls.
 func CheckPhases(t *testing.T, a *API) {
 	many := make(chan struct{}, 32)
 	for _, noStream := range []bool{false, true} {
@@ -60,7 +60,7 @@ func CheckPhases(t *testing.T, a *API) {
 	}
 }
 
-// moody is a provider that works, strictly, except below /faulty.
+// moody is a strict provider that works, except for requests below /faulty.
 type moody struct {
 	fault *Fault
 	sound http.Handler
@@ -75,8 +75,8 @@ func (m *moody) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.sound.ServeHTTP(w, r)
 }
 
-// once is a working model except for one call. It counts the calls itself, because on a busy
-// machine the client may give up a call before it reaches the provider.
+// once is a working model, except for one call. It counts the calls itself, because on a busy
+// machine the client may give up a call before the call reaches the provider.
 type once struct {
 	agent.Model
 	faulty agent.Model
@@ -104,7 +104,7 @@ func (s *retries) Emit(_ string, e agent.Event) {
 	}
 }
 
-// moodyServer serves a script, and a fault below /faulty.
+// moodyServer serves a script. Requests below /faulty get the fault.
 func moodyServer(f *Fault, lines string) (*httptest.Server, func(), error) {
 	sc, err := script.Load(strings.NewReader(lines))
 	if err != nil {
@@ -137,10 +137,10 @@ func checkPhase(t *testing.T, a *API, f *Fault, p phase, noStream bool) {
 	sound := a.New(o)
 	defer sound.Close()
 	o.BaseURL = server.URL + "/faulty/v1"
-	if f.Kind == retry.StreamIdle || f.Stalls { // a timeout is expected only here
+	if f.Kind == retry.StreamIdle || f.Stalls { // a timeout is expected only for these faults
 		o.IdleTimeout, o.EventTimeout, o.FirstByteTimeout = time.Second, time.Second, time.Second
 	}
-	if f.Stalls { // only the status matters, so the delay on a busy machine does not
+	if f.Stalls { // only the status matters, so allow any delay on a busy machine
 		o.FirstByteTimeout = 5 * time.Minute
 	}
 	faulty := a.New(o)
@@ -161,7 +161,7 @@ func checkPhase(t *testing.T, a *API, f *Fault, p phase, noStream bool) {
 		if failed {
 			t.Errorf("%s: %+v", name, turn.Error)
 		}
-	case f.Kind == retry.ContextOverflow && !failed: // the context was reduced and then fitted
+	case f.Kind == retry.ContextOverflow && !failed: // the context was reduced and then fit
 	case !failed || turn.Error.Kind != string(f.Kind) || turn.Error.Message == "":
 		t.Errorf("%s: turn %s, %+v; want kind %s", name, turn.Status, turn.Error, f.Kind)
 	}
@@ -214,7 +214,7 @@ func ask(ctx context.Context, t *testing.T, s *agent.Session, name string) agent
 	return turn
 }
 
-// look is a tool without effect.
+// look is a tool that has no effect.
 type look struct{}
 
 func (look) Spec() tool.Spec { return tool.Spec{Name: "look", Effect: tool.ReadOnly} }

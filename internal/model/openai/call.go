@@ -13,13 +13,14 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// call is one request in progress. It is go-openai's HTTPDoer and keeps what go-openai drops.
+// call is one request in progress. It is go-openai's HTTPDoer and stores the data that go-openai
+// drops.
 type call struct {
 	*modelhttp.Call
 	m *Model
 }
 
-// receiver is a stream of go-openai, of either API.
+// receiver is a go-openai stream of either API.
 type receiver interface {
 	RecvRaw() ([]byte, error)
 	Close() error
@@ -53,7 +54,7 @@ func (c *call) run() (*agent.Reply, error) {
 	}, d)
 }
 
-// finish returns a complete reply. A reply that has a refusal and no call is an error.
+// finish returns a complete reply. A reply with a refusal and without a call is an error.
 func (c *call) finish(msg *message.Message, finish string, calls bool) (*agent.Reply, error) {
 	var refusal strings.Builder
 	for i := range msg.Content {
@@ -68,7 +69,8 @@ func (c *call) finish(msg *message.Message, finish string, calls bool) (*agent.R
 	return c.Reply(msg, finish), nil
 }
 
-// open sends the request. The typed request is a placeholder, because Do sends its own body.
+// open sends the request. The typed request is only a placeholder, because Do sends the body of
+// call.
 func (c *call) open() (receiver, error) {
 	if c.m.opts.API == APIResponses {
 		return c.client().CreateResponseStream(c.Ctx, goopenai.CreateResponseRequest{Model: "m"})
@@ -82,8 +84,8 @@ func (c *call) client() *goopenai.Client {
 	return goopenai.NewClientWithConfig(cfg)
 }
 
-// Do sends go-openai's request with this package's body, headers and query. It returns only event
-// streams and JSON, both as an event stream that go-openai parses correctly.
+// Do sends go-openai's request with this package's body, headers and query. It accepts only event
+// streams and JSON. It returns both as an event stream that go-openai parses correctly.
 func (c *call) Do(r *http.Request) (*http.Response, error) {
 	a, err := c.Send(r)
 	if err != nil {

@@ -66,11 +66,11 @@ type chatDecoder struct {
 	blocks  modelhttp.Blocks
 	calls   []*gathered
 	byIndex map[int]*gathered
-	details []json.RawMessage // reasoning_details, to be sent back
+	details []json.RawMessage // reasoning_details, which are sent back
 	think   thinkTags
 }
 
-// gathered is a growing tool call.
+// gathered is a tool call that grows while its fragments arrive.
 type gathered struct {
 	index int
 	id    string
@@ -118,7 +118,7 @@ func (d *chatDecoder) choice(ch *chatChoice) error {
 	case ch.Delta != nil:
 		d.delta(ch.Delta)
 	case ch.Message != nil && d.blocks.Empty() && len(d.calls) == 0:
-		// Some providers repeat the whole message in the last event; that copy is ignored.
+		// Some providers repeat the whole message in the last event. This copy is ignored.
 		calls := ch.Message.ToolCalls
 		ch.Message.ToolCalls = nil
 		d.delta(ch.Message)
@@ -129,7 +129,7 @@ func (d *chatDecoder) choice(ch *chatChoice) error {
 	if f := modelhttp.Word(ch.FinishReason); f != "" {
 		d.finish = f
 	}
-	if d.finish == "error" { // OpenRouter, if the provider behind it fails
+	if d.finish == "error" { // OpenRouter sends this if the provider behind it fails
 		return &retry.Error{Kind: retry.Transient,
 			Message: "the provider ended the answer with an error",
 			Hint:    retry.Hint(retry.Transient)}
@@ -227,9 +227,9 @@ func (d *chatDecoder) grow(g *gathered, f *chatCall) {
 		Name: g.name})
 }
 
-// find returns the call to which a fragment belongs: the one with its index, unless the ID shows
-// that the provider gives all calls the same index. Without an index the ID decides, and without an
-// ID it is the last call.
+// find returns the call to which a fragment belongs. This is the call with the fragment's index,
+// unless the ID shows that the provider gives all calls the same index. Without an index, the ID
+// decides. Without an ID, it is the last call.
 func (d *chatDecoder) find(f *chatCall) *gathered {
 	id := modelhttp.Word(f.ID)
 	n, numbered := modelhttp.Integer(f.Index)
@@ -238,7 +238,7 @@ func (d *chatDecoder) find(f *chatCall) *gathered {
 			return g
 		}
 	}
-	// a separate call, whatever its ID
+	// A different ID means a separate call, even if the index is the same.
 	another := numbered && d.byIndex[n] == nil && modelhttp.Word(f.Function.Name) != ""
 	for _, g := range d.calls {
 		if id != "" && g.id == id && !another {
@@ -254,7 +254,7 @@ func (d *chatDecoder) find(f *chatCall) *gathered {
 	return d.begin(f, n)
 }
 
-// begin adds a call with index n, to which the fragment belongs.
+// begin adds a call with index n for the fragment.
 func (d *chatDecoder) begin(f *chatCall, n int) *gathered {
 	g := &gathered{index: n}
 	d.c.Meter.AddCall()
@@ -266,15 +266,15 @@ func (d *chatDecoder) begin(f *chatCall, n int) *gathered {
 	return g
 }
 
-// whole reports whether the call has all its arguments: one non-empty object. Some providers start
-// with an empty one.
+// whole reports whether the call has all its arguments, which are one non-empty object. Some
+// providers begin with an empty object.
 func (g *gathered) whole() bool {
 	text := bytes.TrimSpace(g.args.Text)
 	return len(text) > 2 && text[len(text)-1] == '}' && text[0] == '{' && json.Valid(text)
 }
 
-// opensObject reports whether a fragment of arguments starts an object. After complete arguments it
-// belongs to another call.
+// opensObject reports whether a fragment of arguments starts an object. If the arguments are
+// already complete, such a fragment belongs to another call.
 func opensObject(a jsontext.Value) bool {
 	if !modelhttp.Present(a) {
 		return false
@@ -282,8 +282,8 @@ func opensObject(a jsontext.Value) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(a, "\" \t"), []byte("{"))
 }
 
-// startsAnew reports whether a fragment without index and ID starts another call: it names a
-// function after the last call has its arguments.
+// startsAnew reports whether a fragment without index and ID starts another call. It does if it
+// names a function and the last call already has its arguments.
 func (d *chatDecoder) startsAnew(f *chatCall) bool {
 	return modelhttp.Word(f.Function.Name) != "" && len(d.calls[len(d.calls)-1].args.Text) > 0
 }
@@ -299,7 +299,7 @@ func (d *chatDecoder) nextIndex() int {
 // maxName limits the name of a call in bytes. No API accepts a tool with a longer name.
 const maxName = 1 << 10
 
-// addName adds a name that arrives as a whole, in pieces, or again with each fragment.
+// addName adds a name. The name may arrive as a whole, in pieces, or again with each fragment.
 func (g *gathered) addName(name string) {
 	if name == "" || name == g.name || len(g.name)+len(name) > maxName {
 		return
@@ -353,7 +353,7 @@ func (g *gathered) block() message.Block {
 		Call: modelhttp.ToolCall(g.id, g.name, string(g.args.Text))}
 }
 
-// attachDetails stores with the first reasoning block what OpenRouter requires back.
+// attachDetails stores the data that OpenRouter requires back in the first reasoning block.
 func (d *chatDecoder) attachDetails(msg *message.Message) {
 	if len(d.details) == 0 {
 		return

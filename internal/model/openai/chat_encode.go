@@ -12,10 +12,10 @@ import (
 )
 
 // continueText is inserted between two consecutive replies, because strict providers require a user
-// message there. This happens if the first reply was cut off and continued.
+// message there. Such replies occur if the first reply was cut off and continued.
 const continueText = "Continue."
 
-// encodeChat writes the body of a chat request. Each message keeps its own encoding for later
+// encodeChat writes the body of a chat request. The encoding of each message is cached for later
 // requests. Long encodings are not copied into the body.
 func (c *call) encodeChat() ([]byte, error) {
 	k, err := c.can()
@@ -34,7 +34,7 @@ func (c *call) encodeChat() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// writtenSize estimates how many bytes of the body are written for this request alone.
+// writtenSize estimates how many bytes of the body are written only for this request.
 func (c *call) writtenSize() int {
 	n := 4096 + 128*len(c.Req.Messages)
 	for _, s := range c.Req.System {
@@ -63,8 +63,8 @@ func (c *call) chatHead(b []byte, _ can) ([]byte, error) {
 	return b, nil
 }
 
-// limitField returns the name of the output limit: OpenAI's reasoning models refuse the old name,
-// most other servers do not know the new one.
+// limitField returns the name of the field for the output limit. OpenAI's reasoning models refuse
+// the old name, and most other servers do not know the new one.
 func (c *call) limitField() string {
 	if (c.m.dialect == OpenAI || c.m.dialect == Azure) &&
 		!strings.HasPrefix(catalog.BaseName(c.Model), "gpt-3") || c.reasons() {
@@ -107,7 +107,7 @@ func (c *call) chatMessages(b []byte, k can) ([]byte, error) {
 	key := c.cacheKeyOf(APIChat, k)
 	encode := func(m *message.Message) ([]byte, error) { return c.chatMessage(m, k), nil }
 	var last message.Role
-	var pending []*message.Message // results whose images follow the run of results
+	var pending []*message.Message // results whose images come after the run of results
 	for _, m := range c.Req.Messages {
 		if modelhttp.Skipped(m) {
 			continue
@@ -147,7 +147,7 @@ func (c *call) chatImages(b []byte, start int, results []*message.Message) []byt
 	return b
 }
 
-// chatSystem appends the system prompt: one text, or parts with cache marks if the provider
+// chatSystem appends the system prompt. This is one text, or parts with cache marks if the provider
 // supports them.
 func (c *call) chatSystem(b []byte, k can) []byte {
 	system := c.Req.System
@@ -196,7 +196,8 @@ func (c *call) chatMessage(m *message.Message, k can) []byte {
 	return append(c.chatContent(modelhttp.AppendKey(b, "content"), m, k), '}')
 }
 
-// chatContent appends the content of a user message: a text, or parts if there is more than text.
+// chatContent appends the content of a user message. This is a text, or a list of parts if the
+// message contains anything else.
 func (c *call) chatContent(b []byte, m *message.Message, k can) []byte {
 	if t, ok := plain(m, k); ok {
 		return modelhttp.AppendString(b, t)
@@ -273,7 +274,7 @@ func (c *call) chatResult(m *message.Message, k can) []byte {
 	return append(modelhttp.AppendField(b, "content", text), '}')
 }
 
-// chatAssistant encodes a reply. Its content is never null, because some servers refuse that.
+// chatAssistant encodes a reply. Its content is never null, because some servers refuse null.
 func (c *call) chatAssistant(m *message.Message, k can) []byte {
 	b := modelhttp.AppendField([]byte{'{'}, "role", "assistant")
 	calls := m.ToolCalls()
@@ -348,7 +349,7 @@ func (c *call) chatTool(b []byte, t *agent.ToolSpec) []byte {
 	return append(appendTool(b, t, t.Strict && c.m.dialect == OpenAI), '}')
 }
 
-// appendTool appends the object that describes a function in both APIs.
+// appendTool appends the object that describes a function. Both APIs use the same object.
 func appendTool(b []byte, t *agent.ToolSpec, strict bool) []byte {
 	b = modelhttp.AppendField(append(b, '{'), "name", modelhttp.PlainName(t.Name))
 	b = modelhttp.AppendField(b, "description", t.Description)

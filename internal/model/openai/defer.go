@@ -12,18 +12,18 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
 )
 
-// Deferred tools over the responses API. OpenAI lets the client run the tool search: the tool
-// tool_search is sent with type tool_search and execution "client", its call arrives as
-// tool_search_call, and its result is sent back as tool_search_output, with defer_loading on each
-// tool. A loaded tool thus appears in the conversation at the point where it was found, and the
-// provider's cached prefix, tools included, stays valid. If the API does not support this, loaded
-// tools are sent after the others. https://developers.openai.com/api/docs/guides/tools-tool-search
+// Deferred tools in the responses API. OpenAI lets the client run the tool search. The tool
+// tool_search is sent with type tool_search and execution "client". Its call arrives as
+// tool_search_call. Its result is sent back as tool_search_output, with defer_loading on each tool.
+// A loaded tool therefore appears in the conversation where the search found it, and the provider's
+// cached prefix, including tools, stays valid. If the API does not support this, loaded tools are
+// sent after the others. https://developers.openai.com/api/docs/guides/tools-tool-search
 
-// searchItem is the API's prefix for a search and its result.
+// searchItem is the prefix of the API's types for a search and its result.
 const searchItem = "tool_search"
 
 // deferring finds searches in the call's history. It returns nil if the provider does not support
-// them.
+// deferred tools.
 func (c *call) deferring(k can) *modelhttp.Loaded {
 	if !k.call || !c.defersLoading() {
 		return nil
@@ -31,8 +31,8 @@ func (c *call) deferring(k can) *modelhttp.Loaded {
 	return modelhttp.LoadedTools(c.Req)
 }
 
-// defersLoading reports whether the provider supports defer_loading: the setting decides, otherwise
-// OpenAI itself does from gpt-5.4 on.
+// defersLoading reports whether the provider supports defer_loading. If the setting is not set,
+// only OpenAI supports it, for gpt-5.4 and later.
 func (c *call) defersLoading() bool {
 	if on := c.m.opts.DeferLoading; on != nil {
 		return *on
@@ -63,7 +63,7 @@ func (c *call) searchOutput(b []byte, k can, d *modelhttp.Loaded, m *message.Mes
 	b = append(modelhttp.AppendKey(b, "tools"), '[')
 	start := len(b)
 	for _, t := range d.At(m) {
-		if k.patch && t.Name == patchTool { // the request has it as a native tool
+		if k.patch && t.Name == patchTool { // the request contains it as a native tool
 			continue
 		}
 		b = appendFunction(modelhttp.Next(b, start), t, `"defer_loading":true,`)
@@ -71,8 +71,8 @@ func (c *call) searchOutput(b []byte, k can, d *modelhttp.Loaded, m *message.Mes
 	return append(b, ']', '}')
 }
 
-// said returns, as a message, the text of a search for which its result has no member, or nil if
-// there is none.
+// said returns a message with the text of a search that the search's result cannot contain. It
+// returns nil if there is no such text.
 func said(d *modelhttp.Loaded, m *message.Message) []byte {
 	text := d.Said(m)
 	if text == "" {

@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// Dialect names what a provider supports in addition to the common part of the chat API.
+// Dialect names a set of features that a provider supports in addition to the common part of the
+// chat API.
 type Dialect string
 
-// The dialects. Compatible is the common part alone, for unknown servers.
+// The dialects. Compatible is only the common part, for unknown servers.
 const (
 	OpenAI     Dialect = "openai"
 	Azure      Dialect = "azure"
@@ -65,10 +66,10 @@ func (d Dialect) samplers() bool {
 // anyway.
 func (d Dialect) streamUsage() bool { return d != Mistral }
 
-// derivesLimit reports whether to send an output limit if the user sets none. Anthropic requires
-// one, and the default of some providers is small or zero. OpenAI and Azure count the limit against
-// the rate limit before the reply starts. Gemini, Mistral and local servers use whatever the model
-// and the window allow.
+// derivesLimit reports whether to send an output limit if the user sets none. Anthropic requires a
+// limit, and the default of some providers is small or zero. OpenAI and Azure count the limit
+// against the rate limit before the reply starts. Gemini, Mistral and local servers use whatever
+// the model and the window allow.
 func (d Dialect) derivesLimit() bool {
 	switch d {
 	case Anthropic, DeepSeek, OpenRouter, Ollama, Compatible:

@@ -14,9 +14,9 @@ import (
 // levels lists the thinking levels from the lowest to the highest.
 var levels = []string{"off", "minimal", "low", "medium", "high", "xhigh"}
 
-// efforts lists, by the prefix of a model's name, the levels that OpenAI's model families accept if
-// the catalog lacks them or has others. The longest matching prefix wins. OpenAI refuses other
-// levels with a 400.
+// efforts lists the levels that OpenAI's model families accept, by the prefix of a model's name. It
+// contains families that the catalog lacks or lists with other levels. The longest matching prefix
+// is used. OpenAI refuses other levels with a 400.
 // https://platform.openai.com/docs/api-reference/responses/create#responses-create-reasoning
 var efforts = map[string][]string{
 	"gpt-5-codex":        levels[2:5],
@@ -32,14 +32,15 @@ var efforts = map[string][]string{
 	"gpt-5.3-codex":      levels[2:],
 }
 
-// fromGPT52 lists the levels of models from GPT-5.2 on that efforts does not list.
+// fromGPT52 lists the levels of models from GPT-5.2 on that are not in efforts.
 var fromGPT52 = []string{"off", "low", "medium", "high", "xhigh"}
 
-// reasoning matches the names of OpenAI's models that may reason. gpt-oss accepts no effort here.
+// reasoning matches the names of OpenAI's models that may reason. gpt-oss is not included, because
+// it accepts no effort.
 var reasoning = lazyregexp.New(`^(o\d|gpt-\d|codex)`)
 
-// effortsOf returns the levels that an OpenAI model accepts, or nil if its family is unknown or it
-// does not reason.
+// effortsOf returns the levels that an OpenAI model accepts. It returns nil if the family is
+// unknown or the model does not reason.
 func effortsOf(model string, known *catalog.Model) []string {
 	name := catalog.BaseName(model)
 	for n := len(name); n > 0; n-- {
@@ -69,7 +70,7 @@ func (c *call) accepted() []string {
 	return effortsOf(c.Model, &known)
 }
 
-// info returns the abilities of a model of the endpoint.
+// info returns the abilities of a model at the endpoint.
 func (m *Model) info(id string) agent.ModelInfo {
 	i := m.Client.Info(id)
 	switch m.dialect {

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 )
 
-// can holds the abilities of the call's model.
+// can contains the abilities of the call's model.
 type can struct {
 	see, call    bool
 	patch, shell bool // the request contains these native tools of the responses API
@@ -19,7 +19,8 @@ func (c *call) can() (can, error) {
 	return can{see: see, call: call}, err
 }
 
-// cacheKeyOf identifies the encoding of a message by everything that it depends on.
+// cacheKeyOf returns a key for the encoding of a message. The key contains everything on which the
+// encoding depends.
 func (c *call) cacheKeyOf(api string, k can) string {
 	return fmt.Sprintf("%s/%s/%s/%v", api, c.m.dialect, c.Model, k)
 }

@@ -42,8 +42,8 @@ type pricing struct {
 	CacheWrite jsontext.Value `json:"input_cache_write"`
 }
 
-// price returns the price per million tokens, or nil if there is none. A model that costs nothing
-// may be free or have a variable price.
+// price returns the price per million tokens, or nil if there is none. A price of zero is ignored,
+// because the model may be free or have a variable price.
 func (p *pricing) price() *message.Costs {
 	var c message.Costs
 	for v, to := range map[*jsontext.Value]*float64{
@@ -80,9 +80,9 @@ func (c *call) list() ([]agent.ModelInfo, error) {
 	return list, nil
 }
 
-// readWhole reads an answer that is not a stream. err is the error from go-openai, which fails
-// because it expects only the event stream that Do made of the answer. The answer itself is kept,
-// including the fields that go-openai's type lacks.
+// readWhole reads an answer that is not a stream. err is the error from go-openai, which expects
+// only the event stream that Do made of the answer. readWhole uses the original answer, including
+// the fields that go-openai's type lacks.
 func (c *call) readWhole(err error, answer any, failure *jsontext.Value) error {
 	whole := c.Whole()
 	switch {
@@ -94,7 +94,7 @@ func (c *call) readWhole(err error, answer any, failure *jsontext.Value) error {
 	return c.Decode(modelhttp.Event{Data: whole}, answer, failure)
 }
 
-// listed combines what the provider and the catalog know about a model.
+// listed combines the information about a model from the provider and from the catalog.
 func (m *Model) listed(w *wireModel) agent.ModelInfo {
 	r := modelhttp.Report{Name: w.Name, Output: w.Top.MaxOutput, Window: []jsontext.Value{
 		w.ContextLength, w.ContextWindow, w.MaxModelLen, w.MaxContext, w.Meta.Train}}

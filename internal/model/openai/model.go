@@ -18,15 +18,15 @@ const (
 	APIResponses = "responses"
 )
 
-// Options configures a Model. The zero value is OpenAI's chat API without a key. BaseURL includes
-// "/v1". An empty KeyHeader means "api-key" for Azure.
+// Options configures a Model. The zero value means OpenAI's chat API without a key. BaseURL
+// includes "/v1". An empty KeyHeader means "api-key" for Azure.
 type Options struct {
 	modelhttp.Options
 	Organization string
 	API          string  // APIChat (default) or APIResponses
 	Dialect      Dialect // "": derived from BaseURL
-	// NativeTools reports whether the responses API has OpenAI's tools apply_patch and shell. nil:
-	// derived from endpoint and model.
+	// NativeTools reports whether the responses API has OpenAI's tools apply_patch and shell. If it
+	// is nil, the endpoint and the model decide.
 	NativeTools *bool
 }
 
@@ -61,7 +61,7 @@ func New(opts Options) *Model {
 // Info returns the abilities of the configured model.
 func (m *Model) Info() agent.ModelInfo { return m.info(m.opts.Model) }
 
-// Generate makes one call; see agent.Model.
+// Generate makes one call (see agent.Model).
 func (m *Model) Generate(
 	ctx context.Context,
 	req *agent.Request,
@@ -72,19 +72,19 @@ func (m *Model) Generate(
 	})
 }
 
-// attempt makes a call with run that does not belong to a conversation.
+// attempt makes a call with run, outside of a conversation.
 func attempt[T any](ctx context.Context, m *Model, run func(*call) (T, error)) (T, error) {
 	return modelhttp.Attempt(ctx, m.Client, m.opts.Model, func(c *modelhttp.Call) (T, error) {
 		return run(&call{c, m})
 	})
 }
 
-// Models lists the provider's models with what the provider and the catalog know about them.
+// Models lists the provider's models with the information from the provider and from the catalog.
 func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
 	return attempt(ctx, m, (*call).list)
 }
 
-// errNoReply returns the error of a stream that ended normally without any content.
+// errNoReply returns the error for a stream that ended normally without any content.
 func errNoReply() error {
 	return &retry.Error{
 		Kind:    retry.Transient,

@@ -9,12 +9,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// The native tools of the responses API. OpenAI's models from gpt-5.1 on are trained on two tools
-// whose calls are items of their own: apply_patch and shell. Each item becomes calls of agent-lsp's
-// tools, so that it is reviewed, permitted and sandboxed like any other call: a patch becomes one
-// call of apply_patch, and each command of a shell item one call of bash. message.Block.Opaque
-// records which item a call came from, and the request rebuilds the items from the calls. If the
-// tools are not native, the same calls are sent as functions.
+// The native tools of the responses API. OpenAI's models from gpt-5.1 on are trained on the tools
+// apply_patch and shell, whose calls are separate kinds of items. Each item becomes calls of
+// agent-lsp's tools, so that it is reviewed, permitted and sandboxed like any other call. A patch
+// becomes one call of apply_patch, and each command of a shell item becomes one call of bash.
+// message.Block.Opaque records the item that a call came from, and the request rebuilds the items
+// from the calls. If the tools are not native, the same calls are sent as functions.
 // https://developers.openai.com/api/docs/guides/tools-apply-patch
 // https://developers.openai.com/api/docs/guides/tools-shell
 
@@ -30,13 +30,13 @@ const (
 	shellItem = "shell_call"
 )
 
-// origin records the native item that a call came from. Other adapters do not recognize it.
+// origin records the native item that a call came from. Other adapters ignore it.
 type origin struct {
 	Item      string `json:"openaiItem"`
-	Operation string `json:"operation,omitempty"` // of a patch
+	Operation string `json:"operation,omitempty"` // operation of a patch
 	Part      int    `json:"part,omitempty"`      // index of the command in a shell item
 	TimeoutMs int    `json:"timeoutMs,omitempty"`
-	// maximum number of characters of a command's output; 0: unlimited
+	// MaxOutput is the maximum number of characters of a command's output. 0 means unlimited.
 	MaxOutput int `json:"maxOutput,omitempty"`
 }
 
@@ -53,8 +53,8 @@ func (o origin) encode() json.RawMessage {
 	return b
 }
 
-// nativeTools reports whether the provider has the native tools: the setting decides, otherwise
-// OpenAI itself has them for the models whose documentation lists them.
+// nativeTools reports whether the provider has the native tools. If the setting is not set, only
+// OpenAI has them, for the models whose documentation lists them.
 func (c *call) nativeTools() bool {
 	if on := c.m.opts.NativeTools; on != nil {
 		return *on
@@ -62,8 +62,8 @@ func (c *call) nativeTools() bool {
 	return c.m.dialect == OpenAI && hasNativeTools(c.Model)
 }
 
-// hasNativeTools reports whether a model is gpt-5.1 or later. The variants for chat, for Codex and
-// with more compute are not documented to have the tools.
+// hasNativeTools reports whether a model is gpt-5.1 or later. It excludes the variants for chat,
+// for Codex and with more compute, whose documentation does not list the tools.
 func hasNativeTools(model string) bool {
 	for _, variant := range []string{"-chat", "-codex", "-pro"} {
 		if strings.Contains(model, variant) {
@@ -73,7 +73,7 @@ func hasNativeTools(model string) bool {
 	return isFrom(model, 5, 1)
 }
 
-// withNative adds which native tools the request contains.
+// withNative records in k which native tools the request contains.
 func (c *call) withNative(k can) can {
 	if !k.call || len(c.Req.Tools) == 0 || !c.nativeTools() {
 		return k
@@ -123,8 +123,8 @@ func patchStart(operation, path string) string {
 	return start
 }
 
-// splitPatch returns the path and the diff of a patch that patchStart begins. ok is false for any
-// other patch, for example one that was shortened to fit the window.
+// splitPatch returns the path and the diff of a patch that begins as patchStart writes it. ok is
+// false for any other patch, for example one that was shortened to fit the window.
 func splitPatch(operation string, args json.RawMessage) (path, diff string, ok bool) {
 	var a struct{ Patch string }
 	if patchHeaders[operation] == "" || json.Unmarshal(args, &a) != nil {

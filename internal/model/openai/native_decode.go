@@ -14,26 +14,26 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// patchOperation is what an apply_patch_call does to one file.
+// patchOperation is the change that an apply_patch_call makes to one file.
 type patchOperation struct {
 	Type string         `json:"type"`
 	Path string         `json:"path"`
 	Diff jsontext.Value `json:"diff"`
 }
 
-// shellAction is what a shell_call runs.
+// shellAction contains the commands of a shell_call.
 type shellAction struct {
 	Commands  []string       `json:"commands"`
 	TimeoutMs jsontext.Value `json:"timeout_ms"`
 	MaxOutput jsontext.Value `json:"max_output_length"`
 }
 
-// partStride separates the indexes under which the commands of a shell item are shown, because an
-// index is unique in a reply.
+// partStride is the distance between the indexes under which the commands of a shell item are
+// shown, because indexes must be unique in a reply.
 const partStride = 1 << 20
 
-// growing is a call that grows from a native item. The model's text becomes a JSON string in the
-// arguments, so it is escaped again.
+// growing is a call that grows while a native item arrives. The model's text becomes a JSON string
+// in the arguments, so it is escaped again.
 type growing struct {
 	in    modelhttp.Joiner
 	whole bool // the item arrived as a whole
@@ -75,7 +75,7 @@ func (d *responsesDecoder) part(i, part int) *output {
 	return d.parts[at]
 }
 
-// grow adds the model's text to the arguments. before is how the arguments begin.
+// grow adds the model's text to the arguments. before is the beginning of the arguments.
 func (d *responsesDecoder) grow(o *output, before string, delta jsontext.Value) {
 	if len(o.text.Text) == 0 {
 		d.tell(o, o.text.AddText(before))
@@ -85,7 +85,8 @@ func (d *responsesDecoder) grow(o *output, before string, delta jsontext.Value) 
 	}
 }
 
-// complete makes args the arguments of a call. A part of them may have been reported already.
+// complete makes args the arguments of a call. The first part of args may already have been
+// reported.
 func (d *responsesDecoder) complete(o *output, args string, from origin) {
 	had := string(o.text.Text)
 	if rest, ok := strings.CutPrefix(args, had); ok {
@@ -139,7 +140,8 @@ func (d *responsesDecoder) patchDiff(i int, delta jsontext.Value) {
 
 const shellArgsStart = `{"command":"`
 
-// shellCommand processes a piece of a command of a shell_call: its beginning or a delta.
+// shellCommand processes a piece of a command of a shell_call. The piece is the command's beginning
+// or a delta.
 func (d *responsesDecoder) shellCommand(i int, e *responsesEvent, text jsontext.Value) {
 	first := d.items[i]
 	if first == nil || first.native == nil || first.native.whole {
@@ -153,7 +155,7 @@ func (d *responsesDecoder) shellCommand(i int, e *responsesEvent, text jsontext.
 	d.grow(o, shellArgsStart, text)
 }
 
-// shell processes a shell_call. The complete commands arrive at its end.
+// shell processes a shell_call. The complete commands arrive at the end of the item.
 func (d *responsesDecoder) shell(i int, w *responsesItem, done bool) {
 	d.native(i, 0, w, shellTool)
 	var a shellAction
@@ -161,7 +163,7 @@ func (d *responsesDecoder) shell(i int, w *responsesItem, done bool) {
 		return
 	}
 	d.parts = slices.DeleteFunc(d.parts, func(o *output) bool {
-		// a delta for a command that does not exist
+		// The delta belongs to a command that does not exist.
 		return o.index == i && o.part >= len(a.Commands)
 	})
 	timeout, _ := modelhttp.Integer(a.TimeoutMs)
@@ -178,8 +180,8 @@ func (d *responsesDecoder) shell(i int, w *responsesItem, done bool) {
 	}
 }
 
-// timeoutArg is the timeout as an argument of bash, in seconds. From 1000 s on it is left in
-// milliseconds: bash takes a number of seconds above its maximum for milliseconds.
+// timeoutArg returns the timeout as an argument of bash, in seconds. From 1000 s on it stays in
+// milliseconds, because bash interprets a number above its maximum as milliseconds.
 func timeoutArg(ms int) string {
 	if ms <= 0 {
 		return ""

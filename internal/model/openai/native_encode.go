@@ -34,7 +34,7 @@ func nativeForms(m *message.Message) []byte {
 }
 
 func findForms(m *message.Message) (forms []byte) {
-	first, sound := 0, false // start of the current shell item, and whether it is complete
+	first, sound := 0, false // start of the current shell item, and whether the item is complete
 	for i := range m.Content {
 		b := &m.Content[i]
 		if b.Type != message.ToolUse || b.Call == nil {
@@ -146,8 +146,8 @@ func appendShellCall(calls []*message.Block) []byte {
 	return append(b, "}}"...)
 }
 
-// nativeResults writes the results of the calls of one message. The results of the commands of a
-// shell item form one output.
+// nativeResults writes the results of the calls of one message. The results of a shell item's
+// commands form one output.
 type nativeResults struct {
 	forms map[string]byte // by call ID
 	calls map[string]*message.Block
@@ -244,8 +244,8 @@ func resultText(m *message.Message) string {
 	return text
 }
 
-// shellOutput returns the beginning of the output of a shell item. The API requires the model's
-// limit in it.
+// shellOutput returns the beginning of the output of a shell item. The API requires it to contain
+// the model's limit.
 func shellOutput(callID string, limit int) []byte {
 	b := modelhttp.AppendField([]byte(`{"type":"shell_call_output"`), "call_id", callID)
 	if limit > 0 {

@@ -25,7 +25,7 @@ type responsesEvent struct {
 	Item        jsontext.Value  `json:"item"`
 	Response    *responsesReply `json:"response"`
 
-	// Identifies a command of a shell item, and its text.
+	// These fields identify a command of a shell item and contain its text.
 	CommandIndex jsontext.Value `json:"command_index"`
 	Command      jsontext.Value `json:"command"`
 }
@@ -68,7 +68,7 @@ type responsesDecoder struct {
 	ended  bool // response.completed or another final event arrived
 }
 
-// output is a growing output item.
+// output is an output item that grows while its events arrive.
 type output struct {
 	index, part int
 	kind        message.BlockType
@@ -78,7 +78,7 @@ type output struct {
 	name        string
 	raw         json.RawMessage // a reasoning item, to be sent back to the provider
 	native      *growing        // arguments of a native tool's item
-	before      string          // the beginning of its arguments
+	before      string          // beginning of the arguments
 }
 
 func newResponsesDecoder(c *call) *responsesDecoder {
@@ -132,7 +132,7 @@ func (d *responsesDecoder) at(i int, kind message.BlockType) *output {
 		d.items[i] = o
 		d.c.Meter.Add(modelhttp.BlockSize)
 	}
-	// a message may turn out to be a refusal
+	// A message may turn out to be a refusal.
 	if o.kind == "" || o.kind == message.Text && len(o.text.Text) == 0 {
 		o.kind = kind
 	}
@@ -160,7 +160,8 @@ func (d *responsesDecoder) tell(o *output, s string) {
 	}
 }
 
-// item processes the frame of an output item, or the whole item if its deltas are missing.
+// item processes the frame of an output item. If the item's deltas are missing, it processes the
+// whole item.
 func (d *responsesDecoder) item(i int, v jsontext.Value, done bool) {
 	var w responsesItem
 	if jsonv2.Unmarshal(v, &w, modelhttp.Lenient) != nil {

@@ -35,7 +35,7 @@ func (c *call) responsesInput(b []byte, k can, d *modelhttp.Loaded) ([]byte, err
 	if d != nil {
 		key += "/" + searchItem
 	}
-	var after []byte // follows the run of results
+	var after []byte // comes after the run of results
 	var native nativeResults
 	var forms []byte // the forms of the message's calls
 	encode := func(m *message.Message) ([]byte, error) {
@@ -211,8 +211,9 @@ func (c *call) responsesResult(m *message.Message, k can) []byte {
 	return append(modelhttp.AppendString(b, text), '}')
 }
 
-// responsesAssistant encodes a reply's items in order. A reasoning item goes back only to the model
-// that produced it, and only with the item that followed it: alone it is refused.
+// responsesAssistant encodes a reply's items in order. A reasoning item is sent back only to the
+// model that produced it, and only with the item that followed it, because the API refuses it
+// alone.
 func (c *call) responsesAssistant(
 	m *message.Message,
 	k can,
@@ -262,8 +263,8 @@ func (c *call) responsesAssistant(
 	return b
 }
 
-// responsesCall encodes a call. rest are the blocks starting with the call. The result is nil for a
-// further command of a shell item, because the first one contains it.
+// responsesCall encodes a call. rest contains the blocks starting with the call. The result is nil
+// for a further command of a shell item, because the encoding of the first command contains it.
 func responsesCall(
 	p *message.Block,
 	form byte,
@@ -292,8 +293,8 @@ func responsesCall(
 }
 
 // takesBack reports whether the provider accepts a reasoning item that it sent. An item that is not
-// encrypted is only the name of something the provider has stored, and with store:false nothing is
-// stored. Local servers do not encrypt and accept the reasoning text itself.
+// encrypted only refers to an item that the provider has stored, and with store:false nothing is
+// stored. Local servers do not encrypt items and accept the reasoning text itself.
 func (c *call) takesBack(raw json.RawMessage) bool {
 	var o struct {
 		Type      string
@@ -315,7 +316,7 @@ func (c *call) responsesTools(b []byte, k can, d *modelhttp.Loaded) []byte {
 	for i := range c.Req.Tools {
 		switch t := &c.Req.Tools[i]; {
 		case k.patch && t.Name == patchTool:
-		case d.Has(t.Name): // sent with the result of the search
+		case d.Has(t.Name): // the tool is sent with the result of the search
 		case d != nil && t.Name == modelhttp.SearchTool:
 			b = appendSearchTool(modelhttp.Next(b, start), t)
 		default:
@@ -328,13 +329,13 @@ func (c *call) responsesTools(b []byte, k can, d *modelhttp.Loaded) []byte {
 	return c.toolChoice(b, `{"type":"function","name":`, "}")
 }
 
-// appendFunction appends a function in the format of the responses API. more contains further
+// appendFunction appends a function in the format of the responses API. more contains additional
 // members.
 func appendFunction(b []byte, t *agent.ToolSpec, more string) []byte {
 	at := len(b)
 	b = appendTool(b, t, t.Strict)
 	head := `{"type":"function",` + more
-	if !t.Strict { // in this API strict is the default
+	if !t.Strict { // this API enables strict by default
 		head += `"strict":false,`
 	}
 	return slices.Replace(b, at, at+1, []byte(head)...)

@@ -10,15 +10,15 @@ import (
 // endMark is the data of the event that ends a stream of the chat API.
 const endMark = "[DONE]"
 
-// errorMark starts an error event's object, so that go-openai takes it for a chunk and passes it on
-// unchanged.
+// errorMark is the beginning of the object of an error event. With this beginning, go-openai treats
+// the object as a chunk and passes it on unchanged.
 const errorMark = `{"_":0,`
 
-// stream converts an answer to the one form that go-openai parses correctly: one `data: JSON` line
-// per event, ended by \n. go-openai would lose the details of an error event, so its object is
-// marked (see errorMark).
+// stream converts an answer to the one form that go-openai parses correctly, which is one `data:
+// JSON` line per event, ended by \n. go-openai would lose the details of an error event, so stream
+// marks the object of such an event (see errorMark).
 type stream struct {
-	events *modelhttp.Events // nil: the answer was one document, which is in out
+	events *modelhttp.Events // nil if the answer was one document, which is in out
 	out    []byte            // ready to be read: out[pos:]
 	pos    int
 }
@@ -46,7 +46,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	return k, nil
 }
 
-// fill adds the next event and those that need no further read.
+// fill adds the next event, and further events that need no read.
 func (s *stream) fill() error {
 	s.out, s.pos = s.out[:0], 0
 	if s.events == nil {

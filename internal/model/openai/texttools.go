@@ -9,10 +9,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// If a model does not support tools, its prompt describes them. The model writes its calls in the
-// text, where the engine's fallback parser (package repair) finds them.
+// If a model does not support tools, its prompt describes them. The model writes its calls as text,
+// in which the engine's fallback parser (package repair) finds them.
 
-// textToolPrompt describes the tools and the format of a call.
+// textToolPrompt describes the tools and the format of a call to the model.
 func textToolPrompt(tools []agent.ToolSpec) string {
 	b := []byte("You can use tools. To call one, write exactly this, and then stop and wait for the result:\n" +
 		"<tool_call>\n{\"name\": \"TOOL\", \"arguments\": {…}}\n</tool_call>\nThe tools, one JSON object a line:\n")

@@ -7,14 +7,14 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// The tags around the thoughts of local models whose server has no reasoning parser.
+// The tags around the thoughts of local models. They appear if the server has no reasoning parser.
 const (
 	thinkOpen  = "<think>"
 	thinkClose = "</think>"
 )
 
-// thinkTags turns a thought at the very beginning of the content, <think>…</think>, into reasoning.
-// Anywhere else the tag is text.
+// thinkTags converts a thought at the very beginning of the content, <think>…</think>, to
+// reasoning. Anywhere else, the tag stays text.
 type thinkTags struct {
 	state  int // 0 at the beginning, 1 in the thought, 2 after it
 	held   string
@@ -40,7 +40,7 @@ func (t *thinkTags) advance(b *modelhttp.Blocks) {
 		case strings.HasPrefix(s, thinkOpen):
 			t.state, t.held = 1, s[len(thinkOpen):]
 		case strings.HasPrefix(thinkOpen, s):
-			return // may still become a tag
+			return // the text may still become a tag
 		default:
 			t.past(b, t.held)
 			return
@@ -60,10 +60,10 @@ func (t *thinkTags) advance(b *modelhttp.Blocks) {
 func (t *thinkTags) past(b *modelhttp.Blocks, s string) {
 	t.state, t.held = 2, ""
 	b.AddText(message.Text, s)
-	b.Continue(message.Text, &t.joiner) // a rune was split exactly here
+	b.Continue(message.Text, &t.joiner) // the text was split within a rune
 }
 
-// end releases what was held back.
+// end releases the text that was held back.
 func (t *thinkTags) end(b *modelhttp.Blocks) {
 	kind := message.Text
 	if t.state == 1 {

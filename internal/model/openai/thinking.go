@@ -54,7 +54,8 @@ func (c *call) chatThinking(b []byte) []byte {
 }
 
 // takesEffort reports whether a level is sent to OpenAI's API. It is sent to models that are known
-// to accept one and, unless it is off, to unknown models, such as a deployment with its own name.
+// to accept an effort. Unless the level is off, it is also sent to unknown models, such as a
+// deployment with its own name.
 func (c *call) takesEffort(level string) bool {
 	reasons := c.reasons()
 	found := reasons || c.Client.Known(c.Model).Found
@@ -67,8 +68,8 @@ func (c *call) takesEffort(level string) bool {
 // minBudget is the smallest thinking budget that Anthropic accepts, in tokens.
 const minBudget = 1024
 
-// anthropicBudget returns how many tokens of the output limit a request to Anthropic gives to
-// thinking: less than the whole, or 0 if that is too little.
+// anthropicBudget returns how many tokens of the output limit a request to Anthropic assigns to
+// thinking. This is less than the whole limit. It is 0 if too few tokens would be left.
 func (c *call) anthropicBudget(limit int) int {
 	t := c.Req.Thinking
 	if c.m.dialect != Anthropic || t.Level == "" || t.Level == "off" {
@@ -107,7 +108,7 @@ func (c *call) geminiThinking(b []byte, off bool, budget int) []byte {
 	return modelhttp.AppendField(b, "reasoning_effort", level)
 }
 
-// localThinking supports chat templates with a thinking switch and those with levels.
+// localThinking supports chat templates with a switch for thinking and templates with levels.
 func (c *call) localThinking(b []byte, off bool) []byte {
 	if off {
 		return append(modelhttp.AppendKey(b, "chat_template_kwargs"),

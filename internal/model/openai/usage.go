@@ -13,7 +13,7 @@ import (
 type wireUsage struct {
 	Prompt        float64    `json:"prompt_tokens"`
 	Completion    float64    `json:"completion_tokens"`
-	Input         float64    `json:"input_tokens"` // the responses API
+	Input         float64    `json:"input_tokens"` // used by the responses API
 	Output        float64    `json:"output_tokens"`
 	Total         float64    `json:"total_tokens"`
 	Cost          *float64   `json:"cost"` // OpenRouter
@@ -32,7 +32,7 @@ type wireDetail struct {
 	Reasoning  float64 `json:"reasoning_tokens"`
 }
 
-// maxTokens bounds nonsensical counts.
+// maxTokens limits token counts, so that nonsensical values cannot overflow.
 const maxTokens = 1 << 40
 
 // readUsage decodes a usage object. It returns nil if there is none.

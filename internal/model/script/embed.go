@@ -11,7 +11,7 @@ import (
 const embeddingSize = 256
 
 // embeddings answers POST /v1/embeddings. Texts that share many trigrams get similar vectors. It
-// does not play a line of the script.
+// does not use a line of the script.
 func (v *Server) embeddings(w http.ResponseWriter, r *http.Request) {
 	var req struct {
 		Input []string `json:"input"`

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// The Gemini API (POST /v1beta/models/MODEL:streamGenerateContent) as its documentation describes
-// it. A strict script refuses what the service refuses: see geminiRequest.check.
+// This file implements the Gemini API (POST /v1beta/models/MODEL:streamGenerateContent) as its
+// documentation describes it. A strict script refuses the same requests as the service (see
+// geminiRequest.check).
 
 // geminiRequest is a request of the Gemini API.
 type geminiRequest struct {
@@ -73,8 +74,8 @@ func (v *Server) gemini(w http.ResponseWriter, r *http.Request) {
 		strings.HasSuffix(r.URL.Path, ":streamGenerateContent"))
 }
 
-// view returns the view of a request. Results and consecutive user messages count as separate
-// messages.
+// view returns the view of a request. Results and consecutive user messages are separate messages
+// in the view.
 func (r *geminiRequest) view(got received) *view {
 	v := &view{received: got, wrong: r.check()}
 	for _, t := range r.Tools {
@@ -104,7 +105,7 @@ func (r *geminiRequest) view(got received) *view {
 		if !results {
 			v.add(seen{role: "user"}, c.text())
 			if last := c.Parts[len(c.Parts)-1].Text; last != nil {
-				v.lastUser = *last // consecutive user messages arrive as one
+				v.lastUser = *last // consecutive user messages arrive as one message
 			}
 		}
 	}
@@ -133,7 +134,8 @@ func resultText(raw json.RawMessage) string {
 	return r.Output + r.Error
 }
 
-// check refuses what the service refuses, in addition to what every strict provider does.
+// check refuses requests that the service refuses, in addition to those that every strict provider
+// refuses.
 func (r *geminiRequest) check() error {
 	switch t := r.Generation.Thinking; {
 	case t.Budget != nil && t.Level != "":
@@ -242,7 +244,8 @@ func (p *geminiPlayer) chunk(parts []any, finish string) {
 	p.send(b)
 }
 
-// response returns a response with parts. The one with a finish reason has the usage.
+// response returns a response with parts. The response with a finish reason also contains the
+// usage.
 func (p *geminiPlayer) response(parts []any, finish string) map[string]any {
 	c := map[string]any{"index": 0}
 	if parts != nil {
@@ -307,8 +310,7 @@ func (p *geminiPlayer) geminiError() bool {
 	return true
 }
 
-// geminiRefuse answers with an error in Google's format, which has the time to wait among its
-// details.
+// geminiRefuse answers with an error in Google's format. Its details contain the time to wait.
 func (p *geminiPlayer) geminiRefuse(e *failure) {
 	status := max(e.Status, http.StatusBadRequest)
 	p.w.Header().Set("Content-Type", "application/json")

@@ -12,8 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// Anthropic's Messages API (POST /v1/messages) as its documentation describes it. A strict script
-// refuses what the service refuses: see checkMessages.
+// This file implements Anthropic's Messages API (POST /v1/messages) as its documentation describes
+// it. A strict script refuses the same requests as the service (see checkMessages).
 
 // messagesRequest is a request of the Messages API.
 type messagesRequest struct {
@@ -91,7 +91,7 @@ func (t *messageTool) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// finishPaused is the finish reason after which the next request ends with the reply itself.
+// finishPaused is the finish reason after which the next request must end with the reply itself.
 const finishPaused = "pause_turn"
 
 // messages answers a request of the Messages API.
@@ -119,8 +119,8 @@ func (v *Server) messages(w http.ResponseWriter, r *http.Request) {
 	respond(&messagePlayer{player: newPlayer(w, r, st), bill: bill}, req.Stream)
 }
 
-// view returns the view of a request. The results at the beginning of a user message count as
-// separate messages.
+// view returns the view of a request. The results at the beginning of a user message are separate
+// messages in the view.
 func (r *messagesRequest) view(got received) *view {
 	v := &view{received: got, endsWithAnswer: r.paused, wrong: r.check()}
 	for _, t := range r.Tools {
@@ -144,7 +144,7 @@ func (r *messagesRequest) view(got received) *view {
 		}
 		if len(rest) > 0 {
 			v.add(seen{role: m.Role}, blocksText(rest))
-			v.lastUser = rest[len(rest)-1].Text // consecutive user messages arrive as one
+			v.lastUser = rest[len(rest)-1].Text // consecutive user messages arrive as one message
 		}
 	}
 	return v
@@ -169,7 +169,7 @@ func blocksText(blocks []wireBlock) (s string) {
 	return s
 }
 
-// signature returns the scripted model's signature of its thinking.
+// signature returns the signature of the scripted model's thinking.
 func signature(thinking string) string {
 	sum := sha256.Sum256([]byte("signed by the script: " + thinking))
 	return "sig_" + hex.EncodeToString(sum[:])
@@ -178,7 +178,8 @@ func signature(thinking string) string {
 // maxMarks is how many cache marks a request may have.
 const maxMarks = 4
 
-// check refuses what the service refuses, in addition to what every strict provider does.
+// check refuses requests that the service refuses, in addition to those that every strict provider
+// refuses.
 func (r *messagesRequest) check() error {
 	switch {
 	case r.MaxTokens < 1:
@@ -249,8 +250,8 @@ func (r *messagesRequest) checkTools() (marks int, err error) {
 	return marks, r.checkReferences(deferred)
 }
 
-// checkReferences refuses a result that names a tool that the request does not defer, or that mixes
-// references with other content.
+// checkReferences refuses a result that names a tool which the request does not defer. It also
+// refuses a result that mixes references with other content.
 func (r *messagesRequest) checkReferences(deferred map[string]bool) error {
 	for i, m := range r.Messages {
 		for _, b := range m.Content {
@@ -402,7 +403,8 @@ func (b *wireBlock) checkSource(at, role string) error {
 	return nil
 }
 
-// checkThinkingTurn refuses a turn with calls that began without thinking if thinking has a budget.
+// checkThinkingTurn refuses a turn with calls that began without thinking, if thinking has a
+// budget.
 func (r *messagesRequest) checkThinkingTurn() error {
 	if r.Thinking.Type != "enabled" {
 		return nil

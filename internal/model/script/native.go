@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// The native tools of the responses API: a script calls apply_patch_call and shell_call with the
-// item's operation or action as arguments. If the request lacks the tool, these are sent as
-// function calls.
+// This file implements the native tools of the responses API. A script calls apply_patch_call and
+// shell_call with the item's operation or action as arguments. If the request does not contain the
+// tool, the calls are sent as function calls.
 
 // The types of the native calls and of their outputs.
 const (
@@ -41,7 +41,7 @@ func (r *responsesRequest) has(tool string) bool {
 	return slices.ContainsFunc(r.Tools, func(t itemTool) bool { return t.Type == tool })
 }
 
-// native processes a native call. kind is its type.
+// native processes a native call of type kind.
 func (r *responsesRequest) native(v *view, i int, kind string) {
 	w := &r.Input[i]
 	args, tool := w.Operation, "apply_patch"
@@ -77,7 +77,7 @@ func soundAction(raw json.RawMessage) bool {
 	return json.Unmarshal(raw, &a) == nil && len(a.Commands) > 0
 }
 
-// kind records the type of a call's item, because its output must be of the same kind.
+// kind records the type of a call's item, because its output must have the same type.
 func (r *responsesRequest) kind(callID, kind string) {
 	if r.kinds == nil {
 		r.kinds = map[string]string{}
@@ -85,7 +85,7 @@ func (r *responsesRequest) kind(callID, kind string) {
 	r.kinds[callID] = kind
 }
 
-// output processes the result of a call. of is the type of call to which it belongs.
+// output processes the result of a call. of is the type of the call.
 func (r *responsesRequest) output(v *view, i int, of string) {
 	w := &r.Input[i]
 	if kind := r.kinds[w.CallID]; kind != of {
@@ -107,7 +107,7 @@ func (r *responsesRequest) output(v *view, i int, of string) {
 	v.add(seen{role: "tool", callID: w.CallID}, text)
 }
 
-// shellText returns what the commands of a shell item printed. It checks the result against the
+// shellText returns the output of the commands of a shell item. It checks the result against the
 // call.
 func (r *responsesRequest) shellText(w *wireItem) (text string, err error) {
 	var parts []struct {
@@ -142,7 +142,7 @@ func (r *responsesRequest) shellText(w *wireItem) (text string, err error) {
 	return text, nil
 }
 
-// nativeCall returns a call as a native item, or nil if the request does not have the tool.
+// nativeCall returns a call as a native item, or nil if the request does not contain the tool.
 func (p *itemPlayer) nativeCall(c call) map[string]any {
 	item := map[string]any{"type": c.Name, "id": p.itemID("nc"), "call_id": c.ID}
 	item["status"] = "completed"

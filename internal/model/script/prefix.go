@@ -17,13 +17,13 @@ type bill struct{ total, read, written int }
 // place is the end of a block in a request.
 type place struct {
 	prefix [32]byte
-	tokens int // up to and including the block
+	tokens int // number of tokens up to and including the block
 	marked bool
 }
 
 // bill computes how much of a request is cached, as the service does. It reads the longest cached
-// prefix that ends at a mark or at most lookBack blocks before one, and writes what is between it
-// and the last mark.
+// prefix that ends at a mark or at most lookBack blocks before one, and writes the part between
+// that prefix and the last mark.
 func (c prefixes) bill(r *messagesRequest) bill {
 	places := r.places()
 	var b bill
@@ -64,7 +64,7 @@ func (r *messagesRequest) places() (out []place) {
 		out = append(out, place{at, tokens, marked})
 	}
 	for _, t := range r.Tools {
-		if t.Defer { // appears where a result refers to it
+		if t.Defer { // it appears where a result refers to it
 			continue
 		}
 		add("tool", t.raw, len(t.Cache) > 0)

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// The responses API (POST /v1/responses) as OpenAI's documentation describes it: items instead of
-// messages, named events instead of chunks.
+// This file implements the responses API (POST /v1/responses) as OpenAI's documentation describes
+// it. It has items instead of messages and named events instead of chunks.
 
-// encryptedReasoning is what a request includes to receive its reasoning items in a form that it
+// encryptedReasoning is the value with which a request asks for reasoning items in a form that it
 // can send back.
 const encryptedReasoning = "reasoning.encrypted_content"
 
-// searchTool is the name of the tool that searches deferred tools. It is also its type if the
-// client runs the search.
+// searchTool is the name of the tool that searches deferred tools. If the client runs the search,
+// it is also the tool's type.
 const searchTool = "tool_search"
 
 // responsesRequest is a request of the responses API.
@@ -46,7 +46,7 @@ type wireItem struct {
 	nativeItem
 }
 
-// itemTool is a tool of a request, or one that a search has loaded.
+// itemTool is a tool of a request, or a tool that a search has loaded.
 type itemTool struct {
 	Type  string `json:"type"`
 	Name  string `json:"name"`
@@ -73,7 +73,7 @@ func (r *responsesRequest) searches() bool {
 	return r.has(searchTool)
 }
 
-// view returns the view of a request. The items of one reply count as one message.
+// view returns the view of a request. The items of one reply form one message.
 func (r *responsesRequest) view(got received) *view {
 	v := &view{received: got, texts: []string{r.System}}
 	for _, t := range r.Tools {
@@ -129,7 +129,7 @@ func (r *responsesRequest) item(v *view, i int) {
 	}
 }
 
-// answer adds an item to the reply at the end of the view, or starts one.
+// answer adds an item to the reply at the end of the view, or starts a reply.
 func (v *view) answer(text bool, call *seenCall) {
 	last := len(v.messages) - 1
 	if last < 0 || v.messages[last].role != "assistant" {
@@ -145,7 +145,7 @@ func (v *view) answer(text bool, call *seenCall) {
 	}
 }
 
-// reasoning checks a reasoning item as OpenAI does if nothing is stored.
+// reasoning checks a reasoning item in the same way as OpenAI does when it stores nothing.
 func (r *responsesRequest) reasoning(v *view, i int) {
 	switch {
 	case r.Input[i].Encrypted == "" && r.Store != nil && !*r.Store:
@@ -246,7 +246,7 @@ func (p *itemPlayer) message() map[string]any {
 }
 
 // item returns a call as an item. If the client runs the tool search, a search has its own type and
-// arrives as a whole.
+// arrives complete.
 func (p *itemPlayer) item(c call) (item map[string]any, search bool) {
 	if c.Name == searchTool && p.req.searches() && isObject(c.args) {
 		return map[string]any{"type": "tool_search_call", "id": p.itemID("tsc"), "call_id": c.ID,

@@ -1,9 +1,9 @@
-// Package script is the scripted model: it plays a JSON Lines file (docs/reference/script.md) for
+// Package script is the scripted model. It plays a JSON Lines file (docs/reference/script.md) for
 // tests, demos and bug reports.
 //
-// A Server plays a Script. It is an OpenAI-compatible endpoint on a loopback port, so the real code
-// runs down to the HTTP client. The script is never part of what a real model receives. Start at
-// Load.
+// A Server plays a Script. The server is an OpenAI-compatible endpoint on a loopback port, so that
+// calls use the real code, including the HTTP client. The script is never part of a request to a
+// real model. Start at Load.
 package script
 
 import (
@@ -24,20 +24,20 @@ import (
 // maxLine bounds one line of a script.
 const maxLine = 32 << 20
 
-// Script is a loaded script with its cursor. It is safe for concurrent use: replies are played in
+// Script is a loaded script with its cursor. It is safe for concurrent use. Replies are played in
 // the order of the calls.
 type Script struct {
-	// Lenient accepts what strict providers refuse: unpaired calls, a wrong role order, a request
-	// over Window. Set it before the script is played, or in the file with a first line
+	// Lenient accepts requests that strict providers refuse: unpaired calls, a wrong role order, or
+	// a size above Window. Set it before the script is played, or in the file with a first line
 	// {"strict":false}.
 	Lenient bool
-	// Window is the context size in tokens of four bytes each; 0 means unlimited. In the file, a
+	// Window is the context size in tokens of four bytes each. 0 means unlimited. In the file, a
 	// first line {"window":n} sets it.
 	Window int
 
 	mu    sync.Mutex
 	steps []step
-	next  int // the first unplayed step without a when
+	next  int // the first unplayed step without a "when"
 }
 
 // step is one line.
@@ -57,10 +57,10 @@ type step struct {
 	Stall     bool            `json:"stall"`
 	Raw       *raw            `json:"raw"`
 	Usage     json.RawMessage `json:"usage"`
-	// the finish reason, unless it is stop or tool_calls
+	// Finish is the finish reason, unless it is stop or tool_calls.
 	Finish string `json:"finish"`
 
-	// Only for a first line that is not a reply.
+	// These fields are only for a first line that is not a reply.
 	Strict *bool `json:"strict"`
 	Window *int  `json:"window"`
 }
@@ -68,9 +68,9 @@ type step struct {
 type expect struct {
 	LastUser string `json:"lastUser"`
 	LastTool string `json:"lastTool"`
-	// matched against the names of the offered tools, each followed by a space
+	// Tools is matched against the names of the offered tools, each followed by a space.
 	Tools string `json:"tools"`
-	// matched against all text that was sent: system prompt and messages
+	// Sent is matched against all text that was sent: system prompt and messages.
 	Sent    string `json:"sent"`
 	NotSent string `json:"notSent"` // must not match that text
 	Request string `json:"request"` // matched against the path and the JSON of the request
@@ -78,7 +78,7 @@ type expect struct {
 	user, tool, tools, sent, notSent, request *regexp.Regexp
 }
 
-// drop reports whether the connection breaks after what was sent.
+// drop reports whether the connection breaks after the step's text was sent.
 type drop int
 
 const (
@@ -101,7 +101,7 @@ func (d *drop) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// raw is an answer that is not a reply at all, for example a proxy's page or a login form.
+// raw is an answer that is not a reply, for example a proxy's page or a login form.
 type raw struct {
 	Status int    `json:"status"` // 0: 200
 	Type   string `json:"type"`   // content type
@@ -111,7 +111,7 @@ type raw struct {
 type call struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
-	// an object, or a string that is sent unchanged, even if it is invalid
+	// Arguments is an object, or a string that is sent unchanged, even if it is invalid.
 	Arguments json.RawMessage `json:"arguments"`
 
 	args string // the text to send
@@ -238,13 +238,13 @@ func compile(name, pattern string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// mismatch is an error in the script itself: error.kind "script".
+// mismatch is an error in the script itself. The script's error.kind is "script".
 type mismatch struct{ text string }
 
 func (e *mismatch) Error() string { return e.text }
 
-// take returns the next reply if it fits the request, and marks it as played: the first step with a
-// matching when, otherwise the next step without one.
+// take returns the next reply if it fits the request, and marks it as played. The next reply is the
+// first step with a matching "when" or, if there is none, the next step without a "when".
 func (s *Script) take(v *view) (*step, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -263,7 +263,8 @@ func (s *Script) take(v *view) (*step, error) {
 	return &s.steps[s.next], s.steps[s.next].play(v)
 }
 
-// play marks a step as played if its expect fits. The caller holds the script's mu.
+// play marks a step as played if the request meets its "expect". The caller must hold the script's
+// mu.
 func (st *step) play(v *view) error {
 	if err := st.fits(st.Expect, v); err != nil {
 		return err
@@ -302,7 +303,7 @@ func (st *step) fits(e *expect, v *view) error {
 // maxShown limits how many bytes of a request an error shows.
 const maxShown = 300
 
-// pieces splits text into n pieces at rune boundaries. The empty text gives no pieces.
+// pieces splits text into n pieces at rune boundaries. An empty text has no pieces.
 func pieces(text string, n int) []string {
 	if text == "" {
 		return nil

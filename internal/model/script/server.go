@@ -28,7 +28,7 @@ type Server struct {
 	done   chan struct{}
 	stop   context.CancelFunc
 
-	// OnRequest, if set before the first request, receives the body of each request for a reply.
+	// OnRequest receives the body of each model request. It must be set before the first request.
 	OnRequest func(body []byte)
 
 	mu       sync.Mutex
@@ -67,7 +67,7 @@ func (v *Server) handler() http.Handler {
 	return mux
 }
 
-// URL returns the base URL, as used in provider.baseUrl.
+// URL returns the base URL in the form of provider.baseUrl.
 func (v *Server) URL() string { return "http://" + v.ln.Addr().String() + "/v1" }
 
 // Close ends the server and every reply in progress.
@@ -107,8 +107,8 @@ func (v *Server) chat(w http.ResponseWriter, r *http.Request) {
 	respond(newPlayer(w, r, st), req.Stream)
 }
 
-// play returns the step of the script that answers a request. It refuses the request, and returns
-// nil, if the script does.
+// play returns the step of the script that answers a request. If the script refuses the request,
+// play answers with the error and returns nil.
 func (v *Server) play(w http.ResponseWriter, look *view) *step {
 	st, err := v.script.play(look)
 	if err != nil {
@@ -130,7 +130,7 @@ func respond(p interface {
 	}
 }
 
-// read reads a request. It refuses one that is not JSON.
+// read reads a request. It refuses a request that is not JSON.
 func (v *Server) read(w http.ResponseWriter, r *http.Request, into any) (got received, ok bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	if err != nil {
@@ -195,7 +195,7 @@ func newPlayer(w http.ResponseWriter, r *http.Request, st *step) *player {
 	return &player{w: w, r: r, step: st, delay: time.Duration(st.DelayMs) * time.Millisecond}
 }
 
-// errorFirst answers with the step's error if nothing comes before it.
+// errorFirst answers with the step's error if the step sends nothing before the error.
 func (p *player) errorFirst() bool {
 	e := p.step.Error
 	if e == nil || p.step.Text != "" || p.step.Reasoning != "" || len(p.step.ToolCalls) > 0 {
@@ -217,8 +217,8 @@ func (e *failure) text() string {
 	return strings.TrimSpace("the script's error " + e.Code)
 }
 
-// code returns the error's code or, without one, its status, which a stream cannot report in any
-// other way.
+// code returns the error's code. Without a code, it returns the status, which a stream cannot
+// report in any other way.
 func (e *failure) code() string {
 	if e.Code == "" && e.Status != 0 {
 		return strconv.Itoa(e.Status)
@@ -239,8 +239,7 @@ func (p *player) rawAnswer() bool {
 	return true
 }
 
-// stall sends nothing more and keeps the connection open until the client leaves or the server
-// ends.
+// stall stops sending and keeps the connection open until the client leaves or the server ends.
 func (p *player) stall() {
 	_ = http.NewResponseController(p.w).Flush()
 	<-p.r.Context().Done()
@@ -416,8 +415,8 @@ func (p *player) document(answer any) {
 	_, _ = p.w.Write(b)
 }
 
-// wireUsage converts usage with the names of the wire contract. Usage with OpenAI's names is passed
-// through, except that the responses API has other names than the chat API.
+// wireUsage converts usage that has the names of the wire contract. Usage with OpenAI's names is
+// passed through, except that the responses API uses names other than those of the chat API.
 func wireUsage(raw json.RawMessage, responses bool) json.RawMessage {
 	var u struct {
 		Input, Output, Cached, CacheWrite, Reasoning, Total int

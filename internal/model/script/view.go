@@ -8,7 +8,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// view is what a script and a strict provider check in a request, whichever API it uses.
+// view is the part of a request that a script and a strict provider check. It is the same for every
+// API.
 type view struct {
 	received
 	messages           []seen
@@ -16,7 +17,8 @@ type view struct {
 	tools              string   // names, each followed by a space
 	texts              []string // the system prompt and each message
 	endsWithAnswer     bool     // the last message may be from the assistant
-	wrong              error    // what a strict provider refuses before it checks the messages
+	// The reason why a strict provider refuses the request before it checks the messages.
+	wrong error
 }
 
 // received is a request as it arrived.
@@ -31,18 +33,18 @@ func (r received) text() string { return r.path + "\n" + string(r.body) }
 type seen struct {
 	role   string
 	empty  bool
-	callID string // the call of a tool result
+	callID string // the call to which a tool result belongs
 	calls  []seenCall
 }
 
 type seenCall struct{ id, name, args string }
 
-// bytesPerToken is the assumption of the overflow check.
+// bytesPerToken is the ratio that the overflow check assumes.
 const bytesPerToken = 4
 
 var toolName = lazyregexp.New(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// refusal is an error with a strict provider's text.
+// refusal is an error with the text of a strict provider.
 type refusal struct {
 	code, text string
 }
@@ -53,7 +55,7 @@ func invalid(format string, args ...any) error {
 	return &refusal{"invalid_request_error", fmt.Sprintf(format, args...)}
 }
 
-// strict refuses what real providers refuse, with their error texts.
+// strict returns an error for requests that real providers refuse, with their error texts.
 func (v *view) strict(window int) error {
 	if window > 0 && len(v.body)/bytesPerToken > window {
 		return &refusal{"context_length_exceeded", fmt.Sprintf(

@@ -54,7 +54,7 @@ func (s *session) asksToCompact(ctx context.Context,
 	return "", false
 }
 
-// compacted describes the result of a compaction.
+// compacted describes the result of a compaction to the user.
 func compacted(e *wire.Compaction) string {
 	if e.TokensAfter < e.TokensBefore {
 		return fmt.Sprintf("The context was reduced from %d to %d tokens.", e.TokensBefore,

@@ -36,7 +36,7 @@ var thinkingChoices = []choice{
 	{"low", "Low", ""}, {"medium", "Medium", ""}, {"high", "High", ""}, {"xhigh", "Extra high", ""},
 }
 
-// confirm is missing because it is for editors with their own preview.
+// confirm is missing because it is only for editors with their own preview.
 var editChoices = []choice{
 	{"ask", "Ask", "You decide on each hunk before it is applied"},
 	{"review", "Review", "Edits are applied immediately; you keep or undo them at the end"},
@@ -73,7 +73,8 @@ func (s *session) described(result map[string]any) any {
 	return result
 }
 
-// tellOptions notifies the client of options that changed for another reason than its own request.
+// tellOptions notifies the client of options that changed for a reason other than the client's own
+// request.
 func (s *session) tellOptions() {
 	s.mu.Lock()
 	options, modes := s.configOptions(), s.modes()
@@ -115,7 +116,7 @@ func (s *session) modes() *acp.SessionModeState {
 	return out
 }
 
-// modelChoices returns the provider's models and the model in use.
+// modelChoices returns the provider's models and the current model.
 func (s *session) modelChoices() []choice {
 	out := []choice{{unset, "Default", "The provider's first model, or the model in the settings"}}
 	for _, id := range append([]string{s.config.Model}, s.models...) {
@@ -126,7 +127,7 @@ func (s *session) modelChoices() []choice {
 	return out
 }
 
-// configOptions returns all options with their current values. The caller holds mu.
+// configOptions returns all options with their current values. The caller must hold mu.
 func (s *session) configOptions() []acp.SessionConfigOption {
 	profile := "ask"
 	if s.config.Permissions != nil {

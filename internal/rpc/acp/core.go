@@ -18,29 +18,31 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// core connects the host for one set of folders and MCP servers with the client: it asks the host's
-// questions, edits through the client's files and converts session events to updates.
+// core connects the host for one set of folders and MCP servers with the client. It asks the host's
+// questions, edits through the client's files, and converts session events to updates.
 type core struct {
 	a      *adapter
 	key    string // in adapter.cores
 	roots  []string
-	ctx    context.Context // ends after its requests have been answered
+	ctx    context.Context // ends after the requests of core have been answered
 	cancel context.CancelCauseFunc
 	api    *agentapi.API
 	docs   *documents
-	quit   func()        // starts the shutdown; may be called several times
+	quit   func()        // starts the shutdown; may be called more than once
 	ending chan struct{} // closed by quit
 	done   chan struct{} // closed when everything has ended
-	ready  chan struct{} // closed when the core has started or failed to
+	ready  chan struct{} // closed when the core has started or failed to start
 	err    error         // the start error; read after ready
-	lane   sync.Mutex    // held by requests that change which sessions exist or what they wait for
+	// Held by requests that change which sessions exist or what those sessions wait for.
+	lane sync.Mutex
 
 	mu    sync.Mutex
 	gone  bool // no new request is accepted
 	calls sync.WaitGroup
-	asked map[*host.Open]*sync.WaitGroup // open questions with their repetitions
+	asked map[*host.Open]*sync.WaitGroup // open questions, each with a group for its repetitions
 	last  string                         // the session that was prompted last
-	// the latest list of models; nil: the provider was not asked or did not answer
+	// listed is the latest list of models. It is nil if the provider was not asked or did not
+	// answer.
 	listed *listing
 }
 
@@ -74,7 +76,8 @@ func coreKey(roots []string, mcp map[string]config.MCP) string {
 }
 
 // claim returns the server with that key, or nil when the connection ends. The first caller also
-// decides about the server that was started ahead: unless it is the requested one, it is stopped.
+// decides about the server that was started ahead. If that is not the requested server, it is
+// stopped.
 func (a *adapter) claim(key string, roots []string, mcp map[string]config.MCP) *core {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -94,7 +97,7 @@ func (a *adapter) claim(key string, roots []string, mcp map[string]config.MCP) *
 	return c
 }
 
-// launch starts a server. The caller holds mu.
+// launch starts a server. The caller must hold mu.
 func (a *adapter) launch(key string, roots []string, mcp map[string]config.MCP) *core {
 	c := a.newCore(key, roots)
 	a.cores[key] = c
@@ -194,7 +197,7 @@ func (c *core) run(mcp map[string]config.MCP, forget func()) {
 	c.end()
 }
 
-// open builds the API's core and becomes its client.
+// open builds the API's core and registers as its client.
 func (c *core) open(mcp map[string]config.MCP) error {
 	init := agentapi.Init{Editor: c}
 	for _, dir := range c.roots {
@@ -216,8 +219,8 @@ func (c *core) open(mcp map[string]config.MCP) error {
 	return nil
 }
 
-// end aborts what is running, answers the open requests and closes everything. Every step has a
-// time limit.
+// end aborts running work, answers the open requests and closes everything. Every step has a time
+// limit.
 func (c *core) end() {
 	ctx, done := context.WithTimeout(context.Background(), closeGrace)
 	defer done()
@@ -241,7 +244,8 @@ func (c *core) end() {
 	}
 }
 
-// finishQueued lets the requests that wait for the lane be accepted before everything is aborted.
+// finishQueued waits until the requests that wait for the lane have been accepted, before
+// everything is aborted.
 func (c *core) finishQueued() {
 	entered := make(chan struct{})
 	go func() {
@@ -261,10 +265,10 @@ func (a *adapter) forgetCore(key string, c *core) {
 	maps.DeleteFunc(a.sessions, func(_ string, s *session) bool { return s.core == c })
 }
 
-// stop starts the shutdown: running turns are aborted and open requests are answered.
+// stop starts the shutdown, which aborts running turns and answers open requests.
 func (c *core) stop() { c.quit() }
 
-// prompted records for which session files are read and written.
+// prompted records the session for which the daemon reads and writes files.
 func (c *core) prompted(sessionID string) {
 	c.mu.Lock()
 	c.last = sessionID

@@ -30,8 +30,8 @@ const fsTimeout = 5 * time.Second
 // client has. Creating a file looks for it several times.
 const missingFor = 2 * time.Second
 
-// documents are the files that the client reads and writes for agent-lsp. The ACP does not report
-// changes, so a document is read again whenever the workspace uses its file.
+// documents contains the files that the client reads and writes for agent-lsp. The ACP does not
+// report changes, so a document is read again whenever the workspace uses its file.
 type documents struct {
 	c     *core
 	turn  chan struct{}        // held while a document is read or changed
@@ -82,7 +82,7 @@ func (d *documents) refresh(ctx context.Context, uri string) error {
 
 // sync reads a file through the client. It returns nil if the client does not have the file, or if
 // the disk has the right text. If the file is on disk, any client error except "not found" is a
-// refusal, which sync returns as an error.
+// refusal, and sync returns an error.
 func (d *documents) sync(ctx context.Context, uri string) (*document, error) {
 	doc, path := d.open[uri], content.PathOf(uri)
 	if path == "" {
@@ -115,8 +115,8 @@ func (d *documents) sync(ctx context.Context, uri string) (*document, error) {
 		}
 		doc = &document{path: path, version: 1, text: text}
 		d.open[uri] = doc
-		// Open it with the saved text and then change it. Otherwise an unsaved buffer would look
-		// like a file that another program has changed.
+		// Open the document with the saved text and then change it. Otherwise, an unsaved buffer
+		// would look like a file that another program has changed.
 		if diskErr == nil && plain(disk) {
 			doc.text = string(disk)
 		}
@@ -133,8 +133,8 @@ func (d *documents) sync(ctx context.Context, uri string) (*document, error) {
 	return doc, nil
 }
 
-// notFound reports whether a client's error means that it has no such file. Some clients have no
-// code for it and report it only in the message. "Method not found" does not count.
+// notFound reports whether a client's error means that it has no such file. Some clients do not use
+// an error code for this and report it only in the message. "Method not found" does not match.
 func notFound(err error) bool {
 	var e *jsonrpc2.Error
 	if !errors.As(err, &e) || e.Code == codeMethodNotFound {
@@ -155,7 +155,8 @@ func refusal(err error) string {
 	}
 	var data struct{ Details string }
 	if json.Unmarshal(e.Data, &data) == nil && data.Details != "" {
-		// The official SDKs put an exception's message here; their own message is "Internal error".
+		// The official SDKs put an exception's message into data. Their own message is "Internal
+		// error".
 		return data.Details
 	}
 	return e.Message
@@ -166,8 +167,8 @@ func plain(disk []byte) bool {
 	return utf8.Valid(disk) && !bytes.HasPrefix(disk, []byte("\xef\xbb\xbf"))
 }
 
-// likeDisk gives a client's text the line endings that the file has on disk, because clients may
-// use their own. same reports that nothing else differs.
+// likeDisk gives a client's text the line endings of the file on disk, because clients may use
+// other line endings. same reports that there is no other difference.
 func likeDisk(text string, disk []byte, err error) (string, bool) {
 	if err != nil || text == string(disk) {
 		return text, err == nil
@@ -227,8 +228,8 @@ func (d *documents) change(uri string, doc *document, text string) {
 	d.report(d.workspace().DidChange(uri, doc.version, whole))
 }
 
-// applyEdit applies an edit with fs/write_text_file and then reports to the workspace what the
-// client really has. A reply is only a claim, so the workspace compares.
+// applyEdit applies an edit with fs/write_text_file and then reports the client's actual text to
+// the workspace. A client's reply may be wrong, so the workspace compares the texts.
 func (d *documents) applyEdit(
 	ctx context.Context,
 	e workspace.WorkspaceEdit,
@@ -252,7 +253,7 @@ func (d *documents) applyEdit(
 	return workspace.ApplyReply{Applied: true}, nil
 }
 
-// applyTo edits one document. It returns the reason if it failed, otherwise "".
+// applyTo edits one document. It returns the reason for a failure, or "".
 func (d *documents) applyTo(ctx context.Context, change workspace.DocumentEdit) string {
 	uri, version := change.URI, change.Version
 	doc, err := d.sync(ctx, uri)
@@ -276,8 +277,8 @@ func (d *documents) applyTo(ctx context.Context, change workspace.DocumentEdit) 
 	return ""
 }
 
-// create makes the client write a new file. If the disk does not have the text afterwards, it is
-// read back from the client, which may keep it in a buffer.
+// create makes the client write a new file. If the disk does not have the text afterwards, create
+// reads it back from the client, which may keep the text in a buffer.
 func (d *documents) create(ctx context.Context, uri, text string) string {
 	err := d.write(ctx, content.PathOf(uri), text)
 	d.none = missing{}
@@ -322,8 +323,8 @@ func editsOf(change workspace.DocumentEdit) []textedit.Edit {
 	return out
 }
 
-// save makes the client write the documents that are not on disk yet. It returns those that it did
-// not save.
+// save makes the client write the documents that are not on disk yet. It returns the documents that
+// it could not save.
 func (d *documents) save(ctx context.Context, uris []string) (failed []string) {
 	for _, uri := range uris {
 		if !d.saveOne(ctx, uri) {
@@ -356,8 +357,8 @@ func (d *documents) saveOne(ctx context.Context, uri string) bool {
 	return true
 }
 
-// known returns a file's text if the client has it, or the empty text of a new file. It does not
-// block.
+// known returns a file's text if the client has the file, or the empty text of a new file. It does
+// not block.
 func (d *documents) known(f *wire.ProposalFile) (string, bool) {
 	if text, ok := d.texts.Load(f.URI); ok {
 		return text.(string), true

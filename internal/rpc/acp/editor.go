@@ -73,7 +73,7 @@ func (c *core) Ask(questions []*host.Open) {
 }
 
 // askUser asks a question after all earlier notifications have been sent. It returns after the
-// question, and every repetition of it, has been answered or withdrawn.
+// question and every repetition of it has been answered or withdrawn.
 func (c *core) askUser(o *host.Open) {
 	if settled := c.api.Host().Settled(c.sessionOf(o)); settled != nil {
 		select {
@@ -95,12 +95,12 @@ func (c *core) askUser(o *host.Open) {
 	repeated.Wait()
 }
 
-// sessionOf returns the session of a question. A question without one belongs to the current
+// sessionOf returns the session of a question. A question without a session belongs to the current
 // session.
 func (c *core) sessionOf(o *host.Open) string { return cmp.Or(o.SessionID, c.api.Current()) }
 
-// askAgain repeats a session's open questions for a client that has loaded it again. When it
-// returns, the questions are queued before the response to the load.
+// askAgain repeats a session's open questions for a client that has loaded it again. When askAgain
+// returns, the questions have been queued, so they precede the response to the load.
 func (c *core) askAgain(sessionID string) {
 	for _, queued := range c.repeat(sessionID) {
 		<-queued
@@ -154,7 +154,7 @@ func (c *core) put(ctx context.Context, o *host.Open) {
 	}
 }
 
-// offered returns the reply if it names one of the options. Any other reply is a refusal.
+// offered returns the reply if it names one of the options. It treats any other reply as a refusal.
 func offered(r policy.Reply, options []policy.Option) policy.Reply {
 	for _, o := range options {
 		if o.ID == r.OptionID {

@@ -12,8 +12,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 )
 
-// unions encodes frequently sent union types of the library directly as their variant. Their own
-// MarshalJSON encodes the variant, decodes it into a map and encodes the map, at every level.
+// unions encodes frequently sent union types of the library directly as their variant. The
+// library's own MarshalJSON encodes the variant, decodes the result into a map, and encodes the
+// map. It does so at every level.
 var unions = jsonv2.WithMarshalers(jsonv2.JoinMarshalers(
 	jsonv2.MarshalToFunc(func(e *jsontext.Encoder, u acp.SessionUpdate) error {
 		return variant(e, updateVariant(&u))
@@ -41,7 +42,7 @@ var unions = jsonv2.WithMarshalers(jsonv2.JoinMarshalers(
 	}),
 ))
 
-// likeTheLibrary are the JSON options for which the library's types are made.
+// likeTheLibrary are the JSON options that the library's types require.
 var likeTheLibrary = jsonv2.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false),
 	unions)
 
@@ -52,7 +53,8 @@ func variant(e *jsontext.Encoder, v any) error {
 	return jsonv2.MarshalEncode(e, v)
 }
 
-// updateVariant returns the variant of an update with its name set, or nil for rare variants.
+// updateVariant returns the variant of an update, with its name set. It returns nil for rare
+// variants.
 func updateVariant(u *acp.SessionUpdate) any {
 	switch {
 	case u.ToolCall != nil:
@@ -77,7 +79,8 @@ func updateVariant(u *acp.SessionUpdate) any {
 	return nil
 }
 
-// toolContentVariant is the same for tool content. The constructors have set the name.
+// toolContentVariant returns the variant of tool content. The constructors have already set its
+// name.
 func toolContentVariant(u *acp.ToolCallContent) any {
 	switch {
 	case u.Content != nil:
@@ -96,7 +99,7 @@ var codec = jsonrpc.Codec{
 	Decode: func(data []byte, v any) error { return json.Unmarshal(data, v) },
 }
 
-// encode encodes agent-lsp's own values, which cannot fail.
+// encode encodes agent-lsp's own values, for which encoding cannot fail.
 func encode(v any) []byte {
 	b, _ := codec.Marshal(v)
 	return b
@@ -108,8 +111,8 @@ func encodeWire(v any) []byte {
 	return b
 }
 
-// texts decodes like the library except for the texts of prompts, which the library reads four
-// times.
+// texts decodes like the library, except for the texts of prompts, which the library would read
+// four times.
 var texts = jsonv2.JoinOptions(jsonv1.DefaultOptionsV1(),
 	jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder,
 		b *acp.ContentBlock) error {

@@ -49,8 +49,8 @@ func freely[P any](f func(a *adapter, ctx context.Context, p *P) (any, error)) m
 	}
 }
 
-// initialize answers immediately. Meanwhile, the server starts that the first session will probably
-// need.
+// initialize answers immediately. At the same time, it starts the server that the first session
+// will probably need.
 func (a *adapter) initialize(_ context.Context, params []byte, _ func()) (any, error) {
 	var p acp.InitializeRequest
 	if err := decode(params, &p); err != nil {
@@ -121,5 +121,5 @@ func (a *adapter) authenticate(ctx context.Context, p *acp.AuthenticateRequest) 
 	return struct{}{}, nil
 }
 
-// logout keeps the stored keys, which `agent-lsp logout` deletes.
+// logout does not delete stored keys. The user can delete them with `agent-lsp logout`.
 func (a *adapter) logout(context.Context, *struct{}) (any, error) { return struct{}{}, nil }

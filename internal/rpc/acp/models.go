@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// modelsPause is how long the request for the provider's models waits for a prompt that follows
-	// its session immediately.
+	// modelsPause delays the request for the provider's models, so that a prompt which immediately
+	// follows its session is sent first.
 	modelsPause = 50 * time.Millisecond
 	// modelsFresh is how long the list of models is reused for other sessions.
 	modelsFresh = time.Minute
@@ -28,8 +28,8 @@ type listing struct {
 	models   []string
 }
 
-// offered returns the listing for a session with that configuration. It starts a request if there
-// is no listing.
+// offered returns the listing for a session with that configuration. If there is no listing, it
+// starts a request.
 func (c *core) offered(effective *config.Config) *listing {
 	provider := string(
 		encodeWire([]any{effective.Provider, effective.Providers, effective.DefaultProvider()}),
@@ -95,7 +95,7 @@ func (s *session) learnModels(ctx context.Context) {
 	s.tellOptions()
 }
 
-// offer sets the models to choose from unless models is nil. The caller holds mu.
+// offer sets the models to choose from unless models is nil. The caller must hold mu.
 func (s *session) offer(models []string) {
 	if models != nil {
 		s.models = models

@@ -52,7 +52,7 @@ func (a *adapter) choose(ctx context.Context,
 	return out, nil
 }
 
-// permission passes the core's question to the client.
+// permission passes a question from the core to the client.
 func (a *adapter) permission(ctx context.Context, p wire.RequestPermissionParams) policy.Reply {
 	call := acp.ToolCallUpdate{ToolCallId: acp.ToolCallId(cmp.Or(p.ItemID, p.RequestID)),
 		Title: &p.Title,
@@ -87,7 +87,7 @@ func (a *adapter) permission(ctx context.Context, p wire.RequestPermissionParams
 }
 
 // shownPreview returns the full preview of a question. A plan is shown as Markdown. A folder's
-// settings are not, because a client that renders Markdown must not hide a part of them.
+// settings are shown as plain text, because rendered Markdown could hide a part of them.
 func shownPreview(p wire.RequestPermissionParams) string {
 	if p.Preview == "" || len(p.Subject.URIs) == 0 {
 		return p.Preview
@@ -135,8 +135,9 @@ type elicitation struct {
 	} `json:"content"`
 }
 
-// ask asks the user the model's question: as a form if the client supports forms, otherwise with
-// its options as permissions. A free-text question that the client cannot ask is not offered.
+// ask asks the user the model's question. It uses a form if the client supports forms, and
+// otherwise shows the options as permissions. Without forms, a question without options cannot be
+// asked.
 func (a *adapter) ask(ctx context.Context, p wire.AskParams) (host.Answer, error) {
 	if e := a.client.Elicitation; e != nil && e.Form != nil {
 		return a.askForm(ctx, p)
@@ -148,8 +149,9 @@ func (a *adapter) ask(ctx context.Context, p wire.AskParams) (host.Answer, error
 }
 
 // askEach asks about each offered answer as a separate permission until one is allowed. For a
-// multiple-choice question it returns all that are allowed. Options of a single permission would
-// all be of one kind, and a client with one button per kind would choose for its user.
+// multiple-choice question, it returns all answers that are allowed. Combined in a single
+// permission, all options would have the same kind, and a client with one button per kind would
+// choose for the user.
 func (a *adapter) askEach(ctx context.Context, p wire.AskParams) (host.Answer, error) {
 	id := p.RequestID
 	if s, err := a.session(p.SessionID); err == nil {
@@ -218,7 +220,7 @@ func (a *adapter) askForm(ctx context.Context, p wire.AskParams) (host.Answer, e
 		return host.Answer{Text: clip.Bytes(strings.Join(list, ", "), content.MaxRaw)}, nil
 	}
 	var text string
-	// An accepted form without an answer is an empty answer.
+	// An accepted form without an answer has an empty answer.
 	_ = json.Unmarshal(res.Content.Answer, &text)
 	return host.Answer{Text: clip.Bytes(text, content.MaxRaw)}, nil
 }

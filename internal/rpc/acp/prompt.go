@@ -12,13 +12,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// prompting is a session/prompt request that has not been answered.
+// prompting is a session/prompt request without a response so far.
 type prompting struct {
 	cancelled chan struct{} // closed by session/cancel
 	request   *inbound      // the client's request
 	done      bool          // cancelled is closed; session.mu guards it
-	turnID    string        // the turn that it started, once known; guarded likewise
-	// Answered by ended, or about to be answered by its handler; guarded likewise.
+	turnID    string        // the turn that the prompt started, once known; guarded likewise
+	// answered is set if ended has sent the response or the handler is about to send it. session.mu
+	// guards it.
 	answered bool
 }
 
@@ -43,7 +44,7 @@ func (a *adapter) prompt(ctx context.Context, params []byte, free func()) (any, 
 	if err != nil {
 		return nil, fail(codeInvalidParams, "%v", err)
 	}
-	defer s.caughtUp() // a client may prompt before it has received everything that it loaded
+	defer s.caughtUp() // a client may prompt before it has received all updates of a load
 	return s.run(ctx, turn, blocks)
 }
 
@@ -67,7 +68,8 @@ func (s *session) release(turn *prompting) {
 	}
 }
 
-// cancelSession handles session/cancel. Without a prompt, it ends a turn that runs on its own.
+// cancelSession handles session/cancel. If there is no prompt, it aborts a turn that started
+// without one.
 func (a *adapter) cancelSession(id string) {
 	s, err := a.session(id)
 	if err != nil {
@@ -77,7 +79,7 @@ func (a *adapter) cancelSession(id string) {
 	s.abort(a.ctx, "")
 }
 
-// cancel cancels the prompt that is being answered, if any.
+// cancel cancels the running prompt, if there is one.
 func (s *session) cancel() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +88,7 @@ func (s *session) cancel() {
 	}
 }
 
-// cancelPrompt handles $/cancel_request: it cancels this prompt but no later one.
+// cancelPrompt handles $/cancel_request. It cancels this prompt but no later prompt.
 func (s *session) cancelPrompt(turn *prompting) {
 	s.mu.Lock()
 	current, turnID := s.turn == turn, turn.turnID
@@ -104,7 +106,7 @@ func (p *prompting) cancelLocked() {
 	}
 }
 
-// abort aborts what is running or, if turnID is set, only that turn. It does not wait.
+// abort aborts the running work, or only one turn if turnID is set. It does not wait.
 func (s *session) abort(ctx context.Context, turnID string) {
 	params := wire.AbortParams{SessionID: s.id, TurnID: turnID}
 	_, _ = ask(ctx, s.core, agentapi.Turns.Abort, params) // there may be nothing to abort
@@ -119,7 +121,7 @@ func (p *prompting) wasCancelled() bool {
 	}
 }
 
-// run sends the prompt and waits for the turn that the message begins.
+// run sends the prompt and waits for the turn that the prompt starts.
 func (s *session) run(ctx context.Context, turn *prompting, blocks wire.Prompt) (any, error) {
 	s.core.prompted(s.id)
 	stop := context.AfterFunc(ctx, func() { s.cancelPrompt(turn) })
@@ -146,7 +148,7 @@ func (s *session) run(ctx context.Context, turn *prompting, blocks wire.Prompt) 
 	ended, err := s.core.wait(life, s.id, accepted.MessageID)
 	switch {
 	case !s.answers(turn):
-		// The next prompt may already be running, so no time is spent on a result that is not
+		// The next prompt may already be running, so do not spend time on a result that is not
 		// written.
 		return answeredBefore, nil
 	case turn.wasCancelled():
@@ -165,8 +167,8 @@ func (s *session) began(turn *prompting, accepted wire.PromptResult) {
 	}
 }
 
-// ended answers a turn's prompt as soon as the end of the turn has been reported, if there are no
-// open questions and no error. The handler would do the same but may take a moment to wake up.
+// ended answers a prompt as soon as the end of its turn has been reported, if there are no open
+// questions and no error. The handler would do the same, but may take a moment to wake up.
 func (s *session) ended(t *wire.Turn) {
 	s.mu.Lock()
 	turn, reason := s.turn, stopReason(t.EndReason)
@@ -184,7 +186,7 @@ func (s *session) ended(t *wire.Turn) {
 	s.a.requests.answerNow(s.a.out, turn.request, promptResult(reason, t))
 }
 
-// answers reports whether the handler must answer, because ended has not and will not.
+// answers reports whether the handler must answer because ended has not answered and will not.
 func (s *session) answers(turn *prompting) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,11 +197,11 @@ func (s *session) answers(turn *prompting) bool {
 	return true
 }
 
-// withdraw ends what a cancelled prompt began, or removes it from the queue.
+// withdraw aborts the turn that a cancelled prompt started, or removes the prompt from the queue.
 func (s *session) withdraw(ctx context.Context, accepted wire.PromptResult) {
 	if accepted.Disposition == "queued" {
 		params := wire.QueueParams{SessionID: s.id, MessageID: accepted.MessageID}
-		// it may already have begun
+		// The message may already have started a turn.
 		_, _ = askInOrder(ctx, s.core, agentapi.Turns.QueueRemove, params, nil)
 	}
 	s.abort(ctx, "")
@@ -229,7 +231,7 @@ func (s *session) concluded(turn *prompting, ended *wire.Turn) (any, error) {
 }
 
 // promptResult returns an encoded PromptResponse. It avoids the library's encoding through maps,
-// because every turn waits for it.
+// because this encoding delays the end of every turn.
 func promptResult(reason acp.StopReason, turn *wire.Turn) jsonrpc2.RawMessage {
 	b := append([]byte(`{"stopReason":"`), reason...)
 	b = append(b, '"')
@@ -256,7 +258,7 @@ func stopReason(end string) acp.StopReason {
 type steerParams struct {
 	SessionID string             `json:"sessionId"`
 	Prompt    []acp.ContentBlock `json:"prompt"`
-	// promptRequired: return an error if the session is idle
+	// IdleBehavior "promptRequired" means that an error is returned if the session is idle.
 	IdleBehavior string `json:"idleBehavior"`
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// request is a method of an API subject that answers a request of the wire protocol.
+// request is a method of an API subject. It answers a request of the wire protocol.
 type request[S agentapi.Subject, P, R any] func(s S, ctx context.Context, params *P) (R, error)
 
 // ask calls the core. If ctx ends, the call is cancelled. The error is a wire error.
@@ -17,8 +17,9 @@ func ask[S agentapi.Subject, P, R any](ctx context.Context, c *core, f request[S
 	return perform(ctx, c, f, params, nil)
 }
 
-// askInOrder is ask for requests that change which sessions exist or what they wait for. These run
-// one after another. If seen is set, it runs before anything that the request causes is reported.
+// askInOrder is like ask, but for requests that change which sessions exist or what sessions wait
+// for. Such requests run one after another. If seen is set, it runs before any effect of the
+// request is reported.
 func askInOrder[S agentapi.Subject, P, R any](
 	ctx context.Context,
 	c *core,
@@ -79,7 +80,7 @@ func (c *core) recoveredTo(err *error) {
 	}
 }
 
-// wait waits until the turn that a message begins has ended and all its events have been reported.
+// wait waits until the turn of a message has ended and all events of the turn have been reported.
 func (c *core) wait(ctx context.Context, sessionID, messageID string) (wire.Turn, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -92,7 +93,8 @@ func (c *core) wait(ctx context.Context, sessionID, messageID string) (wire.Turn
 	return t, nil
 }
 
-// release unloads a session: it aborts what is running and waits for it. The session stays stored.
+// release unloads a session. It aborts running work and waits for its end. The session stays
+// stored.
 func (c *core) release(ctx context.Context, sessionID string) error {
 	if err := c.api.Release(ctx, sessionID); err != nil {
 		return agentapi.WireError(err)

@@ -41,7 +41,7 @@ func (q *requests) begin(ctx context.Context, id jsonrpc2.ID) (_ context.Context
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.byID[id] != nil {
-		q.open.Done() // the client reused an ID: wait only for the later request
+		q.open.Done() // the client reused an ID, so wait only for the later request
 	}
 	if q.byID == nil {
 		q.byID = map[jsonrpc2.ID]*inbound{}
@@ -50,7 +50,7 @@ func (q *requests) begin(ctx context.Context, id jsonrpc2.ID) (_ context.Context
 	return context.WithValue(ctx, inboundKey{}, r), cancel
 }
 
-// sent is called with each frame except updates after it was queued.
+// sent is called after a frame has been queued, except for frames with updates.
 func (q *requests) sent(body []byte) {
 	ids := jsonrpc.AnsweredIDs(body)
 	q.mu.Lock()
@@ -60,7 +60,7 @@ func (q *requests) sent(body []byte) {
 	}
 }
 
-// answeredLocked releases what waited for a response.
+// answeredLocked releases everything that waited for the response to a request.
 func (q *requests) answeredLocked(id jsonrpc2.ID) {
 	if r := q.byID[id]; r != nil {
 		delete(q.byID, id)
@@ -89,7 +89,7 @@ func (q *requests) answerNow(out *jsonrpc.Outbox, r *inbound, result []byte) {
 	}
 	body := append([]byte(`{"jsonrpc":"2.0","id":`), encode(rawID(r.id))...)
 	body = append(append(body, `,"result":`...), result...)
-	_ = out.Put(append(body, '}')) // fails only if the connection has ended
+	_ = out.Put(append(body, '}')) // Put fails only if the connection has ended
 	q.answeredLocked(r.id)
 }
 
@@ -99,7 +99,8 @@ var answeredBefore = jsonrpc2.RawMessage(`"answered before"`)
 
 var answeredBeforeEnd = []byte(`,"result":` + string(answeredBefore) + `}`)
 
-// unanswered returns the part of a body to write: everything except responses sent by answerNow.
+// unanswered returns the part of a body that must be written. It omits responses that answerNow has
+// sent.
 func unanswered(body []byte) []byte {
 	return jsonrpc.Without(body, func(message []byte) bool {
 		return bytes.HasSuffix(message,

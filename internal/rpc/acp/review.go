@@ -52,8 +52,8 @@ func (s *session) show(p *wire.Proposal, diffs []acp.ToolCallContent) {
 		acp.WithUpdateLocations(places)))
 }
 
-// decided ends the question about a proposal, which no longer needs an answer. In the end the tool
-// call shows what was applied or rejected.
+// decided ends the question about a proposal, because the question no longer needs an answer. When
+// no hunk is pending, the tool call shows which changes were applied or rejected.
 func (s *session) decided(p *wire.Proposal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,12 +76,13 @@ func (s *session) askReview(proposalID string) {
 	s.a.background(func(ctx context.Context) { s.review(ctx, proposalID) })
 }
 
-// reviewPending asks about the proposals for which no tool call waits: at the end of a turn those
-// of the policies collect and review, and those of a session that was loaded.
+// reviewPending asks about the proposals that no tool call waits for. At the end of a turn, these
+// are proposals under the policies collect and review. After a load, these are the session's open
+// proposals.
 func (s *session) reviewPending(ctx context.Context) {
 	ctx, done := s.soleReview(ctx)
 	defer done()
-	s.setPending(false) // proposals that are created from now on count again
+	s.setPending(false) // proposals that are created from now on set it again
 	params := wire.ProposalListParams{SessionID: s.id, State: "proposed"}
 	res, err := ask(ctx, s.core, agentapi.Proposals.List, params)
 	if err != nil {
@@ -93,8 +94,8 @@ func (s *session) reviewPending(ctx context.Context) {
 	}
 }
 
-// soleReview cancels open questions about such proposals, because a client may have dropped a
-// question that came outside of a prompt. It returns when these have ended.
+// soleReview cancels open questions about pending proposals, because a client may have dropped a
+// question that arrived outside of a prompt. It returns when those questions have ended.
 func (s *session) soleReview(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})
@@ -108,7 +109,8 @@ func (s *session) soleReview(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { cancel(); close(over) }
 }
 
-// mayPend reports whether a proposal may be undecided: one was made, or the session was loaded.
+// mayPend reports whether a proposal may be undecided, because one was created or the session was
+// loaded.
 func (s *session) mayPend() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,8 +137,8 @@ func (s *session) reviewFor(turn *prompting) {
 	s.reviewPending(ctx)
 }
 
-// review asks until no hunk is pending: about all hunks or, if the user chooses so, about each file
-// or hunk.
+// review asks until no hunk is pending. It asks about all hunks together or, if the user prefers,
+// about each file or hunk.
 func (s *session) review(ctx context.Context, proposalID string) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -166,7 +168,7 @@ func (s *session) review(ctx context.Context, proposalID string) {
 	}
 }
 
-// grain is the scope of a question.
+// grain determines how many hunks one question covers.
 type grain struct {
 	files bool
 	hunks string // the file whose hunks are asked about separately
@@ -178,13 +180,13 @@ type question struct {
 	hunks []string // hunk IDs
 	title string
 	place []acp.ToolCallLocation
-	rest  bool // more hunks are pending
+	rest  bool // further hunks are pending
 	files bool // the hunks belong to several files
 	file  string
 }
 
-// questionOf returns a question about all pending hunks, those of the first file that has any, or
-// the first hunk.
+// questionOf returns a question about all pending hunks, about those of the first file that has
+// any, or about the first hunk.
 func questionOf(p *wire.Proposal, by grain) question {
 	q := question{p: p, title: p.Title}
 	for _, f := range p.Files {
@@ -214,7 +216,7 @@ func questionOf(p *wire.Proposal, by grain) question {
 	return q
 }
 
-// reviewOnce asks once and applies the answer. It returns false when there is nothing more to ask.
+// reviewOnce asks once and applies the answer. It returns false if no further question is needed.
 func (s *session) reviewOnce(ctx context.Context, q question, by *grain) bool {
 	pic := s.look(q.p)
 	diffs := pic.Diffs(func(h *wire.Hunk) bool {
@@ -247,7 +249,8 @@ func (s *session) reviewOnce(ctx context.Context, q question, by *grain) bool {
 	}
 	params := wire.ProposalResolveParams{ProposalID: q.p.ProposalID, Revision: &q.p.Revision,
 		Decisions: decisionsOf(got, q), Comment: got.Meta.AgentLsp.Feedback}
-	// The decision closes the proposal, which ends ctx, but must still be applied.
+	// The decision closes the proposal, which ends ctx. The rest of the decision must still be
+	// applied.
 	life := context.WithoutCancel(ctx)
 	res, err := ask(life, s.core, agentapi.Proposals.Resolve, params)
 	var e *jsonrpc2.Error
@@ -257,8 +260,8 @@ func (s *session) reviewOnce(ctx context.Context, q question, by *grain) bool {
 	return err == nil && len(res.Conflicts) == 0
 }
 
-// look returns the picture for a question. If less was known when the proposal was made, look also
-// updates the diffs that the client shows.
+// look returns the picture for a question. If texts were missing when the proposal was created,
+// look also updates the diffs that the client shows.
 func (s *session) look(p *wire.Proposal) content.Picture {
 	pic := content.TakePicture(p, s.core.docs.looked)
 	s.mu.Lock()
@@ -274,18 +277,20 @@ func (s *session) look(p *wire.Proposal) content.Picture {
 	return pic
 }
 
-// cancelling reports that session/cancel arrived; the abort decides what is still undecided.
+// cancelling reports that session/cancel has arrived. The abort then decides about the undecided
+// hunks.
 func (s *session) cancelling() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.turn != nil && s.turn.done
 }
 
-// reviewOptions returns the options: accept, reject, and ask about fewer hunks at a time. Many
-// clients have one button per kind and use either the first or the last option of that kind, so
-// both must only affect what the user saw. If there are several files, such a client may have shown
-// only the first, so the last allowing option asks about each file. The hunks of a single file are
-// all in its diff, so asking about each hunk has a kind for which these clients have no button.
+// reviewOptions returns the options accept, reject, and ask about fewer hunks at a time. Many
+// clients have one button per kind and use either the first or the last option of that kind. Both
+// options must therefore affect only hunks that the user saw. If there are several files, such a
+// client may have shown only the first one, so the last allowing option asks about each file. All
+// hunks of a single file are in its diff, so the option to ask about each hunk has a kind for which
+// these clients have no button.
 func reviewOptions(q question) []acp.PermissionOption {
 	accept, reject := "Accept", "Reject"
 	if n := len(q.hunks); n > 1 {

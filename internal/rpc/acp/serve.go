@@ -24,13 +24,15 @@ import (
 const (
 	// closeGrace bounds closing a core's sessions. An abort completes within 2 s.
 	closeGrace = 3 * time.Second
-	// answerGrace bounds how long open requests may take to be answered at the end.
+	// answerGrace bounds how long answering the open requests may take at the end.
 	answerGrace = 2 * time.Second
-	// coresGrace bounds the end of the cores, which have shorter limits of their own.
+	// coresGrace bounds how long ending the cores may take. The cores also have shorter limits of
+	// their own.
 	coresGrace = 8 * time.Second
-	// flushGrace bounds writing what is queued to a client that may no longer read.
+	// flushGrace bounds how long writing queued messages may take, because the client may no longer
+	// read.
 	flushGrace = time.Second
-	// deltaEnd is the end of a chunk's frame, after its text; see deltaPrefix.
+	// deltaEnd is the end of a chunk's frame, after the text (see deltaPrefix).
 	deltaEnd = `"}}}}`
 )
 
@@ -43,8 +45,8 @@ type Options struct {
 	Log     *slog.Logger // nil: no log
 	Version string
 	// Ahead is the folder whose server starts as soon as the client is known, because the first
-	// session will most likely be there. "" means that no server starts. Until a session is
-	// requested, starting it must have no visible effect.
+	// session will most likely use that folder. "" means that no server starts. Until a session is
+	// requested, starting the server must have no visible effect.
 	Ahead string
 	// Start builds the core for the sessions of one set of folders and MCP servers. Commands may
 	// run in the client's terminals.
@@ -66,10 +68,10 @@ type adapter struct {
 
 	requests requests
 
-	mu       sync.RWMutex // every delta looks up its session
+	mu       sync.RWMutex // a read-write lock, because every delta looks up its session
 	cores    map[string]*core
 	sessions map[string]*session
-	ahead    *core // started for Options.Ahead and not requested yet
+	ahead    *core // core that was started for Options.Ahead and not requested yet
 	ended    bool  // no new core starts
 }
 
@@ -110,7 +112,7 @@ func newAdapter(ctx context.Context, opts Options) *adapter {
 }
 
 // shutdown ends the servers first. That aborts their turns, so that the client still gets the
-// responses for which it waits. Every step has a time limit.
+// responses that it waits for. Every step has a time limit.
 func (a *adapter) shutdown() {
 	a.mu.Lock()
 	a.ended = true
@@ -160,7 +162,7 @@ func waitFor(done <-chan struct{}, atMost time.Duration) {
 	}
 }
 
-// background runs f concurrently. f must end when ctx does, which ends with the connection.
+// background runs f concurrently. ctx ends with the connection, and f must end when ctx does.
 func (a *adapter) background(f func(ctx context.Context)) {
 	a.wg.Add(1)
 	go func() {
@@ -169,8 +171,8 @@ func (a *adapter) background(f func(ctx context.Context)) {
 	}()
 }
 
-// handle is the connection's handler. For a notification it returns nothing, because an error there
-// ends the connection.
+// handle is the connection's handler. For a notification it returns no error, because an error
+// would end the connection.
 func (a *adapter) handle(ctx context.Context, req *jsonrpc2.Request) (result any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -200,8 +202,8 @@ func (a *adapter) handle(ctx context.Context, req *jsonrpc2.Request) (result any
 	return result, nil
 }
 
-// afterAnswer runs f in the background once the request of ctx is answered. Before that, the client
-// does not know the session.
+// afterAnswer runs f in the background once the request of ctx has been answered. The client does
+// not know the session before that.
 func (a *adapter) afterAnswer(ctx context.Context, f func(ctx context.Context)) {
 	r := inboundFrom(ctx)
 	if r == nil {
@@ -234,8 +236,8 @@ func (a *adapter) notified(method string, params []byte) {
 	}
 }
 
-// call sends a request to the client. If ctx ends first, it notifies the client that no response is
-// needed.
+// call sends a request to the client. If ctx ends first, call notifies the client that no response
+// is needed.
 func (a *adapter) call(ctx context.Context, method string, params, result any) error {
 	ctx, done := context.WithCancel(ctx)
 	defer done()

@@ -33,19 +33,19 @@ type session struct {
 	items    map[string]*item
 	config   config.Config // effective
 	models   []string      // offered by the provider
-	options  string        // last sent to the client, encoded
+	options  string        // options last sent to the client, encoded
 	title    string
-	usage    usage                         // last sent to the client
+	usage    usage                         // usage last sent to the client
 	planned  string                        // the plan last sent to the client, encoded
 	pictures map[string]content.Picture    // pictures of proposals when they were created
 	reviews  map[string]context.CancelFunc // open questions about proposals
-	// ends reviewPending and waits for it; nil: it never ran
+	// reviewing ends reviewPending and waits for it. It is nil if reviewPending never ran.
 	reviewing func()
 	pending   bool // a proposal may be undecided
-	// Until held is closed, updates wait in later. nil: updates are not held back.
+	// Until held is closed, updates wait in later. If held is nil, updates are not held back.
 	held     chan struct{}
 	holds    int  // number of holders that have not called resume
-	resuming bool // later is being sent
+	resuming bool // the updates in later are being sent
 	later    []func()
 }
 
@@ -68,8 +68,8 @@ func (a *adapter) session(id string) (*session, error) {
 	return nil, unknownSession(id)
 }
 
-// keep restores the session that s has replaced, after an attempt to attach to s failed. old is nil
-// if there was none.
+// keep restores old, the session that s has replaced, after an attempt to attach to s failed. old
+// is nil if there was none.
 func (a *adapter) keep(s, old *session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -152,15 +152,15 @@ func (a *adapter) attach(ctx context.Context, id, cwd string, more []string,
 	return s.described(map[string]any{}), nil
 }
 
-// forgetTold makes s send again what the client may have dropped.
+// forgetTold makes s send again the updates that the client may have dropped.
 func (s *session) forgetTold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.planned, s.usage = "", usage{}
 }
 
-// moves releases a session from its present core so that c can load it with other folders or MCP
-// servers. s may be nil.
+// moves releases a session from its present core, so that c can load the session with other folders
+// or MCP servers. s may be nil.
 func (s *session) moves(ctx context.Context, c *core) error {
 	if s == nil || s.core.roots[0] != c.roots[0] {
 		return nil
@@ -171,8 +171,8 @@ func (s *session) moves(ctx context.Context, c *core) error {
 	return s.core.release(ctx, s.id)
 }
 
-// introduce sends information that takes a moment to determine: the commands, and the models, for
-// which it queries the provider. A prompt that arrives together with its session runs first.
+// introduce sends the commands and the models. Determining them takes a moment, because the
+// provider is asked for its models. A prompt that arrives together with its session runs first.
 func (s *session) introduce(ctx context.Context) {
 	if commands, err := s.commands(ctx); err == nil {
 		list := make([]acp.AvailableCommand, 0, len(commands))
@@ -194,8 +194,8 @@ func (s *session) introduce(ctx context.Context) {
 
 func (s *session) update(u acp.SessionUpdate) { s.a.update(s.id, u) }
 
-// sessionList lists the sessions of a folder or, without one, of the launch folder and the folders
-// in use.
+// sessionList lists the sessions of a folder. Without a folder, it lists those of the launch folder
+// and of the folders in use.
 func (a *adapter) sessionList(ctx context.Context, p *acp.ListSessionsRequest) (any, error) {
 	if p.Cwd != nil {
 		c, err := a.coreFor(ctx, *p.Cwd, nil, nil)
@@ -266,7 +266,7 @@ func (a *adapter) listOf(ctx context.Context, c *core,
 	return out, nil
 }
 
-// sessionClose cancels what is running and unloads the session, which stays stored.
+// sessionClose aborts running work and unloads the session, which stays stored.
 func (a *adapter) sessionClose(ctx context.Context, p *acp.CloseSessionRequest) (any, error) {
 	s, err := a.session(string(p.SessionId))
 	if err != nil {
@@ -279,7 +279,8 @@ func (a *adapter) sessionClose(ctx context.Context, p *acp.CloseSessionRequest) 
 	return struct{}{}, s.core.release(ctx, s.id)
 }
 
-// sessionDelete also deletes sessions that are not loaded, in the launch folder or a folder in use.
+// sessionDelete deletes a session, even if it is not loaded. It looks for the session in the launch
+// folder and in the folders in use.
 func (a *adapter) sessionDelete(ctx context.Context, p *acp.CloseSessionRequest) (any, error) {
 	id := string(p.SessionId)
 	if s, err := a.session(id); err == nil {

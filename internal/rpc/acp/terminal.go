@@ -13,10 +13,11 @@ import (
 )
 
 const (
-	// terminalTimeout bounds terminal/* requests, which clients answer without asking the user,
-	// except wait_for_exit.
+	// terminalTimeout bounds terminal/* requests, except wait_for_exit. Clients answer them without
+	// asking the user.
 	terminalTimeout = 5 * time.Second
-	// abortTimeout bounds each of them once the command must end. An abort completes within 2 s.
+	// abortTimeout bounds each terminal/* request once the command must end. An abort completes
+	// within 2 s.
 	abortTimeout = 500 * time.Millisecond
 )
 
@@ -25,14 +26,14 @@ type Command struct {
 	SessionID, ItemID string // the tool call to which it belongs
 	Argv              []string
 	Dir               string
-	OutputBytes       int // how much of the end of the output to keep
+	OutputBytes       int // maximum number of bytes kept from the end of the output
 }
 
 // Exit describes how a command ended.
 type Exit struct {
 	Output    string
-	Truncated bool // Output contains only the end
-	Code      int  // -1 if it was killed
+	Truncated bool // Output contains only the end of the output
+	Code      int  // -1 if the command was killed
 	Signal    string
 }
 
@@ -42,16 +43,16 @@ type Terminal interface {
 	Offered() bool
 	// Run runs a command until it ends, or until ctx ends, which kills it. The terminal is always
 	// released. An error means that no terminal was created and nothing has run, except for
-	// ErrNoTerminalYet. The error is ErrNoTerminals if the client turns out to have no terminals;
-	// any other error is the client's refusal.
+	// ErrNoTerminalYet. The error is ErrNoTerminals if it turns out that the client has no
+	// terminals. Any other error is the client's refusal.
 	Run(ctx context.Context, cmd Command) (Exit, error)
 }
 
 // ErrNoTerminalYet reports that the client did not answer in time whether it creates a terminal. If
-// it still does, the command is killed; what it did until then is unknown.
+// it creates one later, the command is killed. The effects of the command until then are unknown.
 var ErrNoTerminalYet = errors.New("the editor did not report in time whether it created a terminal")
 
-// ErrNoTerminals reports that the client claimed terminals but does not support the request.
+// ErrNoTerminals reports that the client announced terminals but does not support the request.
 var ErrNoTerminals = errors.New("the editor has no terminals")
 
 var _ Terminal = (*adapter)(nil)
@@ -76,9 +77,9 @@ func (a *adapter) Run(ctx context.Context, cmd Command) (Exit, error) {
 	return a.follow(ctx, create.SessionId, terminal), nil
 }
 
-// notMade returns why a client did not create a terminal. Clients may ask the user, or a policy of
-// their own, and report a refusal with any error code. Only "method not found" means that the
-// client has no terminals.
+// notMade returns the reason why a client did not create a terminal. Clients may ask the user or
+// apply a policy of their own, and report a refusal with any error code. Only "method not found"
+// means that the client has no terminals.
 func notMade(err error) error {
 	var e *jsonrpc2.Error
 	if !errors.As(err, &e) {
@@ -94,9 +95,9 @@ func notMade(err error) error {
 	return errors.New(e.Message)
 }
 
-// createTerminal requests a terminal. If it arrives after the caller has stopped waiting, its
-// command is killed. Otherwise the command would run unseen, perhaps next to a retry of the same
-// command.
+// createTerminal requests a terminal. If the terminal is created after the caller has stopped
+// waiting, its command is killed. Otherwise the command would run without being noticed, perhaps at
+// the same time as a retry of the same command.
 func (a *adapter) createTerminal(ctx context.Context,
 	create acp.CreateTerminalRequest) (id string, err error) {
 	type answer struct {
@@ -161,8 +162,8 @@ func (a *adapter) follow(ctx context.Context, session acp.SessionId, terminal st
 	return out
 }
 
-// terminalCall sends a request about a terminal. It works even after the end of ctx, with a shorter
-// time limit.
+// terminalCall sends a request about a terminal. It works even after the end of ctx, but then with
+// a shorter time limit.
 func (a *adapter) terminalCall(ctx context.Context, method string, params, result any) error {
 	limit := terminalTimeout
 	if ctx.Err() != nil {
@@ -173,8 +174,8 @@ func (a *adapter) terminalCall(ctx context.Context, method string, params, resul
 	return a.call(ctx, method, params, result)
 }
 
-// showTerminal makes the client show the terminal with its tool call, even after the call has
-// ended.
+// showTerminal makes the client show the terminal together with its tool call, even after the call
+// has ended.
 func (s *session) showTerminal(itemID, terminal string) {
 	shown := []acp.ToolCallContent{acp.ToolTerminalRef(terminal)}
 	s.mu.Lock()

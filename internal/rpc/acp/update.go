@@ -19,8 +19,8 @@ import (
 const (
 	// maxText bounds one piece of text in a message. Longer text is split into several chunks.
 	maxText = 1 << 20
-	// outputTail is how much of a tool's live output is shown. Each update replaces the previous
-	// one.
+	// outputTail is how many bytes of a tool's live output are shown. Each update replaces the
+	// previous one.
 	outputTail = 4 << 10
 )
 
@@ -37,7 +37,7 @@ type item struct {
 
 var _ host.Subscriber = (*core)(nil)
 
-// Notify implements host.Subscriber. It converts session events to updates, in their order.
+// Notify implements host.Subscriber. It converts session events to updates and keeps their order.
 func (c *core) Notify(n host.Notification) {
 	defer c.recovered()
 	s, err := c.a.session(n.SessionID)
@@ -47,7 +47,7 @@ func (c *core) Notify(n host.Notification) {
 	stamp := wire.Stamp{SessionID: n.SessionID, Seq: n.Seq, Replay: n.Replay}
 	method, params := agentapi.Notification(stamp, n.Event)
 	if e, ok := params.(wire.ItemEvent); ok && e.Replay {
-		s.convert(method, params) // earlier updates precede the response for which others wait
+		s.convert(method, params) // earlier updates precede the response that this update waits for
 		return
 	}
 	s.inOrder(func() { s.convert(method, params) })
@@ -72,14 +72,14 @@ func (c *core) delta(sessionID string, d agent.ItemDelta) {
 	}
 }
 
-// recovered keeps a panic in a notification from reaching the engine.
+// recovered prevents a panic in a notification from reaching the engine.
 func (c *core) recovered() {
 	if p := recover(); p != nil {
 		c.a.log.Error("notifying the client panicked", "panic", p, "stack", string(debug.Stack()))
 	}
 }
 
-// inOrder runs f now, or after what is held back.
+// inOrder runs f now, or after the updates that are held back.
 func (s *session) inOrder(f func()) {
 	s.mu.Lock()
 	if s.held != nil {
@@ -101,7 +101,7 @@ func (s *session) hold() {
 	}
 }
 
-// resume sends what was held back. Later updates are then sent immediately.
+// resume sends the updates that were held back. Later updates are then sent immediately.
 func (s *session) resume(context.Context) {
 	s.mu.Lock()
 	s.holds--
@@ -118,8 +118,8 @@ func (s *session) resume(context.Context) {
 	}
 }
 
-// takeLater returns what resume must send. It returns nil if resume is done: everything has been
-// sent or must be held back again.
+// takeLater returns the updates that resume must send. It returns nil if resume is done, because
+// everything has been sent or must be held back again.
 func (s *session) takeLater() []func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +136,8 @@ func (s *session) takeLater() []func() {
 	return nil
 }
 
-// caughtUp waits until nothing is held back, so that a turn's response comes after all its updates.
+// caughtUp waits until no updates are held back, so that a turn's response comes after all its
+// updates.
 func (s *session) caughtUp() {
 	s.mu.Lock()
 	held := s.held
@@ -187,8 +188,8 @@ func (s *session) itemTold(method string, e *wire.ItemEvent) {
 	}
 }
 
-// delta is the hot path: it encodes by hand and merges with a queued delta of the same item. late
-// reports that the delta was held back.
+// delta is called for every piece of text, so it encodes without the library and merges with a
+// queued delta of the same item. late reports that the delta was held back.
 func (s *session) delta(d *agent.ItemDelta, late bool) {
 	s.mu.Lock()
 	if s.held != nil && !late {
@@ -224,8 +225,8 @@ func (s *session) delta(d *agent.ItemDelta, late bool) {
 // delta that is sent immediately is not copied to the heap.
 func (s *session) lateDelta(d agent.ItemDelta) func() { return func() { s.delta(&d, true) } }
 
-// piece sends a piece of a message. If it is dropped because the client does not read, the client
-// gets it when the message is complete.
+// piece sends a piece of a message. If the piece is dropped because the client does not read, the
+// client gets it when the message is complete.
 func (s *session) piece(it *item, kind string, d *agent.ItemDelta) {
 	if s.chunk(kind, d.ItemID, d.Text) {
 		return
@@ -236,7 +237,7 @@ func (s *session) piece(it *item, kind string, d *agent.ItemDelta) {
 	s.mu.Unlock()
 }
 
-// chunk sends a piece of a message. It returns false if there was no room.
+// chunk sends a piece of a message. It returns false if the queue had no room.
 func (s *session) chunk(kind, itemID, text string) bool {
 	key := jsonrpc.DeltaKey{ItemID: itemID, Kind: kind}
 	return s.a.out.Merge(s.id, key, text) ||
@@ -270,7 +271,7 @@ func (s *session) text(kind, itemID, text string) {
 	}
 }
 
-// liveOutput shows the end of a tool's output. It replaces an update that is still queued.
+// liveOutput shows the end of a tool's output. It replaces an update that is still in the queue.
 func (s *session) liveOutput(it *item, itemID string) {
 	frame := func() []byte {
 		s.mu.Lock()
@@ -285,7 +286,7 @@ func (s *session) liveOutput(it *item, itemID string) {
 	}
 }
 
-// started opens an item. The open items of a loaded session come with their text so far.
+// started opens an item. The open items of a loaded session arrive with their text so far.
 func (s *session) started(e *wire.ItemEvent) {
 	it := &item{kind: e.Item.Type, nested: e.Item.ParentItemID != "", tool: e.Item}
 	s.mu.Lock()
@@ -318,7 +319,8 @@ func (s *session) itemUpdated(e *wire.ItemEvent) {
 	}
 }
 
-// completed closes an item. It sends the whole item if the client has not seen it open.
+// completed closes an item. If the client has not seen the item open, completed sends the whole
+// item.
 func (s *session) completed(e *wire.ItemEvent) {
 	s.mu.Lock()
 	it := s.items[e.Item.ItemID]
@@ -422,7 +424,7 @@ func (s *session) turnCompleted() {
 	s.mu.Unlock()
 }
 
-// usage is what the client receives about a session's usage.
+// usage contains the information about a session's usage that the client receives.
 type usage struct {
 	used, size int
 	cost       float64
@@ -436,7 +438,7 @@ func (u usage) update() *acp.SessionUsageUpdate {
 	return out
 }
 
-// sessionUpdated sends the parts of a session's state that the client does not know yet.
+// sessionUpdated sends the parts of a session's state that the client does not have yet.
 func (s *session) sessionUpdated(e *wire.SessionUpdated) {
 	now := usage{used: e.ContextTokens, size: e.ContextWindow}
 	if e.Usage != nil {

@@ -12,16 +12,16 @@ import (
 // Options configure an API for a front end.
 type Options struct {
 	Version string // reported by agent/status
-	// Subscriber receives the past of a session that is loaded with replay.
+	// Subscriber receives the past events of a session that is loaded with replay.
 	Subscriber host.Subscriber
-	// AskAgain repeats a session's open questions for a client that has loaded it again. nil: the
-	// client does not need this.
+	// AskAgain repeats a session's open questions for a client that has loaded it again. It is nil
+	// if the client does not need this.
 	AskAgain func(sessionID string)
 }
 
-// API answers agent/* for one client. The client has a current session, which is used if a request
-// names none. The exported methods with wire params are the requests. They may be called from any
-// goroutine. WireError converts their errors.
+// API answers agent/* for one client. The client has a current session. Requests that name no
+// session use it. The exported methods with wire params are the requests. They may be called from
+// any goroutine. WireError converts their errors.
 type API struct {
 	opts Options
 	core atomic.Pointer[Core] // nil before Open
@@ -122,7 +122,7 @@ func (a *API) SetCurrent(id string) {
 	a.current = id
 }
 
-// forget resets the current session if it is the one that ends.
+// forget resets the current session if that session ends.
 func (a *API) forget(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -138,8 +138,8 @@ func (a *API) Current() string {
 	return a.current
 }
 
-// orCurrent returns the session to write: the named one, otherwise the current one, otherwise a new
-// one.
+// orCurrent returns the session that a request changes: the named session, otherwise the current
+// one, otherwise a new one.
 func (a *API) orCurrent(ctx context.Context, id string) (*host.Session, error) {
 	if id == "" {
 		id = a.Current()
@@ -150,7 +150,7 @@ func (a *API) orCurrent(ctx context.Context, id string) (*host.Session, error) {
 	return a.create(ctx, &wire.SessionNewParams{})
 }
 
-// holdFor holds back a session's notifications until the request of ctx is answered, because a
+// holdFor holds back a session's notifications until the request of ctx has been answered. A
 // response precedes every notification that its request causes.
 func (a *API) holdFor(ctx context.Context, id string) { a.Host().HoldFor(ctx, id) }
 

@@ -24,7 +24,7 @@ const maxAttached = 256 << 10
 const withheld = "(The content is not here, because this file usually holds secrets. " +
 	"A later message has it if the user allows that.)"
 
-// unsent is the text of a secret file in a message that is not stored. No question is asked about
+// unsent is the text of a secret file in a message that is not stored. The user is not asked about
 // such a message.
 const unsent = "(The content is not here, because this file usually holds secrets, and a message " +
 	"that is not stored cannot ask the user about it.)"
@@ -34,14 +34,14 @@ func Withheld(b message.Block) bool {
 	return b.Type == message.Resource && strings.HasPrefix(b.Text, withheld)
 }
 
-// Attachments reads what messages attach.
+// Attachments reads the resources that messages attach.
 type Attachments struct {
 	Workspace *workspace.Workspace
 	Secret    func(path string) bool // nil: no file is secret
 }
 
-// Secrets returns the secret files that the URI or name of an attachment may mean. A link that is
-// called like a secret file is one.
+// Secrets returns the secret files that the URI or name of an attachment may refer to. This
+// includes links with the name of a secret file.
 func (a Attachments) Secrets(cwd, name string) (secret []string) {
 	if a.Secret == nil {
 		return nil
@@ -60,8 +60,8 @@ func (a Attachments) Secrets(cwd, name string) (secret []string) {
 	return secret
 }
 
-// readings are the absolute paths that a client or the workspace may mean by a name. If one were
-// missing, a secret file would be sent without a question.
+// readings returns the absolute paths that a name may refer to for a client or the workspace. If
+// one were missing, a secret file could be sent without a question.
 func (a Attachments) readings(cwd, name string) (out []string) {
 	var paths []string
 	if ref, err := a.Workspace.Resolve(cwd, name); err == nil {
@@ -88,9 +88,9 @@ func (a Attachments) readings(cwd, name string) (out []string) {
 	return out
 }
 
-// Text returns what the user sees of an attachment: the editor's buffer, or else the file. If there
-// is none, it returns why. ok is false if the text is of a secret file that allowed does not
-// contain. sessionID is the session that has then read the file.
+// Text returns the content of an attachment that the user sees, from the editor's buffer or else
+// from the file. If there is no content, it returns the reason. ok is false if the text is that of
+// a secret file that is not in allowed. Text records that the session sessionID has read the file.
 func (a Attachments) Text(
 	ctx context.Context,
 	sessionID, cwd string,
@@ -109,11 +109,12 @@ func (a Attachments) Text(
 	if err != nil {
 		return fmt.Sprintf("(not attached: %v)", err), true
 	}
-	// The path is checked after the read, because what it names may have changed meanwhile.
+	// The path is checked after the read, because the file that it names may have changed in the
+	// meantime.
 	if a.Secret != nil && a.Secret(ref.Path) && !slices.Contains(allowed, ref.Path) {
 		return "", false
 	}
-	// An attached file counts as read: an edit need not read it again.
+	// An attached file is recorded as read, so an edit need not read it again.
 	a.Workspace.Stamp(sessionID, f, r == nil && len(f.Text.Data) <= maxAttached)
 	if r == nil {
 		return bounded(string(f.Text.Data)), true
@@ -141,9 +142,9 @@ func workspaceRange(r *message.Range) *workspace.Range {
 	return &workspace.Range{Start: workspace.Position(r.Start), End: workspace.Position(r.End)}
 }
 
-// attach fills resources that came without text with what the user sees. It withholds secret files,
-// also those whose content the client sent: the turn asks the user about them, unless the message
-// is sent once and not stored.
+// attach adds the text that the user sees to resources without text. It withholds secret files,
+// even if the client sent their content. The turn asks the user about them, unless the message is
+// sent once and not stored.
 func (a *API) attach(
 	ctx context.Context,
 	l *host.Session,
@@ -201,8 +202,8 @@ func (a *API) attachments() Attachments {
 	return at
 }
 
-// withhold replaces the text of an attachment. Text that the client sent is kept until the answer,
-// if there will be one.
+// withhold replaces the text of an attachment. If an answer is expected, text that the client sent
+// is kept until then.
 func (a *API) withhold(
 	l *host.Session,
 	b message.Block,

@@ -9,16 +9,17 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// maxFiles bounds the result of agent/files/search. defaultFiles applies if no limit is given.
+// maxFiles bounds the result of agent/files/search. defaultFiles is used if the request sets no
+// limit.
 const (
 	maxFiles     = 1000
 	defaultFiles = 50
 )
 
-// errNoMemory is the error of a daemon without a memory.
+// errNoMemory is the error if the daemon has no memory.
 var errNoMemory = errors.New("this agent-lsp was built without a memory")
 
-// Models lists the models. A request to test a model succeeds even if the list fails.
+// Models lists the models. If it tests a model, it succeeds even if listing fails.
 func (a Catalog) Models(ctx context.Context, p *wire.ModelsParams) (wire.ModelsResult, error) {
 	if a.Core().Models == nil {
 		return wire.ModelsResult{Models: []wire.Model{}}, nil

@@ -39,7 +39,7 @@ func (a Checkpoints) Diff(
 }
 
 // Restore reverts files, the conversation, or both. The conversation returns to the state before
-// the checkpoint's prompt; later messages stay in the log.
+// the checkpoint's prompt. Later messages stay in the log.
 func (a Checkpoints) Restore(
 	ctx context.Context,
 	p *wire.CheckpointRestoreParams,
@@ -103,7 +103,7 @@ func (a *API) restoreFiles(
 	return nil
 }
 
-// restoreConversation ends the history before the message.
+// restoreConversation shortens the history so that it ends before the message.
 func (a *API) restoreConversation(ctx context.Context, l *host.Session, messageID string) error {
 	through, found := "", false
 	for _, m := range l.Engine.Messages() {

@@ -17,8 +17,8 @@ var Codec = jsonrpc.Codec{
 	Decode: func(data []byte, v any) error { return jsonv2.Unmarshal(data, v, lenient) },
 }
 
-// Encode encodes a wire struct. It returns nil if the struct contains invalid raw JSON, which only
-// a tool can have produced: agent-lsp's own structs can always be encoded.
+// Encode encodes a wire struct. agent-lsp's own structs can always be encoded. Encode returns nil
+// if the struct contains invalid raw JSON, which only a tool can have produced.
 func Encode(v any) []byte {
 	data, err := Codec.Marshal(v)
 	if err != nil {

@@ -88,7 +88,7 @@ func blocksTo(blocks []message.Block) []wire.ContentBlock {
 	return out
 }
 
-// blocksFrom checks a prompt's blocks. The error names the invalid one.
+// blocksFrom checks and converts a prompt's blocks. The error names the invalid block.
 func blocksFrom(field string, p wire.Prompt) ([]message.Block, error) {
 	out := make([]message.Block, 0, len(p))
 	for i, b := range p {
@@ -165,8 +165,8 @@ func queueTo(queue []agent.QueueEntry) []wire.QueueEntry {
 	return out
 }
 
-// SessionUpdated returns the params of session/updated without their stamp. They always contain the
-// whole state, so that a later notification supersedes an earlier one.
+// SessionUpdated returns the params of session/updated without their stamp. The params always
+// contain the whole state, so that a later notification supersedes an earlier one.
 func SessionUpdated(s agent.State) *wire.SessionUpdated {
 	usage := usageTo(s.Usage)
 	return &wire.SessionUpdated{

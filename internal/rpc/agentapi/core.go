@@ -12,11 +12,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// Init is what a client sent when it connected.
+// Init contains the values that a client sent when it connected.
 type Init struct {
 	Editor host.Editor
 	Roots  []string // URIs or absolute paths
-	// WholeFolders means that the client has asked its user about each folder that is
+	// WholeFolders means that the client has already asked the user about each folder that is
 	// unlikely to be a workspace.
 	WholeFolders bool
 	// InitializationOptions is the client's Config as it was sent, or nil.
@@ -24,8 +24,8 @@ type Init struct {
 }
 
 // Core answers a connection's requests. Host, Workspace, Library and Settings are required. A nil
-// function or interface means that the component does not exist: its requests return an empty list
-// or an error that reports this.
+// function or interface means that the component does not exist. Its requests then return an empty
+// list, or an error that reports this.
 type Core struct {
 	// Host holds the sessions. It was created with this Workspace, Library and Settings.
 	Host *host.Host
@@ -36,9 +36,9 @@ type Core struct {
 	Settings  Settings
 	// Ready is called before a message may start a turn in an idle session. Its error refuses the
 	// message. It must be fast. model is the reference in the message, or "" for the model of the
-	// settings. nil: always ready.
+	// settings. If Ready is nil, a turn may always start.
 	Ready func(sessionID, model string) error
-	// Secrets decides which attachments ask first. nil: none does.
+	// Secrets decides which attachments require a question. If it is nil, no attachment does.
 	Secrets Secrets
 	// FoldersChanged is called after the workspace folders have changed. It must not block. It may
 	// be nil.
@@ -46,12 +46,12 @@ type Core struct {
 
 	// Models lists the models of the named provider or, if provider is "", of all usable providers.
 	Models func(ctx context.Context, provider string) ([]wire.Model, error)
-	// TestModel sends a one-word request to a model. nil: models cannot be tested.
+	// TestModel sends a one-word request to a model. If it is nil, models cannot be tested.
 	TestModel func(ctx context.Context, ref string) wire.ModelTest
 	Tools     func(ctx context.Context) ([]wire.Tool, error)
 	Commands  func(ctx context.Context) ([]wire.SlashCommand, error)
-	// Expand expands a prompt that begins with /name to what the model receives. ok is false if the
-	// prompt is not a command.
+	// Expand expands a prompt that begins with /name to the text that the model receives. ok is
+	// false if the prompt is not a command.
 	Expand func(ctx context.Context, sessionID, text string) (expanded string, ok bool)
 	Status func() (provider wire.ProviderStatus, sandbox string)
 	Files  func(ctx context.Context, query string, limit int) ([]wire.FileMatch, error)
@@ -60,7 +60,7 @@ type Core struct {
 	Jobs   Jobs
 	Agents Agents
 
-	// Close releases what Core holds. It is called once, after every session was closed.
+	// Close releases the resources of Core. It is called once, after every session was closed.
 	Close func(ctx context.Context) error
 
 	// ViewDir is the folder for transcripts and diffs, for editors that can only show files.
@@ -75,13 +75,13 @@ type Settings interface {
 	ClientChanged(settings json.RawMessage) (notices []string, err error)
 }
 
-// Secrets knows the files that usually hold secrets. The next step of a session that was sent one
-// asks the user before the model gets it (Withheld).
+// Secrets knows which files usually contain secrets. If a message attaches such a file, the next
+// step of the session asks the user before the model gets the file (Withheld).
 type Secrets interface {
-	// Secret reports whether the file at an absolute path is one.
+	// Secret reports whether the file at an absolute path usually contains secrets.
 	Secret(path string) bool
-	// Withhold keeps an attachment's text that the client sent, until the user has answered. files
-	// are the secret files that its URI means.
+	// Withhold stores an attachment's text that the client sent, until the user has answered. files
+	// are the secret files to which the attachment's URI refers.
 	Withhold(sessionID string, b message.Block, files []string)
 }
 
@@ -93,22 +93,22 @@ type Memory interface {
 	Delete(ctx context.Context, key, scope string) error
 }
 
-// Grants are the permissions that were given for longer than once. ErrNotFound reports an unknown
-// grant.
+// Grants contains the permissions that the user gave for more than one call. ErrNotFound reports an
+// unknown grant.
 type Grants interface {
 	List() []wire.Grant
 	Revoke(grantID string) error
 }
 
-// Jobs are background commands and sub-agents. ErrNotFound reports an unknown job.
+// Jobs manages background commands and sub-agents. ErrNotFound reports an unknown job.
 type Jobs interface {
 	List(sessionID string) []wire.Job
 	Read(jobID string) (output, status string, err error)
 	Kill(jobID string) error
 }
 
-// Agents finds a running sub-agent by the item of its tool call. ErrNotFound reports an unknown
-// one.
+// Agents finds a running sub-agent by the item of its tool call. ErrNotFound reports that there is
+// none.
 type Agents interface {
 	Steer(sessionID, itemID string, r agent.SteerRequest) (agent.SteerOutcome, error)
 	Abort(sessionID, itemID string, silent bool) (state string, err error)

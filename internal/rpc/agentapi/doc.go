@@ -3,5 +3,5 @@
 // workspace and the policy. The LSP server (internal/rpc) routes requests to it, and the ACP server
 // (internal/rpc/acp) calls it directly.
 //
-// Lock order: API.mu is held only for single assignments and never together with another lock.
+// API.mu is held only for single assignments and never together with another lock.
 package agentapi

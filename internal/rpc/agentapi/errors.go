@@ -18,16 +18,16 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// providerHint is the advice for errors that contain none.
+// providerHint is the advice for errors that do not contain advice.
 const providerHint = "set OPENAI_API_KEY, or OPENAI_BASE_URL for another OpenAI-compatible server, or provider.baseUrl in the settings"
 
 // ErrNotFound reports that a memory, grant, job or sub-agent does not exist.
 var ErrNotFound = errors.New("not found")
 
-// ErrGone is the cause of cancellations at the end of the connection.
+// ErrGone is the cause of contexts that end with the connection.
 var ErrGone = errors.New("the connection has ended")
 
-// ErrCancelled is the cause if the client cancels a request.
+// ErrCancelled is the cause of a context that ends because the client cancelled the request.
 var ErrCancelled = errors.New("the request was cancelled")
 
 // Fail returns a wire error. Only Fail and WireError set codes.

@@ -181,8 +181,8 @@ func (a *API) steerFrom(p *wire.SteerParams) (agent.SteerRequest, error) {
 	return r, err
 }
 
-// Abort immediately aborts what is running in a session. If the prompt has not been accepted yet,
-// the result is idle and the caller must abort it later.
+// Abort immediately aborts running work in a session. If the prompt has not been accepted yet, the
+// result is idle and the caller must abort the session later.
 func (a Turns) Abort(ctx context.Context, p *wire.AbortParams) (wire.AbortResult, error) {
 	if p.SessionID == "" {
 		return wire.AbortResult{}, Invalid("sessionId", "is missing")
@@ -254,7 +254,7 @@ func (a Turns) QueueClear(ctx context.Context, p *wire.QueueParams) (wire.QueueR
 	return wire.QueueResult{Queue: queueTo(l.Engine.Queue())}, nil
 }
 
-// errTimeout is the cause of a wait that exceeded the client's limit.
+// errTimeout is the cause of a wait that exceeded the client's time limit.
 var errTimeout = errors.New("the wait timed out")
 
 // maxWaitMs is longer than any real wait: a hundred years.
@@ -269,12 +269,12 @@ func (a Turns) Wait(ctx context.Context, p *wire.TurnWaitParams) (wire.Turn, err
 	if err != nil {
 		return wire.Turn{}, err
 	}
-	// This response comes at the end of a turn. The updates that a load holds back need not wait
-	// for it.
+	// This response comes at the end of a turn. Updates that a load holds back must not wait for
+	// it.
 	host.LetGo(ctx)
 	wait, done := ctx, context.CancelFunc(func() {})
 	if p.TimeoutMs > 0 &&
-		// longer waits are unlimited; time.Duration could not represent them
+		// Longer waits are unlimited, because time.Duration cannot represent them.
 		int64(p.TimeoutMs) < maxWaitMs {
 		wait, done = context.WithTimeoutCause(
 			ctx,

@@ -43,8 +43,8 @@ func (a Proposals) Get(_ context.Context, p *wire.ProposalParams) (wire.Proposal
 	return wire.ProposalGetResult{Proposal: ProposalTo(got), Diff: diff}, err
 }
 
-// Resolve answers after the editor or the disk was verified, and before any notification that the
-// decision causes.
+// Resolve answers after the editor's buffer or the file on disk has been verified, and before any
+// notification that the decision causes.
 func (a Proposals) Resolve(
 	ctx context.Context,
 	p *wire.ProposalResolveParams,

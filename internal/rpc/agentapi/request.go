@@ -7,7 +7,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/host"
 )
 
-// Request is a client's request that has not been answered. The notifications that it causes wait
+// Request is a client's request without a response so far. The notifications that it causes wait
 // for its response. The zero value is ready to use.
 type Request struct {
 	mu    sync.Mutex
@@ -26,8 +26,8 @@ func (r *Request) WhenAnswered(f func()) {
 	r.after = append(r.after, f)
 }
 
-// Answered releases what waits for the response. It may be called before the response is sent, if
-// that happens only after everything that the request causes.
+// Answered releases everything that waits for the response. It may be called before the response is
+// sent if the response is sent only after all effects of the request.
 func (r *Request) Answered() {
 	r.mu.Lock()
 	after := r.after

@@ -42,7 +42,7 @@ func (a *API) cwd(given string) (string, error) {
 	return dir, nil
 }
 
-// seedMessages checks a history that a client provides.
+// seedMessages checks and converts a history that a client provides.
 func seedMessages(seeds []wire.SeedMessage) ([]*message.Message, error) {
 	var out []*message.Message
 	now := time.Now()
@@ -104,8 +104,8 @@ func (a Sessions) List(
 	return out, nil
 }
 
-// describe combines the stored session and, if it is loaded, its running state into the wire's
-// Session.
+// describe combines the stored session and, if the session is loaded, its running state into the
+// wire's Session.
 func (a *API) describe(e session.Entry) wire.Session {
 	w := wire.Session{
 		SessionID: e.ID, Title: e.Title, Cwd: PathToURI(e.Cwd), CreatedAt: e.CreatedAt,
@@ -152,8 +152,8 @@ func PathToURI(path string) string {
 	return string(uri.File(path))
 }
 
-// Load attaches to a session. With replay, the past is sent before the response. Live notifications
-// are held back until the response is queued.
+// Load attaches to a session. With replay, past events are sent before the response. Live
+// notifications are held back until the response is queued.
 func (a Sessions) Load(
 	ctx context.Context,
 	p *wire.SessionLoadParams,
@@ -183,7 +183,7 @@ func (a Sessions) Load(
 	return out, nil
 }
 
-// markPinned sets the pinned flag, which stored items do not have because it may change.
+// markPinned sets the pinned flag. Stored items do not have this flag, because it may change.
 func markPinned(items []session.Item, pinned []string) {
 	for i := range items {
 		items[i].Item.Pinned = slices.Contains(pinned, items[i].Item.ID)
@@ -273,7 +273,8 @@ func (a Sessions) Resume(ctx context.Context, p *wire.SessionParams) (wire.Empty
 	return a.pause(ctx, p.SessionID, false, (*agent.Session).Resume)
 }
 
-// pause also stores the pause, so that it survives the daemon.
+// pause pauses or resumes a session. It stores the pause, so that the pause survives a restart of
+// the daemon.
 func (a *API) pause(
 	ctx context.Context,
 	id string,
@@ -300,8 +301,8 @@ func (a Sessions) Delete(ctx context.Context, p *wire.SessionParams) (wire.Empty
 		return wire.Empty{}, agent.ErrNotIdle
 	}
 	// Send the session's outstanding notifications first. Otherwise a client that leaves after the
-	// response would never receive them. Before that, release what waits for this request's own
-	// response, because the request loaded the session.
+	// response would never receive them. Before that, release the notifications that wait for this
+	// request's own response. They exist if this request has loaded the session.
 	host.LetGo(ctx)
 	select {
 	case <-l.Settled():

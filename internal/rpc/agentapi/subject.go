@@ -1,7 +1,7 @@
 package agentapi
 
 // The requests are grouped by subject. A group is a view of the API for one client and costs
-// nothing to create: agentapi.Turns{API: api}.Prompt(ctx, params).
+// nothing to create. For example: agentapi.Turns{API: api}.Prompt(ctx, params).
 type (
 	// Sessions answers agent/session/*.
 	Sessions struct{ *API }

@@ -7,7 +7,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// Client is what initialize revealed about the client.
+// Client contains the information about the client from initialize.
 type Client struct {
 	Name       string
 	Claimed    bool // has capabilities.experimental.agentLsp
@@ -23,11 +23,11 @@ type Client struct {
 	Contents   bool // workspace/textDocumentContent
 	Documents  bool // window/showDocument
 	Registers  bool // supports dynamic registration of workspace/didChangeConfiguration
-	Passive    bool // announces no server requests, so it may be unable to show questions
+	Passive    bool // announces no server requests, so the client may be unable to show questions
 }
 
-// ClientFrom decodes the params of initialize field by field, so that a client with one wrong field
-// is still served.
+// ClientFrom decodes the params of initialize field by field, so that one wrong field does not
+// prevent a connection.
 func ClientFrom(params Object) Client {
 	caps := params.Object("capabilities")
 	edit := caps.Object("workspace").Object("workspaceEdit")
@@ -73,8 +73,8 @@ func ClientFrom(params Object) Client {
 	return c
 }
 
-// isEglot recognizes eglot, which sends no name before 1.9. Its requests block Emacs, and it sends
-// didChange only when Emacs is idle again.
+// isEglot recognizes eglot, which does not send a name before version 1.9. eglot's requests block
+// Emacs, and it sends didChange only when Emacs is idle again.
 func isEglot(name string, caps Object) bool {
 	if name == "" {
 		return caps["experimental"].Kind() == '{' && len(caps.Object("experimental")) == 0 &&

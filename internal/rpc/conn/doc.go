@@ -1,6 +1,7 @@
-// Package conn contains what all parts of the LSP front end need from their connection: the link
-// with the client and the client's capabilities (Link, Client), the order of requests (Queue), and
-// the registry of unanswered requests (Requests).
+// Package conn manages the connection of the LSP front end. It contains the link with the client
+// and the client's capabilities (Link, Client), the order of requests (Queue), and the registry of
+// unanswered requests (Requests).
 //
-// It does not know sessions or methods of agent/*: it reads, orders and sends.
+// The package reads, orders and sends messages. It does not depend on sessions or on methods of
+// agent/*.
 package conn

@@ -23,7 +23,7 @@ const askTimeout = 10 * time.Second
 // Link is the connection with one client. Its methods may be called from any goroutine.
 type Link struct {
 	Logger *slog.Logger
-	Out    *jsonrpc.Outbox // the only writer
+	Out    *jsonrpc.Outbox // the only writer to the client
 	Stream *jsonrpc.Stream
 	// Queue orders the requests whose order matters.
 	Queue Queue
@@ -41,7 +41,7 @@ type Link struct {
 	wg     sync.WaitGroup // goroutines of the connection
 }
 
-// Open returns a connection that does not read before Serve. It does not end with ctx.
+// Open returns a connection, which starts to read when Serve is called. It does not end with ctx.
 func Open(
 	ctx context.Context,
 	in io.Reader,
@@ -57,10 +57,10 @@ func Open(
 	return l
 }
 
-// Serve starts to read. handle runs on the reading goroutine.
+// Serve starts reading. handle runs on the reading goroutine.
 func (l *Link) Serve(handle jsonrpc2.Handler) { l.conn.Go(l.ctx, handle) }
 
-// Read returns a channel that is closed when nothing more will be read.
+// Read returns a channel that is closed when reading has ended.
 func (l *Link) Read() <-chan struct{} { return l.conn.Done() }
 
 // Context returns a context that ends when the connection does.
@@ -101,11 +101,11 @@ func (l *Link) Go(task string, f func()) {
 	}()
 }
 
-// Plain reports whether the client has neither claimed agent/* nor used it.
+// Plain reports whether the client has neither announced support for agent/* nor used it.
 func (l *Link) Plain() bool { return !l.Client.Claimed && !l.Attached.Load() }
 
 // Call sends a request and decodes the response into result. It returns when the client has
-// answered or ctx has ended. In the second case it sends $/cancelRequest.
+// answered or ctx has ended. If ctx ends first, Call sends $/cancelRequest.
 func (l *Link) Call(ctx context.Context, method string, params, result any) error {
 	ctx, done := context.WithCancel(ctx)
 	defer done()
@@ -122,7 +122,7 @@ func (l *Link) Ask(ctx context.Context, method string, params, result any) error
 	return l.AskWithin(ctx, 0, method, params, result)
 }
 
-// AskWithin is Ask for a client that waits for up to extra before it answers.
+// AskWithin is like Ask, for a request that the client may take up to extra longer to answer.
 func (l *Link) AskWithin(
 	ctx context.Context,
 	extra time.Duration,
@@ -141,7 +141,7 @@ func (l *Link) Notify(method string, params any) {
 		l.Logger.Error("a notification could not be encoded", "method", method, "error", err)
 		return
 	}
-	_ = l.Out.Put(Frame(method, body)) // fails only if the connection has ended
+	_ = l.Out.Put(Frame(method, body)) // Put fails only if the connection has ended
 }
 
 // Message shows a line of text to the user outside of any session.

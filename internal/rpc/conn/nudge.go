@@ -14,8 +14,8 @@ var nudges = []time.Duration{
 }
 
 // Nudger sends a client empty messages some time after each response. Emacs's jsonrpc (before
-// 1.0.17) does not process what it read together with a response until more input arrives. Without
-// a nudge, a question could stay unseen.
+// 1.0.17) does not process a message that it read together with a response until more input
+// arrives. Without an empty message, the user might not see a question.
 type Nudger struct {
 	link *Link
 
@@ -27,7 +27,7 @@ type Nudger struct {
 // NewNudger returns a nudger for a client.
 func NewNudger(link *Link) *Nudger { return &Nudger{link: link} }
 
-// Answered restarts the pauses. It never blocks.
+// Answered starts the pauses again. It never blocks.
 func (n *Nudger) Answered() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

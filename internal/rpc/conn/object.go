@@ -10,7 +10,7 @@ import (
 // lenient are the options for decoding a client's JSON.
 var lenient = jsonrpc.Lenient
 
-// Object is a JSON object whose fields may have any type. A field of the wrong type counts as
+// Object is a JSON object whose fields may have any type. A field of the wrong type is treated as
 // absent.
 type Object map[string]jsontext.Value
 
@@ -23,7 +23,7 @@ func ObjectFrom(data []byte) Object {
 	return o
 }
 
-// Object returns a field that is an object, otherwise nil.
+// Object returns a field that is an object. For any other field, it returns nil.
 func (o Object) Object(name string) Object { return ObjectFrom(o[name]) }
 
 // Has reports whether a field exists and is neither null nor false.
@@ -32,7 +32,7 @@ func (o Object) Has(name string) bool {
 	return ok && v.Kind() != 'n' && v.Kind() != 'f'
 }
 
-// String returns a field that is a string, otherwise "".
+// String returns a field that is a string. For any other field, it returns "".
 func (o Object) String(name string) string {
 	var s string
 	if jsonv2.Unmarshal(o[name], &s, lenient) != nil {
@@ -44,7 +44,7 @@ func (o Object) String(name string) string {
 // Bool reports whether a field is true.
 func (o Object) Bool(name string) bool { return o[name].Kind() == 't' }
 
-// Int returns a number, which may be encoded as a string.
+// Int returns a field that is a number or a string with a number.
 func (o Object) Int(name string) int {
 	var n int
 	if jsonv2.Unmarshal(

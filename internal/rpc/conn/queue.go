@@ -4,7 +4,7 @@ import "sync"
 
 // Queue runs requests one after another in the order of their tickets. Tickets are taken by the
 // reading goroutine, so they follow the order on the wire. A queued request may do fast I/O but
-// never waits for a turn or for the client. The zero value is ready to use.
+// must never wait for a turn or for the client. The zero value is ready to use.
 type Queue struct {
 	mu   sync.Mutex
 	tail chan struct{} // closed when the last ticket is done
@@ -15,7 +15,8 @@ type Queue struct {
 type Ticket struct {
 	queue *Queue
 	prev  <-chan struct{}
-	done  chan struct{} // nil: waits for earlier tickets but does not delay later ones
+	// Nil for a ticket that waits for earlier tickets but does not delay later ones.
+	done chan struct{}
 }
 
 // Take returns a ticket. The caller must call Enter and then Leave.
@@ -28,21 +29,22 @@ func (q *Queue) Take() Ticket {
 	return t
 }
 
-// After returns a ticket that waits for all earlier tickets and delays none.
+// After returns a ticket that waits for all earlier tickets and does not delay later ones.
 func (q *Queue) After() Ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return Ticket{queue: q, prev: q.tail}
 }
 
-// Idle reports whether nothing runs or waits in the queue.
+// Idle reports whether no request runs or waits in the queue.
 func (q *Queue) Idle() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.busy == 0
 }
 
-// Enter waits for the earlier tickets. It ignores cancellation because those never block.
+// Enter waits for the earlier tickets. It ignores cancellation, because earlier tickets never
+// block.
 func (t Ticket) Enter() {
 	if t.prev != nil {
 		<-t.prev

@@ -9,9 +9,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 )
 
-// Request is a client's request that has not been answered.
+// Request is a client's request without a response so far.
 type Request struct {
-	// Answered is called once the response is queued. It starts what waited for that.
+	// Answered is called once the response is queued. It starts everything that waited for the
+	// response.
 	Answered func()
 	// Cancel cancels the context of the request.
 	Cancel context.CancelCauseFunc
@@ -45,8 +46,8 @@ func (q *Requests) Cancel(id jsonrpc2.ID, cause error) {
 	}
 }
 
-// Sent processes a body that was queued and runs what waited for it. It reports whether the body
-// contains a response.
+// Sent processes a body that was queued, and runs everything that waited for a response in the
+// body. It reports whether the body contains a response.
 func (q *Requests) Sent(body []byte) (answers bool) {
 	for _, id := range jsonrpc.AnsweredIDs(body) {
 		answers = q.settle(id) || answers
@@ -54,8 +55,8 @@ func (q *Requests) Sent(body []byte) (answers bool) {
 	return answers
 }
 
-// settle ends the first request with this ID and releases what waited for its response. It reports
-// whether there was one.
+// settle ends the first request with this ID and releases everything that waited for its response.
+// It reports whether there was such a request.
 func (q *Requests) settle(id jsonrpc2.ID) bool {
 	r := q.take(id)
 	if r == nil {
@@ -84,7 +85,7 @@ func (q *Requests) take(id jsonrpc2.ID) *Request {
 	return rs[0]
 }
 
-// done completes what take began.
+// done completes the removal that take began.
 func (q *Requests) done() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -95,12 +96,12 @@ func (q *Requests) done() {
 	}
 }
 
-// none reports that every request is answered and nothing waits for a response. The caller holds
-// mu.
+// none reports that every request is answered and nothing waits for a response. The caller must
+// hold mu.
 func (q *Requests) none() bool { return len(q.byID) == 0 && q.letting == 0 }
 
-// Wait returns a channel that is closed when every request is answered and what waited for the
-// responses has been sent.
+// Wait returns a channel that is closed when every request has been answered and everything that
+// waited for the responses has been sent.
 func (q *Requests) Wait() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// This file contains the code actions, which work in every editor.
+// This file contains the code actions. They work in every editor.
 
 type codeAction struct {
 	Title       string            `json:"title"`
@@ -28,7 +28,8 @@ var templates = []struct{ title, text string }{
 	{"Agent: write tests for this", "Write tests for this code."},
 }
 
-// CodeActions offers to decide the hunks in the range, to fix its diagnostics, and the templates.
+// CodeActions offers to decide the hunks in the range and to fix the diagnostics in the range. It
+// also offers the templates.
 func (s *Features) CodeActions(_ context.Context, p *DocumentParams) ([]any, error) {
 	s.place.seen(p.TextDocument.URI, p.Range)
 	return s.offered(wanted(s.actionsAt(p), p.Context.Only)), nil
@@ -88,8 +89,8 @@ func (s *Features) actionsAt(p *DocumentParams) []codeAction {
 	return append(actions, s.sourceActions()...)
 }
 
-// sourceActions returns actions that do not belong to a position, for editors whose users cannot
-// run a command by name, or that do not show questions.
+// sourceActions returns actions that do not belong to a position. They are for editors in which
+// users cannot run a command by name, and for editors that do not show questions.
 func (s *Features) sourceActions() (out []codeAction) {
 	add := func(title, command string, args map[string]any) {
 		c := Command{Title: title, Command: command, Arguments: []any{}}
@@ -126,7 +127,7 @@ func (s *Features) sourceActions() (out []codeAction) {
 	return out
 }
 
-// fixes returns quick fixes for the diagnostics that agent-lsp did not publish.
+// fixes returns quick fixes for diagnostics from other servers.
 func fixes(p *DocumentParams) (out []codeAction) {
 	for _, raw := range p.Context.Diagnostics {
 		var d wire.Diagnostic

@@ -15,14 +15,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// asking is a question that the user has not answered.
+// asking is a question that the user has not answered yet.
 type asking struct {
 	id        string
 	sessionID string
-	method    string // "": the client has no method for questions; agent.answer answers
+	method    string // "" if the client has no method for questions and agent.answer answers
 	params    any
-	reply     chan answer // buffered; the first answer counts
-	// the open requests; one is added only while the question is pending
+	reply     chan answer // buffered; only the first answer is used
+	// sent counts the open requests. A request is added only while the question is pending.
 	sent   sync.WaitGroup
 	ctx    context.Context
 	text   string   // the text of a window/showMessageRequest
@@ -35,8 +35,8 @@ type answer struct {
 	err error
 }
 
-// askQuestion asks a question of a tool or a server. A question without a session belongs to the
-// current one.
+// askQuestion asks a question from a tool or a server. A question without a session belongs to the
+// current session.
 func (p *Peer) askQuestion(o *host.Open) {
 	id := o.SessionID
 	if id == "" {
@@ -68,8 +68,8 @@ func (p *Peer) failed(o *host.Open, err error) {
 	}
 }
 
-// question asks with agent/ask or, if the client does not support it or the question belongs to no
-// session, with a message.
+// question asks with agent/ask. It asks with a message if the client does not support agent/ask, or
+// if the question belongs to no session.
 func (p *Peer) question(ctx context.Context, q wire.AskParams) (wire.AskResult, error) {
 	if !p.link.Client.Claims.Ask || q.SessionID == "" {
 		return p.askByMessage(ctx, q)
@@ -87,7 +87,8 @@ func (p *Peer) question(ctx context.Context, q wire.AskParams) (wire.AskResult, 
 	return answerFrom(raw), nil
 }
 
-// answerFrom also accepts a list of labels, which a client may send for a multiple-choice question.
+// answerFrom decodes an answer. It also accepts a list of labels, which a client may send for a
+// multiple-choice question.
 func answerFrom(raw json.RawMessage) wire.AskResult {
 	o := conn.ObjectFrom(raw)
 	text := o.String("answer")
@@ -108,11 +109,12 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:maxReply], "")
 }
 
-// ask sends a question and waits for the first answer, which may also come to a repetition
-// (askAgain). When ask returns, the client has been notified that no answer is needed.
+// ask sends a question and waits for the first answer, which may also be the response to a
+// repetition of the question (askAgain). When ask returns, the client has been notified that no
+// further answer is needed.
 func (p *Peer) ask(ctx context.Context, a *asking) (json.RawMessage, error) {
 	ctx, done := context.WithCancel(ctx)
-	defer a.sent.Wait() // queueing $/cancelRequest never blocks
+	defer a.sent.Wait() // this never blocks, because it only queues $/cancelRequest
 	defer done()
 	defer context.AfterFunc(p.link.Context(), done)()
 	a.ctx, a.reply = ctx, make(chan answer, 1)
@@ -125,7 +127,7 @@ func (p *Peer) ask(ctx context.Context, a *asking) (json.RawMessage, error) {
 	}
 	p.mu.Unlock()
 	defer p.drop(a.id)
-	// Now the code actions that can answer the question exist.
+	// The code actions that can answer the question now exist.
 	if a.method == "" ||
 		a.method == conn.MethodAskMessage && p.link.Client.Passive && p.link.Client.Actions {
 		p.link.Message(conn.MessageWarning, "Agent asks: "+a.text+"\nAnswer with a code action.")
@@ -139,7 +141,7 @@ func (p *Peer) ask(ctx context.Context, a *asking) (json.RawMessage, error) {
 }
 
 // delivered returns a channel that is closed when the client has received everything that precedes
-// a question in its session, including the response to the request that began it.
+// a question in its session. This includes the response to the request that caused the question.
 func (p *Peer) delivered(sessionID string) <-chan struct{} {
 	if h := p.api.Host(); h != nil {
 		return h.Settled(sessionID)
@@ -148,8 +150,8 @@ func (p *Peer) delivered(sessionID string) <-chan struct{} {
 }
 
 // send asks in a new goroutine, which ends with the question. If after is not nil, it waits for
-// after first. queued is closed when the request is queued or will not be sent. The caller holds
-// mu.
+// after first. queued is closed when the request is queued or will not be sent. The caller must
+// hold mu.
 func (p *Peer) send(a *asking, after <-chan struct{}) (queued <-chan struct{}) {
 	a.sent.Add(1)
 	done := make(chan struct{})
@@ -188,7 +190,7 @@ func (p *Peer) withdraw(sessionID, requestID string) {
 // questions precede the response to the load.
 func (p *Peer) AskAgain(sessionID string) {
 	for _, queued := range p.sendAgain(sessionID) {
-		<-queued // queueing never blocks
+		<-queued // this never blocks, because the question is only queued
 	}
 }
 
@@ -204,7 +206,8 @@ func (p *Peer) sendAgain(sessionID string) (queued []<-chan struct{}) {
 	return queued
 }
 
-// messageRequest asks with window/showMessageRequest. It returns the chosen title, or "" for none.
+// messageRequest asks with window/showMessageRequest. It returns the chosen title, or "" if the
+// user chose none.
 func (p *Peer) messageRequest(
 	ctx context.Context,
 	id, sessionID, text string,
@@ -263,8 +266,8 @@ func (p *Peer) messages() (out []*asking) {
 	return out
 }
 
-// answerMessage answers such a question by a command instead of its response: the named question,
-// or else the oldest.
+// answerMessage answers an open question of window/showMessageRequest with a command instead of the
+// client's response. It answers the named question, or else the oldest one.
 func (p *Peer) answerMessage(id, title string) error {
 	for _, a := range p.messages() {
 		if id != "" && id != a.id {

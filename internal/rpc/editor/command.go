@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// commandArgs are the arguments of a command: one object whose fields are all optional.
+// commandArgs are the arguments of a command. They are one object whose fields are all optional.
 type commandArgs struct {
 	Text         string `json:"text"`
 	TextDocument struct {
@@ -33,7 +33,7 @@ var CommandNames = []string{
 }
 
 // ExecuteCommand serves clients that do not support agent/*. All commands use the current session.
-// agent.prompt answers when the prompt is accepted, the others when they are done.
+// agent.prompt answers when the prompt is accepted. The other commands answer when they are done.
 func (s *Features) ExecuteCommand(ctx context.Context, raw []byte) (any, error) {
 	if s.link.Client.Features.IdleChanges {
 		return s.untilApplied(
@@ -44,9 +44,9 @@ func (s *Features) ExecuteCommand(ctx context.Context, raw []byte) (any, error) 
 	return s.runCommand(ctx, raw)
 }
 
-// untilApplied answers, with null, as soon as the editor reports that it has applied an edit. Some
+// untilApplied answers with null as soon as the editor reports that it has applied an edit. Some
 // editors send the change only after they have received the answer, so waiting for the change would
-// be a deadlock.
+// cause a deadlock.
 func (s *Features) untilApplied(
 	ctx context.Context,
 	run func(context.Context) (any, error),
@@ -58,8 +58,8 @@ func (s *Features) untilApplied(
 	applied, forget := s.peer.applied()
 	defer forget()
 	ended := make(chan outcome, 1)
-	// From here on, the command no longer depends on the end of the request or on what the response
-	// releases.
+	// From here on, the command no longer depends on the end of the request or on notifications
+	// that the response releases.
 	alone := agentapi.Detached(ctx)
 	alone, cancel := context.WithCancel(alone)
 	stop := context.AfterFunc(s.link.Context(), cancel)
@@ -153,7 +153,8 @@ func (s *Features) sessionCommand(
 
 func textPrompt(text string) wire.Prompt { return wire.Prompt{{Type: "text", Text: text}} }
 
-// promptCommand sends a prompt about the named document, or else about the one used last.
+// promptCommand sends a prompt about the named document, or else about the document that was used
+// last.
 func (s *Features) promptCommand(ctx context.Context, args commandArgs) (any, error) {
 	uri, span := s.meant(args)
 	if strings.TrimSpace(args.Text) == "" {
@@ -189,8 +190,8 @@ func (s *Features) steerCommand(ctx context.Context, id string, args commandArgs
 	)
 }
 
-// meant returns the document and range that a command is about: the ones it names, or else those
-// where the user was last seen. The range is nil if none is known.
+// meant returns the document and range that a command refers to. If the command names none, they
+// are those where the user was last seen. The range is nil if none is known.
 func (s *Features) meant(args commandArgs) (uri string, span *workspace.Range) {
 	if args.Range != nil {
 		r := workspaceRangeOf(args.Range)
@@ -278,7 +279,7 @@ func (s *Features) decideAll(
 	return out, nil
 }
 
-// errNoHunk reports that there is nothing to decide.
+// errNoHunk reports that there is no hunk to decide.
 var errNoHunk = agentapi.Fail(wire.CodeUnknownProposal, "no hunk is waiting for a decision")
 
 // decideHunk decides the named hunk, or else the first pending one at the selection, in the last
@@ -302,7 +303,7 @@ func (s *Features) decideHunk(
 	return s.decide(ctx, proposal, hunk, action, args.Comment)
 }
 
-// firstWithin returns the first hunk that touches a range, or else the first of all.
+// firstWithin returns the first hunk that touches a range, or else the first hunk.
 func firstWithin(hunks []hunkAt, span *workspace.Range) (proposalID, hunkID string) {
 	for _, h := range hunks {
 		if span != nil && overlap(h.span, *span) {
@@ -340,8 +341,8 @@ func (s *Features) decide(
 	})
 }
 
-// undoLast reverts the session's latest changes that are covered by a checkpoint and not yet
-// reverted.
+// undoLast reverts the session's latest changes that have a checkpoint and have not been reverted
+// yet.
 func (s *Features) undoLast(ctx context.Context, id string) (any, error) {
 	checkpoint := s.undoable(id)
 	if checkpoint == "" {
@@ -359,7 +360,7 @@ func (s *Features) undoLast(ctx context.Context, id string) (any, error) {
 }
 
 // undoable returns the latest checkpoint that can be reverted, or "" if there is none. A checkpoint
-// without files only lists what commands have changed.
+// without files only lists files that commands have changed.
 func (s *Features) undoable(id string) string {
 	for _, c := range s.core.Workspace.Checkpoints(id) {
 		if !c.Undone && !c.Restore && len(c.Files) > 0 {

@@ -13,15 +13,16 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// aiComment is a comment addressed to the agent: its text begins or ends with AI! (do it) or AI?
-// (answer it).
+// aiComment is a comment addressed to the agent. Its text begins or ends with AI! (an instruction)
+// or AI? (a question).
 type aiComment struct {
 	line     uint32
 	text     string
 	question bool
 }
 
-// The text of a comment: what follows a comment marker, or a whole line of prose.
+// commentText matches the text of a comment. This is the text after a comment marker, or a whole
+// line of prose.
 var commentText = lazyregexp.New(
 	`(?:^|\s)(?://+|#+|--+|;+|%+|/?\*+|<!--|"|')\s*(\S.*)$|^\s*((?i:AI[!?]).*)$`,
 )
@@ -117,8 +118,8 @@ func commentPrompt(comments []aiComment) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// commentActions offers actions for the comments in a range, and for the whole document if it
-// contains more.
+// commentActions offers actions for the comments in a range. If the document contains more
+// comments, it also offers actions for the whole document.
 func (s *Features) commentActions(p *DocumentParams) (out []codeAction) {
 	text, _, ok := s.core.Workspace.TextAt(p.TextDocument.URI, nil)
 	if !ok {
@@ -158,13 +159,13 @@ func (s *Features) commentActions(p *DocumentParams) (out []codeAction) {
 	return out
 }
 
-// saved records, by document, the comments for which a save has already sent a prompt.
+// saved records, for each document, the comments for which a save has already sent a prompt.
 type saved struct {
 	mu       sync.Mutex
 	reported map[string]map[string]bool
 }
 
-// fresh returns the comments that are new since the last save, and records all.
+// fresh returns the comments that are new since the last save, and records all comments.
 func (t *saved) fresh(uri string, comments []aiComment) (out []aiComment) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -217,8 +218,8 @@ func (s *Features) commentsOn() string {
 	return config.AIComments
 }
 
-// impliedPrompt returns the prompt of an agent.prompt command without a text: the AI comments of
-// the range or of the document, or else the selected text.
+// impliedPrompt returns the prompt for an agent.prompt command without a text. It consists of the
+// AI comments of the range or of the document, or else the selected text.
 func (s *Features) impliedPrompt(
 	ctx context.Context,
 	uri string,

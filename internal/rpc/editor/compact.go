@@ -9,9 +9,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// asksToCompact reports whether a plain client's prompt is /compact, and its instructions. There is
-// no command for it, because all other clients type it too. A command of the user with the same
-// name takes precedence.
+// asksToCompact reports whether a prompt of a plain client is /compact, and returns its
+// instructions. There is no command for compacting, because users of other clients also type
+// /compact. A command of the user with the same name takes precedence.
 func (s *Features) asksToCompact(ctx context.Context, text string) (instructions string, ok bool) {
 	words := strings.Fields(text)
 	if len(words) == 0 || words[0] != "/compact" {
@@ -25,7 +25,7 @@ func (s *Features) asksToCompact(ctx context.Context, text string) (instructions
 	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text), words[0])), true
 }
 
-// compactCommand answers when the conversation has been compacted, and reports the result.
+// compactCommand answers when the conversation has been compacted. It reports the result.
 func (s *Features) compactCommand(ctx context.Context, instructions string) (any, error) {
 	id := s.api.Current()
 	if id == "" {

@@ -18,8 +18,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// The schemes of transcripts and of both sides of a diff. These are documents with such a URI if
-// the client supports workspace/textDocumentContent, otherwise files in the state directory.
+// The schemes of transcripts and of both sides of a diff. If the client supports
+// workspace/textDocumentContent, these are documents with such a URI. Otherwise they are files in
+// the state directory.
 const (
 	schemeSession  = "agent-session"
 	schemeBase     = "agent-base"
@@ -75,7 +76,7 @@ func (s *Features) content(uri string) (string, error) {
 	return "", agentapi.Invalid("uri", "%q is not a document of agent-lsp", uri)
 }
 
-// side returns one diff side of file n of a proposal.
+// side returns one side of the diff of file n of a proposal.
 func (s *Features) side(proposalID, n string, proposed bool) (string, error) {
 	p, _, err := s.core.Workspace.Get(proposalID)
 	if err != nil {
@@ -87,7 +88,7 @@ func (s *Features) side(proposalID, n string, proposed bool) (string, error) {
 	}
 	before, after, err := s.core.Workspace.Sides(proposalID, p.Files[i].URI)
 	switch {
-	case err != nil: // it has been decided, and the editor still shows it
+	case err != nil: // the hunk was decided while the editor still shows the diff
 		return fmt.Sprintf("(%v)\n", err), nil
 	case proposed:
 		return string(after), nil
@@ -95,14 +96,15 @@ func (s *Features) side(proposalID, n string, proposed bool) (string, error) {
 	return string(before), nil
 }
 
-// shown is the result of a command that shows a text.
+// shown is the result of a command that opens a text.
 type shown struct {
 	URI   string      `json:"uri"`
 	Shown bool        `json:"shown"`
-	Files []shownFile `json:"files,omitzero"` // of a diff
+	Files []shownFile `json:"files,omitzero"` // the files of a diff
 }
 
-// shownFile names both sides of a file's diff, for editors that can compare documents.
+// shownFile contains the URIs of both sides of a file's diff, for editors that can compare
+// documents.
 type shownFile struct {
 	URI      string `json:"uri"`
 	Base     string `json:"base"`
@@ -110,7 +112,7 @@ type shownFile struct {
 }
 
 // show asks the editor to show one of agent-lsp's own documents. The result names the document, so
-// that a client that cannot show it can open it.
+// that a client that cannot show the document can open it itself.
 func (s *Features) show(ctx context.Context, uri string) (shown, error) {
 	at, err := s.reachable(uri)
 	if err != nil {
@@ -149,7 +151,7 @@ func (s *Features) reachable(uri string) (string, error) {
 	return s.writeView(uri)
 }
 
-// writeView writes a document into the state directory.
+// writeView writes a document to a file in the state directory.
 func (s *Features) writeView(uri string) (string, error) {
 	if s.core.ViewDir == "" {
 		return "", errors.New("this agent-lsp was built without a folder for views")
@@ -225,8 +227,8 @@ func (s *Features) showDiff(ctx context.Context, args commandArgs) (any, error) 
 	return out, err
 }
 
-// openDiff makes the editor's plugin open its own diff view, if it has one, or else shows the
-// unified diff.
+// openDiff makes the editor's plugin open its own diff view, if it has such a view. Otherwise it
+// shows the unified diff.
 func (s *Features) openDiff(ctx context.Context, p workspace.Proposal) (shown, error) {
 	if len(p.Files) > 0 {
 		opened, err := s.peer.showDiff(
@@ -240,8 +242,8 @@ func (s *Features) openDiff(ctx context.Context, p workspace.Proposal) (shown, e
 	return s.show(ctx, contentURI(schemeProposed, p.ID+".diff"))
 }
 
-// views keeps agent-lsp's documents in the editor up to date. One goroutine reports the changes; it
-// ends when there is nothing left to report.
+// views keeps agent-lsp's documents in the editor up to date. One goroutine reports the changes and
+// ends when no change is left.
 type views struct {
 	s *Features
 

@@ -12,7 +12,7 @@ import (
 
 // Features answers LSP requests about the agent for one client. Its methods may be called from any
 // goroutine once Join has returned. The methods named Did... are called in the order of the
-// notifications on the wire and do not block.
+// notifications on the wire. They do not block.
 type Features struct {
 	link  *conn.Link
 	api   *agentapi.API
@@ -44,7 +44,7 @@ func New(
 }
 
 // Join sets the core that the features use. It is called before their other methods. The returned
-// functions stop what the host does for the features.
+// functions remove the features from the host.
 func (s *Features) Join(core *agentapi.Core) (detach []func()) {
 	s.core = core
 	detach = append(detach, core.Host.Questions().Attach(s.peer))
@@ -65,10 +65,10 @@ func (s *Features) Join(core *agentapi.Core) (detach []func()) {
 // DidOpen records that the user has opened a document.
 func (s *Features) DidOpen(uri string) {
 	s.place.touched(uri)
-	s.hints.mark(true, uri) // it may have hunks from before
+	s.hints.mark(true, uri) // the document may still have hunks from before
 }
 
-// DidChange records that a document has changed. Its hints may have moved.
+// DidChange records that a document has changed. The positions of its hints may have changed.
 func (s *Features) DidChange(uri string) {
 	s.place.touched(uri)
 	s.hints.mark(false, uri)

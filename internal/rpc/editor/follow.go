@@ -8,16 +8,17 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// follower makes an editor that claims agent/editor/reveal show the locations that tools use, if
-// the session's settings ask for that. A slow editor is only shown the latest location.
+// follower makes an editor show the locations that tools use. It does so if the editor claims
+// agent/editor/reveal and the session's settings enable it. A slow editor is shown only the latest
+// location.
 type follower struct {
 	s *Features
 
 	mu    sync.Mutex
-	item  string // the last item and location shown
+	item  string // the last shown item and location
 	last  wire.Location
 	next  *followed // nil: nothing is waiting
-	shows bool      // the goroutine that asks the editor is running
+	shows bool      // whether the goroutine that asks the editor is running
 }
 
 type followed struct {
@@ -59,7 +60,7 @@ func itemOf(e agent.Event) *agent.Item {
 	return nil
 }
 
-// show asks the editor to show one location after another until none is waiting.
+// show asks the editor to show one location after another until no location is waiting.
 func (f *follower) show() {
 	for p := f.take(); p != nil; p = f.take() {
 		if l := f.s.api.Loaded(p.sessionID); l == nil || !l.Config().Follow {

@@ -21,8 +21,8 @@ import (
 const maxReply = 64 << 10
 
 // Peer represents the client for the other components. Its methods may be called from any
-// goroutine. Methods that ask return when the client has answered or ctx has ended; in the second
-// case they send the client a $/cancelRequest. No method blocks reading.
+// goroutine. Methods that send a request return when the client has answered or ctx has ended. If
+// ctx ends first, they send $/cancelRequest. No method blocks the reading goroutine.
 type Peer struct {
 	link *conn.Link
 	api  *agentapi.API
@@ -30,7 +30,7 @@ type Peer struct {
 	mu      sync.Mutex
 	pending map[string]*asking // questions for the user, by request ID
 	order   []string
-	waiting map[chan struct{}]bool // closed at the next response to workspace/applyEdit
+	waiting map[chan struct{}]bool // each is closed at the next response to workspace/applyEdit
 }
 
 var _ host.Editor = (*Peer)(nil)
@@ -65,7 +65,7 @@ func (p *Peer) ApplyEdit(
 	return workspace.ApplyReply{Applied: reply.Applied, FailureReason: reply.FailureReason}, nil
 }
 
-// applied returns a channel that is closed when the editor answers its next edit. forget releases
+// applied returns a channel that is closed when the editor answers the next edit. forget releases
 // the channel.
 func (p *Peer) applied() (done <-chan struct{}, forget func()) {
 	ch := make(chan struct{})
@@ -88,7 +88,7 @@ func (p *Peer) tellApplied() {
 	clear(p.waiting)
 }
 
-// editTo encodes an edit as documentChanges, or as changes for a client that supports only those.
+// editTo encodes an edit as documentChanges, or as changes for a client that supports nothing else.
 func editTo(e workspace.WorkspaceEdit, f workspace.ClientFeatures) map[string]any {
 	if !f.DocumentChanges && len(e.Files) == 0 {
 		changes := map[string]any{}
@@ -172,7 +172,7 @@ func (p *Peer) Query(ctx context.Context, q host.EditorQuery) (json.RawMessage, 
 		params.Settle = &wire.EditorSettle{
 			URIs: agentapi.NonNil(s.URIs), TimeoutMs: int(s.Timeout.Milliseconds()),
 		}
-		extra = s.Timeout // the editor waits on its own
+		extra = s.Timeout // additional time, because the editor itself waits
 	}
 	var result json.RawMessage
 	err := p.link.AskWithin(ctx, extra, wire.MethodEditorQuery, params, &result)

@@ -53,7 +53,7 @@ func (s *Features) pendingHunks(uri string) []hunkAt {
 type Command struct {
 	Title     string `json:"title"`
 	Command   string `json:"command"`
-	Arguments []any  `json:"arguments"` // always present: Vim's ALE needs it
+	Arguments []any  `json:"arguments"` // always present, because Vim's ALE needs it
 }
 
 func (h hunkAt) command(title, name string) Command {
@@ -113,13 +113,13 @@ func before(a, b workspace.Position) bool {
 const diagnosticSource = "agent-lsp"
 
 // hints publishes pending hunks as Hint diagnostics, so that an editor's "next diagnostic" command
-// visits them. One goroutine publishes the changes; it ends when there is nothing left to publish.
+// visits them. One goroutine publishes the changes and ends when no change is left.
 type hints struct {
 	s *Features
 
 	mu      sync.Mutex
 	enabled bool
-	refresh bool            // the client requests lenses again when asked to
+	refresh bool            // the client supports requests to refresh its code lenses
 	shown   map[string]bool // documents with hints
 	dirty   map[string]bool
 	running bool
@@ -134,8 +134,8 @@ func (h *hints) proposalChanged(p workspace.Proposal) {
 	h.mark(true, uris...)
 }
 
-// mark marks documents as changed. Unless always is set, it marks only documents with hints, which
-// may have moved.
+// mark marks documents as changed. Unless always is set, it marks only documents that have hints,
+// because only those hints may have moved.
 func (h *hints) mark(always bool, uris ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -173,7 +173,7 @@ func (h *hints) publish() {
 				conn.MethodRefreshLenses,
 				nil,
 				nil,
-			) // other clients keep their lenses
+			) // other clients do not refresh their lenses
 		}
 	}
 }

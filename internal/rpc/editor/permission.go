@@ -15,11 +15,12 @@ import (
 
 var _ host.Limited = (*Peer)(nil)
 
-// Separately reports whether the client shows each permission on its own.
+// Separately reports whether the client shows each permission separately.
 func (p *Peer) Separately() bool { return p.link.Client.Claims.Permission }
 
-// CanAsk reports whether the client can show questions: with agent/requestPermission, with
-// window/showMessageRequest, or by code actions. `agent-lsp run` without a terminal refuses all.
+// CanAsk reports whether the client can show questions. It can do so with agent/requestPermission,
+// with window/showMessageRequest, or with code actions. `agent-lsp run` without a terminal refuses
+// all questions.
 func (p *Peer) CanAsk() bool {
 	c := &p.link.Client
 	if c.Name == "agent-lsp" && !c.Claims.Ask {
@@ -28,10 +29,9 @@ func (p *Peer) CanAsk() bool {
 	return c.Claims.Permission || !c.Passive || p.link.Plain() && c.Actions
 }
 
-// Ask shows questions to the user. If the client claims agent/requestPermission, it is used for
-// each permission. Otherwise all questions, which were asked together, are combined in one
-// window/showMessageRequest. A reply that is null, has the wrong type or names no option is a
-// refusal.
+// Ask shows questions to the user. If the client claims agent/requestPermission, each question is a
+// separate request. Otherwise one window/showMessageRequest combines all questions that were asked
+// together. A reply that is null, has the wrong type or names no option is a refusal.
 func (p *Peer) Ask(questions []*host.Open) {
 	if questions[0].Question != nil {
 		p.askQuestion(questions[0])
@@ -70,7 +70,7 @@ func (p *Peer) askOne(o *host.Open) (known bool) {
 	return true
 }
 
-// replyFrom decodes an answer. An answer that names no option is a refusal.
+// replyFrom decodes an answer. An answer that names no option is treated as a refusal.
 func replyFrom(raw []byte, options []policy.Option) policy.Reply {
 	o := conn.ObjectFrom(raw)
 	id := o.String("optionId")
@@ -82,8 +82,7 @@ func replyFrom(raw []byte, options []policy.Option) policy.Reply {
 	return policy.Reply{Cancelled: true, Feedback: clip(o.String("feedback"))}
 }
 
-// askFolded asks about all questions with one message or, if the user chooses so, with one message
-// each.
+// askFolded asks all questions with one message or, if the user prefers, with one message each.
 func (p *Peer) askFolded(questions []*host.Open) {
 	ctx, done := untilAllEnd(questions)
 	defer done()
@@ -127,8 +126,9 @@ func permissionsOf(questions []*host.Open) []policy.Question {
 	return out
 }
 
-// foldedMessage returns the text and the buttons. A single question offers its own options. Several
-// questions offer only the kinds of options that all of them have, each for all of them.
+// foldedMessage returns the text and the buttons. A single question offers its own options. For
+// several questions, it offers only the kinds of options that all of them have. Each button then
+// applies to all questions.
 func foldedMessage(questions []policy.Question) (text string, titles []string) {
 	var texts []string
 	for _, q := range questions {
@@ -145,7 +145,8 @@ func foldedMessage(questions []policy.Question) (text string, titles []string) {
 	return strings.Join(texts, "\n\n"), titles
 }
 
-// eachTitle is the button of a combined message for asking each question separately.
+// eachTitle is the button of a combined message with which the user answers each question
+// separately.
 const eachTitle = "Allow one by one"
 
 // permissionText returns the whole question. Its title contains the exact command.
@@ -181,8 +182,8 @@ func inAll(questions []policy.Question, want policy.Option) bool {
 	return true
 }
 
-// optionTitle returns the text of the button. It begins with Allow or Reject. An option that says
-// what it allows keeps its name.
+// optionTitle returns the text of the button. It begins with Allow or Reject. An option whose name
+// states what it allows keeps that name.
 func optionTitle(o policy.Option, several bool) string {
 	if strings.HasPrefix(o.Name, "Allow: ") || strings.HasPrefix(o.Name, "Reject: ") {
 		return o.Name
@@ -207,7 +208,8 @@ func optionTitle(o policy.Option, several bool) string {
 	return "Reject" + all
 }
 
-// chosen returns the option of the pressed button. No button is a refusal.
+// chosen returns the option of the pressed button. If the user pressed no button, the reply is a
+// refusal.
 func chosen(options []policy.Option, title string) policy.Reply {
 	for _, o := range options {
 		if title != "" && (optionTitle(o, false) == title || optionTitle(o, true) == title) {

@@ -6,8 +6,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// place is where the user was last seen: the document and range of the last code action request or
-// command. LSP does not report the cursor, so commands without arguments use this place.
+// place records where the user was last seen: the document and range of the last code action
+// request or command. LSP does not report the cursor, so commands without arguments use this
+// position.
 type place struct {
 	mu    sync.Mutex
 	uri   string
@@ -22,8 +23,8 @@ func (p *place) seen(uri string, span workspace.Range) {
 	p.uri, p.span, p.known = uri, span, true
 }
 
-// touched records a document that was opened or changed. It keeps the range, because typing does
-// not move the cursor far.
+// touched records a document that was opened or changed. It keeps the range, because typing moves
+// the cursor only a little.
 func (p *place) touched(uri string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

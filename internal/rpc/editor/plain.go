@@ -9,8 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
 )
 
-// This file implements what a client that does not support agent/* gets in addition to progress,
-// hints, lenses and code actions: notices, and the end of a turn.
+// This file implements two features for clients that do not support agent/*: notices, and a message
+// at the end of a turn. Such clients also get progress, hints, lenses and code actions.
 
 // watchPlain is called with every event when it is delivered. It never blocks.
 func (s *Features) watchPlain(sessionID string, e agent.Event) {
@@ -45,7 +45,7 @@ const (
 	maxToast = 120
 )
 
-// firstLine returns the beginning of a text, at most atMost characters long.
+// firstLine returns the beginning of the first line of a text, at most atMost characters long.
 func firstLine(text string, atMost int) string {
 	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if r := []rune(line); len(r) > atMost {

@@ -8,11 +8,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
 )
 
-// progressBacklog is how many reports may wait for the client. Further ones are dropped.
+// progressBacklog is the maximum number of reports that wait for the client. Further reports are
+// dropped.
 const progressBacklog = 32
 
-// progress shows running turns to a client that does not support agent/*: one $/progress with a
-// cancel button per turn.
+// progress shows running turns to a client that does not support agent/*. Each turn has one
+// $/progress with a cancel button.
 type progress struct {
 	s *Features
 
@@ -75,7 +76,7 @@ func (p *progress) report(turnID string, it agent.Item) {
 	if t := p.turns[tokenOf(turnID)]; t != nil {
 		select {
 		case t.reports <- label:
-		default: // the client is slow; a later report contains more
+		default: // the client is slow, and a later report contains more
 		}
 	}
 }
@@ -99,7 +100,7 @@ func (p *progress) end(turn *agent.Turn) {
 	}
 }
 
-// show runs as long as the turn.
+// show sends reports until the turn ends.
 func (p *progress) show(t *turnProgress) {
 	if !p.s.link.Client.Progress {
 		p.log(t)
@@ -112,7 +113,7 @@ func (p *progress) show(t *turnProgress) {
 		nil,
 	)
 	if err != nil {
-		return // the client refused the progress; its reports are dropped
+		return // the client refused the progress, so its reports are dropped
 	}
 	tell := func(value map[string]any) {
 		p.s.link.Notify(conn.MethodProgress, map[string]any{"token": t.token, "value": value})
@@ -142,8 +143,8 @@ func (p *progress) show(t *turnProgress) {
 	tell(end)
 }
 
-// log writes the reports to the log of a client that shows no progress. If the turn waits for the
-// user, it shows a message.
+// log writes the reports to the log of a client that does not show progress. If the turn waits for
+// the user, log shows a message.
 func (p *progress) log(t *turnProgress) {
 	for {
 		select {
@@ -162,7 +163,7 @@ func (p *progress) log(t *turnProgress) {
 	}
 }
 
-// cancel handles the cancel button: it aborts the turn.
+// cancel handles the cancel button. It aborts the turn.
 func (p *progress) cancel(token string) {
 	p.mu.Lock()
 	t := p.turns[token]
@@ -171,7 +172,7 @@ func (p *progress) cancel(token string) {
 		return
 	}
 	if l := p.s.api.Loaded(t.sessionID); l != nil {
-		// the turn may already have ended
+		// The turn may already have ended.
 		_, _ = l.Engine.Abort(agent.AbortRequest{TurnID: t.turnID})
 	}
 }

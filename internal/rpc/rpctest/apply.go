@@ -26,7 +26,7 @@ type documentChange struct {
 	Edits []TextEdit `json:"edits"`
 }
 
-// applyReaction applies a workspace/applyEdit as Behave specifies. The caller holds the lock.
+// applyReaction applies a workspace/applyEdit as Behave specifies. The caller must hold the lock.
 func (e *Editor) applyReaction(m *Message) func() {
 	var p struct {
 		Edit workspaceEdit `json:"edit"`
@@ -79,8 +79,8 @@ func (e *Editor) applyAndAnswer(m *Message, edit workspaceEdit) {
 	_ = e.Reply(m, json.RawMessage(`{"applied":true}`))
 }
 
-// apply changes buffers and files. If a document's version is not the buffer's, the edit is refused
-// before anything changes, as LSP requires.
+// apply changes buffers and files. If an edit names another version than the buffer has, the edit
+// is refused before anything changes, as LSP requires.
 func (e *Editor) apply(edit workspaceEdit) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -128,8 +128,8 @@ func (e *Editor) applyOne(d documentChange) error {
 	return e.editDocument(d.TextDocument.URI, d.Edits)
 }
 
-// editDocument changes an open buffer. It opens a closed document hidden and leaves it unsaved, as
-// real editors do, so that a test sees that the daemon should not have asked.
+// editDocument changes an open buffer. It opens a closed document in a hidden buffer and leaves it
+// unsaved, as real editors do. A test can then see that the daemon should not have sent the edit.
 func (e *Editor) editDocument(uri string, edits []TextEdit) error {
 	b := e.buffers[uri]
 	if b == nil {
@@ -152,7 +152,7 @@ func (e *Editor) editDocument(uri string, edits []TextEdit) error {
 		*b = before
 		return err
 	}
-	// Start from the end, so that each change leaves the ranges of the remaining ones valid.
+	// Start from the end, so that each change leaves the ranges of the remaining changes valid.
 	order := append([]TextEdit(nil), edits...)
 	sort.SliceStable(order, func(i, j int) bool {
 		return after(order[i].Range.Start,

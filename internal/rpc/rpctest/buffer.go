@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Position and Range are LSP positions. Character counts in the negotiated encoding.
+// Position is an LSP position. Its character is counted in the negotiated encoding.
 type Position struct {
 	Line      int `json:"line"`
 	Character int `json:"character"`
@@ -25,8 +25,8 @@ type TextEdit struct {
 	NewText string `json:"newText"`
 }
 
-// Buffer is a document of the fake editor. Its arithmetic is deliberately naive: it walks the text
-// from the start for every position.
+// Buffer is a document of the fake editor. Its arithmetic is deliberately simple. For every
+// position, it walks the text from the start.
 type Buffer struct {
 	URI      string
 	Language string

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// commands lists the commands of a script. Each line is a name and its arguments.
+// commands contains the commands of a script. Each line of a script consists of a name and its
+// arguments.
 var commands map[string]func(r *runner, rest string) error
 
 func init() {
@@ -68,7 +69,7 @@ func cmdOpen(r *runner, rest string) error {
 	return r.ed.Open(uri, strings.TrimPrefix(filepath.Ext(f[0]), "."), string(text))
 }
 
-// edit FILE L:C-L:C "text" types in a document; edit FILE end "text" at its end.
+// edit FILE L:C-L:C "text" types in a document. edit FILE end "text" types at its end.
 func cmdEdit(r *runner, rest string) error {
 	file, rest, _ := strings.Cut(rest, " ")
 	where, quoted, _ := strings.Cut(rest, " ")
@@ -130,7 +131,7 @@ func (r *runner) text(s string) ([]byte, error) {
 	return data, nil
 }
 
-// prompt "text" or prompt {params} calls agent/prompt and keeps $session, $turn and $message.
+// prompt "text" or prompt {params} calls agent/prompt and sets $session, $turn and $message.
 func cmdPrompt(r *runner, rest string) error { return r.say("agent/prompt", rest) }
 
 // steer "text" or steer {params} calls agent/steer.
@@ -158,7 +159,7 @@ func (r *runner) say(method, rest string) error {
 
 func (r *runner) keepIDs() error {
 	if r.answer.Error != nil {
-		return nil // for `error` to check
+		return nil // the command `error` checks the error
 	}
 	var ids struct{ SessionID, TurnID, MessageID string }
 	if err := json.Unmarshal(r.answer.Result, &ids); err != nil {
@@ -192,7 +193,8 @@ func cmdAbort(r *runner, rest string) error {
 	return r.call("agent/abort", params)
 }
 
-// wait [pattern] waits for the session's turn to end and compares its summary.
+// wait [pattern] waits for the session's turn to end and compares the turn's summary with the
+// pattern.
 func cmdWait(r *runner, rest string) error {
 	if err := r.call("agent/turn/wait",
 		map[string]any{"sessionId": r.vars["session"]}); err != nil {
@@ -201,7 +203,7 @@ func cmdWait(r *runner, rest string) error {
 	return cmdAnswer(r, rest)
 }
 
-// done [STATUS] expects the end of a turn with that status, by default completed.
+// done [STATUS] expects the end of a turn with that status. The default is completed.
 func cmdDone(r *runner, rest string) error {
 	if rest == "" {
 		rest = "completed"
@@ -209,7 +211,8 @@ func cmdDone(r *runner, rest string) error {
 	return cmdExpect(r, fmt.Sprintf(`agent/turn/completed {"turn":{"status":%q}}`, rest))
 }
 
-// request METHOD [params] sends a request and waits for its response; answer and error check it.
+// request METHOD [params] sends a request and waits for its response. answer and error check the
+// response.
 func cmdRequest(r *runner, rest string) error {
 	method, params, err := methodAnd(rest)
 	if err != nil {
@@ -287,7 +290,8 @@ func cmdReplyError(r *runner, rest string) error {
 	return r.ed.replyError(r.last, n, text)
 }
 
-// auto METHOD JSON answers every such request from now on. once METHOD JSON answers the next one.
+// auto METHOD JSON answers every such request from now on. once METHOD JSON answers only the next
+// one.
 func cmdAuto(r *runner, rest string) error {
 	method, body, _ := strings.Cut(rest, " ")
 	r.ed.Auto(method, json.RawMessage(body))
@@ -308,7 +312,7 @@ func cmdSet(r *runner, rest string) error {
 	return nil
 }
 
-// restart ends the daemon as an editor does and starts another one with the same home.
+// restart ends the daemon as an editor does and starts another daemon with the same home folder.
 func cmdRestart(r *runner, _ string) error {
 	buffers := r.ed.buffers
 	r.past = append(r.past, Story(r.ed.Log(0), r.ws))
@@ -320,7 +324,7 @@ func cmdRestart(r *runner, _ string) error {
 	return r.reopen(buffers)
 }
 
-// kill kills the daemon immediately and starts another one.
+// kill kills the daemon immediately and starts another daemon.
 func cmdKill(r *runner, _ string) error {
 	if r.daemon.Kill == nil {
 		return errors.New("this daemon cannot be killed")

@@ -47,8 +47,8 @@ func (e *Editor) Edit(uri string, edits ...TextEdit) error {
 	return nil
 }
 
-// didChange notifies the daemon of a change. The caller holds the lock, so that versions are sent
-// in order.
+// didChange notifies the daemon of a change. The caller must hold the lock, so that versions are
+// sent in order.
 func (e *Editor) didChange(b *Buffer, changes []any) error {
 	return e.Notify("textDocument/didChange", map[string]any{
 		"textDocument":   map[string]any{"uri": b.URI, "version": b.Version},

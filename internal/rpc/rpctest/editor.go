@@ -50,12 +50,13 @@ type Editor struct {
 	grease   bool
 }
 
-// activity is what the daemon is known to be doing. The editor's lock guards it.
+// activity records which work of the daemon is running, as far as the editor knows. The editor's
+// lock guards it.
 type activity struct {
 	turns  map[string]bool   // turns that have started and not completed
-	queued bool              // the last session/updated showed a queue
-	status map[string]string // of sessions, by ID
-	// items that are running: neither completed nor waiting for the client
+	queued bool              // the last session/updated contained a queue
+	status map[string]string // status of each session, by ID
+	// working contains the running items, which are neither completed nor waiting for the client.
 	working map[string]bool
 	probes  map[string]chan struct{} // probes that were sent and not yet answered
 }
@@ -154,7 +155,7 @@ func (e *Editor) follow(m *Message) {
 	}
 }
 
-// quiet reports whether nothing is running that could still send a turn's messages.
+// quiet reports whether the daemon is running nothing that could still send a turn's messages.
 func (e *Editor) quiet() bool {
 	for _, running := range e.activity.turns {
 		if running {
@@ -205,9 +206,9 @@ func configurationAnswer(m *Message) json.RawMessage {
 	return b
 }
 
-// Behave sets the reaction to workspace/applyEdit: "" (correct), "skip" (claims to have applied but
-// does nothing), "late" (answers first, changes afterwards), "refuse" (applied:false), "other"
-// (applies with an extra space at the end of the document), "silent" (never answers, never
+// Behave sets the reaction to workspace/applyEdit: "" (correct), "skip" (claims to have applied the
+// edit but does nothing), "late" (answers first, changes afterwards), "refuse" (applied:false),
+// "other" (applies with an extra space at the end of the document), "silent" (never answers, never
 // applies), "deaf" (applies, never answers), "null" (applies and replies null), "first" (applies
 // only the first document), "hold" (keeps the request until Release).
 func (e *Editor) Behave(how string) {
@@ -227,7 +228,7 @@ func (e *Editor) Release() {
 	}
 }
 
-// Auto answers every server request of that method with result. Once answers only the next one.
+// Auto answers every server request of that method with result.
 func (e *Editor) Auto(method string, result json.RawMessage) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -285,7 +286,7 @@ func (e *Editor) Notify(method string, params any) error {
 // Raw writes bytes unchanged.
 func (e *Editor) Raw(b []byte) error { return e.conn.writeRaw(b) }
 
-// greased adds an unknown field, so that each run tests that unknown fields are ignored.
+// greased adds an unknown field to params, so that each run tests that unknown fields are ignored.
 func (e *Editor) greased(params any) any {
 	if !e.grease || params == nil {
 		return params
@@ -334,7 +335,8 @@ func (e *Editor) Answer(id string) (*Message, error) {
 	return m, nil
 }
 
-// Call sends a request and waits for its result, which it decodes into result unless that is nil.
+// Call sends a request and waits for its result. It decodes the result into result, unless that is
+// nil.
 func (e *Editor) Call(method string, params, result any) error {
 	id, err := e.Send(method, params)
 	if err != nil {
@@ -355,7 +357,8 @@ func (e *Editor) Call(method string, params, result any) error {
 
 // Next waits for the first message of that method from log index from on that matches the pattern.
 // It returns the message and the index after it. It fails as soon as the message can no longer
-// come: the daemon has ended, or the message belongs to a turn and no turn is running.
+// arrive, because the daemon has ended, or because the message belongs to a turn and no turn is
+// running.
 func (e *Editor) Next(from int, method, pattern string, patient bool) (*Message, int, error) {
 	var found *Message
 	at, last := from, ""
@@ -399,14 +402,14 @@ func ofTurn(method string) bool {
 	return false
 }
 
-// Log returns the messages from index from on.
+// Log returns the messages starting at index from.
 func (e *Editor) Log(from int) []*Message {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return append([]*Message(nil), e.log[min(from, len(e.log)):]...)
 }
 
-// transcript returns the log from index from on, one line per message, with long lines shortened.
+// transcript returns the log starting at index from, one line per message. It shortens long lines.
 func (e *Editor) transcript(from int) string {
 	var b strings.Builder
 	for _, m := range e.Log(from) {
@@ -430,8 +433,8 @@ func (e *Editor) Unanswered() []*Message {
 	return out
 }
 
-// withdrawn waits until the daemon has withdrawn the unanswered requests. It returns those that
-// remain open.
+// withdrawn waits until the daemon has withdrawn the unanswered requests. It returns the requests
+// that remain open.
 func (e *Editor) withdrawn() []*Message {
 	_ = e.wait(func() bool { return len(e.pending) == 0 }, nil)
 	return e.Unanswered()
@@ -470,5 +473,5 @@ func (e *Editor) Ended() error {
 	return e.wait(func() bool { return e.ended != nil }, nil)
 }
 
-// CloseStdin closes the daemon's input, as when an editor dies.
+// CloseStdin closes the daemon's input, as happens when an editor dies.
 func (e *Editor) CloseStdin() error { return e.in.Close() }

@@ -25,7 +25,7 @@ func cmdAnswer(r *runner, rest string) error {
 	return nil
 }
 
-// error CODE [regexp] expects that the last request has failed.
+// error CODE [regexp] expects that the last request failed.
 func cmdError(r *runner, rest string) error {
 	if err := r.await(); err != nil {
 		return err
@@ -54,12 +54,12 @@ func (r *runner) await() error {
 	return err
 }
 
-// expect METHOD [pattern] waits for a message after those already expected and skips others. It
-// fails as soon as the message can no longer come.
+// expect METHOD [pattern] waits for a message after the messages that were already expected, and
+// skips others. It fails as soon as the message can no longer arrive.
 func cmdExpect(r *runner, rest string) error { return r.expect(rest, false) }
 
-// also METHOD [pattern] waits for a message anywhere after the last mark, for messages whose order
-// is not fixed.
+// also METHOD [pattern] waits for a message anywhere after the last mark. It is for messages whose
+// order is not fixed.
 func cmdAlso(r *runner, rest string) error {
 	method, pattern, _ := strings.Cut(rest, " ")
 	from, _ := strconv.Atoi(r.vars["mark"])
@@ -70,7 +70,8 @@ func cmdAlso(r *runner, rest string) error {
 	return err
 }
 
-// await METHOD [pattern] is expect for messages that come without a turn, such as the end of a job.
+// await METHOD [pattern] is like expect, for messages that arrive without a turn, such as the end
+// of a job.
 func cmdAwait(r *runner, rest string) error { return r.expect(rest, true) }
 
 func (r *runner) expect(rest string, patient bool) error {
@@ -83,7 +84,8 @@ func (r *runner) expect(rest string, patient bool) error {
 	return nil
 }
 
-// never METHOD [pattern] fails if such a message has come since the last mark or the start.
+// never METHOD [pattern] fails if such a message has arrived since the last mark or, without a
+// mark, since the start.
 func cmdNever(r *runner, rest string) error {
 	method, pattern, _ := strings.Cut(rest, " ")
 	from, _ := strconv.Atoi(r.vars["mark"])
@@ -95,15 +97,15 @@ func cmdNever(r *runner, rest string) error {
 	return nil
 }
 
-// mark makes `never` check only messages from here on, and makes `expect` skip earlier ones.
+// mark makes `never` check only messages after this point, and makes `expect` skip earlier ones.
 func cmdMark(r *runner, _ string) error {
 	r.cursor = len(r.ed.Log(0))
 	r.vars["mark"] = strconv.Itoa(r.cursor)
 	return nil
 }
 
-// capture NAME PATH stores a value of the last expected message or response: capture hunk
-// proposal.files.0.hunks.1.hunkId
+// capture NAME PATH stores a value from the last expected message or response. For example: capture
+// hunk proposal.files.0.hunks.1.hunkId
 func cmdCapture(r *runner, rest string) error {
 	name, path, _ := strings.Cut(rest, " ")
 	src := r.last

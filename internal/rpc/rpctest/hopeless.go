@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// A wait that cannot succeed must fail soon and name its line, not only after Patience. Probes find
-// out whether the daemon has anything left to send: requests that it answers in between. Their
-// number decides and not the elapsed time, so that a busy machine gets more time.
+// A wait that cannot succeed must fail soon and name its line, not only after Patience. To find out
+// whether the daemon has anything left to send, the editor sends probes, which are requests that
+// the daemon answers. The number of probes decides and not the elapsed time, so that a busy machine
+// gets more time.
 const (
 	probeCount = 40
 	probePause = 100 * time.Millisecond
-	// settle is after how long a hopeless wait fails if the daemon answers no probe.
+	// settle is the time after which a hopeless wait fails if the daemon answers no probe.
 	settle = 30 * time.Second
 )
 
@@ -23,8 +24,8 @@ type vigil struct {
 	settled bool      // no message came while the probes were answered
 }
 
-// given returns why the wait is hopeless, once no message has come for long enough. The caller
-// holds the lock.
+// given returns the reason why the wait is hopeless, once no message has arrived for long enough.
+// The caller must hold the lock.
 func (e *Editor) given(hopeless func() string, v *vigil) string {
 	if hopeless == nil {
 		return ""
@@ -70,7 +71,8 @@ func (e *Editor) probe(v *vigil, since time.Time, received int) {
 	e.changed.Broadcast()
 }
 
-// ask sends a request that no server knows and waits for its response. It reports whether one came.
+// ask sends a request that no server knows and waits for its response. It reports whether a
+// response came.
 func (e *Editor) ask() bool {
 	answered := make(chan struct{})
 	e.mu.Lock()
@@ -92,7 +94,8 @@ func (e *Editor) ask() bool {
 	}
 }
 
-// probed processes the response to a probe, which belongs to no script. The caller holds the lock.
+// probed processes the response to a probe, which belongs to no script. The caller must hold the
+// lock.
 func (e *Editor) probed(m *Message) bool {
 	answered, ok := e.activity.probes[string(m.ID)]
 	if !ok || !m.isAnswer() {
@@ -103,7 +106,7 @@ func (e *Editor) probed(m *Message) bool {
 	return true
 }
 
-// followItem tracks the state of the sessions and their items. The caller holds the lock.
+// followItem tracks the state of the sessions and their items. The caller must hold the lock.
 func (e *Editor) followItem(m *Message) {
 	var p struct {
 		SessionID string `json:"sessionId"`
@@ -127,8 +130,8 @@ func (e *Editor) followItem(m *Message) {
 	}
 }
 
-// stalled reports whether the daemon waits for the client: a session does, none is running, and no
-// request of the client is open. The caller holds the lock.
+// stalled reports whether the daemon waits for the client. This is true if a session waits, no
+// session is running, and no request of the client is open. The caller must hold the lock.
 func (e *Editor) stalled() bool {
 	awaiting := false
 	for _, s := range e.activity.status {

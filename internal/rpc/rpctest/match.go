@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Match compares a message with a pattern. It returns "" or what differs. In an object only the
-// pattern's keys are compared. A pattern of null means absent or null, a string "~re" is a regular
-// expression, and "*" matches any existing value. An array is compared element by element; if the
-// pattern ends in "...", further elements are allowed.
+// Match compares a message with a pattern. It returns "" or a description of the difference. In an
+// object, only the pattern's keys are compared. A pattern of null means absent or null, a string
+// "~re" is a regular expression, and "*" matches any existing value. An array is compared element
+// by element. If the pattern ends in "...", further elements are allowed.
 func Match(pattern, got any) string { return match("", pattern, got) }
 
-// MatchJSON is Match for encoded values. An empty pattern matches everything.
+// MatchJSON is like Match, for encoded values. An empty pattern matches everything.
 func MatchJSON(pattern string, got json.RawMessage) string {
 	if strings.TrimSpace(pattern) == "" {
 		return ""

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// CheckOrder returns the violations of the rules of protocol 1.3 in a daemon's messages, which are
-// in the order of their arrival: numbers have no gaps, nothing of an item comes before its start or
-// after its end, nothing of a turn comes after its end, deltas add up to the text, and responses
-// precede what they cause. last maps each session to its last number on an earlier connection. The
-// number is negative if the daemon was killed, after which numbers continue with a gap. CheckOrder
-// updates last.
+// CheckOrder returns the violations of the rules of protocol 1.3 in a daemon's messages. Numbers
+// must have no gaps. Messages about an item must not come before its start or after its end.
+// Messages about a turn must not come after its end. Deltas must add up to the text. Responses must
+// precede their effects. log contains the messages in the order of their arrival. last maps each
+// session to its last number on an earlier connection. The number is negative if the daemon was
+// killed, because numbers then continue with a gap. CheckOrder updates last.
 func CheckOrder(log []*Message, last map[string]int64) []string {
 	c := &orderCheck{last: last, items: map[string]*itemState{}, ended: map[string]bool{},
 		begun: map[string]bool{}, answered: map[string]bool{}, proposals: map[string]string{}}
@@ -32,7 +32,8 @@ type orderCheck struct {
 	last  map[string]int64
 	items map[string]*itemState
 	begun map[string]bool // turns that have started
-	// turns named in a response; repeating a prompt may name a turn again
+	// answered contains the turns that a response has named. If a prompt is repeated, another
+	// response may name the turn again.
 	answered  map[string]bool
 	ended     map[string]bool
 	proposals map[string]string // open, closed

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Script commands for clients that know only LSP, named after the actions of their users with a
-// palette, a menu of code actions or a lens.
+// These script commands are for clients that know only LSP. They are named after the user's actions
+// in a palette, in a menu of code actions or on a lens.
 func init() {
 	commands["command"] = cmdCommand
 	commands["action"] = cmdAction
@@ -36,14 +36,14 @@ func cmdCommand(r *runner, rest string) error {
 	return nil
 }
 
-// lspCommand is a command, either on its own or in a code action or lens.
+// lspCommand is a command, either on its own or as part of a code action or lens.
 type lspCommand struct {
 	Title     string            `json:"title"`
 	Command   json.RawMessage   `json:"command"`
 	Arguments []json.RawMessage `json:"arguments"`
 }
 
-// inner returns the command to execute: the command itself, or the one inside.
+// inner returns the command to execute: the command itself, or the command that it contains.
 func (c lspCommand) inner() (lspCommand, string) {
 	var name string
 	if json.Unmarshal(c.Command, &name) == nil {

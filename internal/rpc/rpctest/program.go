@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Program returns the path of the program, built as for a user. The binary is in a folder of the
-// tested package below bin/ of the checkout, so that a second run need not link it again.
+// Program returns the path of the program, built as for a user. Each tested package has a folder
+// with its binary below bin/ of the checkout, so that a second run need not link it again.
 func Program(t testing.TB) string {
 	t.Helper()
 	bin, err := program()

@@ -14,8 +14,9 @@ import (
 )
 
 // Start starts a daemon for a script with the given arguments and the complete environment. It
-// returns the daemon's ends of stdin and stdout, a function that waits for its exit code, and one
-// that kills it immediately. The last one is nil if the daemon cannot be killed separately.
+// returns the ends of the daemon's stdin and stdout, a function that waits for the exit code, and a
+// function that kills the daemon immediately. The last one is nil if the daemon cannot be killed
+// separately.
 type Start func(t testing.TB, args, env []string) Daemon
 
 // Daemon is a started daemon.
@@ -24,8 +25,8 @@ type Daemon struct {
 	Stdout io.Reader
 	Wait   func() int
 	Kill   func()
-	// Disk returns the folder where the daemon's own disk is visible to the test. nil: it has no
-	// disk of its own.
+	// Disk returns the folder in which the test sees the daemon's own disk. If Disk is nil, the
+	// daemon has no disk of its own.
 	Disk func() string
 	// Log returns what the daemon has written to stderr so far.
 	Log func() string
@@ -85,8 +86,8 @@ func (s *Script) special(name string) bool {
 // NeedsKill reports whether the script kills its daemon, which must then be a separate process.
 func (s *Script) NeedsKill() bool { return s.uses("kill") }
 
-// NeedsDisk reports whether the script changes its daemon's disk. The daemon must then be a process
-// with its own disk.
+// NeedsDisk reports whether the script changes its daemon's disk. The daemon must then be a
+// separate process with its own disk.
 func (s *Script) NeedsDisk() bool { return s.uses("fill") || s.uses("readonly") }
 
 // uses reports whether the script has a command.
@@ -165,7 +166,7 @@ func (r *runner) prepare() {
 	r.vars["wspath"] = filepath.ToSlash(r.ws)
 	r.vars["home"] = filepath.ToSlash(filepath.Join(r.dir, "home"))
 	if model, ok := r.script.section(sectionModel); ok {
-		// A line in the script itself overrides this one.
+		// If the script itself sets a window, that line overrides this one.
 		window := fmt.Sprintf("{\"window\":%d}\n", modelWindow)
 		r.writeFile(filepath.Join(r.dir, sectionModel), []byte(window+r.expand(string(model))))
 	}
@@ -184,8 +185,8 @@ func (r *runner) writeFile(path string, data []byte) {
 	}
 }
 
-// environment returns the daemon's complete environment. It contains no key and not the user's
-// home.
+// environment returns the daemon's complete environment. It does not contain a key or the user's
+// home folder.
 func (r *runner) environment() []string {
 	home := filepath.Join(r.dir, "home")
 	env := []string{
@@ -275,7 +276,7 @@ func (r *runner) initialize() error {
 	return r.ed.sendGrease()
 }
 
-// initializeSection merges the params of the script's own initialize. null removes a field.
+// initializeSection merges the params of the script's own initialize request. null removes a field.
 func (r *runner) initializeSection(params map[string]any) error {
 	text, ok := r.script.section(sectionInitialize)
 	if !ok {
@@ -294,8 +295,8 @@ func (r *runner) initializeSection(params map[string]any) error {
 	return nil
 }
 
-// finish checks what must be true for every run: no unanswered request, a clean exit, the
-// transcript.
+// finish checks the conditions that every run must meet: no unanswered request, a clean exit, and
+// the expected transcript.
 func (r *runner) finish(update bool) {
 	r.checkTranscript(r.finishSeats(), update)
 }
@@ -329,7 +330,7 @@ func (r *runner) shutdown() {
 	r.gone()
 }
 
-// gone waits until everything that the daemon has sent was read.
+// gone waits until all output of the daemon was read.
 func (r *runner) gone() {
 	r.dead = true
 	if err := r.ed.Ended(); err != nil {

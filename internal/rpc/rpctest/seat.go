@@ -1,20 +1,20 @@
 package rpctest
 
-// seat is an editor with its daemon. A script has one seat. The command other adds a second one
-// with the same home.
+// seat is an editor with its daemon. A script starts with one seat. The command other adds a second
+// one with the same home folder.
 type seat struct {
 	daemon Daemon
 	ed     *Editor
-	cursor int              // log index up to which expectations were met
+	cursor int              // log index up to which expectations have been met
 	last   *Message         // the message that matched the last expectation
 	answer *Message         // the response to the last request
 	sent   string           // ID of the last request
-	past   []string         // transcripts of daemons that were restarted
-	seqs   map[string]int64 // each session's last number, over all daemons of the seat
+	past   []string         // transcripts of earlier daemons, before restarts
+	seqs   map[string]int64 // each session's last number, across all daemons of the seat
 	dead   bool
 }
 
-// cmdOther switches to the other seat. The first time, it starts the other daemon.
+// cmdOther switches to the other seat. At its first use, it starts the other daemon.
 func cmdOther(r *runner, _ string) error {
 	away := r.seat
 	if r.away != nil {
@@ -26,7 +26,7 @@ func cmdOther(r *runner, _ string) error {
 	return nil
 }
 
-// finishSeats ends both daemons and returns the story of each.
+// finishSeats ends both daemons and returns the story of each one.
 func (r *runner) finishSeats() (stories []string) {
 	r.finishSeat()
 	stories = append(r.past, Story(r.ed.Log(0), r.ws))

@@ -71,7 +71,8 @@ func (d dialect) spell(t ast.Expr, named func(string) string) string {
 	return d.basic["any"]
 }
 
-// enumeration returns a field's values as a union, in an array if the field is one.
+// enumeration returns a field's values as a union. If the field is an array, the union is its
+// element type.
 func (d dialect) enumeration(f field, or string) string {
 	union := `"` + strings.Join(f.enum, or) + `"`
 	if _, array := f.typ.(*ast.ArrayType); array {

@@ -1,5 +1,6 @@
-// Package textedit applies the text edits of workspace/applyEdit for the in-process clients, which
-// hold texts as strings and always use UTF-8 positions: the ACP front end, `run` and `demo`.
+// Package textedit applies the text edits of workspace/applyEdit for the in-process clients: the
+// ACP front end, `run` and `demo`. These clients store texts as strings and always use UTF-8
+// positions.
 package textedit
 
 import (
@@ -17,9 +18,9 @@ type Edit struct {
 	NewText string
 }
 
-// Change contains the edits of one document. Version is the version for which they were made, nil
-// for any. A change of the kind "create" creates a file, whose text is the next change of the same
-// URI.
+// Change contains the edits of one document. Version is the version to which they apply, or nil for
+// any version. A change of the kind "create" creates a file. The next change of the same URI
+// contains its text.
 type Change struct {
 	Kind, URI    string
 	TextDocument struct {

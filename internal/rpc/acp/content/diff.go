@@ -11,23 +11,25 @@ import (
 )
 
 const (
-	// maxDiff bounds the texts of all diffs of one call. Beyond it only file names are shown.
+	// maxDiff bounds the total size of the texts in all diffs of one call. Above this limit, only
+	// file names are shown.
 	maxDiff = 4 << 20
-	// MaxWhole bounds the text of a file that is shown completely.
+	// MaxWhole bounds the size of a file that is shown completely.
 	MaxWhole = 128 << 10
 )
 
-// Picture is a proposal with the texts for which its hunks were made. Its diffs are drawn from
-// these texts, even if the files have changed since.
+// Picture is a proposal with the texts to which its hunks refer. Its diffs are computed from these
+// texts, even if the files have changed since.
 type Picture struct {
 	Proposal *wire.Proposal
-	texts    []*string // text of each file; nil: not shown completely
+	texts    []*string // text of each file; nil: the file is not shown completely
 }
 
 // Lacks reports whether a text is missing.
 func (pic Picture) Lacks() bool { return slices.Contains(pic.texts, nil) }
 
-// TakePicture records the current texts of a proposal's files, as far as text returns them.
+// TakePicture records the current texts of a proposal's files. It omits texts that the function
+// text does not return.
 func TakePicture(p *wire.Proposal, text func(*wire.ProposalFile) (string, bool)) Picture {
 	out := Picture{Proposal: p, texts: make([]*string, len(p.Files))}
 	for i := range p.Files {
@@ -39,7 +41,7 @@ func TakePicture(p *wire.Proposal, text func(*wire.ProposalFile) (string, bool))
 	return out
 }
 
-// stands reports whether a text is the one for which the pending hunks of a file were made.
+// stands reports whether a text is the one to which the pending hunks of a file refer.
 func stands(text string, f *wire.ProposalFile) bool {
 	same, ok := render(text, f, func(h *wire.Hunk) string {
 		if f.Placement == "applied" {
@@ -50,7 +52,7 @@ func stands(text string, f *wire.ProposalFile) bool {
 	return ok && same == text
 }
 
-// render replaces each hunk for which in returns true with the text that with returns.
+// render replaces each hunk for which in returns true by the result of with.
 func render(text string, f *wire.ProposalFile, with func(*wire.Hunk) string,
 	in func(*wire.Hunk) bool) (string, bool) {
 	var edits []textedit.Edit
@@ -70,8 +72,8 @@ func render(text string, f *wire.ProposalFile, with func(*wire.Hunk) string,
 }
 
 // Diffs returns diffs of the hunks for which in returns true. A file gets one diff of its whole
-// text before and after, which is what the ACP means by a diff: clients show it with line numbers,
-// and some show only the first diff of a call. If a file cannot be shown completely, each hunk is a
+// text before and after, as the ACP defines a diff. Clients show it with line numbers, and some
+// show only the first diff of a call. If a file cannot be shown completely, each hunk is a separate
 // diff.
 func (pic Picture) Diffs(in func(*wire.Hunk) bool) []acp.ToolCallContent {
 	var out []acp.ToolCallContent
@@ -120,7 +122,7 @@ func (pic Picture) file(i int, in func(*wire.Hunk) bool) []acp.ToolCallContent {
 	return out
 }
 
-// diffOf returns a diff of a file. It lists the hunks that it contains for agent-lsp's own plugins.
+// diffOf returns a diff of a file. For agent-lsp's own plugins, it lists the hunks in the diff.
 func diffOf(f *wire.ProposalFile, before, after string, hunks ...*wire.Hunk) acp.ToolCallContent {
 	d := acp.ToolDiffContent(PathOf(f.URI), after, before)
 	if f.Op == "create" {

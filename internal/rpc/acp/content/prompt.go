@@ -1,7 +1,8 @@
-// Package content converts between the wire's structs and the content that the Agent Client
-// Protocol has for them: a prompt's blocks, a tool call with its result, and a proposal's diffs.
+// Package content converts between the wire's structs and the corresponding content of the Agent
+// Client Protocol: the blocks of a prompt, a tool call with its result, and the diffs of a
+// proposal.
 //
-// Its functions are pure. They know no connection and no session.
+// Its functions are pure. They do not depend on a connection or a session.
 package content
 
 import (
@@ -90,8 +91,8 @@ func onTheWeb(uri string) bool {
 	return strings.HasPrefix(uri, "http:") || strings.HasPrefix(uri, "https:")
 }
 
-// lines matches how clients append lines to a file URI, starting at 1: file:///a.go#L10, #L10:20,
-// #L10-L20, and ?symbol=Name#L10:20.
+// lines matches the suffixes with which clients append lines to a file URI, starting at 1:
+// file:///a.go#L10, #L10:20, #L10-L20, and ?symbol=Name#L10:20.
 var lines = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(file:[^#?]*)(?:\?symbol=[^#]*)?#L(\d+)(?:[:-]L?(\d+))?$`)
 })

@@ -18,11 +18,11 @@ const (
 	maxImage = 1 << 20
 )
 
-// Shown is what the client sees of a running call besides its title and status.
+// Shown is what the client sees of a running call in addition to its title and status.
 type Shown struct {
 	Content []acp.ToolCallContent  // the call's diffs or terminal
 	Places  []acp.ToolCallLocation // locations of its diffs
-	Partial bool                   // not everything that Content shows was applied
+	Partial bool                   // not all changes in Content were applied
 }
 
 // kinds maps agent-lsp's tools to the ACP's kinds.
@@ -37,8 +37,8 @@ var kinds = map[string]acp.ToolKind{
 	"plan":     acp.ToolKindThink, "recall": acp.ToolKindThink, "remember": acp.ToolKindThink,
 }
 
-// kindOf returns the kind of a call. A tool without a row is shown as other, and as an edit once it
-// has proposed one.
+// kindOf returns the kind of a call. A tool that is not in the table has the kind other, or the
+// kind edit once it has proposed an edit.
 func kindOf(w *wire.Item) acp.ToolKind {
 	if k, ok := kinds[w.Name]; ok {
 		return k
@@ -63,8 +63,8 @@ func statusOf(status string) acp.ToolCallStatus {
 
 func titleOf(w *wire.Item) string { return cmp.Or(w.Label, w.Name, "Tool") }
 
-// rawInput returns what the model sent, if it is JSON and not too long to show. While the arguments
-// are still arriving, they are an empty object, which clients would show.
+// rawInput returns the arguments from the model if they are JSON and not too long to show. While
+// the arguments are still arriving, they are an empty object, which clients would show.
 func rawInput(args json.RawMessage) any {
 	if len(args) <= len("{}") || len(args) > MaxRaw || !json.Valid(args) {
 		return nil
@@ -72,7 +72,8 @@ func rawInput(args json.RawMessage) any {
 	return args
 }
 
-// locationsOf returns the locations that let the client follow along. The ACP counts lines from 1.
+// locationsOf returns the locations with which the client can follow the agent. The ACP counts
+// lines from 1.
 func locationsOf(w *wire.Item) []acp.ToolCallLocation {
 	var out []acp.ToolCallLocation
 	for _, l := range w.Locations {
@@ -87,7 +88,7 @@ func locationsOf(w *wire.Item) []acp.ToolCallLocation {
 	return out
 }
 
-// metaOf returns what has no field in the ACP.
+// metaOf returns the properties of an item for which the ACP has no field.
 func metaOf(w *wire.Item) map[string]any {
 	m := map[string]any{"tool": w.Name, "status": w.Status}
 	if w.ParentItemID != "" {
@@ -120,8 +121,9 @@ func ChangedCall(w *wire.Item) *acp.SessionToolCallUpdate {
 		Meta: metaOf(w)}
 }
 
-// EndedCall returns the result of a call: its diffs, or else the text that the model received, and
-// its images. The text comes with the diffs if not everything was applied as they show.
+// EndedCall returns the result of a call: its diffs and its images. If there are no diffs, it
+// returns the text that the model received. It also returns that text if not all changes in the
+// diffs were applied.
 func EndedCall(w *wire.Item, s Shown) *acp.SessionToolCallUpdate {
 	u := ChangedCall(w)
 	u.Content = s.Content
