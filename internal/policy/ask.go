@@ -12,20 +12,21 @@ import (
 // Asker shows questions to the user. The questions of one call belong to one session and arrived
 // together, so they should be shown together. Ask returns the reply to each question at the
 // question's index. A missing reply, a cancelled reply or a reply that names no option is a
-// refusal. Ask must return when ctx ends, and may drop a question whose Gone is closed. It may be
-// called again before it returns if the Asker is a Separate whose Separately returns true.
+// refusal. Ask must return when ctx ends, and may drop a question whose Gone channel is closed. If
+// the Asker implements Separate and Separately returns true, Ask may be called again before it
+// returns.
 type Asker interface {
 	Ask(ctx context.Context, questions []Question) []Reply
 }
 
 // Separate is an Asker that reports whether it shows each question separately. If it does, a new
-// question need not wait for the answers to the questions that are being shown.
+// question need not wait until the questions on screen are answered.
 type Separate interface {
 	Asker
 	Separately() bool
 }
 
-// OptionKind is the meaning of an answer (protocol 5.1).
+// OptionKind is the kind of an answer (protocol 5.1).
 type OptionKind string
 
 // The kinds of options.
@@ -42,7 +43,7 @@ type Option struct {
 	ID      string
 	Name    string
 	Kind    OptionKind
-	Pattern string // what the answer would allow or refuse from now on
+	Pattern string // rule that the answer creates
 }
 
 // Outside reports whether the option lets a command leave the sandbox.
@@ -54,7 +55,7 @@ type Question struct {
 	Title                     string
 	Reason                    string
 	Subject                   tool.Subject
-	Sandbox                   Place // for a command: where it runs if it is allowed
+	Sandbox                   Place // where a command runs if it is allowed
 	Preview                   string
 	Options                   []Option
 	Gone                      <-chan struct{} // closed when the answer is no longer needed
@@ -74,12 +75,12 @@ func (q Question) Answer(r Reply) {
 // Reply is the user's answer.
 type Reply struct {
 	OptionID  string
-	Feedback  string // for the model
+	Feedback  string // the user's comment for the model
 	Cancelled bool
 }
 
-// ask asks the user about a request and records the grant in the answer. It returns nil if a grant
-// given in the meantime already allows the request.
+// ask asks the user about a request and records the grant that the answer contains. It returns nil
+// if a grant given in the meantime already allows the request.
 func (e *Engine) ask(ctx context.Context, req *tool.ApprovalRequest,
 	v verdict) (*tool.Decision, error) {
 	opts := e.options(req, v)
@@ -99,8 +100,8 @@ func (e *Engine) ask(ctx context.Context, req *tool.ApprovalRequest,
 	return e.asks.await(p, e.family(req.SessionID))
 }
 
-// title returns the text that the user reads. It contains the complete command, which the label of
-// the call may shorten, or the complete call of a server's tool.
+// title returns the text that the user reads. It contains the complete command, even if the label
+// of the call shortens it, or the complete call of an MCP tool.
 func title(req *tool.ApprovalRequest) string {
 	switch s := req.Subject; {
 	case s.Kind == tool.SubjectCommand && s.Command != "":
@@ -157,8 +158,8 @@ func (e *Engine) answer(req *tool.ApprovalRequest, v verdict, opts []Option,
 	return tool.Decision{Allow: true, Unboxed: chosen.Outside(), Secrets: v.secrets}
 }
 
-// unanswered returns the reason for the model when there was no answer. why is the client's
-// explanation.
+// unanswered returns the reason that the model receives if the user did not answer. why is the
+// client's explanation.
 func unanswered(why string) string {
 	if why = strings.TrimSpace(why); why != "" {
 		return "the user did not allow this: " + why
@@ -173,8 +174,8 @@ func refusal(what, feedback string) string {
 	return what
 }
 
-// options returns the answers that make sense for a request. Leaving the sandbox has an option of
-// its own, which applies once and to this command only.
+// options returns the possible answers to a request. Leaving the sandbox has an option of its own,
+// which applies only once and only to this command.
 func (e *Engine) options(req *tool.ApprovalRequest, v verdict) []Option {
 	if v.place == Outside {
 		return []Option{
@@ -200,7 +201,8 @@ func (e *Engine) options(req *tool.ApprovalRequest, v verdict) []Option {
 	return opts
 }
 
-// ruled reports whether a rule says ask. A grant cannot change that, so no grant is offered.
+// ruled reports whether an ask rule matches. Grants do not override ask rules, so no grant is
+// offered.
 func (e *Engine) ruled(req *tool.ApprovalRequest) bool {
 	s := e.Settings(req.SessionID)
 	held := s
@@ -215,7 +217,7 @@ func ruleTool(req *tool.ApprovalRequest) string {
 	return string(req.Subject.Kind)
 }
 
-// patternsFor returns the patterns that "always" would allow.
+// patternsFor returns the patterns that the answer "always" would allow.
 func patternsFor(req *tool.ApprovalRequest, v verdict) (patterns []string, whole bool) {
 	switch req.Subject.Kind {
 	case tool.SubjectCommand:
@@ -259,7 +261,7 @@ func (e *Engine) grantFor(req *tool.ApprovalRequest, o Option, v verdict) (Grant
 		Root: rootOf(e.Settings(req.SessionID)), Files: v.files}
 	switch o.Kind {
 	case AllowSession:
-		// Questions of a sub-agent are asked in the user's session.
+		// A sub-agent's questions are asked in the user's session.
 		g.Scope, g.Session, g.Root = ScopeSession, e.family(req.SessionID), ""
 	case RejectAlways:
 		g.Deny, g.Files, g.Patterns = true, nil, []string{exactPattern(req)}

@@ -15,31 +15,31 @@ import (
 // shown immediately.
 type asks struct {
 	asker Asker
-	bound time.Duration // duration of gather; 0: gatherTime
+	bound time.Duration // how long gather waits; 0 means gatherTime
 	mu    sync.Mutex
 	busy  map[string]bool
 	queue map[string][]*pending
 }
 
-// gatherTime bounds how long a question waits for the other questions of its batch. Hooks or
-// previews may delay these.
+// gatherTime bounds how long a question waits for the other questions of its batch, which hooks or
+// previews may delay.
 const gatherTime = time.Second
 
 // pending is a question that has no answer yet.
 type pending struct {
-	parent  context.Context // the call's
-	ctx     context.Context // ends with the parent, and when there is an answer
+	parent  context.Context // context of the call
+	ctx     context.Context // ends when parent ends or the question is answered
 	end     context.CancelFunc
 	waiting func() // reports that agent-lsp is waiting for the user
-	index   int    // position among the questions of its moment
+	index   int    // position among the questions that were asked together
 	// gathered is closed when the other questions of the batch are queued too. It is nil if there
 	// are no others.
 	gathered <-chan struct{}
 	question Question
-	settled  func() bool               // a grant that was given in the meantime answers it
-	take     func(Reply) tool.Decision // stores what the reply grants
+	settled  func() bool               // reports whether a newer grant answers the question
+	take     func(Reply) tool.Decision // turns the reply into a decision and stores its grants
 	once     sync.Once
-	decision chan *tool.Decision // receives the answer, unless parent ended first; nil: resolved
+	decision chan *tool.Decision // receives the decision; nil: a grant decided
 }
 
 func newPending(ctx context.Context, req *tool.ApprovalRequest, q Question) *pending {
@@ -92,7 +92,7 @@ func (a *asks) put(queue string, p *pending) {
 	a.queue[queue] = append(a.queue[queue], p)
 	if !a.busy[queue] {
 		a.busy[queue] = true
-		go a.show(queue) // ends when the queue is empty; each Ask ends with its questions
+		go a.show(queue) // show ends when the queue is empty
 	}
 }
 
@@ -159,7 +159,7 @@ func (a *asks) show(queue string) {
 	}
 }
 
-// showBatch asks the questions. It ends early when no answer is needed any longer.
+// showBatch asks the questions. It returns early when none of them needs an answer any longer.
 func (a *asks) showBatch(open []*pending) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -177,7 +177,7 @@ func (a *asks) showBatch(open []*pending) {
 		defer p.end()
 		context.AfterFunc(p.ctx, left.Done)
 	}
-	// Ends when each question has ended: at the latest with the last of the replies below.
+	// This goroutine ends when all questions have ended, at the latest after the last reply below.
 	go func() {
 		left.Wait()
 		cancel()
@@ -192,10 +192,10 @@ func (a *asks) showBatch(open []*pending) {
 	}
 }
 
-// await asks and waits for the decision or for the end of the call. The decision is nil if a grant
-// made in the meantime answers the question. The item reports that it waits before the question is
-// shown. When the last question of a batch reports this, it releases the others, so each question
-// must be queued before that.
+// await asks the question and waits for the decision or for the end of the call. The decision is
+// nil if a grant made in the meantime answers the question. The call's item reports that it is
+// waiting before the question is shown. The last question of a batch to report this releases the
+// others, so every question must be queued by then.
 func (a *asks) await(p *pending, queue string) (*tool.Decision, error) {
 	defer p.end()
 	if a.separately() {

@@ -40,9 +40,9 @@ PROGRAMW6432 PSMODULEPATH SYSTEMDRIVE SYSTEMROOT TEMP TMP USERNAME USERPROFILE W
 
 // Environment builds the environments of child processes from the daemon's own environment.
 type Environment struct {
-	Own   []string // the daemon's
+	Own   []string // the daemon's environment
 	Pass  []string // names that the user's settings pass, without further checks
-	Roots []string // folders of the workspace: programs in them are not found by name alone
+	Roots []string // workspace folders; programs in them are not found by name alone
 }
 
 // Child returns the environment of commands that do more than read, and of MCP servers, hooks and
@@ -68,8 +68,8 @@ func (e Environment) Reading(home, tmp string) []string {
 	return out
 }
 
-// filter returns the inherited and the passed variables. If a name occurs twice, the last value is
-// used.
+// filter returns the inherited and the passed variables. If a name occurs more than once, the last
+// value is used.
 func (e Environment) filter(inherited func(name string) bool) []string {
 	out := []string{}
 	for i, kv := range e.Own {
@@ -108,8 +108,8 @@ func namesSecret(name string) bool {
 	)
 }
 
-// searchPath returns the absolute entries of a PATH outside the roots. Other entries find programs
-// of the workspace, or of the folder that a command happens to run in.
+// searchPath returns the absolute entries of a PATH outside the roots. Other entries would find
+// programs in the workspace or in the folder that a command happens to run in.
 func (e Environment) searchPath(path string) string {
 	var kept []string
 	for _, dir := range filepath.SplitList(path) {

@@ -23,35 +23,35 @@ const (
 
 func (c Class) String() string { return [...]string{"read_only", "mutates", "dangerous"}[c] }
 
-// The limits of what is parsed. A command that exceeds them needs a question.
+// The limits of the parser. A command that exceeds one of them needs a question.
 const (
 	maxScriptBytes = 64 << 10
 	maxNesting     = 100 // brackets and substitutions, before the parser sees them
 	maxUnfolding   = 6   // sh -c inside eval inside …
-	bytesPerPart   = 24  // an estimate, to avoid growing the list of parts
+	bytesPerPart   = 24  // estimate that avoids growing the list of parts
 	maxWrapping    = 32  // nice nohup env …
 	maxWords       = 2048
 	maxParts       = 256
 	maxForms       = 128 // other interpretations of one command
 )
 
-// Classification is what can be known about a script before it runs.
+// Classification contains what is known about a script before it runs.
 type Classification struct {
 	Class   Class
-	Reasons []string // why it is not read-only; empty if it is
-	Parts   []Part   // every simple command in it, wrappers unfolded
-	// Opaque reports that some of what the script runs cannot be known, so no rule may allow it.
+	Reasons []string // why the script is not read-only; empty if it is read-only
+	Parts   []Part   // every simple command in the script, with wrappers unfolded
+	// Opaque reports that part of what the script runs is unknown, so no rule may allow the script.
 	Opaque bool
-	Inputs []string // files that < reads from
+	Inputs []string // files that input redirections read
 }
 
 // Part is one simple command of a script.
 type Part struct {
-	Words   []string   // the arguments; those that expand stay as written
-	Dynamic []bool     // which of the arguments expand
-	Assigns []string   // variables that are set for it and could change its effect
-	Forms   [][]string // other interpretations of it, which only deny and ask rules use
-	Wrapper bool       // it only starts other parts, so it does not need a rule
+	Words   []string   // the arguments; expansions stay as written
+	Dynamic []bool     // which arguments contain expansions
+	Assigns []string   // variables set for the command that could change its effect
+	Forms   [][]string // other interpretations, which only deny and ask rules use
+	Wrapper bool       // the part only starts other parts, so it needs no rule
 	Class   Class
 	Reason  string
 }
@@ -71,11 +71,11 @@ type walker struct {
 	reasons []string
 	class   Class
 	dark    bool
-	depth   int    // depth of scripts in scripts
-	wrapped int    // depth of commands in commands
-	words   int    // words of all commands; nested ones count again
-	src     string // nesting of the script that is being walked
-	movedTo bool   // a cd came
+	depth   int    // nesting depth of scripts
+	wrapped int    // nesting depth of commands
+	words   int    // words of all commands; nested words count again
+	src     string // text of the script that is being walked
+	movedTo bool   // the script contains a cd
 	git     bool
 	inputs  []string
 }
@@ -133,7 +133,7 @@ func (w *walker) script(text string) {
 	w.stmts(f.Stmts)
 }
 
-// unreadable finds text that cannot be parsed or need not be.
+// unreadable returns why a text is refused before it is parsed, or "" if it is not refused.
 func unreadable(text string) string {
 	if len(text) > maxScriptBytes {
 		return "it is too long to analyze"
@@ -158,8 +158,8 @@ func unreadable(text string) string {
 	return ""
 }
 
-// unreadableRunes is the slow path. It lists the characters that the user would not see or would
-// mistake for others.
+// unreadableRunes is the slow path. It lists the characters that users do not see or mistake for
+// other characters.
 func unreadableRunes(text string) string {
 	if !utf8.ValidString(text) {
 		return "it is not valid UTF-8"

@@ -15,8 +15,8 @@ func BenchmarkClassify10KB(b *testing.B) {
 	}
 }
 
-// The cost of classifying a script is proportional to its length: four times the text needs about
-// four times the allocations, whatever the load of the machine is. The benchmark measures the time.
+// The cost of classifying a script is proportional to its length. Four times the text needs about
+// four times the allocations, regardless of the machine's load.
 func TestClassifyIsLinear(t *testing.T) {
 	cost := func(repeats int) float64 {
 		script := strings.Repeat("git log --oneline | grep -v \"$x\" && ls *.go; ", repeats) +

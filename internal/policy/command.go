@@ -69,7 +69,7 @@ func (w *walker) command(args []arg, assigns []string) {
 	w.simple(args, assigns)
 }
 
-// simple processes a command that does something itself.
+// simple processes a command that is not a wrapper.
 func (w *walker) simple(args []arg, assigns []string) {
 	class, reason := w.classOf(args)
 	if len(assigns) > 0 {
@@ -87,8 +87,8 @@ func (w *walker) simple(args []arg, assigns []string) {
 	}
 }
 
-// launched processes the command that a launcher certainly starts. A launcher is a wrapper, or a
-// shell with its script.
+// launched processes the first wrapper or shell with a script among a launcher's arguments, because
+// the launcher certainly starts it.
 func (w *walker) launched(args []arg) {
 	for i := 1; i < len(args); i++ {
 		name := commandName(args[i].text)
@@ -172,7 +172,7 @@ func standardPlace(s string) bool {
 }
 
 // otherForms returns other forms of a command, which deny rules match: the plain name, git without
-// its options and, for programs that start others, each rest of the line.
+// its options and, for programs that start others, each suffix of the line.
 func otherForms(args []arg) [][]string {
 	name := commandName(args[0].text)
 	if name == args[0].text && name != "git" && !launchers[name] {
@@ -193,7 +193,7 @@ func otherForms(args []arg) [][]string {
 	}
 	if launchers[name] {
 		for i := 1; i < len(words) && len(forms) <= maxForms; i++ {
-			form := words[i:] // shared, because a copy of each rest would take quadratic memory
+			form := words[i:] // shared, because copying each suffix would take quadratic memory
 			if plain := commandName(words[i]); plain != words[i] {
 				form = append([]string{plain}, words[i+1:]...)
 			}

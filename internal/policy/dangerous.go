@@ -8,7 +8,7 @@ var alwaysDangerous = setOf("sudo doas su pkexec runuser dd mkfs fdisk parted wi
 	"groupdel chpasswd setcap nsenter unshare ssh scp sftp telnet nc ncat netcat socat")
 
 // dangerous returns why a command is worse than a change that the user can inspect, or "" if it is
-// not.
+// not worse.
 func dangerous(name string, args []arg) string {
 	if alwaysDangerous[name] || strings.HasPrefix(name, "mkfs.") {
 		return name + " reaches beyond the workspace, or cannot be undone"
@@ -79,7 +79,7 @@ func dangerousGit(args []arg) string {
 	return ""
 }
 
-// has searches clusters of single-dash flags for letters, and the other flags for long names or
+// has searches clusters of single-dash flags for letters, and all other flags for long names or
 // their abbreviations.
 func has(args []arg, letters string, long ...string) bool {
 	for _, a := range args {

@@ -1,11 +1,11 @@
 // Package policy decides what the agent may do. It contains permission profiles, rules, grants, the
 // classification of shell commands, and the lists of secret files.
 //
-// It asks the user through an Asker and stores grants through a Store. The caller provides both.
-// The package never runs a command or talks to a client. It does not allow anything that it cannot
-// parse, match or get an answer for.
+// The package asks the user through an Asker and stores grants through a Store. The caller provides
+// both. The package never runs a command or talks to a client. It does not allow anything that it
+// cannot parse, match or get an answer for.
 //
 // Start at Engine.Approve. Classify parses a command, and ParseRule parses a rule.
 //
-//house:large every kind of subject has rules here, and a single function asks for all
+//house:large every kind of subject has rules here, and one function asks about all of them
 package policy

@@ -17,7 +17,7 @@ import (
 // Options configures an Engine. With the zero value, an Engine asks no user and stores nothing.
 type Options struct {
 	Asker Asker // nil: actions that would ask are refused
-	Store Store // nil: grants of scope always last as long as the Engine
+	Store Store // nil: grants with the scope "always" last as long as the Engine
 	// Sandbox returns the sandbox support of the system. If it is nil, NewEngine uses
 	// sandbox.Detect, which runs on first use.
 	Sandbox func() sandbox.Support
@@ -91,7 +91,7 @@ func (e *Engine) Settings(session string) Settings {
 }
 
 // settings is Settings without the lock. An unknown parent restricts the session to the read-only
-// profile. The depth limit ends a loop of parents.
+// profile. The depth limit ends the walk if the parents form a loop.
 func (e *Engine) settings(session string) Settings {
 	s := e.sessions[session]
 	for parent, depth := s.Parent, 0; parent != ""; depth++ {
@@ -125,7 +125,7 @@ func (e *Engine) Approve(ctx context.Context, req tool.ApprovalRequest) (tool.De
 	if err != nil {
 		return tool.Decision{}, err
 	}
-	if d == nil { // a grant that was given in the meantime allows it
+	if d == nil { // a grant given in the meantime allows the request
 		return e.settle(e.check(&req)), nil
 	}
 	return *d, nil
@@ -176,7 +176,7 @@ func (e *Engine) runFiles(req *tool.ApprovalRequest) map[string]string {
 	}
 	files, ok := e.Settings(req.SessionID).directFiles(req.Subject, Classify(req.Subject.Command))
 	if !ok {
-		return map[string]string{"": ""} // no existing grant covers it
+		return map[string]string{"": ""} // a value that no stored grant matches
 	}
 	return files
 }
@@ -220,7 +220,7 @@ func rootOf(s Settings) string {
 	return filepath.Clean(s.Roots[0])
 }
 
-// settle turns a verdict into a decision and counts the grants that were used.
+// settle turns a verdict into a decision and counts the uses of the grants.
 func (e *Engine) settle(v verdict) tool.Decision {
 	d := tool.Decision{Allow: v.action == Allow, Reason: v.reason}
 	if d.Allow {
@@ -258,7 +258,8 @@ func (e *Engine) Grants() []Grant {
 	return append([]Grant(nil), e.grants...)
 }
 
-// Revoke removes a grant and reports whether it existed. The error is that of saving.
+// Revoke removes a grant and reports whether it existed. It returns an error if the grants cannot
+// be saved.
 func (e *Engine) Revoke(id string) (bool, error) {
 	e.mu.Lock()
 	found := false
@@ -276,8 +277,8 @@ func (e *Engine) Revoke(id string) (bool, error) {
 	return true, e.Flush()
 }
 
-// Flush writes the grants of scope always with their counts if they changed. Call it when the
-// daemon ends.
+// Flush writes the grants with the scope "always" if they or their use counts changed. Call it when
+// the daemon exits.
 func (e *Engine) Flush() error {
 	if e.opts.Store == nil || e.loadErr != nil { // never overwrite a file that could not be read
 		return nil
@@ -316,7 +317,7 @@ func (e *Engine) adopt(disk []Grant) []Grant {
 	return lasting(e.grants)
 }
 
-// lasting returns the grants of scope always.
+// lasting returns the grants with the scope "always".
 func lasting(grants []Grant) (out []Grant) {
 	for _, g := range grants {
 		if g.Scope == ScopeAlways {
@@ -330,7 +331,7 @@ func holds(grants []Grant, id string) bool {
 	return slices.ContainsFunc(grants, func(g Grant) bool { return g.ID == id })
 }
 
-// remember adds a grant and, if its scope is always, saves it.
+// remember adds a grant and, if its scope is "always", saves it.
 func (e *Engine) remember(g Grant) error {
 	g.ID, g.CreatedAt = newGrantID(), time.Now().UTC().Truncate(time.Second)
 	e.mu.Lock()
@@ -344,12 +345,12 @@ func (e *Engine) remember(g Grant) error {
 
 // DefaultProtected are paths in a root that start programs outside the sandbox once they are
 // written, so they stay read-only inside it. This list is for bubblewrap, which protects only files
-// that exist. Our own sandbox protects the complete list of the protocol.
+// that exist. Our own sandbox protects all files on the protocol's list.
 var DefaultProtected = []string{".git/hooks", ".git/config", ".agent-lsp.json", ".vscode", ".husky",
 	".envrc"}
 
-// Folders are the folders outside the workspace that a session's commands write to. Both are
-// created when needed.
+// Folders are the folders outside the workspace that a session's commands write to. Both folders
+// are created when needed.
 type Folders struct {
 	Tmp   string // for temporary files
 	Layer string // for private layers over package caches, if the sandbox supports them
@@ -367,16 +368,16 @@ func (e *Engine) Sandbox(session string, unboxed bool) sandbox.Support {
 	return e.opts.Sandbox()
 }
 
-// Granted is what was decided about one run of a command, in addition to the permission to run.
+// Granted contains the decisions about one run of a command beyond the permission to run it.
 type Granted struct {
-	Outside bool     // it runs outside the sandbox
-	Secrets []string // secret files that it may read, links resolved
+	Outside bool     // the command runs outside the sandbox
+	Secrets []string // secret files that the command may read, with links resolved
 	// Proxy begins the traffic of a command that may use the network. If it is nil, no command may.
 	Proxy func() (*sandbox.Proxy, error)
 }
 
-// SandboxPlan returns the sandbox for a command of a session, or nil if it runs in none. A command
-// that only reads may not write to the workspace either.
+// SandboxPlan returns the sandbox for a command of a session, or nil if the command runs without a
+// sandbox. A command that only reads may not write to the workspace either.
 func (e *Engine) SandboxPlan(
 	session, command string,
 	own Folders,
@@ -409,9 +410,9 @@ func (e *Engine) SandboxPlan(
 	return plan, err
 }
 
-// ServerPlan returns the sandbox of a program that the settings name and that outlives commands,
-// such as a language server. The program can reach no host. readable are folders that must stay
-// visible in the home directory. The plan is nil if there is no sandbox.
+// ServerPlan returns the sandbox for a long-running program that the settings name, such as a
+// language server. The program has no network access. readable lists folders in the home directory
+// that must stay visible. The plan is nil if there is no sandbox.
 func (e *Engine) ServerPlan(s Settings, own Folders, readable []string) (*sandbox.Plan, error) {
 	box := e.opts.Sandbox()
 	if s.Sandbox == sandbox.Off || !box.Available() && s.Sandbox != sandbox.Require {

@@ -406,8 +406,8 @@ func TestGrantsOfDaemonsAtOnceAreAllKept(t *testing.T) {
 	}
 }
 
-// Two daemons share one store. A grant or revocation by one daemon persists after the other one
-// ends, although that one read the store earlier. A daemon without changes writes nothing.
+// Two daemons share one store. A grant or revocation by one daemon persists when the other daemon
+// ends, although the other daemon read the store earlier. A daemon without changes writes nothing.
 func TestDaemonsDoNotUndoEachOthersGrants(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state", "grants.json")
 	p := &scriptedUser{answer: always(Reply{OptionID: "allow_always"})}
@@ -497,16 +497,16 @@ func TestQuestionsOfOneMomentAreShownTogether(t *testing.T) {
 	for _, b := range p.batches {
 		sizes = append(sizes, len(b))
 	}
-	// The question "first" arrived again while the user granted it for the session. It is not
-	// shown.
+	// The question "first" arrived again while the user was granting it for the session, so it is
+	// not shown again.
 	if !slices.Equal(sizes, []int{1, 3}) {
 		t.Errorf("shown in batches of %v, want 1 and then 3 together", sizes)
 	}
 }
 
-// Questions of calls that started together are shown together and in call order, whichever arrives
-// first and however late the last one arrives. A question that never arrives delays the others for
-// a bounded time.
+// Questions of calls that started together are shown together and in call order, regardless of the
+// order and the time at which they arrive. A question that never arrives delays the others for a
+// bounded time.
 func TestTheFirstOfAMomentWaitsForTheOthers(t *testing.T) {
 	p := &scriptedUser{answer: always(Reply{OptionID: "allow_once"})}
 	e := newEngine(t, p, boxed, nil)

@@ -44,7 +44,7 @@ func init() {
 		"grep count-objects check-ignore check-attr diff-tree diff-index diff-files whatchanged cherry range-diff show-branch verify-commit verify-tag merge-tree") {
 		gitReaders[name] = tells
 	}
-	delete(gitReaders, "merge-tree") // writes objects
+	delete(gitReaders, "merge-tree") // merge-tree writes objects
 }
 
 // gitListing accepts a subcommand without operands, or with an option that makes every operand a

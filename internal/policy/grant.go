@@ -18,7 +18,7 @@ import (
 // Scope is where and for how long a grant applies.
 type Scope string
 
-// The scopes: the session of the answer, or the workspace without a time limit.
+// The scopes: the session in which the user answered, or the workspace without a time limit.
 const (
 	ScopeSession Scope = "session"
 	ScopeAlways  Scope = "always"
@@ -31,7 +31,7 @@ type Grant struct {
 	Patterns []string `json:"patterns"`
 	Scope    Scope    `json:"scope"`
 	Deny     bool     `json:"deny,omitempty"`
-	Session  string   `json:"session,omitempty"` // of ScopeSession
+	Session  string   `json:"session,omitempty"` // for ScopeSession: the session
 	Root     string   `json:"root,omitempty"`    // for ScopeAlways: the workspace
 	Uses     int      `json:"uses"`
 	// Files are the workspace's files that the granted commands run by their path, with their
@@ -67,8 +67,8 @@ func (g Grant) rules() []Rule {
 	return out
 }
 
-// matchesFiles reports whether the files that a command runs by their path are still those of the
-// grant. A command that runs no such files always matches, and so does a grant that refuses.
+// matchesFiles reports whether the files that a command runs by their path still match the grant.
+// It returns true for a command that runs no such files and for a grant that refuses.
 func (g Grant) matchesFiles(run map[string]string) bool {
 	if g.Deny || len(g.Files) == 0 && !runsByPath(g.Patterns) {
 		return true
@@ -95,8 +95,8 @@ func runsByPath(patterns []string) bool {
 
 func newGrantID() string { return "grant-" + rand.Text()[:12] }
 
-// Store stores the grants of scope always. Update replaces them with the result of change. No other
-// writer, including other daemons, writes them in the meantime.
+// Store stores the grants with the scope "always". Update replaces them with the result of change.
+// No other writer, including other daemons, writes them in the meantime.
 type Store interface {
 	Load() ([]Grant, error)
 	Update(change func(stored []Grant) []Grant) error

@@ -33,7 +33,7 @@ func linkedSecret(roots []string, path string) string {
 			case searched > maxSearched:
 				return errSearched
 			case err != nil:
-				return nil // files that the user cannot read are not found
+				return nil // files that the user cannot read are skipped
 			case e.IsDir() && skipsLinks(e.Name()):
 				return fs.SkipDir
 			case !e.Type().IsRegular() || !Secret(p):
@@ -46,7 +46,7 @@ func linkedSecret(roots []string, path string) string {
 			return nil
 		})
 		if errors.Is(err, errSearched) {
-			return path // it may be a hard link to one
+			return path // the path may be a hard link to a secret file
 		}
 		if found != "" {
 			return found

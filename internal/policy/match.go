@@ -22,7 +22,7 @@ func (r *Rule) allows(p Part) bool {
 }
 
 // spellsDanger reports whether a rule spells out the dangerous form of its program. A * never
-// stands for a dangerous form.
+// matches a dangerous form.
 func (r *Rule) spellsDanger() bool {
 	var args []arg
 	for _, t := range r.tokens {
@@ -70,7 +70,7 @@ func matchTokens(tokens []token, n int, fits func(t token, word int) bool) bool 
 	}
 }
 
-// open reports whether the token, as the last one of a pattern, allows any words after its own.
+// open reports whether the token, at the end of a pattern, also matches any words after the first.
 func (t token) open() bool { return t.glob && strings.HasSuffix(t.text, "*") }
 
 // fits matches one word. A glob does not match a path with ".." that could leave the folder of the
@@ -125,7 +125,7 @@ func denyWords(tokens []token, words []string) bool {
 		func(t token, i int) bool { return wildcard(t.text, words[i]) })
 }
 
-// mayBegin reports whether the pattern could match if more words followed these.
+// mayBegin reports whether the pattern could match if more words followed the given ones.
 func mayBegin(tokens []token, words []string) bool {
 	for i, w := range words {
 		if i >= len(tokens) {
@@ -145,7 +145,7 @@ func mayBegin(tokens []token, words []string) bool {
 // and each part must be allowed separately. unruled is the first part that no rule covers.
 type commandVerdict struct {
 	action  Action
-	decided bool // a rule decided
+	decided bool // whether a rule decided
 	reason  string
 	used    []int // indexes of the allow rules that covered the parts
 }

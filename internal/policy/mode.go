@@ -6,11 +6,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Mode is a named way of working: the available tools, whether a plan comes first, and the
-// instructions for the model.
+// Mode is a named way of working. It selects the available tools, whether the model plans first,
+// and the instructions for the model.
 type Mode struct {
 	Name    string
-	Enable  []string // tools, names or globs
+	Enable  []string // names or globs of the available tools
 	Disable []string
 	Plan    bool   // read-only until the user has approved a plan
 	Prompt  string // added to the system prompt
@@ -36,8 +36,8 @@ func (e *Engine) SetPlan(session string, on bool) {
 }
 
 // ApprovePlan shows a plan to the user. If the user approves it, the session leaves plan mode.
-// Otherwise, the decision's reason is for the model. Only the user can approve a plan. Rules and
-// profiles cannot.
+// Otherwise, the decision contains a reason for the model. Only the user can approve a plan. Rules
+// and profiles cannot.
 func (e *Engine) ApprovePlan(ctx context.Context, req tool.ApprovalRequest,
 	plan string) (tool.Decision, error) {
 	d, err := e.askPerson(ctx, req,
@@ -68,8 +68,8 @@ type TrustQuestion struct {
 	Allow, Reject string // labels of the answers
 }
 
-// TrustSettings returns the question whether the settings in a workspace may loosen what the agent
-// does. what lists all of them.
+// TrustSettings returns the question whether workspace settings may loosen the agent's permissions.
+// what lists these settings.
 func TrustSettings(session, root, what string) TrustQuestion {
 	return TrustQuestion{
 		Request: tool.ApprovalRequest{SessionID: session}, Root: root, What: what,
@@ -100,8 +100,8 @@ func (e *Engine) AskTrust(ctx context.Context, store TrustStore, q TrustQuestion
 	return d.Allow, store.Set(q.Root, d.Allow)
 }
 
-// AskFolder asks whether a folder that is unlikely to be a workspace may be one. what describes
-// the folder. The answer is not stored.
+// AskFolder asks whether to use a folder that is unlikely to be a workspace. what describes the
+// folder. The answer is not stored.
 func (e *Engine) AskFolder(ctx context.Context, session, folder, what string) (bool, error) {
 	d, err := e.askPerson(ctx, tool.ApprovalRequest{SessionID: session},
 		tool.Subject{

@@ -48,7 +48,7 @@ type reach struct {
 	roots   []string // links resolved
 }
 
-// enters follows a cd to a folder of the roots.
+// enters follows a cd command into a folder of the roots.
 func (in *reach) enters(p Part) bool {
 	if len(p.Words) != 2 || p.Words[0] != "cd" || p.Dynamic[1] || len(p.Assigns) > 0 ||
 		strings.HasPrefix(p.Words[1], "-") || len(in.folders) > maxFolders {

@@ -16,12 +16,12 @@ const maxMatches = 1000
 // secretFile is a secret file that a command names.
 type secretFile struct {
 	word string // the spelling in the command
-	path string // the file, links resolved; "": it does not exist or is not a regular file
-	link bool   // word leads to it through a link or a glob
+	path string // the file with links resolved; "" if it does not exist or is not a regular file
+	link bool   // the word leads to the file through a link or a glob
 }
 
 // secretsNamed lists the secret files that a command names by their path, by a link or by a glob.
-// It does not examine searches of complete folders, because the sandbox hides the files from them.
+// It does not examine searches of whole folders, because the sandbox hides the files from them.
 func secretsNamed(sub *tool.Subject, c Classification) []secretFile {
 	n := naming{folders: []string{sub.Cwd}}
 	for _, p := range c.Parts {
@@ -169,7 +169,7 @@ func spelledOut(rules []Rule, script string, c Classification, secrets []secretF
 	return true
 }
 
-// whySecret returns the reason of the question, which names every secret file.
+// whySecret returns the reason for the question. The reason names every secret file.
 func whySecret(secrets []secretFile) string {
 	var names []string
 	for _, f := range secrets {

@@ -62,8 +62,8 @@ func (s Settings) profile() Profile {
 	return s.Profile
 }
 
-// Under returns the settings bounded by a parent's settings: the lower profile, the stricter
-// sandbox, all rules of the parent, and only the deny and ask rules of the session itself.
+// Under returns the settings bounded by a parent's settings: the more restrictive profile, the
+// stricter sandbox, all rules of the parent, and only the deny and ask rules of the session itself.
 func (s Settings) Under(parent Settings) Settings {
 	out := s
 	out.Plan = s.Plan || parent.Plan
@@ -103,7 +103,7 @@ type verdict struct {
 	reason string // shown to the user when asking, sent to the model when denied
 	grants []string
 	class  *Classification
-	place  Place // of a command
+	place  Place // where the command would run
 	// enforced reports that the command runs in a sandbox that enforces the policy.
 	enforced bool
 	// secrets are the secret files that a command names, with links resolved. The command may read
@@ -113,7 +113,7 @@ type verdict struct {
 	files map[string]string
 }
 
-// machine describes the host, which affects a decision but does not belong to the session.
+// machine describes the host. It affects decisions but is not part of the session.
 type machine struct {
 	box      sandbox.Support
 	readable bool // Classify understands the shell
@@ -181,7 +181,7 @@ func (s Settings) judgeCommand(m machine, all []Rule, sub *tool.Subject) verdict
 	return v
 }
 
-// withSecrets turns the answer about a command that names secret files into a question. In every
+// withSecrets turns the verdict on a command that names secret files into a question. In every
 // profile the user decides about these files, except in readOnly, which asks nothing.
 func (s Settings) withSecrets(v verdict, secrets []secretFile) verdict {
 	switch {
@@ -248,8 +248,8 @@ func (s Settings) enforced(m machine) bool {
 	return m.box.Enforces() && s.Sandbox != sandbox.Off
 }
 
-// noBox returns the explanation that no sandbox enforces the policy, or what the sandbox of this
-// system does not enforce.
+// noBox explains why no sandbox enforces the policy, or what the sandbox of this system does not
+// enforce.
 func noBox(s Settings, m machine, none string) string {
 	if s.Sandbox != sandbox.Off && m.box.Available() {
 		return "the sandbox of this machine (" + string(m.box.Kind) +

@@ -19,7 +19,8 @@ var secretNames = []string{
 	"service-account*.json",
 }
 
-// secretFree are names that match secretNames but contain no secrets, by the protocol's list.
+// secretFree are names that match secretNames but contain no secrets according to the protocol's
+// list.
 var secretFree = []string{".env.example", ".env.sample", ".env.template"}
 
 // secretFolders contain keys, whatever the names of their files are.

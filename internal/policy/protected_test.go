@@ -23,7 +23,7 @@ func TestProtectedFilesAskInEveryProfile(t *testing.T) {
 		.kube/x .docker/config.json .config/gh/hosts.yml .cargo/credentials.toml`)
 	free := strings.Fields(`a.txt .github/ISSUE_TEMPLATE.md .cargo/x .gitignore .env.example
 		.env.sample .env.template`)
-	root := filepath.FromSlash("/home/u/.cursor/worktrees/w") // names above the root do not count
+	root := filepath.FromSlash("/home/u/.cursor/worktrees/w") // names above the root are ignored
 	want := func(profile Profile, kind tool.SubjectKind, name string, action Action) {
 		t.Helper()
 		for _, path := range []string{name, "sub/" + name} {

@@ -92,7 +92,7 @@ func refusedFlag(text, letters string, long []string) bool {
 	return strings.HasPrefix(text, "+") && strings.Contains(letters, "+")
 }
 
-// atMost limits the number of operands. These programs write to one more operand.
+// atMost limits the number of operands. With one more operand, these programs write to it.
 func atMost(n int, letters string, long ...string) check {
 	flags := noFlags(letters, long...)
 	return func(args []arg) string {

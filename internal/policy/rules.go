@@ -49,7 +49,7 @@ func (r Rule) String() string { return r.Action.String() + " " + r.Tool + "(" + 
 type RuleError struct {
 	Place  string // such as "permissions.rules[2]"
 	Rule   string
-	Column int // from 1
+	Column int // starts at 1
 	Why    string
 }
 

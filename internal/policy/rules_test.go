@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// slipRules are the rules that the table of bypass attempts names.
+// slipRules are the rules that are used in the table of bypass attempts.
 func slipRules(t testing.TB) []Rule {
 	t.Helper()
 	b, err := os.ReadFile(tables + "/slips.txt")
@@ -216,7 +216,7 @@ func FuzzWrappedDenied(f *testing.F) {
 				strings.Contains(w, `"%s"`) && strings.ContainsAny(script, "\"`$\n\\") ||
 				strings.Contains(script, "<<") || strings.ContainsAny(script, "`") &&
 				strings.Contains(w, "`") {
-				continue // the quotes would end too early: another command
+				continue // the quotes would end too early and form another command
 			}
 			if wordsOnly(w) && !plainCommand.MatchString(script) {
 				continue // a wrapper accepts a simple command

@@ -123,7 +123,7 @@ func quoted(s string) string {
 var shapes = []struct {
 	hints []string // any of them, lower case
 	re    lazyregexp.Regexp
-	keep  string // what stays
+	keep  string // text that is kept
 }{
 	{[]string{"authorization"}, lazyregexp.New(`(?i)(authorization\\*["']?\s*[:=]\s*\\*["']?(?:(?:bearer|basic|token|digest|negotiate)\s+)?)(?:\[redacted\]|[^\s"',;\\\[][^\s"',;\\]*)`), "$1"},
 	{[]string{"api-key", "api_key", "apikey", "x-auth-token", "access_token", "client_secret"},

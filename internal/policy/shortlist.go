@@ -63,7 +63,7 @@ func shortListed(script, cwd string, roots []string) bool {
 
 type shortPlace struct {
 	cwd   string
-	roots []string // links resolved
+	roots []string // the roots with links resolved
 }
 
 func (in shortPlace) stmts(list []*syntax.Stmt) bool {

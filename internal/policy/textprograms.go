@@ -41,8 +41,8 @@ func sedPlainFlag(s string) bool {
 	return len(s) > 1 && s[0] == '-' && strings.Trim(s[1:], "nErus") == ""
 }
 
-// sedScript returns the text of a script. A script that the shell expands becomes one that is
-// refused.
+// sedScript returns the text of a script. If the shell expands the script, sedScript returns a text
+// that is refused.
 func sedScript(a arg) string {
 	if a.dynamic {
 		return "w"
@@ -136,8 +136,8 @@ func sedSubstitute(s string) (rest string, ok bool) {
 	return strings.TrimLeft(s, "gpiIM0123456789"), true
 }
 
-// awkArgs accepts a program on the command line that contains no word or sign by which awk writes
-// or runs a command.
+// awkArgs accepts a program on the command line that contains no word or character with which awk
+// writes files or runs commands.
 func awkArgs(args []arg) string {
 	for i := 0; i < len(args); i++ {
 		a := args[i]

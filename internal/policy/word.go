@@ -10,8 +10,8 @@ import (
 type arg struct {
 	text    string // without quotes; expansions stay as written
 	dynamic bool   // expands to something unknown
-	many    bool   // and may expand to several words, or none
-	fixed   bool   // expands, but always to one word (or names) that begins like text
+	many    bool   // may expand to several words, or none
+	fixed   bool   // expands to one word, or to file names, that begin like text
 }
 
 // mayBeFlag reports whether the argument could expand to an option.
@@ -50,7 +50,7 @@ type wordReader struct {
 	dynamic     bool
 	splits      bool // may become several words, or none
 	braces      bool // contains an unquoted {
-	bracket     bool // or an unquoted [
+	bracket     bool // contains an unquoted [
 	firstStatic bool // its first byte is known
 }
 
@@ -121,7 +121,7 @@ func (b *wordReader) literal(s string, quoted bool) {
 		if !quoted {
 			switch c {
 			case '*', '?':
-				b.dynamic = true // a glob: names that begin like the text before it
+				b.dynamic = true // a glob expands to names that begin like the text before it
 			case '[':
 				b.bracket = true
 			case '{':

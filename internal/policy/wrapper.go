@@ -47,9 +47,9 @@ func init() {
 // listed makes the wrapper opaque.
 type options struct {
 	flags    string   // letters without a value
-	values   string   // letters with one
+	values   string   // letters with a value
 	long     []string // without the dashes; a final "=" means that the value is given after "="
-	numbers  bool     // -5
+	numbers  bool     // accepts numbers such as -5
 	operands int      // between the options and the command
 }
 
@@ -301,7 +301,7 @@ func (w *walker) find(args []arg, assigns []string) {
 	w.simple(own, assigns)
 }
 
-// endsExec reports whether args[i] ends the command of find's -exec: a ";", or a "+" behind "{}".
+// endsExec reports whether args[i] ends the command of find's -exec: a ";", or a "+" after "{}".
 // Any other "+" belongs to the command.
 func endsExec(args []arg, i int) bool {
 	return args[i].text == ";" || args[i].text == "+" && args[i-1].text == "{}"

@@ -23,8 +23,8 @@ type Dialer struct {
 // ErrRefused is wrapped by the error of a connection that the lists do not allow.
 var ErrRefused = errors.New("the connection is not allowed")
 
-// DialContext resolves the host once and connects only to the addresses that it checked, so a name
-// whose address changes between check and use gains nothing.
+// DialContext resolves the host once and connects only to the addresses that it checked. A name
+// therefore cannot pass the check with one address and be dialed at another.
 func (d *Dialer) DialContext(ctx context.Context, network, hostport string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(hostport)
 	if err != nil {

@@ -37,10 +37,10 @@ type Proxy struct {
 	opts Options
 	wg   sync.WaitGroup
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	path     string
 	listener *net.UnixListener // nil: no command has begun
-	runs     map[string]*Run   // by token
+	runs     map[string]*Run   // runs by token
 	offers   map[net.Conn]bool
 	closed   bool
 }
@@ -104,7 +104,7 @@ func (p *Proxy) accept(l *net.UnixListener) {
 	}
 }
 
-// serve handles one sandbox from its offer to its end, which closes its connection.
+// serve handles one sandbox from its offer until its connection closes.
 func (p *Proxy) serve(conn *net.UnixConn) {
 	defer func() {
 		p.mu.Lock()
@@ -118,12 +118,12 @@ func (p *Proxy) serve(conn *net.UnixConn) {
 		return
 	}
 	if l == nil {
-		return // it ended first
+		return // the sandbox ended first
 	}
 	defer l.Close()
 	p.mu.Lock()
 	r := p.runs[token]
-	delete(p.runs, token) // a token is valid once
+	delete(p.runs, token) // each token can be used once
 	p.mu.Unlock()
 	if r == nil || !r.attach(l) {
 		return

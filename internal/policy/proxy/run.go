@@ -18,7 +18,7 @@ import (
 // The limits of one command.
 const (
 	maxConnections = 256
-	maxRefused     = 20 // refused hosts after which further ones are refused without a question
+	maxRefused     = 20 // after this many refusals, further hosts are refused unasked
 	headerTimeout  = 30 * time.Second
 	maxHeader      = 256 << 10
 )
@@ -32,9 +32,9 @@ type Run struct {
 	cancel    context.CancelFunc
 	dialer    hosts.Dialer
 	transport *http.Transport
-	wg        sync.WaitGroup // the server, its requests, and questions
+	wg        sync.WaitGroup // counts the server, its requests and the questions
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	ended     bool
 	server    *http.Server // nil: the sandbox has offered no listener
 	decisions map[string]*decision

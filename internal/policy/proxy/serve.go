@@ -94,7 +94,7 @@ func failed(w http.ResponseWriter, err error) {
 	refuse(w, code, err.Error())
 }
 
-// tunnel connects the client with the host until one of them ends, or the run.
+// tunnel connects the client to the host until one side closes or the run ends.
 func (r *Run) tunnel(w http.ResponseWriter, ctx context.Context, address string) {
 	there, err := r.dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -125,8 +125,8 @@ func (r *Run) tunnel(w http.ResponseWriter, ctx context.Context, address string)
 	<-up
 }
 
-// copyTo copies everything that one side sends, and passes its end on. first is the data that was
-// already read.
+// copyTo copies everything that one side sends, then passes on the end of the stream. first
+// contains the data that was already read.
 func copyTo(to net.Conn, first *bufio.Reader, from net.Conn) {
 	if first != nil && first.Buffered() > 0 {
 		if _, err := io.CopyN(to, first, int64(first.Buffered())); err != nil {

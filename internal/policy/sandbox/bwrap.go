@@ -45,8 +45,8 @@ func bwrapPrefix(box Support, s Spec) []string {
 // offerExe is the path of this binary in the sandbox, where its original folder may be hidden.
 const offerExe = "/run/agent-lsp"
 
-// capArgs drops every capability. Otherwise bubblewrap leaves root all of them, including the one
-// to remount.
+// capArgs drops every capability. Otherwise, bubblewrap leaves all capabilities to root, including
+// the one that allows remounting.
 func capArgs() []string { return []string{"--cap-drop", "ALL"} }
 
 func tmpArgs(tmp string) []string {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestChooseFallsBack checks that the next kind is chosen for each kind that a system lacks, with
-// all reasons.
+// TestChooseFallsBack checks that choose skips the kinds that a system lacks and returns all
+// reasons.
 func TestChooseFallsBack(t *testing.T) {
 	for lacking, want := range []Kind{Own, Bubblewrap, Namespace, Landlock, None} {
 		var all []probe

@@ -18,7 +18,7 @@ import (
 const probeTimeout = 10 * time.Second
 
 // detect tries our own sandbox first, because only it protects files that do not exist, and then
-// the weaker kinds. Why collects the reasons on the way.
+// the weaker kinds. Why collects the reasons why stronger kinds do not work.
 func detect() Support { return choose(probes()) }
 
 // probe is the result of testing one kind of sandbox: support with its Kind, or the reason why the
@@ -109,7 +109,8 @@ func Kinds() []Support {
 	return out
 }
 
-// probeBwrap runs the command line that commands get. Containers often forbid parts of it.
+// probeBwrap runs bubblewrap with the command line that commands get. Containers often forbid parts
+// of it.
 func probeBwrap() (path, version, why string) {
 	path, err := exec.LookPath("bwrap")
 	if err != nil {
@@ -130,7 +131,7 @@ func probeBwrap() (path, version, why string) {
 	return path, version, ""
 }
 
-// probeNamespace tries to create the namespaces that a command would get.
+// probeNamespace tries to create the namespaces that a command would run in.
 func probeNamespace() string {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()

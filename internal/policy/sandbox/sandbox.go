@@ -39,7 +39,7 @@ type Support struct {
 	Kind    Kind
 	Exe     string // path of this binary, for Own and for the proxy in Bubblewrap
 	Bwrap   string // path of bubblewrap
-	Version string // of bubblewrap
+	Version string // version of bubblewrap
 	ABI     int    // ABI version of Landlock, 0 if the kernel does not support it
 	Why     string // why no stronger sandbox is used; "" for the strongest
 }
@@ -61,10 +61,10 @@ type Spec struct {
 	// Secrets are secret files that stay readable, with links resolved. Only our own sandbox hides
 	// secret files.
 	Secrets   []string
-	Protected []string // below Writable and still read-only; bubblewrap only
+	Protected []string // paths below Writable that stay read-only; bubblewrap only
 	Tmp       string   // the command's temporary folder, absolute; created if missing
 	Network   bool     // do not restrict the network
-	Proxy     *Proxy   // nil: no network. Without a network namespace, there is never a network
+	Proxy     *Proxy   // nil: no network; always nil without a network namespace
 }
 
 // Plan describes what the supervisor does before the command starts. It is passed as JSON.

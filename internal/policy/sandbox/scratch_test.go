@@ -33,7 +33,7 @@ func TestScratch(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// In the state in which an overlay leaves it.
+		// An overlay leaves its work folder in this state.
 		if err := os.Chmod(layer+"/work", 0); err != nil {
 			t.Fatal(err)
 		}

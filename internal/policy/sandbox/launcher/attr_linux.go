@@ -36,7 +36,7 @@ func Attr(a *syscall.SysProcAttr) {
 // probeTimeout bounds the probe's process.
 const probeTimeout = 10 * time.Second
 
-// Probe runs a command in a sandbox that may write, and returns the error if that fails on this
+// Probe runs a command in a sandbox with write access, and returns the error if that fails on this
 // system. exe is this program's binary.
 func Probe(exe string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)

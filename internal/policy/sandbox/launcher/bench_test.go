@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// BenchmarkColdStart measures the variants in turns, so that the machine's load affects all of them
+// BenchmarkColdStart measures the variants in turn, so that the machine's load affects all of them
 // equally: /bin/true without a sandbox, and the additional time of each kind of sandbox. It reports
 // medians in milliseconds.
 func BenchmarkColdStart(b *testing.B) {

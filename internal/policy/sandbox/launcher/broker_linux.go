@@ -21,7 +21,7 @@ import (
 type broker struct {
 	roots    []root
 	listener int
-	lock     int // makes each check and its change atomic across brokers, -1: there is only one
+	lock     int // makes each check and its change atomic across brokers; -1 if there is only one
 
 	mu      sync.Mutex // guards the fields below
 	refused []string   // protected paths, for the note at the end

@@ -97,7 +97,7 @@ func TestProtectedFilesAreNeverCreated(t *testing.T) {
 }
 
 // TestInstalledPackages checks that some protected names are allowed below node_modules, so that
-// packages that contain them can be installed, and that moving cannot bring such a file in or out.
+// packages that contain them can be installed, and that such files cannot be moved in or out.
 func TestInstalledPackages(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)

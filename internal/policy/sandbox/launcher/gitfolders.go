@@ -11,8 +11,8 @@ const mostWorktrees = 1000
 
 // GitFolders returns the folders below a root in which git stores a repository under another name
 // than .git, relative to the root and with slashes. A .git file in the root or in one of its
-// folders names them: a bare repository next to its worktrees, or a separate folder. They start
-// programs like .git itself. The root has no links in its path.
+// folders names such a folder, for example a bare repository next to its worktrees. Like .git,
+// these folders contain files that start programs. The root has no links in its path.
 func GitFolders(root string) []string {
 	dirs := []string{root}
 	if fi, err := os.Lstat(filepath.Join(root, ".git")); err == nil && fi.IsDir() {

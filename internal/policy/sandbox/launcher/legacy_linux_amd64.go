@@ -2,7 +2,8 @@ package launcher
 
 import "golang.org/x/sys/unix"
 
-// legacyModes refuses the calls that have a newer form and set the bit.
+// legacyModes refuses chmod if it sets the setuid bit. The newer forms of chmod are filtered
+// elsewhere.
 func (f *filter) legacyModes() { f.refuse(unix.SYS_CHMOD, 1, setuid, fail(unix.EPERM)) }
 
 // legacy passes the calls that have a newer form to the broker.

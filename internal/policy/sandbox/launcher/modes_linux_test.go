@@ -39,7 +39,7 @@ libc.syscall(259 if os.uname().machine == "x86_64" else 33, -100, b"i", 0o104755
 	}
 }
 
-// The devices are those of the machine. A command that root runs owns them.
+// The devices belong to the machine, and a command that root runs owns them.
 func TestDevicesKeepTheirModes(t *testing.T) {
 	b := newBox(t)
 	before, err := os.Stat("/dev/full")

@@ -16,7 +16,7 @@ import (
 // root is a workspace folder that the broker may change.
 type root struct {
 	path string   // path from the command's perspective
-	fd   int      // its writable mount, which is attached nowhere
+	fd   int      // the folder's writable mount, which is not attached to a path
 	git  []string // its GitFolders
 }
 
@@ -75,7 +75,7 @@ type view struct {
 	state  state
 }
 
-// tree is a mount that is put back at its path after the folders above it were hidden.
+// tree is a mount that is mounted at its path again after the folders above it were hidden.
 type tree struct {
 	path string
 	fd   int
@@ -161,7 +161,7 @@ func (v *view) take() ([]root, error) {
 	return roots, v.takeLayer()
 }
 
-// saw records what was opened at a path.
+// saw records the file that was opened at a path.
 func (v *view) saw(path string, fd int) error {
 	f, err := identifyFD(path, fd)
 	v.state.Seen = append(v.state.Seen, f)
@@ -202,8 +202,7 @@ func (v *view) takeLayer() error {
 	return err
 }
 
-// visible lists the mounts that are put back, parents before children, so that no mount hides
-// another.
+// visible lists the mounts to restore, parents before children, so that no mount hides another.
 func (v *view) visible() []string {
 	var out []string
 	for _, list := range [][]string{keptInRun, v.spec.Readable, v.spec.Caches, v.spec.Roots} {
@@ -340,7 +339,8 @@ func (v *view) scratch() error {
 // hidden are folders that are replaced by empty ones.
 func hidden() []string { return []string{"/run", "/home", "/root"} }
 
-// home creates the empty home, and the link to it if the user's environment names it by a link.
+// home creates the empty home. If the user's environment names the home by a link, home also
+// creates the link.
 func (v *view) home() error {
 	home := v.spec.Home
 	if home == "" || home == "/" {
@@ -353,7 +353,7 @@ func (v *view) home() error {
 		if err := (tree{path: home, fd: v.homeFD}).place(); err != nil {
 			return err
 		}
-	} else if home != "/root" { // it is already hidden
+	} else if home != "/root" { // /root is already hidden
 		if err := hide(home); err != nil {
 			return err
 		}

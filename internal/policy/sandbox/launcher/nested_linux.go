@@ -21,9 +21,9 @@ const nestArg = "__sandbox-nest"
 type nested struct {
 	Path  string    `json:"path"`
 	Argv  []string  `json:"argv"`
-	Flags uintptr   `json:"flags"` // of clone(2)
+	Flags uintptr   `json:"flags"` // flags of clone(2)
 	Caps  []uintptr `json:"caps,omitempty"`
-	Files int       `json:"files"` // descriptors that the program inherits, from 0
+	Files int       `json:"files"` // number of descriptors that the program inherits, starting at 0
 }
 
 // Nest changes a command that is started in a user namespace so that it works from a process whose

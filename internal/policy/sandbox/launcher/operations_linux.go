@@ -107,7 +107,7 @@ func (c *call) openat() (int64, error) {
 	exists := unix.Fstatat(p.dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
 	switch kind := st.Mode & unix.S_IFMT; {
 	case exists && kind != unix.S_IFREG && kind != unix.S_IFLNK:
-		// A folder, or a pipe or device, to which the read-only view can write.
+		// The read-only view can open folders, and can write to pipes and devices.
 		return 0, errElsewhere
 	case !exists && flags&unix.O_CREAT == 0:
 		return 0, unix.ENOENT
@@ -208,8 +208,8 @@ func (c *call) unlink() (int64, error) {
 }
 
 // rename moves a file within the workspace. If only the source or only the target is in the
-// workspace, it returns the error for different file systems, which is true. Programs then copy the
-// file.
+// workspace, it returns the error for different file systems, so that programs copy the file
+// instead.
 func (c *call) rename() (int64, error) {
 	from, fromErr := c.target(c.args[0], c.args[1], false)
 	to, toErr := c.target(c.args[2], c.args[3], false)
@@ -230,7 +230,8 @@ func (c *call) rename() (int64, error) {
 	return 0, unix.Renameat2(from.dir, from.name, to.dir, to.name, uint(c.args[4]))
 }
 
-// crossing returns the error for a rename or link between two locations that cannot be one change.
+// crossing returns the error for a rename or link between two locations that are not both in the
+// workspace.
 func crossing(from, to *place, fromErr, toErr error) error {
 	switch {
 	case fromErr == nil && toErr == nil:
@@ -243,9 +244,9 @@ func crossing(from, to *place, fromErr, toErr error) error {
 	return toErr
 }
 
-// renamable refuses renames that would turn another file into a protected one or hide a protected
-// one: a folder with files that are protected under its old or new name, and a secret that gets a
-// plain name.
+// renamable refuses renames that would change whether a file is protected. Examples are a folder
+// with files that are protected under its old or new name, and a secret file that gets an ordinary
+// name.
 func (c *call) renamable(from, to *place) error {
 	if from.aboveGit() {
 		return c.refuse(from.path())
@@ -266,8 +267,8 @@ func (c *call) renamable(from, to *place) error {
 	return nil
 }
 
-// mostMoved bounds how many names a folder may contain that is moved into or out of installed
-// packages, because each name is checked.
+// mostMoved bounds the number of names in a folder that is moved into or out of installed packages,
+// because each name is checked.
 const mostMoved = 100_000
 
 // protectedBelow returns a name in a folder that is protected under its old or new path, or a

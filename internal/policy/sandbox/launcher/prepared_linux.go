@@ -22,10 +22,10 @@ import (
 type Prepared struct {
 	prefix []string
 	pid    int
-	conn   int  // its socket, -1 once it is closed
+	conn   int  // the process's socket, -1 once it is closed
 	mounts int  // becomes ready to read when the mounts of this process change
-	space  int  // keeps its mount namespace open, -1: does not
-	ended  bool // the process has reported the command's end, but was not waited for
+	space  int  // keeps the process's mount namespace open; -1 if it does not
+	ended  bool // the process has reported the command's end, but has not been waited for
 }
 
 // patience bounds how long Start waits for a sandbox that is still being prepared.
@@ -51,7 +51,7 @@ func (p *Prepared) fork(env []string) (err error) {
 		return err
 	}
 	defer unix.Close(null)
-	// Set this before the sandbox copies it.
+	// Open this before the sandbox copies the mounts, so that no change is missed.
 	p.mounts, err = unix.Open("/proc/self/mountinfo", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err

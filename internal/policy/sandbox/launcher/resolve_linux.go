@@ -28,7 +28,7 @@ type call struct {
 	id   uint64
 	tid  int
 	args [6]uint64
-	open []int // closed at the end
+	open []int // descriptors that are closed at the end
 }
 
 func (c *call) close() {
@@ -54,7 +54,7 @@ func (p *place) startsPrograms() bool {
 	return StartsPrograms(p.path()) || InGitFolder(p.path(), p.root.git)
 }
 
-// aboveGit reports whether it is a folder above one of the root's GitFolders.
+// aboveGit reports whether the location is a folder above one of the root's GitFolders.
 func (p *place) aboveGit() bool {
 	return slices.ContainsFunc(p.root.git, func(f string) bool { return Below(f, p.path()) })
 }

@@ -19,8 +19,9 @@ import (
 // commands. It lets the end of a pipeline write its last line.
 const linger = 200 * time.Millisecond
 
-// A process that was started as the launcher stays one from here on. This runs before the
-// initialization of later packages, whose cost every command would pay.
+// A process that was started as the launcher does not get past this init function, which runs
+// before later packages are initialized. Otherwise, every command would pay for their
+// initialization.
 func init() { MaybeRun() }
 
 // MaybeRun turns the process into the launcher and never returns if it was started as a launcher.
@@ -87,8 +88,8 @@ const commandFD = 3
 type sandbox struct {
 	view   *view
 	forker *forker
-	proxy  int // connection to the proxy, -1 without
-	report int // socket on which the end of the command is reported, -1 without
+	proxy  int // connection to the proxy, -1 if there is none
+	report int // socket on which the end of the command is reported, -1 if there is none
 }
 
 // prepare creates all parts of the sandbox that do not depend on the command.
@@ -110,11 +111,11 @@ func prepare(encoded string) (*sandbox, error) {
 		syscall.SIGQUIT,
 		syscall.SIGPIPE,
 	)
-	proxy, err := v.spec.connectProxy() // its socket is about to be hidden
+	proxy, err := v.spec.connectProxy() // the proxy's socket is about to be hidden
 	if err != nil {
 		return nil, err
 	}
-	lock, err := v.spec.openLock() // and this too
+	lock, err := v.spec.openLock() // the lock file is about to be hidden
 	if err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func (v *view) shows(dir string) bool {
 		!slices.ContainsFunc(v.spec.Roots, func(r string) bool { return Below(dir, r) })
 }
 
-// The secrets of the home, which is visible only if a root contains it.
+// These are the secrets of the home, which is visible only if a root contains it.
 var (
 	homeSecretFolders = []string{".ssh", ".gnupg", ".aws", ".kube", ".config/gh"}
 	homeSecretFiles   = []string{
@@ -88,8 +88,8 @@ func (w *secretWalk) all(file func(path string, e os.DirEntry)) {
 }
 
 // folder walks a folder without following links. Files that the user cannot read are skipped,
-// because the command cannot read them either. Installed packages contain keys of their tests and
-// public certificates, but no secret of the user. Git chooses the names of its objects itself.
+// because the command cannot read them either. Installed packages contain test keys and public
+// certificates, but no secrets of the user. Git chooses the names of its objects itself.
 func (w *secretWalk) folder(dir string, file func(path string, e os.DirEntry)) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// The hidden first arguments with which this binary is the launcher: with a command, or with a
-// command that it receives later.
+// The hidden first arguments that make this binary the launcher. With runArg, the command follows.
+// With prepareArg, the launcher receives its command later.
 const (
 	runArg     = "__sandbox"
 	prepareArg = "__sandbox-prepare"
@@ -19,7 +19,7 @@ const (
 type Start struct {
 	Argv []string `json:"argv"`
 	Env  []string `json:"env"`
-	Dir  string   `json:"dir"` // Spec.Dir precedes it
+	Dir  string   `json:"dir"` // Spec.Dir takes precedence
 }
 
 // The exit codes of a launcher whose command did not run, as shells and env use them.
@@ -135,7 +135,7 @@ var homeReadable = []string{
 	"sdk",
 }
 
-// besideBin are the folders that contain what programs in a sibling folder bin need.
+// besideBin are the siblings of bin folders that contain files that the programs in bin need.
 var besideBin = []string{"conf", "include", "jmods", "lib", "lib64", "libexec"}
 
 // HomeReadable lists what a command may read of a home: the documented list, and the folders of
