@@ -18,7 +18,7 @@ const maxPatchFiles = 200
 
 type patchArgs struct {
 	Patch string `json:"patch"`
-	// The only file, if the call names it, as the formats of Cline and Roo Code do.
+	// The only file, if the call names it, as in the formats of Cline and Roo Code.
 	Path string `json:"path,omitempty" jsonschema:"hidden"`
 }
 
@@ -52,8 +52,8 @@ func (e *sessionEnv) patchTool() tool.Tool {
 // parsedPatch is the result of parsing a patch.
 type parsedPatch struct {
 	files []patch.File
-	names []string // the files that the patch changes, or seems to change if it cannot be applied
-	err   error    // why it cannot be applied
+	names []string // files that the patch changes, or seems to change if it cannot be applied
+	err   error    // why the patch cannot be applied
 }
 
 func (a patchArgs) parse() *parsedPatch {
@@ -120,7 +120,7 @@ func (e *sessionEnv) patch(
 	return e.propose(ctx, call, title, summary.String(), changes)
 }
 
-// patchFile plans the part of one file. It returns no change if the file already contains it.
+// patchFile plans the changes to one file. It returns no change if the file already contains them.
 func (e *sessionEnv) patchFile(ctx context.Context, call *tool.Call, p patch.File,
 	resolved paths) (*workspace.Change, string, string, error) {
 	t, err := e.target(ctx, call, resolved.of(p.Path))

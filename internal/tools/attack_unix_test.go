@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// The text that no tool may ever show: the content of a file outside, and the name of a file that
-// no attack names.
+// Texts that no tool may ever show: the content of a file outside the workspace, and the name of a
+// file that no attack mentions.
 const (
 	loot     = "loot-of-the-test"
 	treasure = "unnamed-treasure"
@@ -154,8 +154,8 @@ func TestEveryFileToolWithstandsPathAttacks(t *testing.T) {
 		len(tools), tried)
 }
 
-// addUntried adds an attack for each path parameter of each tool that the table does not contain,
-// so that a new tool is attacked without its own row.
+// addUntried adds an attack for each path parameter that the table does not cover, so that new
+// tools are attacked even without their own row.
 func addUntried(t *testing.T, h *harness, tools map[string]func(string) (string, args)) {
 	tried := map[string]bool{}
 	for _, way := range tools {

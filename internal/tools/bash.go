@@ -22,7 +22,7 @@ const (
 	bashMaxTimeout = 600 * time.Second
 	bashHead       = 8 << 10 // maximum bytes of output sent to the model
 	bashTail       = 24 << 10
-	bashLive       = 1 << 20 // bytes shown on the screen while it runs
+	bashLive       = 1 << 20 // bytes shown on the screen while the command runs
 	bashLabel      = 80
 	// A timeout above the maximum is read as milliseconds, which some models send.
 	bashMillis = 1000
@@ -140,7 +140,8 @@ func refusedHosts(plan *sandbox.Plan) []string {
 	return []string{"Hosts that the command could not connect to: " + joinNames(hosts, nil) + "."}
 }
 
-// runCommand runs a command in the editor's terminal if there is one and no sandbox is required.
+// runCommand runs a command in the editor's terminal if the editor has one and no sandbox is
+// required.
 func (e *sessionEnv) runCommand(ctx context.Context, call *tool.Call,
 	cmd shell.Command) (shell.Result, error) {
 	if e.Terminal != nil && cmd.Sandbox == nil {
@@ -186,7 +187,7 @@ func (e *sessionEnv) workDir(cwd, dir string) (string, error) {
 	return ref.Path, nil
 }
 
-// duration returns the timeout of a command, and a note for the model if it was cut.
+// duration returns the timeout of a command, and a note for the model if the timeout was shortened.
 func (o ShellOptions) duration(seconds float64) (time.Duration, string) {
 	d := time.Duration(min(seconds, maxSeconds) * float64(time.Second))
 	switch {
@@ -201,7 +202,7 @@ func (o ShellOptions) duration(seconds float64) (time.Duration, string) {
 	return d, ""
 }
 
-// beforeCommand makes the files on disk match what the user sees: it saves the unsaved documents
+// beforeCommand makes the files on disk match what the user sees by saving the unsaved documents
 // below the command's folder. The notes name the documents that are still not on disk.
 func (e *sessionEnv) beforeCommand(ctx context.Context, call *tool.Call,
 	dir string) (notes []string, err error) {
@@ -232,7 +233,7 @@ func (e *sessionEnv) beforeCommand(ctx context.Context, call *tool.Call,
 	return notes, nil
 }
 
-// pendingFiles returns the files of the session's proposals whose text is not applied.
+// pendingFiles returns the files of the session's proposals whose text has not been applied.
 func (e *sessionEnv) pendingFiles(call *tool.Call) (files []string) {
 	for _, p := range e.Workspace.Undecided(e.owner(), "") {
 		for _, f := range p.Files {
@@ -267,8 +268,8 @@ func joinNames(names []string, shown map[string]string) string {
 	return strings.Join(out, ", ")
 }
 
-// liveOutput sends text to the client, up to a limit. Of binary output it sends nothing after the
-// first piece.
+// liveOutput sends text to the client, up to a limit. If the output is binary, liveOutput sends
+// nothing after the first piece.
 func liveOutput(call *tool.Call) func([]byte) {
 	left := bashLive
 	return func(p []byte) {

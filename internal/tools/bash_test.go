@@ -243,7 +243,7 @@ func TestJobs(t *testing.T) {
 	if len(res.Activate) != 1 || res.Activate[0] != "job" {
 		t.Errorf("activates %v", res.Activate)
 	}
-	message := <-h.ended // there is no fifo, so the job ends on its own
+	message := <-h.ended // the fifo does not exist, so the job ends on its own
 	want(t, message, "The background job job_", "has failed: ", "begun\n")
 	jobs := h.set.d.Jobs.List("s1")
 	if len(jobs) != 1 || jobs[0].Status != "failed" {
@@ -294,7 +294,7 @@ func TestJobKill(t *testing.T) {
 	}
 }
 
-// A wait that is longer than a Duration can represent is cut to the maximum.
+// A wait that is longer than a Duration can represent is shortened to the maximum.
 func TestJobWaitIsBounded(t *testing.T) {
 	h := newHarness(t)
 	h.run("bash", args{"command": "sleep 0.1", "background": true})
@@ -335,7 +335,7 @@ func TestJobsEndWithSession(t *testing.T) {
 	}
 }
 
-// A job that starts another job while it is being ended leaves nothing behind: a job that is no
+// A job that starts another job while it is being ended leaves nothing behind. A job that is no
 // longer listed no longer runs.
 func TestJobStartedByOneThatEnds(t *testing.T) {
 	j := NewJobs(nil)
@@ -403,8 +403,8 @@ func TestJobOutputIsBounded(t *testing.T) {
 }
 
 // BenchmarkBashTrue reports how much longer a command takes through the tool than when it is
-// started directly. The two alternate in the same run. It compares the medians and the minimums.
-// Load on the machine affects the minimums less.
+// started directly. The two alternate in the same run. The benchmark compares the medians and the
+// minimums, because load on the machine affects the minimums less.
 func BenchmarkBashTrue(b *testing.B) {
 	h := newHarness(b)
 	// The first command starts the supervisor that waits for the next.

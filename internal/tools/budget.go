@@ -23,8 +23,8 @@ const (
 )
 
 // Budget decides which deferred tools of a session are sent completely, and which the model has to
-// load with tool_search. A tool that was sent completely stays, so that the provider's cache
-// remains valid. Safe for concurrent use.
+// load with tool_search. Once a tool is sent completely, it always is, so that the provider's cache
+// remains valid. A Budget is safe for concurrent use.
 type Budget struct {
 	mu        sync.Mutex
 	whole     map[string]bool // tools of MCP servers that are sent completely
@@ -36,8 +36,9 @@ type Budget struct {
 func NewBudget() *Budget { return &Budget{whole: map[string]bool{}, named: map[string]bool{}} }
 
 // Apply selects the deferred tools of a registry that are sent completely because they fit into
-// room bytes: of each MCP server all or none. 0 means the default of 8,000 bytes. If room is
-// negative, or if there is no tool_search to load tools with, Apply selects all of them.
+// room bytes. For each MCP server, it selects all tools or none. 0 means the default of 8,000
+// bytes. If room is negative, or if there is no tool_search to load tools with, Apply selects all
+// of them.
 func (b *Budget) Apply(reg *tool.Registry, room int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -77,8 +78,8 @@ func (b *Budget) Apply(reg *tool.Registry, room int) {
 }
 
 // Announce returns a message for the model with the names of the deferred tools of MCP servers that
-// were not announced yet, or "". It is a message and not a change of the tools, so that the part of
-// the conversation that the provider has cached remains valid.
+// have not been announced yet, or "". It does not change the list of tools, so that the part of the
+// conversation that the provider has cached remains valid.
 func (b *Budget) Announce(reg *tool.Registry) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -132,7 +133,7 @@ func SentBytes(s tool.Spec) int {
 	return w.bytes
 }
 
-// weighed caches the sizes of tools by name, because each session measures the same tools again.
+// weighed caches the sizes of tools by name, because every session measures the same tools.
 var weighed = struct {
 	sync.Mutex
 	tools map[string]weight
@@ -146,7 +147,8 @@ type weight struct {
 	bytes       int
 }
 
-// firstNames lists as many names as fit into that many bytes, and reports how many more there are.
+// firstNames lists as many names as fit into the given number of bytes, and reports how many more
+// there are.
 func firstNames(names []string, room int) string {
 	var b strings.Builder
 	for i, n := range names {

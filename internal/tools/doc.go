@@ -3,9 +3,9 @@
 // argument struct.
 //
 // A tool reads and changes files only through the workspace, whose roots it never leaves, and runs
-// commands only through the shell package. It never asks for permission: the engine's approver does
-// so before Run. It does not know the client or the wire. Every truncated result says that it is
-// truncated and what to do next. Start at New and Set.For.
+// commands only through the shell package. It never asks for permission, because the engine's
+// approver does so before Run. It does not depend on the client or the wire protocol. Every
+// truncated result says that it is truncated and what to do next. Start at New and Set.For.
 //
-//house:large one file for each built-in tool; what needs more than a file is in packages below
+//house:large one file for each built-in tool; larger tools have their own packages below
 package tools

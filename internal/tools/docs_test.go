@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// limits are the texts that the row of each tool must contain. The test of a new tool adds them
-// with documents.
+// limits contains the texts that the row of each tool must contain. The test of a new tool adds its
+// texts with documents.
 var limits = map[string][]string{
 	"read": {number(readLines) + " lines", fmt.Sprintf("%d KB", readBytes>>10),
 		fmt.Sprintf("%d files", readFiles), number(maxLine) + " bytes", number(imageSide) +
@@ -40,8 +40,8 @@ func documents(tool string, says ...string) bool {
 	return true
 }
 
-// docs/reference/tools.md contains the row from the description of every tool, with the tool's
-// current limits.
+// docs/reference/tools.md contains the row from every tool's description, with the tool's current
+// limits.
 func TestDocs(t *testing.T) {
 	const page = "../../docs/reference/tools.md"
 	raw, err := os.ReadFile(page)

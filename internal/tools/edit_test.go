@@ -19,7 +19,7 @@ func TestEdit(t *testing.T) {
 		name string
 		args args
 		want []string
-		disk string // of main.go; "": unchanged
+		disk string // content of main.go; "": unchanged
 	}{
 		{"exact", args{"path": "main.go", "old_string": "hello", "new_string": "bye"},
 			[]string{"Edit main.go: applied 1/1 hunks", "lines 4-4, tier T0 (exact)",
@@ -77,7 +77,7 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-// The formats of other agents under the names that their models use.
+// Tools accept the formats of other agents under the names that their models use.
 func TestForeignEditFormats(t *testing.T) {
 	bye := strings.Replace(mainGo, "hello", "bye", 1)
 	twice := "a\nsame\nb\nc\nd\ne\nsame\n"
@@ -161,7 +161,8 @@ func TestRefusalsSayUnchanged(t *testing.T) {
 	}
 }
 
-// The session must have read the file, and must read it again after repeated failures.
+// A session must have read a file before it edits it, and must read it again after repeated
+// failures.
 func TestEditStamps(t *testing.T) {
 	h := newHarness(t).files("a.go: "+mainGo, "b.go: "+mainGo, "c.txt: c\n", "d.txt: d\n",
 		"f.txt: f\n", "big: "+strings.Repeat("line\n", 300_000)+"end\n")
@@ -211,8 +212,8 @@ func TestEditFailures(t *testing.T) {
 	want(t, h.run("edit", good), "applied 1/1")
 }
 
-// A file that cannot be edited is named together with a remedy, and the other file of the same call
-// stays unchanged.
+// The refusal names a file that cannot be edited and suggests what to do. The other file of the
+// same call stays unchanged.
 func TestUneditableFiles(t *testing.T) {
 	h := newHarness(t).files("ok.txt: one\n", "bin: a\x00b", "odd: \xff\xfe\xfd", "locked: two\n")
 	bigFile(t, filepath.Join(h.root, "big.log"), 200<<20)
@@ -365,7 +366,7 @@ func TestEditAsks(t *testing.T) {
 	})
 }
 
-// Collected edits build on each other, and the result of a command notes that they are not on disk.
+// Collected edits build on each other, and a command's result notes that they are not on disk.
 func TestEditCollects(t *testing.T) {
 	h := newHarness(t).files("a.go: " + mainGo)
 	h.run("read", args{"path": "a.go"})

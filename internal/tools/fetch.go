@@ -72,8 +72,8 @@ func parseAddress(address string) (*url.URL, error) {
 	return u, err
 }
 
-// hostName returns the host of an address in the spelling that rules and questions use. It returns
-// a text that is not the name of a host unchanged. Such a name does not resolve.
+// hostName returns the host of an address in the spelling that rules and questions use. If the text
+// is not a valid host name, hostName returns it unchanged, and it does not resolve.
 func hostName(u *url.URL) string {
 	if name, err := hosts.Normalize(u.Hostname()); err == nil {
 		return name
@@ -91,7 +91,7 @@ type fetcher struct {
 	client  *http.Client
 }
 
-// now returns the options that apply now, with defaults for those that are not set.
+// now returns the current options, with defaults for those that are not set.
 func (f *fetcher) now() FetchOptions {
 	o := f.options()
 	if o.Timeout <= 0 {

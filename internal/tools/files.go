@@ -13,7 +13,7 @@ import (
 // Limits of the file search.
 const (
 	fileSearchDefault = 50
-	openBoost         = 300 // score of the most recent open document; each next one has less
+	openBoost         = 300 // score of the most recent open document; older ones score less
 )
 
 // FileMatch is a file that FileSearch found. A higher Score is better.
@@ -24,8 +24,8 @@ type FileMatch struct {
 }
 
 // FileSearch finds files of the workspace by a few letters of their names, for completion. It
-// includes hidden files and excludes those that ignore files name. The first search reads the
-// folders; later searches read only what changed. A limit of 0 means the default.
+// includes hidden files and excludes files that ignore files list. The first search reads all
+// folders. Later searches read only what changed. A limit of 0 means the default.
 func (s *Set) FileSearch(ctx context.Context, query string, limit int) []FileMatch {
 	if limit <= 0 {
 		limit = fileSearchDefault

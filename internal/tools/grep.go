@@ -109,8 +109,7 @@ func (e *sessionEnv) grep(ctx context.Context, call *tool.Call, where named,
 	return res, nil
 }
 
-// dropSecrets removes from the matches below a folder the files that need a permission to be read,
-// and counts them.
+// dropSecrets removes and counts the matches in files that need the user's permission to be read.
 func (e *sessionEnv) dropSecrets(root string, found *search.Found) int {
 	if e.Secret == nil {
 		return 0
@@ -186,8 +185,8 @@ type grepOutput struct {
 	found *search.Found
 	note  string
 	dir   func(rel string) string
-	// secret counts the files whose matches are not shown because reading them needs the user's
-	// permission.
+	// secret counts the files whose matches are not shown because reading the files needs the
+	// user's permission.
 	secret int
 }
 
@@ -236,7 +235,7 @@ func (o *grepOutput) nothing() string {
 	return s
 }
 
-// file writes the part of one file. ok is false if the result is full.
+// file writes the part of the result for one file. ok is false if the result is full.
 func (o *grepOutput) file(f *search.FileMatches, sep bool) (matches int, ok bool) {
 	name := o.dir(f.Path)
 	if f.Unsaved {

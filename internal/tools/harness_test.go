@@ -101,7 +101,7 @@ func (h *harness) files(files ...string) *harness {
 	return h
 }
 
-// open opens a document in the editor with its own text.
+// open opens a document in the editor with a text of its own.
 func (h *harness) open(name, text string) {
 	h.t.Helper()
 	if err := h.ws.DidOpen(string(uri.File(filepath.Join(h.root, name))), "plaintext", 1,
@@ -130,7 +130,7 @@ func (h *harness) tool(name string) tool.Tool {
 	return nil
 }
 
-// prepared prepares a call. A string is used as the JSON of the arguments.
+// prepared prepares a call. If the arguments are a string, it is used as their JSON.
 func (h *harness) prepared(tool string, a any) *tool.Prepared {
 	h.t.Helper()
 	call := h.call(a)

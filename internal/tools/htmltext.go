@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// htmlText converts a page to readable text: blocks become lines, headings and list items get
+// htmlText converts a page to readable text. Blocks become lines, headings and list items get
 // Markdown's marks, and links keep their address. It drops scripts, styles and comments. It accepts
 // malformed pages and works in one pass.
 func htmlText(page string) string {
@@ -25,8 +25,8 @@ func htmlText(page string) string {
 type htmlWriter struct {
 	b     strings.Builder
 	pre   int
-	space bool // white space is due before the next word
-	lines int  // line ends at the end of the output
+	space bool // white space is needed before the next word
+	lines int  // line breaks at the end of the output
 	href  string
 	begun bool
 }

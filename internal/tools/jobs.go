@@ -16,7 +16,7 @@ import (
 // Limits of jobs.
 const (
 	maxRunningJobs = 16 // of one session
-	maxEndedJobs   = 50 // of one session that are remembered
+	maxEndedJobs   = 50 // ended jobs of one session that are remembered
 	jobOutput      = 64 << 10
 )
 
@@ -45,8 +45,8 @@ type JobEnd struct {
 	Code   *int   // the exit code of a command; nil if there is no exit code
 }
 
-// Jobs manages the jobs of all sessions. They outlive a turn, but not EndSession or Close.
-// Safe for concurrent use.
+// Jobs manages the jobs of all sessions. Jobs outlive a turn, but not EndSession or Close. Jobs is
+// safe for concurrent use.
 type Jobs struct {
 	onEnd func(Job, string)
 	wg    sync.WaitGroup
@@ -62,17 +62,17 @@ type job struct {
 	done   chan struct{}
 	out    []byte // the last jobOutput bytes, or up to twice that
 	lost   int64  // bytes before out
-	note   string // the note that reports its end
+	note   string // the note that reports the job's end
 	killed bool
-	silent bool // its session was deleted, so its end is not reported
+	silent bool // the job's session was deleted, so the job's end is not reported
 }
 
-// NewJobs returns an empty Jobs. onEnd, if set, is called when a job has ended, with a text for the
-// model. It must not block for long.
+// NewJobs returns an empty Jobs. onEnd, if set, is called with a text for the model when a job has
+// ended. It must not block for long.
 func NewJobs(onEnd func(job Job, message string)) *Jobs { return &Jobs{onEnd: onEnd} }
 
 // Start runs a job. run must return when its ctx ends, and may write to output from any goroutine.
-// The error means that too many jobs are running.
+// Start returns an error if too many jobs are running.
 func (j *Jobs) Start(spec Job, run func(ctx context.Context, write func([]byte)) JobEnd) (Job,
 	error) {
 	j.mu.Lock()
@@ -224,7 +224,8 @@ func (j *Jobs) Read(jobID string) (Job, string, error) {
 	return b.Job, out, nil
 }
 
-// Kill ends a job. It does not wait for the end. Killing a job that has ended is not an error.
+// Kill ends a job. It does not wait for the job to end. Killing a job that has ended is not an
+// error.
 func (j *Jobs) Kill(jobID string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -265,7 +266,7 @@ func (j *Jobs) find(jobID string) *job {
 }
 
 // EndSession ends a deleted session's jobs, waits for them and forgets them. This includes jobs
-// that one of them, such as a sub-agent, starts while it ends.
+// that a sub-agent starts while it is being ended.
 func (j *Jobs) EndSession(sessionID string) {
 	for {
 		for _, b := range j.silence(sessionID) {

@@ -211,7 +211,7 @@ func TestFetchOptions(t *testing.T) {
 		"ERROR: the host example.org is not one of those")
 }
 
-// ownMachine lets the tests of fetch reach their servers.
+// ownMachine allows connections to this machine, so that the tests of fetch reach their servers.
 func ownMachine(t *testing.T, deny ...string) hosts.Lists {
 	t.Helper()
 	l, faults := hosts.Parse([]string{"127.0.0.0/8", "::1"}, deny)
@@ -221,8 +221,8 @@ func ownMachine(t *testing.T, deny ...string) hosts.Lists {
 	return l
 }
 
-// The user is asked about a redirect to another host once, and the redirect is followed only if
-// they allow it.
+// The user is asked once about a redirect to another host. The redirect is followed only if the
+// user allows it.
 func TestFetchAsksAboutRedirects(t *testing.T) {
 	var reached atomic.Int32
 	var srv *httptest.Server
@@ -322,8 +322,8 @@ func TestWebSearch(t *testing.T) {
 		"ERROR: searching the web: the endpoint answered 403")
 }
 
-// TestFetchSubjectIsTheHost checks that the subject of a fetch is the host that gets the request,
-// in any spelling of the address, because rules name hosts.
+// TestFetchSubjectIsTheHost checks that the subject of a fetch is the requested host, regardless of
+// the spelling of the address, because rules name hosts.
 func TestFetchSubjectIsTheHost(t *testing.T) {
 	h := newHarness(t).fetching(FetchOptions{})
 	for address, host := range map[string]string{

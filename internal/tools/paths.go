@@ -16,7 +16,7 @@ import (
 type named struct {
 	path string // as the model wrote it
 	ref  workspace.Ref
-	err  error // why it cannot be used
+	err  error // why the path cannot be used
 }
 
 // paths are the named files of one call.
@@ -34,7 +34,7 @@ func (e *sessionEnv) resolve(call *tool.Call, names ...string) paths {
 
 var errNoPath = errors.New("no path is given: say which file to change")
 
-// of returns the file of a call that has this name. An empty name is an error.
+// of returns the file of a call with this name. An empty name is an error.
 func (ps paths) of(name string) named {
 	for _, p := range ps {
 		if p.path == name {
@@ -56,8 +56,8 @@ func (ps paths) keys() []string {
 	return slices.Compact(keys)
 }
 
-// locations returns the positions that clients show while they follow the agent. line counts from
-// 1; 0 means unknown.
+// locations returns the positions for clients that follow the agent. line counts from 1, and 0
+// means unknown.
 func (ps paths) locations(line int) (locs []tool.Location) {
 	for _, p := range ps {
 		if p.err != nil {
@@ -85,6 +85,6 @@ func (ps paths) subject(kind tool.SubjectKind, verb string) *tool.Subject {
 			s.Paths = append(s.Paths, p.path)
 		}
 	}
-	s.Title = verb + " " + strings.Join(names, ", ") // in full: the user decides about them
+	s.Title = verb + " " + strings.Join(names, ", ") // in full, because the user decides
 	return s
 }

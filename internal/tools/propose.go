@@ -74,21 +74,21 @@ func (e *sessionEnv) propose(ctx context.Context, call *tool.Call, title, summar
 	return outcomeResult(p, out, summary, e.changedByUser(p)), nil
 }
 
-// maxChanged limits the bytes of the texts that the details of a call repeat.
+// maxChanged limits the size of the texts that are repeated in the details of a call, in bytes.
 const maxChanged = 64 << 10
 
 // decidedHunk is a hunk in the details of a call, for clients.
 type decidedHunk struct {
 	URI     string              `json:"uri"`
-	Line    uint32              `json:"line"` // of the file as it was, from 0
+	Line    uint32              `json:"line"` // line in the original file, from 0
 	OldText string              `json:"oldText"`
 	NewText string              `json:"newText"`
 	State   workspace.HunkState `json:"state"`
 }
 
-// changedByUser returns the hunks of a proposal if the user accepted one with another text. The
-// arguments of the call then do not say what was applied, and the proposal does not outlive the
-// daemon.
+// changedByUser returns the hunks of a proposal if the user accepted a hunk with another text. In
+// this case, the arguments of the call do not contain the applied text, and the proposal does not
+// outlive the daemon.
 func (e *sessionEnv) changedByUser(p *workspace.Proposal) []decidedHunk {
 	now, _, err := e.Workspace.Get(p.ID)
 	if err != nil || len(now.Files) != len(p.Files) {
@@ -142,14 +142,14 @@ func proposedPlaces(p *workspace.Proposal) (locs []tool.Location) {
 	return locs
 }
 
-// Propose turns another tool's changes into a proposal of a session, as the edit tools do.
+// Propose turns another tool's changes into a proposal in a session, as the edit tools do.
 func (s *Set) Propose(ctx context.Context, sess Session, call *tool.Call, title string,
 	changes []workspace.Change) (*tool.Result, error) {
 	e := &sessionEnv{Deps: &s.d, Session: sess, failures: map[string]int{}}
 	return e.propose(ctx, call, title, "", changes)
 }
 
-// sawPending records that the session knows its own collected text.
+// sawPending records that the session knows the text of its own collected edits.
 func (e *sessionEnv) sawPending(ctx context.Context, changes []workspace.Change) {
 	for _, c := range changes {
 		if f, err := e.Workspace.ReadFor(ctx, e.owner(), c.Ref); err == nil {
@@ -237,7 +237,7 @@ func (e *sessionEnv) options(t *target) edit.Options {
 	return opt
 }
 
-// mustRead refuses a file that must be read again because edits of it failed.
+// mustRead refuses edits of a file that must be read again because earlier edits failed.
 func (e *sessionEnv) mustRead(t *target) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -271,7 +271,7 @@ const (
 	regionMax    = 120
 )
 
-// nearest shows the region in which a text that did not match was searched.
+// nearest shows the region in which the search for a text failed.
 func nearest(f *workspace.File, m *edit.MatchError) string {
 	line, end := m.Line, m.EndLine
 	if line == 0 && len(m.Places) > 0 {
@@ -288,9 +288,9 @@ func region(f *workspace.File, line, end int) string {
 	return v.result(nil)
 }
 
-// known checks that the session has read at least a part of the file in its current version. The
-// error shows what the session has not read: the lines that the edit changes, or what changed.
-// After that, the same edit can be sent again.
+// known checks that the session has read at least a part of the file in its current version.
+// Otherwise, the error shows the unread lines that the edit changes, or the changes since the last
+// read. After that, the same edit can be sent again.
 func (e *sessionEnv) known(call *tool.Call, t *target, plan *edit.Plan) (note string, err error) {
 	note, err = e.Workspace.CheckStamp(e.ID, t.file, false)
 	var unread *workspace.UnreadError

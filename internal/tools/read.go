@@ -20,7 +20,7 @@ const (
 	readLines = 2000     // maximum lines of a file
 	readBytes = 48 << 10 // maximum bytes of a result
 	readFiles = 20       // maximum number of files in one call
-	// readWhole is the size of the largest file on disk that is read completely. Of larger files,
+	// readWhole is the size of the largest file on disk that is read completely. From larger files,
 	// only the requested part is read.
 	readWhole = 1 << 20
 )
@@ -84,7 +84,7 @@ func (e *sessionEnv) read(ctx context.Context, call *tool.Call, a readArgs,
 }
 
 // readSeveral reads files one after the other. An unreadable file does not stop the others. The
-// room that one file does not use is available to the next ones.
+// space that one file does not use is available to the next ones.
 func (e *sessionEnv) readSeveral(ctx context.Context, call *tool.Call, files paths,
 	a readArgs) (*tool.Result, error) {
 	all := &tool.Result{}
@@ -132,7 +132,7 @@ func (e *sessionEnv) readOne(ctx context.Context, call *tool.Call, file named, a
 	return e.readText(ref, f, a, room), nil
 }
 
-// streams reports whether a file is not open and too large to be read completely.
+// streams reports whether a file is not open and is too large to be read completely.
 func (e *sessionEnv) streams(ref workspace.Ref, info fs.FileInfo) bool {
 	if info.Size() <= readWhole {
 		return false
@@ -173,7 +173,7 @@ func (e *sessionEnv) saw(f *workspace.File, whole bool) {
 	e.resetFailures(f.Ref)
 }
 
-// notText describes why a file cannot be read as text, or shows it in another way.
+// notText describes why a file cannot be read as text, or shows the file in another way.
 func (e *sessionEnv) notText(call *tool.Call, ref workspace.Ref, err error, a readArgs,
 	room int) (*tool.Result, error) {
 	switch {
@@ -244,8 +244,8 @@ func (e *sessionEnv) similar(call *tool.Call, ref workspace.Ref) string {
 	return " Did you mean " + strings.Join(names, " or ") + "?"
 }
 
-// alike reports whether two names are similar: they differ only in case or extension, or one
-// contains the other's stem.
+// alike reports whether two names are similar. They are similar if they differ only in case or
+// extension, or if one contains the other's stem.
 func alike(a, b string) bool {
 	stem := func(s string) string { return strings.TrimSuffix(s, filepath.Ext(s)) }
 	x, y := stem(a), stem(b)

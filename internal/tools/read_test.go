@@ -172,7 +172,8 @@ func TestStreamAgrees(t *testing.T) {
 	}
 }
 
-// A read of a file that is deleted or truncated meanwhile returns what was there, or an error.
+// A read of a file that is deleted or truncated during the read returns the content from before, or
+// an error.
 func TestReadVanishing(t *testing.T) {
 	h := newHarness(t)
 	path := filepath.Join(h.root, "f")

@@ -25,7 +25,7 @@ func all(t *testing.T) []tool.Tool {
 	}).tools
 }
 
-// The model gets each tool exactly as its golden file contains it.
+// The model gets each tool exactly as the tool's golden file contains it.
 func TestSchemas(t *testing.T) {
 	for _, tool := range all(t) {
 		spec := tool.Spec()
@@ -55,9 +55,9 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// The tools that are always sent, and their share of the first request.
+// These are the tools that are always sent, and their share of the first request.
 func TestAlwaysSent(t *testing.T) {
-	const budget = 4800 // out of 8,000 bytes for the whole first request
+	const budget = 4800 // out of 8,000 bytes for the complete first request
 	var names []string
 	size := 0
 	for _, tool := range all(t) {

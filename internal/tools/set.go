@@ -16,8 +16,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// Deps is what the tools depend on. Workspace is required. A tool whose dependencies are nil is not
-// offered. The functions may be called concurrently.
+// Deps contains what the tools depend on. Workspace is required. A tool whose dependencies are nil
+// is not offered. The functions may be called concurrently.
 type Deps struct {
 	Workspace *workspace.Workspace
 	Runner    *shell.Runner
@@ -26,29 +26,31 @@ type Deps struct {
 	Jobs *Jobs
 	// Ask asks the user a question and waits. ctx ends when the user steers or aborts.
 	Ask func(ctx context.Context, call *tool.Call, q Question) (Answer, error)
-	// AskHost asks whether a running call may connect to another host. The error explains why not.
-	// If it is nil, the call may not connect.
+	// AskHost asks whether a running call may connect to another host. A non-nil error explains why
+	// not. If AskHost is nil, the call may not connect.
 	AskHost func(ctx context.Context, call *tool.Call, host, title string) error
 	// SaveDirty ensures that documents are saved before a command runs. It returns the documents
-	// that are still unsaved, or why the command must not run. If it is nil, nothing is saved, and
-	// the result for the model says so.
+	// that are still unsaved, or an error if the command must not run. If SaveDirty is nil, nothing
+	// is saved, and the result for the model says so.
 	SaveDirty func(ctx context.Context, call *tool.Call, uris []string) (unsaved []string,
 		err error)
-	// Env is the environment of commands. If it is nil, commands get the daemon's environment,
-	// which then must not contain a secret.
+	// Env returns the environment of commands. If Env is nil, commands get the daemon's
+	// environment, which then must not contain a secret.
 	Env func(call *tool.Call) []string
-	// Sandbox returns the sandbox of a command. If it or the plan is nil, there is no sandbox.
+	// Sandbox returns the sandbox of a command. If Sandbox or the plan is nil, there is no sandbox.
 	Sandbox func(call *tool.Call) (*sandbox.Plan, error)
 	// Terminal runs a command in the editor's terminal instead, where there is no sandbox. If ran
-	// is false, nothing was run. If it is nil, the terminal is never used.
+	// is false, nothing was run. If Terminal is nil, the editor's terminal is never used.
 	Terminal func(ctx context.Context, call *tool.Call, cmd shell.Command) (res shell.Result,
 		ran bool)
-	// Classify returns what a command may do. If it is nil, every command is dangerous.
+	// Classify returns the possible effect of a command. If Classify is nil, every command is
+	// dangerous.
 	Classify func(command string) tool.Effect
-	// Secret reports whether reading a file needs the user's permission. If it is nil, no file
-	// does.
+	// Secret reports whether reading a file needs the user's permission. If Secret is nil, no file
+	// needs it.
 	Secret func(path string) bool
-	// SpillDir contains the complete text of outputs that were cut. Files below it can be read.
+	// SpillDir is the folder for the complete text of outputs that were truncated. Files below it
+	// can be read.
 	SpillDir string
 	// GlobalIgnore is the path of the user's own git ignore file, or "" if there is none. See
 	// search.GlobalIgnore.
@@ -59,14 +61,14 @@ type Deps struct {
 type ShellOptions struct {
 	Program    string        // the shell; "" is the default shell of the machine
 	Timeout    time.Duration // timeout of a command that does not set one
-	MaxTimeout time.Duration // the maximum that a command may set
+	MaxTimeout time.Duration // the maximum timeout that a command may set
 }
 
 // FetchOptions enable the fetch tool. Zero values are the defaults.
 type FetchOptions struct {
 	Enabled  bool
 	Hosts    []string // globs for the hosts that may be reached; empty: all public ones
-	MaxBytes int      // of a response
+	MaxBytes int      // maximum size of a response
 	Timeout  time.Duration
 	Network  hosts.Lists // addresses that may be reached
 }
@@ -74,34 +76,34 @@ type FetchOptions struct {
 // Session contains what differs between sessions.
 type Session struct {
 	ID string
-	// Owner and OwnerTurn are the session and turn that a sub-agent's proposals and jobs belong to,
-	// which are those of the parent. The defaults are ID and the turn of the call.
+	// Owner and OwnerTurn are the session and turn that own a sub-agent's proposals and jobs, which
+	// are those of the parent. The defaults are ID and the turn of the call.
 	Owner, OwnerTurn string
-	// Policy returns the current edit policy. If it is nil, the policy is ask.
+	// Policy returns the current edit policy. If Policy is nil, the policy is ask.
 	Policy func() workspace.Policy
-	// Shell returns how commands run now. If it is nil, the defaults apply.
+	// Shell returns the current options for commands. If Shell is nil, the defaults apply.
 	Shell func() ShellOptions
-	// Fetch returns how the fetch tool works now. If it is nil, there is no fetch tool. Otherwise
-	// the tool is always created, and the caller decides whether to offer it.
+	// Fetch returns the current options of the fetch tool. If Fetch is nil, there is no fetch tool.
+	// Otherwise the tool is always created, and the caller decides whether to offer it.
 	Fetch func() FetchOptions
 	// WebSearch returns the current options of the web_search tool. It works like Fetch.
 	WebSearch func() WebSearchOptions
 	// Catalog lists all tools of the session that are not sent with every request, including those
-	// of other sources. If it is nil, the catalog contains the built-in tools.
+	// from other sources. If Catalog is nil, the catalog contains the built-in tools.
 	Catalog func() []tool.Spec
-	// Pending returns a function that waits until there may be more tools in Catalog. If it is nil,
-	// or returns nil, no more tools are expected.
+	// Pending returns a function that waits until there may be more tools in Catalog. If Pending is
+	// nil or returns nil, no more tools are expected.
 	Pending func() (wait func(ctx context.Context) bool)
-	// More names tools of the session that tool_search finds but the set does not create.
+	// More lists names of tools of the session that tool_search finds but the set does not create.
 	More []string
-	// Servers names other sources of tools, which are available now or later: MCP servers.
+	// Servers lists names of other sources of tools, which are available now or later: MCP servers.
 	Servers []string
-	// Missing describes which of these servers provide no tools now, and why, or returns "" if
+	// Missing names the servers that currently provide no tools and says why, or returns "" if
 	// there are none. It may be nil.
 	Missing func() string
 }
 
-// Set creates the tools of sessions that share a workspace. Safe for concurrent use.
+// Set creates the tools of sessions that share a workspace. It is safe for concurrent use.
 type Set struct {
 	d       Deps
 	ownJobs bool
@@ -174,12 +176,12 @@ type sessionEnv struct {
 	own []tool.Spec // deferred built-in tools
 
 	mu sync.Mutex
-	// The number of edits that did not match since the last read or success, by file.
+	// failures counts the edits that did not match since the last read or success, by file.
 	failures map[string]int
 	watches  map[string]*workspace.Command // running jobs by id
 }
 
-// owner returns the session that proposals and jobs belong to.
+// owner returns the session that owns proposals and jobs.
 func (e *sessionEnv) owner() string {
 	if e.Owner != "" {
 		return e.Owner
@@ -199,8 +201,8 @@ func (e *sessionEnv) walkOptions(hidden, all bool) search.Options {
 	return search.Options{Hidden: hidden || all, All: all, Global: e.GlobalIgnore}
 }
 
-// shown returns how a path is written for the model: relative to the session's folder if it is
-// below that folder, with slashes.
+// shown returns the form in which a path is shown to the model: with slashes, and relative to the
+// session's folder if the path is below that folder.
 func (e *sessionEnv) shown(call *tool.Call, path string) string {
 	cwd, err := e.Workspace.Cwd(call.Cwd)
 	if err != nil || cwd == "" {

@@ -20,7 +20,7 @@ import (
 const (
 	streamBuffer = 256 << 10
 	sniffBytes   = 8 << 10
-	// streamCount is how many bytes after the shown part the lines of a file are counted.
+	// streamCount is how far after the shown part lines are counted, in bytes.
 	streamCount = 1 << 30
 )
 
@@ -53,7 +53,7 @@ func (e *sessionEnv) readStream(ctx context.Context, ref workspace.Ref, a readAr
 	return res, nil
 }
 
-// spillPath reports whether a path names a file with the complete text of a cut output.
+// spillPath reports whether a path names a file with the complete text of a truncated output.
 func (e *sessionEnv) spillPath(path string) (string, bool) {
 	if e.SpillDir == "" || !filepath.IsAbs(path) {
 		return "", false
@@ -124,7 +124,7 @@ type stream struct {
 	open bool // the text read so far ends within a line
 }
 
-// fill replaces a buffer that was read completely.
+// fill replaces a buffer that has been read completely.
 func (s *stream) fill() error {
 	if s.ctx.Err() != nil {
 		return context.Cause(s.ctx)

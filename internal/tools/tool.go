@@ -35,8 +35,8 @@ func newTool[A any](t definition[A]) *definition[A] {
 	return &t
 }
 
-// description returns the part of NAME.md that the model reads: the text above the line of dashes.
-// Below it is the tool's row in docs/reference/tools.md.
+// description returns the part of NAME.md for the model, which is the text above the line of
+// dashes. The tool's row in docs/reference/tools.md is below that line.
 func description(name string) string {
 	text, err := descriptions.ReadFile(name + ".md")
 	if err != nil {
@@ -50,8 +50,8 @@ func description(name string) string {
 // its tools again.
 var schemas sync.Map
 
-// schemaOf returns the schema of A, as short as a model needs it. A type does not also allow null.
-// Unknown properties are allowed and ignored.
+// schemaOf returns the schema of A, as short as possible for a model. A type does not also allow
+// null. Unknown properties are allowed and ignored.
 func schemaOf[A any]() json.RawMessage {
 	if made, ok := schemas.Load(reflect.TypeFor[A]()); ok {
 		return made.(json.RawMessage)

@@ -18,7 +18,7 @@ const maxToolHits = 5
 // maxServerNames limits the size of the names of MCP servers in the description, in bytes.
 const maxServerNames = 500
 
-// maxToolNames is how many names an answer lists if it found nothing.
+// maxToolNames is how many names an answer lists if the search found nothing.
 const maxToolNames = 100
 
 // maxMoreNames is how many names an answer lists in addition to the tools that it loads.

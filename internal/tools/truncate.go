@@ -27,7 +27,7 @@ type output struct {
 	full  bool
 }
 
-// line adds a line if it fits. After one line did not fit, it adds no more.
+// line adds a line if it fits. After a line that did not fit, it adds no more lines.
 func (o *output) line(s string) bool {
 	if o.full || o.Len()+len(s)+1 > o.limit {
 		o.full = true

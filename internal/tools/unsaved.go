@@ -13,7 +13,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// The answers to the question before a command that would not see unsaved changes.
+// The possible answers to the question that is asked before a command that would not see unsaved
+// changes.
 const (
 	savedLabel   = "Run, I have saved"
 	unsavedLabel = "Run with the saved text"
@@ -26,15 +27,15 @@ var errNotSaved = errors.New("the command was not run: the user has unsaved chan
 var errSteered = errors.New("the command was not run: instead of saving, the user sent a message, which follows")
 
 // SaveQuestions ensures that documents are saved before a command runs on the files on disk. It
-// remembers which documents the user left unsaved, so that a turn asks once about each. Set all
-// exported fields. Safe for concurrent use.
+// remembers which documents the user left unsaved, so that a turn asks once about each document.
+// Set all exported fields. SaveQuestions is safe for concurrent use.
 type SaveQuestions struct {
-	// Save asks the editor to save documents and returns those that it could not save. offered is
-	// false if the editor saves nothing on request.
+	// Save asks the editor to save documents and returns those that the editor could not save.
+	// offered is false if the editor saves nothing on request.
 	Save func(ctx context.Context, uris []string) (failed []string, offered bool, err error)
 	// Ask asks the user a question.
 	Ask func(ctx context.Context, call *tool.Call, q Question) (Answer, error)
-	// Owner returns the user's session and turn that a sub-agent belongs to.
+	// Owner returns the user's session and turn to which a sub-agent belongs.
 	Owner     func(session, turn string) (string, string)
 	Workspace *workspace.Workspace
 
@@ -47,7 +48,7 @@ type turnLeft struct {
 	uris []string
 }
 
-// known reports whether the turn's user has answered for all of the documents.
+// known reports whether the user has answered for all of the documents in this turn.
 func (s *SaveQuestions) known(session, turn string, uris []string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +72,7 @@ func (s *SaveQuestions) leave(session, turn string, uris []string) {
 }
 
 // SaveDirty implements Deps.SaveDirty. The editor saves the documents, or the user is asked to save
-// them. SaveDirty returns those that are still unsaved.
+// them. SaveDirty returns the documents that are still unsaved.
 func (s *SaveQuestions) SaveDirty(
 	ctx context.Context,
 	call *tool.Call,

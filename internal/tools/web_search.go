@@ -24,7 +24,7 @@ const (
 // WebSearchOptions enable the web_search tool. The tool sends a GET request to the endpoint, which
 // returns JSON with a list of results, as SearXNG, Brave and others do.
 type WebSearchOptions struct {
-	// Endpoint is the address. It contains {query}, or q=… is added to it.
+	// Endpoint is the URL of the search. It contains {query}. Otherwise, q=… is added to it.
 	Endpoint string
 	Headers  map[string]string // a key, for instance
 	Client   *http.Client      // if nil, the tool creates one
@@ -45,7 +45,7 @@ func (e *sessionEnv) webSearchTool() tool.Tool {
 				"search": "query"},
 		},
 		prepare: func(_ *tool.Call, a webSearchArgs) tool.Prepared {
-			opt := e.WebSearch() // read once: the user allows a request to this host
+			opt := e.WebSearch() // read once, because the user allows a request to this host
 			if opt.Client == nil {
 				opt.Client = client
 			}
@@ -113,7 +113,7 @@ func webSearch(ctx context.Context, opt WebSearchOptions, query string,
 }
 
 // keepingHeaders returns a client that sends the configured headers, which usually contain a key,
-// only to the endpoint's host. On its own, net/http withholds only those headers from other hosts
+// only to the endpoint's host. By default, net/http withholds only those headers from other hosts
 // that it knows to be secret.
 func keepingHeaders(opt WebSearchOptions, endpoint string) *http.Client {
 	client := *opt.Client

@@ -29,7 +29,8 @@ type action struct {
 }
 
 // codeActions lists the code actions that a server offers at a position. The protocol has no
-// request for the editor's code actions, so this always asks one of the daemon's own servers.
+// request for the editor's code actions, so codeActions always asks one of the daemon's own
+// servers.
 func (h *Hub) codeActions(ctx context.Context, call *tool.Call, r *render,
 	a args) (*tool.Result, error) {
 	s, at, list, err := h.actionsAt(ctx, call, r, a)
@@ -252,7 +253,7 @@ func (s *server) resolvesActions() bool {
 func (s *server) editByCommand(ctx context.Context, act *action) (json.RawMessage, error) {
 	var name string
 	params := act.Command
-	if json.Unmarshal(act.Command, &name) == nil { // it was a Command
+	if json.Unmarshal(act.Command, &name) == nil { // the action was a Command
 		params = act.raw
 	}
 	var c struct {

@@ -104,7 +104,7 @@ func (h *Hub) newsOf(ctx context.Context, s *server, before map[string]int, fres
 	return strings.TrimRight(text, "\n")
 }
 
-// counts counts each error and warning that the server reports. Caller holds mu.
+// counts counts each error and warning that the server reports. The caller holds mu.
 func (s *server) counts() map[string]int {
 	out := map[string]int{}
 	for path, p := range s.spokenOf() {

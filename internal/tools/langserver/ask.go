@@ -27,7 +27,8 @@ const (
 	opWorkspaceSymbol      = "workspaceSymbol"
 	opIncomingCalls        = "incomingCalls"
 	opOutgoingCalls        = "outgoingCalls"
-	// Not part of the protocol; always sent to one of the daemon's own servers.
+	// This operation is not part of the protocol. It is always sent to one of the daemon's own
+	// servers.
 	opCodeActions = "codeActions"
 )
 
@@ -100,7 +101,7 @@ func (h *Hub) askEditor(ctx context.Context, q Question) (answer, error) {
 	return answer{raw, h.opt.Workspace.Encoding(), "the editor"}, nil
 }
 
-// ready returns the server for a file after it has started and has the current texts.
+// ready returns the server for a file once the server has started and has the current texts.
 func (h *Hub) ready(ctx context.Context, f *workspace.File) (*server, error) {
 	if !f.Ref.IsFile() {
 		return nil, fmt.Errorf("no data: %s is not a file, and the editor's language servers do not answer for it", f.Ref)

@@ -13,8 +13,8 @@ import (
 )
 
 // BenchmarkThroughEditor measures a question that the editor answers immediately. The result is the
-// time that the tool adds to the editor's own (the protocol requires under 5 ms), without the time
-// on the wire.
+// time that the tool adds to the editor's own time (under 5 ms according to the protocol), without
+// the time on the wire.
 func BenchmarkThroughEditor(b *testing.B) {
 	var h *harness
 	o := Options{Query: func(context.Context, Question) (json.RawMessage, error) {

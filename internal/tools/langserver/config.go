@@ -16,14 +16,14 @@ type Config struct {
 	Name      string
 	Command   string
 	Args      []string
-	Env       []string          // the whole environment
+	Env       []string          // the complete environment of the server
 	Languages map[string]string // language id by file name extension with its dot
 	// Files that mark a root. The first one found determines the root.
 	RootMarkers           []string
 	InitializationOptions json.RawMessage
 	Settings              json.RawMessage // answer to workspace/configuration
 	Disabled              bool
-	Asked                 bool // named in the user's settings: an edit may start it
+	Asked                 bool // the user's settings name the server, so an edit may start it
 }
 
 // Builtin lists the servers that are used if they are found on PATH.
@@ -34,7 +34,8 @@ func Builtin() []Config {
 	c := map[string]string{".c": "c", ".h": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp",
 		".hh": "cpp", ".hpp": "cpp", ".m": "objective-c"}
 	return []Config{
-		// Without a delay gopls publishes the edited file and the files that broke in one burst.
+		// Without a delay, gopls publishes diagnostics of the edited file and of the broken files
+		// in one burst.
 		{Name: "gopls", Command: "gopls", Languages: map[string]string{".go": "go"},
 			RootMarkers:           []string{"go.work", "go.mod"},
 			InitializationOptions: json.RawMessage(`{"diagnosticsDelay":"0s"}`)},
@@ -88,7 +89,7 @@ func sectionOf(settings json.RawMessage, section string) json.RawMessage {
 	if whole && len(settings) > 0 {
 		return settings
 	}
-	b, _ := json.Marshal(at) // nil, and thus null, if it was not found
+	b, _ := json.Marshal(at) // nil, encoded as null, if the section was not found
 	return b
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 )
 
-// Limits for the messages of a server and for the messages that wait to be sent to it.
+// Limits for the messages from a server and for the messages that wait to be sent to it.
 const (
 	maxMessage  = 64 << 20
 	outbox      = 1024
@@ -36,21 +36,22 @@ func askAgain(e *jsonrpc2.Error) bool {
 	return e.Code == codeContentModified || e.Code == codeServerCancelled
 }
 
-// conn is the client's end of a connection to a server. Its methods are safe for concurrent use. If
-// the server does not read, the outbox fills and then each send fails. A send never blocks the
-// caller.
+// conn is the client's end of a connection to a server. Its methods are safe for concurrent use. A
+// send never blocks the caller. If the server does not read, the outbox fills up and then each send
+// fails.
 type conn struct {
 	rpc    jsonrpc2.Conn
 	frames *stream
-	// Handles requests and notifications of the server, in order, on the reader's goroutine.
+	// handle processes requests and notifications of the server, in order, on the reader's
+	// goroutine.
 	handle jsonrpc2.Handler
 }
 
-// codec encodes what is sent. Results stay raw, because each caller decodes its own.
+// codec encodes outgoing messages. Results stay raw JSON, because each caller decodes its own.
 var codec = jsonrpc.Codec{Encode: json.Marshal, Decode: json.Unmarshal}
 
-// newConn returns a connection that run serves. More than flood messages within floodWindow end it.
-// Messages sent before run wait in the outbox.
+// newConn returns a connection that run serves. More than flood messages within floodWindow end the
+// connection. Messages sent before run wait in the outbox.
 func newConn(handle jsonrpc2.Handler, flood int) *conn {
 	frames := &stream{flood: flood, out: make(chan []byte, outbox), done: make(chan struct{})}
 	return &conn{rpc: jsonrpc2.NewConn(frames, jsonrpc2.WithCodec(codec)), frames: frames,
@@ -65,7 +66,7 @@ func (c *conn) run(r io.Reader, w io.WriteCloser) error {
 	writer.Go(func() { c.frames.writeTo(w) })
 	c.rpc.Go(context.Background(), c.handle)
 	<-c.rpc.Done()
-	c.frames.end(c.rpc.Err()) // no effect if the reader has ended it
+	c.frames.end(c.rpc.Err()) // no effect if the reader has ended the connection
 	_ = w.Close()
 	writer.Wait()
 	return c.frames.reason()
@@ -77,12 +78,12 @@ func (c *conn) notify(method string, params any) error {
 	return c.ended(c.rpc.Notify(ctx, method, params))
 }
 
-// call sends a request and waits for its response. If ctx ends first, it cancels the request. An
-// error of the server is a *jsonrpc2.Error.
+// call sends a request and waits for its response. If ctx ends first, call cancels the request. An
+// error from the server is a *jsonrpc2.Error.
 func (c *conn) call(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	sendCtx, stop := sendContext(ctx)
 	defer stop()
-	result := json.RawMessage("null") // jsonrpc2 keeps it if the result is null
+	result := json.RawMessage("null") // jsonrpc2 does not change this value if the result is null
 	id, err := c.rpc.Call(sendCtx, method, params, &result)
 	if ctx.Err() != nil && err != nil {
 		number, _ := id.Number() // jsonrpc2 numbers its calls
@@ -92,7 +93,7 @@ func (c *conn) call(ctx context.Context, method string, params any) (json.RawMes
 	return result, c.ended(err)
 }
 
-// ended returns the reason why the connection is over, if it is over, and otherwise err.
+// ended returns the reason why the connection is over. If it is not over, ended returns err.
 func (c *conn) ended(err error) error {
 	var answer *jsonrpc2.Error
 	if err == nil || errors.As(err, &answer) && !errors.Is(err, jsonrpc2.ErrClientClosing) {
@@ -161,8 +162,8 @@ func (s *stream) checkFlood() error {
 	return nil
 }
 
-// validMessage returns body as a message that jsonrpc2 accepts, or nil if that is impossible.
-// Servers leave out "jsonrpc", and send a null result along with an error.
+// validMessage returns body as a message that jsonrpc2 accepts, or nil if that is impossible. Some
+// servers omit "jsonrpc", or send a null result along with an error.
 func validMessage(body []byte) []byte {
 	if _, err := jsonrpc2.DecodeMessage(body); err == nil {
 		return body
@@ -191,8 +192,8 @@ func validMessage(body []byte) []byte {
 	return fixed
 }
 
-// WriteFrame queues a message. If the outbox is full, it refuses a send that has a sendContext, and
-// drops a response, because the server that sent the request does not read.
+// WriteFrame queues a message. If the outbox is full, WriteFrame refuses a send that has a
+// sendContext. It drops a response, because the server that sent the request is not reading.
 func (s *stream) WriteFrame(ctx context.Context, body []byte) (int64, error) {
 	frame := append(fmt.Appendf(nil, "Content-Length: %d\r\n\r\n", len(body)), body...)
 	select {
@@ -243,7 +244,7 @@ func (s *stream) end(err error) {
 	close(s.done)
 }
 
-// reason returns why the connection is over, or nil while it is not.
+// reason returns why the connection is over, or nil if it is not over.
 func (s *stream) reason() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -59,7 +59,7 @@ func (o *odd) send(body string) {
 	fmt.Fprintf(o.out, "Content-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// TestOddAnswers simulates servers that violate JSON-RPC. The connection survives each of them.
+// TestOddAnswers simulates servers that violate JSON-RPC. The connection must survive each of them.
 func TestOddAnswers(t *testing.T) {
 	for _, c := range []struct{ name, answer, want, err string }{
 		{"as it should be", `{"jsonrpc":"2.0","id":ID,"result":{"a":1}}`, `{"a":1}`, ""},

@@ -19,11 +19,11 @@ import (
 const (
 	// diagnosticsWait is how long a question waits for a server to publish diagnostics of a text.
 	diagnosticsWait = 3 * time.Second
-	// quiet is how long a server must have published nothing before it is considered done with the
-	// other files.
+	// quiet is the time without publications after which a server is considered done with the other
+	// files.
 	quiet = 100 * time.Millisecond
-	// sparing is how long a server that does not repeat that a file is clean must have published
-	// nothing about it.
+	// sparing is the time without a publication about a file after which the file is considered
+	// clean, for servers that do not repeat that a file is clean.
 	sparing = time.Second
 )
 
@@ -124,7 +124,7 @@ func (r *render) lines(uri string, items []diagnostic, enc workspace.Encoding, m
 
 var severities = [...]string{"", "error", "warning", "information", "hint"}
 
-// level returns the severity. A diagnostic without one is an error.
+// level returns the severity. A diagnostic without a severity is an error.
 func (d *diagnostic) level() int {
 	if d.Severity < 1 || d.Severity > 4 {
 		return 1
@@ -178,7 +178,7 @@ func (h *Hub) workspaceDiagnostics(ctx context.Context, r *render) (*tool.Result
 	return r.result("%s", strings.Join(parts, "\n")), nil
 }
 
-// allOf formats what one server reports about its root.
+// allOf formats the diagnostics that one server reports about its root.
 func (h *Hub) allOf(ctx context.Context, r *render, s *server) string {
 	if err := s.started(ctx); err != nil {
 		return err.Error()
@@ -215,8 +215,8 @@ func (h *Hub) allOf(ctx context.Context, r *render, s *server) string {
 
 // spoken waits until the server has reported diagnostics for the newest text of all these files. It
 // returns false if this did not happen in time. A server that sends no versions may not repeat that
-// a file is clean. Then it is enough that the server has answered a question about the file and has
-// published nothing for sparing.
+// a file is clean. For such a server, spoken also returns true once the server has answered a
+// question about the file and has published nothing for the duration of sparing.
 func (s *server) spoken(ctx context.Context, files ...*workspace.File) bool {
 	all := func() bool {
 		for _, f := range files {
@@ -268,8 +268,9 @@ func (s *server) gone() error {
 	return s.err
 }
 
-// calm waits until the server has published nothing for a moment. The moment has two halves: if the
-// system paused this process, one half may pass before the process reads what has arrived.
+// calm waits until the server has published nothing for a moment. It waits twice for half of that
+// time, because if the system paused this process, one half may pass before the process reads the
+// messages that have arrived.
 func (s *server) calm(ctx context.Context) {
 	for silent := 0; silent < 2 && ctx.Err() == nil; silent++ {
 		s.mu.Lock()

@@ -26,8 +26,8 @@ const (
 type document struct {
 	version int32
 	hash    string
-	since   int    // number of publications when it was sent
-	used    uint64 // order of the last use; 0: open because the editor has it open
+	since   int    // number of publications when the text was sent
+	used    uint64 // order of the last use; 0: open because the editor has the file open
 }
 
 // published is what a server last reported about a file.
@@ -43,8 +43,8 @@ type diagnostic struct {
 	Severity int
 	Code     json.RawMessage
 	Source   string
-	Message  json.RawMessage // a string, or markup of 3.18
-	raw      json.RawMessage // as it came
+	Message  json.RawMessage // a string, or markup as in LSP 3.18
+	raw      json.RawMessage // JSON as the server sent it
 }
 
 // UnmarshalJSON also stores the original JSON, because a request for code actions contains the
@@ -112,8 +112,8 @@ func (s *server) publish(params json.RawMessage) {
 	s.wake()
 }
 
-// fresh reports whether the server has reported diagnostics for the newest text of a file. Caller
-// holds mu.
+// fresh reports whether the server has reported diagnostics for the newest text of a file. The
+// caller holds mu.
 func (s *server) fresh(path string) bool {
 	d, p := s.open.docs[path], s.problems.diags[path]
 	if _, pulls := s.pulls(); pulls {
@@ -125,14 +125,13 @@ func (s *server) fresh(path string) bool {
 	case p.version != nil && *p.version < d.version:
 		return false
 	}
-	// This also applies with a version, because versions start again when a file is closed and
-	// reopened.
+	// This comparison is needed even if there is a version, because versions start again when a
+	// file is closed and reopened.
 	return p.seq > d.since
 }
 
 // sync sends the server the current texts of the workspace: of the editor's documents, of the files
-// that were asked about before, and of the given files. It returns an error if a text could not be
-// sent.
+// from earlier questions, and of the given files. It returns an error if a text could not be sent.
 func (s *server) sync(ctx context.Context, files ...*workspace.File) error {
 	s.open.sending.Lock()
 	defer s.open.sending.Unlock()
@@ -159,7 +158,7 @@ func (s *server) covers(path string) bool {
 		within(s.root, filepath.Dir(path))
 }
 
-// put opens or changes one document. Caller holds sending.
+// put opens or changes one document. The caller holds sending.
 func (s *server) put(path, language string, text []byte, pin bool) error {
 	if id := s.conf.Languages[strings.ToLower(filepath.Ext(path))]; id != "" &&
 		(language == "" || language == "plaintext") {
@@ -169,7 +168,7 @@ func (s *server) put(path, language string, text []byte, pin bool) error {
 		text,
 	), string(
 		uri.File(path),
-	), s.hub.tick() // before mu, because the hub's lock comes first
+	), s.hub.tick() // before mu, because the hub's lock is acquired first
 	s.mu.Lock()
 	d, known := s.open.docs[path], s.open.docs[path] != nil
 	if !known {
@@ -209,8 +208,8 @@ func (s *server) put(path, language string, text []byte, pin bool) error {
 	return err
 }
 
-// unsent records that the server did not get a text, so that the next sync sends it again. A server
-// that hung may read again by then.
+// unsent records that the server did not get a text, so that the next sync sends the text again. A
+// server that hung may be reading again by then.
 func (s *server) unsent(path string, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,8 +220,8 @@ func (s *server) unsent(path string, known bool) {
 	delete(s.open.docs, path)
 }
 
-// refresh updates the files that no editor has open, and closes those that no longer exist or are
-// too many. Caller holds sending.
+// refresh updates the files that no editor has open. It closes those that no longer exist or exceed
+// the limit. The caller holds sending.
 func (s *server) refresh(ctx context.Context, done map[string]bool) error {
 	for path, pinned := range s.others(done) {
 		ref, err := s.hub.opt.Workspace.Resolve("", path)
@@ -237,7 +236,7 @@ func (s *server) refresh(ctx context.Context, done map[string]bool) error {
 		}
 		s.mu.Lock()
 		delete(s.open.docs, path)
-		// What the server publishes stays valid, but its earlier answers do not.
+		// Published diagnostics stay valid, but the server's earlier answers do not.
 		if s.problems.diags[path] != nil {
 			delete(s.problems.pulled, path)
 		}

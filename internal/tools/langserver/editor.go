@@ -13,21 +13,21 @@ import (
 
 // Waiting times for an editor.
 const (
-	// beforeShare is the divisor of Options.AfterEdit that yields how long an edit waits for the
-	// question what the editor shows.
+	// beforeShare divides Options.AfterEdit. The quotient is how long an edit waits for the editor
+	// to report its current diagnostics.
 	beforeShare = 6
 	// answerTime is the extra time that an editor gets for its response, in addition to the time
 	// that it waits for its servers.
 	answerTime = 300 * time.Millisecond
 )
 
-// editorPauses are the pauses between repeated questions to an editor that cannot report which text
-// its diagnostics belong to. The questions end when the diagnostics differ.
+// editorPauses contains the pauses between repeated questions to an editor that cannot report which
+// text its diagnostics belong to. The questions end when the diagnostics differ.
 var editorPauses = [...]time.Duration{50 * time.Millisecond, 150 * time.Millisecond,
 	300 * time.Millisecond, 500 * time.Millisecond}
 
-// spoken is whether an editor's servers have reported diagnostics for the current text, as far as
-// the editor can report this.
+// spoken reports whether an editor's servers have reported diagnostics for the current text, if the
+// editor knows that.
 type spoken int
 
 const (
@@ -58,7 +58,7 @@ func (h *Hub) editorFile(ctx context.Context, uri string) ([]diagnostic, answer,
 		Items   []diagnostic
 		Settled *bool
 	}
-	if json.Unmarshal(a.raw, &report.Items) != nil { // no bare list
+	if json.Unmarshal(a.raw, &report.Items) != nil { // the answer is not a bare list
 		_ = json.Unmarshal(a.raw, &report)
 	}
 	return report.Items, a, spokenOf(report.Settled), nil
@@ -104,8 +104,8 @@ func countAll(all map[string][]diagnostic) Shown {
 	return out
 }
 
-// Shown counts the diagnostics that an editor shows before an edit. nil means that they are not
-// known.
+// Shown counts the diagnostics that an editor shows before an edit. nil means that they are
+// unknown.
 type Shown map[string]int
 
 // BeforeEdit returns the diagnostics that the editor shows before an edit is applied. It waits only
@@ -158,7 +158,7 @@ func (h *Hub) afterEditor(ctx context.Context, paths []string, before Shown,
 
 // pollEditor repeatedly asks an editor for its diagnostics if the editor cannot report which text
 // they belong to. It first asks a question about the edited file. If no server of the editor
-// answers that question, there is nothing to wait for. Otherwise the server has the text.
+// answers that question, pollEditor does not wait. Otherwise the server has the text.
 func (h *Hub) pollEditor(ctx context.Context, uri string, before map[string]int) string {
 	if _, err := h.askEditor(ctx, Question{Operation: opDocumentSymbol, URI: uri}); err != nil {
 		return ""

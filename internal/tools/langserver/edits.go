@@ -21,7 +21,7 @@ type wireEdit struct {
 
 // wireChange is a change of a document's text or a file operation.
 type wireChange struct {
-	Kind         string // "": an edit of the text
+	Kind         string // "" for an edit of the text
 	URI          string
 	OldURI       string
 	NewURI       string
@@ -39,7 +39,7 @@ type textEdit struct {
 type draft struct {
 	ref     workspace.Ref   // its current location
 	to      workspace.Ref   // its new location, if renamed
-	file    *workspace.File // nil: it does not exist yet
+	file    *workspace.File // nil if the file does not exist yet
 	data    []byte
 	renamed bool
 	deleted bool
@@ -51,11 +51,11 @@ type drafts struct {
 	ctx  context.Context
 	cwd  string // for names in messages
 	list []*draft
-	by   map[string]*draft // by the key of its current path; nil: the path no longer exists
+	by   map[string]*draft // by the key of the current path; nil: the path no longer exists
 }
 
-// changes converts a server's edit to changes to propose, either all or none. The errors are for
-// the model.
+// changes converts a server's edit to changes to propose. It converts either all of the edit or
+// nothing. The errors are for the model.
 func (s *server) changes(ctx context.Context, cwd string,
 	raw json.RawMessage) ([]workspace.Change, error) {
 	var e wireEdit
@@ -63,7 +63,7 @@ func (s *server) changes(ctx context.Context, cwd string,
 		return nil, fmt.Errorf("reading the server's edit: %w", err)
 	}
 	d := &drafts{s: s, ctx: ctx, cwd: cwd, by: map[string]*draft{}}
-	if len(e.DocumentChanges) == 0 { // a server sends either one
+	if len(e.DocumentChanges) == 0 { // a server sends one of the two forms
 		var uris []string
 		for u := range e.Changes {
 			uris = append(uris, u)
@@ -123,8 +123,8 @@ func (d *drafts) at(uri string) (*draft, workspace.Ref, error) {
 	return out, ref, nil
 }
 
-// knows reports whether the server has a text: it was the last text sent, or the server reads it
-// from the disk.
+// knows reports whether the server has a text. That is the case if the text was the last one sent,
+// or if the server reads it from the disk.
 func (s *server) knows(f *workspace.File) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

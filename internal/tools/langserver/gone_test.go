@@ -15,7 +15,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// unstarted returns a server that answers nothing. The messages to it wait in its connection.
+// unstarted returns a server that answers nothing. Messages to the server wait in its connection.
 func (h *harness) unstarted() *server {
 	s := &server{hub: h.hub, conf: Config{Name: "fake",
 		Languages: map[string]string{".fk": "fake"}}, root: h.root, ready: make(chan struct{}),
@@ -39,8 +39,8 @@ func (h *harness) file(name string) *workspace.File {
 	return f
 }
 
-// TestFileGoneWhileItIsAskedAbout checks the case that another question finds that a file no longer
-// exists, and closes it, while a question waits for the file's diagnostics.
+// TestFileGoneWhileItIsAskedAbout covers this case: while a question waits for a file's
+// diagnostics, another question finds that the file no longer exists, and closes it.
 func TestFileGoneWhileItIsAskedAbout(t *testing.T) {
 	h := newHarness(t, Options{word: time.Millisecond}, "a.fk: call b")
 	s, f, ctx := h.unstarted(), h.file("a.fk"), context.Background()
@@ -118,8 +118,8 @@ func TestReopenedFileIsNotFreshByItsOldVersion(t *testing.T) {
 	}
 }
 
-// A server that repeatedly reports that its content changed, as some do while they load, gets time
-// between two requests.
+// Some servers repeatedly report while they load that their content changed. Such a server gets
+// time between two requests.
 func TestModifiedContentIsNotAskedForInALoop(t *testing.T) {
 	h := newHarness(t, Options{QueryTimeout: 4 * againAfter})
 	s := h.unstarted()

@@ -60,8 +60,9 @@ var goSample = []string{
 	"main.go: package main\n\nimport \"example.com/sample/calc\"\n\nfunc main() { println(twice(2)) }\n\nfunc twice(n int) int { return calc.Add(n, n) }\n",
 }
 
-// TestGopls uses every operation with the real server. It breaks a caller in another package: the
-// result of that edit reports the error, and the edit that fixes it reports nothing.
+// TestGopls uses every operation with the real server. It breaks a caller in another package. The
+// result of that edit reports the error, and the result of the edit that fixes the error reports
+// nothing.
 func TestGopls(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, realGopls(t), goSample...)
@@ -92,7 +93,7 @@ func TestGopls(t *testing.T) {
 	check(t, h.edit("main.go", "package main\n\nimport \"example.com/sample/calc\"\n\nfunc main() { println(twice(2)) }\n\nfunc twice(n int) int { return calc.Add(n, n, 0) }\n"), "!diagnostics")
 	check(t, h.lsp("workspaceDiagnostics", nil), "clean: gopls")
 
-	// The file changes without a notification to the server, as with a command.
+	// The file changes without a notification to the server, as when a command changes it.
 	h.write("calc/more.go: package calc\n\nfunc More() { nowhere() }\n")
 	h.ws.WatchedFilesChanged([]workspace.FileEvent{{URI: string(uri.File(filepath.Join(h.root,
 		"calc", "more.go")))}})

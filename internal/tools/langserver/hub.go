@@ -18,27 +18,27 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// ErrNotOffered is what Options.Query returns if the editor does not answer such questions. Then
-// one of the daemon's own servers is asked.
+// ErrNotOffered is the error of Options.Query if the editor does not answer such questions. One of
+// the daemon's own servers is then asked.
 var ErrNotOffered = errors.New("the editor does not answer this")
 
 // QueryTimeout limits one question to an editor or a server.
 const QueryTimeout = 20 * time.Second
 
-// Options of a Hub. Workspace and Runner are required.
+// Options configures a Hub. Workspace and Runner are required.
 type Options struct {
 	Workspace *workspace.Workspace
 	Runner    *shell.Runner
-	// Query asks the editor's own servers. It is nil if the editor does not offer that.
+	// Query asks the editor's own servers. It is nil if the editor does not support such questions.
 	Query func(ctx context.Context, q Question) (json.RawMessage, error)
-	// Servers lists the servers that may be started, those from the settings first. It is called at
-	// each use.
+	// Servers lists the servers that may be started, with those from the settings first. It is
+	// called at each use.
 	Servers func() []Config
 	// Allow returns nil if a server may run, and otherwise the reason why not. It is called before
-	// each use, because the code that a server runs can change. If it is nil, each server may run.
+	// each use, because the code that a server runs can change. If it is nil, every server may run.
 	Allow func(ctx context.Context, start Start) error
-	// Sandbox returns the sandbox of a server, or nil for none. If Sandbox is nil, no server has a
-	// sandbox.
+	// Sandbox returns the sandbox of a server, or nil if the server runs without one. If Sandbox is
+	// nil, no server has a sandbox.
 	Sandbox func(c Config) (*sandbox.Plan, error)
 	// AfterEdit returns whether to check diagnostics after an edit, and the maximum time to wait.
 	// It is called at each edit.
@@ -58,7 +58,7 @@ type Question struct {
 	URI       string
 	Position  *workspace.Position // position in the workspace's encoding
 	Query     string
-	Settle    *Settle // of diagnostics
+	Settle    *Settle // set when asking for diagnostics
 }
 
 // Settle asks an editor to wait until its servers have processed the current text of documents.
@@ -81,7 +81,7 @@ type Start struct {
 type Propose func(ctx context.Context, call *tool.Call, title string,
 	changes []workspace.Change) (*tool.Result, error)
 
-// Hub manages the language servers of one connection. Safe for concurrent use.
+// Hub manages the language servers of one connection. It is safe for concurrent use.
 type Hub struct {
 	opt    Options
 	ctx    context.Context

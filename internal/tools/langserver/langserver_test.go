@@ -74,12 +74,12 @@ func (h *harness) write(files ...string) {
 	}
 }
 
-// patience is how long a server that publishes may take under load. A passing test does not need
-// that long.
+// patience bounds the wait for a server that publishes, which may take long under load. A passing
+// test does not need that long.
 const patience = 2 * time.Minute
 
-// speaks reports whether a fake server in this fault mode immediately publishes what a client waits
-// for.
+// speaks reports whether a fake server in this fault mode immediately publishes the diagnostics
+// that a client waits for.
 func speaks(mode string) bool {
 	switch mode {
 	case "never", "silent", "loading", "old":
@@ -302,8 +302,8 @@ func TestAfterEdit(t *testing.T) {
 	check(t, h.edit("a.fk", "call other\n"), "!diagnostics")
 }
 
-// TestPulledDiagnostics requests diagnostics from a server that publishes nothing: those of the
-// edited file, and those of other files that the edit broke.
+// TestPulledDiagnostics requests diagnostics from a server that publishes nothing. It requests
+// those of the edited file, and those of other files that the edit broke.
 func TestPulledDiagnostics(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, fake(t, "pulls"), sample...)
@@ -319,7 +319,7 @@ func TestPulledDiagnostics(t *testing.T) {
 }
 
 // TestPulledAndPublishedDiagnostics asks a server that also publishes the same diagnostics later.
-// Each diagnostic is reported once, and for the current text.
+// Each diagnostic is reported once, and belongs to the current text.
 func TestPulledAndPublishedDiagnostics(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, fake(t, "both"), sample...)
@@ -363,7 +363,7 @@ func TestRename(t *testing.T) {
 }
 
 // TestCodeActions lists actions and performs them: one with its own edit, one that must be resolved
-// and creates, renames and deletes files, and one whose command asks for the edit.
+// and creates, renames and deletes files, and one whose command requests the edit.
 func TestCodeActions(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -416,7 +416,8 @@ func TestRefusalsFromBelow(t *testing.T) {
 		"ERROR: line 9 is past the end: b.fk has", "Nothing was changed.")
 }
 
-// TestEditorAnswers asks the editor first, and a server if the editor has no answer.
+// TestEditorAnswers checks that the editor is asked first, and a server only if the editor has no
+// answer.
 func TestEditorAnswers(t *testing.T) {
 	t.Parallel()
 	o := fake(t, "normal")

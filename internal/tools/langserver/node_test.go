@@ -43,7 +43,7 @@ func (h *harness) open(name, language, text string) {
 	}
 }
 
-// loaded returns the diagnostics of a file after the server has loaded what it needs.
+// loaded returns the diagnostics of a file after the server has finished loading.
 func (h *harness) loaded(path string) (answer string) {
 	for deadline := time.Now().Add(2 * patience); time.Now().Before(deadline); {
 		answer = h.lsp("diagnostics", object{"path": path})
@@ -54,8 +54,8 @@ func (h *harness) loaded(path string) (answer string) {
 	return answer
 }
 
-// TestTypeScriptServer uses every operation with the real typescript-language-server. All of them
-// use one server, because it takes seconds to start.
+// TestTypeScriptServer uses every operation with the real typescript-language-server. All
+// operations use one server, because the server takes seconds to start.
 func TestTypeScriptServer(t *testing.T) {
 	t.Parallel() // it mostly waits
 	o, bound := realNode(t, "typescript-language-server", "typescript-language-server", "lib",
@@ -119,7 +119,7 @@ func movedByTypeScript(t *testing.T, h *harness) {
 func TestPyright(t *testing.T) {
 	t.Parallel() // it mostly waits
 	o := realNode(t, "pyright", "pyright", "langserver.index.js")
-	o.quiet = 4 * time.Second // it checks one file after the other
+	o.quiet = 4 * time.Second // the server checks one file after the other
 	h := newHarness(t, o,
 		"pyproject.toml: [tool.pyright]\n",
 		"calc.py: def add(a: int, b: int) -> int:\n    \"\"\"Adds.\"\"\"\n    return a + b\n",

@@ -71,8 +71,8 @@ func offsetAt(f *workspace.File, a args) (int, error) {
 	return start + len(line) - len(bytes.TrimLeftFunc(line, unicode.IsSpace)), nil
 }
 
-// inFile finds a symbol by name in a file: its declaration, or else the first occurrence of the
-// name.
+// inFile finds a symbol by name in a file. It returns the declaration or, if there is none, the
+// first occurrence of the name.
 func (h *Hub) inFile(ctx context.Context, r *render, f *workspace.File,
 	name string) (place, error) {
 	ans, err := h.ask(ctx, opDocumentSymbol, place{file: f})
@@ -143,7 +143,7 @@ func nameOffset(f *workspace.File, s symbol, enc workspace.Encoding) int {
 	return start
 }
 
-// lastName returns the part of a name after its qualifiers: "Close" of "(*File).Close".
+// lastName returns the last part of a qualified name, such as "Close" from "(*File).Close".
 func lastName(name string) string {
 	name = strings.TrimSuffix(strings.TrimSpace(name), "()")
 	return name[strings.LastIndexAny(name, ".:#)/")+1:]

@@ -16,8 +16,8 @@ type pullOptions struct {
 	InterFileDependencies bool
 }
 
-// pulls reports whether the server answers requests for diagnostics, and with which options. Caller
-// holds mu.
+// pulls reports whether the server answers requests for diagnostics, and with which options. The
+// caller holds mu.
 func (s *server) pulls() (pullOptions, bool) {
 	var o pullOptions
 	raw := s.caps["diagnosticProvider"]
@@ -45,12 +45,12 @@ func (s *server) pull(ctx context.Context, paths ...string) bool {
 	return ok
 }
 
-// maxUnheard is how often the daemon waits in vain for publications of a server that answers
-// requests for diagnostics. After that, it considers the server one that does not publish.
+// maxUnheard is how many times the daemon waits in vain for publications from a server that answers
+// requests for diagnostics. After that, the daemon assumes that the server does not publish.
 const maxUnheard = 5
 
-// asked calls pull. If the server also publishes, asked then waits for the publications about files
-// that are not open and about the requested files.
+// asked calls pull. If the server also publishes, asked then waits for publications about the
+// requested files and about files that are not open.
 func (s *server) asked(ctx context.Context, paths ...string) bool {
 	ok := s.pull(ctx, paths...)
 	if ok && s.mayPublish() {
@@ -59,8 +59,8 @@ func (s *server) asked(ctx context.Context, paths ...string) bool {
 	return ok
 }
 
-// mayPublish reports whether a server that answers requests for diagnostics may publish too. Its
-// first publication may come late.
+// mayPublish reports whether a server that answers requests for diagnostics may publish too. The
+// server's first publication may come late.
 func (s *server) mayPublish() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *server) mayPublish() bool {
 	return s.problems.unheard <= maxUnheard
 }
 
-// withOthers returns these open files and, if others is true, all other open files after them.
+// withOthers returns these open files. If others is true, all other open files follow.
 func (s *server) withOthers(paths []string, others bool) []string {
 	if !others {
 		return paths
@@ -133,7 +133,7 @@ func (s *server) takeReport(path string, version int32, raw json.RawMessage) boo
 	return true
 }
 
-// keep stores requested diagnostics of a file. Caller holds mu.
+// keep stores requested diagnostics of a file. The caller holds mu.
 func (s *server) keep(path string, version *int32, items []diagnostic) {
 	if s.problems.pulled[path] == nil && len(s.problems.pulled) >= maxDiagnosedFiles {
 		return
@@ -146,9 +146,9 @@ func (s *server) keep(path string, version *int32, items []diagnostic) {
 		items: items[:min(len(items), maxPerFile)]}
 }
 
-// last returns what the server last reported about a file: the response to a request, and the
-// publication, unless that is for an older text. Each diagnostic appears once. It returns nil if
-// there is nothing. The caller holds mu.
+// last returns the diagnostics that the server last reported about a file: the response to a
+// request, and the publication, unless the publication belongs to an older text. Each diagnostic
+// appears once. The result is nil if there are none. The caller holds mu.
 func (s *server) last(path string) *published {
 	push, pull := s.problems.diags[path], s.problems.pulled[path]
 	switch {
@@ -166,7 +166,8 @@ func (s *server) last(path string) *published {
 	return out
 }
 
-// outdated reports whether a publication belongs to an older text of an open file. Caller holds mu.
+// outdated reports whether a publication belongs to an older text of an open file. The caller holds
+// mu.
 func (s *server) outdated(path string, p *published) bool {
 	d := s.open.docs[path]
 	switch {
@@ -184,7 +185,7 @@ func (d *diagnostic) is(o diagnostic) bool {
 		d.Source == o.Source && d.text() == o.text()
 }
 
-// spokenOf returns the files that the server reported anything about. Caller holds mu.
+// spokenOf returns the files about which the server has reported anything. The caller holds mu.
 func (s *server) spokenOf() map[string]*published {
 	out := map[string]*published{}
 	for path := range s.problems.diags {

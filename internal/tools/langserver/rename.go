@@ -12,7 +12,7 @@ import (
 )
 
 // rename implements the lsp_rename tool. The protocol has no request for a rename by the editor, so
-// this always asks one of the daemon's own servers.
+// rename always asks one of the daemon's own servers.
 func (h *Hub) rename(ctx context.Context, call *tool.Call, a args,
 	propose Propose) (*tool.Result, error) {
 	if strings.TrimSpace(a.NewName) == "" {

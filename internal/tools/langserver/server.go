@@ -25,9 +25,9 @@ import (
 const (
 	// StartTimeout is how long a server may take to answer initialize.
 	StartTimeout = 30 * time.Second
-	// maxStarts is how often a server is started again after it ended.
+	// maxStarts is how many times a server is started again after it ended.
 	maxStarts = 3
-	// againAfter is the pause before a request is repeated that a server canceled or found
+	// againAfter is the pause before a request is repeated because a server canceled it or found it
 	// outdated.
 	againAfter = 50 * time.Millisecond
 	maxWork    = 200
@@ -39,9 +39,9 @@ type server struct {
 	conf   Config
 	root   string
 	starts int
-	boxed  bool // it runs in a sandbox; set before it is initialized
+	boxed  bool // the server runs in a sandbox; set before initialization
 	cancel context.CancelFunc
-	ready  chan struct{} // closed when it is initialized or has failed
+	ready  chan struct{} // closed when the server is initialized or has failed
 	c      *conn
 
 	editing sync.Mutex // one edit is checked at a time
@@ -72,9 +72,9 @@ type commandActions struct {
 
 // problems are the diagnostics that a server has reported. They are guarded by the server's lock.
 type problems struct {
-	diags    map[string]*published // what it published, by path
-	pulled   map[string]*published // what it returned on request
-	unheard  int                   // requests after which it has not published anything yet
+	diags    map[string]*published // diagnostics that the server published, by path
+	pulled   map[string]*published // diagnostics that the server returned on request
+	unheard  int                   // requests after which the server has not published anything yet
 	reported map[string]int        // errors and warnings that the model already knows, with counts
 	seq      int                   // publications so far
 }
@@ -121,8 +121,8 @@ func (s *server) start(ctx context.Context) (*shell.Process, error) {
 }
 
 // client returns the id of the process whose end must end the server. In a sandbox it returns nil,
-// because a sandbox has its own process ids: a server that looks for the daemon's id there would
-// end immediately.
+// because a sandbox has its own process ids. A server that looks for the daemon's id there would
+// exit immediately.
 func (s *server) client() any {
 	if s.boxed {
 		return nil
@@ -140,7 +140,7 @@ func (s *server) fail(err error) {
 	s.settle()
 }
 
-// settle closes ready once and wakes all waiting goroutines. Caller holds mu.
+// settle closes ready once and wakes all waiting goroutines. The caller holds mu.
 func (s *server) settle() {
 	if !s.settled {
 		s.settled = true
@@ -155,8 +155,8 @@ func (s *server) wake() {
 	s.news = make(chan struct{})
 }
 
-// await waits until cond, which is called with mu held, is true. It returns false if ctx or the
-// server ends first.
+// await waits until cond, which is called with mu held, returns true. It returns false if ctx or
+// the server ends first.
 func (s *server) await(ctx context.Context, cond func() bool) bool {
 	for {
 		s.mu.Lock()
@@ -215,9 +215,10 @@ func (s *server) folders() []map[string]string {
 	return []map[string]string{{"uri": string(uri.File(s.root)), "name": filepath.Base(s.root)}}
 }
 
-// clientCapabilities are the capabilities that the client announces. There is no dynamic
-// registration, because pyright then publishes; if it is asked before it has loaded, it never
-// answers. applyEdit is announced for the commands of code actions; other edits are refused.
+// clientCapabilities are the capabilities that the client announces. The client does not support
+// dynamic registration, because pyright then publishes, and never answers a request that arrives
+// before it has loaded. applyEdit is announced for the commands of code actions. Other edits are
+// refused.
 var clientCapabilities = json.RawMessage(`{
  "general":{"positionEncodings":["utf-8","utf-16"]},
  "window":{"workDoneProgress":true},
@@ -265,7 +266,7 @@ func (s *server) handle(_ context.Context, req *jsonrpc2.Request) (any, error) {
 	return nil, nil
 }
 
-// configuration responds to workspace/configuration from the settings, by dotted section.
+// configuration answers workspace/configuration from the settings, by dotted section.
 func (s *server) configuration(params json.RawMessage) []json.RawMessage {
 	var p struct{ Items []struct{ Section string } }
 	_ = json.Unmarshal(params, &p)
@@ -295,7 +296,8 @@ func (s *server) progress(params json.RawMessage) {
 	s.wake()
 }
 
-// busy describes what the server is working on, or returns "" if it is idle. Caller holds mu.
+// busy describes what the server is working on, or returns "" if the server is idle. The caller
+// holds mu.
 func (s *server) busy() string {
 	var titles []string
 	for _, t := range s.work {
@@ -346,7 +348,7 @@ func (s *server) call(ctx context.Context, method string, params any) (json.RawM
 		switch {
 		case errors.As(err, &answer) && askAgain(answer) && pause.For(ctx, againAfter) == nil:
 			// The text changed while the server computed the answer, or the server is still
-			// preparing what it needs for the answer.
+			// preparing to answer.
 			continue
 		case errors.As(err, &answer):
 			return nil, fmt.Errorf("%s refused: %s", s.conf.Name, answer.Message)

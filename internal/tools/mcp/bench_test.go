@@ -44,7 +44,8 @@ func benchCall(b *testing.B, w *world, args string, size int) {
 }
 
 // BenchmarkMCPCall measures a call of a tool that does nothing, over a process's pipes. The result
-// is the overhead of a call, including the server's own time (the protocol requires under 1 ms).
+// is the overhead of a call, including the server's own time (under 1 ms according to the
+// protocol).
 func BenchmarkMCPCall(b *testing.B) { benchCall(b, benchHub(b, 1), `{"text":"hello"}`, 5) }
 
 // BenchmarkMCPBigResult measures a result of 50 MB.

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Definitions is the set of servers that run. D is the definition of a server. Maps of definitions
-// must not be changed after they are passed. The zero value is ready for use. Safe for concurrent
-// use.
+// Definitions is the set of running servers. D is the definition of a server. Maps of definitions
+// must not be changed after they are passed. The zero value is ready for use. Definitions is safe
+// for concurrent use.
 type Definitions[D any] struct {
 	applying sync.Mutex // one change at a time
 
@@ -16,9 +16,9 @@ type Definitions[D any] struct {
 	running map[string]D // the entries of list that are not disabled
 }
 
-// Apply calls apply with the servers of a list, without those that disabled reports, if they differ
-// from the servers that run. Calls of collect and apply do not overlap, and neither of them may
-// call Apply.
+// Apply calls apply with the servers of a list, except those for which disabled returns true, if
+// they differ from the running servers. Calls of collect and apply do not overlap, and neither of
+// them may call Apply.
 func (d *Definitions[D]) Apply(
 	collect func() map[string]D,
 	disabled func(D) bool,

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Disabled servers do not run, and nothing is applied without a change.
+// Disabled servers do not run, and without a change nothing is applied.
 func TestDefinitionsApply(t *testing.T) {
 	var d Definitions[string]
 	var applied []map[string]string

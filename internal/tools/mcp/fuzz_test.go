@@ -16,8 +16,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// The lines of a server's output that are JSON objects or arrays arrive complete and in order. No
-// other lines do.
+// Lines of a server's output that are JSON objects or arrays arrive complete and in order. Other
+// lines do not arrive.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("Welcome!\n{\"a\":1}\r\n\n  [2]\n{broken\n{\"b\":\"\\n\"}"), uint8(3))
 	f.Add([]byte("{}\n{}\n"), uint8(1))
@@ -76,8 +76,8 @@ func (s scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 
 var allowedName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// For anything that a server reports about itself, its tools and a call, every model accepts its
-// tools, a call ends, and the server ends too.
+// Whatever a server reports about itself, its tools and a call, every model accepts its tools, a
+// call ends, and the server ends too.
 func FuzzServer(f *testing.F) {
 	const hello = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"resources":{}},` +
 		`"serverInfo":{"name":"s","version":"1"}}`

@@ -12,27 +12,27 @@ const (
 	// together would take every core from the user's other work.
 	maxStarting = 2
 	// startShare is how long a server that has not answered yet keeps others from starting. It
-	// limits how long a server that hangs delays them.
+	// limits how long a server that hangs delays the others.
 	startShare = 500 * time.Millisecond
 	// startPause is how long new servers wait for a prompt that arrives together with their
-	// session, because the prompt's request to the model goes first. It is also how long that
-	// request is left undisturbed until the answer begins.
+	// session, because the prompt's request to the model has priority. Servers also do not start
+	// for this long after the request was sent, until the answer begins.
 	startPause = 50 * time.Millisecond
 	// pauseLimit limits a pause that prompts keep extending. Without it, many busy sessions would
 	// extend the pause forever.
 	pauseLimit = time.Second
 	// holdLimit limits Hold. A request that takes longer is waiting for the user, and servers may
-	// start meanwhile.
+	// start in the meantime.
 	holdLimit = 30 * time.Second
 )
 
 // gate decides when a server may start: at most maxStarting at a time, in the order of their
-// requests, and none while the gate is held. It does not poll but notifies each waiter.
+// requests, and not while the gate is held. It does not poll but notifies each waiter.
 type gate struct {
 	mu       sync.Mutex
 	holds    int
-	pause    *time.Timer // the gate is held while it runs; nil: no pause
-	since    time.Time   // when it was begun for the first time
+	pause    *time.Timer // the gate is held while this timer runs; nil: no pause
+	since    time.Time   // when the pause first began
 	starting int
 	queue    []chan struct{} // closed for each task that may start
 	waiting  []chan struct{} // closed when any task may start
@@ -62,7 +62,7 @@ func (g *gate) withdraw(turn chan struct{}) {
 		g.queue = slices.Delete(g.queue, i, i+1)
 		return
 	}
-	g.starting-- // it was admitted at the same time
+	g.starting-- // the server was admitted at the same time
 	g.admit()
 }
 

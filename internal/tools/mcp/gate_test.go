@@ -15,7 +15,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
-// starters are servers that wait at a gate. in lists which of them have been admitted, in order.
+// starters are servers that wait at a gate. in lists the admitted servers in order.
 type starters struct {
 	g    gate
 	in   []string
@@ -196,11 +196,11 @@ func TestHubRunsLaterWhatIsNotUrgent(t *testing.T) {
 	})
 }
 
-// No server starts while the hub is held. All start afterwards, and one that hangs delays the
-// others only briefly.
+// No server starts while the hub is held. All servers start afterwards, and a server that hangs
+// delays the others only briefly.
 func TestHubStartsServersWhenItIsLetGo(t *testing.T) {
 	w := start(t)
-	// The servers that hang are still starting at the end, on a slow machine too.
+	// The servers that hang must still be starting at the end, even on a slow machine.
 	w.hub.opts.listTimeout = patience
 	release := w.hub.Hold()
 	var confs []Config
@@ -209,7 +209,7 @@ func TestHubStartsServersWhenItIsLetGo(t *testing.T) {
 			Env: append(os.Environ(), mcptest.Variable+"="+mode)})
 	}
 	w.hub.Configure(confs)
-	// Each takes as long as the start of a server.
+	// Each iteration takes as long as the start of a server.
 	for began := time.Now(); time.Since(began) < 2*startPause; {
 		one, err := w.hub.opts.Runner.Start(t.Context(),
 			shell.Command{Argv: []string{os.Args[0]},

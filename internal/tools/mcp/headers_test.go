@@ -57,7 +57,7 @@ func TestHeadersStayWithTheServer(t *testing.T) {
 	}
 }
 
-// The advice about a server that is not started again matches how the server is reached.
+// The advice about a server that is not started again depends on how the server is reached.
 func TestAdvice(t *testing.T) {
 	for want, c := range map[string]Config{"answer at its url": {URL: "http://127.0.0.1:1"},
 		"run its command": {Command: "server"}} {
@@ -67,8 +67,8 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// TestNotAuthorized checks that a server that answers 401 is asked once, and that the notice names
-// the setting.
+// TestNotAuthorized checks that a server that answers 401 gets only one request, and that the
+// notice names the setting.
 func TestNotAuthorized(t *testing.T) {
 	var asked atomic.Int32
 	own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

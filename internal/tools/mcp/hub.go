@@ -13,22 +13,22 @@ import (
 
 // Limits and defaults.
 const (
-	// ListTimeout limits the start of one server together with the listing of its tools.
+	// ListTimeout limits the time in which one server starts and lists its tools.
 	ListTimeout = 30 * time.Second
 	// CallTimeout limits one call unless the server's settings set another limit.
 	CallTimeout = 5 * time.Minute
 	// firstBackoff and maxBackoff limit the wait before a server that ended is started again.
 	firstBackoff = time.Second
 	maxBackoff   = time.Minute
-	// maxStarts is how often a server is started that repeatedly ends within stableAfter.
+	// maxStarts is how many times a server is started if it repeatedly ends within stableAfter.
 	maxStarts   = 5
 	stableAfter = time.Minute
 	// maxLine limits the size of one message of a stdio server.
 	maxLine = 64 << 20
 	// maxDescription limits the size of one tool's description that is sent to the model.
 	maxDescription = 2 << 10
-	// maxTools is how many tools a server may list. A server that returns page after page without
-	// end would fill the memory.
+	// maxTools is how many tools a server may list. A server that returns pages without end would
+	// fill the memory.
 	maxTools = 5000
 )
 
@@ -37,16 +37,17 @@ type Config struct {
 	Name    string
 	Command string
 	Args    []string
-	Env     []string // the server's whole environment, already without the provider's secrets
+	Env     []string // the server's complete environment, without the provider's secrets
 	Dir     string
 	URL     string
 	Headers map[string]string
-	Allowed func(tool string) bool // nil: all of its tools are offered
+	Allowed func(tool string) bool // nil: all of the server's tools are offered
 	Timeout time.Duration          // time limit of a call; 0: CallTimeout
-	// Called at each start; returns why the server may no longer start, nil if it may.
+	// Starts is called at each start. It returns nil if the server may start, and otherwise the
+	// reason why not.
 	Starts func() error
 
-	rivals []string // servers whose tools may have the same names as its own
+	rivals []string // servers whose tool names may collide with those of this server
 }
 
 // Options are the dependencies of a Hub.
@@ -54,8 +55,8 @@ type Options struct {
 	Runner *shell.Runner
 	Roots  func() []string // URIs of the current workspace folders; see RootsChanged
 	// Elicit asks the user a question on behalf of a server. schema is the JSON Schema of the
-	// answer. ctx ends together with the call during which the server asks. If Elicit is nil,
-	// servers learn that the client cannot ask the user.
+	// answer. ctx ends together with the call that caused the question. If Elicit is nil, servers
+	// are informed that the client cannot ask the user.
 	Elicit func(ctx context.Context, q Elicitation) (action string, content map[string]any)
 	// Notice notifies the user of a problem with a server.
 	Notice func(level, text string)
@@ -70,7 +71,7 @@ type Options struct {
 // Elicitation is a question that a server asks the user.
 type Elicitation struct {
 	Server    string
-	SessionID string // of the newest call that runs there, "" if there is no call
+	SessionID string // session of the newest running call, "" if no call is running
 	Message   string
 	Schema    any
 }
@@ -108,9 +109,9 @@ func New(o Options) *Hub {
 		news: make(chan struct{})}
 }
 
-// Later runs f in the background once servers may start, startPause from now at the earliest. This
+// Later runs f in the background once servers may start, at the earliest after startPause. This
 // way, the configurations for Configure are not even read while a prompt is urgent. A closed Hub
-// runs nothing.
+// does not run f.
 func (h *Hub) Later(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -169,15 +170,15 @@ func (h *Hub) launch(c Config) *server {
 	return s
 }
 
-// Hold keeps servers from starting until startPause after the call of release, or until holdLimit
-// has passed. release may be called more than once. A starting server takes processor time from
-// urgent work, such as a prompt that is about to be sent to the model. Servers that are already
-// starting continue.
+// Hold keeps servers from starting until startPause after release is called, or until holdLimit has
+// passed. release may be called more than once. A starting server takes processor time from urgent
+// work, such as a prompt that is about to be sent to the model. Servers that are already starting
+// continue.
 func (h *Hub) Hold() (release func()) { return h.gate.hold(holdLimit) }
 
-// Tools returns the tools of the servers that are ready or were ready, in a fixed order: by server,
-// then by name. A server that ended and is being started again keeps its tools. Until it is ready,
-// calls of them fail with the reason.
+// Tools returns the tools of the servers that are ready or were ready, sorted by server and then by
+// name. A server that ended and is being started again keeps its tools. Calls of these tools fail
+// with the reason until the server is ready.
 func (h *Hub) Tools() []tool.Tool {
 	var out []tool.Tool
 	for _, s := range h.sorted() {
@@ -199,8 +200,8 @@ func (h *Hub) sorted() []*server {
 
 // Pending returns a function that waits until one more server is ready or has failed, and reports
 // whether there may be more tools now. It returns nil if every server that is still starting was
-// started more than within ago, so that a server that hangs does not delay a search whose tools
-// come from elsewhere.
+// started more than within ago, so that a server that hangs does not delay a search for tools from
+// other sources.
 func (h *Hub) Pending(within time.Duration) (wait func(ctx context.Context) bool) {
 	h.mu.Lock()
 	news := h.news
@@ -212,7 +213,7 @@ func (h *Hub) Pending(within time.Duration) (wait func(ctx context.Context) bool
 		default:
 			began := s.launchedAt()
 			if began.IsZero() {
-				began = time.Now() // its turn comes
+				began = time.Now() // the server's turn comes later
 			}
 			if end := began.Add(within); time.Now().Before(end) &&
 				(until.IsZero() || end.Before(until)) {

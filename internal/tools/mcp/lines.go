@@ -9,7 +9,7 @@ import (
 )
 
 // lines passes on only the lines of a server's stdout that can be messages. Many servers print
-// greetings or warnings there, and one such line would end the connection.
+// greetings or warnings to stdout, and one such line would end the connection.
 type lines struct {
 	src  io.ReadCloser
 	r    *bufio.Reader

@@ -73,7 +73,8 @@ func (s *server) changed(in connection) {
 	}()
 }
 
-// relist lists the tools of the newest session once and returns the change that it has seen.
+// relist lists the tools of the newest session once, and returns the newest change that the listing
+// includes.
 func (s *server) relist() (seen int) {
 	s.mu.Lock()
 	seen, in := s.relisting.changes, s.relisting.at
@@ -81,14 +82,14 @@ func (s *server) relist() (seen int) {
 	ctx, stop := context.WithTimeout(in.ctx, s.hub.opts.listTimeout)
 	defer stop()
 	err := s.refresh(ctx, in.session)
-	// Otherwise the server ended, which is reported separately.
+	// If ctx has ended, the server ended, which is reported separately.
 	if err != nil && ctx.Err() == nil && pause.For(in.ctx, relistWait) == nil {
 		s.hub.opts.Notice("warning", fmt.Sprintf("MCP server %s: %v", s.conf.Name, err))
 	}
 	return seen
 }
 
-// upToDate ends the listing if no change came after seen.
+// upToDate ends the listing if no change arrived after seen.
 func (s *server) upToDate(seen int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,8 +101,8 @@ func (s *server) upToDate(seen int) bool {
 	return true
 }
 
-// relistWait is how long a call's result waits for the tools that the call has changed, so that the
-// next model call has them.
+// relistWait is how long a call's result waits until the tools that the call has changed are
+// listed, so that the next model call has them.
 const relistWait = time.Second
 
 // relisted waits for a running listing of the tools.
@@ -134,7 +135,7 @@ func (s *server) allow(allowed func(tool string) bool) {
 	s.offer()
 }
 
-// offer offers the tools that are allowed. Caller holds mu.
+// offer offers the allowed tools. The caller holds mu.
 func (s *server) offer() {
 	s.offered = nil
 	for _, t := range s.tools {

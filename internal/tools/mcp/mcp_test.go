@@ -170,7 +170,7 @@ func TestMCPToolListChanged(t *testing.T) {
 	}
 }
 
-// A server that ends while its tools are listed again causes one notice: that it ended.
+// A server that ends while its tools are listed again causes one notice, which reports the end.
 func TestMCPEndWhileToolsAreListed(t *testing.T) {
 	t.Parallel()
 	w := start(t, "fickle")
@@ -228,8 +228,8 @@ func TestMCPRestart(t *testing.T) {
 	t.Error("the server did not come back")
 }
 
-// A server that does not answer initialize, or does not list its tools, is given up after the time
-// limit and named in the notice. It is tried again.
+// If a server does not answer initialize or does not list its tools within the time limit, the
+// start fails with a notice that names the server. The server is tried again.
 func TestMCPListTimeout(t *testing.T) {
 	for _, mode := range []string{"hang", "unlisted"} {
 		t.Run(mode, func(t *testing.T) {
@@ -252,7 +252,7 @@ func TestMCPListTimeout(t *testing.T) {
 	}
 }
 
-// The limits in docs/reference/tools.md are those of the code.
+// The limits in docs/reference/tools.md are those in the code.
 func TestMCPDocumentedLimits(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/reference/tools.md")
 	if err != nil {

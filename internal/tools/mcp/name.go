@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// maxName is the maximum length of a tool's name that providers accept. The name consists of the
+// maxName is the maximum length of a tool's name that providers accept. A name consists of the
 // characters a-z A-Z 0-9 _ and -.
 const maxName = 64
 
@@ -38,9 +38,9 @@ func begins(name, server string) bool {
 	return strings.HasPrefix(strings.ToLower(name), strings.ToLower(server)+"_")
 }
 
-// rivals returns the other servers whose tool names may begin like those of this server, such as
-// a_b for a. It uses only the settings, so that a name does not depend on which server starts
-// first.
+// rivals returns the other servers whose tool names may begin like those of this server. For
+// example, a_b is a rival of a. The function uses only the settings, so that a name does not depend
+// on which server starts first.
 func rivals(server string, all []Config) (out []string) {
 	for _, c := range all {
 		if c.Name != server && begins(c.Name+"_", server) {

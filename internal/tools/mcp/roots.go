@@ -8,13 +8,13 @@ import (
 )
 
 // roots records the workspace folders that a server's client has, and whether a goroutine is
-// sending them. The server's lock guards it.
+// sending them. The server's lock guards roots.
 type roots struct {
 	client   *sdk.Client // nil: no server has connected yet
 	reported []string
 	telling  bool
-	again    bool          // they changed meanwhile
-	current  chan struct{} // closed when the folders are up to date; nil: they are
+	again    bool          // the folders changed in the meantime
+	current  chan struct{} // closed when the folders are up to date; nil if they already are
 }
 
 // RootsChanged notifies each server that the workspace folders changed. It does not wait. Calls
@@ -31,7 +31,8 @@ func (h *Hub) RootsChanged() {
 	}
 }
 
-// outdateRoots makes calls wait until tellRoots, which must follow, has sent the current roots.
+// outdateRoots makes calls wait until tellRoots, which the caller must call afterwards, has sent
+// the current roots.
 func (s *server) outdateRoots() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +41,7 @@ func (s *server) outdateRoots() {
 	}
 }
 
-// rootsTold waits until the server's client has the workspace folders of the time of the call.
+// rootsTold waits until the server's client has the workspace folders as of the time of the call.
 func (s *server) rootsTold(ctx context.Context) error {
 	s.mu.Lock()
 	current := s.roots.current

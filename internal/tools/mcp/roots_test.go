@@ -11,7 +11,7 @@ import (
 )
 
 // A call that begins after the folders changed reaches a server that has the current folders, even
-// if sending them takes long.
+// if sending the folders takes long.
 func TestCallsKnowTheFoldersOfNow(t *testing.T) {
 	t.Parallel()
 	var changed atomic.Bool
@@ -32,14 +32,14 @@ func TestCallsKnowTheFoldersOfNow(t *testing.T) {
 	if err := w.hub.sorted()[0].rootsTold(aborted); err == nil {
 		t.Error("the new folders are reported already")
 	}
-	// A call that does not wait would have finished by then.
+	// If the call did not wait, it would have finished by then.
 	time.AfterFunc(50*time.Millisecond, func() { close(tell) })
 	if res := w.ask(t, "plain_echo", `{"text": "roots"}`); res.Text != "file:///one file:///two" {
 		t.Errorf("the server knows %q", res.Text)
 	}
 }
 
-// Reading from a server may depend on its folders, as a call does.
+// A read from a server may depend on the server's folders, just like a call.
 func TestResourcesAndPromptsWaitForTheFolders(t *testing.T) {
 	t.Parallel()
 	tell := make(chan struct{}, 1)
@@ -59,7 +59,7 @@ func TestResourcesAndPromptsWaitForTheFolders(t *testing.T) {
 	} {
 		var reported atomic.Bool
 		w.hub.RootsChanged()
-		// A read that does not wait would have finished by then.
+		// If the read did not wait, it would have finished by then.
 		time.AfterFunc(50*time.Millisecond, func() { reported.Store(true); tell <- struct{}{} })
 		if read(); !reported.Load() {
 			t.Errorf("%s did not wait for the folders", name)

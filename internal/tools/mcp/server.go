@@ -23,36 +23,36 @@ import (
 
 // server keeps one MCP server running.
 type server struct {
-	unauthorized atomic.Bool // an HTTP server answered 401 since it was last started
+	unauthorized atomic.Bool // the HTTP server has answered 401 since it was last started
 	hub          *Hub
 	conf         Config
 	cancel       context.CancelFunc
-	ended        <-chan struct{} // closed when it is stopped permanently
-	settled      chan struct{}   // closed when it was ready or failed for the first time
+	ended        <-chan struct{} // closed when the server is stopped permanently
+	settled      chan struct{}   // closed when the server was ready or failed for the first time
 	once         sync.Once
 
-	mu        sync.Mutex // guards what follows
-	launched  time.Time  // when it first began to start; zero: it has not started yet
+	mu        sync.Mutex // guards the fields below
+	launched  time.Time  // when the server first began to start; zero if it has not
 	session   *sdk.ClientSession
 	roots     roots
 	tools     []tool.Tool // all tools of the server
 	offered   []tool.Tool // the tools that the settings allow
 	allowed   func(tool string) bool
 	err       error
-	over      bool                    // it will not be started again
+	over      bool                    // the server will not be started again
 	news      chan struct{}           // closed at the next change of session, err or over
 	progress  map[string]func(string) // by progress token
 	calls     []*running              // calls in progress, newest last
 	relisting relisting
 }
 
-// relisting records what a server reported about changes of its tools. It is guarded by the
-// server's lock.
+// relisting records the changes of its tools that a server reported. It is guarded by the server's
+// lock.
 type relisting struct {
-	// Closed when the tools have been listed again. nil if no listing is running.
+	// done is closed when the tools have been listed again. It is nil if no listing is running.
 	done    chan struct{}
-	changes int        // how often the server reported changed tools
-	at      connection // where the server last reported this
+	changes int        // how many times the server reported changed tools
+	at      connection // connection on which the server last reported a change
 }
 
 // connection is a session with the server. Its ctx ends with the session.
@@ -120,7 +120,7 @@ func (s *server) keep(ctx context.Context) {
 	}
 }
 
-// hopeless is the reason why starting a server again cannot succeed.
+// hopeless returns the reason why starting the server again cannot succeed.
 type hopeless struct{ why string }
 
 func (e *hopeless) Error() string { return e.why }
@@ -205,8 +205,8 @@ func (s *server) serve(ctx context.Context, started func()) error {
 	return s.explain(ctx, proc, err)
 }
 
-// explain adds the server's stderr output to an error. It also reports a timeout and an unreachable
-// server.
+// explain adds the server's stderr output to an error. It also explains a timeout and an
+// unreachable server.
 func (s *server) explain(ctx context.Context, proc *shell.Process, err error) error {
 	if s.unauthorized.Load() {
 		return &hopeless{
@@ -330,8 +330,8 @@ func (s *server) transport(ctx context.Context) (sdk.Transport, *shell.Process, 
 	}, proc, nil
 }
 
-// withHeaders adds a server's configured headers to each request to it. The headers usually contain
-// a token, so hosts that the server redirects to do not get them.
+// withHeaders adds a server's configured headers to each request to that server. The headers
+// usually contain a token, so they are not sent to hosts that the server redirects to.
 type withHeaders struct {
 	server  string // its URL
 	headers map[string]string
@@ -361,8 +361,8 @@ func (w withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// ready returns the session when it exists and the server has the workspace folders of the time of
-// the call.
+// ready returns the session once the session exists and the server has the workspace folders as of
+// the time of the call.
 func (s *server) ready(ctx context.Context) (*sdk.ClientSession, error) {
 	session, err := s.connected(ctx)
 	if err != nil {
@@ -371,7 +371,7 @@ func (s *server) ready(ctx context.Context) (*sdk.ClientSession, error) {
 	return session, s.rootsTold(ctx)
 }
 
-// restartWait is how long a call waits for a server that is started again.
+// restartWait is how long a call waits for a server that is being restarted.
 const restartWait = 15 * time.Second
 
 // connected returns the session, or the reason why there is none. It waits for a server that is
@@ -413,7 +413,7 @@ func (s *server) connected(ctx context.Context) (*sdk.ClientSession, error) {
 	}
 }
 
-// lost records that a session is over before serve does so, so that the next call waits for the new
+// lost records that a session is over before serve does, so that the next call waits for the new
 // session.
 func (s *server) lost(session *sdk.ClientSession, err error) {
 	s.mu.Lock()

@@ -56,7 +56,7 @@ func (s *server) timeout() time.Duration {
 
 func (t *serverTool) Spec() tool.Spec { return t.spec }
 
-// Prepare leaves the validation of the arguments to the server.
+// Prepare does not validate the arguments, because the server does.
 func (t *serverTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	origin := t.server.conf.Name + "/" + t.remote
 	return &tool.Prepared{
@@ -64,7 +64,7 @@ func (t *serverTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared
 			Kind: tool.SubjectMCP, Title: "Call " + t.remote + " of the MCP server " +
 				t.server.conf.Name,
 			Name: t.spec.Name, Origin: origin,
-			// Clients that show a command show nothing else of the call.
+			// Clients that show a command show nothing else about the call.
 			Command: origin + " " + string(call.Args),
 		},
 		Run: t.call,

@@ -19,12 +19,12 @@ func usedTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// goTree is the source tree that the published figures are measured on.
+// goTree is the source tree on which the published figures are measured.
 func goTree() string { return filepath.Join(build.Default.GOROOT, "src") }
 
-// BenchmarkGrep searches the Go source tree in turn with ripgrep, if that is installed. It reports
-// the minimum processor time of each, which other load on the machine does not change, and the
-// ratio of the two in processor time and in elapsed time.
+// BenchmarkGrep searches the Go source tree in turn with this package and with ripgrep, if that is
+// installed. It reports the minimum processor time of each, which other load on the machine does
+// not change, and the ratio of the two in processor time and in elapsed time.
 func BenchmarkGrep(b *testing.B) {
 	for _, pattern := range []string{"Unmarshal", "func.*Unmarshal", "Errorf|Sprintf",
 		`\w+\s+\w+Error\(`, `[A-Z]{5}[0-9]+`, "(?i)unmarshal", "(?i)err != nil", "notfoundanywhere",

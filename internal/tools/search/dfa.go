@@ -24,7 +24,7 @@ const (
 
 // dfa reports whether a line of ASCII contains a match. It creates its states when they are first
 // needed. A state consists of the set of program positions that the line has reached so far, and of
-// the kind of the last byte, for word borders. Not safe for concurrent use.
+// the kind of the last byte, for word boundaries. A dfa is not safe for concurrent use.
 type dfa struct {
 	prog    *syntax.Prog
 	anchor  bool // a match begins only at the line's beginning
@@ -32,16 +32,16 @@ type dfa struct {
 	byKey   map[string]int32
 	places  int
 	flushes int
-	seen    []uint32 // per position: the last closure that reached it
+	seen    []uint32 // the last closure that reached each position
 	mark    uint32
 	todo    []uint32
 	key     []byte
 }
 
 type dfaState struct {
-	next [129]int32 // by byte, 128 is the line's end; 0: not known yet
+	next [129]int32 // by byte; 128 is the line's end; 0 means not known yet
 	set  []uint32
-	word bool // the last byte was a word's
+	word bool // the last byte belonged to a word
 	any  bool // a byte was read
 }
 
@@ -143,7 +143,7 @@ func borders(from *dfaState, end, word bool) syntax.EmptyOp {
 	return flags
 }
 
-// closure follows the empty steps from set as flags allow, and then the character r. It reports
+// closure follows the empty steps from set that flags allows, and then the character r. It reports
 // whether it found a match before r.
 func (d *dfa) closure(set []uint32, flags syntax.EmptyOp, r rune) (next []uint32, matched bool) {
 	d.mark++

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// rawFile is a file opened without the runtime's poller, which costs as much as reading
-// a small file. It never blocks on a pipe.
+// rawFile is a file opened without the runtime's poller, because registering with the poller costs
+// as much as reading a small file. It never blocks on a pipe.
 type rawFile int
 
 func openFile(path string) (rawFile, error) {

@@ -68,14 +68,14 @@ type word struct {
 	slash bool // searched for only in the complete path
 }
 
-// ranking stores the best hits so far. It cuts the list to the limit when the list has grown to
-// twice the limit.
+// ranking stores the best hits so far. When the list has grown to twice the limit, ranking cuts it
+// to the limit.
 type ranking struct {
 	limit int
 	words []word
 	boost map[string]int
 	hits  []Hit
-	least int // the score of the worst kept hit, once cut
+	least int // score of the worst hit that was kept, once the list was cut
 	now   candidate
 }
 
@@ -135,8 +135,8 @@ func (r *ranking) add(h Hit) {
 
 // The components of a score.
 const (
-	inName     = 2000 // letters in the name, contiguous
-	inNameFar  = 1200 // letters in the name, with others between
+	inName     = 2000 // the letters are contiguous in the name
+	inNameFar  = 1200 // the letters are in the name, with others between them
 	inPath     = 800
 	wholeName  = 600
 	nameBegin  = 400

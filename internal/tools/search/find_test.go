@@ -57,7 +57,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// The next query finds changes: files and folders that appear and disappear, and ignore files.
+// The next query finds changes, such as files and folders that appear and disappear, and changes of
+// ignore files.
 func TestFindFollowsChanges(t *testing.T) {
 	root := tree(t, ".git/HEAD", "a/one.go", "b/two.go", "keep/x.go")
 	x := newIndex(t, root)

@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// finder searches for one literal. It uses the system's search for the literal's rarest byte, in
-// both cases if case does not matter, and rules out most of the positions by the second rarest
-// byte. A text with many of both bytes is scanned for the pair, eight positions at a time.
+// finder searches for one literal. It uses the system's search for the literal's rarest byte (in
+// both cases if the case does not matter), and rules out most of the positions by the second rarest
+// byte. If a text contains many of both bytes, finder searches for the pair, eight positions at a
+// time.
 type finder struct {
 	text     []byte // lower-case if fold is set
 	fold     bool
@@ -43,7 +44,7 @@ func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 func (f *finder) index(text []byte) int {
 	n := len(f.text)
 	last := len(text) - n // the last possible offset
-	low, up := -1, -1     // the next position of each, from at on
+	low, up := -1, -1     // next position of each byte at or after at
 	if !f.two {
 		up = len(text)
 	}
@@ -86,7 +87,7 @@ func next(text []byte, at int, c byte) int {
 	return len(text)
 }
 
-// after converts an offset in the text from at on to an offset in the complete text.
+// after converts an offset in the part of the text after at to an offset in the complete text.
 func after(at, found int) int {
 	if found < 0 {
 		return -1
@@ -152,7 +153,7 @@ const capital = 34
 // rarest returns the offsets of the two rarest bytes in order, and the offset of the rarest byte.
 func rarest(text []byte) (i, j, rare int) {
 	rank := func(c byte) int {
-		if 'A' <= c && c <= 'Z' { // occurs only if case matters
+		if 'A' <= c && c <= 'Z' { // occurs only if the case matters
 			return capital
 		}
 		if r := strings.IndexByte(common, c|0x20); r >= 0 {

@@ -17,7 +17,7 @@ const maxGlobLen = 1000
 var ErrGlobTooLong = errors.New("the glob has too many alternatives or is too long: use a simpler one")
 
 // Glob is a list of patterns, separated by commas or spaces, for slash-separated relative paths. A
-// pattern has the syntax of doublestar, like the paths of permission rules: *, ?, [set], {a,b} and
+// pattern has the syntax of doublestar, like the paths in permission rules: *, ?, [set], {a,b} and
 // ** for any number of folders. A pattern without a slash matches the last element at any depth. A
 // leading slash means the root. A final slash means everything below a folder. A pattern that
 // begins with ! excludes its matches and everything below them, at any position in the list. A list
@@ -31,7 +31,7 @@ type Glob struct {
 // pattern is one pattern in doublestar's syntax.
 type pattern struct {
 	text   string
-	name   bool // matches the last element
+	name   bool // the pattern matches the last element
 	suffix bool // the text after a *
 	below  bool // excludes the content of the folder, not the folder's name
 }
@@ -136,8 +136,8 @@ func namesDot(text string) bool {
 }
 
 // SplitGlobs splits a list of patterns at commas outside of braces and sets. It splits at spaces
-// that cannot belong to a name: before a !, or between parts that all have a wildcard. A \ keeps
-// the character after it.
+// that cannot belong to a name: before a !, or between parts that all contain a wildcard. A \
+// protects the character after it.
 func SplitGlobs(list string) []string {
 	var out []string
 	for _, part := range splitOutside(list, ',') {

@@ -86,8 +86,8 @@ func TestGlobSpaces(t *testing.T) {
 	}
 }
 
-// A glob that cannot be parsed causes an error that describes what to do. It never matches nothing
-// silently.
+// A glob that cannot be parsed causes an error that explains how to fix it. Such a glob is never
+// silently treated as one that matches nothing.
 func TestGlobRefused(t *testing.T) {
 	for glob, want := range map[string]string{
 		"": "empty", " , ": "empty", "!": "names no file", "/": "names no file",
@@ -102,7 +102,7 @@ func TestGlobRefused(t *testing.T) {
 	}
 }
 
-// Patterns for which a naive matcher needs exponential time.
+// For these patterns, a naive matcher needs exponential time.
 func TestGlobBounded(t *testing.T) {
 	start := time.Now()
 	for _, pattern := range []string{strings.Repeat("*a", 300) + "b",

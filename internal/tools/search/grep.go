@@ -24,12 +24,12 @@ type Query struct {
 	Matcher *Matcher
 	Only    *Glob // files to search; nil: all
 	Context int   // lines shown around each match
-	// Names: the first match of a file is enough, and lines are not stored.
+	// Names means that the first match of a file is enough, and lines are not stored.
 	Names bool
-	// Counts: matches are counted per file, and lines are not stored.
+	// Counts means that matches are counted per file, and lines are not stored.
 	Counts bool
-	// Limit ends the search when the files so far contain that many matches (with Names or Counts:
-	// when that many files match). 0 means no limit.
+	// Limit ends the search when the files so far contain that many matches. With Names or Counts,
+	// Limit counts matching files instead. 0 means no limit.
 	Limit int
 	// MaxLine is the length in bytes to which stored lines are cut. 0 means no limit.
 	MaxLine int
@@ -193,7 +193,7 @@ func (g *grepper) unsavedOnly() {
 			continue
 		}
 		if _, err := os.Lstat(abs); err == nil {
-			continue // the walk skipped it intentionally
+			continue // the walk skipped the document intentionally
 		}
 		dir, name := path.Split(rel)
 		if g.send(batch{g.nextSeq, strings.TrimSuffix(dir, "/"), []string{name}}) != nil {
@@ -315,8 +315,8 @@ func (w *worker) file(abs string) (FileMatches, fileState, error) {
 	return w.read(f)
 }
 
-// read searches a file chunk by chunk. A chunk ends at the end of a line, and the rest moves to the
-// next chunk.
+// read searches a file chunk by chunk. A chunk ends at the end of a line, and the rest is moved to
+// the next chunk.
 func (w *worker) read(f rawFile) (FileMatches, fileState, error) {
 	c := collector{q: &w.q, scan: w.scan}
 	have := 0
@@ -380,7 +380,7 @@ type collector struct {
 	line  int    // lines before the chunk
 	shown int    // the last line in out
 	after int    // context lines still to show
-	tail  []Line // the last lines of earlier chunks, for context before
+	tail  []Line // the last lines of earlier chunks, for the context before a match
 }
 
 func (c *collector) full() bool {
@@ -389,7 +389,7 @@ func (c *collector) full() bool {
 
 func (c *collector) chunk(text []byte) {
 	c.scan.begin(text)
-	at, line := 0, c.line // line is the number of lines before at
+	at, line := 0, c.line // line is the number of lines before the offset at
 	for !c.full() {
 		start, end, ok := c.scan.next(text, at)
 		if !ok {

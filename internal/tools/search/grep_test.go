@@ -121,7 +121,8 @@ func TestGrepOverlay(t *testing.T) {
 	}
 }
 
-// A file of many chunks, with context over their borders and lines longer than a chunk.
+// This is a file with many chunks, with context across their boundaries and lines longer than a
+// chunk.
 func TestGrepLargeFile(t *testing.T) {
 	root := t.TempDir()
 	var b bytes.Buffer
@@ -205,7 +206,7 @@ func TestPatternErrors(t *testing.T) {
 	}
 }
 
-// A search with the slowest possible pattern over a long line still ends with its context.
+// A search with the slowest possible pattern over a long line still ends when its context does.
 func TestGrepStops(t *testing.T) {
 	root := tree(t, "a: "+strings.Repeat("é", 1<<21))
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)

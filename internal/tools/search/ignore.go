@@ -13,7 +13,7 @@ import (
 // maxIgnoreFile limits how much of an ignore file is read.
 const maxIgnoreFile = 1 << 20
 
-// The ignore files, strongest first. A rule of a nearer folder has priority over a rule of a
+// The ignore files, strongest first. A rule in a nearer folder has priority over a rule in a
 // farther one.
 const (
 	agentIgnore = ".agentignore"
@@ -26,7 +26,7 @@ type verdict int
 const (
 	undecided verdict = iota
 	ignored
-	wanted // included by a negated rule, which has priority over weaker files
+	wanted // a negated rule, which has priority over weaker files, includes the file
 )
 
 // rules are the lines of one ignore file. They apply to paths below base.
@@ -93,13 +93,14 @@ func parseRule(line string) (r rule, ok bool) {
 		r.kind, r.text = ruleGlob, ignorePattern(line)
 	}
 	if r.kind >= ruleGlob && !doublestar.ValidatePattern(r.text) {
-		return r, false // git treats it as a pattern that matches nothing
+		return r, false // git treats the line as a pattern that matches nothing
 	}
 	return r, true
 }
 
 // ignorePattern converts a pattern of an ignore file to doublestar's syntax. In ignore files,
-// braces are not a group, and a ** at the end matches what is in the folder but not the folder.
+// braces are not a group, and a ** at the end matches the content of the folder but not the folder
+// itself.
 func ignorePattern(line string) string {
 	line = braces.Replace(globs.CloseSets(line))
 	if strings.HasSuffix(line, "/**") {

@@ -11,20 +11,20 @@ import (
 
 // Limits of an index.
 const (
-	// Maximum number of files; later ones in the walk are not found.
+	// maxIndexed is the maximum number of files. Files that come later in the walk are not found.
 	maxIndexed  = 500_000
-	refreshWait = 10 * time.Millisecond // time that a query waits for changes to be read
-	// A folder that changed less than this before it was read is read again.
+	refreshWait = 10 * time.Millisecond // how long a query waits until changes are read
+	// A folder that was changed within this time before it was read is read again.
 	racyAge = 100 * time.Millisecond
 )
 
-// Index finds files below a root by a few letters of their names. The first query builds it. Each
-// later query checks which folders have changed since, and reads only those. It waits for this only
-// briefly. Safe for concurrent use. The caller must close it.
+// Index finds files below a root by a few letters of their names. The first query builds the index.
+// Each later query finds the folders that have changed since, and reads only those. It waits for
+// this only briefly. An Index is safe for concurrent use. The caller must close it.
 type Index struct {
 	root  string
 	opt   Options
-	ready chan struct{} // a token: the goroutine that has it refreshes
+	ready chan struct{} // a token; the goroutine that has it refreshes the index
 	wg    sync.WaitGroup
 	stop  chan struct{}
 	once  sync.Once
@@ -88,8 +88,8 @@ func (x *Index) snapshot(ctx context.Context) []*node {
 	return x.flat
 }
 
-// refresh looks for changes unless another goroutine is doing so. The channel is closed when the
-// refresh is done.
+// refresh looks for changes unless another goroutine is already doing so. The returned channel is
+// closed when the refresh is done.
 func (x *Index) refresh() <-chan struct{} {
 	done := make(chan struct{})
 	select {

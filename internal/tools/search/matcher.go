@@ -14,8 +14,8 @@ import (
 const (
 	maxPattern = 10_000 // bytes
 	maxProgram = 5_000  // steps of the compiled pattern: the maximum cost of one byte of text
-	// A longer line is matched in pieces that overlap by a quarter. The more expensive the pattern,
-	// the shorter the pieces, down to minPiece.
+	// A longer line is matched in pieces that overlap by a quarter of their length. The more
+	// expensive the pattern, the shorter the pieces, down to minPiece.
 	maxPiece  = 64 << 10
 	minPiece  = 8 << 10
 	pieceCost = 4 << 20 // steps times bytes
@@ -26,7 +26,7 @@ type Pattern struct {
 	Text       string
 	Literal    bool // Text is plain text
 	IgnoreCase bool
-	Word       bool // the match begins and ends at word borders
+	Word       bool // the match begins and ends at word boundaries
 }
 
 // Matcher finds lines that match a pattern, in time linear in the text. It is immutable. Each
@@ -34,20 +34,20 @@ type Pattern struct {
 type Matcher struct {
 	re   *regexp.Regexp
 	prog *syntax.Prog
-	word bool      // prog contains word borders, which re supports only for ASCII
-	lits []literal // every match contains one of them; empty: unknown
-	pure bool      // finding a literal is a match
+	word bool      // prog contains word boundaries, which re supports only for ASCII
+	lits []literal // every match contains one of the literals; empty: unknown
+	pure bool      // a hit of a literal is a match
 }
 
-// literal is text that the line must contain. With fold, case does not matter, and text is
-// lower-case ASCII. With ascii, the literal only applies to a text that is completely ASCII.
+// literal is text that the line must contain. If fold is set, case does not matter, and text is
+// lower-case ASCII. If ascii is set, the literal applies only to a text that is completely ASCII.
 type literal struct {
 	text  string
 	fold  bool
 	ascii bool
 }
 
-// Compile compiles a pattern. The error describes what is wrong in the expression.
+// Compile compiles a pattern. The error describes what is wrong with the expression.
 func Compile(p Pattern) (*Matcher, error) {
 	if len(p.Text) > maxPattern {
 		return nil, fmt.Errorf("the pattern has %d bytes; at most %d are allowed", len(p.Text),
@@ -79,7 +79,7 @@ func Compile(p Pattern) (*Matcher, error) {
 	m := &Matcher{re: re, lits: required(tree)}
 	m.pure = len(m.lits) == 1 && tree.Op == syntax.OpLiteral && !m.lits[0].fold &&
 		len(m.lits[0].text) == len(string(tree.Rune)) &&
-		// The literal may be found in a line break, which does not belong to the line.
+		// The literal may match in a line break, which does not belong to the line.
 		!slices.Contains(tree.Rune, '\r')
 	if m.prog, err = syntax.Compile(tree); err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func Compile(p Pattern) (*Matcher, error) {
 	return m, nil
 }
 
-// SpansLines reports whether a pattern contains a line break, which no line contains.
+// SpansLines reports whether a pattern contains a line break. No line contains a line break.
 func SpansLines(p Pattern) bool {
 	if p.Literal {
 		return strings.Contains(p.Text, "\n")
@@ -115,8 +115,8 @@ func hasNewline(re *syntax.Regexp) bool {
 // maxLits limits the number of alternatives that are searched for one by one.
 const maxLits = 8
 
-// required returns literals, at least one of which every match contains. It prefers the longest,
-// and returns nil if there are none.
+// required returns a list of literals. Every match contains at least one of them. It prefers the
+// longest literals, and returns nil if there are none.
 func required(re *syntax.Regexp) []literal {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -175,7 +175,7 @@ const minFold = 3
 
 // foldLiteral returns the longest part of a lower-case text that can be searched for byte by byte
 // without regard to case. Under (?i), the Kelvin sign matches k and the long s matches s. A part
-// with these letters is used only if no other part is long enough, and only in plain ASCII.
+// with k or s is used only if no other part is long enough, and only in plain ASCII.
 func foldLiteral(text string) (literal, bool) {
 	best, ascii := "", true
 	start := 0
@@ -204,7 +204,7 @@ type scanner struct {
 	stop  func() bool // called between lines; nil: never stop
 	dfa   *dfa
 	all   []finder
-	finds []finder // all, or none if they are not reliable
+	finds []finder // all finders, or none if they are not reliable
 	ascii bool     // finds applies only to ASCII
 	piece int      // bytes of a line that are matched at a time
 	at    []int    // per finder: its next hit at or after the last searched offset, -1 unknown

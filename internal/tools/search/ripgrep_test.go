@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// oddTree contains files that are difficult to search: unusual names, encodings, line endings,
-// ignore files.
+// oddTree contains files that are difficult to search, with unusual names, encodings, line endings
+// and ignore files.
 func oddTree() map[string]string {
 	utf16 := func(order string, text string) string {
 		var b strings.Builder
@@ -151,7 +151,7 @@ type oddSearch struct {
 	literal bool
 	fold    bool
 	word    bool
-	// Searches all files, including hidden and ignored ones, because ripgrep's globs override
+	// The search includes all files, even hidden and ignored ones, because ripgrep's globs override
 	// ignore files.
 	glob   string
 	globs  []string // ripgrep's -g; nil: glob itself

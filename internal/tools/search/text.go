@@ -19,7 +19,7 @@ func CutLine(line string, limit int) string {
 }
 
 // decodeUTF16 converts UTF-16 with a byte order mark to UTF-8. A file that does not fit into one
-// chunk stays as it is and is treated as binary.
+// chunk is not converted and is treated as binary.
 func decodeUTF16(text []byte, whole bool) ([]byte, bool) {
 	var order binary.ByteOrder
 	switch {

@@ -20,18 +20,19 @@ const (
 	maxDirEntries = 1_000_000 // maximum entries of one folder; further entries are skipped
 )
 
-// Options configure what a walk skips. The zero value works like ripgrep: it skips hidden files
-// unless an ignore file re-includes them, files that ignore files name, and symbolic links.
+// Options configures what a walk skips. The zero value works like ripgrep: it skips hidden files
+// unless an ignore file re-includes them, files that ignore files list, and symbolic links.
 type Options struct {
-	// Include names that begin with a dot, even if no ignore file re-includes them, but never .git.
+	// Hidden includes names that begin with a dot, even if no ignore file re-includes them, but
+	// never .git.
 	Hidden   bool
-	All      bool   // include files that ignore files name
+	All      bool   // include files that ignore files list
 	Symlinks bool   // include links that lead to a regular file
 	Global   string // the user's own git ignore file, "" for none
-	forced   int    // workers, for tests; 0: as many as there are processors, at most 4
+	forced   int    // workers, for tests; 0: one per processor, at most 4
 }
 
-// ErrSkip, returned by a visit, ends the walk without an error.
+// ErrSkip, returned by a visit function, ends the walk without an error.
 var ErrSkip = errors.New("the rest of the walk is not needed")
 
 // Walk reads root and the folders below it, and passes the files of each folder to visit from the
@@ -68,8 +69,8 @@ func (o Options) workers() int {
 	return min(runtime.GOMAXPROCS(0), maxWorkers)
 }
 
-// walker reads folders ahead of their turn. It reads the newest folders first, because the visits
-// are depth first and reach those next.
+// walker reads folders before they are visited. It reads the newest folders first, because the
+// visits are depth first and reach these folders next.
 type walker struct {
 	root string
 	opt  Options
@@ -83,8 +84,8 @@ type walker struct {
 
 type folder struct {
 	rel     string
-	ignores *ignores // rules of the parent until loaded
-	claimed bool     // set by the goroutine that loads it; guarded by walker.mu
+	ignores *ignores // rules of the parent until the folder is loaded
+	claimed bool     // set by the goroutine that loads the folder; guarded by walker.mu
 	done    chan struct{}
 	files   []string
 	subs    []*folder
@@ -164,7 +165,7 @@ func (w *walker) visited() {
 	}
 }
 
-// load reads a claimed folder and queues its sub-folders for reading ahead.
+// load reads a claimed folder and queues its sub-folders for reading in advance.
 func (w *walker) load(f *folder) {
 	l := w.opt.list(w.root, f.rel, f.ignores)
 	f.files, f.err = l.files, l.err

@@ -133,7 +133,7 @@ func TestWalkEnds(t *testing.T) {
 	}
 }
 
-// The order is the same for more folders than are read ahead, with more and fewer workers.
+// The order is the same for more folders than are read ahead, and for more or fewer workers.
 func TestWalkDeterministic(t *testing.T) {
 	var files []string
 	for i := range 300 {

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// RE2 knows only ASCII words, digits and spaces. A search for \bпривет\b would find nothing,
-// without an error. The classes therefore have their Unicode meaning, and a simulation of the
-// program finds word borders.
+// RE2 knows only ASCII words, digits and spaces. A search for \bпривет\b would find nothing and
+// report no error. The classes therefore have their Unicode meaning, and a simulation of the
+// program finds word boundaries.
 
 // otherWord contains the word characters outside the general categories of perlClasses: circled
 // letters and the joiners.
@@ -23,8 +23,8 @@ var perlClasses = map[byte]string{
 	's': `\t\n\v\f\r\x{85}\pZ`,
 }
 
-// unicodeClasses replaces \w, \d and \s, and outside of sets their opposites, with their Unicode
-// equivalents. Inside a set, \W, \D and \S keep RE2's meaning, because a set cannot contain the
+// unicodeClasses replaces \w, \d and \s with their Unicode equivalents, and outside of sets also
+// their opposites. Inside a set, \W, \D and \S keep RE2's meaning, because a set cannot contain the
 // opposite of another set.
 func unicodeClasses(expr string) string {
 	if !strings.Contains(expr, `\`) {
@@ -112,7 +112,7 @@ var wordTables = []*unicode.RangeTable{
 	unicode.Join_Control,
 }
 
-// isWord reports whether a character belongs to a word. -1, the line's end, does not.
+// isWord reports whether a character belongs to a word. For -1, the line's end, it returns false.
 func isWord(r rune) bool {
 	if r < utf8.RuneSelf {
 		return syntax.IsWordChar(r)
@@ -120,7 +120,7 @@ func isWord(r rune) bool {
 	return unicode.In(r, wordTables...)
 }
 
-// hasBorders reports whether a program contains word borders.
+// hasBorders reports whether a program contains word boundaries.
 func hasBorders(prog *syntax.Prog) bool {
 	for i := range prog.Inst {
 		in := &prog.Inst[i]

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestUnicodeWords checks words, digits, spaces and word borders outside of ASCII.
+// TestUnicodeWords checks words, digits, spaces and word boundaries outside of ASCII.
 func TestUnicodeWords(t *testing.T) {
 	for _, c := range []struct {
 		p       Pattern

@@ -6,11 +6,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// A session's next command probably runs in a sandbox like that of its last one. A waiting
-// supervisor prepares this sandbox, so that the command does not wait for it.
+// A session's next command probably runs in a sandbox like that of its last command. A waiting
+// supervisor prepares this sandbox in advance, so that the command does not wait for it.
 
-// prepareSandbox makes a waiting supervisor prepare a sandbox like a plan's, unless another
-// supervisor has prepared one for the session. Caller holds mu.
+// prepareSandbox makes a waiting supervisor prepare the sandbox of a plan, unless another
+// supervisor has prepared one for the session. The caller holds mu.
 func (r *Runner) prepareSandbox(h *helper, plan *sandbox.Plan) {
 	if !plan.Prepares() || len(r.idle) == 0 || r.idle[len(r.idle)-1] != h {
 		return
@@ -38,7 +38,7 @@ func (r *Runner) takeIdle(plan *sandbox.Plan) *helper {
 	for _, h := range r.idle {
 		if best == nil || suits(h, plan) > suits(best, plan) ||
 			suits(h, plan) == suits(best, plan) &&
-				suits(h, plan) > 0 { // the one that was idle for the shortest time
+				suits(h, plan) > 0 { // the supervisor that was idle for the shortest time
 			best = h
 		}
 	}
@@ -51,8 +51,8 @@ func (r *Runner) takeIdle(plan *sandbox.Plan) *helper {
 
 // suits ranks a waiting supervisor. The best one has prepared the sandbox of the command. The
 // second best has prepared another sandbox for the same session. That sandbox ends before the
-// command starts, so that a session has at most one and the folder of its layers is free. The third
-// has prepared none, and the last one a sandbox for another session.
+// command starts, so that a session has at most one prepared sandbox and the folder of its layers
+// is free. The third has prepared no sandbox, and the last has prepared one for another session.
 func suits(h *helper, plan *sandbox.Plan) int {
 	switch {
 	case h.ahead == nil:
@@ -65,8 +65,8 @@ func suits(h *helper, plan *sandbox.Plan) int {
 	return 2
 }
 
-// Forget ends the sandboxes that are prepared for a session. session is the name in the plans of
-// its commands.
+// Forget ends the sandboxes that are prepared for a session. session is the session's name in the
+// plans of its commands.
 func (r *Runner) Forget(session string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

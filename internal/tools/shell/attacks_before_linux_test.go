@@ -7,8 +7,8 @@ import (
 )
 
 // TestEveryAttackHadAnEffectBefore checks testdata/attacks/f828763.txt, the record of the effects
-// at a commit without today's enforcement. Each attack of the corpus, or another attack of its
-// class, had its effect there. The test also counts the corpus.
+// at a commit without today's enforcement. At that commit, each attack of the corpus, or another
+// attack of its class, had its effect. The test also counts the corpus.
 func TestEveryAttackHadAnEffectBefore(t *testing.T) {
 	record, err := os.ReadFile("../../../testdata/attacks/f828763.txt")
 	if err != nil {

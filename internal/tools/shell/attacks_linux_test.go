@@ -82,7 +82,7 @@ const canary = "CANARY"
 
 // scene is the environment of one attack.
 type scene struct {
-	prepared              bool // the last command ran in a sandbox that was prepared
+	prepared              bool // the last command ran in a sandbox that was prepared in advance
 	t                     testing.TB
 	base, work, out, home string
 	victim                int
@@ -243,8 +243,8 @@ func (s *scene) repository() {
 	s.write(s.work+"/src.txt", "one\nthree\n")
 }
 
-// state describes the files below a folder that keep reports as relevant: their content, and with
-// meta their modes and times.
+// state describes the files below a folder for which keep returns true: their content, and if meta
+// is set, their modes and times.
 func (s *scene) state(dir string, meta bool, keep func(rel string) bool) string {
 	var b strings.Builder
 	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
@@ -344,7 +344,7 @@ func (s *scene) effectsOf(r *Runner, c Command) (effects map[string]bool, output
 }
 
 // gaps lists the effects that a sandbox does not prevent, with the profile to which this applies
-// ("": both). The daemon's own sandbox has no gaps. In a sandbox with gaps, a command needs the
+// ("" for both). The daemon's own sandbox has no gaps. In a sandbox with gaps, a command needs the
 // same question as without a sandbox.
 var gaps = map[sandbox.Kind]map[string]string{
 	sandbox.Bubblewrap: {"protected": "workspace", "secret": "", "socket": ""},
@@ -406,7 +406,7 @@ func (s *scene) network() (*sandbox.Proxy, error) {
 }
 
 // TestAttacks runs the corpus without a sandbox, where each attack must have its effect, and in
-// every sandbox and profile of this machine, where no attack may have an effect.
+// every sandbox and profile that this machine supports, where no attack may have an effect.
 func TestAttacks(t *testing.T) {
 	kinds := boxes(t)
 	var all []attack
@@ -451,7 +451,7 @@ func TestAttacks(t *testing.T) {
 }
 
 // startVictim starts a process with a secret variable and returns its id. Without a sandbox, a
-// command can read it, because it has the capabilities of a command that root starts.
+// command can read that variable, because it has the capabilities of a command that root starts.
 func startVictim(t testing.TB) int {
 	t.Helper()
 	victim := exec.Command("sleep", "600")
@@ -543,7 +543,7 @@ func tryAttack(
 	return runs, prepared
 }
 
-// way is a sandbox, and whether it is prepared before the command is known.
+// way is a sandbox, and whether the sandbox is prepared before the command is known.
 type way struct {
 	kind  sandbox.Support
 	ahead bool

@@ -20,11 +20,11 @@ type child struct {
 	plan    *sandbox.Plan
 	began   time.Time
 	endOnce sync.Once
-	exited  chan struct{} // the command itself has ended, or could not be started
-	done    chan struct{} // no process is left
+	exited  chan struct{} // closed when the command itself has ended or could not be started
+	done    chan struct{} // closed when no process is left
 
-	mu     sync.Mutex // guards what follows
-	last   report     // status of the command's end
+	mu     sync.Mutex // guards the fields below
+	last   report     // how the command ended
 	clean  bool       // the supervisor reported that no process is left
 	ended  int
 	failed error
@@ -104,8 +104,8 @@ func (k *child) over() {
 // end makes the supervisor end every process of the command.
 func (k *child) end() { k.endOnce.Do(func() { k.helper.endFor(k) }) }
 
-// follow waits for the command's end and returns how the command ended. The time that the command
-// waits for the user does not count.
+// follow waits for the command to end and returns how it ended. The time that the command waits for
+// the user is not counted.
 func (k *child) follow(ctx context.Context, c *Command) Result {
 	var limit <-chan time.Time
 	var timer *time.Timer
@@ -119,8 +119,8 @@ func (k *child) follow(ctx context.Context, c *Command) Result {
 		select {
 		case <-k.done:
 		case <-ctx.Done():
-			// A command that had ended is not reported as aborted. Its leftover processes are ended
-			// now.
+			// A command that had already ended is not reported as aborted. Its leftover processes
+			// are ended now.
 			res.Aborted = !k.hasExited()
 			k.endAndWait()
 		case <-limit:
@@ -135,7 +135,7 @@ func (k *child) follow(ctx context.Context, c *Command) Result {
 	}
 }
 
-// waitStep is how often follow checks, at most, whether the user has answered.
+// waitStep is how often, at most, follow checks whether the user has answered.
 const waitStep = 100 * time.Millisecond
 
 func (k *child) hasExited() bool {

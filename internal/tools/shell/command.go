@@ -19,7 +19,7 @@ const (
 	defaultTail = 96 << 10
 	// defaultSpill limits the file that contains the complete output.
 	defaultSpill = 256 << 20
-	// maxScript is the maximum size of one argument on Linux, less some room.
+	// maxScript is the maximum size of one argument on Linux, less a reserve.
 	maxScript = 120 << 10
 )
 
@@ -27,17 +27,18 @@ const (
 type Command struct {
 	Script string   // run by the shell
 	Shell  string   // the program that runs Script; "": the machine's default (see shellArgv)
-	Argv   []string // or run unchanged; Argv[0] is looked up in Env's PATH
+	Argv   []string // alternative to Script, run unchanged; Argv[0] is looked up in Env's PATH
 	Dir    string   // absolute; must exist
-	// The complete environment. If it is nil, the command gets the daemon's. Remove secrets first
-	// (policy.ChildEnv).
+	// Env is the complete environment. If it is nil, the command gets the daemon's environment.
+	// Remove secrets first (policy.ChildEnv).
 	Env     []string
 	Timeout time.Duration // 0: none
 	Sandbox *sandbox.Plan // nil: no sandbox
 	Stdin   io.Reader     // nil: empty. Only for Run
 
-	// Output gets the merged output live, cut between characters, from one goroutine. It must not
-	// retain the bytes. It must not block for long, because it holds up the command. Only for Run.
+	// Output gets the merged output while the command runs, cut between characters, from one
+	// goroutine. It must not retain the bytes. It must not block for long, because the command
+	// waits for it. Only for Run.
 	Output func([]byte)
 	// Stderr gets a long-lived child's stderr in the same way. Only for Start.
 	Stderr func([]byte)
@@ -51,12 +52,12 @@ type Command struct {
 // Result describes how a command ended. A non-zero exit code is a result, not an error.
 type Result struct {
 	ExitCode  int    // -1 if a signal ended it or it never ended on its own
-	Signal    string // the reason why it ended, "" if it exited
+	Signal    string // signal that ended the command, "" if it exited
 	TimedOut  bool
 	Aborted   bool // the context ended
 	Lost      bool // its supervisor was killed; the remaining processes have been ended
-	Prepared  bool // its sandbox was created before the command was known
-	Lingered  int  // processes that it left behind and that were ended
+	Prepared  bool // the sandbox was created before the command was known
+	Lingered  int  // processes that the command left behind and that were ended
 	Head      []byte
 	Tail      []byte // empty unless Truncated
 	Total     int64  // bytes of output
@@ -99,8 +100,8 @@ func (c *Command) checkDir() error {
 	return nil
 }
 
-// environment returns the command's environment with the sandbox's variables. It contains each name
-// once, because different shells would read duplicates differently.
+// environment returns the command's environment with the sandbox's variables. The result contains
+// each name once, because shells differ in how they read duplicates.
 func (c *Command) environment() []string {
 	env := c.Env
 	if env == nil {

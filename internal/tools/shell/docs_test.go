@@ -8,7 +8,7 @@ import (
 )
 
 // TestDocumentedProcessLimits checks that the numbers in the section "Processes" of the permission
-// page are those of the code.
+// page are those in the code.
 func TestDocumentedProcessLimits(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/use/permissions.md")
 	if err != nil {

@@ -27,10 +27,9 @@ type laboratory struct {
 	kinds   []sandbox.Support // None is one of them
 	victim  int
 	home    string
-	// hidden is the part of a command that the policy does not see. It is the hole that a test
-	// plants.
+	// hidden is the part of a command that the policy does not see. A test uses it to plant a hole.
 	hidden *strings.Replacer
-	// open makes a folder outside the workspace writable, as a hole in the sandbox.
+	// open makes a folder outside the workspace writable, which is a hole in the sandbox.
 	open  bool
 	model *scene // folder that the policy inspects and in which nothing runs
 	git   string // a repository to copy
@@ -167,7 +166,7 @@ func FuzzUnasked(f *testing.F) {
 		f.Add(randomBytes(rand.New(rand.NewPCG(7, uint64(i)))))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		l.t, l.model.t = t, t // the target's own f must not be used in here
+		l.t, l.model.t = t, t // the fuzz target's own f must not be used in here
 		x := l.experiment(data)
 		if bad, output := l.try(x); len(bad) > 0 {
 			t.Error(x.report(bad, output))

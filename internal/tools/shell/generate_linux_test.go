@@ -6,15 +6,16 @@ import (
 	"testing"
 )
 
-// The generator derives commands from bytes: an attacker's intent, written with random options and
-// quoting, after random wrappers. The same bytes always produce the same command.
+// The generator derives commands from bytes. A command has an attacker's intent, written with
+// random options and quoting, after random wrappers. The same bytes always produce the same
+// command.
 type generator struct {
 	*grammar
 	data []byte
 	at   int
 }
 
-// pick returns a number below n. Without remaining bytes it returns 0.
+// pick returns a number below n. If no bytes remain, it returns 0.
 func (g *generator) pick(n int) int {
 	if g.at >= len(g.data) {
 		return 0

@@ -15,7 +15,7 @@ import (
 // the rest.
 type answers struct {
 	option   string
-	to       string // the command to which the option applies; "": every command
+	to       string // the command to which the option applies; "" means every command
 	outside  bool   // also agrees to leave the sandbox
 	question []policy.Question
 }
@@ -46,8 +46,8 @@ type leave struct {
 	option  string
 	command string
 	effect  string
-	asked   bool // the model requests it outside the sandbox
-	named   bool // a rule names it, so it runs without a sandbox
+	asked   bool // the model requests to run the command outside the sandbox
+	named   bool // a rule names the command, so it runs without a sandbox
 }
 
 var leaves = []leave{
@@ -225,8 +225,8 @@ func (c *leave) lets(
 }
 
 // TestNothingAllowedLeavesTheSandbox runs commands that an answer, a rule or a profile allows. In a
-// sandbox, none of them has its effect. Without one, only a command that the user has seen
-// completely has it.
+// sandbox, none of them has its effect. Without a sandbox, a command has its effect only if the
+// user has seen it completely.
 func TestNothingAllowedLeavesTheSandbox(t *testing.T) {
 	home, victim := attackHome(t), startVictim(t)
 	r := newRunner(t)

@@ -22,11 +22,13 @@ type helper struct {
 	timer   *time.Timer // runs while the helper is idle and releases it when it expires
 
 	r *Runner
-	// The command that the helper serves, or nil while it waits. Guarded by the Runner's mu.
+	// cur is the command that the helper serves, or nil while the helper waits. It is guarded by
+	// the Runner's mu.
 	cur *child
-	// Plan of the sandbox that it has prepared, nil if there is no sandbox; likewise.
+	// ahead is the plan of the sandbox that the helper has prepared, or nil if there is no sandbox.
+	// It is guarded by the Runner's mu.
 	ahead *sandbox.Plan
-	gone  bool // likewise
+	gone  bool // the helper has ended; guarded by the Runner's mu
 }
 
 // orderPipe is the daemon's end of the control channel. It is safe for concurrent use.
@@ -37,7 +39,7 @@ type orderPipe interface {
 }
 
 const (
-	// idleTime is how long a helper waits for its next order. During a series of commands a helper
+	// idleTime is how long a helper waits for its next order. During a series of commands, a helper
 	// is usually ready, and an idle daemon has no helper 30 seconds after its last command.
 	idleTime = 25 * time.Second
 	// maxIdle is the maximum number of waiting helpers.
@@ -186,7 +188,7 @@ func (r *Runner) attend(h *helper) {
 	r.mu.Unlock()
 	if k == nil {
 		if ahead != nil && !h.cmd.ProcessState.Exited() {
-			sweep() // it was killed, and the sandbox ends without a parent
+			sweep() // the supervisor was killed, and the sandbox ends without a parent
 		}
 		return
 	}
@@ -225,7 +227,7 @@ func (r *Runner) readReports(h *helper) {
 	}
 }
 
-// keep makes a supervisor wait for its next order. Caller holds mu.
+// keep makes a supervisor wait for its next order. The caller holds mu.
 func (r *Runner) keep(h *helper) {
 	if r.closed || h.gone || len(r.idle) >= r.maxIdle {
 		h.control.Close()
@@ -244,7 +246,7 @@ func (h *helper) release() {
 	}
 }
 
-// drop removes a supervisor from the waiting ones. Caller holds mu.
+// drop removes a supervisor from the list of waiting ones. The caller holds mu.
 func (r *Runner) drop(h *helper) bool {
 	for i, o := range r.idle {
 		if o == h {

@@ -65,7 +65,8 @@ func TestSupervisorIsReplaced(t *testing.T) {
 	}
 }
 
-// If another process kills an idle supervisor, at most one command fails, and its error says why.
+// If another process kills an idle supervisor, at most one command fails, and that command's error
+// says why.
 func TestIdleSupervisorKilled(t *testing.T) {
 	r := newRunner(t)
 	for range 20 {

@@ -10,7 +10,8 @@ import (
 )
 
 // TestSandboxesOfAHiddenDaemon runs tests of every kind of sandbox in a process whose memory is
-// hidden, as the daemon's is. The kernel lets such a process create user namespaces only as root.
+// hidden, like the daemon's memory. The kernel lets such a process create user namespaces only if
+// root runs it.
 func TestSandboxesOfAHiddenDaemon(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(hiddenVar) != "" {
@@ -33,7 +34,7 @@ func TestSandboxesOfAHiddenDaemon(t *testing.T) {
 	c.Dir = dir
 	c.Env = []string{hiddenVar + "=1", "CI=1", "HOME=" + dir, "PATH=" + os.Getenv("PATH")}
 	if os.Getuid() == 0 {
-		const user = 12346 // not the owner of files in the tests
+		const user = 12346 // a user who does not own the files in the tests
 		if err := os.Chown(dir, user, user); err != nil {
 			t.Fatal(err)
 		}

@@ -21,14 +21,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// internet is a web server on loopback under the names that Lookup resolves, and a proxy that
-// reaches it.
+// internet is a web server on loopback, which Lookup returns for several names, and a proxy that
+// reaches the server.
 type internet struct {
 	t     testing.TB
 	proxy *proxy.Proxy
 	port  string
 	hits  atomic.Int32      // connections
-	files map[string][]byte // by path; others get a greeting
+	files map[string][]byte // by path; other paths return a greeting
 	real  bool              // names are looked up as in production
 
 	mu    sync.Mutex
@@ -38,7 +38,7 @@ type internet struct {
 	lists  hosts.Lists
 }
 
-// newInternet starts both. allow and deny are the lists of the setting network.
+// newInternet starts the server and the proxy. allow and deny are the lists of the setting network.
 func newInternet(t testing.TB, allow, deny string) *internet {
 	t.Helper()
 	i := &internet{t: t}
@@ -67,7 +67,7 @@ func newInternet(t testing.TB, allow, deny string) *internet {
 	server.Start()
 	t.Cleanup(server.Close)
 	_, i.port, _ = net.SplitHostPort(server.Listener.Addr().String())
-	dir := t.TempDir() + "/" + strings.Repeat("long", 30) // longer than an address can be
+	dir := t.TempDir() + "/" + strings.Repeat("long", 30) // longer than a socket address
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -299,8 +299,8 @@ func TestReadOnlyCommandsHaveNoProxy(t *testing.T) {
 	}
 }
 
-// The time limit of a command does not run while the user is asked. The end of the command ends the
-// question.
+// The time limit of a command is suspended while the user is asked. When the command ends, so does
+// the question.
 func TestQuestionsAboutHostsAndTime(t *testing.T) {
 	s := proxied(t)[0]
 	t.Run("the limit", func(t *testing.T) {

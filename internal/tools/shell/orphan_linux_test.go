@@ -23,7 +23,7 @@ const daemonScript = "SHELL_TEST_DAEMON_SCRIPT"
 // daemonPlan contains the sandbox of that command, as JSON.
 const daemonPlan = "SHELL_TEST_DAEMON_PLAN"
 
-// maybeDaemon runs a command until its stdin ends, then closes the Runner in order.
+// maybeDaemon runs a command until its stdin ends, and then closes the Runner in order.
 func maybeDaemon() {
 	script := os.Getenv(daemonScript)
 	if script == "" {
@@ -47,7 +47,7 @@ func maybeDaemon() {
 	os.Exit(0)
 }
 
-// escapes are ways to survive, each with %s for a process that lives long. All print "ready" at the
+// escapes are ways to survive, each with %s for a long-running process. All print "ready" at the
 // end.
 var escapes = map[string]string{
 	"plain":       `%s & %s & echo ready; wait`,
@@ -83,8 +83,8 @@ func count(mark string) int {
 	return n
 }
 
-// there waits until count is not 0, and returns it. A process that is just executing another
-// program has no command line.
+// there waits until count is not 0, and returns the count. While a process is executing another
+// program, it has no command line.
 func there(mark string) (n int) {
 	for end := time.Now().Add(time.Minute); n == 0 &&
 		time.Now().Before(end); time.Sleep(time.Millisecond) {
@@ -273,7 +273,7 @@ func TestAThousandChildren(t *testing.T) {
 	noneLeft(t, m)
 }
 
-// TestAGigabyteOfOutput checks that the daemon stays small.
+// TestAGigabyteOfOutput checks that the daemon's memory stays small.
 func TestAGigabyteOfOutput(t *testing.T) {
 	t.Parallel()
 	size, err := strconv.Atoi(os.Getenv("SHELL_TEST_DAEMON_PEAK"))

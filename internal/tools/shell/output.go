@@ -17,7 +17,7 @@ type capture struct {
 	head, tail   []byte
 	headCap      int
 	tailCap      int
-	next         int // position of the next byte of tail once the ring is full
+	next         int // position of the next byte in tail once the ring is full
 	total        int64
 	spillDir     string
 	spillMax     int64
@@ -76,7 +76,7 @@ func (k *capture) toTail(p []byte) {
 	}
 }
 
-// toSpill writes p to the file. The first call also writes what is in memory so far.
+// toSpill writes p to the file. The first call also writes the output that is in memory.
 func (k *capture) toSpill(p []byte) {
 	if k.spillStopped {
 		return
@@ -139,8 +139,8 @@ func (k *capture) pump(r io.Reader, live func([]byte)) {
 	cut.flush()
 }
 
-// readAll reads until the end of r, an error, or a deadline. At the deadline, it also reads what is
-// in the pipe.
+// readAll reads until the end of r, an error, or a deadline. At the deadline, it also reads the
+// bytes that are still in the pipe.
 func readAll(r io.Reader, buf []byte, take func([]byte)) {
 	for {
 		n, err := r.Read(buf)
@@ -218,7 +218,7 @@ func (r *Result) Binary() bool {
 }
 
 // Text returns the output for a reader: the complete output, or its two ends with a note between
-// them that describes what is missing and where it is.
+// them. The note says what is missing and where the complete output is.
 func (r *Result) Text() string {
 	if r.Binary() {
 		return fmt.Sprintf("[binary output of %d bytes is not shown%s]", r.Total, r.where())

@@ -12,7 +12,7 @@ import (
 
 // BenchmarkOverhead measures what the helper adds to /bin/true, and what each sandbox adds to that.
 // The variants alternate, so that the load on the machine is the same for all. It reports medians
-// in milliseconds, and minimums, which other programs of the machine disturb the least.
+// and minimums in milliseconds. Other programs on the machine affect the minimums the least.
 func BenchmarkOverhead(b *testing.B) {
 	r := newRunner(b)
 	kinds := boxes(b)
@@ -36,7 +36,7 @@ func BenchmarkOverhead(b *testing.B) {
 					Command{Argv: []string{"/bin/true"}, Dir: x.work, Sandbox: plan})
 			}))
 		}
-		// A model thinks between two commands. Meanwhile the next helper starts.
+		// A model thinks between two commands. During this time the next helper starts.
 		time.Sleep(20 * time.Millisecond)
 	}
 	reportCost(b, "plain", plain, []time.Duration{0})

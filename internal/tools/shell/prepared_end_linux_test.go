@@ -43,8 +43,8 @@ func TestPreparedSandboxAbort(t *testing.T) {
 	}
 }
 
-// TestPreparedSandboxesEnd checks that a session has at most one prepared sandbox, and that none is
-// left, however the session was ended.
+// TestPreparedSandboxesEnd checks that a session has at most one prepared sandbox, and that no
+// sandbox is left, regardless of how the session was ended.
 func TestPreparedSandboxesEnd(t *testing.T) {
 	t.Parallel()
 	start := func(t *testing.T) (*box, *sandbox.Plan) {
@@ -81,7 +81,7 @@ func TestPreparedSandboxesEnd(t *testing.T) {
 			pids := b.waiting()
 			end(t, b, plan)
 			b.wantWaiting(0, name)
-			for _, pid := range pids { // dead processes are waited for
+			for _, pid := range pids { // the parent has waited for the dead processes
 				awaitEnd(t, pid)
 			}
 		})
@@ -113,7 +113,7 @@ func TestPreparedSandboxesEnd(t *testing.T) {
 	}
 }
 
-// TestPreparedSandboxEndsWithTheDaemon includes a daemon that is killed.
+// TestPreparedSandboxEndsWithTheDaemon also covers a daemon that is killed.
 func TestPreparedSandboxEndsWithTheDaemon(t *testing.T) {
 	t.Parallel()
 	b := ownBox(t)

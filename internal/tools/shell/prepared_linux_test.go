@@ -44,8 +44,8 @@ func prepareFor(t testing.TB, r *Runner, plan *sandbox.Plan) {
 	r.prepareSandbox(h, plan)
 }
 
-// ahead runs a command in a sandbox that was prepared before do. A busy machine may need several
-// attempts, because a command does not wait long for a sandbox.
+// ahead runs a command in a sandbox that was prepared before do was called. A busy machine may need
+// several attempts, because a command does not wait long for a sandbox.
 func (b *box) ahead(plan *sandbox.Plan, do func(), c Command) Result {
 	b.t.Helper()
 	for range 50 {
@@ -83,8 +83,8 @@ func (b *box) waitPrepared() {
 	b.t.Error("no sandbox waits for its command")
 }
 
-// waiting lists the processes of prepared sandboxes of this workspace, including dead ones that
-// were not waited for.
+// waiting lists the processes of prepared sandboxes of this workspace, including dead ones whose
+// parent has not waited for them.
 func (b *box) waiting() (pids []int) {
 	supervisors := map[int]bool{}
 	b.r.mu.Lock()
@@ -103,7 +103,7 @@ func (b *box) waiting() (pids []int) {
 	return pids
 }
 
-// wantWaiting waits until that number of sandboxes wait.
+// wantWaiting waits until the given number of sandboxes are waiting.
 func (b *box) wantWaiting(n int, when string) {
 	b.t.Helper()
 	var got []int
@@ -147,8 +147,8 @@ func TestPreparedSandboxMasksWhatCameLater(t *testing.T) {
 	}
 }
 
-// TestPreparedSandboxRunsTheCommandAsGiven checks that environment, folder, exit code, output and
-// program search are those of the command, and that it gets no other descriptor.
+// TestPreparedSandboxRunsTheCommandAsGiven checks that the environment, folder, exit code, output
+// and program search are those of the command, and that the command gets no other descriptor.
 func TestPreparedSandboxRunsTheCommandAsGiven(t *testing.T) {
 	t.Parallel()
 	b := ownBox(t)
@@ -266,8 +266,8 @@ func TestPreparedSandboxIsNotUsedWhenItIsWrong(t *testing.T) {
 	}
 }
 
-// A command that only reads does not get a sandbox that was prepared for one that writes, and vice
-// versa.
+// A command that only reads does not get a sandbox that was prepared for a command that writes, and
+// vice versa.
 func TestPreparedSandboxIsForOneProfile(t *testing.T) {
 	t.Parallel()
 	b := ownBox(t)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// probeVar contains what this test binary tries as a client of sockets.
+// probeVar names the socket operation that this test binary tries.
 const probeVar = "SHELL_TEST_PROBE"
 
 // maybeProbe tries a socket and exits with 0 if it works, and 9 if it does not.
@@ -49,7 +49,7 @@ func probe(what string) error {
 	if kind != "udp" {
 		return nil
 	}
-	// UDP has no connection, so only an answer or a returned error is a proof.
+	// UDP has no connection, so only an answer or a returned error proves something.
 	for range 3 {
 		if _, err = c.Write([]byte("x")); err != nil {
 			return err

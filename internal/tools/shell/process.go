@@ -9,7 +9,8 @@ import (
 )
 
 // Process is a long-lived child process with pipes: an MCP server, a language server or a hook. Its
-// methods are safe for concurrent use. Only one goroutine each may use Stdin and Stdout.
+// methods are safe for concurrent use. Stdin and Stdout may each be used by only one goroutine at a
+// time.
 type Process struct {
 	Stdin  io.WriteCloser
 	Stdout io.ReadCloser
@@ -20,8 +21,8 @@ type Process struct {
 	errR   *os.File
 }
 
-// Start starts a long-lived child process. It ends with ctx, with Kill, and with the Runner. The
-// caller must read Stdout, otherwise the child blocks, and must call Wait.
+// Start starts a long-lived child process. The process ends with ctx, with Kill, and with the
+// Runner. The caller must read Stdout, because otherwise the child blocks, and must call Wait.
 func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("starting a process: %w", err)
@@ -86,8 +87,8 @@ func pipes(n int) ([]pipe, error) {
 // Kill ends the child and every process that it started, with SIGTERM first. It does not wait.
 func (p *Process) Kill() { p.k.end() }
 
-// Wait waits until no process of the child is left. The error means that the child could not be
-// started.
+// Wait waits until no process of the child is left. A non-nil error means that the child could not
+// be started.
 func (p *Process) Wait() (Result, error) {
 	<-p.k.done
 	<-p.read

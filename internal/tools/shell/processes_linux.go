@@ -42,7 +42,7 @@ type process struct {
 	zombie               bool
 }
 
-// processes reads the process table. Processes that end meanwhile are skipped.
+// processes reads the process table. Processes that end while it reads are skipped.
 func processes() []process {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -84,9 +84,9 @@ func readProcess(name string) (process, bool) {
 // sweepTime limits a sweep, because a process in the kernel may not die immediately.
 const sweepTime = 2 * time.Second
 
-// sweep ends the processes that a killed supervisor left. These are processes that became children
-// of this process without being started by it. Each command runs in its own session, while the
-// processes that the daemon starts share the daemon's session, which distinguishes the two.
+// sweep ends the processes that a killed supervisor left. These processes became children of this
+// process although it did not start them. Each command runs in its own session, while the processes
+// that the daemon starts share the daemon's session. The session therefore distinguishes the two.
 func sweep() {
 	self := os.Getpid()
 	own, _ := unix.Getsid(0)
@@ -97,8 +97,8 @@ func sweep() {
 				continue
 			}
 			left++
-			// Parents are killed first, because a shell whose child ended would continue with its
-			// next command.
+			// Parents are killed first, because a shell would continue with its next command when
+			// its child ends.
 			for _, d := range append([]int{p.pid}, below(table, p.pid)...) {
 				_ = syscall.Kill(d, syscall.SIGKILL)
 			}

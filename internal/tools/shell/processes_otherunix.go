@@ -2,6 +2,6 @@
 
 package shell
 
-// processes returns nothing, because there is no process table that it can read on these systems.
-// Only the process groups of the children are signaled.
+// processes returns nothing, because these systems have no process table that it can read. Only the
+// process groups of the children are signaled.
 func processes() []process { return nil }

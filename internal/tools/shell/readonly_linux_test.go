@@ -10,8 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// TestReadOnlyCommandsWriteNowhereElse runs a script that writes in the sandbox of a command that
-// only reads, as if the classification had been wrong. The script can change only its temporary
+// TestReadOnlyCommandsWriteNowhereElse runs a script that writes files in the sandbox for commands
+// that only read, as if the classification had been wrong. The script can change only its temporary
 // folder.
 func TestReadOnlyCommandsWriteNowhereElse(t *testing.T) {
 	for _, s := range boxes(t) {

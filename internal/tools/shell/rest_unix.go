@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// maxRest is more than the capacity of a pipe. Without it, a process that keeps filling the pipe
-// would keep the read from ending.
+// maxRest is more than the capacity of a pipe. Without this limit, a process that keeps filling the
+// pipe would prevent the read from ending.
 const maxRest = 1 << 20
 
-// rest reads, without waiting, what is in a pipe whose deadline has passed. The deadline ends the
+// rest reads, without waiting, the bytes in a pipe whose deadline has passed. The deadline ends the
 // wait for more data, but data that arrived before it must still be read.
 func rest(pipe *os.File, buf []byte, take func([]byte)) {
 	raw, err := pipe.SyscallConn()
@@ -30,7 +30,8 @@ func rest(pipe *os.File, buf []byte, take func([]byte)) {
 	}
 }
 
-// readOnce reads from a non-blocking descriptor. A result of 0 or less means that nothing is there.
+// readOnce reads from a non-blocking descriptor. A result of 0 or less means that no data is
+// available.
 func readOnce(fd int, buf []byte) int {
 	for {
 		n, err := syscall.Read(fd, buf)

@@ -25,14 +25,14 @@ type Runner struct {
 	maxIdle  int           // see maxIdle
 	wg       sync.WaitGroup
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	helpers map[*helper]struct{}
 	idle    []*helper // helpers that wait for an order
-	making  bool      // one is being started in advance
+	making  bool      // a helper is being started in advance
 	closed  bool
 }
 
-// ErrClosed is returned for a command that comes after Close.
+// ErrClosed is returned for a command that arrives after Close.
 var ErrClosed = errors.New("starting a command: the daemon is shutting down")
 
 // New creates a Runner. The process must call MaybeHelper first in main.
@@ -52,8 +52,8 @@ func New(o Options) (*Runner, error) {
 		maxIdle: maxIdle, helpers: map[*helper]struct{}{}}, nil
 }
 
-// Lacks describes what the system lacks for ending every process of a command, and the consequence.
-// It returns "" if nothing is missing.
+// Lacks describes which features for ending every process of a command are missing on this system,
+// and the consequence. It returns "" if none is missing.
 func Lacks() string {
 	if err := adopt(); err != nil {
 		return err.Error() + ": a process that a command starts and that leaves the command's process group may outlive the command"
@@ -61,10 +61,10 @@ func Lacks() string {
 	return ""
 }
 
-// Run runs a command until it ends, ctx ends, or its timeout passes. When Run returns, it has ended
-// all processes of the command. After an abort it returns at the latest after Grace and
-// abandonAfter. Processes that resist are then ended in the background. The error only concerns the
-// start of the command.
+// Run runs a command until the command ends, ctx ends, or the timeout passes. When Run returns, it
+// has ended all processes of the command. After an abort, Run returns at the latest after Grace and
+// abandonAfter. Processes that are still running are then ended in the background. The error only
+// concerns the start of the command.
 func (r *Runner) Run(ctx context.Context, c Command) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{ExitCode: -1, Aborted: true}, nil

@@ -138,7 +138,8 @@ func TestAbortIsQuickForWhatListens(t *testing.T) {
 	}
 }
 
-// The time limit counts from the start. A slow machine may need more of it until the first output.
+// The time limit counts from the start. On a slow machine, more of it may pass before the first
+// output.
 func TestTimeout(t *testing.T) {
 	var res Result
 	for limit := 100 * time.Millisecond; len(res.Head) == 0 && limit < time.Minute; limit *= 4 {

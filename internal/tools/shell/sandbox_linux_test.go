@@ -14,8 +14,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// boxes lists the sandboxes that this machine must have for these tests: see
-// docs/use/permissions.md.
+// boxes lists the sandboxes that this machine must support for these tests (see
+// docs/use/permissions.md).
 func boxes(t testing.TB) []sandbox.Support {
 	t.Helper()
 	all := sandbox.Kinds()
@@ -187,7 +187,7 @@ func TestSandboxKeepsTheNetworkOut(t *testing.T) {
 		"raw":      "raw",
 		"packet":   "packet",
 	}
-	// Allowed in a separate network.
+	// These operations are allowed in a separate network.
 	own := map[string]bool{"bind": true, "raw": true, "packet": true}
 	for _, s := range boxes(t) {
 		b := newBox(t, s)
@@ -222,7 +222,7 @@ func (b *box) probe(what string, plan *sandbox.Plan) Result {
 	// The test binary may be in /tmp, which the sandbox hides.
 	copied := filepath.Join(b.work, "probe")
 	if _, err := os.Stat(copied); err != nil {
-		// No other goroutine may fork meanwhile, such as one that starts a helper in advance. A
+		// No other goroutine may fork in the meantime, for example to start a helper in advance. A
 		// child that has not executed its program yet keeps the copy open for writing, and a file
 		// that is open for writing cannot be executed.
 		syscall.ForkLock.RLock()

@@ -25,8 +25,8 @@ var findShell = sync.OnceValue(func() string {
 	return lastShell
 })
 
-// flags make a shell run a script without reading the user's startup files, which would cost time
-// and change what commands mean. Any other program gets -c.
+// flags make a shell run a script without reading the user's startup files, which would take time
+// and change the meaning of commands. Any other program gets -c.
 var flags = map[string][]string{
 	"bash":       {"--noprofile", "--norc", "-c"},
 	"zsh":        {"-f", "-c"},
@@ -54,9 +54,9 @@ func interpreterOf(program string) interpreter {
 		posix: slices.Contains(posixShells, name)}
 }
 
-// shellArgv returns the command line that runs a script. If program is empty, it uses bash if
-// available, because the policy reads bash's syntax, and otherwise sh. On Windows it uses sh if
-// available, and otherwise PowerShell.
+// shellArgv returns the command line that runs a script. If program is empty, it uses bash if bash
+// is available, because the policy reads bash's syntax, and otherwise sh. On Windows it uses sh if
+// sh is available, and otherwise PowerShell.
 func shellArgv(program, script string) []string {
 	return append(slices.Clone(interpreterOf(program).argv), script)
 }

@@ -14,16 +14,16 @@ import (
 func adopt() error { return becomeSubreaper() }
 
 // helperAttr passes the pipes and puts the supervisor in its own process group, so that a
-// terminal's Ctrl-C reaches only the daemon. The supervisor stays in the daemon's session: see
-// sweep.
+// terminal's Ctrl-C reaches only the daemon. The supervisor stays in the daemon's session (see
+// sweep).
 func helperAttr(cmd *exec.Cmd, plan *sandbox.Plan, control, status *os.File) error {
 	cmd.ExtraFiles = []*os.File{control, status}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return plan.Attr(cmd)
 }
 
-// systemEnv returns what a helper needs of the daemon's environment: nothing, except coverage
-// counters in tests.
+// systemEnv returns the part of the daemon's environment that a helper needs. This is nothing,
+// except coverage counters in tests.
 func systemEnv() []string {
 	if dir := os.Getenv("GOCOVERDIR"); dir != "" {
 		return []string{"GOCOVERDIR=" + dir}

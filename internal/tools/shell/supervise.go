@@ -18,9 +18,9 @@ const helperArg = "__supervise"
 // a pipeline time to write its last line.
 const linger = 200 * time.Millisecond
 
-// order is what the daemon sends to the supervisor: one line of JSON on the control channel. Any
-// byte while the command runs, or the end of the channel at any time, makes the supervisor end
-// everything.
+// order is the message from the daemon to the supervisor: one line of JSON on the control channel.
+// If any byte arrives while the command runs, or if the channel ends at any time, the supervisor
+// ends everything.
 type order struct {
 	Argv    []string      `json:"argv"`
 	Dir     string        `json:"dir,omitempty"`
@@ -32,19 +32,19 @@ type order struct {
 	// Keep means that the command's output is sent with the order, and that the supervisor waits
 	// for another order afterwards.
 	Keep bool `json:"keep,omitempty"`
-	// Prepare means that there is no command yet, only the sandbox of the next one.
+	// Prepare means that there is no command yet, only the sandbox for the next one.
 	Prepare bool `json:"prepare,omitempty"`
 }
 
-// report is what the supervisor sends to the daemon: lines of JSON on the status pipe.
+// report is the message from the supervisor to the daemon: a line of JSON on the status pipe.
 type report struct {
-	Error  string `json:"error,omitempty"` // it could not be started
+	Error  string `json:"error,omitempty"` // why the command could not be started
 	Exited bool   `json:"exited,omitempty"`
 	Code   int    `json:"code,omitempty"`
 	Signal string `json:"signal,omitempty"`
 	Done   bool   `json:"done,omitempty"` // no process is left
 	Ended  int    `json:"ended,omitempty"`
-	Ready  bool   `json:"ready,omitempty"` // with Done: it waits for the next order
+	Ready  bool   `json:"ready,omitempty"` // with Done: the supervisor waits for the next order
 	// Prepared, with Exited, means that the command ran in the prepared sandbox.
 	Prepared bool `json:"prepared,omitempty"`
 }
@@ -53,13 +53,13 @@ type report struct {
 // initialized after this one. Otherwise each command would pay for their initialization.
 func init() { MaybeHelper() }
 
-// MaybeHelper turns the process into a supervisor, and never returns, if it was started as one. The
-// package calls it when it is initialized. A main function that calls it makes this visible to its
-// readers.
+// MaybeHelper turns the process into a supervisor, and never returns, if the process was started as
+// one. The package calls MaybeHelper when it is initialized. A call in the main function makes this
+// visible to readers.
 func MaybeHelper() {
 	if len(os.Args) >= 2 && os.Args[1] == helperArg {
 		// supervise does not run on this goroutine, which is bound to its thread while packages are
-		// initialized. Each message to it would have to wake two threads.
+		// initialized. Otherwise, each message to it would have to wake two threads.
 		go supervise()
 		select {}
 	}
@@ -69,17 +69,17 @@ func MaybeHelper() {
 // garbage.
 const ordersPerHelper = 200
 
-// post is the helper process: it accepts one order after another and knows the running command.
+// post is the helper process. It accepts one order after another and knows the running command.
 //
 // The goroutine that reads an order executes it, waits for the command and reports its end. The
-// next goroutine reads the channel meanwhile. This way, no command waits for one goroutine to
+// next goroutine reads the channel in the meantime. This way, no command waits for one goroutine to
 // wake another.
 type post struct {
 	orders orders // read by one goroutine at a time
 
 	mu     sync.Mutex // guards the fields below, and every change of a command's state
 	status *json.Encoder
-	cur    *supervisor // nil: none runs
+	cur    *supervisor // nil if no command is running
 	taken  int
 	ahead  *sandbox.Prepared // sandbox for the next command, nil if there is no sandbox
 }
@@ -136,7 +136,7 @@ func (p *post) endOnSignal(signals <-chan os.Signal) {
 	}
 }
 
-// end ends the running command, or the process if no command is running. Caller holds mu.
+// end ends the running command, or the process if no command is running. The caller holds mu.
 func (p *post) end() {
 	if p.cur == nil {
 		p.discard()
@@ -163,13 +163,13 @@ func (p *post) serve() {
 	}
 }
 
-// prepare creates a sandbox for the next command. Caller holds mu.
+// prepare creates a sandbox for the next command. The caller holds mu.
 func (p *post) prepare(plan *sandbox.Plan) {
 	p.discard()
 	p.ahead, _ = plan.Prepare(systemEnv()) // if this fails, the command creates its own
 }
 
-// discard ends the prepared sandbox. Caller holds mu.
+// discard ends the prepared sandbox. The caller holds mu.
 func (p *post) discard() {
 	if p.ahead != nil {
 		p.ahead.Discard()
@@ -201,8 +201,8 @@ func (p *post) begin(o given, err error) (s *supervisor, more bool) {
 	return s, false
 }
 
-// left reports that the command itself has ended while processes that it started have not. They get
-// linger to end.
+// left reports that the command itself has ended while processes that it started have not. These
+// processes get the time linger to end.
 func (s *supervisor) left(end report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,7 +215,7 @@ func (s *supervisor) left(end report) {
 }
 
 // over reports that no process is left. The report includes the command's own end if that has not
-// been sent yet. Then the helper process exits, unless it may accept another order.
+// been sent yet. The helper process then exits, unless it may accept another order.
 func (s *supervisor) over(end report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,8 +237,8 @@ func (s *supervisor) over(end report) {
 	_ = os.Chdir("/") // do not keep a folder open while waiting
 }
 
-// terminate asks every descendant to end. After the grace period, escalate kills them. Caller holds
-// mu.
+// terminate asks every descendant to end. After the grace period, escalate kills them. The caller
+// holds mu.
 func (s *supervisor) terminate() {
 	s.ending = true
 	n := s.signalAll(false)
@@ -258,7 +258,7 @@ func (s *supervisor) escalate() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.cur != s: // it ended during this wait
+	case s.cur != s: // the command ended during this wait
 	case !s.ending:
 		s.terminate()
 	default:

@@ -36,13 +36,12 @@ func helperPipes() (control, status *os.File, err error) {
 	return os.NewFile(controlFD, "control"), os.NewFile(statusFD, "status"), nil
 }
 
-// catchSignals returns the signals to the supervisor itself, which make it end the command in
-// order.
+// catchSignals returns the signals to the supervisor itself that make it end the command in order.
 func catchSignals() <-chan os.Signal {
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	// The signals are caught and not ignored, because ignored signals stay ignored in the command,
-	// whose pipes would then fail in unexpected ways.
+	// The signals are caught and not ignored, because the command would inherit ignored signals.
+	// Its pipes would then fail in unexpected ways.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return end
 }
@@ -99,7 +98,7 @@ func (r *orderReader) fill() error {
 	return nil
 }
 
-// start starts the command, in a sandbox if the order contains one. Caller holds mu.
+// start starts the command, in a sandbox if the order contains one. The caller holds mu.
 func (s *supervisor) start() error {
 	// If this fails, a process that leaves the command's group and session may outlive the command.
 	_ = becomeSubreaper()
@@ -116,15 +115,15 @@ func (s *supervisor) start() error {
 		s.main = pid
 	}
 	if s.output != nil {
-		s.output.Close() // it ends with the command's processes
+		s.output.Close() // the output ends with the command's processes
 	} else {
 		freeStdio()
 	}
 	return nil
 }
 
-// startPrepared starts the command in the prepared sandbox, if that sandbox is still right for it.
-// Caller holds mu.
+// startPrepared starts the command in the prepared sandbox, if that sandbox still suits it. The
+// caller holds mu.
 func (s *supervisor) startPrepared() bool {
 	if s.ahead == nil || s.output == nil {
 		return false
@@ -146,9 +145,9 @@ func (s *supervisor) stdio() []uintptr {
 	return []uintptr{0, s.output.Fd(), s.output.Fd()}
 }
 
-// forkApart forks on a thread that is not the first of the process and is used for nothing else. A
-// sandboxed process may signal processes in the same sandbox, and a process counts as being where
-// its first thread is. Without this, a command could kill its supervisor.
+// forkApart forks on a thread that is not the first thread of the process and is used for nothing
+// else. A sandboxed process may signal processes in the same sandbox, and a process counts as being
+// in the sandbox of its first thread. Without this, a command could kill its supervisor.
 func (s *supervisor) forkApart() (pid int, err error) {
 	forked := make(chan struct{})
 	go func() {
@@ -213,7 +212,7 @@ func (s *supervisor) closeProxy() {
 }
 
 func lookPath(name string, env []string) (string, error) {
-	os.Unsetenv("PATH") // the last command's
+	os.Unsetenv("PATH") // the PATH of the last command
 	for _, kv := range env {
 		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
 			os.Setenv("PATH", v)
@@ -251,7 +250,7 @@ func (s *supervisor) wait() {
 	for {
 		var ws syscall.WaitStatus
 		flags := 0
-		if exit.Exited { // most commands leave no process behind: then both are reported together
+		if exit.Exited { // most commands leave no process behind, so both are reported together
 			flags = syscall.WNOHANG
 		}
 		pid, err := syscall.Wait4(-1, &ws, flags, nil)

@@ -32,8 +32,8 @@ func helperPipes() (control, status *os.File, err error) {
 // catchSignals returns nil, because the system sends no signals to a process without a console.
 func catchSignals() <-chan os.Signal { return nil }
 
-// listen reads the control pipe. After the pipe's only order, any line and the end of the pipe make
-// the supervisor end everything.
+// listen reads the control pipe. After the pipe's only order, the supervisor ends everything if
+// another line arrives or the pipe ends.
 func listen(f *os.File) orders { return lineReader{bufio.NewReader(f)} }
 
 type lineReader struct{ r *bufio.Reader }
@@ -44,8 +44,8 @@ func (l lineReader) next() (given, error) {
 }
 
 // start puts the supervisor itself in a Job Object, so that the command starts in the job, and then
-// starts the command. The job ends all its processes when its last handle is closed. This happens
-// when the supervisor ends, for whatever reason. Caller holds mu.
+// starts the command. The job ends all its processes when its last handle is closed, which happens
+// when the supervisor ends for any reason. The caller holds mu.
 func (s *supervisor) start() error {
 	if err := enterJob(); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (s *supervisor) start() error {
 // running is the command. A supervisor runs only one on this system.
 var running *exec.Cmd
 
-// wait waits for the command itself. The processes that it leaves end with the job.
+// wait waits for the command itself. Processes that the command leaves behind end with the job.
 func (s *supervisor) wait() {
 	_ = running.Wait()
 	s.left(report{Exited: true, Code: running.ProcessState.ExitCode()})
@@ -97,8 +97,8 @@ func enterJob() error {
 	return nil
 }
 
-// signalAll ends the supervisor, because this system cannot ask a process tree to end. The end of
-// the supervisor closes the job, which ends every process in it.
+// signalAll ends the supervisor, because this system cannot ask a process tree to end. When the
+// supervisor ends, the job closes and ends every process in it.
 func (s *supervisor) signalAll(bool) int {
 	_ = s.status.Encode(report{Done: true})
 	os.Exit(0)

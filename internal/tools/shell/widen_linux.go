@@ -9,7 +9,7 @@ import (
 // pipeSize lets a command with much output continue while the daemon is busy.
 const pipeSize = 1 << 20
 
-// widen makes a pipe larger if the system allows.
+// widen makes a pipe larger if the system allows it.
 func widen(f *os.File) {
 	if c, err := f.SyscallConn(); err == nil {
 		_ = c.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize) })

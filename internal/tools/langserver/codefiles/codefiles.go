@@ -1,8 +1,8 @@
 // Package codefiles finds the files of a workspace that language servers run as code.
 //
-// Language servers run code that they find in a workspace: the TypeScript library of its
-// node_modules, build scripts of Rust packages, plugins. The tables below say which files these
-// are. A server that the tables do not know counts as one that runs all of them. Start at Finder.
+// Language servers run code from the workspace, such as the TypeScript library in node_modules,
+// build scripts of Rust packages, and plugins. The tables below list these files. A server that is
+// not in the tables is treated as one that runs all of them. Start at Finder.
 package codefiles
 
 import (
@@ -31,8 +31,8 @@ const (
 	forOthers     kind = "others"
 )
 
-// kindsOf are the kinds of files that a server runs, by its program. nil means all kinds.
-// gopls and pyright run programs that they find on PATH only.
+// kindsOf contains the kinds of files that a server runs, by the server's program. nil means all
+// kinds. gopls and pyright only run programs that they find on PATH.
 var kindsOf = map[string][]kind{
 	"gopls": {}, "pyright-langserver": {}, "pyright": {},
 	"typescript-language-server": {forTypeScript}, "vtsls": {forTypeScript},
@@ -41,13 +41,13 @@ var kindsOf = map[string][]kind{
 	"clangd":              {forC},
 }
 
-// codeFile is a rule for files by their name. It applies only if the file's text contains marker.
+// codeFile is a rule for files by name. It applies only if the file's text contains marker.
 type codeFile struct {
 	kind   kind
 	marker string
 }
 
-// codeFiles are the names of files whose text a server runs, or that name what it runs.
+// codeFiles lists files whose text a server runs, or that name code that a server runs.
 var codeFiles = map[string]codeFile{
 	"Cargo.toml": {kind: forRust}, "Cargo.lock": {kind: forRust}, "build.rs": {kind: forRust},
 	"rust-toolchain": {kind: forRust}, "rust-toolchain.toml": {kind: forRust},
@@ -71,11 +71,11 @@ const maxWalked = 300_000
 
 // found is the name of a file or folder that a server may run.
 type found struct {
-	name string // relative to the workspace folder, with slashes; of a folder: its direct files
+	name string // relative to the workspace folder, with slashes; for a folder: its direct files
 	kind kind
 }
 
-// Finder finds the code that servers run, and caches the result for a short time. Safe for
+// Finder finds the code that servers run, and caches the result for a short time. It is safe for
 // concurrent use.
 type Finder struct {
 	mu   sync.Mutex
@@ -126,7 +126,7 @@ func lookThrough(top string) walk {
 	w, left := walk{all: true}, maxWalked
 	_ = filepath.WalkDir(top, func(p string, e fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // a folder that cannot be read has nothing that a server could run
+			return nil // a server cannot run code from an unreadable folder
 		}
 		if left--; left < 0 {
 			w.all = false
@@ -141,7 +141,7 @@ func lookThrough(top string) walk {
 	return w
 }
 
-// look adds what one entry contributes to the result.
+// look adds the code that one directory entry contributes to the result.
 func (w *walk) look(full, name string, e fs.DirEntry) error {
 	base := e.Name()
 	switch {
@@ -171,7 +171,8 @@ func skipped(e fs.DirEntry) error {
 	return nil
 }
 
-// add adds a folder that is a symbolic link. Its target can change or be outside the workspace.
+// add adds a folder that is a symbolic link. The link's target can change or be outside the
+// workspace.
 func (w *walk) add(k kind, name string, e fs.DirEntry) {
 	if e.Type()&fs.ModeSymlink != 0 {
 		w.found = append(w.found, found{name, k})
@@ -224,8 +225,8 @@ func (w *walk) file(full, name, base string) {
 	}
 }
 
-// crate adds the files of a Rust package that run when it is built, if its manifest names any: a
-// build script and the source of a macro.
+// crate adds the files of a Rust package that run when the package is built, if its manifest names
+// any: a build script and the source of a macro.
 func (w *walk) crate(manifest, dir string) {
 	text := head(manifest)
 	for _, m := range buildScript().FindAllSubmatch(text, -1) {
@@ -257,8 +258,8 @@ func head(file string) []byte {
 	return text
 }
 
-// mayContain reports whether a text may contain a word. The word can also be written with escapes,
-// or be in the part of a long file that was not read.
+// mayContain reports whether a text may contain a word. The word may be written with escapes, or be
+// in a part of a long file that was not read.
 func mayContain(text []byte, word string) bool {
 	return len(text) == maxHead || bytes.Contains(text, []byte(word)) ||
 		bytes.Contains(text, []byte(`\u`)) || bytes.Contains(text, []byte(`\U`)) ||

@@ -54,7 +54,7 @@ func TestCodeThatServersRun(t *testing.T) {
 	}
 }
 
-// TestALinkedLibraryCounts follows links to packages, which can lead out of the workspace.
+// TestALinkedLibraryCounts checks that links to packages are followed, even out of the workspace.
 func TestALinkedLibraryCounts(t *testing.T) {
 	top := t.TempDir()
 	if err := os.Symlink(t.TempDir(), filepath.Join(top, "node_modules")); err != nil {

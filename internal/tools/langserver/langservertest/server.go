@@ -64,16 +64,16 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 	return body, err
 }
 
-// fakeServer knows a language in which "func NAME" declares and "call NAME" uses a name. A call of
-// a name that no open file declares is an error. The modes: normal; plain (no workspace symbols);
-// never (does not answer initialize); crashes (at the first text); floods; silent (publishes
-// nothing); loading (reports that it is indexing); old (publishes for an older version); chatty
-// (prints before its first message); hangs (answers no question); pulls (answers requests for
-// diagnostics); both (answers requests for them without a kind, as gopls does, and publishes them
-// afterwards); runs (first runs the code of a workspace that real servers run).
+// fakeServer supports a language in which "func NAME" declares a name and "call NAME" uses it. A
+// call of a name that no open file declares is an error. The modes: normal; plain (no workspace
+// symbols); never (does not answer initialize); crashes (at the first text); floods; silent
+// (publishes nothing); loading (reports that it is indexing); old (publishes for an older version);
+// chatty (prints before its first message); hangs (answers no question); pulls (answers requests
+// for diagnostics); both (answers requests for them without a kind, as gopls does, and publishes
+// them afterwards); runs (first runs the code of a workspace that real servers run).
 type fakeServer struct {
 	mode  string
-	asked bool // for diagnostics
+	asked bool // the client requested diagnostics
 	texts map[string]string
 	in    io.Reader
 	out   *bufio.Writer
@@ -236,7 +236,7 @@ func (f *fakeServer) publish(uri string, version int32) {
 	}
 }
 
-// diagnostics returns the calls in a document of names that no open document declares.
+// diagnostics reports the calls in a document whose names no open document declares.
 func (f *fakeServer) diagnostics(uri string) []map[string]any {
 	diags := []map[string]any{}
 	for i, line := range strings.Split(f.texts[uri], "\n") {
@@ -307,8 +307,8 @@ func (f *fakeServer) rename(m *message, old, name string) {
 	f.reply(m, map[string]any{"changes": changes})
 }
 
-// calls answers, in the mode full, with one call from or to the file's first line, and otherwise
-// with none.
+// calls answers in the mode full with one call from or to the file's first line. In other modes, it
+// answers with an empty list.
 func (f *fakeServer) calls(m *message) {
 	out := []any{}
 	var p struct{ Item map[string]any }

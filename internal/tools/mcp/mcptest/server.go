@@ -42,14 +42,14 @@ type echoArgs struct {
 //
 //   - plain
 //   - exit and hang: before initialize is answered
-//   - greets: text before the first message
-//   - garbage: lines that are not messages between those that are
-//   - many=N: that many tools
-//   - tool=NAME: one more tool with that name
-//   - builtin: a tool search, which makes tool_search a server tool
-//   - late=MS: it starts after that many milliseconds
-//   - unlisted: it answers initialize and never lists its tools
-//   - fickle: it ends when it is asked to list its tools again
+//   - greets: prints text before the first message
+//   - garbage: prints lines between the messages that are not messages
+//   - many=N: lists N tools
+//   - tool=NAME: lists one more tool with that name
+//   - builtin: lists a tool search, which makes tool_search a server tool
+//   - late=MS: starts after MS milliseconds
+//   - unlisted: answers initialize and never lists its tools
+//   - fickle: ends when it is asked to list its tools again
 func Serve(mode string) {
 	if addr := os.Getenv(DialVariable); addr != "" {
 		c, err := net.Dial("tcp", addr)
@@ -110,7 +110,7 @@ func Serve(mode string) {
 type server struct {
 	*sdk.Server
 	mode  string
-	asked atomic.Int32 // how often its tools were listed
+	asked atomic.Int32 // how many times the tools were listed
 
 	mu    sync.Mutex    // held while the tools change or are listed
 	lists chan struct{} // closed at the next listing
@@ -186,7 +186,7 @@ type measured struct {
 	Degrees int `json:"degrees"`
 }
 
-// echo returns the text, or does what the text asks for.
+// echo returns the text, or performs the action that the text requests.
 func (s *server) echo(ctx context.Context, r *sdk.CallToolRequest,
 	a echoArgs) (*sdk.CallToolResult, any, error) {
 	if s.mode == "garbage" {
