@@ -19,8 +19,8 @@ const (
 	noexec = 0x8
 )
 
-// InMemory creates temporary folders in memory if the system has enough of it, because creating and
-// removing thousands of small files on a disk takes longer than the tests. It respects a TMPDIR
+// InMemory creates temporary folders in memory if the system has enough memory, because creating
+// and removing thousands of small files on a disk takes longer than the tests. It respects a TMPDIR
 // that is set, which `make test-race` uses to test on the disk. The returned function removes the
 // folders.
 func InMemory() (remove func()) {
