@@ -14,18 +14,20 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// How a decision reaches the files.
+// The following steps apply a decision to the files.
 //
-// 1. Lock the files' keys, so that decisions about one file run one after another. 2. Prepare: an
-// open document is used as it is; a closed file is read again and the hunks
-//     are moved onto its present contents. Hunks whose text is gone are conflicts.
-// 3. Keep the pre-images (checkpoint.go). 4. Stage the closed files: write the new bytes to disk
-// under temporary names. A full or
-//     read-only disk shows up here, before anything has changed.
-// 5. Send one workspace/applyEdit for the open documents, with their versions. The reply is
-//     only a claim; what counts is the text after the didChange that follows (request, below).
-// 6. Rename the staged files over their targets, if those are still what was read. 7. Prepare and
-// try once more whatever was skipped in 5 or 6; after that it is a conflict.
+//  1. Lock the files' keys, so that decisions about one file run one after another.
+//  2. Prepare the targets. An open document is used unchanged. A closed file is read again, and the
+//     hunks are moved to its current content. Hunks whose text is gone are conflicts.
+//  3. Store the pre-images (checkpoint.go).
+//  4. Stage the closed files by writing the new bytes to disk under temporary names. A full or
+//     read-only disk is detected in this step, before anything has changed.
+//  5. Send one workspace/applyEdit for the open documents, with their versions. The reply is only a
+//     claim. The text after the following didChange decides (see request below).
+//  6. Rename the staged files over their targets, if the targets have not changed since they were
+//     read.
+//  7. Prepare and try once more the targets that were skipped in step 5 or 6. If they are skipped
+//     again, they are conflicts.
 
 // want is the text that the range of one hunk must have after the change.
 type want struct {
@@ -33,27 +35,27 @@ type want struct {
 	text []byte
 }
 
-// target is one file of a decision. Fields below c are written under Workspace.mu.
+// target is one file of a decision. The fields below c are written under Workspace.mu.
 type target struct {
 	c      *change
 	wants  []want
-	lost   []want // hunks whose text is gone
+	lost   []want // hunks whose text no longer exists
 	status targetStatus
 	reason string
 	watch  *bufferWatch
 	base   []byte
 	after  []byte
 	spans  []splice  // the edits to make, in base
-	disk   diskState // state of a closed file from which base was read
+	disk   diskState // state of the closed file from which base was read
 	staged *files.Staged
-	needs  *target // operations that must be done first
-	// key of a file that a restore moves back to another name
+	needs  *target // target whose file operations must be done first
+	// from is the key of a file that a restore moves back to another name.
 	from string
-	kept *checkpoint.Change // the content that the checkpoint keeps
+	kept *checkpoint.Change // the content that the checkpoint stores
 }
 
-// diskState is the content of a closed file when its target was prepared. The change may move on to
-// a newer text meanwhile, because another call that reads the file rebases it (pendingText).
+// diskState is the content of a closed file when its target was prepared. The change may have moved
+// on to a newer text since, because another call that reads the file rebases it (pendingText).
 type diskState struct {
 	sha string
 	enc edit.Text
@@ -65,15 +67,15 @@ const (
 	todo targetStatus = iota
 	done
 	divided  // some hunks are in the file, others are not
-	skipped  // the file is unchanged: try again
+	skipped  // the file is unchanged, so the change is tried again
 	stale    // nothing was tried, because the texts to change are gone
 	conflict // the file has different content
-	failed   // an error; the file is unchanged
+	failed   // an error occurred; the file is unchanged
 )
 
 func (t *target) end(s targetStatus, reason string) { t.status, t.reason = s, reason }
 
-// inConflict reports whether some part of the file differs from the text it must have.
+// inConflict reports whether some part of the file differs from the intended text.
 func (t *target) inConflict() bool { return t.status == conflict || t.status == divided }
 
 // made reports whether the file was changed as intended, at least in part.
@@ -81,7 +83,7 @@ func (t *target) made() bool { return t.status == done || t.status == divided }
 
 func (t *target) unresolved() bool { return t.status == todo || t.status == skipped }
 
-// carryOut applies the targets. Each ends as done, conflict or failed. The caller holds the
+// carryOut applies the targets. Each target ends as done, conflict or failed. The caller holds the
 // proposal's sem. An error means that nothing was changed.
 func (w *Workspace) carryOut(ctx context.Context, p *proposal, targets []*target) error {
 	unlock, err := w.locks.Acquire(ctx, targetKeys(targets))
@@ -174,8 +176,8 @@ func (w *Workspace) attempt(ctx context.Context, p *proposal, targets []*target)
 	w.keepAfter(slices.Concat(open, closed, ops))
 }
 
-// keepAll stores the pre-images and the intent before it changes any file. It writes them in
-// parallel, because most of the time goes into waiting for the disk.
+// keepAll stores the pre-images and the intent before any file changes. It writes them in parallel,
+// because most of the time is spent waiting for the disk.
 func (w *Workspace) keepAll(p *proposal, ts []*target) {
 	ts = live(ts)
 	var wg sync.WaitGroup
@@ -208,7 +210,7 @@ func (w *Workspace) prepareOp(ctx context.Context, t *target) {
 	case h.state() != HunkPending:
 		t.lose(orElse(h.reason, "the file was changed"))
 		return
-	case known && mere: // the file's current content moves with it
+	case known && mere: // the file's current content moves with the file
 		h.old, h.new, wt.text = now, now, now
 	case known && !bytes.Equal(now, h.basis(t.c.applied)):
 		t.lose("the file was changed")
@@ -217,8 +219,8 @@ func (w *Workspace) prepareOp(ctx context.Context, t *target) {
 	h.on(hunkBegin)
 }
 
-// toRename returns the content of a file that will be renamed, or nothing if other changes know it
-// already or it cannot be read.
+// toRename returns the content of a file that will be renamed. It returns nothing if other changes
+// already know the file or if the file cannot be read.
 func (w *Workspace) toRename(ctx context.Context, c *change) (text []byte, known bool) {
 	if c.op != Rename {
 		return nil, false
@@ -265,7 +267,7 @@ func (w *Workspace) prepare(t *target) (open bool) {
 	return open
 }
 
-// ontoDisk rebases a closed file's hunks onto the current text on disk. Caller holds mu.
+// ontoDisk rebases a closed file's hunks onto the current text on disk. The caller holds mu.
 func (w *Workspace) ontoDisk(c *change, disk *File) {
 	if c.rebase(disk.Text.Data) {
 		c.p.revision++
@@ -277,7 +279,7 @@ func (w *Workspace) ontoDisk(c *change, disk *File) {
 	c.rawSHA, c.enc, c.mode, c.base.SHA256 = disk.SHA256, disk.Text, disk.Mode, disk.SHA256
 }
 
-// build computes the new text of the file. Caller holds mu.
+// build computes the new text of the file. The caller holds mu.
 func (t *target) build() {
 	body, _ := t.c.current()
 	t.exact(body)
@@ -306,9 +308,9 @@ func (t *target) build() {
 	}
 }
 
-// exact compares each wanted hunk with the text. While an apply was running, the hunk's range
-// followed loosely and may include what the user typed at its border. Only the hunk's own text may
-// be replaced.
+// exact compares each wanted hunk with the text. While an apply was running, the hunk's range was
+// tracked loosely and may include text that the user typed at its border. Only the hunk's own text
+// may be replaced.
 func (t *target) exact(text []byte) {
 	for _, wt := range t.wants {
 		h := wt.h
@@ -327,7 +329,7 @@ func (t *target) exact(text []byte) {
 	}
 }
 
-// lose ends a target whose file no longer exists. Caller holds mu.
+// lose ends a target whose file no longer exists. The caller holds mu.
 func (t *target) lose(reason string) {
 	for _, wt := range t.wants {
 		wt.h.because(hunkLost, reason)
@@ -355,7 +357,7 @@ func (t *target) place(spans []splice) {
 	}
 }
 
-// stageAll writes the new bytes of the closed files to disk: all of them or none.
+// stageAll writes the new bytes of the closed files to disk, either all of them or none.
 func (w *Workspace) stageAll(closed []*target) {
 	var err error
 	for _, t := range closed {
@@ -410,14 +412,14 @@ func (w *Workspace) commitAll(closed []*target) {
 	}
 }
 
-// release lets the hunks follow typing again. Caller holds mu.
+// release makes the hunks follow typing again. The caller holds mu.
 func (t *target) release() {
 	for _, wt := range t.wants {
 		wt.h.on(hunkRelease)
 	}
 }
 
-// committed records that the closed file now contains t.after. Caller holds mu.
+// committed records that the closed file now contains t.after. The caller holds mu.
 func (w *Workspace) committed(t *target) {
 	spans := t.spans
 	t.end(done, "")

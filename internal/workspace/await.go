@@ -19,7 +19,7 @@ type Outcome struct {
 	Accepted   int    // hunks
 	Total      int
 	Pending    int
-	Denied     bool // the user rejected everything
+	Denied     bool // the user rejected every hunk
 	CutOff     bool // undecided, but the proposal outlives the call
 	Changed    []Ref
 }
@@ -30,10 +30,11 @@ type steered interface{ SteerText() string }
 // restarts is a cancellation cause for the end of the process, which is not a decision.
 type restarts interface{ Restarts() bool }
 
-// Await waits until an Ask proposal is decided, or until a Confirm one is confirmed; for the other
-// policies it returns immediately. If ctx ends first, undecided hunks are withdrawn or, if its
-// cause has a SteerText, rejected with that text as the comment; the outcome then says so and the
-// error is nil. A cause that Restarts leaves an Ask proposal pending across the restart.
+// Await waits until an Ask proposal is decided, or until a Confirm proposal is confirmed. For the
+// other policies it returns immediately. If ctx ends first, undecided hunks are withdrawn. If the
+// cause of ctx has a SteerText, they are rejected with that text as the comment instead. The
+// outcome then says so and the error is nil. A cause that Restarts leaves an Ask proposal pending
+// across the restart.
 func (w *Workspace) Await(ctx context.Context, proposalID string) (Outcome, error) {
 	w.mu.Lock()
 	p := w.proposals.byID[proposalID]
@@ -60,7 +61,7 @@ func (w *Workspace) Await(ctx context.Context, proposalID string) (Outcome, erro
 	return w.outcome(p), nil
 }
 
-// cutOff is the outcome of a call that cannot wait any longer because the process ends.
+// cutOff returns the outcome of a call that cannot wait any longer because the process ends.
 func (w *Workspace) cutOff(p *proposal) (out Outcome, pending bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,8 +69,8 @@ func (w *Workspace) cutOff(p *proposal) (out Outcome, pending bool) {
 		p.id + " is still pending", CutOff: true}, !p.closed()
 }
 
-// endWait settles a proposal whose waiting call ends. It first waits a limited time for a running
-// decision.
+// endWait closes a proposal whose waiting call ends. If a decision is running, it first waits for
+// it for a limited time.
 func (w *Workspace) endWait(ctx context.Context, p *proposal) {
 	timer := time.NewTimer(abortWait)
 	defer timer.Stop()
@@ -169,8 +170,8 @@ func (w *Workspace) outcome(p *proposal) Outcome {
 }
 
 // Outcomes returns the results of decided proposals that the model does not know yet, and marks
-// them as reported. At a boundary within a turn (prompt false), Collect proposals wait for the next
-// prompt.
+// them as reported. At a boundary within a turn (prompt is false), Collect proposals wait for the
+// next prompt.
 func (w *Workspace) Outcomes(sessionID string, prompt bool) []string {
 	w.mu.Lock()
 	var out []string
@@ -186,7 +187,7 @@ func (w *Workspace) Outcomes(sessionID string, prompt bool) []string {
 			out = append(out, fmt.Sprintf("%s (%s): %s", orElse(p.title, "edit"), p.id, p.reported))
 			reported = append(reported, p)
 		case p.closed() && p.kept && p.teller != tellByCall:
-			reported = append(reported, p) // by its call, whose result is already stored
+			reported = append(reported, p) // reported by its call, whose result is already stored
 		}
 	}
 	w.mu.Unlock()
@@ -197,13 +198,13 @@ func (w *Workspace) Outcomes(sessionID string, prompt bool) []string {
 }
 
 // untold reports whether the model does not know the result of the proposal and no waiting call
-// will report it. Caller holds mu.
+// will report it. The caller holds mu.
 func (p *proposal) untold() bool {
 	return p.teller == tellByOutcomes && p.decided && p.report() != p.reported
 }
 
-// report describes the outcome in words: short and exact, with the user's own text as a diff.
-// Caller holds mu.
+// report describes the outcome in words. It is short and exact, and contains the user's own text as
+// a diff. The caller holds mu.
 func (p *proposal) report() string {
 	total, accepted, pending := 0, 0, 0
 	var parts, diffs []string

@@ -27,7 +27,7 @@ func (b *bufferWatch) wake() {
 	}
 }
 
-// look compares the document with the expected text. Caller holds mu.
+// look compares the document with the expected text. The caller holds mu.
 func (b *bufferWatch) look(d *document) {
 	if !b.matched && bytes.Equal(d.text, b.expected) {
 		b.matched = true
@@ -36,8 +36,8 @@ func (b *bufferWatch) look(d *document) {
 	b.wake()
 }
 
-// applyBuffers changes the open documents with one request, or with one request per document if the
-// client would not check the versions of all documents in one.
+// applyBuffers changes the open documents with one request. If the client would not check the
+// versions of all documents in one request, it sends one request per document.
 func (w *Workspace) applyBuffers(ctx context.Context, p *proposal, targets []*target) {
 	if len(targets) == 0 {
 		return
@@ -81,8 +81,8 @@ func (w *Workspace) request(ctx context.Context, label string, targets []*target
 	}
 }
 
-// rebuild computes the new text again if the user typed since it was prepared. If that removed the
-// hunks' texts, the target ends. Caller holds mu.
+// rebuild computes the new text again if the user typed after it was prepared. If the user removed
+// the hunks' texts, the target ends. The caller holds mu.
 func (t *target) rebuild() {
 	if !bytes.Equal(t.base, t.c.doc.text) {
 		t.build()
@@ -94,8 +94,8 @@ type applyAnswer struct {
 	err error
 }
 
-// send calls the client in a goroutine of the workspace, because an aborted turn must not leave
-// half a request in the editor.
+// send calls the client in a goroutine of the workspace, because an aborted turn must not leave an
+// incomplete request in the editor.
 func (w *Workspace) send(label string, e WorkspaceEdit) <-chan applyAnswer {
 	answer := make(chan applyAnswer, 1)
 	started := w.spawn(func() {
@@ -141,7 +141,7 @@ func (w *Workspace) awaitApply(ctx context.Context, signal <-chan struct{},
 	}
 }
 
-// verifyWait is how long to wait for a didChange after the response.
+// verifyWait returns how long to wait for a didChange after the response.
 func (w *Workspace) verifyWait() time.Duration {
 	if w.opt.Client.Features().IdleChanges {
 		return idleVerifyWait
@@ -149,7 +149,8 @@ func (w *Workspace) verifyWait() time.Duration {
 	return verifyWait
 }
 
-// classify decides the result of each target: the final result, or only what is already certain.
+// classify determines the result of each target: the final result, or only the part that is already
+// certain.
 func (w *Workspace) classify(targets []*target, answered, final bool, refusal string) (all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,7 +172,7 @@ func (w *Workspace) classify(targets []*target, answered, final bool, refusal st
 	return all
 }
 
-// giveUp records what an incomplete apply left in the document. Caller holds mu.
+// giveUp records what an incomplete apply left in the document. The caller holds mu.
 func (w *Workspace) giveUp(t *target, answered bool, refusal string) {
 	w.unwatch(t, true)
 	d := t.c.doc
@@ -189,9 +190,9 @@ func (w *Workspace) giveUp(t *target, answered bool, refusal string) {
 	t.release()
 }
 
-// divide settles, hunk by hunk, a change that the editor did not make as requested. Hunks whose
+// divide handles, hunk by hunk, a change that the editor did not make as requested. Hunks whose
 // text is present are done, unchanged hunks stay undecided, and only the others are in conflict.
-// Caller holds mu.
+// The caller holds mu.
 func (t *target) divide(text []byte) {
 	const reason = "the text in the editor differs from the accepted text"
 	var stand, lost []want
@@ -225,7 +226,7 @@ func (t *target) intact(text []byte) bool {
 }
 
 // holds reports whether the hunk's range contains exactly s. Typing at the border may have widened
-// the range. Then s must occur in it exactly once.
+// the range. In that case, s must occur in the range exactly once.
 func (h *hunk) holds(text, s []byte) bool {
 	if h.end > len(text) {
 		return false
@@ -249,8 +250,8 @@ func (h *hunk) holds(text, s []byte) bool {
 	return true
 }
 
-// unwatch stops expecting the change now. With late, it still recognizes the change for a while.
-// Caller holds mu.
+// unwatch stops expecting the change now. If late is set, the change is still recognized for a
+// while. The caller holds mu.
 func (w *Workspace) unwatch(t *target, late bool) {
 	b := t.watch
 	t.watch = nil

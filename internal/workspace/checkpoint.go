@@ -5,7 +5,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// turnOf returns the checkpoint that a proposal's changes belong to.
+// turnOf returns the turn whose checkpoint includes a proposal's changes.
 func turnOf(p *proposal) checkpoint.Turn {
 	t := checkpoint.Turn{Session: p.session, ID: p.turn, Message: p.message}
 	if p.kind == restoreProposal {
@@ -49,8 +49,8 @@ func (w *Workspace) keepLate(p *proposal, b *bufferWatch) {
 	}))
 }
 
-// checkpointed updates the target's checkpoint with the change that the target will make. Caller
-// holds mu.
+// checkpointed updates the target's checkpoint with the change that the target will make. The
+// caller holds mu.
 func (t *target) checkpointed() *checkpoint.Change {
 	if t.kept == nil {
 		t.kept = &checkpoint.Change{}
@@ -84,8 +84,8 @@ func (w *Workspace) reportState(err error) {
 	}
 }
 
-// KeepCheckpoints sets how long checkpoints are kept. Expired checkpoints are removed immediately
-// if files have been changed already, otherwise with the first change.
+// KeepCheckpoints sets how long checkpoints are kept. If files have already been changed, expired
+// checkpoints are removed immediately, and otherwise with the first change.
 func (w *Workspace) KeepCheckpoints(keep Retention) { w.checkpoints.Keep(keep) }
 
 // Checkpoints lists a session's checkpoints, newest first.
@@ -95,14 +95,15 @@ func (w *Workspace) Checkpoints(
 	return w.checkpoints.List(sessionID)
 }
 
-// CheckpointSession returns the session that a checkpoint belongs to.
+// CheckpointSession returns the session of a checkpoint.
 func (w *Workspace) CheckpointSession(checkpointID string) (sessionID, messageID string,
 	err error) {
 	return w.checkpoints.Session(checkpointID)
 }
 
-// FirstContents returns the contents of the files that a session changed, before its first change,
-// by path; nil means that the file did not exist. Files that are not UTF-8 are omitted.
+// FirstContents returns the contents of the files that a session changed, from before its first
+// change, by path. A nil content means that the file did not exist. Files that are not UTF-8 are
+// omitted.
 func (w *Workspace) FirstContents(sessionID string) (map[string][]byte, error) {
 	return w.checkpoints.FirstContents(sessionID)
 }

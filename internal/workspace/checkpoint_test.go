@@ -95,8 +95,8 @@ func (b *bench) session(id string) string {
 	return s
 }
 
-// TestCheckpointCountsARetryOnce: an edit that the editor made only at the second request counts
-// once.
+// TestCheckpointCountsARetryOnce checks that an edit that the editor made only at the second
+// request counts once.
 func TestCheckpointCountsARetryOnce(t *testing.T) {
 	inBubble(t, "skips the second edit once", func(t *testing.T, b *bench, uri string) {
 		b.propose(Auto, "a.txt", strings.Replace(ten, "two", "2", 1))
@@ -135,8 +135,8 @@ func TestRestoreConflicts(t *testing.T) {
 	}
 }
 
-// TestRestoreTellsOfOtherProposals: a restore that removes the text on which another proposal is
-// based reports that immediately.
+// TestRestoreTellsOfOtherProposals checks that a restore that removes the text on which another
+// proposal is based reports this immediately.
 func TestRestoreTellsOfOtherProposals(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	b.propose(Auto, "a.txt", strings.Replace(ten, "two", "TWO", 1))
@@ -206,8 +206,8 @@ func TestLongCommand(t *testing.T) {
 	equal(t, "the others do not", len(list[1].NotCovered), 0)
 }
 
-// TestChattyWatcher: what a command that runs for days remembers is bounded by the files, not by
-// what it does to them.
+// TestChattyWatcher checks that the memory use of a command that runs for days is bounded by the
+// number of files, not by the number of changes.
 func TestChattyWatcher(t *testing.T) {
 	b := newBench(t, map[string]string{"log.txt": ten})
 	c := b.BeginCommand("s", "t1")
@@ -243,7 +243,7 @@ func TestCollectGarbage(t *testing.T) {
 	equal(t, "text", b.disk("a.txt"), edited)
 }
 
-// TestCollectGarbageBySize keeps the newest checkpoints that fit.
+// TestCollectGarbageBySize checks that the newest checkpoints that fit are kept.
 func TestCollectGarbageBySize(t *testing.T) {
 	now := time.Now()
 	b := newBench(t, map[string]string{"a.txt": ten}, func(o *Options, _ *fakeEditor) {
@@ -280,7 +280,7 @@ func TestDiskThatCannotBeWritten(t *testing.T) {
 		if at == "temp created" {
 			names, _ := filepath.Glob(b.path(".b.txt.*"))
 			if len(names) > 0 {
-				// What a full disk does: the second file's bytes cannot be written.
+				// This simulates a full disk: the second file's bytes cannot be written.
 				must(t, os.Remove(b.path("b.txt")))
 			}
 		}
@@ -320,7 +320,8 @@ func TestDropSession(t *testing.T) {
 	equal(t, "stored", len(names), 0)
 }
 
-// TestUndoOfSome: a file that cannot be restored is listed, and the others are restored anyway.
+// TestUndoOfSome checks that a file that cannot be restored is listed, and that the others are
+// restored anyway.
 func TestUndoOfSome(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten, "b.txt": ten, "c.txt": ten})
 	b.propose(Auto, "a.txt", edited, "b.txt", edited)
@@ -335,8 +336,8 @@ func TestUndoOfSome(t *testing.T) {
 	equal(t, "conflicts of all", len(b.undo().Conflicts), 1)
 }
 
-// TestUndoOfARenameByHalf: if the old name of a renamed file cannot be restored, the file keeps its
-// new name, because otherwise its text would be lost from the workspace.
+// TestUndoOfARenameByHalf checks an undo that cannot restore the old name of a renamed file. The
+// file keeps its new name, because otherwise its text would be lost from the workspace.
 func TestUndoOfARenameByHalf(t *testing.T) {
 	for name, taken := range map[string]func(b *bench){
 		"a folder has the name": func(b *bench) {
@@ -385,8 +386,8 @@ func TestUndoOfARenameByHalf(t *testing.T) {
 	}
 }
 
-// TestRedoOfARenameByHalf: if an undo restored the old name of a file and the new name is no longer
-// available, the file keeps the old name, even after several undos and redos.
+// TestRedoOfARenameByHalf checks a redo after an undo restored the old name of a file. If the new
+// name is no longer available, the file keeps the old name, even after several undos and redos.
 func TestRedoOfARenameByHalf(t *testing.T) {
 	for rounds := range 3 {
 		for _, again := range []bool{false, true} {

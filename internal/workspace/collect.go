@@ -10,8 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
 
-// collect adds changes to the session's open Collect proposal, or creates one. It composes edits to
-// a file that the proposal already changes: the new hunks lead from the file's current content to
+// collect adds changes to the session's open Collect proposal, or creates one. It combines edits of
+// a file that the proposal already changes. The new hunks lead from the file's current content to
 // the content that the agent intends.
 func (w *Workspace) collect(ctx context.Context, req ProposeRequest) (*Proposal, error) {
 	unlock, err := w.locks.Acquire(ctx, []string{"collect\x00" + req.SessionID})
@@ -123,9 +123,9 @@ func (w *Workspace) compose(ctx context.Context, p *proposal, old *change,
 	return w.newModify(ctx, p, ch, f)
 }
 
-// pendingOver returns the new content of a file: a change applied to the text that was just read.
-// Both texts contain what others changed since the last edit, so a difference between them never
-// reverts that.
+// pendingOver returns the new content of a file, which is the result of applying a change to the
+// text that was just read. Both texts contain the changes that others made since the last edit, so
+// a difference between them never reverts those changes.
 func (w *Workspace) pendingOver(c *change, f *File) []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -151,7 +151,7 @@ func retier(hunks []edit.Hunk, ch Change) []edit.Hunk {
 	return hunks
 }
 
-// regrow stores the composed changes unless a document changed meanwhile.
+// regrow stores the composed changes unless a document changed in the meantime.
 func (w *Workspace) regrow(p *proposal, next map[string]*change, req ProposeRequest) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -179,7 +179,8 @@ func (w *Workspace) regrow(p *proposal, next map[string]*change, req ProposeRequ
 	return true
 }
 
-// swapChange replaces one file of a proposal. Decided hunks stay as a record. Caller holds mu.
+// swapChange replaces one file of a proposal. Decided hunks are kept as a record. The caller holds
+// mu.
 func (w *Workspace) swapChange(p *proposal, key string, c *change) {
 	at := slices.IndexFunc(p.changes, func(o *change) bool { return o.ref.Key == key })
 	if c != nil {
@@ -208,7 +209,7 @@ func (w *Workspace) swapChange(p *proposal, key string, c *change) {
 	p.changes[at] = c
 }
 
-// pendingText returns a file with the session's collected changes, or nil if they delete it.
+// pendingText returns a file with the session's collected changes, or nil if the changes delete it.
 func (w *Workspace) pendingText(sessionID string, ref Ref, f *File) (*File, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -11,9 +11,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
-// Command records what a shell command changes, which no checkpoint covers: the files that the
-// session has read or edited, the open documents, and the reports of the editor's file watchers
-// while the command runs. It never walks the tree.
+// Command records which files a shell command changes, because no checkpoint covers them. It checks
+// the files that the session has read or edited and the open documents, and uses the reports of the
+// editor's file watchers while the command runs. It never walks the tree.
 type Command struct {
 	w       *Workspace
 	session string
@@ -21,7 +21,7 @@ type Command struct {
 	began   time.Time
 	before  map[string]fileMark // by path
 
-	// Under Workspace.mu:
+	// The fields below are guarded by Workspace.mu.
 	watched map[string]bool     // paths
 	written map[string]fileMark // texts that accepted changes wrote to files in the meantime
 	saved   map[string]uint64   // hashes of the texts that the user saved in the meantime
@@ -75,8 +75,8 @@ func markOf(path string) fileMark {
 	return fileMark{st.Size(), st.ModTime()}
 }
 
-// End returns the files that changed while the command ran, relative to their roots, and notes them
-// in the session's checkpoint as not covered.
+// End returns the files that changed while the command ran, relative to their roots, and records in
+// the session's checkpoint that they are not covered.
 func (c *Command) End() []string {
 	w := c.w
 	w.mu.Lock()
@@ -90,14 +90,14 @@ func (c *Command) End() []string {
 	return changed
 }
 
-// Changed returns what End would return at this moment.
+// Changed returns what End would return now.
 func (c *Command) Changed() []string {
 	_, changed := c.look()
 	return changed
 }
 
 // look returns the paths that changed, and those that only the command can have changed, because no
-// accepted change and no save by the user explains them.
+// accepted change and no save by the user explains the change.
 func (c *Command) look() (paths, changed []string) {
 	w := c.w
 	w.mu.Lock()
@@ -127,7 +127,7 @@ func (c *Command) look() (paths, changed []string) {
 	return paths, changed
 }
 
-// diskIs reports whether the content of a file has a hash.
+// diskIs reports whether the content of a file has the given hash.
 func diskIs(ref Ref, hash uint64) bool {
 	if !ref.IsFile() {
 		return false
@@ -136,7 +136,7 @@ func diskIs(ref Ref, hash uint64) bool {
 	return err == nil && maphash.Bytes(docSeed, f.Text.Data) == hash
 }
 
-// wrote records in the running commands how an accepted change left its files.
+// wrote records in the running commands the content that an accepted change left in its files.
 func (w *Workspace) wrote(targets []*target) {
 	w.mu.Lock()
 	running := len(w.commands)
@@ -177,8 +177,8 @@ type FileEvent struct {
 }
 
 // WatchedFilesChanged handles the editor's file events. If an open document has unsaved changes and
-// another program changed its file, the user is notified; a clean document is reloaded by the
-// editor or found by the next Read.
+// another program changed its file, the user is notified. A document without unsaved changes is
+// reloaded by the editor or found by the next Read.
 func (w *Workspace) WatchedFilesChanged(events []FileEvent) {
 	var open, all []string
 	w.mu.Lock()
@@ -203,7 +203,7 @@ func (w *Workspace) WatchedFilesChanged(events []FileEvent) {
 	w.onDisk(all)
 }
 
-// lookAtDisk reads the files of open documents with unsaved changes, to find out whether they
+// lookAtDisk reads the files of open documents with unsaved changes, to find out whether the files
 // changed.
 func (w *Workspace) lookAtDisk(paths []string) {
 	for _, path := range paths {

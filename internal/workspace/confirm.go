@@ -14,7 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// confirm lets the editor ask the user. It sends one applyEdit in which every hunk has an
+// confirm asks the user through the editor. It sends one applyEdit in which every hunk has an
 // annotation that needs confirmation, and then reads from the files which hunks the user accepted.
 func (w *Workspace) confirm(ctx context.Context, p *proposal) {
 	select {
@@ -67,8 +67,8 @@ func (w *Workspace) prepareConfirm(ctx context.Context, p *proposal,
 	return func() { w.confirmed(p, keys) }, nil
 }
 
-// lockUnshown locks the targets' files when the editor shows no other change of them. Previews of
-// one file are shown one after the other.
+// lockUnshown locks the targets' files as soon as the editor shows no other change of them.
+// Previews of the same file are shown one after the other.
 func (w *Workspace) lockUnshown(ctx context.Context, targets []*target) (unlock func(), err error) {
 	for {
 		over := w.docEvents.wait()
@@ -104,8 +104,8 @@ func (w *Workspace) confirmed(p *proposal, keys []string) {
 	w.docEvents.notify()
 }
 
-// shownElsewhere reports whether the editor shows another proposal's change of the file on disk.
-// Caller holds mu.
+// shownElsewhere reports whether the editor shows another proposal's change to the file on disk.
+// The caller holds mu.
 func (w *Workspace) shownElsewhere(c *change) bool {
 	for _, k := range targetKeys([]*target{{c: c}}) {
 		if slices.ContainsFunc(w.confirming[k], func(o *proposal) bool { return o != c.p }) {
@@ -115,7 +115,7 @@ func (w *Workspace) shownElsewhere(c *change) bool {
 	return false
 }
 
-// beingConfirmed is the reason why a file that the editor shows is not changed.
+// beingConfirmed is the reason why a file that the editor is showing is not changed.
 const beingConfirmed = "the editor shows another change of it for confirmation; try again when that is decided"
 
 func (w *Workspace) undecided(p *proposal) bool {
@@ -146,7 +146,7 @@ func (w *Workspace) confirmWith(ctx context.Context, p *proposal, targets []*tar
 	w.mu.Unlock()
 	answer := make(chan applyAnswer, 1)
 	started := w.spawn(func() {
-		// The user answers at any time, so only the turn and the workspace limit the wait.
+		// The user may take any time to answer, so only the turn and the workspace limit the wait.
 		both, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(w.ctx, cancel)()
@@ -165,7 +165,7 @@ func (w *Workspace) confirmWith(ctx context.Context, p *proposal, targets []*tar
 	w.readBackSoon(targets, refused)
 }
 
-// annotate adds a target's edits, each hunk with its own annotation. Caller holds mu.
+// annotate adds a target's edits, each hunk with its own annotation. The caller holds mu.
 func (w *Workspace) annotate(e *WorkspaceEdit, t *target) {
 	c := t.c
 	note := func(h *hunk) string {
@@ -223,8 +223,8 @@ func (w *Workspace) opText(c *change) DocumentEdit {
 	return text
 }
 
-// readBackSoon waits until every file contains its complete new text, at most the second that the
-// protocol allows, and then reads the result.
+// readBackSoon waits until every file contains its complete new text, for at most the second that
+// the protocol allows. It then reads the result.
 func (w *Workspace) readBackSoon(targets []*target, refused bool) {
 	timer := time.NewTimer(verifyWait)
 	defer timer.Stop()
@@ -252,7 +252,7 @@ func (w *Workspace) readBackSoon(targets []*target, refused bool) {
 	}
 }
 
-// truth returns a file's current text: that of the buffer if the file is open.
+// truth returns a file's current text, which is the buffer's text if the file is open.
 func (w *Workspace) truth(ref Ref) ([]byte, error) {
 	f, err := w.Read(context.Background(), ref)
 	if err != nil {
@@ -332,7 +332,7 @@ func (w *Workspace) readBackOp(t *target) {
 	}
 }
 
-// tookHunk compares a hunk, which is at position at in the base, with what changed in the base.
+// tookHunk compares a hunk, which is at position at in the base, with the changes to the base.
 func tookHunk(diff []edit.Hunk, h *hunk, at splice) hunkEvent {
 	took := hunkReject
 	for _, d := range diff {

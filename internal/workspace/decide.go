@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
-// Action is what a decision does with a hunk.
+// Action is the effect of a decision on a hunk.
 type Action string
 
 // The actions.
@@ -32,8 +32,8 @@ type DecideRequest struct {
 	Revision   *int
 	Decisions  []Decision
 	Comment    string
-	// Answer, if set, gets the result before any event that it causes is sent, so that a response
-	// precedes its notifications. It must not block or call back.
+	// Answer, if set, gets the result before any event that the decision causes is sent, so that a
+	// response precedes its notifications. It must not block or call back.
 	Answer func(DecideResult)
 }
 
@@ -50,23 +50,23 @@ type AppliedFile struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Conflict is the reason why a hunk's decision was not carried out. Nothing was changed for it.
+// Conflict is the reason why a hunk's decision was not applied. Nothing was changed for that hunk.
 type Conflict struct {
 	HunkID string `json:"hunkId"`
 	Reason string `json:"reason"`
 }
 
-// decision is one hunk's decision while it is carried out.
+// decision is one hunk's decision while it is being applied.
 type decision struct {
 	c *change
 	Decision
 }
 
 // Decide applies decisions, and returns after it has verified the editor's buffer or the file on
-// disk. Decisions about the same proposal run one at a time, each on the result of the one before.
-// The caller holds no lock and may block. Options.OnProposal and Answer must not call it, because
-// it waits for both.
-// Errors: ErrUnknownProposal, ErrUnknownHunk, ErrBadDecision, *StaleError, or ctx's.
+// disk. Decisions about the same proposal run one at a time, and each starts from the result of the
+// previous one. The caller holds no lock and may block. Options.OnProposal and Answer must not call
+// Decide, because Decide waits for both. The possible errors are ErrUnknownProposal,
+// ErrUnknownHunk, ErrBadDecision, *StaleError, and the error of ctx.
 func (w *Workspace) Decide(ctx context.Context, req DecideRequest) (DecideResult, error) {
 	w.canonicalizeDocs()
 	w.mu.Lock()
@@ -110,7 +110,7 @@ func (w *Workspace) decide(ctx context.Context, p *proposal,
 	return res, nil
 }
 
-// expand checks a request and finds the decision for each hunk. Caller holds mu.
+// expand checks a request and finds the decision for each hunk. The caller holds mu.
 func (w *Workspace) expand(p *proposal,
 	req DecideRequest) (map[*hunk]*decision, DecideResult, error) {
 	res := DecideResult{}
@@ -162,7 +162,7 @@ func (p *proposal) find(hunkID string) (*change, *hunk) {
 	return nil, nil
 }
 
-// refuse returns why a hunk cannot be decided in this way, or "". Caller holds mu.
+// refuse returns why a hunk cannot be decided in this way, or "". The caller holds mu.
 func (w *Workspace) refuse(c *change, h *hunk, d Decision) string {
 	switch {
 	case h.state() == HunkAccepted && d.Action == Reject, h.state() == HunkRejected &&
@@ -181,7 +181,7 @@ func (w *Workspace) refuse(c *change, h *hunk, d Decision) string {
 	return ""
 }
 
-// wanted returns what a decision would write into the hunk's range, if anything.
+// wanted returns the text that a decision would write into the hunk's range, if any.
 func (c *change) wanted(h *hunk, d *decision) (want, bool) {
 	if d == nil || h.phase == hunkMissing {
 		return want{}, false
@@ -310,7 +310,7 @@ func (h *hunk) acceptAs(text []byte) {
 	h.byUser = append([]byte{}, text...)
 }
 
-// answer completes the result and queues it before the events that follow. Caller holds mu.
+// answer completes the result and queues it before the events that follow. The caller holds mu.
 func (w *Workspace) answer(p *proposal, req DecideRequest, targets []*target, res *DecideResult) {
 	for _, t := range targets {
 		if t.made() {
@@ -346,8 +346,8 @@ func (t *target) resultSHA() string {
 	return HashOf(t.after)
 }
 
-// ends reports whether nothing is left to decide: no hunk is pending, and stale hunks belong to a
-// proposal that is decided otherwise.
+// ends reports whether nothing is left to decide. This is the case if no hunk is pending and any
+// stale hunk belongs to a proposal whose other hunks are decided.
 func (p *proposal) ends() bool {
 	return !p.anyIn(HunkPending) && (p.decided || !p.anyIn(HunkStale))
 }
@@ -363,8 +363,8 @@ func (p *proposal) anyIn(s HunkState) bool {
 	return false
 }
 
-// finish closes a proposal that has ended. Otherwise it reports that the proposal changed. The
-// caller holds mu.
+// finish closes a proposal that has ended. If the proposal has not ended, finish reports that it
+// changed. The caller holds mu.
 func (w *Workspace) finish(p *proposal) {
 	if p.ends() {
 		w.close(p, p.closedPhase())
@@ -374,15 +374,15 @@ func (w *Workspace) finish(p *proposal) {
 	w.emit(p, Updated)
 }
 
-// inConflict reports whether the file holds a different text from the accepted one, and the
-// conflict has not been settled.
+// inConflict reports whether the file contains a different text from the accepted one, and the
+// conflict has not been resolved.
 func (c *change) inConflict() bool {
 	return c.reason != "" && slices.ContainsFunc(c.hunks,
 		func(h *hunk) bool { return h.state() == HunkStale })
 }
 
-// close ends a proposal: it sends the last event, then wakes the callers of Await. The caller holds
-// mu.
+// close ends a proposal. It sends the last event, and then wakes the callers of Await. The caller
+// holds mu.
 func (w *Workspace) close(p *proposal, phase proposalPhase) {
 	if p.closed() {
 		return
@@ -401,8 +401,7 @@ func (w *Workspace) close(p *proposal, phase proposalPhase) {
 	w.trim(p.session)
 }
 
-// finalSides returns the texts of a proposal that closes, which show what it changed. Caller holds
-// mu.
+// finalSides returns the texts that show what a closing proposal changed. The caller holds mu.
 func (w *Workspace) finalSides(p *proposal) []side {
 	sides := w.sides(p)
 	accepted := func(h *hunk) bool { return h.state() == HunkAccepted }
@@ -415,7 +414,8 @@ func (w *Workspace) finalSides(p *proposal) []side {
 	return sides
 }
 
-// apart reports whether the hunks are in order, do not overlap, and are inside a text of that size.
+// apart reports whether the hunks are in order, do not overlap, and are inside a text of the given
+// size.
 func apart(hunks []*hunk, size int) bool {
 	at := 0
 	for _, h := range hunks {
@@ -427,7 +427,7 @@ func apart(hunks []*hunk, size int) bool {
 	return true
 }
 
-// trim forgets the oldest closed proposals of a session. Caller holds mu.
+// trim forgets the oldest closed proposals of a session. The caller holds mu.
 func (w *Workspace) trim(session string) {
 	closed := 0
 	for _, p := range w.proposals.order {

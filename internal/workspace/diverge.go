@@ -10,15 +10,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
 
-// A buffer and its file may differ because the user has not saved, which concerns only the user, or
-// because another program changed the file, which the user must know. Confusing the two would lose
-// one of the texts.
+// A buffer and its file may differ for two reasons. If the user has not saved, the difference
+// concerns only the user. If another program changed the file, the user must be informed. Confusing
+// the two would lose one of the texts.
 
-// keptTexts is how many texts of a buffer are remembered that the editor may still write: the
-// editor reports a save only afterwards, while the user continues to type.
+// keptTexts is the number of remembered buffer texts that the editor may still write. The editor
+// reports a save only afterwards, while the user continues to type.
 const keptTexts = 64
 
-// rememberedBytes is the size above which texts are not remembered, because each text is hashed
+// rememberedBytes is the maximum size of a text that is remembered, because each text is hashed
 // while the user types.
 const rememberedBytes = 1 << 20
 
@@ -64,7 +64,7 @@ func (w *Workspace) compareDisk(f *File) {
 }
 
 // diverged reports whether another program changed the file of a document whose text differs from
-// it. A document opened with unsaved text has an older file. The caller holds mu.
+// the file. A document that was opened with unsaved text has an older file. The caller holds mu.
 func (d *document) diverged(disk *File) bool {
 	hash := maphash.Bytes(docSeed, disk.Text.Data)
 	if d.written(hash) {
@@ -76,8 +76,8 @@ func (d *document) diverged(disk *File) bool {
 	return hash != d.synced
 }
 
-// remember records the buffer's current text as one that the editor may be writing. Caller holds
-// mu.
+// remember records the buffer's current text as one that the editor may be writing. The caller
+// holds mu.
 func (d *document) remember() {
 	if len(d.text) > rememberedBytes {
 		return
@@ -88,21 +88,21 @@ func (d *document) remember() {
 	d.unsaved = append(d.unsaved, maphash.Bytes(docSeed, d.text))
 }
 
-// written reports whether the buffer contained a text since it last agreed with its file, and
-// forgets older texts. Caller holds mu.
+// written reports whether the buffer has contained a text since it last matched its file. It
+// forgets older texts. The caller holds mu.
 func (d *document) written(hash uint64) bool {
 	i := slices.Index(d.unsaved, hash)
 	d.unsaved = d.unsaved[i+1:]
 	return i >= 0
 }
 
-// emptyInEditor reports whether a buffer is an editor's form of an empty file: Neovim shows one
-// empty line with its line end.
+// emptyInEditor reports whether a buffer is an editor's form of an empty file. Neovim shows an
+// empty file as one empty line with a line end.
 func emptyInEditor(disk, buffer []byte) bool {
 	return len(disk) == 0 && (string(buffer) == "\n" || string(buffer) == "\r\n")
 }
 
-// noteSynced records that the buffer's text and its file agree.
+// noteSynced records that the buffer's text and its file match.
 func (w *Workspace) noteSynced(key string, text []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,7 +115,7 @@ func (w *Workspace) noteSynced(key string, text []byte) {
 // ReloadAnswer is the user's choice for a buffer whose file another program changed.
 type ReloadAnswer string
 
-// The answers. With "", nothing changes.
+// The possible answers. An empty answer changes nothing.
 const (
 	ReloadDisk ReloadAnswer = "reload" // load the file's text into the buffer
 	KeepBuffer ReloadAnswer = "keep"   // the buffer is used until the file changes again
@@ -127,7 +127,7 @@ func (w *Workspace) askReload(ref Ref) {
 	w.asked(ref.Key)
 	disk, err := readDisk(ref)
 	if err != nil {
-		return // the file is gone: there is nothing to load, and the buffer is kept
+		return // the file no longer exists, so the buffer is kept
 	}
 	switch answer {
 	case KeepBuffer:
@@ -145,7 +145,7 @@ func (w *Workspace) asked(key string) {
 	}
 }
 
-// reload lets the editor load the file's text into its buffer, as one undo step.
+// reload asks the editor to load the file's text into its buffer, as one undo step.
 func (w *Workspace) reload(ref Ref, text []byte) {
 	w.mu.Lock()
 	d := w.byKey(ref.Key)

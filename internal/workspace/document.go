@@ -13,13 +13,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// ErrRefused means that the editor does not let a file be read.
+// ErrRefused means that the editor does not allow a file to be read.
 var ErrRefused = errors.New("the editor refused access to the file")
 
 // ErrNotOpen means that a document notification named a document that is not open.
 var ErrNotOpen = errors.New("the document is not open")
 
-// ContentChange is one change of a didChange. Without a Range, Text is the whole text.
+// ContentChange is one change in a didChange notification. Without a Range, Text is the complete
+// text.
 type ContentChange struct {
 	Range *Range
 	Text  []byte
@@ -34,26 +35,26 @@ type DocInfo struct {
 	Text       []byte
 }
 
-// document is the overlay of one open document. Everything in it is guarded by Workspace.mu.
+// document is the overlay of one open document. All its fields are guarded by Workspace.mu.
 type document struct {
 	uri        string // the client's own spelling
-	path       string // "" if it is not a file
-	lexical    string // key by spelling
-	key        string // canonical key, "" until first needed: computing it touches the disk
+	path       string // "" if the document is not a file
+	lexical    string // key based on the spelling of the URI
+	key        string // canonical key, "" until first needed, because computing it reads the disk
 	languageID string
 	version    int32
 	text       []byte
 	shared     bool // the text was handed out, so the next change copies it
 	index      *text.LineIndex
 	synced     uint64 // hash of the text that the editor last loaded or saved
-	// hashes of earlier buffer texts since then, oldest first: the editor may have written any of
-	// them
+	// unsaved contains hashes of buffer texts since then, oldest first. The editor may have written
+	// any of them.
 	unsaved []uint64
-	// zero after the file was read, because an editor may open a document that already has unsaved
-	// changes
+	// opened is zero after the file was read, because an editor may open a document that already
+	// has unsaved changes.
 	opened   time.Time
 	diskTold bool // the user knows that the disk and the buffer differ
-	asking   bool // the user is asked which of the two to keep
+	asking   bool // the user is being asked which of the two to keep
 	watches  []*bufferWatch
 	late     []*bufferWatch // abandoned applies whose change may still arrive
 	touched  uint64         // order of the last change, for "the last document"
@@ -78,7 +79,7 @@ func (d *document) replace(start, end int, with []byte) {
 	d.index.Splice(d.text, start, end, len(with))
 }
 
-// SetEncoding sets the negotiated position encoding; call it before any document opens.
+// SetEncoding sets the negotiated position encoding. It must be called before any document opens.
 func (w *Workspace) SetEncoding(e Encoding) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,8 +93,8 @@ func (w *Workspace) Encoding() Encoding {
 	return w.encoding
 }
 
-// DidOpen records an opened document and takes ownership of text. Like all notifications
-// it is called in arrival order and never waits for the disk or for another caller.
+// DidOpen records an opened document and takes ownership of text. Like all notifications, it is
+// called in order of arrival and never waits for the disk or for another caller.
 func (w *Workspace) DidOpen(uri, languageID string, version int32, body []byte) error {
 	uri = strings.Clone(uri)
 	key, file := path.LexicalKey(uri)
@@ -115,8 +116,8 @@ func (w *Workspace) DidOpen(uri, languageID string, version int32, body []byte) 
 	return nil
 }
 
-// dropDocument forgets a document with that lexical key, also after a second didOpen. Caller holds
-// mu.
+// dropDocument forgets the document with the given lexical key, also after a second didOpen. The
+// caller holds mu.
 func (w *Workspace) dropDocument(key string) {
 	d := w.docs[key]
 	if d == nil {
@@ -126,8 +127,8 @@ func (w *Workspace) dropDocument(key string) {
 	w.unlinkDocument(d)
 }
 
-// DidChange applies the changes of one notification in order. Positions beyond the text
-// are clamped, as editors do.
+// DidChange applies the changes from one notification in order. Positions beyond the text are
+// clamped, as editors do.
 func (w *Workspace) DidChange(uri string, version int32, changes []ContentChange) error {
 	w.mu.Lock()
 	d := w.document(uri)
@@ -186,7 +187,8 @@ func (w *Workspace) DidSave(uri string, text []byte) error {
 		w.change(d, ContentChange{Text: text})
 		w.settle(d)
 	}
-	// The text on disk may be older than the buffer: the user types while the editor writes.
+	// The text on disk may be older than the buffer, because the user can type while the editor
+	// writes.
 	d.remember()
 	d.synced, d.opened = maphash.Bytes(docSeed, d.text), time.Time{}
 	d.diskTold = false
@@ -201,7 +203,7 @@ func (w *Workspace) DidSave(uri string, text []byte) error {
 	return nil
 }
 
-// DidClose removes the document. From now on, the text on disk is used.
+// DidClose removes the document. From then on, the text on disk is used.
 func (w *Workspace) DidClose(uri string) error {
 	w.mu.Lock()
 	d := w.document(uri)
@@ -217,7 +219,7 @@ func (w *Workspace) DidClose(uri string) error {
 	return nil
 }
 
-// document finds an open document by a client's URI. Caller holds mu.
+// document finds an open document by a client's URI. The caller holds mu.
 func (w *Workspace) document(uri string) *document {
 	key, _ := path.LexicalKey(uri)
 	return w.docs[key]
@@ -228,8 +230,8 @@ func (w *Workspace) nextTouch() uint64 {
 	return w.touches
 }
 
-// byKey finds the open document of a canonical key. Caller holds mu. Documents whose key is not
-// known yet are found only by their spelling (see canonicalizeDocs).
+// byKey finds the open document with a canonical key. Documents whose key is not known yet are
+// found only by their spelling (see canonicalizeDocs). The caller holds mu.
 func (w *Workspace) byKey(key string) *document {
 	if d := w.docs[key]; d != nil && (d.key == "" || d.key == key) {
 		return d
@@ -243,7 +245,7 @@ func (w *Workspace) byKey(key string) *document {
 	return best
 }
 
-// canonicalizeDocs computes, outside the lock, the keys that notifications left unset.
+// canonicalizeDocs computes, without holding the lock, the keys that notifications left unset.
 func (w *Workspace) canonicalizeDocs() {
 	w.mu.Lock()
 	var open []*document

@@ -15,15 +15,15 @@ const (
 )
 
 // ProposalEvent is passed to Options.OnProposal. Events of one proposal arrive in order and with
-// rising revisions.
+// increasing revisions.
 type ProposalEvent struct {
 	Kind     EventKind
 	Proposal Proposal
-	Diff     string // of Created
+	Diff     string // only for Created
 }
 
 // eventQueue runs callbacks one at a time, in the order in which they were queued, without holding
-// a lock. A caller that flushes during another flush leaves the work to that flush.
+// a lock. If a caller flushes during another flush, the other flush does the work.
 type eventQueue struct {
 	mu      sync.Mutex
 	queue   []func()
@@ -57,7 +57,7 @@ func (q *eventQueue) flush() {
 // flush runs the queued callbacks. Never call it with mu held.
 func (w *Workspace) flush() { w.events.flush() }
 
-// deliver flushes and waits until everything queued so far was sent.
+// deliver flushes and waits until everything queued so far has been sent.
 func (w *Workspace) deliver() {
 	done := make(chan struct{})
 	w.events.put(func() { close(done) })
@@ -65,10 +65,10 @@ func (w *Workspace) deliver() {
 	<-done
 }
 
-// emit queues an event with the proposal's current state. Caller holds mu.
+// emit queues an event with the proposal's current state. The caller holds mu.
 func (w *Workspace) emit(p *proposal, kind EventKind) { w.emitAs(p, kind, p.phase) }
 
-// emitAs is emit for a proposal that is about to enter a phase. Caller holds mu.
+// emitAs works like emit for a proposal that is about to enter a phase. The caller holds mu.
 func (w *Workspace) emitAs(p *proposal, kind EventKind, phase proposalPhase) {
 	if w.opt.OnProposal == nil || p.kind == restoreProposal {
 		return

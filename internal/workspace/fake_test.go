@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// fakeEditor is an editor that was written without looking at the code under test: its
-// buffers are plain strings and it computes every position itself, slowly.
+// fakeEditor is an editor that was written without looking at the code under test. Its buffers are
+// plain strings, and it computes every position itself, slowly.
 type fakeEditor struct {
 	t        testing.TB
 	w        *Workspace
@@ -23,7 +23,7 @@ type fakeEditor struct {
 	// misbehave, if set, handles a request instead of the correct implementation.
 	misbehave func(e WorkspaceEdit) (ApplyReply, error)
 
-	// hang, if set, runs, and then the request stays unanswered until its context ends.
+	// hang, if set, runs first. The request then stays unanswered until its context ends.
 	hang func(e WorkspaceEdit)
 
 	mu       sync.Mutex
@@ -140,7 +140,7 @@ func (f *fakeEditor) closeLocked(uri string) {
 	must(f.t, f.w.DidClose(uri))
 }
 
-// save writes the buffer to disk, as the user's save does.
+// save writes the buffer to disk, like a save by the user.
 func (f *fakeEditor) save(uri string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -150,7 +150,7 @@ func (f *fakeEditor) save(uri string) {
 	must(f.t, f.w.DidSave(uri, nil))
 }
 
-// type_ replaces text[start:end] of a buffer, as the user's typing does.
+// type_ replaces text[start:end] of a buffer, like typing by the user.
 func (f *fakeEditor) type_(uri string, start, end int, text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -402,7 +402,7 @@ func equal[T comparable](t failer, what string, got, want T) {
 func accept(id string) Decision { return Decision{HunkID: id, Action: Accept} }
 func reject(id string) Decision { return Decision{HunkID: id, Action: Reject} }
 
-// failer is what *testing.T and *rapid.T have in common here.
+// failer contains the methods that *testing.T and *rapid.T have in common.
 type failer interface {
 	Helper()
 	Fatal(args ...any)

@@ -13,8 +13,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// carryOutFileOp creates, deletes or renames a file, or reverts that if it has been applied
-// already. A file that is open goes through the editor, if the editor can do it.
+// carryOutFileOp creates, deletes or renames a file, or reverts this if it has already been
+// applied. If the file is open, the editor makes the change, if it can.
 func (w *Workspace) carryOutFileOp(ctx context.Context, p *proposal, t *target) {
 	c, h := t.c, t.wants[0].h
 	var err error
@@ -40,7 +40,7 @@ func (w *Workspace) carryOutFileOp(ctx context.Context, p *proposal, t *target) 
 }
 
 // renaming returns the target of the next step of a rename: the new name, or the old one if the
-// rename is applied already.
+// rename has already been applied.
 func (c *change) renaming() (from, to Ref) {
 	if c.applied {
 		return c.newRef, c.ref
@@ -97,8 +97,8 @@ func (w *Workspace) createByEditor(ctx context.Context, p *proposal, ref Ref, da
 	return nil
 }
 
-// errNotCreated ends the proposal: the user has decided already, and the workspace does not ask an
-// editor again that refused a file.
+// errNotCreated ends the proposal, because the user has already decided, and the workspace does not
+// repeat the request to an editor that refused it.
 var errNotCreated = errors.New("the editor did not create the file")
 
 func (w *Workspace) isOpen(key string) bool {
@@ -115,9 +115,9 @@ func (w *Workspace) deleteFile(ctx context.Context, p *proposal, c *change, h *h
 	return files.Remove(c.ref, c.rawSHA)
 }
 
-// viaEditor asks the editor for a file operation and checks whether it happened and was reported
-// completely: when the editor answers, and at each document event until one second after that (the
-// contract's limit), when it is enough that it happened.
+// viaEditor asks the editor for a file operation. It checks whether the operation happened and was
+// reported completely when the editor answers, and at each document event. One second after the
+// answer (the contract's limit), it is enough that the operation happened.
 func (w *Workspace) viaEditor(ctx context.Context, p *proposal, op FileOp, happened,
 	reported func() bool) error {
 	answer := w.send(label(p), WorkspaceEdit{Files: []FileOp{op}})
@@ -151,7 +151,8 @@ func (w *Workspace) viaEditor(ctx context.Context, p *proposal, op FileOp, happe
 	}
 }
 
-// renameFile moves from to to and writes text into it, or does neither.
+// renameFile moves from to to and writes text into the file. If one of the two fails, neither is
+// done.
 func (w *Workspace) renameFile(ctx context.Context, p *proposal, from, to Ref, text []byte) error {
 	before, err := w.Read(ctx, from)
 	if err != nil {
@@ -175,16 +176,17 @@ func (w *Workspace) renameFile(ctx context.Context, p *proposal, from, to Ref, t
 // errMoved means that half of a rename was done and could not be reverted.
 var errMoved = errors.New("it was renamed, but its text was not changed")
 
-// move renames a file, through the editor if the file is open there and the editor can do it. With
-// announced, the editor has reported its open documents by then, and their text counts.
+// move renames a file, through the editor if the file is open there and the editor can do it. If
+// announced is set, move waits until the editor has reported its open documents, and their texts
+// take precedence.
 func (w *Workspace) move(ctx context.Context, p *proposal, f *File, to Ref, announced bool) error {
 	from := f.Ref
 	var err error
 	if f.Source == FromBuffer && w.opt.Client.Features().Rename {
 		op := FileOp{Op: Rename, URI: from.URI, NewURI: to.URI}
 		moved := func() bool { return files.Exists(to) && !files.Exists(from) }
-		// An editor renames on disk first and reports the new file later, with the old text. Its
-		// next save would revert what was written there meanwhile.
+		// An editor renames the file on disk first and reports the new file later, with the old
+		// text. Its next save would revert any text written to the file in the meantime.
 		reported := func() bool { return !announced || w.isOpen(to.Key) && !w.isOpen(from.Key) }
 		err = w.viaEditor(ctx, p, op, moved, reported)
 	} else {
@@ -195,7 +197,7 @@ func (w *Workspace) move(ctx context.Context, p *proposal, f *File, to Ref, anno
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.renames = append(w.renames, &rename{from.Path, to.Path}) // the changes of others move with it
+	w.renames = append(w.renames, &rename{from.Path, to.Path}) // moves other proposals too
 	return nil
 }
 

@@ -14,13 +14,13 @@ import (
 	"testing"
 )
 
-// A limit on the size of files simulates a full disk: writes fail in the middle. It applies to a
-// whole process, so the test runs itself again.
+// A limit on the size of files simulates a full disk, on which writes fail in the middle. The limit
+// applies to a whole process, so the test runs itself again.
 
 const fullDiskEnv = "WORKSPACE_TEST_FULL_DISK"
 
-// TestFullDisk accepts a change of several closed files on a disk with room for a few
-// kilobytes, and one on a disk with no room even for the checkpoint.
+// TestFullDisk accepts a change of several closed files on a disk with room for a few kilobytes,
+// and a change on a disk without room even for the checkpoint.
 func TestFullDisk(t *testing.T) {
 	for _, room := range []uint64{16 << 10, 0} {
 		t.Run(fmt.Sprint(room, " bytes"), func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestOnFullDisk(t *testing.T) {
 	if _, err := fmt.Sscan(os.Getenv(fullDiskEnv), &room); err != nil {
 		return // run by TestFullDisk only
 	}
-	// Each file is larger than the room, its compressed content is not.
+	// Each file is larger than the room, but its compressed content is not.
 	old := map[string]string{}
 	for _, name := range []string{"a.txt", "b.txt"} {
 		old[name] = name + "\n" + strings.Repeat("the same line again\n", 2000)
@@ -81,7 +81,7 @@ func TestOnFullDisk(t *testing.T) {
 	left, _ := filepath.Glob(b.path(".*"))
 	equal(t, "temporary files", len(left), 0)
 
-	// With room again, what is pending can be decided and undone.
+	// Once there is room again, the pending hunks can be decided and undone.
 	equal(t, "accepted with room", len(b.decide(p, accept("*")).Conflicts), 0)
 	equal(t, "a.txt", b.disk("a.txt") == "A\n"+old["a.txt"], true)
 	equal(t, "undone", len(b.undo().Conflicts), 0)

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// A review of many hunks in a process that is killed at a random moment: not at one of its own
-// steps, but by SIGKILL while it works. Its answers are binding.
+// These tests review many hunks in a process that is killed at a random moment. It is killed not at
+// one of its own steps, but by SIGKILL while it works. Its answers are binding.
 
 const (
 	reviewEnv   = "WORKSPACE_TEST_REVIEW"
@@ -21,7 +21,8 @@ const (
 	reviewHunks = 12 // a file
 )
 
-// reviewText returns a file's text: old, or new in the accepted hunks.
+// reviewText returns a file's text, with the new text in the accepted hunks and the old text
+// elsewhere.
 func reviewText(taken func(i int) bool) string {
 	var b strings.Builder
 	for i := range reviewHunks {
@@ -34,7 +35,7 @@ func reviewText(taken func(i int) bool) string {
 	return b.String()
 }
 
-// reviewHere is the process: it decides hunk by hunk and reports each answer.
+// reviewHere is the process. It decides hunk by hunk and reports each answer.
 func reviewHere() {
 	dir := os.Getenv(reviewEnv)
 	if dir == "" {
@@ -93,8 +94,8 @@ func TestKilledInReview(t *testing.T) {
 	}
 }
 
-// reviewAndKill kills the process after so many answers, wherever it is by then, and returns all
-// that it answered.
+// reviewAndKill kills the process after the given number of answers, at an arbitrary point, and
+// returns all its answers.
 func reviewAndKill(t *testing.T, dir string, policy Policy, after int) map[string]Action {
 	exe, err := os.Executable()
 	must(t, err)

@@ -7,12 +7,13 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// lateChanges is the number of changes of its document for which an apply that was given up is
-// still recognized.
+// lateChanges is the number of document changes during which an apply that was given up is still
+// recognized.
 const lateChanges = 64
 
-// lookLate recognizes the change of an apply that was given up. If it arrives late, it is accepted.
-// If the retry made it already, it is reverted. The caller holds mu.
+// lookLate recognizes the change of an apply that was given up. If the change arrives late, it is
+// accepted. If the retry has already made the change, the late one is reverted. The caller holds
+// mu.
 func (w *Workspace) lookLate(d *document) {
 	if len(d.late) == 0 || len(d.watches) > 0 && !w.doubledWatch(d) {
 		return
@@ -51,14 +52,14 @@ func (b *bufferWatch) isDoubled(body []byte) bool {
 	return bytes.Equal(body, text.ApplyClamped(b.expected, b.spans))
 }
 
-// takeBack asks the editor to revert a change that it made twice. Caller holds mu.
+// takeBack asks the editor to revert a change that it made twice. The caller holds mu.
 func (w *Workspace) takeBack(d *document, expected []byte) {
 	s := text.Trim(d.text, splice{Start: 0, End: len(d.text), Text: expected})
 	e := WorkspaceEdit{Documents: []DocumentEdit{w.textEdits(d, []splice{s})}}
 	_ = w.send("agent: undo a change that was made twice", e)
 }
 
-// arrived completes the decision whose apply came late. Caller holds mu.
+// arrived completes the decision whose apply was late. The caller holds mu.
 func (w *Workspace) arrived(b *bufferWatch) {
 	c := b.c
 	for _, wt := range b.t.wants {

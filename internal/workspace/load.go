@@ -16,14 +16,14 @@ import (
 )
 
 // LoadSession restores a session's stored proposals after a restart. Pending proposals continue to
-// wait, and Outcomes reports those that were decided but not reported. It is idempotent.
+// wait, and Outcomes reports those that were decided but not reported. LoadSession is idempotent.
 func (w *Workspace) LoadSession(ctx context.Context, sessionID string) error {
 	if w.opt.StateDir == "" {
 		return nil
 	}
 	ctx = context.WithoutCancel(
 		ctx,
-	) // the file's content is known in the end, so a hunk is not lost if no call waits
+	) // the file's content is known by then, so a hunk is not lost if no call waits
 	names, err := filepath.Glob(filepath.Join(w.sessionDir("proposals", sessionID), "*.json"))
 	if err != nil {
 		return err
@@ -66,7 +66,8 @@ func (w *Workspace) sweep(sessionID string) {
 	}
 }
 
-// userText is the text with which the user accepted the hunk, or nil if it is the proposed text.
+// userText returns the text with which the user accepted the hunk, or nil if that is the proposed
+// text.
 func (h *storedHunk) userText() []byte {
 	if !h.HasByUser {
 		return nil
@@ -189,8 +190,9 @@ func (c *change) loseAll(reason string) {
 	}
 }
 
-// relocate finds the open hunks in the file's current content. If that is the text that was about
-// to be written, the decision was carried out. If it is the old text, it was not.
+// relocate finds the open hunks in the file's current content. If the content is the text that was
+// about to be written, the decision was applied. If it is the old text, the decision was not
+// applied.
 func (c *change) relocate(s *storedChange, now fileState) {
 	sha := HashOf(now.text)
 	switch {
@@ -232,7 +234,7 @@ func (c *change) carriedOut(s *storedChange) {
 	}
 }
 
-// locate finds one hunk by its text and the text around it, otherwise by its text alone.
+// locate finds one hunk by its text and the text around it, or otherwise by its text alone.
 func (c *change) locate(h *hunk, s storedHunk, text []byte) {
 	body := h.stands(c.applied)
 	for _, around := range []struct{ before, after []byte }{{s.Before, s.After}, {s.Before, nil},
@@ -282,7 +284,7 @@ func (w *Workspace) recognize(ctx context.Context, c *change, s *storedChange, n
 	}
 }
 
-// movedOnly reports whether a file that was to be renamed and changed has its new name with its old
+// movedOnly reports whether a file that was to be renamed and changed has its new name but its old
 // text.
 func (w *Workspace) movedOnly(ctx context.Context, c *change, text []byte) bool {
 	from, to := c.renaming()

@@ -62,7 +62,7 @@ func lockOrder(t *testing.T) map[string]int {
 	return rank
 }
 
-// lockFunc is what a function does with locks.
+// lockFunc describes what a function does with locks.
 type lockFunc struct {
 	takes map[string]token.Position // directly, or through a called function
 	calls []lockCall
@@ -146,8 +146,8 @@ type lockWalk struct {
 	f *lockFunc
 }
 
-// block returns the locks that are held after the statements. ends reports that they leave the
-// function.
+// block returns the locks that are held after the statements. ends reports that the statements
+// leave the function.
 func (w *lockWalk) block(list []ast.Stmt, held []string) (after []string, ends bool) {
 	for _, s := range list {
 		held, ends = w.stmt(s, held)
@@ -253,8 +253,8 @@ func (w *lockWalk) call(c *ast.CallExpr, held []string) []string {
 	return held
 }
 
-// lockName names the mutex of a call of its Lock or Unlock: the type and the field that it is in,
-// with the package where that is another one.
+// lockName names the mutex in a call of Lock or Unlock by the type and the field that contain it,
+// with the package if it is another package.
 func (w *lockWalk) lockName(sel *ast.SelectorExpr) string {
 	field, ok := sel.X.(*ast.SelectorExpr)
 	if !ok || sel.Sel.Name != "Lock" && sel.Sel.Name != "Unlock" {

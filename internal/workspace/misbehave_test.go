@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(testspeed.Run(m))
 }
 
-// inBubble runs a test about an editor's misbehavior on a clock of its own.
+// inBubble runs a test about an editor's misbehavior with a clock of its own.
 func inBubble(t *testing.T, name string, f func(t *testing.T, b *bench, uri string)) {
 	t.Run(name, func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -346,8 +346,7 @@ func states(p Proposal) string {
 	return strings.Join(out, " ")
 }
 
-// TestVersionCheckLostAfterFirst behaves like Neovim, which checks only the first document's
-// version.
+// TestVersionCheckLostAfterFirst simulates Neovim, which checks only the first document's version.
 //
 // TestTypingWhileApplied simulates typing at every position, next to and within each line, while an
 // edit is prepared and again while its request is in progress. No typed text is lost, and no line
@@ -424,7 +423,7 @@ func TestSteerRejectsUndecided(t *testing.T) {
 	equal(t, "disk", b.disk("a.txt"), strings.Replace(ten, "two", "TWO", 1))
 }
 
-// TestRestartLeavesPending: the end of the process decides nothing.
+// TestRestartLeavesPending checks that the end of the process decides nothing.
 func TestRestartLeavesPending(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p := b.propose(Ask, "a.txt", edited)

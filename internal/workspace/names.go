@@ -8,13 +8,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// The types below appear in the methods of Workspace. With them, callers need no second import.
+// The types below are part of the methods of Workspace. Defining them here saves callers a second
+// import.
 type (
 	// Ref names a file or document.
 	Ref = path.Ref
 	// UnreadError means that a session would change a file that it has not read.
 	UnreadError = readset.UnreadError
-	// ChangedError means that a file differs from the text that an edit was computed from.
+	// ChangedError means that a file differs from the text from which an edit was computed.
 	ChangedError = readset.ChangedError
 	// Stat counts the files and lines of a change.
 	Stat = checkpoint.Stat

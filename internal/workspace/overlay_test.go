@@ -66,7 +66,7 @@ func randomEdit(rt *rapid.T, f *fakeEditor, uri string) {
 	f.type_(uri, start, max(start, end), genText(5).Draw(rt, "typed"))
 }
 
-// onBorder moves an offset to where a position can name it.
+// onBorder moves an offset to an offset that a position can name.
 func onBorder(text string, i int) int {
 	for i > 0 && i < len(text) && (text[i]&0xC0 == 0x80 || text[i-1] == '\r' && text[i] == '\n') {
 		i--
@@ -194,7 +194,7 @@ func TestStamps(t *testing.T) {
 	}
 }
 
-// TestEmptyFileInEditor opens an empty file as Neovim does: one line with its ending.
+// TestEmptyFileInEditor opens an empty file as Neovim does, with one line and its ending.
 func TestEmptyFileInEditor(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ""})
 	b.ed.open(b.uri("a.txt"), "\n")
@@ -203,7 +203,7 @@ func TestEmptyFileInEditor(t *testing.T) {
 	}
 }
 
-// TestOpenedUnsaved opens a document that was changed before: only a later change on disk is
+// TestOpenedUnsaved opens a document that was changed before. Only a later change on disk is
 // reported.
 func TestOpenedUnsaved(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": "disk\n"})
@@ -222,7 +222,7 @@ func TestOpenedUnsaved(t *testing.T) {
 // raises a revision only when a hunk's text changed.
 func TestWholeTextMovesHunks(t *testing.T) {
 	const text = "a\n}\nb\n}\nc\nd\n}\n"
-	const wanted = "a\n}\nb\n};\nc\nd\n}\n" // the hunk's old text, "}\n", is there three times
+	const wanted = "a\n}\nb\n};\nc\nd\n}\n" // the hunk's old text, "}\n", occurs three times
 	for _, c := range []struct {
 		name, text string
 		revision   int

@@ -16,7 +16,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
-// attackTree builds a workspace with traps, and a folder outside with what they want.
+// attackTree builds a workspace with traps, and a folder outside of it with the files that the
+// attacks target.
 func attackTree(t *testing.T) (b *bench, outside string) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Unix file system only; the Windows rules are in TestWindowsPaths")
@@ -52,7 +53,7 @@ func attackTree(t *testing.T) (b *bench, outside string) {
 	return b, outside
 }
 
-// TestPathAttacks tries to read and write what is outside the roots or not a file.
+// TestPathAttacks tries to read and write files outside the roots and things that are not files.
 func TestPathAttacks(t *testing.T) {
 	b, outside := attackTree(t)
 	base := filepath.Base(outside)
@@ -133,7 +134,8 @@ func attackPath(t *testing.T, b *bench, a string) {
 		f.Close()
 		t.Fatalf("%q was opened", a)
 	}
-	// The remaining names are unusual names of files that do not exist. They may be created inside.
+	// The remaining names are unusual names of files that do not exist. Such files may be created
+	// inside a root.
 	p, err := b.Propose(context.Background(),
 		ProposeRequest{SessionID: "s", Policy: Auto,
 			Changes: []Change{{Op: Create, Ref: ref, Data: []byte("x")}}})
@@ -163,7 +165,7 @@ func TestPathsThatWork(t *testing.T) {
 	}
 }
 
-// TestRaceBetweenCheckAndUse swaps a folder for a link to the outside while files in it are
+// TestRaceBetweenCheckAndUse replaces a folder with a link to the outside while files in it are
 // read and written by paths that were resolved before.
 func TestRaceBetweenCheckAndUse(t *testing.T) {
 	b, outside := attackTree(t)
@@ -222,8 +224,9 @@ func TestNoFolderOpen(t *testing.T) {
 	equal(t, "rel", ref.Rel, "y.txt")
 }
 
-// A folder that holds the home folder is a root only once it is allowed, however the client names
-// it. Until then the editor's documents in it can be used, and the other folders as well.
+// A folder that contains the home folder is a root only once it is allowed, regardless of how the
+// client names it. Until then, the editor's documents in that folder can be used, and the other
+// folders as well.
 func TestWideFoldersAreHeldBack(t *testing.T) {
 	around := realDir(t)
 	home, project := filepath.Join(around, "home"), filepath.Join(around, "project")

@@ -13,9 +13,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
-// The stored form of a proposal, one file each. It is written when the proposal is made, with the
-// intent before the first file changes, and with the result. After a crash the files themselves
-// show which of the last two applies.
+// Each proposal is stored in its own file. The file is written when the proposal is made, with the
+// intent before the first workspace file changes, and with the result. After a crash, the workspace
+// files show which of the last two applies.
 
 type storedProposal struct {
 	ID       string         `json:"id"`
@@ -48,7 +48,7 @@ type storedChange struct {
 	BOM      bool          `json:"bom,omitempty"`
 	Encoding edit.Encoding `json:"encoding,omitempty"`
 	Mode     fs.FileMode   `json:"mode,omitempty"`
-	TextSHA  string        `json:"textSha"`          // the text to which the offsets refer
+	TextSHA  string        `json:"textSha"`          // hash of the text to which the offsets refer
 	Intent   string        `json:"intent,omitempty"` // the text that was about to be written
 	Reason   string        `json:"reason,omitempty"` // reason for the conflict
 	Hunks    []storedHunk  `json:"hunks"`
@@ -66,7 +66,7 @@ type storedHunk struct {
 	HasByUser bool      `json:"hasByUser,omitempty"`
 	Comment   string    `json:"comment,omitempty"`
 	Reason    string    `json:"reason,omitempty"`
-	// The surrounding text, to find an insertion again.
+	// Before and After are the surrounding text, to find an insertion again.
 	Before  []byte `json:"before,omitempty"`
 	After   []byte `json:"after,omitempty"`
 	Want    []byte `json:"want,omitempty"` // the text that was about to be written
@@ -74,14 +74,14 @@ type storedHunk struct {
 	Missing bool   `json:"missing,omitempty"`
 }
 
-// anchorSize is how much text around a hunk is stored to find it again after a restart.
+// anchorSize is how much text around a hunk is stored to find the hunk again after a restart.
 const anchorSize = 120
 
-// persist stores a proposal's state, or removes it when it is no longer needed.
+// persist stores a proposal's state, or removes the stored state when it is no longer needed.
 func (w *Workspace) persist(p *proposal) { w.reportState(w.store(p)) }
 
-// persistIntent stores the planned changes of targets, which are live. They stay in the stored form
-// of p until persistDone.
+// persistIntent stores the planned changes of live targets. They stay in the stored form of p until
+// persistDone.
 func (w *Workspace) persistIntent(p *proposal, targets []*target) {
 	intent := make([]intended, len(targets))
 	for i, t := range targets {
@@ -131,7 +131,7 @@ func (w *Workspace) storedPath(p *proposal) string {
 	return filepath.Join(w.sessionDir("proposals", p.session), p.id+".json")
 }
 
-// toStored copies a proposal. Caller holds mu.
+// toStored copies a proposal. The caller holds mu.
 func (p *proposal) toStored() *storedProposal {
 	s := &storedProposal{
 		ID: p.id, Session: p.session, Turn: p.turn, Item: p.item, Message: p.message,
@@ -173,10 +173,10 @@ func anchors(text []byte, h *hunk) (before, after []byte) {
 		bytes.Clone(text[h.end:min(len(text), h.end+anchorSize)])
 }
 
-// intended is the planned change of a file.
+// intended is the planned change to a file.
 type intended struct {
 	c     *change
-	to    string // HashOf its expected content
+	to    string // hash (HashOf) of the file's expected content
 	wants []want
 }
 

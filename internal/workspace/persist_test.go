@@ -55,7 +55,7 @@ func TestCancelledLoadKeepsProposals(t *testing.T) {
 }
 
 // A review does not end because its file has the intended content after a restart. Only the user
-// ends it.
+// can end it.
 func TestReviewOutlivesARestart(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	b.ed.open(b.uri("a.txt"), ten)

@@ -236,7 +236,7 @@ func TestDiskWriteKeepsModeAndLink(t *testing.T) {
 	equal(t, "no temporary file is left", len(names), 2)
 }
 
-// TestWriteComparesAndSwaps changes the file between read and rename.
+// TestWriteComparesAndSwaps changes the file between the read and the rename.
 func TestWriteComparesAndSwaps(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	n := 0
@@ -299,7 +299,7 @@ func TestEndOfText(t *testing.T) {
 }
 
 // TestConfirmHoldsNoLock checks that a proposal for a file can be made, and applied if that is
-// safe, while the editor asks the user about another one.
+// safe, while the editor asks the user about another proposal.
 func TestConfirmHoldsNoLock(t *testing.T) {
 	t.Parallel()
 	for _, open := range []bool{true, false} {

@@ -22,7 +22,7 @@ func numbered(n int) []string {
 	return out
 }
 
-// TestAnySubsetUnderTyping proposes changes of some lines of an open or closed file, simulates
+// TestAnySubsetUnderTyping proposes changes to some lines of an open or closed file, simulates
 // typing in other lines, decides hunk by hunk, and compares the result with a model that does not
 // use offsets: a list of lines.
 func TestAnySubsetUnderTyping(t *testing.T) {
@@ -40,7 +40,7 @@ func TestAnySubsetUnderTyping(t *testing.T) {
 			b.ed.open(uri, strings.Join(model, ""))
 		}
 		policy := rapid.SampledFrom([]Policy{Ask, Review}).Draw(rt, "policy")
-		// Changed lines are separated, so that each makes one hunk.
+		// Changed lines are separated, so that each line becomes one hunk.
 		for i := 1; i < n; i += 3 {
 			switch rapid.IntRange(0, 3).Draw(rt, "change") {
 			case 1:
@@ -107,7 +107,7 @@ func changedLines(a, b []string) []int {
 	return out
 }
 
-// typeBetween has the user change, add or remove a line that no open hunk is about.
+// typeBetween simulates a user who changes, adds or removes a line that no open hunk affects.
 func (b *bench) typeBetween(rt *rapid.T, uri string, fate []string, hunkLines []int) {
 	i := rapid.IntRange(0, len(fate)-1).Draw(rt, "typed line")
 	if i%3 == 1 || i%3 == 0 && fate[i] == "" {
@@ -122,7 +122,7 @@ func (b *bench) typeBetween(rt *rapid.T, uri string, fate []string, hunkLines []
 
 // TestRestoreLosesNothing mixes the agent's edits with the user's over several turns and restores.
 // The user's lines are marked. Every mark must survive, with or without a conflict. If there is no
-// conflict, the agent's marks must be gone.
+// conflict, no mark of the agent may remain.
 func TestRestoreLosesNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const n = 24
@@ -197,7 +197,8 @@ func (b *bench) userEdit(rt *rapid.T, open bool, text string, marks map[string]b
 	must(rt, os.WriteFile(b.path("a.txt"), []byte(old[:start]+text+old[start:]), 0o644))
 }
 
-// TestFirstDeciderWins lets two clients decide the same hunks in opposite ways at the same time.
+// TestFirstDeciderWins simulates two clients that decide the same hunks in opposite ways at the
+// same time.
 func TestFirstDeciderWins(t *testing.T) {
 	for range 30 {
 		b := newBench(t, map[string]string{"a.txt": ten},
@@ -228,8 +229,8 @@ func TestFirstDeciderWins(t *testing.T) {
 	}
 }
 
-// TestCompetingProposals: two sessions change one file; accepting one makes the overlapping
-// hunks of the other stale and moves the rest.
+// TestCompetingProposals checks two sessions that change the same file. When one proposal is
+// accepted, the overlapping hunks of the other become stale and its remaining hunks move.
 func TestCompetingProposals(t *testing.T) {
 	for _, open := range []bool{false, true} {
 		b := newBench(t, map[string]string{"a.txt": ten})

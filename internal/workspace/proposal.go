@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// Op is what a change does to a file.
+// Op is the effect of a change on a file.
 type Op string
 
 // The operations.
@@ -55,7 +55,7 @@ const (
 // HunkState is a hunk's state.
 type HunkState string
 
-// The states of a hunk. Clients never see applying. To them, the hunk is pending.
+// The states of a hunk. Clients never see the state applying. They see such a hunk as pending.
 const (
 	HunkPending  HunkState = "pending"
 	HunkAccepted HunkState = "accepted"
@@ -80,7 +80,7 @@ var (
 	ErrBadDecision     = errors.New("the decision is not valid")
 )
 
-// StaleError means that a decision was made on an older revision. It contains the newest one.
+// StaleError means that a decision was made on an older revision. It contains the newest revision.
 type StaleError struct{ Proposal Proposal }
 
 func (e *StaleError) Error() string {
@@ -113,7 +113,7 @@ type FileChange struct {
 	Ref       Ref       `json:"-"`
 }
 
-// Base describes the text that a change was computed from.
+// Base describes the text from which a change was computed.
 type Base struct {
 	SHA256 string `json:"sha256"`
 	EOL    string `json:"eol"` // "\n", "\r\n", "\r", "mixed" or "" (no line ends)
@@ -133,35 +133,35 @@ type Hunk struct {
 // proposal is guarded by Workspace.mu, except the fields that never change after Propose.
 type proposal struct {
 	origin
-	sem  chan struct{} // held by the one decision in progress
-	seen any           // the state that Options.Before has seen; under sem
+	sem  chan struct{} // held while a decision is in progress
+	seen any           // the state that Options.Before has seen; guarded by sem
 	done chan struct{} // closed after the closing event was sent
 
 	stored   sync.Mutex // orders writes of the stored form
-	intent   []intended // the decision that is being applied; under stored
-	kept     bool       // whether it has a stored form
+	intent   []intended // the decision that is being applied; guarded by stored
+	kept     bool       // whether the proposal has a stored form
 	revision int
 	phase    proposalPhase
 	decided  bool // at least one hunk was decided
 	teller   teller
 	changes  []*change
 	comment  string
-	notes    []string  // for the model: formatted, check results
-	diff     string    // as last shown
+	notes    []string  // for the model: formatting and check results
+	diff     string    // the diff as it was last shown
 	reported string    // outcome that the model knows
-	refused  []refusal // for a restore: files that cannot be changed; the others still are
+	refused  []refusal // for a restore: files that cannot be changed; the others are changed anyway
 }
 
 // origin is the input of a proposal. It does not change after the proposal is registered.
 type origin struct {
 	id, session, turn, item, message, title string
-	reader                                  string // session whose read records follow it
+	reader                                  string // session whose read records are updated
 	policy                                  Policy
 	kind                                    proposalKind
 	created                                 time.Time
 }
 
-// proposalTable has the proposals of all sessions. It is guarded by Workspace.mu.
+// proposalTable contains the proposals of all sessions. It is guarded by Workspace.mu.
 type proposalTable struct {
 	byID  map[string]*proposal
 	order []*proposal // by creation
@@ -199,8 +199,8 @@ type change struct {
 	index       *text.LineIndex
 	hunks       []*hunk
 	reason      string      // reason for the conflict
-	version     *int32      // version of the document when the change was over
-	left        []byte      // the text that its last apply left, until the model has been sent it
+	version     *int32      // version of the document when the change ended
+	left        []byte      // the text after the last apply, until the model has received it
 	was         []HunkState // states of the hunks before the current notification; nil: no change
 }
 
@@ -209,11 +209,11 @@ type hunk struct {
 	start, end int
 	old, new   []byte
 	phase      hunkPhase
-	byUser     []byte // the user's own text, nil if the hunk was accepted as it is
+	byUser     []byte // the user's own text, nil if the hunk was accepted unchanged
 	comment    string
-	reason     string // why it became stale or could not be applied
-	place      Range  // its position when its change was over
-	ordinal    int    // its number within the proposal, from 1
+	reason     string // why the hunk became stale or could not be applied
+	place      Range  // position of the hunk when its change ended
+	ordinal    int    // number of the hunk within the proposal, from 1
 }
 
 // basis is the text in the range of a pending hunk.
@@ -224,7 +224,7 @@ func (h *hunk) basis(applied bool) []byte {
 	return h.old
 }
 
-// stands is the text that is currently in the file.
+// stands returns the text that is currently in the file.
 func (h *hunk) stands(applied bool) []byte {
 	switch {
 	case h.state() == HunkAccepted && h.byUser != nil:
@@ -239,7 +239,7 @@ func (h *hunk) stands(applied bool) []byte {
 	return h.old
 }
 
-// current returns the text that the offsets refer to, and its index. Caller holds mu.
+// current returns the text to which the offsets refer, and its index. The caller holds mu.
 func (c *change) current() ([]byte, *text.LineIndex) {
 	if c.doc != nil {
 		return c.doc.text, c.doc.index
@@ -247,7 +247,7 @@ func (c *change) current() ([]byte, *text.LineIndex) {
 	return c.text, c.index
 }
 
-// view creates the snapshot for clients. Caller holds mu.
+// view creates the snapshot for clients. The caller holds mu.
 func (w *Workspace) view(p *proposal) Proposal {
 	v := Proposal{
 		ID: p.id, Revision: p.revision, SessionID: p.session, TurnID: p.turn, ItemID: p.item,
@@ -303,7 +303,7 @@ func (c *change) allTaken() bool {
 	return !slices.ContainsFunc(c.hunks, func(h *hunk) bool { return h.state() != HunkAccepted })
 }
 
-// List returns the proposals that match; empty arguments match all.
+// List returns the proposals that match. Empty arguments match all proposals.
 func (w *Workspace) List(sessionID, uri string, state State) []Proposal {
 	return w.list(sessionID, uri, func(p *proposal) bool {
 		return state == "" ||
@@ -373,7 +373,7 @@ func (w *Workspace) Get(proposalID string) (Proposal, string, error) {
 }
 
 // Undecided returns the proposals that still wait for a decision, including those with a hunk in
-// conflict. Empty arguments match all.
+// conflict. Empty arguments match all proposals.
 func (w *Workspace) Undecided(sessionID, uri string) []Proposal {
 	return w.list(sessionID, uri, func(p *proposal) bool { return !p.closed() })
 }

@@ -17,15 +17,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// Change is what an edit would do to one file.
+// Change is the intended effect of an edit on one file.
 type Change struct {
 	Op     Op
 	Ref    Ref
-	NewRef Ref // of Rename
-	// the new text as in File.Text.Data: for Create the complete text, for Rename nil for the old
-	// text
+	NewRef Ref // only for Rename
+	// Data is the new text, in the form of File.Text.Data. For Create it is the complete text. For
+	// Rename, nil keeps the old text.
 	Data  []byte
-	Base  string // the SHA256 of the File that Data was made from; "" to skip the check
+	Base  string // the SHA256 of the File from which Data was made; "" to skip the check
 	Tier  string // how loosely the edit matched, for all hunks
 	Hunks []edit.Hunk
 	// Hunks, if set, are the hunks from the base's text to Data, with their tiers.
@@ -34,10 +34,11 @@ type Change struct {
 // ProposeRequest asks for a proposal.
 type ProposeRequest struct {
 	SessionID, TurnID, ItemID string
-	// Reader is the sub-agent whose model has read the file afterwards; "" is the session's agent.
+	// Reader is the sub-agent whose model has read the file afterwards. "" means the session's own
+	// agent.
 	Reader    string
 	MessageID string // message ID of the prompt, for the checkpoint
-	Title     string // "Edit main.go"
+	Title     string // such as "Edit main.go"
 	Policy    Policy
 	Changes   []Change
 }
@@ -45,9 +46,9 @@ type ProposeRequest struct {
 // proposeRetries limits how often hunks are computed again because the user types.
 const proposeRetries = 8
 
-// Propose creates a proposal. Under Ask, Confirm and Collect it returns when the proposal is
-// registered, under Auto and Review after its changes were applied. Await then waits for the
-// decision, if there is one. Errors are for the model, and then nothing has changed.
+// Propose creates a proposal. Under Ask, Confirm and Collect, it returns when the proposal is
+// registered. Under Auto and Review, it returns after its changes were applied. Await then waits
+// for the decision, if one is needed. An error is for the model and means that nothing has changed.
 func (w *Workspace) Propose(ctx context.Context, req ProposeRequest) (*Proposal, error) {
 	if err := checkRequest(req); err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func (w *Workspace) Propose(ctx context.Context, req ProposeRequest) (*Proposal,
 	case req.Policy == Collect:
 		return w.collect(ctx, req)
 	case req.Policy == Confirm && !w.opt.Client.Features().ChangeAnnotations:
-		req.Policy = Ask // an editor that cannot ask would apply it without asking
+		req.Policy = Ask // an editor that cannot ask the user would apply the edit without asking
 	}
 	p, err := w.draft(ctx, req, newProposal(req, w))
 	if err != nil {
@@ -154,7 +155,7 @@ func (w *Workspace) draft(ctx context.Context, req ProposeRequest, p *proposal) 
 }
 
 // register links a proposal's changes to their documents, if those still have the texts from which
-// the hunks were computed, and announces it.
+// the hunks were computed, and announces the proposal.
 func (w *Workspace) register(p *proposal) bool {
 	p.number()
 	diff := unified(w.sides(p))
@@ -200,8 +201,8 @@ func (p *proposal) number() {
 	}
 }
 
-// hunkID returns an id that is the same for the same change at the same position among identical
-// ones. The id lasts as long as the change, wherever its lines move.
+// hunkID returns an id that identifies a change by its text and by its position among identical
+// changes. The id lasts as long as the change, even if its lines move.
 func hunkID(p *proposal, c *change, h *hunk, like int) string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s\n%s\n%d\n%d\n", p.id, c.ref.Key, like, len(h.old))
@@ -210,8 +211,9 @@ func hunkID(p *proposal, c *change, h *hunk, like int) string {
 	return "h_" + hex.EncodeToString(sum.Sum(nil)[:9])
 }
 
-// newChange computes one file's hunks, or nil if the file already has the new content. c.doc is set
-// to a marker that shows whether the file is open; register links it.
+// newChange computes one file's hunks, or returns nil if the file already has the new content.
+// c.doc is set to a marker that shows whether the file is open. register replaces it with the
+// document.
 func (w *Workspace) newChange(ctx context.Context, p *proposal, ch Change) (*change, error) {
 	switch ch.Op {
 	case Create:
@@ -293,7 +295,7 @@ func (w *Workspace) newCreate(ctx context.Context, p *proposal, ch Change) (*cha
 	f, err := w.Read(ctx, ch.Ref)
 	switch {
 	case err == nil && f.Source == FromBuffer && f.Disk == nil && f.Dirty:
-		// Open but never saved: the buffer is the only copy.
+		// The document is open but was never saved, so the buffer is the only copy.
 		ch.Op = Modify
 		return w.newModify(ctx, p, ch, f)
 	case err == nil:
@@ -350,7 +352,7 @@ func (w *Workspace) checkRename(ctx context.Context, ch Change) error {
 	return nil
 }
 
-// format runs the user's formatter over a new text, so that formatting on save changes nothing.
+// format runs the user's formatter on a new text, so that formatting on save changes nothing.
 func (w *Workspace) format(
 	ctx context.Context,
 	p *proposal,
@@ -398,7 +400,7 @@ func (w *Workspace) applyNow(ctx context.Context, p *proposal) (*Proposal, error
 	return &v, nil
 }
 
-// appliedNow records the result of one file of applyNow. Caller holds mu.
+// appliedNow records the result of one file of applyNow. The caller holds mu.
 func (w *Workspace) appliedNow(p *proposal, t *target) {
 	if !t.made() {
 		t.c.reason = t.reason
@@ -442,7 +444,7 @@ func (p *proposal) targets(pick func(*change, *hunk) (want, bool)) []*target {
 	return out
 }
 
-// forget removes a proposal that could not even be registered.
+// forget removes a proposal that could not be registered.
 func (w *Workspace) forget(p *proposal, err error) error {
 	w.mu.Lock()
 	w.proposals.remove(func(o *proposal) bool { return o == p })

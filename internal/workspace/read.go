@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
-// Source says where a text comes from.
+// Source is the origin of a text.
 type Source string
 
 // The sources of a File.
@@ -38,7 +38,7 @@ type File struct {
 	modified time.Time // modification time of the file on disk
 }
 
-// SourceLabel is the source in words: "disk", "buffer", "buffer (unsaved)" or "pending".
+// SourceLabel returns the source in words: "disk", "buffer", "buffer (unsaved)" or "pending".
 func (f *File) SourceLabel() string {
 	if f.Source == FromBuffer && f.Dirty {
 		return "buffer (unsaved)"
@@ -46,8 +46,8 @@ func (f *File) SourceLabel() string {
 	return string(f.Source)
 }
 
-// Read returns the current text of a file: the editor's buffer if it is open, otherwise the file on
-// disk. For a file that does not exist the error is fs.ErrNotExist.
+// Read returns the current text of a file. This is the editor's buffer if the file is open, and
+// otherwise the file on disk. If the file does not exist, the error is fs.ErrNotExist.
 func (w *Workspace) Read(ctx context.Context, ref Ref) (*File, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
@@ -68,7 +68,7 @@ func (w *Workspace) Read(ctx context.Context, ref Ref) (*File, error) {
 	return readDisk(ref)
 }
 
-// ReadFor is Read for a session's agent: with the session's own collected changes applied.
+// ReadFor works like Read for a session's agent, with the session's own collected changes applied.
 func (w *Workspace) ReadFor(ctx context.Context, sessionID string, ref Ref) (*File, error) {
 	f, err := w.Read(ctx, ref)
 	if pending, ok := w.pendingText(sessionID, ref, f); ok {
@@ -115,9 +115,10 @@ func readDisk(ref Ref) (*File, error) {
 		modified: st.ModTime()}, nil
 }
 
-// ReadDiskRaw returns a file's bytes on disk, whatever the editor shows, up to MaxFileSize.
+// ReadDiskRaw returns a file's bytes on disk, regardless of what the editor shows, up to
+// MaxFileSize.
 func (w *Workspace) ReadDiskRaw(ref Ref) ([]byte, fs.FileInfo, error) { return files.Read(ref) }
 
 // OpenDisk opens a regular file below its root for streaming. It refuses devices, pipes and
-// sockets, even if another program put one there meanwhile.
+// sockets, even if another program created one there after the path was resolved.
 func (w *Workspace) OpenDisk(ref Ref) (*os.File, fs.FileInfo, error) { return files.Open(ref) }

@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// Files that may not be written. Permissions do not bind the superuser, so as root the test runs
-// itself again as an unprivileged user; a read-only mount needs its own namespaces and is tried
-// where the system allows them.
+// These tests use files that may not be written. Permissions do not restrict the superuser, so as
+// root the test runs itself again as an unprivileged user. A read-only mount needs its own
+// namespaces and is tried if the system allows them.
 
 const readOnlyEnv = "WORKSPACE_TEST_READ_ONLY"
 
@@ -50,7 +50,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestAsNobody is the process that may not do everything.
+// TestAsNobody is the unprivileged process.
 func TestAsNobody(t *testing.T) {
 	if os.Getenv(readOnlyEnv) == "" {
 		return // run by TestReadOnly only
@@ -71,8 +71,8 @@ func TestAsNobody(t *testing.T) {
 	t.Run("rename", notRenamed)
 }
 
-// notRenamed: a file that may not be taken out of its folder does not get a second name, here or
-// in another root.
+// notRenamed checks that a file that may not be moved out of its folder does not get a second name,
+// here or in another root.
 func notRenamed(t *testing.T) {
 	b := newBench(t, map[string]string{"d/a.txt": ten})
 	other := realDir(t)
@@ -97,8 +97,8 @@ func notRenamed(t *testing.T) {
 }
 
 // notWritten removes the write permission after a proposal was made. The decision fails with the
-// reason, no file of the same decision is changed, nothing is left next to them, and it can be
-// decided again once the permission is restored.
+// reason, no file of the same decision is changed, and no other file is left next to them. Once the
+// permission is restored, the proposal can be decided again.
 func notWritten(t *testing.T, reason string, deny func(b *bench)) {
 	b := newBench(t, map[string]string{"d/a.txt": ten, "b.txt": ten})
 	p := b.propose(Ask, "d/a.txt", edited, "b.txt", edited)

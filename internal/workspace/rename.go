@@ -9,7 +9,7 @@ import (
 )
 
 // A pending change belongs to a file and not to its name. When the user or another proposal renames
-// the file, the change moves along, and so do the sessions' read records.
+// the file, the change moves with it, and so do the sessions' read records.
 
 // FileRename is one file or folder of workspace/didRenameFiles.
 type FileRename struct{ OldURI, NewURI string }
@@ -17,9 +17,9 @@ type FileRename struct{ OldURI, NewURI string }
 // rename is a renaming that the workspace has not processed yet.
 type rename struct{ from, to string } // absolute paths
 
-// FilesRenamed handles the editor's report that files, or folders with everything below them, have
-// new names. Like all notifications it never waits for the disk. The names are resolved in the
-// background, at the latest by the next call that needs them.
+// FilesRenamed handles the editor's report that files or folders were renamed. Everything below a
+// renamed folder moves too. Like all notifications, it never waits for the disk. The names are
+// resolved in the background, at the latest by the next call that needs them.
 func (w *Workspace) FilesRenamed(renames []FileRename) {
 	w.mu.Lock()
 	for _, r := range renames {
@@ -33,8 +33,8 @@ func (w *Workspace) FilesRenamed(renames []FileRename) {
 	w.spawn(w.canonicalizeDocs)
 }
 
-// followRenames processes the renamings in order. A renaming that would move a change whose
-// decision is running waits for the next call.
+// followRenames processes the renames in order. A rename that would move a change whose decision is
+// running waits for the next call.
 func (w *Workspace) followRenames() {
 	for {
 		w.mu.Lock()
@@ -59,7 +59,7 @@ func (w *Workspace) followRenames() {
 	}
 }
 
-// tookOver drops a renaming unless that happened already.
+// tookOver drops a rename unless it has already been dropped.
 func (w *Workspace) tookOver(r *rename) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,8 +69,8 @@ func (w *Workspace) tookOver(r *rename) {
 // moved is a change whose file, or whose file's new name, was renamed.
 type moved struct {
 	c           *change
-	was, wasNew Ref  // its names before
-	ref, newRef *Ref // its current names, nil if they are unchanged
+	was, wasNew Ref  // the change's names before
+	ref, newRef *Ref // the change's current names, nil if they are unchanged
 }
 
 // followRename moves everything at or below a path. It returns false if it must be tried again.
@@ -107,7 +107,7 @@ func (w *Workspace) followRename(r *rename, from, to string) bool {
 	return true
 }
 
-// movesOf finds the changes that a renaming moves, and their new locations.
+// movesOf finds the changes that a rename moves, and their new locations.
 func (w *Workspace) movesOf(from, to string) (moves []moved) {
 	w.mu.Lock()
 	var all []moved
@@ -129,7 +129,7 @@ func (w *Workspace) movesOf(from, to string) (moves []moved) {
 	return moves
 }
 
-// movedRef returns a reference's new name, or nil if it stays or the new name cannot be used.
+// movedRef returns a reference's new name, or nil if the name stays or the new name cannot be used.
 func (w *Workspace) movedRef(roots []path.Root, ref Ref, from, to string) *Ref {
 	rel, ok := path.Within(from, ref.Path)
 	if !ok || !ref.IsFile() {
@@ -146,14 +146,14 @@ func (w *Workspace) movedRef(roots []path.Root, ref Ref, from, to string) *Ref {
 	return &r
 }
 
-// itself reports whether the renaming is the operation that the change makes.
+// itself reports whether the rename is the operation that the change makes.
 func (m moved) itself() bool {
 	return m.c.op == Rename && (m.ref != nil && m.ref.Key == m.wasNew.Key || m.newRef != nil &&
 		m.newRef.Key == m.was.Key)
 }
 
-// holdAll locks all of the proposals or none. Only the goroutine that holds both the proposal's sem
-// and mu writes a ref. The caller holds mu.
+// holdAll locks either all of the proposals or none. Only a goroutine that holds both the
+// proposal's sem and mu writes a ref. The caller holds mu.
 func holdAll(ps []*proposal) bool {
 	for i, p := range ps {
 		select {
@@ -168,7 +168,7 @@ func holdAll(ps []*proposal) bool {
 	return true
 }
 
-// moveChange moves a change to its new location. Caller holds mu and the proposal's sem.
+// moveChange moves a change to its new location. The caller holds mu and the proposal's sem.
 func (w *Workspace) moveChange(m moved) {
 	c := m.c
 	if c.ref.Key != m.was.Key || c.newRef.Key != m.wasNew.Key ||

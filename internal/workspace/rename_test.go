@@ -12,8 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
-// moved renames a file or folder as an editor does: on disk, with its document, and by telling.
-// The orders of the three notifications differ from editor to editor.
+// moved renames a file or folder as an editor does: on disk, with its document, and with a
+// notification. The order of these three steps differs from editor to editor.
 func (b *bench) moved(order string, from, to string) {
 	b.t.Helper()
 	must(b.t, os.MkdirAll(filepath.Dir(b.path(to)), 0o755))
@@ -96,7 +96,7 @@ func TestStampFollowsRename(t *testing.T) {
 	}
 }
 
-// TestPendingFollowsAcceptedRename: another proposal's rename is accepted.
+// TestPendingFollowsAcceptedRename accepts another proposal's rename.
 func TestPendingFollowsAcceptedRename(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p := b.propose(Ask, "a.txt", edited)
@@ -111,7 +111,8 @@ func TestPendingFollowsAcceptedRename(t *testing.T) {
 	equal(t, "b", b.disk("b.txt"), edited)
 }
 
-// TestRenamedByHand: the user did what a pending rename would do; that is a conflict, not a loss.
+// TestRenamedByHand checks the case that the user makes the rename that is pending. This is a
+// conflict, and nothing is lost.
 func TestRenamedByHand(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p, err := b.Propose(context.Background(),
@@ -123,9 +124,9 @@ func TestRenamedByHand(t *testing.T) {
 	equal(t, "b", b.disk("b.txt"), ten)
 }
 
-// TestRenameKeepsWhatTheUserChanged: after a rename was proposed, or made for review, the user
-// changed its file. The text moves with the file. A rename with its own text is a conflict and
-// loses nothing.
+// TestRenameKeepsWhatTheUserChanged checks the case that the user changes a file after its rename
+// was proposed, or was made for review. The text moves with the file. A rename with its own text is
+// a conflict and loses nothing.
 func TestRenameKeepsWhatTheUserChanged(t *testing.T) {
 	const mine = "mine\n" + ten
 	for _, open := range []bool{false, true} {
@@ -166,8 +167,8 @@ func TestRenameKeepsWhatTheUserChanged(t *testing.T) {
 	}
 }
 
-// TestRenameWithoutItsText: a rename whose new text cannot be written is undone, and can be
-// decided again.
+// TestRenameWithoutItsText checks that a rename whose new text cannot be written is undone, and can
+// be decided again.
 func TestRenameWithoutItsText(t *testing.T) {
 	for _, open := range []bool{false, true} {
 		for _, policy := range []Policy{Ask, Review} {
@@ -200,8 +201,8 @@ func TestRenameWithoutItsText(t *testing.T) {
 	}
 }
 
-// TestRenameByHalf: if a rename without its new text cannot be undone either, this is reported, and
-// nothing is lost.
+// TestRenameByHalf checks a rename that cannot be undone although its new text could not be
+// written. This is reported, and nothing is lost.
 func TestRenameByHalf(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	b.ed.open(b.uri("a.txt"), ten)
@@ -241,7 +242,7 @@ func (b *bench) refuseTexts(name string, open bool) (allow func()) {
 	return func() { b.ed.mu.Lock(); defer b.ed.mu.Unlock(); b.ed.misbehave = nil }
 }
 
-// files are the files of the workspace.
+// files returns the files of the workspace.
 func (b *bench) files() (out []string) {
 	must(b.t, filepath.WalkDir(b.dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -253,8 +254,9 @@ func (b *bench) files() (out []string) {
 	return out
 }
 
-// TestRenameIsFormatted: the new text of a rename is formatted for its new name before it is
-// proposed, and not when it is written. The written text is the shown one, also when it is undone.
+// TestRenameIsFormatted checks that the new text of a rename is formatted for its new name before
+// it is proposed, and not when it is written. The written text is the one that was shown, also when
+// it is undone.
 func TestRenameIsFormatted(t *testing.T) {
 	const unformatted = "one\ntwo\n"
 	b := newBench(t, map[string]string{"a.txt": unformatted}, func(o *Options, _ *fakeEditor) {
@@ -275,8 +277,8 @@ func TestRenameIsFormatted(t *testing.T) {
 	equal(t, "a mere rename", b.disk("b.txt"), unformatted)
 }
 
-// TestConfirmedRename: an editor that asks its user about a rename gets the new text too, and the
-// outcome is reported.
+// TestConfirmedRename checks that an editor that asks its user about a rename also gets the new
+// text, and that the outcome is reported.
 func TestConfirmedRename(t *testing.T) {
 	t.Parallel()
 	for state, text := range map[State]string{StateApplied: edited, StateConflict: ten} {
@@ -307,8 +309,8 @@ func TestConfirmedRename(t *testing.T) {
 	}
 }
 
-// TestConfirmedCreation: a file that the editor created without its text is not reported as if it
-// had it.
+// TestConfirmedCreation checks that a file that the editor created without its text is not reported
+// as if it had the text.
 func TestConfirmedCreation(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil, func(_ *Options, f *fakeEditor) { f.features.ChangeAnnotations = true })
@@ -322,8 +324,8 @@ func TestConfirmedCreation(t *testing.T) {
 	equal(t, "state", o.State, StateConflict)
 }
 
-// TestRenameWhileDeciding: the file disappears during a decision, whose outcome is reported either
-// way.
+// TestRenameWhileDeciding checks that the outcome of a decision is reported even if the file
+// disappears during the decision.
 func TestRenameWhileDeciding(t *testing.T) {
 	defer func() { files.AtStep = func(string) {} }()
 	b := newBench(t, map[string]string{"a.txt": ten})
@@ -360,9 +362,9 @@ func TestRenamesThatCannotBe(t *testing.T) {
 	equal(t, "a", b.disk("a.txt"), edited)
 }
 
-// TestRenameIsToldLate: an editor renames an open file on disk and reports the new document later,
-// with its current text, or never. The change that comes with the rename is made where it is
-// permanent.
+// TestRenameIsToldLate simulates an editor that renames an open file on disk and reports the new
+// document later, with its current text, or never. The change that comes with the rename is made
+// where it is permanent.
 func TestRenameIsToldLate(t *testing.T) {
 	for name, reopens := range map[string]bool{"opens the new file late": true,
 		"opens it never": false} {

@@ -31,9 +31,9 @@ type RestoreConflict struct {
 	Reason string `json:"reason"`
 }
 
-// Restore reverts what the agent did since the checkpoint's turn began, including that turn. It
-// merges the user's later changes. Where both changed the same lines, the file stays unchanged and
-// is listed. The restore itself is a checkpoint too.
+// Restore reverts the agent's changes since the checkpoint's turn began, including that turn. It
+// merges the user's later changes. If both changed the same lines, the file is not changed and is
+// listed. The restore itself is a checkpoint too.
 func (w *Workspace) Restore(ctx context.Context, checkpointID string) (RestoreResult, error) {
 	undo, err := w.checkpoints.Undo(checkpointID)
 	if err != nil {
@@ -67,7 +67,8 @@ func (w *Workspace) Restore(ctx context.Context, checkpointID string) (RestoreRe
 	return res, nil
 }
 
-// unwind computes the restored text of a file, or nil if the file stays. The error is a conflict.
+// unwind computes the restored text of a file, or nil if the file is not restored. The error is a
+// conflict.
 func (w *Workspace) unwind(ctx context.Context, f *checkpoint.File) (*Change, error) {
 	ref, err := w.Resolve("", orElse(f.Path, f.URI))
 	if err != nil {
@@ -108,7 +109,7 @@ func restoreChange(ref Ref, file *File, now, then checkpoint.Content) *Change {
 	return &Change{Op: Modify, Ref: ref, Data: then.Text, Base: file.SHA256}
 }
 
-// unwound is what a restore knows about its files, by their keys.
+// unwound contains what a restore knows about its files, by their keys.
 type unwound struct {
 	steps map[string]*checkpoint.Step // the first one for each file
 	from  map[string]string           // the old names of renamed files
@@ -163,16 +164,16 @@ func (w *Workspace) applyRestore(ctx context.Context, session string, changes []
 		w.untrack(c)
 	}
 	w.mu.Unlock()
-	w.deliver() // its effect on other proposals
+	w.deliver() // the restore's effect on other proposals
 	return err
 }
 
-// keepsNewName is the reason why a renamed file keeps its new name: otherwise its text would be
-// nowhere in the workspace.
+// keepsNewName is the reason why a renamed file keeps its new name. Without this name, the
+// workspace would no longer contain its text.
 const keepsNewName = "its old name could not be restored; it keeps this one"
 
-// withOldNames removes a renamed file's new name only after the old one exists again. If the old
-// one cannot come back, the new name stays.
+// withOldNames removes a renamed file's new name only after the old name exists again. If the old
+// name cannot be restored, the new name is kept.
 func (u unwound) withOldNames(targets []*target, refuse func(Ref, string)) (ordered []*target) {
 	byKey := map[string]*target{}
 	for _, t := range targets {

@@ -9,12 +9,12 @@ import (
 )
 
 // SetRoots replaces the workspace folders. It may be called at any time. It ignores URIs that are
-// not files, because nothing on disk belongs to them.
+// not files, because they have no folder on disk.
 func (w *Workspace) SetRoots(uris []string) { w.roots.Set(uris) }
 
-// HeldFolders returns the workspace folders that are the root of the file system, the home folder
-// or a folder around it, and that the user has not allowed. Of their files, only those that are
-// open in the editor can be used.
+// HeldFolders returns the workspace folders that are held back. These are the root of the file
+// system, the home folder and the folders that contain it, unless the user has allowed them. Only
+// those of their files that are open in the editor can be used.
 func (w *Workspace) HeldFolders() (folders []string) {
 	for _, r := range w.roots.Held() {
 		folders = append(folders, r.Real)
@@ -22,7 +22,7 @@ func (w *Workspace) HeldFolders() (folders []string) {
 	return folders
 }
 
-// AllowFolder makes such a folder a root from now on. "" stands for all of them.
+// AllowFolder makes a held folder a root from now on. "" stands for all of them.
 func (w *Workspace) AllowFolder(folder string) { w.roots.Allow(folder) }
 
 // WideFolder describes a folder that is unlikely to be a workspace, such as "your home folder". It
@@ -36,8 +36,8 @@ func WideFolder(folder, home string) string {
 	return path.Wide(folder, home)
 }
 
-// Roots returns the workspace folders' resolved paths without the held ones, or a substitute if no
-// folder is open: cwd, otherwise the working directory, unless that is such a folder, which no user
+// Roots returns the workspace folders' resolved paths without the held ones. If no folder is open,
+// it returns cwd, or otherwise the working directory, unless that is a wide folder, which no user
 // means to share.
 func (w *Workspace) Roots(cwd string) []string {
 	var out []string
@@ -74,7 +74,7 @@ func (w *Workspace) Resolve(cwd, name string) (Ref, error) {
 	return w.resolvePath(cwd, name)
 }
 
-// resolveURI resolves open documents of schemes other than file.
+// resolveURI resolves open documents with schemes other than file.
 func (w *Workspace) resolveURI(s string) (ref Ref, done bool, err error) {
 	scheme := path.Scheme(s)
 	if scheme == "" || scheme == "file" {
@@ -117,7 +117,8 @@ func (w *Workspace) refOf(at path.Located) (Ref, error) {
 	return ref, err
 }
 
-// refOfDoc returns the reference of an open document. Caller holds mu; the document's key is known.
+// refOfDoc returns the reference of an open document. The document's key is known. The caller holds
+// mu.
 func (w *Workspace) refOfDoc(d *document, roots []path.Root) Ref {
 	return path.OfDocument(orElse(d.key, d.lexical), d.uri, d.path, roots)
 }

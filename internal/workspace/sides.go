@@ -32,7 +32,7 @@ func (w *Workspace) Sides(proposalID, uri string) (base, proposed []byte, err er
 	return nil, nil, fmt.Errorf("reading proposal %s: it does not touch %s", proposalID, uri)
 }
 
-// side is one file's text without and with the open hunks.
+// side contains one file's text without and with the open hunks.
 type side struct {
 	uri, key         string
 	oldName, newName string
@@ -42,7 +42,7 @@ type side struct {
 	byHunks          bool        // new is nil: old with hunks applied
 }
 
-// text is the text with the open hunks.
+// text returns the text with the open hunks.
 func (s *side) text() []byte {
 	if s.byHunks {
 		return edit.ApplyHunks(s.old, s.hunks, nil)
@@ -50,7 +50,7 @@ func (s *side) text() []byte {
 	return s.new
 }
 
-// sides computes both texts of every file. The texts do not change afterwards. Caller holds mu.
+// sides computes both texts of every file. The texts do not change afterwards. The caller holds mu.
 func (w *Workspace) sides(p *proposal) []side {
 	var out []side
 	for _, c := range p.changes {
@@ -76,7 +76,7 @@ func (w *Workspace) sides(p *proposal) []side {
 	return out
 }
 
-// without returns the file without the wanted hunks, and their replacements. Caller holds mu.
+// without returns the file without the wanted hunks, and their replacements. The caller holds mu.
 func (c *change) without(wanted func(*hunk) bool) (body []byte, hunks []edit.Hunk) {
 	body = c.snapshot()
 	var back []splice
@@ -89,7 +89,7 @@ func (c *change) without(wanted func(*hunk) bool) (body []byte, hunks []edit.Hun
 		start := h.start + delta
 		if c.applied || h.state() == HunkAccepted {
 			back = append(back, splice{Start: h.start, End: h.end, Text: h.old})
-			// the text in the range may be longer than the accepted text
+			// The text in the range may be longer than the accepted text.
 			delta += len(h.old) - (h.end - h.start)
 			hunks = append(hunks, edit.Hunk{BaseStart: start, BaseEnd: start + len(h.old),
 				New: h.stands(c.applied)})
@@ -104,7 +104,8 @@ func (c *change) without(wanted func(*hunk) bool) (body []byte, hunks []edit.Hun
 	return body, hunks
 }
 
-// inOrder returns the wanted hunks by position: a hunk whose text was moved has a new position.
+// inOrder returns the wanted hunks by position, because a hunk whose text was moved has a new
+// position.
 func (c *change) inOrder(wanted func(*hunk) bool) []*hunk {
 	out := make([]*hunk, 0, len(c.hunks))
 	for _, h := range c.hunks {
@@ -121,7 +122,8 @@ func (c *change) inOrder(wanted func(*hunk) bool) []*hunk {
 	return out
 }
 
-// snapshot returns the text that the offsets refer to. It no longer changes. The caller holds mu.
+// snapshot returns the text to which the offsets refer. This copy no longer changes. The caller
+// holds mu.
 func (c *change) snapshot() []byte {
 	if c.doc != nil {
 		return c.doc.snapshot()
@@ -129,7 +131,7 @@ func (c *change) snapshot() []byte {
 	return c.text
 }
 
-// texts returns the file without and with its open hunks. Caller holds mu.
+// texts returns the file without and with its open hunks. The caller holds mu.
 func (c *change) texts() (without, with []byte) {
 	text, hunks := c.without(func(h *hunk) bool { return h.state() == HunkPending })
 	return text, edit.ApplyHunks(text, hunks, nil)
@@ -159,7 +161,7 @@ func unified(sides []side) string {
 	return out.String()
 }
 
-// wholeHunk turns one text into another with a single hunk, or none if they are equal.
+// wholeHunk returns a single hunk that turns one text into another, or no hunk if they are equal.
 func wholeHunk(old, new []byte) []edit.Hunk {
 	if bytes.Equal(old, new) {
 		return nil

@@ -10,10 +10,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
-// Another program changes a file while one of its collected hunks is being applied. Then the
-// session reads the file, which moves the pending hunks to the new text. The apply was computed
-// from the old text, so it must not overwrite the new text: the hunk is applied to the new text
-// instead.
+// Another program changes a file while one of its collected hunks is being applied. The session
+// then reads the file, which moves the pending hunks to the new text. The apply was computed from
+// the old text, so it must not overwrite the new text. The hunk is applied to the new text instead.
 func TestReadDuringApplyLosesNothing(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p := b.propose(Collect, "a.txt", edited)
@@ -34,7 +33,7 @@ func TestReadDuringApplyLosesNothing(t *testing.T) {
 }
 
 // The session reads a file repeatedly while its hunks are applied and another program adds lines.
-// Nothing that the program wrote is lost, and the race detector finds nothing.
+// No text from the program is lost, and the race detector finds nothing.
 func TestReadsBesideDecisions(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p := b.propose(Collect, "a.txt", edited)
@@ -46,7 +45,7 @@ func TestReadsBesideDecisions(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				// It may be partially written.
+				// The file may be partially written.
 				_, _ = b.ReadFor(t.Context(), p.SessionID, b.ref("a.txt"))
 			}
 		}

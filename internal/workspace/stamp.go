@@ -2,15 +2,15 @@ package workspace
 
 import "github.com/agent-lsp/agent-lsp/internal/workspace/readset"
 
-// Stamp records that a session has seen the file as it is in f: all of it, or a part, which is
-// enough to edit it and not to replace it.
+// Stamp records that a session has seen the file as it is in f, either all of it or a part. A part
+// is enough to edit the file but not to replace it.
 func (w *Workspace) Stamp(sessionID string, f *File, whole bool) {
 	w.reads.Put(sessionID, f.Ref.Key,
 		readset.Record{SHA: HashOf(f.Text.Data), Text: f.Text.Data, Whole: whole})
 }
 
-// StampRaw is Stamp for a part of a file on disk that was read as a stream. sha is the SHA-256 of
-// the bytes read.
+// StampRaw works like Stamp for a part of a file on disk that was read as a stream. sha is the
+// SHA-256 of the bytes read.
 func (w *Workspace) StampRaw(sessionID string, ref Ref, sha string) {
 	w.reads.Put(sessionID, ref.Key, readset.Record{SHA: sha})
 }
@@ -18,8 +18,8 @@ func (w *Workspace) StampRaw(sessionID string, ref Ref, sha string) {
 // DropStamp requires a new read of the file before the session's next edit of it.
 func (w *Workspace) DropStamp(sessionID string, ref Ref) { w.reads.Drop(sessionID, ref.Key) }
 
-// CheckStamp reports whether the session has seen the file as it is in f, a part of it or the
-// whole. The errors and the note are those of readset.Set.Check.
+// CheckStamp reports whether the session has seen the file as it is in f, either a part of it or,
+// if whole is set, all of it. The errors and the note are those of readset.Set.Check.
 func (w *Workspace) CheckStamp(sessionID string, f *File, whole bool) (note string, err error) {
 	now := readset.Now{Key: f.Ref.Key, Name: f.Ref.String(), SHA256: f.SHA256, Text: f.Text.Data}
 	return w.reads.Check(sessionID, now, whole)
@@ -42,7 +42,7 @@ func (w *Workspace) stampOwn(p *proposal) {
 		}
 		before, known := w.reads.Get(p.reader, c.ref.Key)
 		if !known {
-			before, _ = w.reads.Get(p.reader, key) // it moved with the file
+			before, _ = w.reads.Get(p.reader, key) // the record moved with the file
 		}
 		whole := before.Whole || c.op == Create || c.base.SHA256 == emptyHash
 		w.reads.Put(p.reader, key, readset.Record{SHA: HashOf(c.left), Text: c.left, Whole: whole,

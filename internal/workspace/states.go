@@ -2,11 +2,11 @@ package workspace
 
 import "slices"
 
-// This file holds every change of a hunk's and a proposal's state. No other file assigns a phase;
-// TestOnlyTheTableChangesPhases checks that.
+// This file contains all code that changes the state of a hunk or a proposal. No other file assigns
+// a phase, which TestOnlyTheTableChangesPhases checks.
 //
-// A hunk's phase is finer than the HunkState that clients see. These are the moves between phases,
-// by event. A dash means that the event changes nothing.
+// The phases of a hunk are finer than the HunkState that clients see. The table shows the moves
+// between phases, by event. A dash means that the event changes nothing.
 //
 //	            begin     release  typed  competed  found    lost   missed   accept    reject
 //	pending     applying  -        stale  outdone   -        stale  missing  accepted  rejected
@@ -25,24 +25,24 @@ const (
 	hunkApplying                  // a decision is being applied: changes of its text are expected
 	hunkStale                     // its text is gone; it waits until the text is found again
 	hunkOutdone                   // stale because of another proposal, until its position changes
-	// Its text was never written to the file, but the rest of the change was.
+	// The hunk's text was never written to the file, but the rest of the change was.
 	hunkMissing
 	hunkAccepted
 	hunkRejected
 	hunkPhases = iota
 )
 
-// hunkEvent is what happens to a hunk.
+// hunkEvent is an event that affects a hunk.
 type hunkEvent uint8
 
 const (
 	hunkBegin    hunkEvent = iota // an apply begins
 	hunkRelease                   // the apply ended without a result for the hunk
 	hunkTyped                     // a change touched its text
-	hunkCompeted                  // the same, while another proposal's apply was under way
-	hunkFound                     // its text is in the file exactly once
+	hunkCompeted                  // like typed, during another proposal's apply
+	hunkFound                     // its text occurs in the file exactly once
 	hunkLost                      // its file is gone or has a different text than the apply needs
-	hunkMissed                    // the file was written without it
+	hunkMissed                    // the file was written without the hunk
 	hunkAccept
 	hunkReject
 	hunkEvents = iota
@@ -70,14 +70,14 @@ var hunkMoves = [hunkPhases]map[hunkEvent]hunkPhase{
 	hunkMissing: {hunkAccept: hunkAccepted, hunkReject: hunkRejected},
 }
 
-// hunkShown is what clients see of each phase.
+// hunkShown maps each phase to the state that clients see.
 var hunkShown = [hunkPhases]HunkState{
 	hunkPending: HunkPending, hunkApplying: HunkPending,
 	hunkStale: HunkStale, hunkOutdone: HunkStale, hunkMissing: HunkStale,
 	hunkAccepted: HunkAccepted, hunkRejected: HunkRejected,
 }
 
-// on applies an event and reports whether the phase changed. Caller holds mu.
+// on applies an event and reports whether the phase changed. The caller holds mu.
 func (h *hunk) on(e hunkEvent) bool {
 	next, ok := hunkMoves[h.phase][e]
 	if ok {
@@ -86,7 +86,8 @@ func (h *hunk) on(e hunkEvent) bool {
 	return ok
 }
 
-// because is on with a reason, which is stored if the hunk is stale afterwards. Caller holds mu.
+// because works like on with a reason, which is stored if the hunk is stale afterwards. The caller
+// holds mu.
 func (h *hunk) because(e hunkEvent, reason string) bool {
 	changed := h.on(e)
 	if h.state() == HunkStale {
@@ -95,16 +96,16 @@ func (h *hunk) because(e hunkEvent, reason string) bool {
 	return changed
 }
 
-// state is what clients see of the hunk. Caller holds mu.
+// state returns the state of the hunk that clients see. The caller holds mu.
 func (h *hunk) state() HunkState { return hunkShown[h.phase] }
 
-// open reports whether the hunk is undecided. Caller holds mu.
+// open reports whether the hunk is undecided. The caller holds mu.
 func (h *hunk) open() bool { return h.state() == HunkPending || h.state() == HunkStale }
 
-// still reports whether the hunk's range contains exactly its text. Caller holds mu.
+// still reports whether the hunk's range contains exactly its text. The caller holds mu.
 func (h *hunk) still() bool { return h.phase == hunkPending }
 
-// storedPhase is the phase of a hunk that was stored. No apply survives a restart.
+// storedPhase returns the phase of a hunk that was stored. No apply survives a restart.
 func storedPhase(s HunkState, missing bool) hunkPhase {
 	switch {
 	case s == HunkAccepted:
@@ -120,7 +121,7 @@ func storedPhase(s HunkState, missing bool) hunkPhase {
 }
 
 // A proposal is open, in conflict or closed. A closed proposal whose stale hunks are decided later
-// moves to another closed phase. These are the moves; all others are refused:
+// moves to another closed phase. The table lists the moves. All other moves are refused.
 //
 //	open, contested              to each other and to every closed phase
 //	applied, partial, rejected,
@@ -132,7 +133,7 @@ type proposalPhase uint8
 
 const (
 	proposalOpen       proposalPhase = iota // a hunk waits for a decision
-	proposalContested                       // the same, and a file has a different text
+	proposalContested                       // like open, and a file has a different text
 	proposalApplied                         // closed: all hunks were accepted
 	proposalPartial                         // closed: some hunks were accepted
 	proposalRejected                        // closed: no hunk was accepted
@@ -158,14 +159,15 @@ var proposalMoves = [proposalPhases][]proposalPhase{
 	proposalFailed:    revisable,
 }
 
-// proposalShown is what clients see of each phase.
+// proposalShown maps each phase to the state that clients see.
 var proposalShown = [proposalPhases]State{
 	proposalOpen: StateProposed, proposalContested: StateConflict, proposalApplied: StateApplied,
 	proposalPartial: StatePartial, proposalRejected: StateRejected, proposalFailed: StateConflict,
 	proposalWithdrawn: StateWithdrawn, proposalSuperseded: StateSuperseded,
 }
 
-// become moves a proposal to a phase and reports whether the table has that move. Caller holds mu.
+// become moves a proposal to a phase and reports whether the table contains that move. The caller
+// holds mu.
 func (p *proposal) become(next proposalPhase) bool {
 	ok := next != p.phase && slices.Contains(proposalMoves[p.phase], next)
 	if ok {
@@ -174,15 +176,15 @@ func (p *proposal) become(next proposalPhase) bool {
 	return ok
 }
 
-// state is what clients see of the proposal. Caller holds mu.
+// state returns the state of the proposal that clients see. The caller holds mu.
 func (p *proposal) state() State { return proposalShown[p.phase] }
 
-// closed reports whether the proposal no longer waits for a decision. Caller holds mu.
+// closed reports whether the proposal no longer waits for a decision. The caller holds mu.
 func (p *proposal) closed() bool { return p.phase.closed() }
 
 func (ph proposalPhase) closed() bool { return ph != proposalOpen && ph != proposalContested }
 
-// storedProposalPhase is the phase of a proposal that was stored.
+// storedProposalPhase returns the phase of a proposal that was stored.
 func storedProposalPhase(s State, closed bool) proposalPhase {
 	for ph := range proposalPhase(proposalPhases) {
 		if proposalShown[ph] == s && ph.closed() == closed {
@@ -192,7 +194,7 @@ func storedProposalPhase(s State, closed bool) proposalPhase {
 	return proposalOpen
 }
 
-// openPhase is the phase of a proposal while a hunk is undecided. Caller holds mu.
+// openPhase returns the phase of a proposal while a hunk is undecided. The caller holds mu.
 func (p *proposal) openPhase() proposalPhase {
 	if slices.ContainsFunc(p.changes, (*change).inConflict) {
 		return proposalContested
@@ -200,7 +202,7 @@ func (p *proposal) openPhase() proposalPhase {
 	return proposalOpen
 }
 
-// closedPhase returns the phase that follows from the hunks' decisions. Caller holds mu.
+// closedPhase returns the phase that follows from the hunks' decisions. The caller holds mu.
 func (p *proposal) closedPhase() proposalPhase {
 	count := map[HunkState]int{}
 	total, broken := 0, false
@@ -229,15 +231,16 @@ type proposalKind uint8
 
 const (
 	editProposal proposalKind = iota // created by an edit of the agent
-	// Created by a restore: no events, not listed, its own checkpoint.
+	// A restore created the proposal. It has its own checkpoint, causes no events and is not
+	// listed.
 	restoreProposal
 	partProposal // the text of a file that a proposal renames
 )
 
-// final reports whether the texts of the proposal are used as they are, without a formatter.
+// final reports whether the texts of the proposal are used without a formatter.
 func (k proposalKind) final() bool { return k != editProposal }
 
-// teller describes how the model learns a proposal's outcome.
+// teller describes how the model is informed about a proposal's outcome.
 type teller uint8
 
 const (

@@ -16,7 +16,7 @@ var (
 	eventNames = strings.Fields("begin release typed competed found lost missed accept reject")
 )
 
-// The drawing at the top of states.go is the contract. Each of its cells is tried.
+// The table at the top of states.go is the contract. This test tries each of its cells.
 func TestHunkMovesAreAsDrawn(t *testing.T) {
 	rows := drawing(t, "begin ")
 	equal(t, "events", strings.Join(rows[0], " "), strings.Join(eventNames, " "))
@@ -55,8 +55,8 @@ func drawing(t *testing.T, first string) (rows [][]string) {
 	return rows
 }
 
-// The state that clients see of a hunk never leaves accepted or rejected, and an open hunk can
-// always be decided either way.
+// The state of a hunk that clients see never changes from accepted or rejected, and an open hunk
+// can always be decided either way.
 func TestDecidedHunksStay(t *testing.T) {
 	decided := map[hunkEvent]HunkState{hunkAccept: HunkAccepted, hunkReject: HunkRejected}
 	for ph := range hunkPhase(hunkPhases) {
@@ -86,7 +86,7 @@ func TestProposalMoves(t *testing.T) {
 			p := &proposal{phase: from}
 			want := from != to && !slices.Contains(final, from)
 			if from.closed() && (!to.closed() || slices.Contains(final, to)) {
-				want = false // a closed proposal neither opens nor is withdrawn
+				want = false // a closed proposal is never opened or withdrawn
 			}
 			moved := p.become(to)
 			name := string(proposalShown[from]) + " to " + string(proposalShown[to])
@@ -103,7 +103,7 @@ func TestProposalMoves(t *testing.T) {
 	}
 }
 
-// Only states.go assigns a phase, so that its tables are all there is.
+// Only states.go assigns a phase, so that its tables are complete.
 func TestOnlyTheTableChangesPhases(t *testing.T) {
 	names, err := filepath.Glob("*.go")
 	must(t, err)

@@ -2,7 +2,7 @@ package workspace
 
 import "github.com/agent-lsp/agent-lsp/internal/workspace/text"
 
-// WorkspaceEdit is one request to the editor: file operations first, then the documents.
+// WorkspaceEdit is one request to the editor. Its file operations come first, then its documents.
 type WorkspaceEdit struct {
 	Files       []FileOp
 	Documents   []DocumentEdit
@@ -13,8 +13,8 @@ type WorkspaceEdit struct {
 type FileOp struct {
 	Op           Op // Create, Rename or Delete
 	URI          string
-	NewURI       string // of Rename
-	Text         string // of Create
+	NewURI       string // only for Rename
+	Text         string // only for Create
 	AnnotationID string
 }
 
@@ -39,8 +39,8 @@ type Annotation struct {
 	NeedsConfirmation bool
 }
 
-// documentEdit creates the smallest edits that turn the document into the target's text. Caller
-// holds mu. The target's document is open and its text is the target's base.
+// documentEdit creates the smallest edits that change the document to the target's text. The
+// target's document is open and its text is the target's base. The caller holds mu.
 func (w *Workspace) documentEdit(t *target) DocumentEdit {
 	return w.textEdits(t.c.doc, t.splices())
 }

@@ -7,17 +7,18 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// How a hunk follows the user's typing.
+// This file makes hunks follow the user's typing.
 //
-// A pending hunk is a range of the current text that contains exactly the text from which it was
-// made (its old text, or its new text where it is already applied). Each change of the text is one
-// splice, reduced to the bytes that really differ, because editors send whole lines or whole
-// documents for one keystroke. A splice before the hunk shifts it, one after it leaves it, and one
-// that touches its bytes makes it stale, unless the text it needs occurs exactly once in the
-// document: then the hunk moves there. Nothing is ever matched loosely.
+// A pending hunk is a range of the current text. The range contains exactly the text from which the
+// hunk was made (its old text, or its new text if that is already applied). Each change of the text
+// is one splice, reduced to the bytes that really differ, because editors send whole lines or whole
+// documents for one keystroke. A splice before the hunk shifts the hunk. A splice after the hunk
+// has no effect. A splice that touches the hunk's bytes makes the hunk stale, unless the text that
+// it needs occurs exactly once in the document. In that case, the hunk moves there. Text is never
+// matched loosely.
 //
-// Typing at the border of a hunk is outside it. A hunk without bytes (an insertion) stays in front
-// of what is typed at its position, so that it remains at the start of a line.
+// Typing at the border of a hunk is outside of the hunk. A hunk without bytes (an insertion) stays
+// before the text that is typed at its position, so that it remains at the start of a line.
 
 // touched reports whether a splice touches the text of a pending hunk.
 func (c *change) touched(s splice) bool {
@@ -26,8 +27,8 @@ func (c *change) touched(s splice) bool {
 	})
 }
 
-// trackChange moves the hunks of every change in d. Caller holds mu. d.text is the text after the
-// splices, which were made one after the other.
+// trackChange moves the hunks of every change in d. d.text is the text after the splices, which
+// were made one after the other. The caller holds mu.
 func (w *Workspace) trackChange(d *document, splices []splice) {
 	if d.key == "" {
 		return
@@ -122,7 +123,8 @@ func (c *change) move(s splice, competed bool) (changed bool) {
 	return changed
 }
 
-// followWhole updates a hunk about a whole file: it is stale while the file has other content.
+// followWhole updates a hunk about a whole file. The hunk is stale while the file has other
+// content.
 func (c *change) followWhole(text []byte) {
 	h := c.hunks[0]
 	if !h.open() || c.applied || h.phase == hunkApplying ||
@@ -152,8 +154,8 @@ func (h *hunk) follow(s splice, delta int) (touched bool) {
 	return true
 }
 
-// followLoosely keeps the range that contains whatever the hunk's bytes became. Text inserted at
-// its borders belongs to it, because a running apply looks like that.
+// followLoosely keeps the range that contains the text into which the hunk's bytes changed. Text
+// inserted at the range's borders belongs to it, because a running apply looks like that.
 func (h *hunk) followLoosely(s splice, delta int) (touched bool) {
 	touched = s.Start <= h.end && s.End >= h.start
 	switch {
@@ -196,8 +198,8 @@ func (c *change) taken(h *hunk, start, end int) bool {
 	})
 }
 
-// rebase moves the hunks from the text that they refer to onto another one, and reports whether a
-// state changed. Caller holds mu.
+// rebase moves the hunks from the text to which they refer to another text, and reports whether a
+// state changed. The caller holds mu.
 func (c *change) rebase(body []byte) (changed bool) {
 	old, _ := c.current()
 	if bytes.Equal(old, body) {
@@ -212,7 +214,7 @@ func (c *change) rebase(body []byte) (changed bool) {
 	return !slices.Equal(before, c.states())
 }
 
-// track adds a change to those that follow their document. Caller holds mu.
+// track adds a change to those that follow their document. The caller holds mu.
 func (w *Workspace) track(c *change) {
 	w.tracked[c.ref.Key] = append(w.tracked[c.ref.Key], c)
 }
@@ -233,7 +235,7 @@ func (w *Workspace) dropTracked(c *change) {
 	}
 }
 
-// freeze makes the change independent of its document. Caller holds mu.
+// freeze makes the change independent of its document. The caller holds mu.
 func (c *change) freeze() {
 	if c.doc == nil {
 		return
@@ -243,8 +245,8 @@ func (c *change) freeze() {
 	c.doc = nil
 }
 
-// archive keeps what can still be requested of a finished change and releases its text. Caller
-// holds mu.
+// archive keeps the data of a finished change that can still be requested, and releases its text.
+// The caller holds mu.
 func (c *change) archive(enc Encoding) {
 	text, index := c.current()
 	if index == nil {
@@ -260,7 +262,7 @@ func (c *change) archive(enc Encoding) {
 	c.doc, c.text, c.index = nil, nil, nil
 }
 
-// linkDocument gives a document its canonical key and its hunks. Caller holds mu.
+// linkDocument gives a document its canonical key and its hunks. The caller holds mu.
 func (w *Workspace) linkDocument(d *document, key string) {
 	d.key = key
 	for _, c := range w.tracked[key] {
@@ -276,7 +278,8 @@ func (w *Workspace) linkDocument(d *document, key string) {
 	w.announce(d)
 }
 
-// unlinkDocument leaves the hunks of a closed document with its last text. Caller holds mu.
+// unlinkDocument leaves the hunks of a closed document with the document's last text. The caller
+// holds mu.
 func (w *Workspace) unlinkDocument(d *document) {
 	for _, c := range w.tracked[d.key] {
 		if c.doc == d {
@@ -288,8 +291,8 @@ func (w *Workspace) unlinkDocument(d *document) {
 	}
 }
 
-// settle wakes the callers that wait for the document's text, and sends out what changed. The
-// caller holds mu.
+// settle wakes the callers that wait for the document's text, and sends events about the changes.
+// The caller holds mu.
 func (w *Workspace) settle(d *document) {
 	for _, b := range slices.Clone(d.watches) {
 		b.look(d)
@@ -298,11 +301,11 @@ func (w *Workspace) settle(d *document) {
 	w.announce(d)
 }
 
-// announce queues an update for each proposal whose hunks changed state. Caller holds mu.
+// announce queues an update for each proposal whose hunks changed state. The caller holds mu.
 func (w *Workspace) announce(d *document) {
 	var changed []*proposal
 	for _, c := range w.tracked[d.key] {
-		// A hunk that went stale and was found again within one message has only moved.
+		// A hunk that became stale and was found again within one message has only moved.
 		if c.was != nil && !slices.Equal(c.was, c.states()) {
 			if !slices.Contains(changed, c.p) {
 				changed = append(changed, c.p)

@@ -13,9 +13,9 @@ func (e *UncertainError) Error() string { return e.Err.Error() }
 // Unwrap returns the failure itself.
 func (e *UncertainError) Unwrap() error { return e.Err }
 
-// SayUnchanged adds "Nothing was changed." to the refusal of an edit that does not say so. Without
-// it a model reads the file again, or believes that a part was done. A nil error and an
-// UncertainError are returned as they are.
+// SayUnchanged adds "Nothing was changed." to the refusal of an edit that does not say so.
+// Otherwise a model reads the file again, or assumes that a part was done. A nil error and an
+// UncertainError are returned unchanged.
 func SayUnchanged(err error) error {
 	var uncertain *UncertainError
 	if err == nil || errors.As(err, &uncertain) ||
@@ -25,7 +25,7 @@ func SayUnchanged(err error) error {
 	return &unchangedError{err}
 }
 
-// unchangedError is a refusal with the addition. The model reads it as prose, so it ends with a
+// unchangedError is a refusal with this addition. The model reads it as prose, so it ends with a
 // full stop.
 type unchangedError struct{ error }
 

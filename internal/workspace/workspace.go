@@ -12,43 +12,43 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/readset"
 )
 
-// Limits and times. Protocol 6.3 has the times.
+// Limits and times. The times are from protocol 6.3.
 const (
-	// verifyWait is how long after its reply a client's didChange is awaited.
+	// verifyWait is how long a client's didChange is awaited after the client's reply.
 	verifyWait = time.Second
-	// idleVerifyWait is the same for a client that sends didChange only when it is idle.
+	// idleVerifyWait is the wait for a client that sends didChange only when it is idle.
 	idleVerifyWait = 8 * time.Second
 	// replyWait limits the wait for a client that does not answer.
 	replyWait = 10 * time.Second
 	// abortWait bounds an applyEdit in flight when its turn is aborted.
 	abortWait = time.Second
-	// maxClosed is how many closed proposals of a session stay readable.
+	// maxClosed is how many closed proposals of a session can still be read.
 	maxClosed = 50
 )
 
-// Client is the editor. A call may hang for ever; ctx bounds it.
+// Client is the editor. A call may hang forever, so ctx bounds it.
 type Client interface {
-	// ApplyEdit asks the editor to change its buffers; the reply is a claim, not a fact.
+	// ApplyEdit asks the editor to change its buffers. The reply is a claim and must be verified.
 	ApplyEdit(ctx context.Context, label string, e WorkspaceEdit) (ApplyReply, error)
 	// Features describes what the editor supports. It never blocks.
 	Features() ClientFeatures
 }
 
-// ClientFeatures are the client's abilities in workspace.workspaceEdit.
+// ClientFeatures contains the client's capabilities in workspace.workspaceEdit.
 type ClientFeatures struct {
 	DocumentChanges   bool
 	Create            bool
 	Rename            bool
 	Delete            bool
 	ChangeAnnotations bool
-	// FirstVersionOnly marks clients known to check the version of the first document of a
-	// request only (Neovim): they get one request per document.
+	// FirstVersionOnly marks clients that are known to check the version of only the first document
+	// in a request (Neovim). They get one request per document.
 	FirstVersionOnly bool
-	// IdleChanges marks clients known to send didChange only when their user's command is over
-	// and they are idle (eglot): it is awaited longer.
+	// IdleChanges marks clients that are known to send didChange only when their user's command is
+	// over and they are idle (eglot). Their didChange is awaited longer.
 	IdleChanges bool
-	// WritesNew is set for a client that creates new files itself: the ACP front end, whose editor
-	// may delay the write.
+	// WritesNew is set for a client that creates new files itself. This is the ACP front end, whose
+	// editor may delay the write.
 	WritesNew bool
 }
 
@@ -58,7 +58,8 @@ type ApplyReply struct {
 	FailureReason string
 }
 
-// Options configure a Workspace. The zero value is usable: no editor, nothing kept on disk.
+// Options configures a Workspace. With the zero value, there is no editor and nothing is stored on
+// disk.
 type Options struct {
 	Client     Client
 	StateDir   string // for checkpoints and pending proposals; "" keeps them in memory
@@ -70,8 +71,8 @@ type Options struct {
 	OnProposal func(ProposalEvent)
 	// OnNotice shows the user a message; level is "info", "warning" or "error". It never blocks.
 	OnNotice func(level, text string)
-	// Format, if set, formats a new text before it is proposed. If it returns an error, the text is
-	// unchanged.
+	// Format, if set, formats a new text before it is proposed. If Format returns an error, the
+	// text is not changed.
 	Format func(ctx context.Context, path string, text []byte) ([]byte, error)
 	// Look, if set, runs before a file is read, so that an editor that does not report changes can
 	// update its document. It may wait for the editor and respects ctx. An error means that the
@@ -86,14 +87,14 @@ type Options struct {
 	// OnDisk, if set, is called with files that something other than an edit changed. It must not
 	// block.
 	OnDisk func(paths []string)
-	// Check, if set, runs after files changed; its text is added to the model's result.
+	// Check, if set, runs after files changed. Its text is added to the model's result.
 	Check func(ctx context.Context, paths []string, seen any) (string, error)
-	// Now is the clock; nil is time.Now.
+	// Now is the clock. nil means time.Now.
 	Now func() time.Time
 }
 
-// Workspace holds the documents, roots, proposals and checkpoints of one editor
-// connection. All methods are safe for concurrent use, and are called without a lock.
+// Workspace contains the documents, roots, proposals and checkpoints of one editor connection. All
+// methods are safe for concurrent use, and are called without a lock.
 //
 //house:large reading, proposing, deciding and undoing are one contract that callers share
 type Workspace struct {
@@ -106,7 +107,7 @@ type Workspace struct {
 	// confirmations ended.
 	docEvents broadcast
 
-	ctx    context.Context // ends with Close; parent of everything that outlives a call
+	ctx    context.Context // ends with Close; parent of every context that outlives a call
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	spawns sync.Mutex // no goroutine starts once Close waits
@@ -115,18 +116,18 @@ type Workspace struct {
 	encoding  Encoding
 	docs      map[string]*document // by lexical key
 	touches   uint64
-	tracked   map[string][]*change // by canonical key: documents with hunks that follow typing
+	tracked   map[string][]*change // documents with hunks that follow typing, by canonical key
 	proposals proposalTable
 	commands  map[*Command]bool
 	renames   []*rename // changes that the pending hunks have not followed yet
-	// confirming are the files on disk that an editor shows for confirmation, with the proposals
-	// that it shows. The positions in its preview refer to the text of then.
+	// confirming contains the files on disk that an editor shows for confirmation, with the
+	// proposals that it shows. The positions in its preview refer to the text at that time.
 	confirming map[string][]*proposal
 
-	checkpoints *checkpoint.Log // has a guard of its own
+	checkpoints *checkpoint.Log // has a lock of its own
 }
 
-// New returns a Workspace. Close it.
+// New returns a Workspace. The caller must close it.
 func New(opt Options) *Workspace {
 	if opt.Client == nil {
 		opt.Client = noClient{}
@@ -161,7 +162,7 @@ func (w *Workspace) Close() {
 	w.flush()
 }
 
-// spawn runs f in a goroutine that Close waits for; false if it is too late for that.
+// spawn runs f in a goroutine that Close waits for. It returns false if it is too late for that.
 func (w *Workspace) spawn(f func()) bool {
 	w.spawns.Lock()
 	defer w.spawns.Unlock()
@@ -184,7 +185,7 @@ func (w *Workspace) notice(level, text string) {
 	}
 }
 
-// noClient is the editor of a headless run: it has no documents.
+// noClient is the editor of a headless run. It has no documents.
 type noClient struct{}
 
 func (noClient) ApplyEdit(context.Context, string, WorkspaceEdit) (ApplyReply, error) {

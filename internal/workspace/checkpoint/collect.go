@@ -17,14 +17,14 @@ type Retention struct {
 	MaxBytes int64
 }
 
-// over reports whether a checkpoint of that age exceeds the retention, if the checkpoints use total
-// bytes.
+// over reports whether a checkpoint of the given age exceeds the retention, if all checkpoints use
+// total bytes.
 func (r Retention) over(age time.Duration, total int64) bool {
 	return r.MaxAge > 0 && age > r.MaxAge || r.MaxBytes > 0 && total > r.MaxBytes
 }
 
-// Keep sets how long checkpoints are kept. Expired ones are removed immediately if files have been
-// changed already, otherwise with the first change.
+// Keep sets how long checkpoints are kept. If files have already been changed, expired checkpoints
+// are removed immediately, and otherwise with the first change.
 func (l *Log) Keep(keep Retention) {
 	l.mu.Lock()
 	l.keep = keep

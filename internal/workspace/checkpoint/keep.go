@@ -32,13 +32,13 @@ type kept struct {
 	cp    *record
 	file  *File
 	step  *Step
-	was   Step // state before the change extended it; zero if it is new
+	was   Step // state before the change extended the step; zero for a new step
 	fresh bool
 }
 
 // Begin stores the current and the future contents of the files before they change. It returns one
-// error for each change that must not be made. A change that was begun before but not made is begun
-// again.
+// error for each change that must not be made. If a change was begun earlier but not made, it is
+// begun again.
 func (l *Log) Begin(t Turn, changes []*Change) []error {
 	errs := make([]error, len(changes))
 	if len(changes) == 0 {
@@ -77,7 +77,7 @@ func (l *Log) Begin(t Turn, changes []*Change) []error {
 	return errs
 }
 
-// Add stores the step of a change that was already made.
+// Add stores the step of a change that has already been made.
 func (l *Log) Add(t Turn, c *Change) error {
 	steps, err := l.steps(c)
 	if err != nil {
@@ -106,7 +106,8 @@ func (cp *record) add(ref path.Ref, s *Step) kept {
 	return kept{cp: cp, file: f, step: s, fresh: true}
 }
 
-// steps stores the contents of a change: of one file, or of two for a rename.
+// steps returns the steps of a change and stores their contents. A rename has a step for each of
+// its two files.
 func (l *Log) steps(c *Change) (map[path.Ref]*Step, error) {
 	var before, after string
 	var errBefore, errAfter error

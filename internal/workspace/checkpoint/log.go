@@ -40,7 +40,7 @@ type Checkpoint struct {
 	Stat       Stat
 	Restore    bool     // created by a restore; restoring it undoes that restore
 	Undone     bool     // a restore reverted its changes
-	NotCovered []string // changed by commands: no checkpoint can undo that
+	NotCovered []string // files changed by commands, which no checkpoint can undo
 }
 
 // record is the stored form of a checkpoint.
@@ -59,7 +59,7 @@ type record struct {
 	NotCovered []string  `json:"notCovered,omitempty"`
 }
 
-// File contains what a checkpoint records about one file.
+// File contains the steps of one file in a checkpoint.
 type File struct {
 	Key   string  `json:"key"`
 	URI   string  `json:"uri"`
@@ -67,8 +67,8 @@ type File struct {
 	Steps []*Step `json:"steps"`
 }
 
-// Step is one change by the agent: from one content to another, each identified by its hash. ""
-// means that the file did not exist.
+// Step is one change by the agent: from one content to another, each identified by its hash. An
+// empty hash means that the file did not exist.
 type Step struct {
 	Pre      string        `json:"pre,omitempty"`
 	Post     string        `json:"post,omitempty"`
@@ -80,14 +80,14 @@ type Step struct {
 	Removed  int           `json:"removed,omitempty"`
 }
 
-// Options configure a Log. All fields are required. StateDir may be "", which keeps checkpoints in
+// Options configures a Log. All fields are required. StateDir may be "", which keeps checkpoints in
 // memory.
 type Options struct {
 	StateDir string
 	Blobs    *files.Blobs
 	Now      func() time.Time
 	// Go runs f in a goroutine that the owner waits for. It returns false if it is too late to
-	// start one.
+	// start a goroutine.
 	Go func(f func()) bool
 	// Report is called with each error of storing state. It must not block or call back.
 	Report func(error)
@@ -98,7 +98,7 @@ type Options struct {
 type Log struct {
 	opt Options
 
-	// It is also held while a checkpoint is written, so that the steps of a session stay in order.
+	// mu is also held while a checkpoint is written, so that the steps of a session stay in order.
 	mu        sync.Mutex
 	sessions  map[string]*sessionLog
 	keep      Retention
@@ -112,7 +112,7 @@ type sessionLog struct {
 // NewLog returns a Log. A Log need not be closed, because the owner of Go waits for its goroutines.
 func NewLog(opt Options) *Log { return &Log{opt: opt, sessions: map[string]*sessionLog{}} }
 
-// session loads a session's checkpoints. Caller holds mu.
+// session loads a session's checkpoints. The caller holds mu.
 func (l *Log) session(id string) *sessionLog {
 	if s := l.sessions[id]; s != nil {
 		return s
@@ -141,12 +141,12 @@ func (l *Log) dir(session string) string {
 type Turn struct {
 	Session string
 	ID      string
-	Message string // the prompt's
+	Message string // the prompt's message ID
 	Restore string // the id of a restore's own checkpoint; "" for all other turns
 }
 
-// current returns the checkpoint that a step belongs to: the newest, if it belongs to this turn.
-// Caller holds mu.
+// current returns the checkpoint for a step. This is the newest checkpoint if it belongs to this
+// turn. The caller holds mu.
 func (l *Log) current(t Turn) *record {
 	s := l.session(t.Session)
 	restore := t.Restore != ""
@@ -190,7 +190,7 @@ func (cp *record) file(ref path.Ref) *File {
 	return f
 }
 
-// save writes a checkpoint, or removes an empty one. Caller holds mu.
+// save writes a checkpoint, or removes an empty one. The caller holds mu.
 func (l *Log) save(cp *record) error {
 	empty := len(cp.Files) == 0 && len(cp.NotCovered) == 0 && !cp.Restore
 	if empty {
@@ -211,7 +211,7 @@ func (l *Log) save(cp *record) error {
 	return files.WriteState(name, data)
 }
 
-// report reports an error to the owner. Caller may hold mu.
+// report reports an error to the owner. The caller may hold mu.
 func (l *Log) report(err error) {
 	if err != nil {
 		l.opt.Report(err)
@@ -266,7 +266,7 @@ func (l *Log) find(id string) (*sessionLog, int) {
 	return nil, -1
 }
 
-// Session returns the session and the prompt's message that a checkpoint belongs to, or ErrUnknown.
+// Session returns the session of a checkpoint and the message of its prompt, or ErrUnknown.
 func (l *Log) Session(id string) (sessionID, messageID string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -277,7 +277,7 @@ func (l *Log) Session(id string) (sessionID, messageID string, err error) {
 	return s.list[i].Session, s.list[i].Message, nil
 }
 
-// Content returns the content that has a Step's hash, or nil for "".
+// Content returns the content with the hash of a Step, or nil for "".
 func (l *Log) Content(sha string) ([]byte, error) {
 	if sha == "" {
 		return nil, nil
@@ -316,7 +316,8 @@ func (l *Log) LastPaths(session string) []string {
 }
 
 // NotCovered records files that a command changed in the checkpoint of the command's turn. If the
-// command kept running during later turns, it uses the newest checkpoint created since began.
+// command kept running during later turns, NotCovered uses the newest checkpoint created since
+// began.
 func (l *Log) NotCovered(t Turn, began time.Time, names []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -329,7 +330,7 @@ func (l *Log) NotCovered(t Turn, began time.Time, names []string) {
 	l.report(l.save(cp))
 }
 
-// since returns the checkpoint that records what a command changed. Caller holds mu.
+// since returns the checkpoint that records the files that a command changed. The caller holds mu.
 func (l *Log) since(t Turn, began time.Time) *record {
 	if s := l.session(t.Session); len(s.list) > 0 {
 		cp := s.list[len(s.list)-1]
@@ -351,7 +352,7 @@ func (l *Log) DropSession(session string) {
 }
 
 // FirstContents returns the contents of a session's files before the session's first change, by
-// path. Nil means that the file did not exist. Files that are not UTF-8 are omitted.
+// path. A nil content means that the file did not exist. Files that are not UTF-8 are omitted.
 func (l *Log) FirstContents(session string) (map[string][]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

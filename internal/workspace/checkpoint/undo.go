@@ -19,8 +19,8 @@ type Undo struct {
 	list []*record
 }
 
-// Undo collects the steps since a checkpoint's turn began, including that turn. The error is
-// ErrUnknown.
+// Undo collects the steps from the beginning of a checkpoint's turn until now. It returns
+// ErrUnknown if the checkpoint does not exist.
 func (l *Log) Undo(id string) (*Undo, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,7 +44,7 @@ func notCoveredBy(undo []*record) (names []string) {
 	return slices.Compact(names)
 }
 
-// unwinding collects each file's steps over the checkpoints, oldest first. It omits steps that a
+// unwinding collects each file's steps from the checkpoints, oldest first. It omits steps that a
 // later step reverted exactly.
 func unwinding(list []*record) []*File {
 	var out []*File
@@ -71,8 +71,8 @@ func unwinding(list []*record) []*File {
 	return slices.DeleteFunc(out, func(f *File) bool { return len(f.Steps) == 0 })
 }
 
-// renamedFrom finds the renames of checkpoints. If a file was renamed several times, it finds the
-// file's first name step by step.
+// renamedFrom finds the renames in checkpoints. If a file was renamed several times, it follows the
+// renames back to the first name.
 func renamedFrom(undo []*record) map[string]string {
 	from := map[string]string{}
 	for _, cp := range undo {
@@ -99,7 +99,7 @@ func (a Content) Equal(b Content) bool {
 		bytes.Equal(a.Text, b.Text)
 }
 
-// The reasons why a file stays as it is. The texts are shown to the user.
+// The reasons why a file is not restored. The texts are shown to the user.
 var (
 	errUserChanged = errors.New("you have changed the same lines since then; it was left unchanged")
 	errUserDeleted = errors.New("you have deleted it since then; it was not restored")
@@ -108,7 +108,8 @@ var (
 )
 
 // Unwind reverts the steps of a file in the file's current content, the newest first. The error is
-// for the user and describes why the file stays as it is. Unwind reads contents and takes no lock.
+// for the user and describes why the file was not restored. Unwind reads contents and takes no
+// lock.
 func (l *Log) Unwind(now Content, f *File) (Content, error) {
 	var err error
 	for _, s := range slices.Backward(f.Steps) {

@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// diffTimeout limits the search for a small diff. After it, the rest of a gap becomes one
-	// chunk, which is coarse but correct.
+	// diffTimeout limits the search for a small diff. After this time, the rest of a gap becomes
+	// one chunk, which is coarse but correct.
 	diffTimeout = 100 * time.Millisecond
-	// untimedGap is the size (items of both sides) up to which a gap costs so little that the time
+	// untimedGap is the size (items on both sides) up to which a gap costs so little that the time
 	// limit does not apply. This makes the diffs of small edits independent of the load.
 	untimedGap = 2000
 	// maxGap limits the size of the input of one go-diff call, because go-diff's index and
 	// half-match searches are quadratic and ignore the deadline.
 	maxGap = 8000
-	// recurseGap is the size from which a gap is searched for unique items again.
+	// recurseGap is the minimum size of a gap that is searched for unique items again.
 	recurseGap = 64
 )
 
 // chunk is one changed range: a[a0:a1] became b[b0:b1].
 type chunk struct{ a0, a1, b0, b1 int }
 
-// differ contains the inputs of one diff. Items are interned: equal items have equal ids.
+// differ contains the inputs of one diff. Items are interned, so that equal items have equal ids.
 type differ struct {
 	a, b     []int32
 	deadline time.Time

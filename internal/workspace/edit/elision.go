@@ -9,8 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// The maximum length, in bytes, of a line that stands for others. Real code with such words is
-// longer.
+// The maximum length, in bytes, of a line that represents omitted lines. Real code that contains
+// such words is longer.
 const maxElision = 120
 
 var (
@@ -59,8 +59,8 @@ func uncommented(t string) string {
 	return t
 }
 
-// refuseElision fails if the new lines contain a placeholder that the file does not contain. If it
-// were written to the file, the edit would delete the lines that the placeholder represents.
+// refuseElision fails if the new lines contain a placeholder that the file does not contain. If the
+// placeholder were written to the file, the edit would delete the lines that it represents.
 func (m *matcher) refuseElision(i int, lines []string) error {
 	for n, l := range lines {
 		if !isElision(l, m.opt.Path) || m.hasLine(strings.TrimSpace(l)) {

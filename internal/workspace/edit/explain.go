@@ -11,26 +11,26 @@ type Kind string
 
 // The kinds of refusal.
 const (
-	KindNotFound  Kind = "notFound"  // the search text, context or scope is not there
-	KindAmbiguous Kind = "ambiguous" // it is there more than once
+	KindNotFound  Kind = "notFound"  // the search text, context or scope does not occur
+	KindAmbiguous Kind = "ambiguous" // the search text occurs more than once
 	KindCount     Kind = "count"     // its number of occurrences is not the expected one
 	KindOverlap   Kind = "overlap"   // two edits touch the same text
 	KindEmpty     Kind = "empty"     // nothing to search for
 	KindParse     Kind = "parse"     // a loose match would break the file's syntax
 	KindElided    Kind = "elided"    // the new text omits lines that would be deleted
 	KindPatch     Kind = "patch"     // the patch itself is malformed
-	KindTooLarge  Kind = "tooLarge"  // above MaxSize
+	KindTooLarge  Kind = "tooLarge"  // the text is larger than MaxSize
 )
 
-// MatchError explains why nothing was changed. Its text is written for the model: what was wrong,
-// where, and what to send instead.
+// MatchError explains why nothing was changed. Its text is written for the model. It says what was
+// wrong, where, and what to send instead.
 type MatchError struct {
 	Kind    Kind
-	Edit    int // 0-based index of the edit or hunk; -1 when it concerns the whole call
+	Edit    int // 0-based index of the edit or hunk; -1 if the error concerns the whole call
 	Msg     string
 	Places  []int // 1-based lines of the matches, for an ambiguity
 	Line    int   // 1-based first line of the nearest region, 0 if there is none
-	EndLine int   // its last line
+	EndLine int   // last line of the nearest region
 	Region  string
 }
 
@@ -102,8 +102,8 @@ func (m *matcher) region(pl place) string {
 		strings.Count(string(m.text[pl.start:pl.end]), "\n"))
 }
 
-// notFound diagnoses a search text that no tier found: how it differs from the nearest region, and
-// which other versions of the file contain it.
+// notFound diagnoses a search text that no tier found. It reports how the text differs from the
+// nearest region, and which other versions of the file contain it.
 func (m *matcher) notFound(i int, e Replace) error {
 	err := &MatchError{Kind: KindNotFound, Edit: i}
 	var b strings.Builder

@@ -4,16 +4,16 @@ import (
 	"bytes"
 )
 
-// Hunk is one changed range of complete lines (the last line may have no ending). Byte ranges are
+// Hunk is one changed range of complete lines. (The last line may have no ending.) Byte ranges are
 // half open. BaseLine and NewLine are the 0-based numbers of the lines that begin at BaseStart and
-// NewStart, counted as LSP counts them (LF, CRLF and CR end a line). Old and New share memory with
-// the texts.
+// NewStart. Lines are counted as LSP counts them, so LF, CRLF and CR end a line. Old and New share
+// memory with the texts.
 type Hunk struct {
 	BaseStart, BaseEnd int
 	NewStart, NewEnd   int
 	BaseLine, NewLine  int
 	Old, New           []byte
-	Tier               Tier // how the text was found; T0 when only texts were compared
+	Tier               Tier // how the text was found; T0 if only texts were compared
 }
 
 // Hunks compares two texts by lines. Applying all hunks to base yields exactly new, and at least

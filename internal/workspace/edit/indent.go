@@ -4,15 +4,15 @@ import "strings"
 
 const (
 	// minShiftedLine is the minimum length, in bytes, of a single line that may be matched with
-	// another indent. Shorter lines occur in too many places.
+	// another indent. Shorter lines occur too often.
 	minShiftedLine = 12
-	// shiftBudget limits the lines that tier T3 compares. Repetitive texts could need a number of
-	// comparisons that is the square of their length.
+	// shiftBudget limits the number of lines that tier T3 compares. For repetitive texts, the
+	// number of comparisons could be quadratic in their length.
 	shiftBudget = 300_000
 )
 
-// shift converts the model's indent to the file's: it adds or removes a prefix, or replaces one
-// unit by another with a constant number of levels in addition.
+// shift converts the model's indent to the file's. It adds or removes a prefix, or replaces one
+// unit with another and adds a constant number of levels.
 type shift struct {
 	add, remove string
 	from, to    string // unit of the model and of the file; "" for a plain prefix shift
@@ -54,8 +54,8 @@ func mixed(indent, rest string) bool {
 	return strings.Contains(indent, " ") && strings.Contains(indent, "\t")
 }
 
-// shifted implements tier T3: sequences of complete lines that are equal except for one uniform
-// shift of the indent.
+// shifted implements tier T3, which finds sequences of complete lines that are equal except for one
+// uniform shift of the indent.
 func (m *matcher) shifted(old string, limit int) []place {
 	pat := contents(old)
 	if !worthShifting(pat) {
@@ -112,14 +112,14 @@ func (m *matcher) lines() []line {
 	return m.split
 }
 
-// lineTable numbers the file's lines by what one tier compares.
+// lineTable numbers the file's lines by the text that one tier compares.
 type lineTable struct {
 	ids      []int32
 	known    map[string]int32
 	distinct []string // by id, for T0
 }
 
-// lineKey returns what tier t compares of a line.
+// lineKey returns the text that tier t compares of a line.
 func lineKey(t Tier, l string) string {
 	switch t {
 	case T0:
@@ -177,7 +177,8 @@ func (m *matcher) exactTable() *lineTable {
 	return tab
 }
 
-// newTable numbers the lines by what tier t compares. It normalizes each distinct line once.
+// newTable numbers the lines by the text that tier t compares. It normalizes each distinct line
+// once.
 func (m *matcher) newTable(t Tier) *lineTable {
 	exact := m.table(T0)
 	as := make([]int32, len(exact.distinct))
@@ -225,8 +226,8 @@ func sequence(file, ids []int32) []int {
 	return out
 }
 
-// shifts lists every shift from the pattern's indent to that of the file's lines starting at at:
-// none, one, or several interpretations of the units.
+// shifts lists every shift from the pattern's indent to that of the file's lines starting at at.
+// There may be none, one, or several interpretations of the units.
 func (m *matcher) shifts(pat []string, at int) []shift {
 	var old, file []string
 	for i, l := range pat {

@@ -46,8 +46,8 @@ func splitLF(data []byte) []line {
 	return out
 }
 
-// isLineStart reports whether a line begins at offset i. The end of a text that ends with a line
-// ending is such an offset.
+// isLineStart reports whether a line begins at offset i. If a text ends with a line ending, a line
+// begins at the end of the text.
 func isLineStart(data []byte, i int) bool {
 	if i == 0 || data[i-1] == '\n' {
 		return true
@@ -61,7 +61,7 @@ func countLines(data []byte) int {
 	return lf + crlf + cr
 }
 
-// toLF replaces CRLF and CR by LF, the form in which models' text is compared.
+// toLF replaces CRLF and CR with LF, because models' texts are compared in this form.
 func toLF(s string) string {
 	if !bytes.ContainsRune([]byte(s), '\r') {
 		return s

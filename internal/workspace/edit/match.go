@@ -9,25 +9,25 @@ import (
 )
 
 // Replace is one search and replace edit. Old and New are the model's text. Their line endings do
-// not matter, because the file's are kept.
+// not matter, because the file's line endings are kept.
 type Replace struct {
 	Old, New      string
 	ReplaceAll    bool // replace every match instead of only one
 	ExpectedCount int  // if set, the exact number of matches; above 1 it implies ReplaceAll
 	// NearLine is a 1-based line that selects one of several equal matches, if that match is at
-	// least twice as near to it as the next. With WholeLines it must be the first line of one of
-	// them.
+	// least twice as near to the line as the next match. With WholeLines, it must be the first line
+	// of one of the matches.
 	NearLine   int
 	WholeLines bool // match only from the beginning of a line to the end of a line
 }
 
-// Options configure Match and MatchPatch. The zero value is the normal case.
+// Options configures Match and MatchPatch. The zero value is the normal case.
 type Options struct {
 	Path      string      // selects the parse guard and is named in messages; "" disables both
 	Elsewhere []Elsewhere // other versions of the file, to report where a missing text is
 }
 
-// Elsewhere is another version of the file: "the version on disk", "a pending proposal".
+// Elsewhere is another version of the file, such as "the version on disk" or "a pending proposal".
 type Elsewhere struct {
 	Name string
 	Data []byte
@@ -37,17 +37,17 @@ const (
 	// largeSearch is the size of a search text, in bytes, above which models usually fail to copy
 	// it exactly. The error mentions this.
 	largeSearch = 4 << 10
-	// minTelling is the minimum length, in bytes, of a new text whose presence in the file, without
-	// the old text, shows that the edit was made before.
+	// minTelling is the minimum length, in bytes, of a new text that indicates that an edit was
+	// made before. The edit counts as made if the file contains the new text but not the old text.
 	minTelling = 8
 	// maxPlaces limits the matches collected to detect and show an ambiguity.
 	maxPlaces = 64
 )
 
-// Match plans edits of one snapshot, all or none. Each edit must match exactly once at the first
-// tier at which it matches at all, or select its matches (ReplaceAll, ExpectedCount, NearLine). The
-// matched ranges must not overlap. Every error is a *MatchError and means that nothing may be
-// changed.
+// Match plans edits of one snapshot, either all or none. Each edit must match exactly once at the
+// first tier at which it matches at all, or select its matches (ReplaceAll, ExpectedCount,
+// NearLine). The matched ranges must not overlap. Every error is a *MatchError and means that
+// nothing may be changed.
 func Match(base []byte, edits []Replace, opt Options) (*Plan, error) {
 	if err := checkSize(base); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ type matcher struct {
 	*view
 	opt      Options
 	noun     string // "edit" or "hunk", for messages
-	plain    bool   // new lines end with LF whatever they replace
+	plain    bool   // new lines end with LF regardless of the lines that they replace
 	whole    bool   // the current edit matches only complete lines
 	byTier   [T7 + 1]*normal
 	tables   [T7 + 1]*lineTable
@@ -170,8 +170,8 @@ func (m *matcher) addSpans(p *Plan, i int, c candidate, places []place) error {
 	return nil
 }
 
-// lineOf works like view.lineOf but is fast after the lines are known. Otherwise, replacing
-// thousands of places would count the file's lines that many times.
+// lineOf works like view.lineOf but is fast once the lines are known. Otherwise, replacing
+// thousands of matches would count the file's lines that many times.
 func (m *matcher) lineOf(off int) int {
 	if m.split == nil || off >= len(m.text) {
 		return m.view.lineOf(off)
@@ -295,7 +295,7 @@ func (m *matcher) fits(start, end int) bool {
 	return !m.whole || m.wholeLines(start, end)
 }
 
-// wholeLines reports whether text[start:end] begins and ends at the borders of lines.
+// wholeLines reports whether text[start:end] begins and ends at line borders.
 func (m *matcher) wholeLines(start, end int) bool {
 	begins := start == 0 || m.text[start-1] == '\n'
 	return begins && (end == len(m.text) || m.text[end] == '\n' || end > start &&
@@ -332,8 +332,8 @@ func (m *matcher) choose(i int, e Replace, c candidate) ([]place, error) {
 	return nil, m.ambiguous(KindAmbiguous, i, c, "")
 }
 
-// nearest returns the match that begins on the line, or that is at least twice as near to it as any
-// other. Any weaker rule would be a guess.
+// nearest returns the match that begins on the line, or that is at least twice as near to the line
+// as any other match. Any weaker rule would be a guess.
 func (m *matcher) nearest(places []place, near int) (place, bool) {
 	best, second, pick := -1, -1, place{}
 	at, lineNo := 0, 1
@@ -351,8 +351,8 @@ func (m *matcher) nearest(places []place, near int) (place, bool) {
 	return pick, best*2 <= second && best < second
 }
 
-// alreadyThere detects an edit that was applied before: the old text does not occur, and the new
-// one occurs exactly once. Short or partial texts prove nothing.
+// alreadyThere detects an edit that was applied before. This is the case if the old text does not
+// occur, and the new one occurs exactly once. Short or partial texts prove nothing.
 func (m *matcher) alreadyThere(e Replace) string {
 	if len(strings.TrimSpace(e.New)) < minTelling ||
 		strings.Contains(e.Old, strings.Trim(e.New, "\n")) {
@@ -365,8 +365,8 @@ func (m *matcher) alreadyThere(e Replace) string {
 	return fmt.Sprintf("the old text is not there and the new text is already at line %d; nothing to change", m.lineOf(at[0].start))
 }
 
-// covered reports whether every match is already inside the new text, as it is after a repeated
-// insertion.
+// covered reports whether every match is already inside the new text, as is the case after a
+// repeated insertion.
 func (m *matcher) covered(c candidate) bool {
 	if len(c.new) <= len(c.old) {
 		return false
@@ -398,7 +398,7 @@ func (m *matcher) covered(c candidate) bool {
 }
 
 // hasAdded reports whether the lines that the new text adds to the old one are complete lines at
-// pl, and not only the line break or the beginning of a line that is there in any case.
+// pl. The line break or the beginning of a line that exists anyway is not enough.
 func (m *matcher) hasAdded(c candidate, pl place) bool {
 	if strings.Count(c.new, "\n") == strings.Count(c.old, "\n") {
 		return true

@@ -52,7 +52,7 @@ func (m *matcher) firstDifference(old []string, at int) string {
 	return "The lines there are equal, but not as consecutive whole lines.\n"
 }
 
-// aroundDifference cuts two long lines to the part in which they differ.
+// aroundDifference shortens two long lines to the part in which they differ.
 func aroundDifference(a, b string) (string, string) {
 	if len(a) <= maxShownBytes && len(b) <= maxShownBytes {
 		return a, b

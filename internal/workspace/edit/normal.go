@@ -11,12 +11,12 @@ import (
 // normal is a text in the form that tier T2 or T4 compares, with the mapping back to the view.
 type normal struct {
 	text []byte
-	at   []int // ascending offsets in text, from which ...
-	to   []int // ... this offset in the view applies
+	at   []int // offsets in text, ascending; at[i] belongs to to[i]
+	to   []int // offsets in the view
 }
 
-// back maps an offset to the view. At a line's end, the result is after the trailing space that the
-// normal form omits.
+// back maps an offset to the view. At the end of a line, the result is after the trailing space
+// that the normal form omits.
 func (n *normal) back(off int) int {
 	i, ok := slices.BinarySearch(n.at, off)
 	if ok {
@@ -122,8 +122,8 @@ func (m *matcher) normal(t Tier) *normal {
 	return m.byTier[t]
 }
 
-// normalized finds old at tier T2 or T4: substrings of the normalized text that do not split a
-// word, and that end at a line's end if space was trimmed from old.
+// normalized finds old at tier T2 or T4. It returns substrings of the normalized text that do not
+// split a word, and that end at the end of a line if space was trimmed from old.
 func (m *matcher) normalized(t Tier, old string, limit int) []place {
 	n := m.normal(t)
 	pat := normalize([]byte(old), t == T4).text
@@ -165,9 +165,9 @@ func insideWord(text []byte, i int) bool {
 
 func isWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// keepForm returns the new line with the file's typographic characters in the parts that the old
-// line has too. old and file correspond rune by rune, because tier T4 found them. Lines that are
-// not a certain pair must be similar.
+// keepForm returns the new line with the file's typographic characters in the parts that also occur
+// in the old line. old and file correspond rune by rune, because tier T4 found them. If two lines
+// are not a certain pair, they must be similar.
 func keepForm(old, new, file string, pair bool) string {
 	ro, rn, rf := []rune(old), []rune(new), []rune(file)
 	if len(rf) < len(ro) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// MatchPatch plans the changes of a patch to one file, all or none, with the tiers and the
+// MatchPatch plans the changes of a patch to one file, either all or none, with the tiers and the
 // uniqueness rule of Match. It searches for each hunk after the previous one. It never rewrites
 // context lines. For patch.Delete, the plan empties the text after checking the lines that the
 // patch removes.
@@ -209,7 +209,7 @@ func (pm *patchMatcher) variants(h patch.Hunk) []variant {
 		}
 	}
 	if old, _ := h.Sides(); len(pm.starts(T2, old)) > 0 {
-		lead, trail = false, false // the blank lines are lines of white space
+		lead, trail = false, false // the blank lines consist of white space
 	}
 	if trail {
 		cut(0, n-1)
@@ -245,7 +245,7 @@ func (pm *patchMatcher) starts(t Tier, pat []string) []int {
 	return slices.DeleteFunc(found, func(at int) bool { return len(pm.shifts(pat, at)) == 0 })
 }
 
-// applied reports whether every match of the old side is inside the new side. Then the hunk only
+// applied reports whether every match of the old side is inside the new side. If so, the hunk only
 // adds lines, and the file already contains them.
 func (pm *patchMatcher) applied(v variant, starts []int, old, new []string) (int, bool) {
 	if len(new) <= len(old) || v.tier == T3 {

@@ -9,15 +9,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/clip"
 )
 
-// Tier is how loosely a search text was compared. T0 to T4 are applied. T5 to T7 only explain why
-// nothing was changed. docs/reference/edits.md has an example of each tier.
+// Tier is how loosely a search text was compared. Matches at T0 to T4 are applied. T5 to T7 only
+// explain why nothing was changed. docs/reference/edits.md has an example of each tier.
 type Tier int
 
 // The tiers, strictest first.
 const (
 	T0 Tier = iota // byte-exact except for line endings
-	// Exact, without a wrapping fence, line numbers, a surrounding blank line or a last line
-	// ending.
+	// The match is exact, without a wrapping fence, line numbers, a surrounding blank line or a
+	// last line ending.
 	T1
 	T2 // trailing white space is ignored
 	T3 // one uniform shift of the indent
@@ -50,9 +50,9 @@ type Span struct {
 	Edit       int // index of the edit or patch hunk
 }
 
-// Plan contains the changes that a call would make to one text. Spans are sorted and do not
-// overlap. Notes are for the model. NoOp means that the text already contains every edit: the call
-// succeeds, and nothing changes.
+// Plan contains the changes of a call to one text. Spans are sorted and do not overlap. Notes are
+// for the model. NoOp means that the text already contains every edit. In that case, the call
+// succeeds and changes nothing.
 type Plan struct {
 	Spans []Span
 	Notes []string

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawText draws a text of few distinct lines with all endings, so that repeats, shared lines and
-// missing final newlines are common.
+// drawText draws a text of few distinct lines with all kinds of endings, so that repeats, shared
+// lines and missing final newlines are common.
 func drawText(t *rapid.T, label string) []byte {
 	lines := rapid.SliceOfN(rapid.SampledFrom([]string{"", "a", "b", "  a", "\tb", "c  ", "“d”",
 		"e é 😀", "}", "longer line of text", "\x80\xff"}), 0, 12).Draw(t, label)
@@ -57,7 +57,7 @@ func TestHunksAnySubsetIsTheMix(t *testing.T) {
 	})
 }
 
-// TestHunksNeverCutCRLF compares texts of which one has a CR where the other has a CRLF.
+// TestHunksNeverCutCRLF compares two texts, one of which has a CR where the other has a CRLF.
 func TestHunksNeverCutCRLF(t *testing.T) {
 	for _, c := range [][2]string{{"a\rb", "a\r\nb"}, {"a\r\nb", "a\rb"}, {"x\r\n", "x\n"},
 		{"x\n", "x\r\n"}, {"a\r", "a\r\n"}} {
@@ -177,7 +177,7 @@ func TestUnchangedLinesKeepTheirBytes(t *testing.T) {
 			eol := rapid.SampledFrom([]string{"\n", "\r\n", "\r"}).Draw(t, "eol")
 			space := rapid.SampledFrom([]string{"", " ", "\t"}).Draw(t, "space")
 			if i == n-1 {
-				space = "" // the search ends before it, and the text after the search is kept
+				space = "" // the search ends before the space, which is kept
 			}
 			l := fmt.Sprintf("line %d", i)
 			old, new = append(old, l), append(new, l)
@@ -295,7 +295,7 @@ func TestMerge3Laws(t *testing.T) {
 	})
 }
 
-// resolve chooses their side of every conflict.
+// resolve chooses the side of every conflict.
 func resolve(merged []byte, conflicts []Conflict) []byte {
 	var spans []Span
 	for _, c := range conflicts {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// reading is how to interpret the indent of a new text if the search text matched with another
-// indent than the file's.
+// reading is how to interpret the indent of a new text if the search text matched with an indent
+// other than the file's.
 type reading int
 
 const (
@@ -17,8 +17,8 @@ const (
 
 const unclearIndent = "it is unclear whether the new text has the indent of the search text or that of the file"
 
-// reindent adapts text to the indent of the file at pl, where old matched by tier T3. side is the
-// complete new side. text is the part of it to write. The indent of side decides between two
+// reindent adapts text to the indent of the file at pl, where old matched at tier T3. side is the
+// complete new side. text is the part of side to write. The indent of side decides between two
 // interpretations, unless both give the same text. problem describes why the text cannot be
 // adapted.
 func (m *matcher) reindent(old, side, text string, pl place) (out, problem string) {

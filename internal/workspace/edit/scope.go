@@ -12,7 +12,7 @@ import (
 type block struct{ from, to int }
 
 // pick returns the only match, or the match that is distinguished by the end of the file, the
-// scope, the order of hunks, or the header's line or heading.
+// scope, the order of hunks, or the line or heading in the header.
 func (pm *patchMatcher) pick(h patch.Hunk, starts []int, n int, scopes []block) (int, bool) {
 	if h.AtEOF {
 		if last := starts[len(starts)-1]; last+n == len(pm.lines()) {
@@ -69,7 +69,7 @@ func inBlocks(starts []int, blocks []block) []int {
 	return out
 }
 
-// named returns the position at the line of a header. If the header of the previous hunk was wrong,
+// named returns the position at the line in a header. If the header of the previous hunk was wrong,
 // named assumes that this header is wrong by the same number of lines, unless it names one of the
 // other starts exactly. Models count lines badly, and the nearest position would be a guess.
 func (pm *patchMatcher) named(starts []int, line int) (int, bool) {
@@ -81,7 +81,7 @@ func (pm *patchMatcher) named(starts []int, line int) (int, bool) {
 }
 
 // scopes returns the blocks of the hunk's "@@" lines. A missing scope is an error even if the
-// hunk's lines are unique, because one of the two is wrong.
+// hunk's lines are unique, because either the scope or the lines are wrong.
 func (pm *patchMatcher) scopes(i int, h patch.Hunk) ([]block, error) {
 	if len(h.Scopes) == 0 {
 		return nil, nil
@@ -117,8 +117,8 @@ func (pm *patchMatcher) blocks(scopes []string) []block {
 	return out
 }
 
-// scopeLines returns the lines in b that the scope names: lines that are equal except for space at
-// both ends, or otherwise lines that begin with it.
+// scopeLines returns the lines in b that the scope names. These are the lines that are equal except
+// for space at both ends. If there are none, they are the lines that begin with the scope.
 func (pm *patchMatcher) scopeLines(scope string, b block) []int {
 	scope = trimmedKey(scope)
 	x := pm.trimmed()
@@ -139,7 +139,7 @@ func (pm *patchMatcher) scopeLines(scope string, b block) []int {
 // trimmedLines finds lines by their text without the space around it.
 type trimmedLines struct {
 	lines map[string][]int
-	keys  []string // of lines, sorted
+	keys  []string // trimmed text of the lines, sorted
 }
 
 func (pm *patchMatcher) trimmed() *trimmedLines {
@@ -167,8 +167,8 @@ func (pm *patchMatcher) lineText(i int) string {
 }
 
 // blockEnd returns the line after the block that begins at line at. The block consists of the lines
-// that are indented deeper, or in flat text of all lines up to the next one that begins in the same
-// way.
+// that are indented deeper. In flat text, it consists of all lines up to the next one that begins
+// in the same way.
 func (pm *patchMatcher) blockEnd(at int) int {
 	n := len(pm.lines())
 	depth := len(indentOf(pm.lineText(at)))
@@ -275,14 +275,13 @@ func (pm *patchMatcher) insertAt(i int, h patch.Hunk) (int, error) {
 		"it only adds lines and does not say where: add the line above as context, or name it after @@, or end the hunk with \"" + patch.EndOfFile + "\". Nothing was changed."}
 }
 
-// telling reports whether lines are long enough for their presence to prove that an edit added
-// them.
+// telling reports whether lines are long enough that their presence proves that an edit added them.
 func telling(lines []string) bool {
 	return len(strings.TrimSpace(strings.Join(lines, ""))) >= minTelling
 }
 
-// leavesTrace reports whether the result of the hunk proves that it was applied: it adds lines, or
-// the lines that it removes were between other lines.
+// leavesTrace reports whether the result of the hunk proves that the hunk was applied. This is the
+// case if the hunk adds lines, or if the lines that it removes were between other lines.
 func leavesTrace(h patch.Hunk) bool {
 	old, _ := h.Sides()
 	fresh := slices.DeleteFunc(h.Added(), func(l string) bool { return slices.Contains(old, l) })

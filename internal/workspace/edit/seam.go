@@ -62,7 +62,7 @@ func (m *matcher) seam(c candidate, pl place) string {
 	return ""
 }
 
-// lessIndented reports whether a line of text other than the first does not have the indent.
+// lessIndented reports whether a line of text other than the first lacks the indent.
 func lessIndented(text, indent string) bool {
 	for _, l := range contents(text)[1:] {
 		if strings.TrimSpace(l) != "" && !strings.HasPrefix(l, indent) {

@@ -52,9 +52,9 @@ func (m *matcher) span(c candidate, pl place) (s Span, problem string) {
 	return s, ""
 }
 
-// asLines reports whether texts without a last line ending represent complete lines at pl. Compared
-// in this way, a line that both texts contain is also the same line if it is the last line of only
-// one of them.
+// asLines reports whether texts without a last line ending represent complete lines at pl. If the
+// texts are compared as lines, a line that both contain counts as the same line even if it is the
+// last line of only one of them.
 func (m *matcher) asLines(old, new string, pl place) bool {
 	if new == "" || strings.HasSuffix(old, "\n") || strings.HasSuffix(new, "\n") {
 		return false
@@ -71,8 +71,8 @@ type splicer struct {
 	// The search text, the new text, and the new text adapted to the file.
 	old, new, final []piece
 	file            []line // the matched lines in the view, offsets from pl.start
-	// A hunk consists of complete lines. A hunk's line that ends the file without an ending gets
-	// one.
+	// whole means that the texts consist of complete lines, as in a hunk. If a hunk's line ends the
+	// file without an ending, the line gets one.
 	whole bool
 	out   []byte
 }
@@ -89,7 +89,7 @@ func (w *splicer) run(chunks []chunk) []byte {
 	return w.out
 }
 
-// keys returns the keys by which lines of the model's texts are compared. Above T1 the keys omit
+// keys returns the keys by which lines of the model's texts are compared. Above T1, the keys omit
 // trailing space, because the match ignored it too.
 func (w *splicer) keys(ps []piece) []piece {
 	if w.tier <= T1 {
@@ -130,8 +130,9 @@ func (w *splicer) replace(c chunk) {
 	}
 }
 
-// ending returns the ending of a new line: the ending of the line that it replaces, or for an
-// insertion (i before the chunk) that of the line above, or otherwise that of the line below.
+// ending returns the ending of a new line. This is the ending of the line that it replaces. For an
+// insertion (i before the chunk), it is the ending of the line above, or otherwise that of the line
+// below.
 func (w *splicer) ending(i int) string {
 	m, eol := w.m, ""
 	if i >= 0 && i < len(w.file) {

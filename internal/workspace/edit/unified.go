@@ -49,14 +49,15 @@ type unified struct {
 	out     strings.Builder
 }
 
-// newUnified cuts off what both texts begin and end with, except for the context.
+// newUnified removes the common beginning and end of two texts, except for the context.
 func newUnified(base, new []byte, context int) *unified {
 	start, aEnd, bEnd := commonLines(base, new)
 	start = bytes.LastIndexByte(base[:start], '\n') + 1
 	for n := 0; n < context && start > 0; n++ {
 		start = bytes.LastIndexByte(base[:start-1], '\n') + 1
 	}
-	// One line more than the context, because a cut at a CR is not the end of a line here.
+	// The loop keeps one line more than the context, because a cut at a CR is not the end of a line
+	// here.
 	for n := 0; n <= context && aEnd < len(base); n++ {
 		more := bytes.IndexByte(base[aEnd:], '\n') + 1
 		if more == 0 {

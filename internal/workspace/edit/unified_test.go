@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestUnifiedHunks applies parts of a diff that was written from known hunks, with its own applier.
+// TestUnifiedHunks applies parts of a diff that was written from known hunks, with its own
+// implementation.
 func TestUnifiedHunks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := []string{"a", "b", "c", "", "d", "e e", "f"}

@@ -25,7 +25,7 @@ func UnifiedHunks(oldName, newName string, base []byte, hunks []Hunk, context in
 	return w.out.String()
 }
 
-// wholeLines reports whether the hunks replace complete lines by complete lines as diffs count
+// wholeLines reports whether the hunks replace complete lines with complete lines as diffs count
 // them, which end only at LF, and whether each hunk changes something.
 func wholeLines(base []byte, hunks []Hunk) bool {
 	starts := func(i int) bool { return i == 0 || base[i-1] == '\n' }
@@ -106,7 +106,7 @@ func (w *hunkWriter) lines(kind byte, data []byte) {
 	}
 }
 
-// lineCount returns the number of lines that end at LF, plus one for a rest without an ending.
+// lineCount returns the number of lines that end at LF, plus one if text follows the last LF.
 func lineCount(data []byte) int {
 	n := bytes.Count(data, []byte("\n"))
 	if len(data) > 0 && data[len(data)-1] != '\n' {

@@ -8,9 +8,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// unwrapped implements tier T1: the search text without the wrapping that models put around copied
-// text. Its candidate contains the stripped texts even if nothing matched, so that the looser tiers
-// can continue with them.
+// unwrapped implements tier T1, which removes the wrapping that models put around copied text. Its
+// candidate contains the stripped texts even if nothing matched, so that the looser tiers can
+// continue with them.
 func (m *matcher) unwrapped(e Replace, all bool, limit int) candidate {
 	c := candidate{tier: T1, old: e.Old, new: e.New}
 	fenced, fencedNew := stripFence(c.old, c.new)
@@ -55,7 +55,7 @@ func spaceReadings(old string) []bool {
 var spacedNumber = lazyregexp.New(`^ *\d+ \|(?: |$)`)
 
 // dropBlank drops one blank line before, after, or around the text, in the way that drops the
-// fewest lines. The loosest form must be unique for that, otherwise the match is ambiguous.
+// fewest lines. The loosest form must be unique. Otherwise the match is ambiguous.
 func (m *matcher) dropBlank(c *candidate, limit int) {
 	lead, trail := strings.HasPrefix(c.old, "\n"), strings.HasSuffix(c.old, "\n")
 	var loosest candidate
@@ -92,8 +92,8 @@ func dropLines(old, new string, lead, trail bool) (string, string) {
 	return old, new
 }
 
-// atLineBorders returns the exact places of old that begin (lead) or end (trail) at a border of
-// lines. lead and trail mean that a line ending was dropped at that end.
+// atLineBorders returns the exact matches of old that begin (lead) or end (trail) at a line border.
+// lead and trail mean that a line ending was dropped at that end.
 func (m *matcher) atLineBorders(old string, lead, trail bool, limit int) []place {
 	if strings.TrimSpace(old) == "" {
 		return nil
@@ -135,12 +135,13 @@ func insideFence(s string) (string, bool) {
 	return s, false
 }
 
-// lineNumber matches what read tools print before a line: "  12| ", "12|", "12 | ", "12\t", "12→".
+// lineNumber matches the number that read tools print before a line: " 12| ", "12|", "12 | ",
+// "12\t", "12→".
 var lineNumber = lazyregexp.New(`^ *(\d+)( ?\||\t|→)`)
 
-// stripNumbers removes line numbers if every line of old has one, each one higher than the last. It
-// removes them from new if all of its lines have them. Some tools print a space after the bar.
-// space means that this space is removed too.
+// stripNumbers removes line numbers if every line of old has one and each number is one higher than
+// the previous. It removes them from new if all of its lines have them. Some tools print a space
+// after the bar. space means that this space is removed too.
 func stripNumbers(old, new string, space bool) (string, string) {
 	stripped, ok := withoutNumbers(old, true, space)
 	if !ok {

@@ -14,9 +14,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Blobs stores contents under their hash, compressed: on disk below the state directory, or in
-// memory if there is none. Equal contents are stored once. All methods are safe for concurrent use
-// and hold no lock while they read or write the disk.
+// Blobs stores contents under their hash, compressed. It stores them on disk below the state
+// directory, or in memory if there is none. Equal contents are stored once. All methods are safe
+// for concurrent use and hold no lock while they read or write the disk.
 type Blobs struct {
 	dir string
 
@@ -24,7 +24,8 @@ type Blobs struct {
 	mem map[string][]byte
 }
 
-// NewBlobs returns the store below a state directory. With "", it keeps contents in memory.
+// NewBlobs returns the store below a state directory. If the directory is "", the store keeps
+// contents in memory.
 func NewBlobs(stateDir string) *Blobs {
 	s := &Blobs{mem: map[string][]byte{}}
 	if stateDir != "" {
@@ -47,7 +48,7 @@ var (
 
 func (s *Blobs) path(sha string) string { return filepath.Join(s.dir, sha[:2], sha+".zst") }
 
-// Put keeps data and returns its hash once the data is safe on disk. It does not keep a reference
+// Put stores data and returns its hash once the data is safe on disk. It does not keep a reference
 // to data.
 func (s *Blobs) Put(data []byte) (sha string, err error) {
 	sha = Hash(data)
@@ -75,8 +76,8 @@ func (s *Blobs) Put(data []byte) (sha string, err error) {
 	return sha, WriteState(s.path(sha), packed)
 }
 
-// Get returns the content with that hash in newly allocated memory. The error is fs.ErrNotExist, or
-// reports that the content is damaged.
+// Get returns the content with the given hash in newly allocated memory. It returns fs.ErrNotExist,
+// or an error that reports that the content is damaged.
 func (s *Blobs) Get(sha string) ([]byte, error) {
 	s.mu.Lock()
 	packed, ok := s.mem[sha]
@@ -110,8 +111,8 @@ func ValidHash(s string) bool {
 	return err == nil && len(b) == 32
 }
 
-// WriteState writes a file of the state directory: completely or not at all. The file is safe on
-// disk when it returns.
+// WriteState writes a file in the state directory, either completely or not at all. The file is
+// safe on disk when WriteState returns.
 func WriteState(path string, data []byte) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -138,7 +139,7 @@ func WriteState(path string, data []byte) error {
 	return nil
 }
 
-// RemoveState removes a file of the state directory. It is not an error if the file does not exist.
+// RemoveState removes a file in the state directory. It is not an error if the file does not exist.
 func RemoveState(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -146,7 +147,7 @@ func RemoveState(path string) error {
 	return nil
 }
 
-// Size returns the number of bytes that a content takes on disk.
+// Size returns the number of bytes that a content uses on disk.
 func (s *Blobs) Size(sha string) (bytes int64, known bool) {
 	st, err := os.Stat(s.path(sha))
 	if err != nil {
@@ -155,8 +156,8 @@ func (s *Blobs) Size(sha string) (bytes int64, known bool) {
 	return st.Size(), true
 }
 
-// Collect removes the contents on disk whose hash is not used and that were last stored before a
-// time. It ignores errors: the next collection tries again.
+// Collect removes the contents on disk whose hash is not used and that were last stored before the
+// given time. It ignores errors, because the next collection tries again.
 func (s *Blobs) Collect(used map[string]bool, before time.Time) {
 	_ = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || used[strings.TrimSuffix(d.Name(), ".zst")] {
@@ -169,8 +170,8 @@ func (s *Blobs) Collect(used map[string]bool, before time.Time) {
 	})
 }
 
-// SessionDir returns the folder of a session's state of one kind, below the state directory. It
-// encodes ids in hex that a file system might refuse.
+// SessionDir returns the folder, below the state directory, of one kind of state of a session. It
+// encodes ids in hex if a file system might refuse them.
 func SessionDir(stateDir, kind, sessionID string) string {
 	plain := sessionID != "" && len(sessionID) < 100 &&
 		strings.IndexFunc(sessionID, func(r rune) bool {

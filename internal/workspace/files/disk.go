@@ -16,7 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
-// ErrChanged means that a file is not the text that the write was computed from.
+// ErrChanged means that a file does not have the content from which the write was computed.
 var ErrChanged = errors.New("it was changed on disk in the meantime")
 
 // MaxFileSize is the size in bytes of the largest file that can be read completely and edited. A
@@ -27,8 +27,8 @@ const MaxFileSize = 64 << 20
 var ErrTooLarge = errors.New("the file is too large to be read whole")
 
 // Open opens a regular file below its root for reading. It refuses devices, pipes, sockets and
-// symbolic links, even if another program put one there meanwhile. The caller closes the file. The
-// error names the reference.
+// symbolic links, even if another program created one there after the path was resolved. The caller
+// closes the file. The error names the reference.
 func Open(ref path.Ref) (*os.File, fs.FileInfo, error) {
 	in, err := openFolder(ref)
 	if err != nil {
@@ -38,9 +38,9 @@ func Open(ref path.Ref) (*os.File, fs.FileInfo, error) {
 	return in.open(ref)
 }
 
-// open is Open in a folder that is open already.
+// open works like Open in a folder that is already open.
 func (in *folder) open(ref path.Ref) (*os.File, fs.FileInfo, error) {
-	// Check the type before opening: opening a device can have effects.
+	// The type is checked before opening, because opening a device can have effects.
 	st, err := in.root.Lstat(in.name)
 	if err == nil {
 		err = regular(st)
@@ -102,22 +102,23 @@ func readAll(r io.Reader, size int64) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// Staged is a file write whose critical part is done: the new bytes are safe on disk under a
+// Staged is a file write whose critical part is done. The new bytes are safe on disk under a
 // temporary name. Commit renames that file to its final name, or changes nothing. One goroutine
-// owns it and ends it with Commit or Discard.
+// owns a Staged and ends it with Commit or Discard.
 type Staged struct {
 	in     *folder // of the target
 	tmp    string  // in the same folder
 	base   string  // sha256 that the target must still have; "" if it must not exist
 	shown  string
 	mode   fs.FileMode // mode of a new file; 0 for the default
-	made   []*folder   // folders created for it, outermost first
+	made   []*folder   // folders created for the file, outermost first
 	sealed bool
 }
 
 // Stage writes data to a temporary file in the target's folder, with the target's mode and owner.
-// base is the hash that the target must have, "" if it must not exist. mode is the mode of a new
-// file, 0 for the usual one. A full or read-only disk is reported here, before the target changes.
+// base is the hash that the target must have, or "" if the target must not exist. mode is the mode
+// of a new file, or 0 for the usual mode. A full or read-only disk causes an error here, before the
+// target changes.
 func Stage(ref path.Ref, data []byte, base string, mode fs.FileMode) (s *Staged, err error) {
 	s = &Staged{base: base, mode: mode, shown: ref.String()}
 	if err = s.open(ref); err == nil {
@@ -234,8 +235,8 @@ func Sweep(ref path.Ref) {
 }
 
 // Commit compares the target with the base once more and renames the new file over it. It returns
-// when the rename is safe on disk. The error is ErrChanged or fs.ErrExist if another program was
-// faster. Then the target keeps that program's content.
+// when the rename is safe on disk. The error is ErrChanged or fs.ErrExist if another program
+// changed or created the target first. In that case, the target keeps that program's content.
 func (s *Staged) Commit() error {
 	defer s.Discard()
 	if err := s.swap(); err != nil {
@@ -249,7 +250,7 @@ func (s *Staged) Commit() error {
 
 func (s *Staged) swap() error {
 	if s.base == "" {
-		// A link fails if the name exists, so nothing that appeared meanwhile is lost.
+		// A link fails if the name exists, so a file that appeared in the meantime is not lost.
 		err := s.in.root.Link(s.tmp, s.in.name)
 		if err == nil || errors.Is(err, fs.ErrExist) {
 			return err
@@ -270,7 +271,7 @@ func (s *Staged) swap() error {
 	return s.in.root.Rename(s.tmp, s.in.name)
 }
 
-// Discard removes what is left of an uncommitted write, including created folders. It may be called
+// Discard removes the remains of an uncommitted write, including created folders. It may be called
 // again and after Commit.
 func (s *Staged) Discard() {
 	if s.in != nil {
@@ -288,7 +289,7 @@ func (s *Staged) Discard() {
 	s.in, s.made = nil, nil
 }
 
-// Write is Stage and Commit in one.
+// Write combines Stage and Commit.
 func Write(ref path.Ref, data []byte, base string, mode fs.FileMode) error {
 	s, err := Stage(ref, data, base, mode)
 	if err != nil {
@@ -297,8 +298,8 @@ func Write(ref path.Ref, data []byte, base string, mode fs.FileMode) error {
 	return s.Commit()
 }
 
-// Remove deletes a file whose hash is base, or with "" regardless of its content. The error is
-// ErrChanged if the file has other content.
+// Remove deletes a file whose hash is base. If base is "", it deletes the file regardless of its
+// content. The error is ErrChanged if the file has other content.
 func Remove(ref path.Ref, base string) error {
 	in, err := openFolder(ref)
 	if err != nil {
@@ -336,7 +337,7 @@ func Read(ref path.Ref) ([]byte, fs.FileInfo, error) {
 	return in.read(ref)
 }
 
-// read is Read in a folder that is open already.
+// read works like Read in a folder that is already open.
 func (in *folder) read(ref path.Ref) ([]byte, fs.FileInfo, error) {
 	f, st, err := in.open(ref)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nonblock keeps an open from waiting if a race put a named pipe in the file's place.
+// nonblock prevents an open from waiting if a race replaced the file with a named pipe.
 const nonblock = syscall.O_NONBLOCK
 
 // copyMeta gives a new file the mode and owner of the file that it replaces. It ignores a failure

@@ -8,7 +8,7 @@ import (
 
 const nonblock = 0
 
-// copyMeta has nothing to copy: a new file inherits its folder's access list.
+// copyMeta does nothing, because a new file inherits its folder's access list.
 func copyMeta(*os.File, fs.FileInfo) error { return nil }
 
 // link gives a file a second name. Windows has no call for names in open folders.
@@ -19,5 +19,5 @@ func rename(from, to *folder) error { return os.Rename(from.full(), to.full()) }
 
 func (in *folder) full() string { return filepath.Join(in.root.Name(), in.name) }
 
-// syncDir does nothing: Windows has no such call.
+// syncDir does nothing, because Windows has no such call.
 func syncDir(*os.Root, string) {}

@@ -1,9 +1,9 @@
-// Package files reads and writes files below the workspace folders, and the program's own state.
-// Every access to a workspace file goes through os.Root, so that the kernel refuses a path that
-// leads out. A write is atomic: Stage, then Commit, which replaces only the content that the
-// caller saw. Blobs keeps contents by their hash.
+// Package files reads and writes files below the workspace folders, and the program's own state. It
+// accesses workspace files only through os.Root, so the kernel refuses any path that leads out of a
+// folder. A write is atomic. Stage prepares it, and Commit replaces only the content that the
+// caller saw. Blobs stores contents under their hash.
 //
-// The package knows neither documents nor proposals. All functions block as long as the disk does;
-// call them without a lock that the reading side needs. The only lock is the one of Blobs in
-// memory.
+// The package does not know about documents or proposals. All functions block as long as the disk
+// does, so callers must not hold a lock that readers need. The only lock is that of the in-memory
+// Blobs.
 package files

@@ -12,9 +12,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
-// folder is the open folder of a file, and the file's name in it. All access to a file goes through
-// it. The path of a reference contains no links, so a link in it was made after the reference was
-// resolved and the user was asked. openFolder refuses it, also if it does not lead out of the root.
+// folder is the open folder of a file, and the file's name in that folder. All access to a file
+// uses a folder. The path of a reference contains no links. A link in the path must therefore have
+// been created after the reference was resolved and the user was asked. openFolder refuses such a
+// link even if it does not lead out of the root.
 type folder struct {
 	root *os.Root
 	name string // "." for the root itself
@@ -60,8 +61,8 @@ func openRoot(ref path.Ref) (*folder, error) {
 	return &folder{root, name}, nil
 }
 
-// enter opens a folder in this one, unless it is a link. Comparing the opened folder with the one
-// that was looked at shows a link that replaced it in between.
+// enter opens a folder in this one, unless it is a link. It compares the opened folder with the one
+// that it looked up, which reveals a link that replaced the folder in between.
 func (in *folder) enter(name string) (*folder, error) {
 	seen, err := in.root.Lstat(name)
 	switch {
@@ -69,7 +70,7 @@ func (in *folder) enter(name string) (*folder, error) {
 		return nil, err
 	case seen.Mode()&fs.ModeSymlink != 0:
 		return nil, errLinked
-	case !seen.IsDir() && seen.Mode()&fs.ModeIrregular == 0: // a mount point of Windows
+	case !seen.IsDir() && seen.Mode()&fs.ModeIrregular == 0: // a mount point on Windows
 		return nil, syscall.ENOTDIR
 	}
 	root, err := in.root.OpenRoot(name)
@@ -87,8 +88,9 @@ func (in *folder) enter(name string) (*folder, error) {
 	return &folder{root, "."}, nil
 }
 
-// makeFolder is openFolder for a file whose folders may be missing. made are the folders that it
-// created, each as a name in the folder above it. The caller closes them, also after an error.
+// makeFolder works like openFolder for a file whose folders may be missing. made contains the
+// folders that it created, each as a name in the folder above it. The caller closes them, also
+// after an error.
 func makeFolder(ref path.Ref) (at *folder, made []*folder, err error) {
 	if at, err = openRoot(ref); err != nil {
 		return nil, nil, err

@@ -4,7 +4,7 @@ import "os"
 
 // Only tests set the variables below, before the code under test runs.
 var (
-	// SyncFile flushes a file to disk. Tests that do not crash skip it.
+	// SyncFile flushes a file to disk. Tests that do not simulate crashes skip it.
 	SyncFile = (*os.File).Sync
 	// AtStep is called between the steps of a write and of a decision. Tests kill the process in
 	// it.

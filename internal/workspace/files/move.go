@@ -9,8 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
-// Move renames a closed file. It never replaces another file: then the error is fs.ErrExist.
-// Between two roots it copies and deletes. It creates missing folders.
+// Move renames a closed file. It never replaces another file but returns fs.ErrExist instead.
+// Between two roots, it copies and deletes the file. It creates missing folders.
 func Move(from, to path.Ref) error {
 	if from.Root != to.Root {
 		return copyAcross(from, to)
@@ -47,7 +47,7 @@ func take(from, to *folder) error {
 }
 
 // orElseUndo removes a file's new name if its old one could not be removed. If the old name no
-// longer exists, the new one stays, because it is the only one.
+// longer exists, the new name is kept, because it is the only one.
 func orElseUndo(err error, undo func()) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -77,13 +77,13 @@ func copyAcross(from, to path.Ref) error {
 	return orElseUndo(Remove(from, Hash(data)), func() { _ = Remove(to, Hash(data)) })
 }
 
-// Exists reports whether there is anything at the reference's path, a symbolic link included.
+// Exists reports whether there is anything at the reference's path, including a symbolic link.
 func Exists(ref path.Ref) bool {
 	_, err := Stat(ref)
 	return err == nil
 }
 
-// DropSecondName removes the new name of a file that still has its old one as well, after a rename
+// DropSecondName removes the new name of a file that still has its old name as well, after a rename
 // that was interrupted between its two steps. It does nothing if the two names are not the same
 // file.
 func DropSecondName(from, to path.Ref) {

@@ -28,7 +28,7 @@ type Root struct {
 	Real string
 
 	uri  string // the client's spelling, "" if the client gave no spelling
-	path string // as the client spells it, clean
+	path string // path as the client spells it, cleaned
 }
 
 // RootAt returns a workspace folder for a path whose symbolic links are resolved.
@@ -49,8 +49,8 @@ type Ref struct {
 // IsFile reports whether the reference has a path on disk that may be used.
 func (r Ref) IsFile() bool { return r.Root != "" }
 
-// String is the name for messages to the model: relative to the cwd that the reference was
-// resolved from, absolute outside of it.
+// String returns the name for messages to the model. The name is relative to the cwd from which the
+// reference was resolved, or absolute for a file outside of it.
 func (r Ref) String() string {
 	if r.shown != "" {
 		return r.shown
@@ -58,8 +58,8 @@ func (r Ref) String() string {
 	return r.Rel
 }
 
-// Roots are the workspace folders of a client. All methods are safe for concurrent use. All except
-// NewRoots, Set and Allow read the disk, because a folder may be moved at any time.
+// Roots contains the workspace folders of a client. All methods are safe for concurrent use. All
+// except NewRoots, Set and Allow read the disk, because a folder may be moved at any time.
 type Roots struct {
 	workingDir, home string
 
@@ -68,8 +68,8 @@ type Roots struct {
 	allowed map[string]bool // wide folders that may be roots, by key; "": all of them
 }
 
-// NewRoots returns an empty set. workingDir is used while no folder is open; "" means none. home is
-// the home folder, which is a root only if it is allowed and which replaces "~/".
+// NewRoots returns an empty set. workingDir is used while no folder is open. "" means that there is
+// no such directory. home is the home folder. It replaces "~/" and is a root only if it is allowed.
 func NewRoots(workingDir, home string) *Roots {
 	return &Roots{workingDir: workingDir, home: home, allowed: map[string]bool{}}
 }
@@ -88,8 +88,8 @@ func (r *Roots) Set(uris []string) {
 	r.list = roots
 }
 
-// resolved returns the root with its symlinks resolved. It resolves them for each use, because that
-// reads the disk and because a folder may be moved.
+// resolved returns the root with its symlinks resolved. It resolves them for each use, because
+// resolving reads the disk and because a folder may be moved.
 func (r Root) resolved() Root {
 	r.Real = r.path
 	if real, err := Canonical(r.path); err == nil {
@@ -99,14 +99,14 @@ func (r Root) resolved() Root {
 }
 
 // For returns the workspace folders without those that are held back (Held). While no folder is
-// open it returns cwd, or the working directory if cwd is "", unless that is a wide folder, which
-// no user means to share.
+// open, it returns cwd, or the working directory if cwd is "". It does not return a wide folder,
+// because no user means to share one.
 func (r *Roots) For(cwd string) []Root {
 	roots, _ := r.split(cwd)
 	return roots
 }
 
-// split returns what For and Held return.
+// split returns the results of For and Held.
 func (r *Roots) split(cwd string) (roots, held []Root) {
 	if roots, held = r.sorted(); len(roots) > 0 || len(held) > 0 {
 		return roots, held
@@ -125,9 +125,9 @@ func (r *Roots) split(cwd string) (roots, held []Root) {
 	return []Root{only}, nil
 }
 
-// Cwd returns the directory that relative paths start from: cwd if it is below a workspace folder,
-// the first root if cwd is "", or "" if no folder is open. A folder that is held back is used if
-// there is no other, so that a session keeps its directory when the folder is allowed.
+// Cwd returns the directory that relative paths start from. This is cwd if it is below a workspace
+// folder, the first root if cwd is "", or "" if no folder is open. A folder that is held back is
+// used if there is no other, so that a session keeps its directory when the folder is allowed.
 func (r *Roots) Cwd(cwd string) (string, error) {
 	usable, held := r.split(cwd)
 	roots := slices.Concat(usable, held)
@@ -157,8 +157,8 @@ func (r *Roots) Cwd(cwd string) (string, error) {
 	return filepath.Clean(cwd), nil
 }
 
-// Located is a path that exists on disk: its spelling, the path with symbolic links resolved, and
-// the roots at that moment.
+// Located is a path that exists on disk. It contains the path's spelling, the path with symbolic
+// links resolved, and the roots at that moment.
 type Located struct {
 	Path, Real string
 	Roots      []Root
@@ -166,7 +166,7 @@ type Located struct {
 	held []Root // see Held
 }
 
-// Locate finds a path. A relative one starts at cwd. The errors are written for the model.
+// Locate finds a path. A relative path starts at cwd. The errors are written for the model.
 func (r *Roots) Locate(cwd, path string) (Located, error) {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok && r.home != "" {
 		path = filepath.Join(r.home, rest)
@@ -196,9 +196,9 @@ func (r *Roots) Locate(cwd, path string) (Located, error) {
 	return at, nil
 }
 
-// Ref returns the reference of a located path. open means that the editor has it open, which is
-// enough if no folder is open, and in a folder that is held back. The error is ErrOutside, or says
-// that the kernel generates the file.
+// Ref returns the reference of a located path. open means that the editor has the file open, which
+// is enough if no folder is open, and in a folder that is held back. The error is ErrOutside, or
+// says that the kernel generates the file.
 func (at Located) Ref(open bool) (Ref, error) {
 	ref := Ref{Key: Key(at.Real), Path: at.Real}
 	r, rel, ok := rootOf(at.Roots, at.Real)
@@ -311,8 +311,8 @@ func kernelPath(p string) bool {
 	return false
 }
 
-// Canonical resolves the symlinks of the longest existing part of an absolute path. It reads the
-// disk and may take as long as the disk does. A dangling symlink is an error, because a new file
+// Canonical resolves the symlinks in the longest existing part of an absolute path. It reads the
+// disk and may block as long as the disk does. A dangling symlink is an error, because a new file
 // would not be where its path says.
 func Canonical(path string) (string, error) {
 	if path == "" {

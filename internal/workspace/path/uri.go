@@ -13,8 +13,8 @@ import (
 // test both on any system.
 const onWindows = runtime.GOOS == "windows"
 
-// Scheme returns the scheme of a URI in lower case, or "" if s is not a URI. One letter before the
-// colon is a drive, not a scheme.
+// Scheme returns the scheme of a URI in lower case, or "" if s is not a URI. A single letter before
+// the colon is a drive, not a scheme.
 func Scheme(s string) string {
 	i := strings.IndexByte(s, ':')
 	if i < 2 {
@@ -33,7 +33,7 @@ func Scheme(s string) string {
 // and describes the problem.
 func FromURI(uri string) (string, error) { return pathFromURI(uri, onWindows) }
 
-// ToURI returns the file URI of an absolute path of this system, escaped as editors do it.
+// ToURI returns the file URI of an absolute path on this system, escaped as editors do it.
 func ToURI(path string) string { return uriFromPath(path, onWindows) }
 
 // Key returns the identity of an absolute clean path. On Windows, case is ignored.
@@ -131,7 +131,7 @@ func escapePath(p string) string {
 	return b.String()
 }
 
-// pathKey is the identity of an absolute clean path. On Windows, case is ignored.
+// pathKey returns the identity of an absolute clean path. On Windows, case is ignored.
 func pathKey(path string, windows bool) string {
 	if windows {
 		return strings.ToLower(cleanDrive(path))
@@ -139,7 +139,7 @@ func pathKey(path string, windows bool) string {
 	return path
 }
 
-// LexicalKey returns the identity of a URI according to its spelling: it decodes percent signs and
+// LexicalKey returns the identity of a URI according to its spelling. It decodes percent signs and
 // drive letters and follows no symbolic link. path is "" if the URI is not a file.
 func LexicalKey(uri string) (key, path string) {
 	if Scheme(uri) != "file" {
@@ -153,7 +153,7 @@ func LexicalKey(uri string) (key, path string) {
 	return pathKey(p, onWindows), p
 }
 
-// within reports whether path is dir or is below it, and its relative path.
+// within reports whether path is dir or is below it, and returns the path relative to dir.
 func within(dir, path string, windows bool) (rel string, ok bool) {
 	d, p, sep := pathKey(dir, windows), pathKey(path, windows), "/"
 	if windows {

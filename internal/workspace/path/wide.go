@@ -8,8 +8,8 @@ import (
 )
 
 // Wide describes a folder that is unlikely to be a workspace: the root of the file system, the home
-// folder, or a folder around it. It returns "" for any other folder. Links in both paths are
-// resolved. An empty home means that there is none.
+// folder, or a folder that contains the home folder. It returns "" for any other folder. Links in
+// both paths are resolved. An empty home means that there is none.
 func Wide(folder, home string) string {
 	_, around := Within(folder, home)
 	switch {
@@ -58,7 +58,7 @@ func (r *Roots) holds(folder string) bool {
 	r.mu.Lock()
 	allowed := r.allowed[""] || r.allowed[Key(folder)]
 	r.mu.Unlock()
-	return !allowed && r.wide(folder) != "" // which reads the disk
+	return !allowed && r.wide(folder) != "" // reads the disk, so it is called last
 }
 
 // wide is Wide for the home folder of r.

@@ -1,10 +1,10 @@
 // Package readset records which content of a file each session has read. An edit needs a record
-// that is still true: a model cannot change well what it has not read, and must not undo what the
-// user changed since.
+// that matches the current content, because a model cannot correctly change text that it has not
+// read, and must not undo later changes by the user.
 //
-// Set has the only lock of the package. It is held for maps only, never over a disk or a
-// comparison, so that a caller may hold any other lock. The package knows neither documents nor
-// proposals.
+// Set has the only lock of the package. The lock is held only while maps are accessed, never during
+// disk access or a comparison, so that a caller may hold any other lock. The package does not know
+// about documents or proposals.
 package readset
 
 import (
@@ -18,14 +18,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
-// Limits, in bytes and lines, of the texts that are kept to report later what changed.
+// Limits, in bytes and lines, of the texts that are kept to report changes later.
 const (
 	maxText       = 1 << 20
 	maxTotal      = 8 << 20
 	maxSinceLines = 60
 )
 
-// Record is one session's knowledge of one file. Text is shared: do not change its bytes.
+// Record describes what one session knows about one file. Text is shared, so its bytes must not be
+// changed.
 type Record struct {
 	SHA   string // hash of the decoded text, or of the bytes on disk
 	Text  []byte // nil if the text is not kept
@@ -35,12 +36,12 @@ type Record struct {
 
 type id struct{ session, key string }
 
-// Set holds the records of all sessions. Its methods are safe for concurrent use and block only on
-// each other.
+// Set contains the records of all sessions. Its methods are safe for concurrent use and block only
+// on each other.
 type Set struct {
 	mu    sync.Mutex
 	m     map[id]Record
-	order []id // those with a text, oldest first
+	order []id // records with a text, oldest first
 	total int  // total bytes of all texts
 }
 
@@ -49,7 +50,7 @@ func New() *Set { return &Set{m: map[id]Record{}} }
 
 // Now is a file's state at the time of a check.
 type Now struct {
-	Key, Name string // identity; name for the model
+	Key, Name string // identity of the file, and its name for the model
 	SHA256    string // hash of the bytes on disk, or of the buffer's text
 	Text      []byte // decoded
 }
@@ -77,7 +78,7 @@ func (s *Set) Check(session string, now Now, whole bool) (note string, err error
 	return note, nil
 }
 
-// Get returns a session's record of the file with that key.
+// Get returns a session's record of the file with the given key.
 func (s *Set) Get(session, key string) (Record, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,14 +87,14 @@ func (s *Set) Get(session, key string) (Record, bool) {
 }
 
 // Put replaces a session's record. It does not keep the text of a large file, and forgets the
-// oldest texts when all of them use too much memory.
+// oldest texts when all texts together use too much memory.
 func (s *Set) Put(session, key string, r Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.put(id{session, key}, r)
 }
 
-// put is Put. Caller holds mu.
+// put is Put with the lock held. The caller holds mu.
 func (s *Set) put(k id, r Record) {
 	s.drop(k)
 	switch {
@@ -113,7 +114,7 @@ func (s *Set) put(k id, r Record) {
 	}
 }
 
-// Keys returns the keys of all files that a session has a record of, in no order.
+// Keys returns the keys of all files of which a session has a record, in no particular order.
 func (s *Set) Keys(session string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +164,7 @@ func (s *Set) DropSession(session string) {
 	}
 }
 
-// drop forgets a record. Caller holds mu.
+// drop forgets a record. The caller holds mu.
 func (s *Set) drop(k id) {
 	if r, ok := s.m[k]; ok && r.Text != nil {
 		s.total -= len(r.Text)
@@ -180,7 +181,7 @@ func (s *Set) drop(k id) {
 // UnreadError means that a session would change a file that it has not read.
 type UnreadError struct {
 	Path string
-	Part bool // only a part of it was read, which is not enough
+	Part bool // only a part of the file was read, which is not enough
 }
 
 func (e *UnreadError) Error() string {
@@ -191,7 +192,7 @@ func (e *UnreadError) Error() string {
 	return "changing " + e.Path + ": read it first; an edit must know the file as it is now"
 }
 
-// ChangedError means that a file differs from the text that an edit was computed from. Since is a
+// ChangedError means that a file differs from the text from which an edit was computed. Since is a
 // diff of the changes, or "" if they are not known. Complete means that Since shows all of them.
 type ChangedError struct {
 	Path, Since string

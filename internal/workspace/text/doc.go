@@ -1,7 +1,8 @@
 // Package text locates and replaces parts of a text. LineIndex converts between byte offsets and
 // LSP positions. Splice is one replacement of a range of bytes.
 //
-// The package is a leaf: it holds no lock, does no I/O and never blocks. Functions read the texts
-// that they are given and return fresh memory where they say so. A LineIndex may be read by
-// several goroutines at a time, but Splice needs exclusive access.
+// The package imports no other package of the project. It holds no lock, does no I/O and never
+// blocks. Functions read the texts that they are given and return newly allocated memory where
+// their comments say so. A LineIndex may be read by several goroutines at a time, but Splice needs
+// exclusive access.
 package text

@@ -19,49 +19,49 @@ const (
 	UTF8
 )
 
-// Position is an LSP position: zero-based line and character, the latter counted in the
-// negotiated Encoding.
+// Position is an LSP position. Line and character are zero-based, and the character is counted in
+// the negotiated Encoding.
 type Position struct {
 	Line      uint32 `json:"line"`
 	Character uint32 `json:"character"`
 }
 
-// Range is an LSP range; End is exclusive.
+// Range is an LSP range. End is exclusive.
 type Range struct {
 	Start Position `json:"start"`
 	End   Position `json:"end"`
 }
 
 // LineIndex converts between the three ways to name a position in a text: the byte offset (used
-// everywhere inside), the LSP position in UTF-16 code units and the LSP position in bytes. It is
-// the only code that does.
+// everywhere inside the program), the LSP position in UTF-16 code units and the LSP position in
+// bytes. No other code converts between them.
 //
-// Why a type and not a function: an offset is worth something only together with the text from
-// which it was computed, and every bug of this kind seen in other programs is an offset of one text
-// used on another, or a UTF-16 count used as a byte count. The index therefore has the starts of
-// the lines and is updated by the same splice that changes the text.
+// LineIndex is a type and not a function because an offset is only valid together with the text
+// from which it was computed. The known bugs of this kind in other programs use an offset from one
+// text on another text, or a UTF-16 count as a byte count. The index therefore stores the starts of
+// the lines, and the splice that changes the text also updates the index.
 //
-// A line ends at "\n", "\r\n" or a lone "\r", as LSP says and editors do; U+2028 and form feeds do
-// not end a line. starts[0] is 0; the text after the last terminator is a line too, even when
-// empty. So a text always has at least one line, and a text that ends in "\n" has an empty last
-// line on which an editor can put its cursor.
+// A line ends at "\n", "\r\n" or a lone "\r", as in LSP and in editors. U+2028 and form feeds do
+// not end a line. starts[0] is 0. The text after the last terminator is a line too, even if it is
+// empty. A text therefore always has at least one line, and a text that ends in "\n" has an empty
+// last line on which an editor can put its cursor.
 //
-// Positions from a client are accepted generously, because a crash or a refused keystroke helps no
-// user: a line beyond the end is the end of the text, a character beyond the line is the end of the
-// line before its terminator, a character inside a surrogate pair or a UTF-8 sequence is the start
-// of that character. A byte that is not UTF-8 counts as one unit in both encodings.
+// Positions from a client are accepted leniently, because a crash or a refused keystroke helps no
+// user. A line beyond the end means the end of the text. A character beyond the line means the end
+// of the line before its terminator. A character inside a surrogate pair or a UTF-8 sequence means
+// the start of that character. A byte that is not UTF-8 counts as one unit in both encodings.
 //
-// A splice updates the index in time proportional to the inserted text plus a shift of the starts
-// that follow. Whether p is a start depends only on the bytes p-1 and p, so only the positions in
-// [start, start+inserted] have to be examined again; that is what makes splitting and joining
-// "\r\n" come out right.
+// A splice updates the index in time proportional to the inserted text, plus a shift of the starts
+// that follow. Whether a line starts at p depends only on the bytes p-1 and p, so only the
+// positions in [start, start+inserted] have to be examined again. This handles splitting and
+// joining "\r\n" correctly.
 //
-// In UTF-16 the characters of a line have to be counted. A long line is counted eight bytes at a
-// time, which is right only for valid UTF-8; the index checks validity when it first needs it and
-// keeps the answer up to date from then on.
+// In UTF-16, the characters of a line have to be counted. A long line is counted eight bytes at a
+// time, which is correct only for valid UTF-8. The index checks the validity when it first needs it
+// and keeps the result up to date from then on.
 type LineIndex struct {
 	starts []int
-	utf8   atomic.Int32 // whether it is valid; readers compute it when they first need it
+	utf8   atomic.Int32 // whether the text is valid; readers compute it when they first need it
 }
 
 type validity = int32
@@ -72,7 +72,7 @@ const (
 	invalid
 )
 
-// longLine is the length in bytes from which the characters of a line are counted eight bytes at a
+// longLine is the minimum length, in bytes, of a line whose characters are counted eight bytes at a
 // time.
 const longLine = 1 << 10
 
@@ -109,11 +109,11 @@ func isStart(text []byte, p int) bool {
 	return false
 }
 
-// Lines is the number of lines, at least 1.
+// Lines returns the number of lines, which is at least 1.
 func (x *LineIndex) Lines() int { return len(x.starts) }
 
 // Splice updates the index after n bytes replaced the bytes start to end of the indexed text. text
-// is the new text. The caller excludes every other use of x meanwhile.
+// is the new text. The caller must prevent any other use of x during the call.
 func (x *LineIndex) Splice(text []byte, start, end, n int) {
 	lo, _ := slices.BinarySearch(x.starts, max(start, 1))
 	hi, _ := slices.BinarySearch(x.starts, end+1)
@@ -140,7 +140,7 @@ func stillValid(text []byte, start, end int) bool {
 	return whole(start) && whole(end) && utf8.Valid(text[start:end])
 }
 
-// isValid reports whether text, which is the text indexed, is valid UTF-8.
+// isValid reports whether text, which is the indexed text, is valid UTF-8.
 func (x *LineIndex) isValid(text []byte) bool {
 	known := x.utf8.Load()
 	if known == notLooked {
@@ -153,7 +153,7 @@ func (x *LineIndex) isValid(text []byte) bool {
 	return known == valid
 }
 
-// line returns the bounds of a line without its terminator; the line exists.
+// line returns the bounds of a line without its terminator. The line must exist.
 func (x *LineIndex) line(text []byte, n int) (start, end int) {
 	start, end = x.starts[n], len(text)
 	if n+1 < len(x.starts) {
@@ -168,7 +168,7 @@ func (x *LineIndex) line(text []byte, n int) (start, end int) {
 	return start, end
 }
 
-// Offset returns the byte offset of a position in text, which is the text indexed.
+// Offset returns the byte offset of a position in text, which is the indexed text.
 func (x *LineIndex) Offset(text []byte, p Position, enc Encoding) int {
 	if int64(p.Line) >= int64(len(x.starts)) {
 		return len(text)
@@ -186,8 +186,8 @@ func (x *LineIndex) Offset(text []byte, p Position, enc Encoding) int {
 }
 
 // wordUnits counts the UTF-16 units of valid UTF-8 eight bytes at a time, up to slightly less than
-// most. It returns the numbers of bytes and units. A character's units count at its first byte:
-// one, or two for a character of four bytes.
+// most. It returns the numbers of bytes and units. A character is counted at its first byte, as one
+// unit, or as two if it has four bytes.
 func wordUnits(s []byte, most uint32) (at int, units uint32) {
 	const ones = 0x0101010101010101
 	for at+8 <= len(s) && most-units > 8 {
@@ -233,8 +233,8 @@ func utf16Offset(line []byte, n uint32) int {
 	return i
 }
 
-// advance measures the start of s in bytes and UTF-16 units: a run of at most limit ASCII
-// characters, one other character, or one byte that is not UTF-8.
+// advance measures the start of s in bytes and UTF-16 units. It measures a run of at most limit
+// ASCII characters, one other character, or one byte that is not UTF-8.
 func advance(s []byte, limit int) (size int, units uint32) {
 	switch c := s[0]; {
 	case c < utf8.RuneSelf:
@@ -256,8 +256,8 @@ func advance(s []byte, limit int) (size int, units uint32) {
 	return size, 1
 }
 
-// Position returns the position of a byte offset in text, which is the text indexed.
-// An offset inside a line's terminator is the end of that line.
+// Position returns the position of a byte offset in text, which is the indexed text. An offset
+// inside a line's terminator is treated as the end of that line.
 func (x *LineIndex) Position(text []byte, offset int, enc Encoding) Position {
 	offset = min(max(offset, 0), len(text))
 	n, found := slices.BinarySearch(x.starts, offset)
@@ -289,7 +289,7 @@ func (x *LineIndex) Range(text []byte, start, end int, enc Encoding) Range {
 	return Range{Start: x.Position(text, start, enc), End: x.Position(text, end, enc)}
 }
 
-// Clone returns an index of the same text that later splices of x do not change.
+// Clone returns an index of the same text. Later splices of x do not change it.
 func (x *LineIndex) Clone() *LineIndex {
 	c := &LineIndex{starts: slices.Clone(x.starts)}
 	c.utf8.Store(x.utf8.Load())

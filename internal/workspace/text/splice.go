@@ -8,15 +8,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
 
-// Splice replaces the bytes Start to End, End exclusive, of a text by Text. The offsets count bytes
-// and belong to one text only. Text is shared: do not change its bytes.
+// Splice replaces the bytes from Start to End (exclusive) of a text with Text. The offsets count
+// bytes and belong to one text only. Text is shared, so its bytes must not be changed.
 type Splice struct {
 	Start, End int
 	Text       []byte
 }
 
 // Trim returns s without the bytes at both ends that it would not change. The result may be empty
-// and shares the memory of s. Text has at least s.End bytes.
+// and shares the memory of s. text has at least s.End bytes.
 func Trim(text []byte, s Splice) Splice {
 	old := text[s.Start:s.End]
 	n := commonPrefix(old, s.Text)
@@ -26,7 +26,8 @@ func Trim(text []byte, s Splice) Splice {
 	return s
 }
 
-// chunks are the steps in which equal bytes are skipped: bytes.Equal is much faster than a loop.
+// chunks are the steps in which equal bytes are skipped, because bytes.Equal is much faster than a
+// loop.
 var chunks = []int{4096, 64, 1}
 
 func commonPrefix(a, b []byte) int {
@@ -49,8 +50,8 @@ func commonSuffix(a, b []byte) int {
 	return i
 }
 
-// Apply returns text with all splices applied, in fresh memory. The splices are sorted by offset,
-// do not overlap, and all refer to text as it is given.
+// Apply returns text with all splices applied, in newly allocated memory. The splices are sorted by
+// offset, do not overlap, and all refer to the given text.
 func Apply(text []byte, splices []Splice) []byte {
 	n := len(text)
 	for _, s := range splices {
@@ -68,9 +69,9 @@ func Apply(text []byte, splices []Splice) []byte {
 // maxCompared bounds the texts, in bytes, that are compared line by line.
 const maxCompared = 1 << 20
 
-// Lines returns the splices of whole lines that turn from into to. The last in the text comes
+// Lines returns the splices of whole lines that convert from to to. The last one in the text comes
 // first, so that a caller can apply one after the other without shifting offsets. A hunk between
-// two splices only moves. Above 1 MiB Lines does not compare and returns one splice.
+// two splices only moves. Above 1 MiB, Lines does not compare and returns one splice.
 func Lines(from, to []byte) (out []Splice) {
 	if max(len(from), len(to)) > maxCompared {
 		return []Splice{Trim(from, Splice{Start: 0, End: len(from), Text: to})}
@@ -90,8 +91,8 @@ func CountLines(text []byte) int {
 	return n
 }
 
-// ApplyClamped is Apply for splices that were computed from another text: offsets beyond the end
-// of text are taken as the end.
+// ApplyClamped works like Apply for splices that were computed from another text. Offsets beyond
+// the end of text are treated as the end.
 func ApplyClamped(text []byte, spans []Splice) []byte {
 	n := len(text)
 	cut := make([]Splice, len(spans))
@@ -101,9 +102,9 @@ func ApplyClamped(text []byte, spans []Splice) []byte {
 	return Apply(text, cut)
 }
 
-// Minimal is Trim for a splice that is sent to an editor. An LSP position can name both ends of the
-// result: they are neither inside a character nor inside "\r\n", and not on the empty last line,
-// which some editors do not have.
+// Minimal works like Trim for a splice that is sent to an editor. An LSP position can name both
+// ends of the result. They are not inside a character or inside "\r\n", and not on the empty last
+// line, which some editors do not have.
 func Minimal(text []byte, s Splice) Splice {
 	full := s
 	s = Trim(text, s)
@@ -129,8 +130,8 @@ func inside(s []byte, i int) bool {
 	return !utf8.RuneStart(s[i]) || s[i-1] == '\r' && s[i] == '\n'
 }
 
-// offLastLine moves an edit at the very end of a text that ends in a line end to before
-// that line end. Neovim 0.10 has no line after it and would leave an empty one.
+// offLastLine moves an edit at the very end of a text that ends in a line end to before that line
+// end. Neovim 0.10 has no line after it and would leave an empty line.
 func offLastLine(text []byte, s Splice) Splice {
 	eol := lastEOL(text)
 	k := len(eol)
@@ -140,7 +141,7 @@ func offLastLine(text []byte, s Splice) Splice {
 		!ends(old) || !ends(s.Text) {
 		return s
 	}
-	// A lone "\n" that belongs to "\r\n" must not be torn off.
+	// A lone "\n" that belongs to "\r\n" must not be split off.
 	if string(eol) == "\n" && s.Start > 1 && text[s.Start-2] == '\r' {
 		return s
 	}

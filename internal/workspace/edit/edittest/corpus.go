@@ -12,7 +12,8 @@ type Case struct {
 	Intent Intent
 	Noise  Noise
 	Call   Call
-	// Tier at which the call must be applied; "" if any tier is valid, or if it must be refused.
+	// Tier is the tier at which the call must be applied. It is "" if any tier is valid, or if the
+	// call must be refused.
 	Tier string
 }
 
@@ -106,8 +107,8 @@ func (k kind) affects(in Intent, f Format, c Call) bool {
 }
 
 // tierOf returns the tier that finds a call of the format. Two formats hide the noise from the
-// matcher: a complete file is not matched, and pairs are unwrapped where patches lose their fence
-// before. A last line without an ending may need another tier.
+// matcher. A complete file is not matched, and patches lose their fence before they are matched,
+// unlike pairs. A last line without an ending may need another tier.
 func tierOf(in Intent, f Format, n Noise, tier string) string {
 	switch {
 	case f == Whole, n.Doomed(), in.NoFinalEOL:
@@ -136,7 +137,7 @@ func corpus(eol string) []Intent {
 			one.Changes = []Change{in.changeOf(e)}
 			out = append(out, one)
 		}
-		// Also two edits in one call, if they are far enough from each other.
+		// Two edits in one call are added too, if they are far enough from each other.
 		for i := 0; i+1 < len(edits); i += 2 {
 			a, b := in.changeOf(edits[i]), in.changeOf(edits[i+1])
 			if a.From > b.From {

@@ -11,11 +11,11 @@ type Noise struct {
 	Trimmed   bool // white space at the end of lines is omitted
 	ASCII     bool // typographic quotes and dashes are written as ASCII
 	Outdented bool // each block of lines is moved to the left margin
-	Spaces    int  // tabs are written as this many spaces; 0: they are kept
+	Spaces    int  // each tab is written as this many spaces; 0: tabs are kept
 	Numbers   bool // search texts have the line numbers of a listing
 	Ended     bool // search and replacement end with a line ending
 	BareBlank bool // the space before an empty line of context is omitted
-	Stale     bool // one line that is shown differs from the file's
+	Stale     bool // one of the shown lines differs from the file's line
 	Gap       bool // a line in the middle of the shown text is omitted
 
 	Header    Header
@@ -28,7 +28,7 @@ type Noise struct {
 
 // Header is the error in the headers of hunks.
 type Header struct {
-	Offset      int  // is added to the line numbers
+	Offset      int  // value that is added to the line numbers
 	WrongCounts bool // the counts are wrong
 	NoRange     bool // there are no line numbers
 }
@@ -90,8 +90,8 @@ func (n *Noise) draw(choose Choose) {
 	}
 }
 
-// Fit removes from a file what the noise hides from the model, such as white space at the end of
-// the lines that a change replaces.
+// Fit removes from a file the details that the noise hides from the model, such as white space at
+// the end of the lines that a change replaces.
 func (n Noise) Fit(in Intent) Intent {
 	lines := append([]string(nil), in.Lines...)
 	for _, c := range in.Changes {
@@ -117,7 +117,7 @@ func (n Noise) Fit(in Intent) Intent {
 	return in
 }
 
-// fitNew limits new lines to what the model's text can express: no white space at the end, and
+// fitNew limits new lines to text that the model can express: no white space at the end, and
 // typographic characters only in lines that are old lines with another word.
 func (n Noise) fitNew(old, lines []string) []string {
 	out := append([]string(nil), lines...)
@@ -143,8 +143,8 @@ func (n Noise) fitNew(old, lines []string) []string {
 
 var ascii = strings.NewReplacer("“", `"`, "”", `"`, "‘", "'", "’", "'", "–", "-", "\u00a0", " ")
 
-// loose reports whether the shown text differs from the file in white space or punctuation. Then a
-// line of white space equals a blank line.
+// loose reports whether the shown text differs from the file in white space or punctuation. In that
+// case, a line of white space equals a blank line.
 func (n Noise) loose() bool { return n.Outdented || n.ASCII || n.Spaces > 0 || n.Numbers }
 
 func byTabs(l string) string {
@@ -178,7 +178,7 @@ func common(blocks ...[]string) string {
 	return out
 }
 
-// apply writes lines as the model does. margin is the indent that the model leaves out.
+// apply writes lines as the model does. margin is the indent that the model omits.
 func (n Noise) apply(lines []string, margin string, shown bool) []string {
 	out := make([]string, len(lines))
 	for i, l := range lines {

@@ -38,7 +38,7 @@ type Call struct {
 	Content *string
 
 	// Hidden means that the text of the call does not contain the complete intent, so that two
-	// intents give the same text.
+	// intents result in the same text.
 	Hidden bool
 }
 
@@ -121,7 +121,7 @@ func (in Intent) regions(f Format, n Noise) []shown {
 			} else if hi < next {
 				hi++
 			} else {
-				return nil // there is no line to anchor the insertion at
+				return nil // there is no line at which to anchor the insertion
 			}
 		}
 		s := shown{
@@ -159,22 +159,22 @@ func (s *shown) write(n Noise, f Format, file []string) {
 	if !n.Outdented || margin == "" {
 		return
 	}
-	// elsewhere means that the new text has the file's indent: all of the text, or all but the
-	// first line of an edit inside a line.
+	// elsewhere means that the new text has the file's indent. This applies to all of the text, or
+	// to all but the first line of an edit inside a line.
 	s.elsewhere = common(s.newSide()) == common(file)
 	if new := s.newSide(); (f == Single || f == Multi) && len(file) == 1 && len(new) > 1 {
 		s.elsewhere = s.elsewhere || strings.HasPrefix(common(new[1:]), indentOf(file[0]))
 	}
 }
 
-// means reports whether the shown text means something else than the lines [lo,hi) of the file.
+// means reports whether the shown text means something other than the lines [lo,hi) of the file.
 func (s *shown) means(n Noise, lines []string, lo, hi int) bool {
 	file := lines[lo:hi]
 	if !slices.Equal(s.oldSide(), file) && contains(lines, bare(s.oldSide()), -1) {
 		return true
 	}
-	// If several lines look alike, a shown line can be any of them. Then it is undetermined which
-	// line's white space and typographic characters remain.
+	// If several lines look alike, a shown line can be any of them. In that case, it is
+	// undetermined which line's white space and typographic characters remain.
 	if n.Trimmed || n.loose() {
 		seen := map[string]bool{}
 		for _, l := range slices.Concat(file, s.new) {
@@ -210,8 +210,8 @@ func contains(lines, part []string, at int) bool {
 	return false
 }
 
-// spoil makes one shown line differ from the file, or leaves one line out. It reports whether the
-// result does not occur in the file.
+// spoil makes one shown line differ from the file, or omits one line. It reports whether the result
+// does not occur in the file.
 func (n Noise) spoil(regions []shown, lines []string, choose Choose) bool {
 	s := &regions[choose(len(regions))]
 	if n.Stale {

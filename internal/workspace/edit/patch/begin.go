@@ -33,7 +33,7 @@ type beginParser struct {
 	indent string // indent of the first file header; all headers have the same
 }
 
-// parseBegin skips the text around the patch. A missing end means that the patch was cut off. The
+// parseBegin skips the text around the patch. If the end is missing, the patch was cut off, and the
 // part before the end must not be applied alone.
 func parseBegin(lines []string) ([]File, error) {
 	p := &beginParser{lines: outdented(lines)}

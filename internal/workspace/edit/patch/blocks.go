@@ -7,7 +7,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// The markers of a block. Cline writes its first and last marker with "-" and "+".
+// The markers of a block. Cline uses "-" in its first marker and "+" in its last marker.
 var (
 	searchMarker  = lazyregexp.New(`^(<{5,9}|-{5,9}) ?SEARCH>?\s*$`)
 	divideMarker  = lazyregexp.New(`^={5,9}\s*$`)
@@ -27,8 +27,8 @@ func isSearchMarker(l string) bool { return searchMarker().MatchString(l) }
 // parseBlocks reads SEARCH/REPLACE blocks. The file's name is on the line above the block or above
 // its fence. A block that changes the same file as the previous block may omit the name. An empty
 // SEARCH creates the file. It never appends to an existing file and never replaces all of it. given
-// is the file that the caller named, if any. Then every block belongs to it, and parseBlocks does
-// not look for names.
+// is the file that the caller named, if any. In that case, every block belongs to that file, and
+// parseBlocks does not look for names.
 func parseBlocks(lines []string, given string) ([]File, error) {
 	var out []File
 	path, behind := given, 0 // the file of the previous block, and the line after that block

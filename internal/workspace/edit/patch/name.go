@@ -13,8 +13,8 @@ import (
 const maxNameGap = 1
 
 // nameAbove returns the file name directly above a SEARCH marker, or above the fence that opens
-// around it. If ok is false there is no file name. Then name is the line at that position, if any,
-// for the message.
+// around it. If ok is false, there is no file name. In that case, name is the line at that
+// position, if any, for the message.
 func nameAbove(above []string) (name string, ok bool) {
 	i := len(above) - 1
 	blanks := func() {
@@ -58,8 +58,8 @@ var nameLabel = lazyregexp.New(
 )
 
 // fileName returns the path if a line consists of a path with the decoration that models add: a
-// heading, bold type, quotes, "File:" before it or a colon after it. A line of prose has no file
-// name. A name with spaces is accepted only in backticks.
+// heading, bold type, quotes, "File:" before it or a colon after it. A line of prose contains no
+// file name. A name with spaces is accepted only in backticks.
 func fileName(l string) (string, bool) {
 	t := strings.TrimSpace(l)
 	t = t[len(nameLabel().FindString(t)):]
@@ -114,7 +114,7 @@ func looksLikePath(s string) bool {
 }
 
 // namesOther reports whether the text between two blocks names a file other than that of the first
-// block. Then the second block may be meant for that file.
+// block. If so, the second block may be meant for that file.
 func namesOther(between []string, file string) bool {
 	for _, l := range between {
 		for _, w := range strings.Fields(l) {

@@ -2,7 +2,8 @@
 // unified diffs (unified.go) and SEARCH/REPLACE blocks (blocks.go), with the deviations that models
 // produce.
 //
-// It knows neither the file's text nor where a hunk belongs: edit.MatchPatch places a File.
+// The package does not know the file's text or where a hunk belongs. edit.MatchPatch places the
+// hunks of a File.
 package patch
 
 import (
@@ -26,7 +27,7 @@ const (
 // The caller must confine them to the workspace and check whether the files exist.
 type File struct {
 	Op            string
-	Path, NewPath string // NewPath only for Rename
+	Path, NewPath string // NewPath is set only for Rename
 	Content       []byte // the text of a created file, LF
 	Blocks        []Block
 	Hunks         []Hunk
@@ -43,7 +44,8 @@ type Hunk struct {
 	Scopes   []string // lines named by "@@", outermost first: the hunk is after them
 	Section  string   // heading after a unified header; used only to distinguish equal locations
 	HasRange bool     // OldLine comes from a header
-	// The 1-based first line, as a hint. For a pure insertion, the line before the insertion.
+	// OldLine is the 1-based first line, as a hint. For a pure insertion, it is the line before the
+	// insertion.
 	OldLine int
 	Lines   []Line
 	AtEOF   bool // the hunk ends at the end of the file
@@ -62,9 +64,9 @@ type Line struct {
 func Parse(text string) ([]File, error) { return parse(text, "") }
 
 // ParseFor reads a patch that is given together with the path of a file. The parts that name no
-// file belong to that file: SEARCH/REPLACE blocks, including those of Cline and Roo Code, and "@@"
-// hunks without a header. A patch that names its files is refused if the given file is not among
-// them.
+// file belong to that file. These are SEARCH/REPLACE blocks, including those of Cline and Roo Code,
+// and "@@" hunks without a header. A patch that names its files is refused if the given file is not
+// among them.
 func ParseFor(path, text string) ([]File, error) {
 	files, err := parse(text, path)
 	if err != nil {
@@ -110,9 +112,9 @@ func parse(text, path string) ([]File, error) {
 	return joinFiles(files)
 }
 
-// beginsFormat reports whether a line can only be the first marker of a format. The first such
-// line of a patch decides its format: the text that the patch changes may contain the markers
-// of the others.
+// beginsFormat reports whether a line can only be the first marker of a format. The first such line
+// in a patch decides its format, because the text that the patch changes may contain the markers of
+// the other formats.
 func beginsFormat(l string) bool {
 	return isBeginFormat(l) || isSearchMarker(l) || isUnifiedHeader(l)
 }

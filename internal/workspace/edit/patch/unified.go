@@ -21,7 +21,7 @@ func isUnifiedHeader(l string) bool {
 	return strings.HasPrefix(l, "--- ") || strings.HasPrefix(l, "diff --git ")
 }
 
-// unifiedParser reads unified diffs, plain or from git.
+// unifiedParser reads unified diffs, either plain or from git.
 type unifiedParser struct {
 	lines  []string
 	at     int
@@ -168,8 +168,8 @@ func (f *File) created(lineNo int) error {
 	return nil
 }
 
-// hunk reads one hunk: by the counts in its header if they are right, otherwise up to the next
-// header.
+// hunk reads one hunk. It uses the counts in its header if they are right, and otherwise reads up
+// to the next header.
 func (p *unifiedParser) hunk() (Hunk, error) {
 	var h Hunk
 	head := p.lines[p.at]
