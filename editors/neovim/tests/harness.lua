@@ -50,7 +50,7 @@ function H.wait(what, predicate)
   return value
 end
 
---- Runs the event loop until everything that is scheduled now has run.
+--- Runs the event loop until all callbacks that are scheduled now have run.
 function H.settle()
   local done = false
   vim.defer_fn(function()

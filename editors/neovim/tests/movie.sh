@@ -22,7 +22,7 @@ cp "$here/testdata/movie.jsonl" "$AGENT_LSP_SCRIPT"
 "${T[@]}" new-session -d -x 93 -y 30 "'$nvim' --clean -u '$here/movie.lua' 2>'$tmp/err'"
 
 frames=() count=0
-# scene HUNDREDTHS TEXT...: waits until each text is on the screen, which then becomes a frame
+# scene HUNDREDTHS TEXT... waits until all texts are on the screen, which then becomes a frame.
 scene() {
   local time=$1 i=0
   shift

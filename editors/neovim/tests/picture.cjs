@@ -19,7 +19,7 @@ let s = {};
 const sgr = (codes) => {
   const bare = codes
     .replace(/\b58:[\d:]*/g, '')
-    .replace(/\b4:(\d)/g, (_, n) => (n === '0' ? '24' : '4')); // curls and their color
+    .replace(/\b4:(\d)/g, (_, n) => (n === '0' ? '24' : '4')); // undercurls and their color
   const a = bare.split(/[;:]/).map(Number);
   for (let i = 0; i < a.length; i++) {
     const c = a[i];

@@ -26,7 +26,7 @@ export AGENT_LSP_BIN
 # The gopls version that scripts/setup.sh installs.
 gopls=$("$repo/scripts/gopls.sh")
 
-# The only plugin manager in Debian.
+# pathogen is the only plugin manager in Debian.
 pathogen=$cache/pathogen
 if [ ! -d "$pathogen" ]; then
   sudo=()
@@ -84,7 +84,7 @@ for suite in trixie forky; do
     if ! NVIM=$nvim DID=$did isolated "$tmp/$suite-$spec" timeout -k 5 900 "$nvim" --headless --clean -l "$here/spec/${spec}_spec.lua" 2>"$tmp/stderr"; then
       failed+=("$suite/$spec")
       tail -n 40 "$tmp/stderr"
-    elif [ -n "$did" ]; then # what it did is what the tables of editors tell
+    elif [ -n "$did" ]; then # the generated tables of editors use this output
       version=$("$nvim" --version | sed -nE '1s/NVIM v([0-9]+\.[0-9]+).*/\1/p')
       read -ra steps <"$did" || :
       node "$repo/editors/plain/ran.mjs" "neovim-$version" "Neovim $version" "${steps[@]}" || failed+=("$suite/ran")

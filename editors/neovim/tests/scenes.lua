@@ -1,8 +1,9 @@
---- The screens that screens.lua produces: the name of each, the model's script, and the steps that
---- lead to it.
+--- The screens that screens.lua produces: the name of each screen, the model's script, and the
+--- steps that lead to the screen.
 ---
---- A step is a text of keys, { see = … } waits until the screen shows it, { gone = … } until it
---- does not, { lua = … } waits until a chunk of Lua gives something true.
+--- A step that is a text presses keys. { see = … } waits until the screen shows the text, { gone =
+--- … } waits until the screen no longer shows it, and { lua = … } waits until a chunk of Lua
+--- returns a true value.
 local here = debug.getinfo(1, 'S').source:sub(2):match('^(.*)/') or '.'
 
 local function sample(name)
@@ -437,7 +438,7 @@ scene(
 scene('health', { ':checkhealth agent_lsp<CR>', { see = 'version' } })
 scene('compacted', from(stored, { ':AgentCompact<CR>', { see = 'the context stays' } }))
 
---- The screens that a release is looked at by: one for each state of the panel.
+--- The screens that are inspected before a release: one for each state of the panel.
 M.main = {
   'empty',
   'streaming',

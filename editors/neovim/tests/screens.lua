@@ -1,9 +1,10 @@
---- screens.lua    the screens of scenes.lua, on a real terminal (tmux), wide and narrow, light and
---- dark; nvim -l screens.lua
+--- Runs the screens of scenes.lua in a real terminal (tmux), wide and narrow, light and dark: nvim
+--- -l screens.lua
 ---
---- Each must come to show what its steps wait for. With SHOTS=folder each is written there as
---- NAME-SIZE-BACKGROUND.ansi, of which run.sh makes a picture. NVIM is the Neovim that is shown.
---- ONLY is a pattern of names, or "main" for one of each state. SIZES is such as "120x40 80x24".
+--- Each screen must eventually show the texts that its steps wait for. If SHOTS=folder is set, each
+--- screen is written to that folder as NAME-SIZE-BACKGROUND.ansi, and run.sh makes a picture from
+--- it. NVIM is the Neovim to run. ONLY is a pattern of names, or "main" for one screen of each
+--- state. SIZES lists sizes, such as "120x40 80x24".
 local here =
   vim.fs.dirname(vim.fs.normalize(vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p')))
 package.path = here .. '/?.lua;' .. package.path
@@ -117,7 +118,7 @@ function Terminal:step(step)
   end
 end
 
---- Returns the screen when it no longer changes.
+--- Returns the screen once it no longer changes.
 function Terminal:still()
   local last
   vim.wait(5000, function()

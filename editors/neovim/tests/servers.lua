@@ -1,10 +1,10 @@
---- The editor's own language servers in a test: how they start and end, and how the daemon's
---- queries reach them.
+--- Language servers of the editor in a test: how they start and end, and how the daemon's queries
+--- reach them.
 local H = require('harness')
 
 local S = {}
 
---- Ends all of them.
+--- Ends all servers.
 function S.stop()
   for _, c in ipairs(vim.lsp.get_clients()) do
     if c.name ~= 'agent_lsp' then

@@ -41,7 +41,7 @@ local function lines_of(text)
   return lines
 end
 
---- Adds the change of one replacement, from the first differing line to the last.
+--- Adds the change from one replacement, from the first differing line to the last.
 ---@param at integer? line of the file at which the texts begin, if it is known
 local function add_change(out, old, new, at)
   local same, rest = 0, 0
@@ -147,7 +147,7 @@ function M.diff(d)
     table.insert(lines, ('… %d more %s'):format(cut, cut == 1 and 'line' or 'lines'))
   end
   for i, line in ipairs(lines) do
-    colors[i] = groups[line:sub(1, 1)] or 'Normal' -- instead of the color of code in Markdown
+    colors[i] = groups[line:sub(1, 1)] or 'Normal' -- replaces the color of code in Markdown
   end
   return lines, colors
 end

@@ -1,5 +1,5 @@
---- The summary above the input. It shows the pending changes or, if there are none, the changes of
---- the last turn, and the keys that keep, undo and show all of them.
+--- The summary above the input. It shows the pending changes or, if there are none, the changes
+--- from the last turn. It also shows the keys that keep, undo and show all changes.
 local client = require('agent_lsp.client')
 local events = require('agent_lsp.events')
 local hunks = require('agent_lsp.hunks')
@@ -86,10 +86,10 @@ local function forget()
   end
 end
 
---- Removes the summary of the last turn, because the turn was undone or the user keeps its changes.
+--- Removes the summary of the last turn after the turn was undone or the user kept its changes.
 M.forget = forget
 
---- Shows the changes of the last turn as a diff in a tab.
+--- Shows the changes from the last turn as a diff in a tab.
 local function show_diff(at)
   local id = at.checkpoint.checkpointId
   client.request('agent/checkpoint/diff', { checkpointId = id }, function(err, res)
@@ -129,7 +129,7 @@ local on_pending = {
   end,
 }
 
---- Runs the action of a key of the summary.
+--- Runs the action of a key in the summary.
 ---@param action 'keep'|'undo'|'review'
 ---@param idle boolean whether no turn is running
 function M.act(action, idle)

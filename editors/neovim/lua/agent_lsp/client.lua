@@ -50,8 +50,8 @@ local notifications = {
   'agent/request/resolved',
 }
 
---- Reports whether a buffer is the user's own document, which is a file that may not exist on disk
---- yet.
+--- Reports whether a buffer is the user's own document. The document is a file, which may not exist
+--- on disk yet.
 local function is_document(buf)
   return vim.api.nvim_buf_is_valid(buf)
     and vim.bo[buf].buftype == ''
@@ -181,8 +181,8 @@ local function capabilities(ws)
   return caps
 end
 
---- Discards the daemon's diagnostics. They are for clients without a review, and this plugin draws
---- hunks itself.
+--- Discards the daemon's diagnostics. They are for clients that cannot review, and this plugin
+--- draws hunks itself.
 local function ignore() end
 
 local function handlers()
@@ -227,7 +227,7 @@ local function attach_all(ws)
   })
 end
 
---- Attaches the open documents of a folder that the user adds to a workspace.
+--- Attaches the open documents in a folder that the user adds to a workspace.
 vim.api.nvim_create_autocmd('LspNotify', {
   group = vim.api.nvim_create_augroup('agent_lsp_folders', { clear = true }),
   callback = function(args)
@@ -358,7 +358,7 @@ local function start(ws)
     end
     id = vim.lsp.start(spec(ws, cmd), { attach = false, reuse_client = never })
   else
-    -- vim.lsp.start in Neovim 0.10 always attaches the current buffer
+    -- In Neovim 0.10, vim.lsp.start always attaches the current buffer.
     id = vim.lsp.start_client(spec(ws, cmd))
   end
   if not id then

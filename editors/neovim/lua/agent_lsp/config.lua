@@ -107,7 +107,7 @@ function M.store(values)
   return write('defaults.json', vim.json.encode(values))
 end
 
---- Returns the user's choices for new sessions, without what setup() sets.
+--- Returns the user's choices for new sessions, except the values that setup() sets.
 ---@return table<string, any>
 function M.session_config()
   local out = vim.empty_dict()

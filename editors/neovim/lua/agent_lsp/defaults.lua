@@ -13,7 +13,7 @@ function M.is_fixed(key)
   return config.options.settings[key] ~= nil
 end
 
---- Keeps a default.
+--- Stores a default.
 ---@param key string
 ---@param value any
 local function keep(key, value)

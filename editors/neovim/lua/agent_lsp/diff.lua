@@ -57,7 +57,8 @@ local function exchange(lines, list, from, to, row)
   return out
 end
 
---- Returns a file's current content for the user, from its buffer or, if there is none, from disk.
+--- Returns a file's current content as the user sees it, from its buffer or, if there is none, from
+--- disk.
 local function current_lines(uri)
   local buf, path = draw.buffer(uri), vim.uri_to_fname(uri)
   if buf then

@@ -7,9 +7,9 @@ local M = {}
 
 local group = vim.api.nvim_create_augroup('agent_lsp_disk', { clear = true })
 
---- Neovim asks before it overwrites a file that has changed on disk while its buffer has changes.
---- It reports the change only once, so the plugin remembers it until the buffer is written or
---- reloaded.
+--- Neovim asks before it overwrites a file that has changed on disk while its buffer has unsaved
+--- changes. It reports the change only once, so the plugin remembers it until the buffer is written
+--- or reloaded.
 local differs = {} ---@type table<integer, boolean>
 
 vim.api.nvim_create_autocmd('FileChangedShellPost', {
@@ -27,7 +27,7 @@ vim.api.nvim_create_autocmd({ 'BufWritePost', 'BufReadPost', 'BufUnload' }, {
 })
 
 --- Compares a buffer with the disk. A buffer without changes is reloaded. A buffer with changes is
---- left alone, and the user is not asked.
+--- not touched, and the user is not asked.
 local function look(buf)
   local id = vim.api.nvim_create_autocmd('FileChangedShell', {
     group = group,

@@ -1,7 +1,7 @@
 --- Draws pending hunks in their buffers with extmarks, which move with the user's edits.
 ---
 --- A drawn hunk keeps its marks as long as its text and state are the same, so a decision redraws
---- only what it changed. The daemon also follows the user's edits.
+--- only the hunks that it changed. The daemon also follows the user's edits.
 local config = require('agent_lsp.config')
 local events = require('agent_lsp.events')
 local hunks = require('agent_lsp.hunks')
@@ -78,8 +78,8 @@ local function stands(buf, row, lines)
   return vim.deep_equal(vim.api.nvim_buf_get_lines(buf, row, row + #lines, false), lines)
 end
 
---- The number of lines around its reported range in which a hunk is searched for if the buffer has
---- changed since.
+--- The number of lines around a hunk's reported range in which the hunk is searched for if the
+--- buffer has changed since the report.
 local reach = 500
 
 --- Returns the current row of a hunk. The reported range refers to an older version of the document
@@ -110,8 +110,7 @@ local function file_note(file)
   })[file.op]
 end
 
---- Breaks a virtual line that is longer than the windows are wide, because virtual lines do not
---- wrap.
+--- Breaks a virtual line that is wider than the window, because virtual lines do not wrap.
 local function wrapped(out, line, width)
   local at, room = {}, width
   for _, c in ipairs(line) do
@@ -176,14 +175,14 @@ local function word_spans(old, new)
   return out
 end
 
---- Places the sign next to a hunk's lines. The sign has its own mark, because a sign also shows on
---- the row where its mark ends.
+--- Places the sign next to a hunk's lines. The sign has its own mark, because a sign is also shown
+--- on the row where its mark ends.
 local function sign(buf, first, last, stale, applied)
   if not config.options.review.signs then
     return nil
   end
   return vim.api.nvim_buf_set_extmark(buf, ns, first, 0, {
-    -- an end on the same row would stay behind when text is inserted before it
+    -- An end on the same row would not move when text is inserted before it.
     end_row = last > first and last or nil,
     priority = 150,
     sign_text = stale and '!' or (applied and '┃' or '▎'),
@@ -427,7 +426,8 @@ vim.api.nvim_create_autocmd('BufWinEnter', {
   end,
 })
 
---- Draws the hunks of the buffer's new name. Hunks of a file are not drawn in a copy of it.
+--- Draws the hunks of the file that a buffer now names. Hunks of a file are not drawn in a copy of
+--- the file.
 vim.api.nvim_create_autocmd('BufFilePost', {
   group = group,
   callback = function(args)

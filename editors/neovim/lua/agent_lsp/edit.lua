@@ -1,4 +1,4 @@
---- Handles workspace/applyEdit with an exact version check, so that an edit for another text is
+--- Handles workspace/applyEdit and checks the exact versions, so that an edit for another text is
 --- refused. Neovim's handler applies the edit, because it preserves marks, folds and the cursor,
 --- and creates one undo step.
 local fresh = require('agent_lsp.fresh')

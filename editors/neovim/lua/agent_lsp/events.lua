@@ -19,7 +19,8 @@ function M.on(name, fn)
   end
 end
 
---- Returns the autocommand pattern of an event. 'turn/completed' becomes AgentLspTurnCompleted.
+--- Returns the autocommand pattern for an event. For example, 'turn/completed' becomes
+--- AgentLspTurnCompleted.
 ---@param name string
 function M.pattern(name)
   local words = vim.split(name, '/', { plain = true })

@@ -4,7 +4,7 @@ local transcript = require('agent_lsp.transcript')
 
 local M = {}
 
---- The first words of an error, by its kind.
+--- The first words of an error message, by the error's kind.
 local openings = {
   auth = 'The API key is not valid',
   quota = 'The account has no credit left',
@@ -31,7 +31,7 @@ local helps = {
 function M.text(err)
   local opening, message = openings[err.kind], err.message
   if err.kind == 'auth' then
-    message = message:gsub('%s*%(check the API key.-%)', '') -- it names shell variables
+    message = message:gsub('%s*%(check the API key.-%)', '') -- names a shell variable
     if message:find('^the API key of .+ is invalid') or message:find('^%S+ needs an API key') then
       return message:sub(1, 1):upper() .. message:sub(2)
     end

@@ -1,5 +1,5 @@
---- The lines below the transcript: requests that wait for an answer, the changes, the queue, or how
---- to begin.
+--- The lines below the transcript. They show requests that wait for an answer, the changes, the
+--- queue, or how to begin.
 local changes = require('agent_lsp.changes')
 local config = require('agent_lsp.config')
 local failure = require('agent_lsp.failure')
@@ -12,8 +12,7 @@ local transcript = require('agent_lsp.transcript')
 
 local M = {}
 
---- Returns what accepts and what rejects the hunk under the cursor: the keys in its buffer, or
---- commands.
+--- Returns how to accept and reject the hunk under the cursor: the keys in its buffer, or commands.
 local function deciding()
   local keys = config.options.review.keys
   if keys and keys.accept and keys.reject then
@@ -67,7 +66,7 @@ local function helps(state)
   return state.status == 'idle' and failure.actions(state.failure) or {}
 end
 
---- Adds how to begin: the first step, and what comes after it.
+--- Adds instructions for beginning: the first step and the next one.
 local function add_beginning(add)
   if setup.is_missing() then
     add('No model provider is configured yet.', 'AgentLspWaiting')

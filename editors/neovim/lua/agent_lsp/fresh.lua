@@ -6,20 +6,20 @@
 ---   has answered.
 --- - A server that publishes with versions has published for the current version or a newer one.
 --- - A server that publishes without versions has published since the agent changed the text, or
----   stays silent, because some servers do not repeat that a file is clean.
+---   has not published for a while, because some servers do not repeat that a file is clean.
 local lsp = require('agent_lsp.lsp')
 
 local M = {}
 
 --- The default time in milliseconds that an answer waits for servers.
 local longest = 3000
---- The time in milliseconds without a publication after which servers have finished. They publish
---- other files after the changed one.
+--- The time in milliseconds without a publication after which servers are considered to have
+--- finished. Servers publish diagnostics of other files after those of the changed file.
 local calm = 100
 --- The time in milliseconds after which the silence of a server that sends no versions counts as an
 --- answer.
 local silence = 1000
---- The same for a server that has never published, because it may never publish.
+--- The same time for a server that has never published, because it may never publish.
 local never_heard = 250
 
 --- The command that makes gopls check all files immediately. Without it, gopls waits a second
@@ -82,8 +82,8 @@ function M.expect(buf)
   end
 end
 
---- Records the servers that have not reported on a buffer's current text yet, whatever changed the
---- text.
+--- Records the servers that have not yet reported on a buffer's current text, regardless of what
+--- changed the text.
 ---@param buf integer
 local function expect_if_behind(buf)
   local name = vim.api.nvim_buf_get_name(buf)
@@ -180,7 +180,8 @@ local function ask_others()
   end
 end
 
---- Stops waiting for servers that send no versions, because they may stay silent.
+--- Stops waiting for servers that send no versions, because they may not repeat that a file is
+--- clean.
 local function take_silence()
   for buf, clients in pairs(awaited) do
     for id, a in pairs(clients) do
@@ -212,7 +213,7 @@ local function give_up(waiter)
   end
 end
 
---- Yields until the servers have reported on everything that changed, and returns whether they did.
+--- Yields until the servers have reported on all changes, and returns whether they did.
 ---@param timeout? integer milliseconds
 ---@param buffers? integer[] more buffers whose current text must have been reported
 ---@return boolean
@@ -279,7 +280,8 @@ end
 
 local group = vim.api.nvim_create_augroup('agent_lsp_fresh', { clear = true })
 
---- If the user has replaced the handler of a server, this event is the only sign that it published.
+--- If the user has replaced a server's handler, this event is the only sign that the server
+--- published.
 vim.api.nvim_create_autocmd('DiagnosticChanged', {
   group = group,
   callback = function(args)

@@ -132,7 +132,7 @@ local function uris_of(p)
   return vim.tbl_map(M.uri, p.files)
 end
 
---- Returns the files of a proposal from its current and previous report, because a file may have
+--- Returns the files in the current and previous report of a proposal, because a file may have
 --- another name now.
 local function uris_of_both(p)
   local out = uris_of(p)

@@ -33,7 +33,7 @@ local function document()
   return best and best.bufnr
 end
 
---- Returns what the user sees: the document and the selection.
+--- Returns the user's context: the document and the selection.
 ---@param range? { first: integer, last: integer } one-based lines
 local function context(range)
   local buf = document()

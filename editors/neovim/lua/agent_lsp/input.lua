@@ -1,5 +1,5 @@
---- The input below the panel: a buffer with keys to send its text, a history, and completion of
---- what follows an @.
+--- The input below the panel: a buffer with keys to send its text, a history, and completion of the
+--- text after an @.
 local mention = require('agent_lsp.mention')
 
 local M = {}
@@ -102,8 +102,8 @@ local function clear()
   typed_for = nil
 end
 
---- Delivers a text to the waiting request if it is one of the request's answers. Otherwise it asks
---- the user what the text is for.
+--- Sends a text to the waiting request if it is one of the request's answers. Otherwise it asks the
+--- user what the text is for.
 ---@param said string
 ---@param deliver fun()
 ---@return boolean
@@ -205,8 +205,8 @@ local function complete_at()
   end)
 end
 
---- Reports whether the user selected an entry of the menu, or the menu offers something other than
---- the text that is already there.
+--- Reports whether the user selected an entry in the menu, or the menu offers a text that differs
+--- from the typed one.
 local function offers()
   if vim.fn.pumvisible() == 0 or chose then
     return chose and vim.fn.pumvisible() == 1
@@ -245,8 +245,8 @@ local function press(key)
   vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(key, true, false, true), 'n', false)
 end
 
---- Returns the function of a key that moves in the menu while it is visible, and calls otherwise if
---- it is not.
+--- Returns the function for a key that moves in the menu while the menu is visible, and calls
+--- otherwise if it is not visible.
 local function through_menu(key, otherwise)
   return function()
     if vim.fn.pumvisible() == 0 then
@@ -303,7 +303,7 @@ function M.windows()
   return buffer and vim.fn.win_findbuf(buffer) or {}
 end
 
---- Returns the buffer, which it creates on first use.
+--- Returns the buffer. It is created on first use.
 ---@return integer
 function M.buffer()
   if buffer and vim.api.nvim_buf_is_valid(buffer) then

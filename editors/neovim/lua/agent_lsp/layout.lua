@@ -50,7 +50,7 @@ end
 
 local given = {} ---@type table<integer, integer> size that this module set, in columns or lines; the user chose any other size
 
---- Records the size that a window was opened with.
+--- Records the size with which a window was opened.
 ---@param win integer
 ---@param size integer
 function M.note(win, size)
@@ -66,8 +66,8 @@ local function fit(win, now, wanted, most, set)
   end
 end
 
---- Fits the panel to the terminal: in a small terminal it leaves room for the documents, and it
---- grows again when there is enough room.
+--- Fits the panel to the terminal. In a small terminal, the panel leaves room for the documents,
+--- and it grows again when there is enough room.
 local function fit_terminal()
   local width, height = M.sizes()
   for _, win in ipairs(transcript.windows()) do

@@ -20,11 +20,11 @@ function M.error(text)
   write('ERROR', text)
 end
 
---- Reports whether vim.notify is Neovim's own, which writes below the windows. A plugin's
---- replacement shows messages of any length.
+--- Reports whether vim.notify is Neovim's own function, which writes below the windows. A plugin's
+--- replacement can show messages of any length.
 local function writes_below()
   local source = debug.getinfo(vim.notify, 'S').source
-  -- compiled-in functions have no source from 0.12 on
+  -- From Neovim 0.12 on, compiled-in functions have no source.
   return source == '?' or vim.startswith(source, '@vim/')
 end
 
@@ -44,8 +44,8 @@ local function tell_short(text, level)
   vim.api.nvim_echo({ { line .. hint, groups[level] } }, true, {})
 end
 
---- Shows an error in the panel if it is open. In the command line, the next key would remove the
---- error, and the mode is shown there while the user writes a prompt.
+--- Shows an error in the panel if the panel is open. In the command line, the next key would remove
+--- the error, and Neovim shows the mode there while the user writes a prompt.
 local function in_panel(text)
   local panel = package.loaded['agent_lsp.panel']
   if panel and panel.is_open() then
@@ -67,7 +67,8 @@ function M.tell(text, level)
     end
     text = 'agent-lsp: ' .. text
     if writes_below() then
-      -- The list of a question may still be on the screen, and Neovim would ask for Enter.
+      -- The list of a question may still be on the screen, in which case Neovim would ask for
+      -- Enter.
       vim.cmd.redraw()
     end
     if writes_below() and (text:find('\n') or vim.api.nvim_strwidth(text) > vim.v.echospace) then

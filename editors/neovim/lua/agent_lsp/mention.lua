@@ -139,7 +139,7 @@ function M.at_once(query)
   return out
 end
 
---- Completes what follows an @.
+--- Completes the text after an @.
 ---@param query string
 ---@param done fun(words: table[])
 function M.complete(query, done)

@@ -1,4 +1,5 @@
---- The list of models. It marks the current model and shows windows, prices and abilities.
+--- The list of models. It marks the current model and shows context windows, prices and
+--- capabilities.
 local client = require('agent_lsp.client')
 local log = require('agent_lsp.log')
 
@@ -15,7 +16,7 @@ local function dollars(n)
   return '$' .. (('%.2f'):format(n):gsub('%.00$', ''))
 end
 
---- Returns the known abilities of a model.
+--- Returns the known capabilities of a model.
 ---@param m agent_lsp.Model
 local function abilities(m)
   local can = {}

@@ -24,7 +24,7 @@ function M.is(buf)
   return buf == buffer
 end
 
---- The hunk of a row.
+--- Returns the hunk at a row.
 ---@param row integer zero-based
 ---@return agent_lsp.Waiting?
 function M.at(row)
@@ -61,7 +61,7 @@ function M.jump(step)
   )
 end
 
---- The first line, which explains the keys. The keys are highlighted.
+--- The first line explains the keys, which are highlighted.
 local key_line = 'a accept  r reject  c comment  e edit  d diff  A/R all  <CR> go there  q close'
 
 local function color_keys()
@@ -160,7 +160,7 @@ local function color_wanted()
   end
 end
 
---- Schedules syntax colors for the hunks of these rows, because no other buffer can be read while
+--- Schedules syntax colors for the hunks at these rows, because no other buffer can be read while
 --- the screen is drawn.
 ---@param top integer
 ---@param bottom integer
@@ -187,7 +187,7 @@ local function refresh()
   color_keys()
 end
 
---- Returns the hunks from the one at a window's cursor to the end, with their ids.
+--- Returns the hunks from the one at a window's cursor to the last one, with their ids.
 local function following(win)
   local row, out = vim.api.nvim_win_get_cursor(win)[1] - 1, {}
   for _, p in ipairs(places) do

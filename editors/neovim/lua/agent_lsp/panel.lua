@@ -20,7 +20,8 @@ local M = {}
 local state = { status = 'idle', queue = {}, title = '' }
 M.state = state
 
---- Returns the used share of the context in percent, or nil if it is unknown or rounds to zero.
+--- Returns the used share of the context in percent, or nil if the share is unknown or rounds to
+--- zero.
 ---@return integer?
 local function percent()
   if (state.contextTokens or 0) > 0 and (state.contextWindow or 0) > 0 then
@@ -48,9 +49,9 @@ local function open_decisions()
   return parts, questions
 end
 
---- Returns the statusline component: the pending decisions, otherwise the state, and the used share
---- of the context. It is short, because Neovim truncates the file name in a status line that is too
---- long.
+--- Returns the statusline component. It contains the pending decisions, or otherwise the state, and
+--- the used share of the context. It is short, because Neovim truncates the file name in a status
+--- line that is too long.
 function M.statusline()
   local parts, questions = open_decisions()
   if questions > 0 then
@@ -102,7 +103,7 @@ end
 local status_groups =
   { running = 'AgentLspRunning', awaiting = 'AgentLspWaiting', paused = 'AgentLspWaiting' }
 
---- Draws the window bars: state, title, cost, context.
+--- Draws the window bars with the state, title, cost and context.
 function M.winbar()
   local bar = (' %%#%s#%s%%* '):format(
     status_groups[state.status] or 'AgentLspMeta',
@@ -148,7 +149,7 @@ local plain = {
   cursorline = false,
 }
 
---- Returns a window that shows a document, in which a file from an answer opens.
+--- Returns a document window, in which a file from an answer can be opened.
 local function document_window()
   local previous = vim.fn.win_getid(vim.fn.winnr('#'))
   local wins = vim.api.nvim_tabpage_list_wins(0)
@@ -169,7 +170,7 @@ local function go_to_document()
   end
 end
 
---- Opens the file under the cursor in a document window, or an address in the browser.
+--- Opens the file under the cursor in a document window, or a URL in the browser.
 function M.go_to_file()
   local found = target.under_cursor(client.root(vim.api.nvim_get_current_buf()))
   if found.address then
@@ -215,8 +216,8 @@ local function go_on()
   end
 end
 
---- Sends the marked choices if there are any. Otherwise it goes to the first pending hunk of the
---- row's edit, or below the transcript to the first pending hunk of all.
+--- Sends the marked choices if there are any. Otherwise it goes to the first pending hunk in the
+--- row's edit. Below the transcript, it goes to the first pending hunk of all edits.
 local function enter()
   if permission.send() then
     return
@@ -238,8 +239,8 @@ local function mapper(buf)
   end
 end
 
---- Returns the keys that lead to a setting. The lines below the transcript name these keys when
---- they help.
+--- Maps the keys that lead to a setting. The lines below the transcript name these keys when they
+--- help.
 local function map_setting_keys(map)
   map('S', function()
     require('agent_lsp.setup').start()
@@ -460,7 +461,7 @@ for _, name in ipairs({ 'pending', 'review' }) do
   events.on(name, transcript.touch_footer)
 end
 
---- Redraws the bars that depend on the request that waits: the keys of the input, and the user's
+--- Redraws the bars that depend on the waiting request: the keys of the input, and the user's
 --- status line.
 events.on('pending', function()
   vim.cmd.redrawstatus({ bang = true })

@@ -6,7 +6,8 @@ local fresh = require('agent_lsp.fresh')
 
 local M = {}
 
---- The number of buffers that stay loaded. The least recently queried buffer is unloaded first.
+--- The maximum number of buffers that stay loaded. The least recently queried buffer is unloaded
+--- first.
 local max_kept = 16
 --- Larger files are not loaded, because loading would block the editor.
 local max_size = 1024 * 1024
@@ -14,7 +15,7 @@ local max_size = 1024 * 1024
 local kept = {} ---@type integer[]
 local adopt ---@type fun(buf: integer)?
 
---- Reports whether a buffer was loaded by load and the user has not opened it since.
+--- Reports whether load loaded a buffer and the user has not opened it since.
 ---@param buf integer
 function M.is(buf)
   return vim.tbl_contains(kept, buf)

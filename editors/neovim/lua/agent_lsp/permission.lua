@@ -1,7 +1,8 @@
---- Permissions and questions of the daemon. The panel shows each of them, and one key answers it.
+--- Permissions and questions from the daemon. The panel shows each of them, and one key answers it.
 --- If the panel is hidden, a notification and the status line name `:AgentAnswer`, which asks with
---- vim.ui.select. A prompt that opens while the user types would receive a key that was meant for
---- something else. Waiting for the answer blocks nothing.
+--- vim.ui.select. This module never opens a prompt on its own, because a prompt that opens while
+--- the user types would receive a key that was meant for something else. Waiting for the answer
+--- blocks nothing.
 local events = require('agent_lsp.events')
 local log = require('agent_lsp.log')
 
@@ -84,7 +85,7 @@ function M.ask(_, params, ctx)
   return coroutine.yield()
 end
 
---- Describes where a request comes from if that is not the shown workspace or not its root.
+--- Describes where a request comes from, if it is not from the root of the shown workspace.
 local function place(entry)
   local client = require('agent_lsp.client')
   local cwd = entry.params.subject and entry.params.subject.cwd
@@ -131,7 +132,7 @@ local function unsaved(client_id)
   end
 end
 
---- Returns the text of a request: what, where, why, and what the action would do.
+--- Returns the text of a request: what the action is, where and why it runs, and what it would do.
 ---@param entry agent_lsp.Pending
 ---@return string[]
 ---@return integer last the line that ends the command, or 1 if it is not about a command
@@ -184,7 +185,7 @@ function M.is_multi(entry)
     and #(entry.params.options or {}) > 0
 end
 
---- Returns the text after a choice: the rule that it creates, or its description.
+--- Returns the text after a choice, which is the rule that the choice creates or its description.
 local function aside(kind, o)
   if kind == 'permission' then
     if o.pattern and o.pattern:find('^bash%(=') then
@@ -301,10 +302,11 @@ function M.in_words(entry, text)
   return { cancelled = true }
 end
 
---- Describes where the keys that are listed with a request work.
+--- Descriptions of where the keys work that are listed with a request.
 M.where = { 'The keys work in this window.', 'In any window: :AgentAnswer' }
 
---- Returns the texts that answer the first request in the input, or nil if there are none.
+--- Returns the texts that answer the first request when typed into the input, or nil if there are
+--- none.
 ---@return string?
 function M.answers()
   local entry = pending[1]

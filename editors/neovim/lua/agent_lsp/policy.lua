@@ -29,13 +29,13 @@ local function words(name)
   end
 end
 
---- Ends the offer for the session.
+--- Stops offering another policy in the session.
 local function settle(ws)
   answered[ws.session or ''] = true
   transcript.touch_footer()
 end
 
---- Reports whether the panel offers another policy, which it does when the first edit waits for a
+--- Reports whether the panel offers another policy. It does so when the first edit waits for a
 --- decision.
 ---@param session string?
 ---@param status string

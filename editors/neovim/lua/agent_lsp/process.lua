@@ -1,6 +1,6 @@
 --- Starts the daemon's process with Neovim's own client and changes two things. If a daemon refuses
---- to start, the user sees the reason, where Neovim shows a stack trace and leaves the process
---- running. If a daemon ends, only the plugin reports it, where Neovim would add two lines that
+--- to start, the user sees the reason. Neovim alone would show a stack trace and leave the process
+--- running. If a daemon ends, only the plugin reports it. Neovim alone would add two lines that
 --- cause the "Press ENTER" prompt while the user is typing.
 local M = {}
 

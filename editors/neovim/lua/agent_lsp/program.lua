@@ -7,7 +7,7 @@ local M = {}
 
 M.page = 'https://github.com/agent-lsp/agent-lsp/releases'
 
---- The keys of the transcript for a missing program.
+--- The keys of the transcript that help with a missing program.
 M.actions = {
   { 'L', 'locate the program on this machine' },
   { 'O', 'open the page to download it' },

@@ -1,5 +1,5 @@
---- Adds what a loaded session's items do not contain: the diffs of its edits, an entry for each of
---- its restores, the summary of its last turn, and the key that continues a turn.
+--- Adds the information that a loaded session's items do not contain: the diffs of its edits, an
+--- entry for each of its restores, the summary of its last turn, and the key that continues a turn.
 local client = require('agent_lsp.client')
 local items = require('agent_lsp.items')
 local panel = require('agent_lsp.panel')

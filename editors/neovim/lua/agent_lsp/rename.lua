@@ -2,8 +2,8 @@
 ---
 --- Neovim sends the new name to language servers only when the buffer is written, and never reports
 --- that a file was renamed. This module immediately opens the new document in the daemon and closes
---- the old one. Pending changes to the old file move to the new name if the file is gone, and stay
---- with it if it still exists.
+--- the old one. Pending changes to the old file move to the new name if the old file is gone, and
+--- stay with the old file if it still exists.
 local lsp = require('agent_lsp.lsp')
 
 local M = {}
@@ -31,7 +31,7 @@ local function open(c, buf)
       text = text_of(buf),
     },
   })
-  -- Store the new name in Neovim. Otherwise it would close and open the document again when it
+  -- Stores the new name in Neovim. Otherwise Neovim would close and open the document again when it
   -- writes the buffer, even if another buffer has the old name by then.
   pcall(function()
     require('vim.lsp._changetracking')._get_and_set_name(c, buf, vim.api.nvim_buf_get_name(buf))
@@ -72,8 +72,8 @@ local function tell(c, buf, was, belongs)
   end
 end
 
---- Watches for renamed buffers. belongs reports whether a buffer's name makes it a document of the
---- client. attach is called with each such buffer.
+--- Watches for renamed buffers. belongs reports whether a buffer's name makes the buffer a document
+--- of the client. attach is called with each such buffer.
 ---@param belongs fun(buf: integer, client_id: integer): boolean
 ---@param attach fun(buf: integer)
 function M.watch(belongs, attach)

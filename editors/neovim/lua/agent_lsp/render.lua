@@ -1,4 +1,4 @@
---- Renders an item of the transcript: its lines, their highlights and its fold.
+--- Renders an item in the transcript: its lines, their highlights and its fold.
 local tables = require('agent_lsp.tables')
 
 local M = {}
@@ -51,7 +51,7 @@ for group, link in pairs({
   vim.api.nvim_set_hl(0, group, { link = link, default = true })
 end
 
---- Splits a text into lines that a buffer can contain, whatever a model or a tool sent.
+--- Splits a text from a model or a tool into lines that a buffer can contain.
 ---@param text string
 ---@return string[]
 function M.lines(text)
@@ -83,7 +83,7 @@ function M.prompt_text(prompt)
   return table.concat(words[1] and words or others, ' ')
 end
 
---- Describes a compaction. Its summary can make a short context longer.
+--- Describes a compaction. If the context was short, the summary can make it longer.
 ---@param c { tokensBefore: integer, tokensAfter: integer }
 function M.compaction(c)
   if c.tokensAfter == c.tokensBefore then
@@ -143,8 +143,8 @@ function M.day(iso)
   return ('%-16s'):format(text)
 end
 
---- Returns a fence that no line of the text closes. The text is fenced so that Markdown hides none
---- of it.
+--- Returns a fence that no line of the text closes. The text is put into the fence so that Markdown
+--- does not hide any of it.
 ---@param lines string[]
 function M.fence(lines)
   local longest = 5
@@ -154,7 +154,7 @@ function M.fence(lines)
   return ('`'):rep(longest + 1)
 end
 
---- Returns a line as a code span, of which Markdown hides only the backticks.
+--- Returns a line as a code span. Markdown hides only the span's backticks.
 ---@param text string
 local function verbatim(text)
   if text == '' then
@@ -165,12 +165,13 @@ local function verbatim(text)
     longest = math.max(longest, #run)
   end
   local ticks = ('`'):rep(longest + 1)
-  -- spaces are added only there, because they would be visible
+  -- Spaces are added only where the text begins or ends with a backtick, because they would be
+  -- visible.
   local before, behind = text:find('^`') and ' ' or '', text:find('`$') and ' ' or ''
   return ticks .. before .. text .. behind .. ticks
 end
 
---- Adds lines that are not Markdown as a fenced block. Lines of a sub-agent become one code span
+--- Adds lines that are not Markdown as a fenced block. Lines from a sub-agent become one code span
 --- each, because a fence has no effect after their prefix.
 ---@return integer the number of lines before them
 local function block(out, body, depth)
@@ -317,7 +318,7 @@ local function notice(item)
   return { lines = out, group = group, whole = true }
 end
 
---- Tools whose duration is the time that the user takes to answer.
+--- Tools that wait for the user, so their duration is the time that the user takes to answer.
 local waits = { ask_user = true, present_plan = true }
 
 local function duration(d)
@@ -340,7 +341,7 @@ local function title_of(d)
   if require('agent_lsp.permission').asks_about(d) then
     return (label:match('^%w[%w%-]*') or label) .. ' …'
   end
-  -- the part that the colon announces is not shown
+  -- The title is the first line without its final colon.
   return label:find('\n') and M.line(label):gsub(':$', '') or M.line(label)
 end
 
@@ -372,7 +373,7 @@ local function decided_edit(item)
     table.insert(marks, { 0, #head + 2, #head + 2 + #added, 'AgentLspAdded' })
     table.insert(marks, { 0, #head + 3 + #added, #head + #counts, 'AgentLspRemoved' })
   end
-  if tail ~= '' then -- instead of the color of code in Markdown
+  if tail ~= '' then -- replaces the color of code in Markdown
     table.insert(marks, { 0, #out[1] - #tail, #out[1], 'Normal' })
   end
   local body, colors = cards.diff(d)
@@ -408,7 +409,7 @@ local function tool(item)
       if not vim.startswith(said, title .. ': ') then -- an edit's result already begins with the title
         said = ('%s: %s'):format(title, said)
       end
-      -- one span, because hidden characters still affect wrapping
+      -- The title is one span, because hidden characters still affect wrapping.
       out[1] = ('%s %s%s'):format(icons[status] or '·', verbatim(said), duration(d))
       look.marks = { { 0, begin, begin + #verbatim(said), 'AgentLspTool' } }
     end

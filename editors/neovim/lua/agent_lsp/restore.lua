@@ -7,7 +7,7 @@ local transcript = require('agent_lsp.transcript')
 
 local M = {}
 
---- What a restore of each checkpoint does, for the checkpoints that a restore created.
+--- The effect of restoring each checkpoint that was created by a restore.
 local kinds = {} ---@type table<string, 'undo'|'back'>
 
 local function files(n)
@@ -48,8 +48,8 @@ local function report(res, kind, at)
 end
 
 --- Returns the kind of each restore among the checkpoints, newest first. Kinds from an earlier
---- Neovim process are not stored, so a restore directly after another one is assumed to bring back
---- what that one undid.
+--- Neovim process are not stored, so a restore directly after another one is assumed to revert that
+--- one.
 local function kinds_of(list)
   local out, before = {}, nil
   for i = #list, 1, -1 do
@@ -98,8 +98,8 @@ function M.restore(id, at, kind)
   end, at)
 end
 
---- Restores the files of a checkpoint, and the conversation as it was before its prompt. The daemon
---- replays what is left of the conversation.
+--- Restores the files of a checkpoint, and the conversation as it was before the checkpoint's
+--- prompt. The daemon replays the rest of the conversation.
 ---@param c agent_lsp.Checkpoint
 ---@param at { workspace: agent_lsp.Workspace }
 local function restore_both(c, at)
@@ -121,7 +121,7 @@ local function restore_both(c, at)
   end, at)
 end
 
---- Undoes the restore of a transcript row.
+--- Undoes the restore in a transcript row.
 ---@param item agent_lsp.PanelItem?
 function M.undo_entry(item)
   local undo = item and item.data.restore
@@ -170,15 +170,15 @@ end
 local ns = vim.api.nvim_create_namespace('agent_lsp_restore')
 
 --- Returns the line that names the keys of the preview. Only the checkpoint of a prompt has a
---- conversation to go back to.
+--- conversation that can be restored.
 ---@param c agent_lsp.Checkpoint
 local function preview_keys(c)
   local also = c.messageId ~= '' and ', b also the conversation' or ''
   return ('Enter restores the files%s. q leaves them.'):format(also)
 end
 
---- Returns the text of the preview: the changes of the checkpoint, and later changes that would be
---- undone with them.
+--- Returns the text of the preview. It contains the changes since the checkpoint, and later changes
+--- that would also be undone.
 ---@param c agent_lsp.Checkpoint
 ---@param newer agent_lsp.Checkpoint[]
 ---@param diff string

@@ -1,5 +1,5 @@
---- Decisions on pending hunks: find a hunk, go to the next one, accept, reject, edit, comment, and
---- list them all. Saving a file decides nothing, and only the user's own commands move the focus.
+--- Finds pending hunks, goes to the next one, accepts, rejects, edits and comments on hunks, and
+--- lists them all. Saving a file decides nothing, and only the user's own commands move the focus.
 local client = require('agent_lsp.client')
 local draw = require('agent_lsp.draw')
 local events = require('agent_lsp.events')
@@ -194,8 +194,8 @@ local function in_range(first, last)
   return out
 end
 
---- Decides all pending hunks: in the overview those that it lists, elsewhere those of the user's
---- current workspace.
+--- Decides all pending hunks. In the overview, these are the hunks that it lists, and elsewhere
+--- those in the user's current workspace.
 local function decide_all(action, comment)
   local overview, here = package.loaded['agent_lsp.overview'], client.here()
   local listed = overview and overview.is(vim.api.nvim_get_current_buf())
@@ -231,7 +231,8 @@ local function tell_next(buf)
   end
 end
 
---- Moves the cursor from a decided hunk to the next one of the buffer, if it is still there.
+--- Moves the cursor from a decided hunk to the next one in the buffer, if the cursor is still at
+--- the decided hunk.
 local function go_on()
   local at = decided
   if not at or vim.api.nvim_get_current_buf() ~= at.buf then
@@ -314,8 +315,8 @@ function M.join(lines, like)
   return (like == '' or like:sub(-1) == '\n') and text .. eol or text
 end
 
---- Returns the width of a window for a hunk's text, with room to write, limited by the window
---- below.
+--- Returns the width of a window for a hunk's text, with room to write. The width is limited by the
+--- window below.
 local function width_for(buf)
   local longest = 0
   for _, line in ipairs(vim.api.nvim_buf_get_lines(buf, 0, -1, false)) do
@@ -328,7 +329,7 @@ local function width_for(buf)
   )
 end
 
---- Opens the hunk's new text in a small window. Writing that window accepts the hunk with its text.
+--- Opens the hunk's new text in a small window. Writing the text accepts the hunk with that text.
 function M.edit()
   local w = M.at_cursor()
   if not w then

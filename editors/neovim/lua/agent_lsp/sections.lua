@@ -76,8 +76,8 @@ local function document(uri)
   end
 end
 
---- Returns the rows around each hunk that are shown. It returns no row twice and no row of another
---- hunk.
+--- Returns the rows to show around each hunk. No row is returned twice, and no row belongs to
+--- another hunk.
 ---@param list agent_lsp.Waiting[] the hunks of one file
 ---@return table[] before, row, stop and after of each, in the order of the list
 local function surroundings(list)
@@ -178,7 +178,7 @@ local function add_files(out, uris, lists)
   out.lines[#out.lines + 1] = ''
 end
 
---- Returns the complete review except for its first lines.
+--- Returns the complete review, beginning with the given lines.
 ---@param first string[] the first lines
 ---@return agent_lsp.Sections
 function M.build(first)

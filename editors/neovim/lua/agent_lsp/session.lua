@@ -58,9 +58,9 @@ function M.show(ws)
   M.load(ws.session, ws)
 end
 
---- Calls fn with the current session of the workspace and the workspace that its requests go to. It
---- creates a session if there is none. If that fails, it shows the error to the user and calls
---- failed.
+--- Calls fn with the current session of the workspace and the workspace that its requests are sent
+--- to. It creates a session if there is none. If that fails, it shows the error to the user and
+--- calls failed.
 ---@param fn fun(session: string, at: agent_lsp.At)
 ---@param ws? agent_lsp.Workspace
 ---@param failed? fun(err: string)

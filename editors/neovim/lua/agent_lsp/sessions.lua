@@ -65,8 +65,8 @@ function actions.export(s, at)
       end
       vim.cmd.tabnew()
       vim.api.nvim_buf_set_lines(0, 0, -1, false, vim.split(res.content, '\n'))
-      pcall(vim.api.nvim_buf_set_name, 0, file_name(s.title)) -- :w saves it
-      vim.bo.filetype, vim.bo.modified = 'markdown', false -- :q does not ask
+      pcall(vim.api.nvim_buf_set_name, 0, file_name(s.title)) -- the name that :w uses
+      vim.bo.filetype, vim.bo.modified = 'markdown', false -- :q closes it without asking
     end,
     at
   )
@@ -95,9 +95,9 @@ end
 local page_size = 100
 local most_pages = 5
 
---- Reads pages of the stored sessions until 100 are listed or 500 read. It calls fn with an error,
---- or with nil, the listed sessions, the number of omitted sessions, and whether more sessions are
---- stored.
+--- Reads pages of the stored sessions until 100 are listed or 500 have been read. It calls fn with
+--- an error, or with nil, the listed sessions, the number of omitted sessions, and whether more
+--- sessions are stored.
 ---@param query string
 ---@param listed fun(s: agent_lsp.Session): boolean
 ---@param at { workspace: agent_lsp.Workspace }
@@ -121,10 +121,11 @@ local function find(query, listed, at, fn)
   page(1)
 end
 
---- The number of sessions from which on the list explains how to search.
+--- The minimum number of sessions for which the list explains how to search.
 local many = 10
 
---- Appends to a question's text what the list omits, and how to search a long list.
+--- Appends notes to a question's text that describe the omitted sessions, and how to search a long
+--- list.
 local function question(text, shown, hidden, more)
   local notes = {}
   if hidden > 0 then

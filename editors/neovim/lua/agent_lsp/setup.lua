@@ -1,4 +1,4 @@
---- Setup of a provider: its name, its address, its key, a model from its list, and a test call. The
+--- Setup of a provider: its name, its URL, its key, a model from its list, and a test call. The
 --- binary receives and stores the key. The key is never shown, and no setting contains it.
 local client = require('agent_lsp.client')
 local config = require('agent_lsp.config')
@@ -14,10 +14,10 @@ local M = {}
 ---@field name string the prefix of model references
 ---@field title string
 ---@field short? string its name in later questions; the default is the title
----@field example? string an example of its address
+---@field example? string an example of its URL
 ---@field host? string a part of its host name; the default is its name
 ---@field variable? string environment variable of its key; absent if it needs no key
----@field url? string address that the user may change; "" if the user must enter one
+---@field url? string URL that the user may change; "" if the user must enter one
 ---@field optional? boolean whether the key is optional
 
 ---@type agent_lsp.Offer[]
@@ -178,7 +178,7 @@ local function after_address(o, ws)
   choose_model(o, ws)
 end
 
---- Asks for the address of a provider if it may differ.
+--- Asks for the URL of a provider if the user may change it.
 local function enter_address(o, ws)
   if not o.url then
     return after_address(o, ws)
@@ -197,7 +197,7 @@ local function enter_address(o, ws)
   end)
 end
 
---- Begins.
+--- Begins the setup.
 function M.start()
   local ws = client.workspace()
   vim.ui.select(offers, {
@@ -214,7 +214,7 @@ function M.start()
   end)
 end
 
---- Returns the setup offer for the provider that a model reference or an address belongs to.
+--- Returns the setup offer for the provider of a model reference or a URL.
 local function offer_of(ref, url)
   local host = url:match('^%w+://([^/:]+)') or url
   for _, o in ipairs(offers) do

@@ -1,5 +1,6 @@
---- Computes the syntax colors of code that is in no document, with Vim's own syntax files. A hidden
---- buffer contains the code. The buffer has no file type, so no plugin or language server attaches.
+--- Computes the syntax colors of code that is not in a document, with Vim's own syntax files. A
+--- hidden buffer contains the code. The buffer has no file type, so no plugin or language server
+--- attaches to it.
 local M = {}
 
 local buffers = {} ---@type table<string, integer> by syntax

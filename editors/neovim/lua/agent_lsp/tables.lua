@@ -2,7 +2,7 @@
 --- Markdown would hide parts of its cells and shift the columns.
 local M = {}
 
---- A column that does not fit is not made narrower than this.
+--- The minimum width of a column that does not fit.
 local min_width = 6
 
 --- Patterns of links, emphasis and escapes, each with its visible text.

@@ -15,7 +15,8 @@ local colors = vim.api.nvim_create_namespace('agent_lsp_panel')
 
 --- The time in milliseconds between two redraws while text streams.
 local frame = 16
---- The prefixes after which a long line that wraps is indented: a list marker, a state or a key.
+--- The prefixes after which a long line that wraps is indented, such as a list marker, a state or a
+--- key.
 local list_item = [[^\%(│ \)*\s*\%([-*+✓✗●○✎?⊘↷❯»·!i>]\|\d\+[.)]\)\s\+\|^ \S  ]]
 
 local dirty = {} ---@type table<agent_lsp.PanelItem, boolean>
@@ -24,7 +25,7 @@ local timer = false
 
 M.longest = 0 -- duration of the longest drawing in milliseconds
 
---- Returns the buffer, which it creates on first use.
+--- Returns the buffer. It is created on first use.
 ---@return integer
 function M.buffer()
   if M.buf and vim.api.nvim_buf_is_valid(M.buf) then
@@ -82,7 +83,8 @@ local function row_of(item)
   return vim.api.nvim_buf_get_extmark_by_id(M.buf, marks, item.mark, {})[1]
 end
 
---- Returns the row of an item that is not drawn yet: before the next drawn item.
+--- Returns the row at which an item that is not drawn yet belongs, which is before the next drawn
+--- item.
 local function row_for(item)
   local found = false
   for _, other in ipairs(items.list) do
@@ -171,7 +173,7 @@ local function append(item)
   local last = vim.api.nvim_buf_get_lines(M.buf, row, row + 1, false)[1]
   local lines = render.lines(last .. more)
   set_lines(row, row + 1, lines)
-  -- the mark would move with a replaced line
+  -- The mark must be set again, because it would move with a replaced line.
   vim.api.nvim_buf_set_extmark(M.buf, marks, first, 0, { id = item.mark })
   item.lines = item.lines + #lines - 1
 end
@@ -219,8 +221,8 @@ local function draw_all(todo)
   end
 end
 
---- Scrolls to the end, with the last line at the bottom, because folding frees room above. If the
---- footer does not fit into the window, its beginning is shown.
+--- Scrolls to the end, with the last line at the bottom, because folding leaves free room above. If
+--- the footer does not fit into the window, its beginning is shown.
 ---@param win integer
 function M.follow(win)
   vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(M.buf), 0 })
@@ -254,10 +256,10 @@ function M.stay()
   end
 end
 
-local settling = 0 -- how often the transcript was drawn
+local settling = 0 -- how many times the transcript was drawn
 
---- Scrolls to the end again after a pause without drawing. Lines that conceal hides take no room,
---- but conceal is off while text is drawn, because Neovim would parse each line.
+--- Scrolls to the end again when nothing has been drawn for a while. Lines that conceal hides need
+--- no room, but conceal is off while text is drawn, because Neovim would parse each line.
 local function settle()
   settling = settling + 1
   local this = settling
@@ -268,7 +270,7 @@ local function settle()
   end, 6 * frame)
 end
 
---- Draws all changes. It runs at most once per frame, however many deltas arrive.
+--- Draws all changes. It runs at most once per frame, regardless of how many deltas arrive.
 function M.flush()
   timer = false
   if not M.buf or not vim.api.nvim_buf_is_valid(M.buf) or not next(dirty) then

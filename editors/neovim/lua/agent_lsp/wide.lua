@@ -6,7 +6,8 @@ local function real(path)
   return vim.fs.normalize(vim.uv.fs_realpath(path) or path)
 end
 
---- Reports whether a folder is the root of the file system, the home folder or a parent of it.
+--- Reports whether a folder is the root of the file system, the home folder or a parent of the home
+--- folder.
 ---@param root string
 function M.is(root)
   root = real(root)

@@ -200,7 +200,7 @@ H.case(
       return vim.deep_equal(H.lines(buf), { 'first', '\tsecond' })
     end)
     H.equal(H.read(H.dir .. '/new.txt'), text)
-    H.hunks(1) -- from the edit that came after: the buffer is an open document like any other
+    H.hunks(1) -- from the second edit of what is now an open document
     vim.cmd('AgentAccept!')
     H.equal(H.turn().status, 'completed')
     H.equal(H.lines(buf), { 'FIRST', '\tsecond' })

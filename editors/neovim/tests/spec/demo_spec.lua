@@ -1,4 +1,5 @@
---- :AgentDemo runs the scripted model in the real panel with real hunks, whatever is configured.
+--- :AgentDemo runs the scripted model in the real panel with real hunks, regardless of the user's
+--- settings.
 local H = require('harness')
 
 H.case(

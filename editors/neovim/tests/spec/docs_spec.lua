@@ -98,8 +98,8 @@ H.case('the help file makes tags', function()
   H.write(dir .. '/doc/agent_lsp.txt', help)
   vim.cmd.helptags(dir .. '/doc')
   H.matches(H.read(dir .. '/doc/tags'), ':AgentPrompt\t')
-  -- They are kept in the repository, because most installation methods do not generate tags in a
-  -- subfolder.
+  -- The tags are kept in the repository, because most installation methods do not generate tags in
+  -- a subfolder.
   H.equal(
     H.read(H.plugin .. '/doc/tags'),
     H.read(dir .. '/doc/tags'),
@@ -136,7 +136,7 @@ end)
 H.case('nothing blocks the main loop: no waiting call, but in the health check', function()
   for name in vim.fs.dir(H.plugin .. '/lua/agent_lsp') do
     local text = name ~= 'health.lua' and H.read(H.plugin .. '/lua/agent_lsp/' .. name) or ''
-    if name == 'setup.lua' then -- a key must not be shown, and only this call hides what is typed
+    if name == 'setup.lua' then -- a key must not be shown, and only this call hides the typed text
       text = text:gsub('vim%.fn%.inputsecret%(', '', 1)
     end
     for _, call in ipairs({
@@ -233,8 +233,8 @@ local function repository()
   return 'file://' .. dir
 end
 
---- lazy.nvim and vim-plug are in no package registry, so the following cases imitate them. If
---- LAZY_NVIM and VIM_PLUG name checkouts, the cases use these with a changed address.
+--- lazy.nvim and vim-plug are not in any package registry, so the following cases imitate them. If
+--- LAZY_NVIM and VIM_PLUG name checkouts, the cases use these checkouts with a changed address.
 if vim.env.LAZY_NVIM then
   H.case('installed by lazy.nvim itself', function()
     local spec = snippet('lazy.nvim'):gsub(
@@ -290,7 +290,7 @@ H.case('installed by vim-plug', function()
   local options = assert(snippet('vim-plug'):match('%b{}'))
   H.equal(vim.fn.eval(options).rtp, 'editors/neovim')
   H.equal(built(vim.fn.eval(options)['do']), true)
-  -- the same as vim-plug does with rtp
+  -- This does the same as vim-plug with rtp.
   installed(('vim.opt.rtp:prepend(%q)'):format(repo .. '/editors/neovim'))
 end)
 
@@ -310,7 +310,7 @@ H.case('installed by pathogen', function()
   assert(vim.env.PATHOGEN, 'PATHOGEN must name the folder of vim-pathogen; run.sh gets it')
   local home = H.workspace()
   vim.fn.mkdir(home .. '/.local/share/nvim', 'p')
-  -- the built clone, as a package
+  -- This installs the built clone as a package.
   vim.uv.fs_symlink(repo, home .. '/.local/share/nvim/agent-lsp')
   local done = vim
     .system({ 'sh', '-ec', snippet('pathogen') }, { env = { HOME = home }, text = true })

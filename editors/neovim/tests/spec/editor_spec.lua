@@ -59,7 +59,7 @@ H.case(
     local function lsp(operation, arguments)
       return H.call('lsp', vim.tbl_extend('force', { operation = operation }, arguments or {}))
     end
-    -- however slow the machine is
+    -- The long wait makes the cases independent of the machine's speed.
     local patient = vim.tbl_extend('force', auto, { diagnostics = { waitMs = 60000 } })
     local gopls = assert(vim.env.GOPLS, 'GOPLS must name gopls: run scripts/setup.sh')
     H.start({
@@ -168,7 +168,7 @@ H.case(
   end
 )
 
---- Starts a server in Neovim that knows the symbols of each document that it has open.
+--- Starts a server in Neovim that returns the symbols of each document that it has open.
 local function symbol_server(seen)
   return function(dispatchers)
     local closing = false

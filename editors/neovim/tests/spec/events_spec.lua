@@ -34,7 +34,7 @@ local function wait_fired(name, n)
   end)
 end
 
---- Thoughts, text and tools, and two hunks that are decided one after the other.
+--- A turn with thoughts, text and tools, and with two hunks that are decided one after the other.
 local function turn_with_hunks()
   local list = {
     { old_string = 'two\n', new_string = 'TWO\n' },
@@ -62,7 +62,7 @@ local function turn_with_hunks()
   H.equal(H.turn().status, 'completed')
 end
 
---- A permission question that was withdrawn.
+--- A turn whose permission question was withdrawn.
 local function aborted_permission()
   vim.cmd('AgentPrompt make it')
   H.wait('the permission', function()

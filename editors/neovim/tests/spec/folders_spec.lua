@@ -1,5 +1,5 @@
---- Several folders in one Neovim. Each workspace has a daemon, and nothing from one workspace gets
---- into another.
+--- Several folders in one Neovim. Each workspace has its own daemon, and no data from one workspace
+--- reaches another.
 local H = require('harness')
 
 --- Creates a second workspace, whose daemon plays its own script.

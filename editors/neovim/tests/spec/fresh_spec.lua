@@ -57,7 +57,7 @@ local function diagnostics_server(capabilities)
   return control
 end
 
---- Sends a query like the daemon's. It returns a function that returns the answer when it has
+--- Sends a query like the daemon's. It returns a function that returns the answer once it has
 --- arrived.
 local function ask(params)
   local answer

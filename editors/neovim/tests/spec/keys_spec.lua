@@ -121,7 +121,7 @@ H.case(
     keys('@cart.go')
     menu('@cart.go')
     wait_input('@cart.go')
-    keys('<CR>') -- the word is there already
+    keys('<CR>') -- the word is already in the input
     wait_seen('turn/completed', 2)
     keys('<Up><Up>')
     wait_input('look at @cart_test.go and @cart_test.go')
@@ -244,7 +244,7 @@ H.case('each <Plug> mapping does its work under a key of the user', function()
   keys(',a')
   wait_hunks(4)
   wait_line(2, 'TWO')
-  wait_row(4) -- a decision goes to the next hunk
+  wait_row(4) -- the cursor moves to the next hunk after a decision
   keys(',r')
   wait_hunks(3)
   wait_line(4, 'four')
@@ -363,7 +363,7 @@ H.case(
     wait_panel(false)
     lua([[require('agent_lsp.log').tell('a short word')]])
     keys('2G:AgentAccept<CR>')
-    wait_seen('turn/completed', 1) -- also shown as a message: the panel is hidden
+    wait_seen('turn/completed', 1) -- also shown as a message, because the panel is hidden
     wait_line(2, 'TWO')
     keys(':AgentToggle<CR>')
     wait_panel(true)

@@ -1,5 +1,5 @@
---- The look of panel and review: the contrast of all highlights, and the room in 80 columns and 24
---- lines, where nothing may be cut.
+--- The appearance of the panel and the review: the contrast of all highlights, and the layout in 80
+--- columns and 24 lines, where no text may be cut.
 local H = require('harness')
 
 local contrast = require('agent_lsp.contrast')
@@ -127,7 +127,7 @@ local function fits(first)
   for _, win in ipairs({ transcript.window(), layout.input() }) do
     local width = vim.api.nvim_win_get_width(win)
     for _, bar in ipairs({ vim.wo[win].winbar, vim.wo[win].statusline }) do
-      bar = bar:gsub('%%=', '') -- which fills whatever room there is
+      bar = bar:gsub('%%=', '') -- fills the remaining room
       local drawn = vim.api.nvim_eval_statusline(bar, { winid = win, maxwidth = 200 })
       H.equal(drawn.width <= width, true, ('%q in %d columns'):format(drawn.str, width))
     end

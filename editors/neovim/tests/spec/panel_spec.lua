@@ -43,7 +43,7 @@ H.case(
   function()
     H.start({
       settings = { sandbox = 'off' },
-      -- the model is asked to continue an incomplete text
+      -- The model is asked to continue an incomplete text.
       script = {
         H.call('bash', { command = 'rm *a* _b_ `c` ``````' }),
         { text = 'So.\n```go\nunclosed' },
@@ -240,7 +240,8 @@ H.case(
     end)
     permission.answer(1)
     H.equal(times(question), 1, 'the answered question')
-    local first = H.wait('the first command', function() -- either may be asked about first
+    -- The daemon may ask about either command first.
+    local first = H.wait('the first command', function()
       return H.panel_text():match('%$ touch (%a+)')
     end)
     H.wait('both commands, once each', function()

@@ -298,7 +298,8 @@ H.case(
     H.choose(2, 1, 3, 1, 'Send')
     local first = request()
     vim.api.nvim_feedkeys('\r', 'xt', false)
-    vim.cmd('AgentToggle') -- hidden, the next one uses vim.ui.select if the user's settings say so
+    -- While the panel is hidden, the next request uses vim.ui.select if the settings say so.
+    vim.cmd('AgentToggle')
     H.wait('the second question', function()
       return request() ~= first
     end)
@@ -308,7 +309,7 @@ H.case(
     H.wait('the third question', function()
       return request() ~= second
     end)
-    H.choose(4) -- none is marked
+    H.choose(4) -- sends the marked choices, of which there are none
     vim.cmd('AgentAnswer')
     H.equal(H.turn().status, 'completed')
   end

@@ -1,6 +1,7 @@
 --- Random edits and decisions with typing in between. Each step is checked against the expected
---- text of the buffer. The rounds are the same in each run. A failing round is named, and SEED=n
---- editors/neovim/tests/run.sh random repeats it. SEED=n ROUNDS=m plays other rounds.
+--- text of the buffer. The rounds are the same in each run. If a round fails, its number is
+--- printed, and SEED=n editors/neovim/tests/run.sh random repeats the round. SEED=n ROUNDS=m plays
+--- other rounds.
 local H = require('harness')
 
 local seed = tonumber(vim.env.SEED)

@@ -1,4 +1,5 @@
---- Pending hunks in real buffers: which are drawn, decided and left alone.
+--- Pending hunks in real buffers: which hunks are drawn, which are decided, and which are not
+--- touched.
 local H = require('harness')
 local R = require('review')
 

@@ -1,4 +1,4 @@
---- The main job on real input. This repository is the workspace, and one of its files is changed.
+--- The main task on real input. This repository is the workspace, and one of its files is changed.
 --- To run it manually: CASE=repository editors/neovim/tests/run.sh self
 local H = require('harness')
 

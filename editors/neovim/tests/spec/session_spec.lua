@@ -10,7 +10,7 @@ H.case('sessions are listed, resumed, renamed, forked, exported and deleted', fu
   vim.cmd('AgentPrompt tell me of apples')
   H.equal(H.turn().status, 'completed')
   vim.cmd('AgentNew')
-  -- Does not wait, because the message goes to the new session.
+  -- The case does not wait here, because the message is sent to the new session.
   vim.cmd('AgentPrompt tell me of pears')
   H.equal(H.turn(2).status, 'completed')
   H.choose('apples')
@@ -270,7 +270,7 @@ H.case(
     H.wait('the definition', function()
       return got
     end)
-    H.equal(got[1].range.start, { line = 0, character = 9 }) -- 5 for the server
+    H.equal(got[1].range.start, { line = 0, character = 9 }) -- the position for the server is 5
     vim.diagnostic.set(
       vim.api.nvim_create_namespace('test'),
       buf,
@@ -424,7 +424,7 @@ local function processes(text)
 end
 
 H.case(':qa in mid-turn leaves no process', function()
-  local number = ('86417.%d'):format(vim.uv.os_getpid()) -- a concurrent run has processes too
+  local number = ('86417.%d'):format(vim.uv.os_getpid()) -- differs from that of a concurrent run
   H.start({
     settings = { permissions = { profile = 'trust' }, sandbox = 'off' },
     script = { H.call('bash', { command = 'exec sleep ' .. number }) },

@@ -11,8 +11,8 @@ fi
 exec "$REAL_BIN" "$@"
 ]]
 
---- Starts a server with the OpenAI API, which returns a list of models and an answer to each
---- request.
+--- Starts a server with an OpenAI-compatible API, which returns a list of models and an answer to
+--- each request.
 local function serve()
   local requests, server = {}, vim.uv.new_tcp()
   server:bind('127.0.0.1', 0)

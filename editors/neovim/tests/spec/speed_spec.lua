@@ -91,7 +91,8 @@ local function longest_stall(wait)
   return longest
 end
 
---- Measures how long the same text takes in a window like the panel's if it is set in one call.
+--- Measures how long the same text takes in a window like the panel's if the text is set in one
+--- call.
 local function at_once(lines)
   local worst = 0
   for _ = 1, 3 do
@@ -108,7 +109,7 @@ local function at_once(lines)
   return worst
 end
 
---- 10,000 words in lines of twelve.
+--- Returns 10,000 words in lines of twelve words.
 local function words()
   local out = {}
   for i = 1, 10000 do
@@ -204,7 +205,7 @@ H.case('a review of 2,000 hunks opens in under 300 ms', function()
   local text = table.concat(lines, '\n') .. '\n'
   H.start({ files = { ['big.txt'] = text }, script = { { text = 'ok' } } })
   local buf = H.edit('big.txt')
-  vim.cmd('AgentPrompt go') -- a daemon, so that the position encoding is known
+  vim.cmd('AgentPrompt go') -- starts a daemon, so that the position encoding is known
   H.equal(H.turn().status, 'completed')
   local hunks = {}
   for i = 1, 2000 do
@@ -268,7 +269,7 @@ H.case('a review of 2,000 hunks opens in under 300 ms', function()
     one,
     marks
   )
-  local bound = math.max(300, 20 * marks) -- 300 ms by the protocol, scaled on a slower machine
+  local bound = math.max(300, 20 * marks) -- the protocol's 300 ms, scaled on a slower machine
   H.equal(inline < bound and overview < bound, true, 'the review opens too slowly')
 end)
 

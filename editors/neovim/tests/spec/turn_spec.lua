@@ -74,7 +74,7 @@ H.case(
     local lines = { start = { line = 1, character = 0 }, ['end'] = { line = 3, character = 0 } }
     say('explain')
     H.turn()
-    H.wait('the idle session', function() -- otherwise it would be a steer
+    H.wait('the idle session', function() -- while a turn runs, the prompt would be a steer
       return require('agent_lsp.panel').state.status == 'idle'
     end)
     say('and now')

@@ -1,5 +1,5 @@
---- The home folder as a workspace causes one question before the daemon starts. The daemon asks
---- about such a folder that is added later.
+--- If the home folder is the workspace, the user is asked once before the daemon starts. The daemon
+--- asks about such a folder if it is added later.
 local H = require('harness')
 
 local home = vim.env.HOME
