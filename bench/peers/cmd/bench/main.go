@@ -91,6 +91,9 @@ func main() {
 
 	peers := []Peer{&codex{}, &pi{}, newOpencode(), newGemini(), &agentlsp{name: "agentlsp"},
 		newAgentLSPACP(), &agentlsp{name: "refdaemon"}}
+	if os.Getenv(binVariables["agentlsp-before"]) != "" {
+		peers = append(peers, &agentlsp{name: "agentlsp-before"})
+	}
 	want := map[string]bool{}
 	for _, n := range strings.Split(*only, ",") {
 		if n != "" {
