@@ -47,5 +47,8 @@ const (
 	NotRunText = "Not run: interrupted by a restart."
 )
 
+// unstoredText replaces the one-shot steer that began a session, because it is not stored.
+const unstoredText = "[This message was not stored.]"
+
 // nudgeResume asks the model to continue its own reply. It is sent once and never stored.
 const nudgeResume = "Continue from where you left off."

@@ -105,10 +105,19 @@ func (s *Session) beginLocked(entries []*entry) *turn {
 		s.commitUserLocked(e.msg)
 	}
 	s.recordQueueLocked()
-	if tail := s.tailLocked(); tail != nil && tail.Role == message.RoleAssistant {
+	tail := s.tailLocked()
+	if tail != nil && tail.Role == message.RoleAssistant && !s.oneShotPromptLocked() {
 		t.replies.nudge = nudgeMessage(t, nudgeResume)
 	}
 	return t
+}
+
+// oneShotPromptLocked reports whether the user's one-shot steer starts the turn. The model answers
+// the steer, so it needs no request to continue its last reply.
+func (s *Session) oneShotPromptLocked() bool {
+	return slices.ContainsFunc(s.conv.oneShots, func(m *message.Message) bool {
+		return m.Role == message.RoleUser
+	})
 }
 
 // run runs turns until no other turn may start automatically.

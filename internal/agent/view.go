@@ -103,8 +103,19 @@ func (v *view) sendable() (msgs []*message.Message, repaired bool) {
 
 // forTheModel converts the history to messages for the model. It omits app-level messages and
 // assistant messages without content. It joins consecutive assistant messages, such as a reply and
-// its continuation, because strict providers require alternating roles.
+// its continuation, because strict providers require alternating roles. They also require a user
+// message first, which is missing if a one-shot steer, which is never stored, began the session.
 func forTheModel(msgs []*message.Message) []*message.Message {
+	msgs = joined(msgs)
+	if len(msgs) > 0 && msgs[0].Role == message.RoleAssistant {
+		first := message.NewText(message.RoleUser, unstoredText)
+		return append([]*message.Message{first}, msgs...)
+	}
+	return msgs
+}
+
+// joined returns the messages that are for the model, with consecutive assistant messages joined.
+func joined(msgs []*message.Message) []*message.Message {
 	i := 0
 	for i < len(msgs) && forModel(msgs[i]) && !continues(msgs, i) {
 		i++
