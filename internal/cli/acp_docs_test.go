@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// The JSON that the documentation asks users to paste is valid and starts existing programs.
+// TestEditorsDocumentation checks that the JSON snippets that users paste from the documentation
+// are valid and start programs that exist.
 func TestEditorsDocumentation(t *testing.T) {
 	text, err := os.ReadFile("../../docs/use/acp.md")
 	if err != nil {
@@ -20,7 +21,7 @@ func TestEditorsDocumentation(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(text, -1) {
 		if !bytes.Contains(m[1], []byte("agent_servers")) &&
 			!bytes.Contains(m[1], []byte(`"agents"`)) {
-			continue // from another editor; TestJSONInDocs checks it
+			continue // configuration of another editor; TestJSONInDocs checks it
 		}
 		type server struct {
 			Command string

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// acpMethods are the methods that FuzzACP calls, selected by the first byte of a line.
+// acpMethods are the methods that FuzzACP calls. The first byte of a line selects the method.
 var acpMethods = []string{
 	"authenticate", "initialize", "logout", "session/cancel", "session/close", "session/list",
 	"session/load", "session/new",
@@ -40,9 +40,9 @@ var acpSeeds = []string{
 	session/new {"cwd":"relative"}`,
 }
 
-// Whatever an ACP client requests, each request is answered, and the program ends at the end of its
-// input, on its own and without a panic. A line consists of a method, selected by its first byte,
-// and params, in which $S is a session and $D its folder.
+// FuzzACP checks that the program answers every request of an ACP client, and that it exits without
+// a panic at the end of its input. Each input line selects a method with its first byte. The rest
+// of the line is the params, in which $S is a session and $D its folder.
 func FuzzACP(f *testing.F) {
 	for i := range acpMethods {
 		line := string(rune(' ' + i))
@@ -109,13 +109,13 @@ func fuzzACP(t *testing.T, script string) {
 	}
 }
 
-// acpFuzzer sends requests without waiting for responses. One goroutine sends, and listen runs in
-// another.
+// acpFuzzer sends requests without waiting for responses. One goroutine sends them, and another
+// runs listen.
 type acpFuzzer struct {
 	t       *testing.T
 	in      io.Writer
 	next    int
-	asked   map[string]string // for listen, after read is closed
+	asked   map[string]string // read only by listen until the read channel is closed
 	asking  []string
 	session chan string
 	read    chan struct{}
@@ -139,7 +139,7 @@ func oneLine(params string) string {
 	return b.String()
 }
 
-// listen records the responses and refuses the program's requests.
+// listen records the responses and rejects the program's requests.
 func (c *acpFuzzer) listen(out io.Reader) {
 	defer close(c.read)
 	answered := map[string]bool{}

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// acpClient speaks the Agent Client Protocol with the program in this process.
+// acpClient speaks the Agent Client Protocol with the program, which runs in-process.
 type acpClient struct {
 	t    testing.TB
 	in   io.WriteCloser
@@ -25,7 +25,7 @@ type acpClient struct {
 	next int
 	text strings.Builder // text of the agent's messages
 	code chan int
-	// permit answers the agent's requests; if nil, everything is refused
+	// permit answers the agent's requests; if nil, every request is rejected
 	permit func(method string, message []byte) any
 }
 
@@ -49,8 +49,8 @@ func startACPIn(t testing.TB, state string, env ...string) *acpClient {
 	return c
 }
 
-// call sends a request and returns the result. Until the result arrives, it collects text and
-// refuses the program's requests.
+// call sends a request and returns the result. Until the result arrives, it collects the agent's
+// text and rejects the program's requests.
 func (c *acpClient) call(method string, params any) map[string]any {
 	c.t.Helper()
 	result, refused := c.ask(method, params)
@@ -60,7 +60,7 @@ func (c *acpClient) call(method string, params any) map[string]any {
 	return result
 }
 
-// ask is like call, for requests that may fail.
+// ask is like call, but for requests that may fail.
 func (c *acpClient) ask(method string, params any) (result, refused map[string]any) {
 	c.t.Helper()
 	c.next++
@@ -156,7 +156,8 @@ func TestACP(t *testing.T) {
 	}
 }
 
-// Each member of a batch is answered once, whether it is answered early or not.
+// Each request in a JSON-RPC batch is answered exactly once, even if its response is available
+// before the others.
 func TestACPBatch(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "script.jsonl")
 	mustStore(t, script, []byte(`{"text":"one"}`+"\n"+`{"text":"two"}`+"\n"))
@@ -184,7 +185,7 @@ func TestACPBatch(t *testing.T) {
 	c.end()
 }
 
-// answers reads a line and counts the responses in it by id.
+// answers reads one line and counts the responses in it by ID.
 func (c *acpClient) answers(count map[float64]int) {
 	c.t.Helper()
 	line, err := c.out.ReadBytes('\n')
@@ -205,8 +206,8 @@ func (c *acpClient) answers(count map[float64]int) {
 	}
 }
 
-// Every method that takes a session's folder checks the folder. The folder limits the session,
-// whatever folders other sessions have.
+// Every method that accepts a session folder validates it. A session is restricted to its own
+// folder, whatever folders other sessions use.
 func TestACPFolders(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	script, secret := filepath.Join(t.TempDir(), "script.jsonl"), filepath.Join(two, "secret.txt")
@@ -249,12 +250,12 @@ func TestACPFolders(t *testing.T) {
 	}
 }
 
-// Sessions that start at about the same time request the provider's models once. If the request
-// fails, the next session requests them again.
+// Sessions that start at about the same time share a single request for the provider's models. If
+// the request fails, the next session retries it.
 func TestACPModels(t *testing.T) {
 	var asked atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/models" { // the description of a model by a local server
+		if r.URL.Path != "/models" { // a model description in the format of a local server
 			http.NotFound(w, r)
 			return
 		}
@@ -271,7 +272,7 @@ func TestACPModels(t *testing.T) {
 		return fmt.Sprint(c.call("session/new",
 			map[string]any{"cwd": dir, "mcpServers": []any{}})["configOptions"])
 	}
-	for asked.Load() == 0 { // until the request for a session was refused
+	for asked.Load() == 0 { // wait until a session's request was rejected
 		if got := session(); strings.Contains(got, "second") {
 			t.Fatalf("models that no server lists: %s", got)
 		}
@@ -287,7 +288,7 @@ func TestACPModels(t *testing.T) {
 	c.end()
 }
 
-// A session without turns is closed, whatever else is running.
+// A session without turns can be closed while other sessions are busy.
 func TestACPCloseWhileBusy(t *testing.T) {
 	c := startACP(t)
 	dir := t.TempDir()
@@ -309,7 +310,7 @@ func TestACPCloseWhileBusy(t *testing.T) {
 	c.end()
 }
 
-// provider answers every request with ok and reports when the request arrived.
+// provider answers every request with "ok" and reports when the request arrived.
 func provider(b *testing.B) (url string, came chan time.Time) {
 	came = make(chan time.Time, 1)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -328,8 +329,8 @@ func provider(b *testing.B) (url string, came chan time.Time) {
 	return srv.URL, came
 }
 
-// Measures the time from the prompt to the request at the provider, and to the end of the turn, for
-// both front ends.
+// BenchmarkPrompt measures the time from the prompt until the provider receives the request, and
+// until the turn ends, for both front ends.
 func BenchmarkPrompt(b *testing.B) {
 	measure := func(b *testing.B, came chan time.Time, prompt func()) {
 		prompt()

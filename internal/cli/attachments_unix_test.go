@@ -18,7 +18,7 @@ import (
 // attachedLoot is the content of the secret files in the tests below.
 const attachedLoot = "loot-of-the-attachment"
 
-// secretWorkspace fills a folder with secret files, links to them, and files that are not secret.
+// secretWorkspace creates secret files, links to them, and files that are not secret in a folder.
 func secretWorkspace(t *testing.T, dir string) {
 	t.Helper()
 	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o700); err != nil {
@@ -43,10 +43,10 @@ func secretWorkspace(t *testing.T, dir string) {
 	}
 }
 
-// attachments are the URIs that the tests attach. $W is the workspace's path. $O is the path of a
-// folder outside of the workspace, in which plain.txt is a link to a key.
+// attachments are the URIs that the tests attach. $W is the path of the workspace. $O is the path
+// of a folder outside the workspace, in which plain.txt is a link to a key.
 var attachments = []struct {
-	uri, text string // text is the content that the client sends
+	uri, text string // text is the content that the client sends with the URI
 	asks      bool
 }{
 	{"file://$W/.env", "", true},
@@ -82,7 +82,7 @@ var attachments = []struct {
 	{"file://$W/notes.md", "plain", false},
 }
 
-// attach returns the content of a prompt with one attachment.
+// attach returns the content of a prompt that has one attachment.
 func attach(uri, text string) []any {
 	b := map[string]any{"type": "resource", "uri": uri}
 	if text != "" {
@@ -92,7 +92,7 @@ func attach(uri, text string) []any {
 }
 
 // TestSecretAttachmentsAsk checks that the request to the model contains a secret file only if the
-// user allows it, whatever the spelling of its URI.
+// user allows it, however its URI is spelled.
 func TestSecretAttachmentsAsk(t *testing.T) {
 	r := newReach(t, map[string]any{})
 	secretWorkspace(t, r.home)
@@ -134,8 +134,8 @@ func TestSecretAttachmentsAsk(t *testing.T) {
 	}
 }
 
-// TestAttachmentChangesAfterTheQuestion checks that an answer applies to the file that the user was
-// shown.
+// TestAttachmentChangesAfterTheQuestion checks that the user's answer applies only to the file
+// named in the question, even if the link points to another file by then.
 func TestAttachmentChangesAfterTheQuestion(t *testing.T) {
 	r := newReach(t, map[string]any{})
 	secretWorkspace(t, r.home)
@@ -164,7 +164,7 @@ func TestAttachmentChangesAfterTheQuestion(t *testing.T) {
 		if strings.Contains(sent, "other-loot") {
 			t.Errorf("the model got a file that the user was not asked about:\n%s", sent)
 		}
-		// The question is about the content that the client sent, whatever the link points to now.
+		// The permission covers the content that the client sent, whatever the link points to now.
 		if got := strings.Contains(sent, attachedLoot); got != (text != "") {
 			t.Errorf("with the text %q the model got the content: %v", text, got)
 		}
@@ -182,7 +182,7 @@ func swap(t *testing.T, link, to string) {
 	}
 }
 
-// TestSecretAttachmentsAskInACP does the same with the kinds of content that ACP defines.
+// TestSecretAttachmentsAskInACP is TestSecretAttachmentsAsk for the content types that ACP defines.
 func TestSecretAttachmentsAskInACP(t *testing.T) {
 	provider := &listener{}
 	server := httptest.NewServer(provider)

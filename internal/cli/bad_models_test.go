@@ -13,11 +13,11 @@ import (
 	"testing"
 )
 
-// strictProvider is an endpoint that lists one model and refuses wrong keys and other models.
+// strictProvider is an endpoint that lists one model and rejects wrong keys and unknown models.
 type strictProvider struct {
 	*httptest.Server
 	mu   sync.Mutex
-	keys []string // keys of all requests
+	keys []string // keys of all requests received
 }
 
 func newStrictProvider(t *testing.T) *strictProvider {
@@ -27,7 +27,7 @@ func newStrictProvider(t *testing.T) *strictProvider {
 	return s
 }
 
-// asked returns the keys of the requests so far, each once.
+// asked returns the distinct keys of the requests received so far.
 func (s *strictProvider) asked() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,8 +68,8 @@ type modelStep struct {
 	says    []string
 }
 
-// badModelInput contains mistakes in the settings of models. WORK stands for the provider work, URL
-// for its address, and PROBE for a setting that excludes other servers of this machine.
+// badModelInput contains mistakes in model settings. WORK stands for the provider named work, URL
+// for its address, and PROBE for a setting that excludes other servers on this machine.
 var badModelInput = []struct {
 	name, settings string
 	steps          []modelStep
@@ -133,8 +133,8 @@ var badModelInput = []struct {
 		}},
 }
 
-// TestBadModelInput checks that each mistake produces a sentence that says what to do, that no
-// output contains a key, and that everything that can work does work.
+// TestBadModelInput checks that each mistake produces a message that says what to do, that no
+// output contains a key, and that the mistake does not affect other settings.
 func TestBadModelInput(t *testing.T) {
 	for _, c := range badModelInput {
 		t.Run(c.name, func(t *testing.T) {

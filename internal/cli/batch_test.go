@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestBatches sends batches to both front ends (protocol 1.1).
+// TestBatches sends JSON-RPC batches to both front ends (protocol 1.1).
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	const invalid = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600`

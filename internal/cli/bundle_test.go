@@ -22,7 +22,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 )
 
-// play runs the program in this process and returns what it printed.
+// play runs the program in-process and returns what it printed.
 func play(t *testing.T, env []string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -53,7 +53,8 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-// A bundle contains what a report needs, and neither a key nor the name of the home folder.
+// A bundle contains the data that a bug report needs, but neither a key nor the name of the home
+// folder.
 func TestBundleHoldsNoSecret(t *testing.T) {
 	home, env := homeWithSecrets(t)
 	for _, root := range []string{"/w/secret-plans", home} {
@@ -110,8 +111,8 @@ func TestBundleOfASession(t *testing.T) {
 	}
 }
 
-// A secret at the position where the log is cut is not split, because the halves would not be
-// recognized as a secret.
+// If a secret crosses the position where the log is truncated, the bundle contains no part of it. A
+// partial secret would not be recognized and redacted.
 func TestBundleCutsNoSecret(t *testing.T) {
 	home, env := homeWithSecrets(t)
 	log := filepath.Join(home, "log")
@@ -204,8 +205,8 @@ func TestBundleRefuses(t *testing.T) {
 	}
 }
 
-// Every command and each of its flags is listed in its help and offered as a completion. The shells
-// accept the completion scripts.
+// Every command and each of its flags is listed in its help and offered as a completion. Each shell
+// accepts its completion script.
 func TestCompletion(t *testing.T) {
 	for _, c := range (&program{}).commands().Commands() {
 		help, _, code := play(t, nil, "help", c.Name())
@@ -234,11 +235,11 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// checkSyntax lets the shell itself parse the script, if the shell is installed.
+// checkSyntax has the shell itself parse the script, if the shell is installed.
 func checkSyntax(t *testing.T, shell, script string) {
 	path, err := exec.LookPath(shell)
 	if err != nil {
-		return // the words were checked; this machine does not have such a shell
+		return // the words were checked, but the shell is not installed on this machine
 	}
 	cmd := exec.Command(path, "-n")
 	cmd.Stdin = strings.NewReader(script)
@@ -247,7 +248,7 @@ func checkSyntax(t *testing.T, shell, script string) {
 	}
 }
 
-// Completions match what the user typed.
+// Completions match the text that the user has typed.
 func TestCompletes(t *testing.T) {
 	env := []string{"HOME=" + t.TempDir()}
 	for typed, want := range map[string]string{
@@ -268,7 +269,7 @@ func TestCompletes(t *testing.T) {
 		words := strings.Fields(typed)
 		out, errs, code := play(t, env, append([]string{"__complete"}, words...)...)
 		got := ""
-		for line := range strings.Lines(out) { // shells filter by the typed text
+		for line := range strings.Lines(out) { // the shell filters by the typed text
 			word, _, _ := strings.Cut(strings.TrimSpace(line), "\t")
 			if got == "" && strings.HasPrefix(word, words[len(words)-1]) {
 				got = word
@@ -280,11 +281,11 @@ func TestCompletes(t *testing.T) {
 	}
 }
 
-// Bash completes with the script as for a user.
+// The completion script works in a real bash.
 func TestBashCompletes(t *testing.T) {
 	const library = "/usr/share/bash-completion/bash_completion"
 	if _, err := os.Stat(library); err != nil {
-		return // the words are tested above; this machine's bash completes nothing
+		return // the words are tested above, but bash on this machine does not support completion
 	}
 	script, _, _ := play(t, nil, "completion", "bash")
 	dir := t.TempDir()

@@ -12,16 +12,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
-// cachedSession is a session of a daemon in this process. Its model uses the Messages API and bills
-// by prefix.
+// cachedSession is a session in an in-process daemon. Its model uses the Messages API and bills by
+// cached prefix.
 type cachedSession struct {
 	t  *testing.T
 	c  *client
 	id string
 }
 
-// newCachedSession starts a session in a folder with the given settings, which differ from the
-// defaults.
+// newCachedSession starts a session in a folder. The given settings override the defaults.
 func newCachedSession(t *testing.T, server *script.Server, dir string,
 	settings map[string]any) *cachedSession {
 	t.Helper()
@@ -56,7 +55,7 @@ func (s *cachedSession) call(method string, params map[string]any) map[string]an
 	return result
 }
 
-// prompt plays a turn and returns it.
+// prompt runs a turn and returns it.
 func (s *cachedSession) prompt(text string) map[string]any {
 	s.t.Helper()
 	m := s.call("agent/prompt", map[string]any{"prompt": text})["messageId"]
@@ -67,8 +66,8 @@ func (s *cachedSession) prompt(text string) map[string]any {
 	return turn
 }
 
-// usage returns the input tokens of all requests so far, and how many of them were read from the
-// cache.
+// usage returns the total input tokens of all requests so far, and how many of them were read from
+// the cache.
 func (s *cachedSession) usage() (input, cached int) {
 	session, _ := s.call("agent/session/load", map[string]any{})["session"].(map[string]any)
 	u, _ := session["usage"].(map[string]any)
@@ -77,8 +76,8 @@ func (s *cachedSession) usage() (input, cached int) {
 	return int(in), int(read)
 }
 
-// A compaction keeps the tools and the system prompt byte by byte, so that the provider's cache
-// still serves them.
+// A compaction leaves the tools and the system prompt byte-identical, so that the provider can
+// still serve them from its cache.
 func TestCompactionKeepsTheCachedPrefix(t *testing.T) {
 	for name, settings := range map[string]map[string]any{
 		"default":           {},
@@ -107,7 +106,7 @@ func TestCompactionKeepsTheCachedPrefix(t *testing.T) {
 			if len(prefixes) != 5 || !strings.Contains(prefixes[0], `"glob"`) {
 				t.Fatalf("%d requests, the last turn is %v", len(prefixes), last)
 			}
-			for _, i := range []int{1, 2, 4} { // 3 is the request for the summary
+			for _, i := range []int{1, 2, 4} { // request 3 asks for the summary
 				if prefixes[i] != prefixes[0] {
 					t.Errorf("request %d begins with\n%s\nthe first with\n%s", i+1, prefixes[i],
 						prefixes[0])
@@ -120,8 +119,9 @@ func TestCompactionKeepsTheCachedPrefix(t *testing.T) {
 	}
 }
 
-// The cached share of a complete run, with every request that the daemon sends, is at least 90 % of
-// the input of requests 3 to 50, and at least 85 % with a steer and a compaction.
+// TestCachedShareOfARun checks the share of input tokens read from the cache in requests 3 to 50 of
+// a complete run. The share is at least 90 %, or at least 85 % in a run with a steer and a
+// compaction.
 func TestCachedShareOfARun(t *testing.T) {
 	for name, least := range map[string]int{"tools": 90, "steer and compaction": 85} {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestCachedShareOfARun(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
 					t.Fatal(err)
 				}
-				if i == 1 || i == 20 || i == 49 { // ends of turns
+				if i == 1 || i == 20 || i == 49 { // last request of a turn
 					lines = append(lines, `{"text":"Done."}`)
 					continue
 				}

@@ -15,8 +15,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/rpctest"
 )
 
-// script is the model's part of several turns. Each step edits lines that no other step edits, so
-// that the text alone shows whether a change was accepted or rejected.
+// script returns the scripted model's replies for several turns. Each step edits lines that no
+// other step edits, so that the text alone shows whether a change was accepted or rejected.
 func (w *world) script(turns int) (lines []string) {
 	for range turns {
 		for range 1 + w.rng.IntN(3) {
@@ -25,7 +25,7 @@ func (w *world) script(turns int) (lines []string) {
 		lines = append(lines, fmt.Sprintf(`{"text":"That was it for this turn.","chunks":5,`+
 			`"delayMs":%d}`, w.rng.IntN(8)))
 	}
-	for range 12 { // for steers and follow-ups
+	for range 12 { // replies for steers and follow-ups
 		lines = append(lines, `{"text":"Yes."}`)
 	}
 	return lines
@@ -34,7 +34,7 @@ func (w *world) script(turns int) (lines []string) {
 func (w *world) step() []string {
 	switch w.rng.IntN(8) {
 	case 0:
-		// the last one needs permission
+		// the last command needs permission
 		command := []string{"sleep 0.2", "sleep 20", "setsid sleep 30 >/dev/null 2>&1 & echo on",
 			"echo out; echo err >&2; exit 3", "kill -0 $$ && sleep 0.2"}[w.rng.IntN(5)]
 		return []string{calls(toolCall("bash",
@@ -78,7 +78,8 @@ func calls(list ...map[string]any) string {
 	return string(encodeArgs(map[string]any{"text": "Next.", "toolCalls": list}))
 }
 
-// turn sends a prompt and waits for the turn to end. gone reports that the daemon no longer runs.
+// turn sends a prompt and waits for the turn to end. gone reports whether the daemon has stopped
+// running.
 func (w *world) turn(blow bool) (gone bool, err error) {
 	var res struct{ TurnID string }
 	if err := w.ed.Call("agent/prompt", map[string]any{"sessionId": w.session, "prompt": "go on"},
@@ -108,7 +109,7 @@ func (w *world) turn(blow bool) (gone bool, err error) {
 	return false, errors.New("the turn does not end")
 }
 
-// strike kills the daemon or disconnects the editor, chosen at random.
+// strike either kills the daemon or disconnects the editor, chosen at random.
 func (w *world) strike() error {
 	killed := oneIn(w.rng, 2)
 	if killed {
@@ -129,7 +130,7 @@ func (w *world) strike() error {
 	return w.leave(killed)
 }
 
-// event contains the fields of a message that the driver reads.
+// chaosEvent contains the message fields that the driver reads.
 type chaosEvent struct {
 	TurnID   string
 	Proposal chaosProposal
@@ -153,7 +154,7 @@ type chaosProposal struct {
 
 type chaosHunk struct{ HunkID, OldText, NewText, State string }
 
-// take handles the messages that arrived since its last call.
+// take handles the messages that have arrived since its last call.
 func (w *world) take() {
 	for _, m := range w.ed.Log(w.read) {
 		w.read++
@@ -182,7 +183,7 @@ func (w *world) take() {
 	}
 }
 
-// act performs one action that may happen at any moment.
+// act performs one random action that may happen at any time.
 func (w *world) act() {
 	if w.granted && oneIn(w.rng, 5) {
 		w.revoke()
@@ -217,12 +218,12 @@ func (w *world) act() {
 	}
 }
 
-// answer answers one question of the daemon.
+// answer answers one question from the daemon.
 func (w *world) answer() {
 	for _, m := range w.ed.Unanswered() {
 		switch m.Method {
 		case "workspace/applyEdit":
-			continue // the test editor answers these itself; see Behave
+			continue // the test editor answers these requests itself; see Behave
 		case "agent/requestPermission":
 			replies := []string{`{"optionId":"allow_once"}`, `{"optionId":"allow_session"}`,
 				`{"optionId":"allow_session"}`, `{"optionId":"reject_once","feedback":"no"}`,
@@ -237,7 +238,7 @@ func (w *world) answer() {
 	}
 }
 
-// decide decides some hunks of one proposal and records the resulting promises.
+// decide decides some hunks of one proposal and records the outcome that each decision guarantees.
 func (w *world) decide() {
 	ids := make([]string, 0, len(w.open))
 	for id, p := range w.open {
@@ -284,7 +285,8 @@ func (w *world) decide() {
 
 var editedLine = regexp.MustCompile(`line \d\d of [a-z]\.txt, version 1`)
 
-// promise records what a decided hunk guarantees: its new lines stay, or never appear.
+// promise records the outcome that a decided hunk guarantees: its new lines either remain or never
+// appear.
 func (w *world) promise(h chaosHunk) {
 	for _, line := range editedLine.FindAllString(h.NewText, -1) {
 		if !strings.Contains(h.OldText, line) && w.fate[line] == "" {
@@ -294,7 +296,7 @@ func (w *world) promise(h chaosHunk) {
 	}
 }
 
-// typeLine inserts a line into an open document, like its user.
+// typeLine inserts a line into an open document, as a user would.
 func (w *world) typeLine() {
 	f := w.rng.IntN(chaosFiles - 1)
 	b := w.ed.Buffer(rpctest.URIOf(w.path(f)))
@@ -311,8 +313,9 @@ func (w *world) typeLine() {
 	}
 }
 
-// change lets another program append to the file that is not open. If the daemon writes at the same
-// moment, either program could lose one of two appends between a comparison and a rename.
+// change has another program append to the file that is not open. It does nothing with the policies
+// under which the daemon may write that file at the same moment, because an append between the
+// daemon's comparison and its rename would be lost.
 func (w *world) change() {
 	if w.policy == "auto" || w.policy == "review" {
 		return
@@ -330,7 +333,7 @@ func (w *world) change() {
 	}
 }
 
-// killOne kills a process below the daemon whose command line contains the word.
+// killOne kills one descendant of the daemon whose command line contains the word.
 func (w *world) killOne(word, what string) {
 	for _, p := range marked(w.mark) {
 		pid, line, _ := strings.Cut(p, " ")
@@ -358,8 +361,8 @@ func (w *world) revoke() {
 	}
 }
 
-// restore returns to the state before a turn. Afterwards it is unknown which accepted changes
-// remain, but the user's typed text must remain.
+// restore restores a checkpoint, which is the state before a turn. Afterwards it is unknown which
+// accepted changes remain, but text that the user typed must remain.
 func (w *world) restore() {
 	var list struct {
 		Checkpoints []struct{ CheckpointID string }
@@ -372,9 +375,9 @@ func (w *world) restore() {
 	err := w.ed.Call("agent/checkpoint/restore", map[string]any{"checkpointId": id}, nil)
 	w.note("restored %s: %v", id, err)
 	w.tally.add("restored")
-	for old := range w.edited { // an end that has not been read yet counts too
-		// Under review, a rejected text was in the file until it was rejected, so a restore may
-		// also bring that text back.
+	for old := range w.edited { // includes edits whose outcome has not been read yet
+		// With the policy "review", a rejected text was in the file until it was rejected, so a
+		// restore may bring that text back.
 		if line := strings.Replace(old, "version 0", "version 1", 1); w.fate[line] != "rejected" ||
 			w.policy == "review" {
 			w.fate[line] = "restored"
@@ -384,8 +387,8 @@ func (w *world) restore() {
 
 var knownLine = regexp.MustCompile(`^line (\d\d) of ([a-z]\.txt), version [01]$`)
 
-// check checks the files: none is torn, none of the user's text is lost, accepted changes are
-// present, and rejected changes are absent.
+// check checks the files. No file may be torn, text that the user typed must not be lost, accepted
+// changes must be present, and rejected changes must be absent.
 func (w *world) check() error {
 	all := ""
 	for f := range chaosFiles {
@@ -419,8 +422,8 @@ func (w *world) check() error {
 	return w.noStray()
 }
 
-// whole checks that a text consists of known lines, with each of the file's own lines once and in
-// order.
+// whole checks that a text consists only of known lines, and that each of the file's original lines
+// appears once and in order.
 func (w *world) whole(f int, text string) error {
 	next := 0
 	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
@@ -440,7 +443,7 @@ func (w *world) whole(f int, text string) error {
 	return nil
 }
 
-// noStray finds files that should not exist, such as a temporary file that a write left.
+// noStray finds files that should not exist, such as temporary files left over from a write.
 func (w *world) noStray() error {
 	entries, err := os.ReadDir(w.ws)
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// canFillDisk reports whether a daemon can get its own small disk.
+	// canFillDisk reports whether a daemon can run on its own small disk.
 	canFillDisk = true
 	// envSmallDisk names the folder on which a disk of smallDisk bytes is mounted.
 	envSmallDisk = "AGENT_LSP_TEST_SMALL_DISK"
 	smallDisk    = "size=6m"
-	// envReadOnly names a folder that cannot be written.
+	// envReadOnly names a folder that is not writable.
 	envReadOnly = "AGENT_LSP_TEST_READ_ONLY"
 )
 
@@ -45,7 +45,7 @@ func mountSmallDisk() error {
 	return nil
 }
 
-// ballast is the path of the file that fills the small disk, as seen from outside of the namespace.
+// ballast is the path of the file that fills the small disk, as seen from outside the namespace.
 func (w *world) ballast() string {
 	if dir := seenFromOutside(w.mark, w.state); dir != "" {
 		return filepath.Join(dir, "ballast")
@@ -53,8 +53,8 @@ func (w *world) ballast() string {
 	return ""
 }
 
-// seenFromOutside returns the path at which this process sees a folder of the daemon with the mark,
-// or "" if the daemon has ended.
+// seenFromOutside returns the path by which this process can reach a folder of the daemon that has
+// the given mark. It returns "" if the daemon has exited.
 func seenFromOutside(mark, dir string) string {
 	for _, p := range marked(mark) {
 		if pid := firstField(p); pid != "" {
@@ -76,7 +76,7 @@ func firstField(s string) string {
 	return ""
 }
 
-// toggleDisk fills the disk or frees its space.
+// toggleDisk fills the disk, or frees the space again.
 func (w *world) toggleDisk() {
 	path := w.ballast()
 	if os.Remove(path) == nil {

@@ -4,7 +4,7 @@ package cli
 
 import "os/exec"
 
-// A small disk for a single process requires mount namespaces.
+// A small disk for a single process requires mount namespaces, which only Linux has.
 const (
 	canFillDisk  = false
 	envSmallDisk = "AGENT_LSP_TEST_SMALL_DISK"

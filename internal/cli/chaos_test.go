@@ -15,20 +15,20 @@ const (
 	// envChaos sets the duration of the random runs, and envChaosSeed sets their first seed.
 	envChaos     = "AGENT_LSP_CHAOS"
 	envChaosSeed = "AGENT_LSP_CHAOS_SEED"
-	// envAtOnce sets how many worlds run in parallel.
+	// envAtOnce sets the number of worlds that run in parallel.
 	envAtOnce = "AGENT_LSP_CHAOS_AT_ONCE"
-	// chaosBrief is long enough to check that the driver itself works.
+	// chaosBrief is just long enough to check that the driver works.
 	chaosBrief = 2 * time.Second
-	// chaosAtOnce is the default of envAtOnce. chaosLeast is the minimum number of runs for each
-	// minute of a real campaign, however long a slow machine takes for them.
+	// chaosAtOnce is the default for envAtOnce. chaosLeast is the minimum number of runs per minute
+	// of a real campaign. On a slow machine, these runs may exceed the campaign's duration.
 	chaosAtOnce = 4
 	chaosLeast  = 34
 )
 
-// TestOutsideChaos plays random turns against the real program. Meanwhile the daemon, the editor,
-// commands and MCP servers are killed, the disk fills, permissions are revoked, other programs
-// change files, and the user types, steers and aborts. The test checks the invariants from outside,
-// with none of the daemon's code.
+// TestOutsideChaos runs random turns against the real program. Meanwhile the test kills the daemon,
+// the editor, commands and MCP servers, fills the disk, revokes permissions, changes files as
+// another program would, and types, steers and aborts as a user would. It checks the invariants
+// from outside, without using any of the daemon's code.
 func TestOutsideChaos(t *testing.T) {
 	budget, campaign := chaosBudget(t)
 	seeds := chaosSeeds(t)
@@ -73,7 +73,8 @@ func atOnce(t *testing.T) int {
 	return n
 }
 
-// chaosSeeds gives each run its own seed. The seed repeats a run, as far as timing allows.
+// chaosSeeds returns a function that returns a new seed for each run. The same seed reproduces a
+// run, as far as timing allows.
 func chaosSeeds(t *testing.T) func() uint64 {
 	var next atomic.Uint64
 	next.Store(uint64(time.Now().UnixNano()))
@@ -87,7 +88,7 @@ func chaosSeeds(t *testing.T) func() uint64 {
 	return func() uint64 { return next.Add(1) }
 }
 
-// playWorld plays one run. It reports failures together with the seed that repeats them.
+// playWorld performs one run. It reports failures together with the seed that reproduces them.
 func playWorld(t *testing.T, seed uint64, tally *tally) {
 	w := newWorld(t, seed, tally)
 	defer w.cleanUp()
@@ -118,7 +119,7 @@ func (c *tally) get(what string) int {
 	return c.n[what]
 }
 
-// String lists the counted events in a fixed order.
+// String lists the event counts in a fixed order.
 func (c *tally) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

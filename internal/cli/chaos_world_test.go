@@ -17,17 +17,18 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
 )
 
-// mcpArg identifies the MCP server among the processes.
+// mcpArg is the argument by which the MCP server is found among the processes.
 const mcpArg = "chaos-mcp-server"
 
 const (
-	chaosFiles = 3  // a.txt and b.txt are open in the editor, c.txt is not
+	chaosFiles = 3  // a.txt and b.txt are open in the editor; c.txt is not
 	chaosLines = 12 // lines of each file
-	// turnPatience limits a turn, which must end whatever happens.
+	// turnPatience limits the duration of a turn. Every turn must end, whatever happens.
 	turnPatience = 90 * time.Second
 )
 
-// world is one run: a workspace, an editor with unsaved text, a daemon, and the expected state.
+// world is the state of one run: a workspace, an editor with unsaved text, a daemon, and the
+// expected results.
 type world struct {
 	t     *testing.T
 	rng   *rand.Rand
@@ -35,27 +36,27 @@ type world struct {
 
 	dir, ws, state string
 	policy         string
-	granted        bool // a permission was given for longer than once, and may be revoked
-	fullDisk       bool // the state is on a small disk that is filled for a while
+	granted        bool // a permission was granted for more than one call, so it may be revoked
+	fullDisk       bool // the state directory is on a small disk that is full for some time
 
 	daemon  rpctest.Daemon
 	mark    string
 	ed      *rpctest.Editor
-	buffers map[string]string // the initial buffers of a new connection's editor
+	buffers map[string]string // the buffers with which the next connection's editor starts
 	order   map[string]int64  // for CheckOrder
-	read    int               // messages of the log that were handled
+	read    int               // number of log messages handled so far
 	session string
-	ended   map[string]bool // turns that have ended
+	ended   map[string]bool // turns that have ended, by ID
 	running string
 
-	edited map[string]bool // lines that a script edits; each once
-	// state of an edited line: accepted, rejected or restored; absent if it is unknown
+	edited map[string]bool // lines that scripts edit; each line is edited once
+	// outcome of each edited line: accepted, rejected or restored; absent while unknown
 	fate     map[string]string
-	inserted map[string]bool          // lines that the user typed or that another program added
-	open     map[string]chaosProposal // as last reported
+	inserted map[string]bool          // lines added by the user or by another program
+	open     map[string]chaosProposal // as last reported by the daemon
 	diary    []string
 	failed   bool
-	log      strings.Builder // messages of all connections
+	log      strings.Builder // messages from all connections
 }
 
 func newWorld(t *testing.T, seed uint64, tally *tally) *world {
@@ -111,7 +112,7 @@ func lineText(f, l, v int) string {
 }
 func (w *world) note(f string, a ...any) { w.diary = append(w.diary, fmt.Sprintf(f, a...)) }
 
-// report describes the run. It writes the messages of the last connection to a file next to the
+// report describes the run. It writes the messages from the last connection to a file next to the
 // workspace.
 func (w *world) report() string {
 	s := fmt.Sprintf("policy %s, full disk %v; the workspace and messages.log are left in %s\n%s",
@@ -124,7 +125,7 @@ func (w *world) report() string {
 	return s
 }
 
-// keepLog keeps the messages of the ending connection.
+// keepLog saves the messages from the connection that is ending.
 func (w *world) keepLog() {
 	if w.ed == nil {
 		return
@@ -136,14 +137,14 @@ func (w *world) keepLog() {
 	w.ed = nil
 }
 
-// play plays a run: several turns with faults, then an end without faults after which all
-// expectations must be met.
+// play performs a run: first several turns with faults, then a final phase without faults, after
+// which all expectations must be met.
 func (w *world) play() error {
 	turns := 1 + w.rng.IntN(3)
 	if err := w.start(w.script(turns)); err != nil {
 		return fmt.Errorf("starting: %w", err)
 	}
-	blow := -1 // the turn in which the daemon or the editor dies
+	blow := -1 // the turn during which the daemon or the editor is killed
 	if !w.fullDisk && oneIn(w.rng, 2) {
 		blow = w.rng.IntN(turns)
 	}
@@ -162,10 +163,10 @@ func (w *world) play() error {
 	return w.finish()
 }
 
-// finish starts a last daemon on the files of the run and checks everything.
+// finish starts a last daemon on the run's files and checks everything.
 func (w *world) finish() error {
 	if w.fullDisk {
-		w.freeDisk() // its state lives only as long as the daemon, so the same daemon must continue
+		w.freeDisk() // the state is lost when this daemon ends, so the same daemon must continue
 	} else {
 		if err := w.end(); err != nil {
 			return err
@@ -184,14 +185,14 @@ func (w *world) finish() error {
 	return w.end()
 }
 
-// lastTurn plays a turn that must be answered, whatever happened before.
+// lastTurn runs a turn that must succeed, whatever happened before.
 func (w *world) lastTurn() error {
 	for _, method := range []string{"agent/abort", "agent/queue/clear"} {
 		if err := w.ed.Call(method, map[string]any{"sessionId": w.session}, nil); err != nil {
 			return fmt.Errorf("%s: %w", method, err)
 		}
 	}
-	if w.fullDisk { // the script of the only daemon continues
+	if w.fullDisk { // the only daemon continues its script
 		w.fullDisk = false
 		_, err := w.turn(false)
 		return err
@@ -241,8 +242,8 @@ func (w *world) start(script []string) error {
 	return w.load()
 }
 
-// load resumes the session. Its response includes everything up to its number, including what the
-// last connection missed.
+// load resumes the session. The response includes all events up to its sequence number, including
+// those that the last connection missed.
 func (w *world) load() error {
 	var loaded struct{ LastSeq int64 }
 	if err := w.ed.Call("agent/session/load", map[string]any{"sessionId": w.session},
@@ -282,7 +283,7 @@ func (w *world) initialize() error {
 	return w.ed.Notify("initialized", map[string]any{})
 }
 
-// end ends the daemon as an editor does. None of its processes may remain.
+// end shuts the daemon down as an editor does. None of its processes may remain.
 func (w *world) end() error {
 	if err := w.ed.Call("shutdown", nil, nil); err != nil {
 		return fmt.Errorf("shutting down: %w", err)
@@ -297,7 +298,7 @@ func (w *world) end() error {
 	return w.leave(false)
 }
 
-// leave keeps the buffers for the next editor and checks the messages of the last connection.
+// leave saves the buffers for the next editor and checks the messages from the last connection.
 func (w *world) leave(killed bool) error {
 	defer w.keepLog()
 	for uri := range w.buffers {

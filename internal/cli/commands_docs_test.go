@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The page of commands contains the help text of each command, as the program prints it. `make
-// docs` writes the page.
+// TestCommandPage checks that the documentation page of commands contains each command's help text
+// exactly as the program prints it. `make docs` writes the page.
 func TestCommandPage(t *testing.T) {
 	const begin, end = "<!-- help texts -->\n", "<!-- end -->\n"
 	path := filepath.Join("..", "..", "docs", "reference", "commands.md")
@@ -39,7 +39,7 @@ func TestCommandPage(t *testing.T) {
 	}
 }
 
-// helpTexts returns a section for each command.
+// helpTexts returns one section for each command.
 func helpTexts(t *testing.T) string {
 	t.Helper()
 	var page strings.Builder
@@ -56,7 +56,8 @@ func helpTexts(t *testing.T) string {
 	return page.String() + "\n"
 }
 
-// helpText returns the help for a command, whose name follows the program's name.
+// helpText returns the help text of a command, as printed by the program when called with that
+// command's name.
 func helpText(t *testing.T, c *cobra.Command) string {
 	t.Helper()
 	var out, errs bytes.Buffer

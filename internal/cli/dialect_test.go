@@ -12,14 +12,14 @@ import (
 	"testing"
 )
 
-// listener is a provider that requests a tool call at the beginning of each conversation and
-// records the requests.
+// listener is a provider that requests a tool call at the start of each conversation and records
+// the requests it receives.
 type listener struct {
 	mu     sync.Mutex
 	bodies []map[string]any
 }
 
-// take returns the requests since the last call.
+// take returns the requests received since the last call of take.
 func (r *listener) take() []map[string]any {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,8 +45,8 @@ func (r *listener) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		"\n\ndata: [DONE]\n\n")
 }
 
-// sentBy runs the program once with settings and a provider's real address, which a proxy redirects
-// to this process.
+// sentBy runs the program once with the given settings and the provider's real address, which a
+// proxy redirects to this process. It returns the requests.
 func sentBy(t *testing.T, base, config string) []map[string]any {
 	t.Helper()
 	r := &listener{}
@@ -66,8 +66,8 @@ func sentBy(t *testing.T, base, config string) []map[string]any {
 	return r.bodies
 }
 
-// The requests of a session share one cache key, which no other session uses. The settings can set
-// the key.
+// All requests of a session share one cache key, which no other session uses. A setting can
+// override the key.
 func TestCacheKeyOfASession(t *testing.T) {
 	const openAI = "http://api.openai.com/v1"
 	one, two := sentBy(t, openAI, `{"model":"gpt-5.1"}`), sentBy(t, openAI, `{"model":"gpt-5.1"}`)
@@ -82,7 +82,8 @@ func TestCacheKeyOfASession(t *testing.T) {
 	}
 }
 
-// A thinking level uses the number of tokens from the settings. Other levels are unaffected.
+// The settings can define the thinking budget, in tokens, of a level. Other levels keep their
+// defaults.
 func TestThinkingBudgetsOfTheSettings(t *testing.T) {
 	for config, want := range map[string]string{
 		`{"model":"gemini-2.5-pro","thinking":"high",` +

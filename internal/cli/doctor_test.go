@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// doctor says that the workspace is the home folder or the root, also if a link leads to it, and
-// says nothing about a folder in the home folder.
+// TestDoctorNamesAWorkspaceThatIsTooLarge checks that doctor reports a workspace that is the home
+// folder or the root, even through a link, and reports nothing for a folder inside the home folder.
 func TestDoctorNamesAWorkspaceThatIsTooLarge(t *testing.T) {
 	home := t.TempDir()
 	project, link := filepath.Join(home, "project"), filepath.Join(t.TempDir(), "link")

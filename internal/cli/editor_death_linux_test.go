@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// envEditor is the variable that makes this test binary act as an editor, which starts the daemon,
-// gives it work, and waits.
+// envEditor is the variable that makes this test binary act as an editor. The editor starts the
+// daemon, sends it a prompt, and waits.
 const envEditor = "AGENT_LSP_TEST_EDITOR"
 
-// deathOf describes what a killed editor leaves behind.
+// deathOf describes the daemon that a killed editor leaves behind.
 type deathOf struct {
 	Daemon []string // argv
 	Init   json.RawMessage
@@ -27,8 +27,8 @@ type deathOf struct {
 
 func init() { playEditor = maybeEditor }
 
-// maybeEditor starts the daemon that the variable describes, sends initialize and a prompt, and
-// stays until it is killed.
+// maybeEditor checks for envEditor. If it is set, maybeEditor starts the daemon that the variable
+// describes, sends initialize and a prompt, and waits until it is killed.
 func maybeEditor() {
 	var d deathOf
 	if json.Unmarshal([]byte(os.Getenv(envEditor)), &d) != nil {
@@ -41,7 +41,8 @@ func maybeEditor() {
 	os.Exit(1)
 }
 
-// play inherits the daemon's stdin, and its writing end as descriptor 3.
+// play is called in a process that inherits the daemon's stdin, with the write end of that pipe as
+// descriptor 3.
 func (d *deathOf) play() error {
 	syscall.CloseOnExec(3)
 	w := os.NewFile(3, "stdin of the daemon")
@@ -74,15 +75,15 @@ func (d *deathOf) play() error {
 	return err
 }
 
-// The editor is killed by SIGKILL while a command, an MCP server and processes that escaped from
-// both are running. In one case the daemon's stdin ends, in another only its parent process. No
-// process may remain.
+// TestNoOrphansAfterTheEditorsDeath kills the editor with SIGKILL while a command, an MCP server
+// and processes that escaped from both are running. In one case this closes the daemon's stdin; in
+// another, only the daemon's parent process ends. No process may remain.
 func TestNoOrphansAfterTheEditorsDeath(t *testing.T) {
 	t.Parallel()
 	escape := "setsid nohup sleep NUMBER >/dev/null 2>&1 & (setsid sh -c 'trap \"\" TERM HUP; (sleep NUMBER &); sleep NUMBER' &); sleep 0.2; touch ready; sleep NUMBER"
 	for name, c := range map[string]struct {
 		sandbox, profile string
-		leak             bool // another process keeps the daemon's stdin open
+		leak             bool // another process keeps the write end of the daemon's stdin open
 	}{
 		"stdin ends":          {"off", "trust", false},
 		"in the sandbox":      {"require", "workspace", false},
@@ -113,7 +114,7 @@ func TestNoOrphansAfterTheEditorsDeath(t *testing.T) {
 						"args": []string{"-c", "setsid sleep " + number + " & sleep " + number}}},
 				}}
 			if !c.leak {
-				params["processId"] = nil // only the end of stdin shows that the client has ended
+				params["processId"] = nil // only the end of stdin shows that the client exited
 			}
 			init, _ := json.Marshal(params)
 			exe, _ := os.Executable()
@@ -136,7 +137,7 @@ func TestNoOrphansAfterTheEditorsDeath(t *testing.T) {
 				w.Close()
 			}
 			waitForFile(t, filepath.Join(ws, "ready"), log)
-			// a new process sends no event
+			// there is no notification when a process starts, so poll
 			end := time.Now().Add(endPatience)
 			for ; naming(number) < 4; time.Sleep(5 * time.Millisecond) {
 				if time.Now().After(end) {
@@ -169,7 +170,7 @@ func waitForFile(t *testing.T, path string, log *logBuffer) {
 	t.Fatalf("%s did not appear; stderr:\n%s", path, log.String())
 }
 
-// naming counts the processes whose command line contains text, except this one.
+// naming counts the processes, except this one, whose command line contains text.
 func naming(text string) (n int) {
 	for _, pid := range processes() {
 		if b, err := os.ReadFile(filepath.Join("/proc", pid, "cmdline")); err == nil &&

@@ -16,24 +16,26 @@ import (
 
 const repository = "../../"
 
-// editorList is testdata/editors.json, from which the tables of editors are generated.
+// editorList is the content of testdata/editors.json, from which the tables of editors are
+// generated.
 type editorList struct {
-	// by profile; the run itself compares what it did (editors/plain/ran.mjs)
+	// by profile; editors/plain/ran.mjs compares the results of each run
 	Real   map[string]realRun
 	Plain  []plainEditor
 	Readme []readmeEditor
 }
 
-// realRun is the job in the real editor without a plugin.
+// realRun is the standard job, run in the real editor without a plugin.
 type realRun struct {
 	Editor, By string
 	Did        []string
 }
 
-// plainEditor is an editor without a plugin, whose capabilities a session script replays.
+// plainEditor is an editor that is used without a plugin. A session script replays its
+// capabilities.
 type plainEditor struct{ Editor, Profile, Version, Prompt, Review, Permissions string }
 
-// readmeEditor is a group of editors and all tests that cover them.
+// readmeEditor is a group of editors, with all tests that cover them.
 type readmeEditor struct {
 	Editor, How string
 	Tests       []struct{ About, By string }
@@ -50,7 +52,7 @@ func readEditors(t *testing.T) (l editorList) {
 	return l
 }
 
-// read returns the content of a file of the repository.
+// read returns the content of a file in the repository.
 func read(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(repository + name)
@@ -60,14 +62,13 @@ func read(t *testing.T, name string) string {
 	return string(b)
 }
 
-// textOf returns a script's text without its comments. It returns "" for a file that is not a
-// script.
+// textOf returns a script's text without comments, or "" if the file is not a script.
 func textOf(name string) string {
 	b, _ := os.ReadFile(repository + name)
 	return comments.ReplaceAllString(string(b), "")
 }
 
-// plainTable returns the table of docs/use/editors.md.
+// plainTable returns the table for docs/use/editors.md.
 func (l editorList) plainTable() string {
 	var b strings.Builder
 	b.WriteString(
@@ -84,8 +85,8 @@ func (l editorList) plainTable() string {
 	return b.String()
 }
 
-// readmeTable returns the table of README.md. Readers ask how an editor was tested, so the table
-// lists the versions and not the tests.
+// readmeTable returns the table for README.md. It lists the tested versions instead of the tests,
+// because that is what readers look for.
 func (l editorList) readmeTable() string {
 	var b strings.Builder
 	b.WriteString("| editor | how to use agent-lsp | tested |\n|---|---|---|\n")
@@ -95,7 +96,7 @@ func (l editorList) readmeTable() string {
 	return b.String()
 }
 
-// tested describes how the editors of a row are tested.
+// tested describes how the editors in a row are tested.
 func (l editorList) tested(r readmeEditor) (how []string) {
 	var real, replayed []string
 	for _, p := range l.Plain {
@@ -123,7 +124,8 @@ func (l editorList) tested(r readmeEditor) (how []string) {
 	return how
 }
 
-// The tables of editors match testdata/editors.json. UPDATE_DOCS=1 writes them.
+// TestTablesOfEditors checks that the tables of editors match testdata/editors.json. With
+// UPDATE_DOCS=1, it writes the tables.
 func TestTablesOfEditors(t *testing.T) {
 	l := readEditors(t)
 	for page, want := range map[string]string{"docs/use/editors.md": l.plainTable(),
@@ -149,7 +151,7 @@ func TestTablesOfEditors(t *testing.T) {
 	}
 }
 
-// Each test in the list exists, and make test runs it.
+// Each listed test exists and is run by make test.
 func TestTestsOfEditorsRun(t *testing.T) {
 	l := readEditors(t)
 	run := byMakeTest(t)
@@ -186,8 +188,8 @@ func TestTestsOfEditorsRun(t *testing.T) {
 	}
 }
 
-// Each profile replays the complete job, is in the list, and names the version and source of its
-// capabilities.
+// Each profile replays the complete job, is listed, and names the version of the editor and the
+// source of its capabilities.
 func TestProfilesNameTheirSource(t *testing.T) {
 	l := readEditors(t)
 	files, err := filepath.Glob(repository + "testdata/session/profile/*.txtar")
@@ -224,7 +226,7 @@ var (
 )
 
 // byMakeTest returns the scripts that make test runs: those in the recipes of its targets, and the
-// scripts that these start.
+// scripts that these scripts start.
 func byMakeTest(t *testing.T) map[string]bool {
 	t.Helper()
 	makefile := read(t, "Makefile")
@@ -255,7 +257,7 @@ func byMakeTest(t *testing.T) map[string]bool {
 	return run
 }
 
-// follow adds a script and the scripts that it names, if they are in its folder or below.
+// follow adds a script and the scripts that it names, if they are in its folder or a subfolder.
 func follow(t *testing.T, run map[string]bool, name string) {
 	t.Helper()
 	if run[name] {
@@ -279,7 +281,7 @@ func follow(t *testing.T, run map[string]bool, name string) {
 	}
 }
 
-// Every setup has at most ten lines.
+// The setup for each editor has at most ten lines.
 func TestSetUpsAreShort(t *testing.T) {
 	text, err := os.ReadFile("../../docs/use/editors.md")
 	if err != nil {

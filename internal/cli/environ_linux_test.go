@@ -21,8 +21,8 @@ import (
 // TestNoProcessShowsTheDaemonsKeys starts an agent that has a key in its environment, and a program
 // that searches the environment and the memory of the agent and of its supervisors for the key. The
 // program runs as a command, hook, formatter, MCP server and language server, with and without the
-// sandbox, as this user and as an ordinary user. It also starts a process with a key of its own,
-// which it must find. This shows that the search works.
+// sandbox, as the current user and as an ordinary user. The program also starts a process that has
+// another key, which it must find. This shows that the search works.
 func TestNoProcessShowsTheDaemonsKeys(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("/var/tmp", "agent-lsp-environ-")
@@ -40,7 +40,7 @@ func TestNoProcessShowsTheDaemonsKeys(t *testing.T) {
 	}
 	for i, user := range users {
 		for j, setting := range []string{"auto", "off"} {
-			// With the race detector, reading a process's memory takes long.
+			// With the race detector, reading a process's memory is slow.
 			if !testspeed.Heavy(2*i + j) {
 				continue
 			}
@@ -59,8 +59,8 @@ func TestNoProcessShowsTheDaemonsKeys(t *testing.T) {
 	}
 }
 
-// keysFound runs the agent as a user and returns the keys that the program found, by the kind of
-// process that it ran as.
+// keysFound runs the agent as the given user. It returns the keys that the program found, by the
+// role in which the program ran.
 func keysFound(t *testing.T, exe, dir string, user int, setting string) map[string]string {
 	t.Helper()
 	as := &syscall.SysProcAttr{}
@@ -114,9 +114,9 @@ func keysFound(t *testing.T, exe, dir string, user int, setting string) map[stri
 	return found
 }
 
-// keyModel is a model that runs the program as a command and makes an edit, which formats the file
-// and queries the language server. It waits for the server's results, because the end of the run
-// also ends the server.
+// keyModel is a model that runs the program as a command, and makes an edit, which runs the
+// formatter and queries the language server. It waits for the language server's results, because
+// the server is stopped at the end of the run.
 func keyModel(exe, work string) string {
 	command := fmt.Sprintf("%s %s %s/found-command", exe, findKeysArg, work)
 	return fmt.Sprintf(`{"toolCalls":[{"name":"bash","arguments":{"command":"%s"}}]}
@@ -147,7 +147,7 @@ func keySettings(t *testing.T, exe, work string) string {
 	return string(b)
 }
 
-// findKeysArg makes the test binary run the program that searches for keys.
+// findKeysArg makes the test binary act as the program that searches for keys.
 const findKeysArg = "--find-keys"
 
 func init() {
@@ -159,7 +159,7 @@ func init() {
 }
 
 // findKeys searches for keys in the ancestors of this process up to the agent, and in a process
-// that it starts. It writes the result to a file.
+// that it starts. It writes the result to the file to.
 func findKeys(to string) {
 	open := exec.Command("sleep", "600")
 	open.Env = []string{"KEY=" + strings.Join([]string{"OPEN", "CANARY"}, "_")}
@@ -167,8 +167,7 @@ func findKeys(to string) {
 		return
 	}
 	pids := []int{open.Process.Pid}
-	// Start returns when exec has closed the files. At that time the environment may not be in
-	// memory yet.
+	// Start returns once exec has closed the files, when the environment may not be in memory yet.
 	for until := time.Now().Add(10 * time.Second); time.Now().Before(until); {
 		if b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pids[0])); len(b) > 0 {
 			break
@@ -195,7 +194,7 @@ func findKeys(to string) {
 	_ = os.Rename(to+".new", to)
 }
 
-// keysIn returns which keys a text contains.
+// keysIn returns the keys that b contains.
 func keysIn(b []byte, where string) (found []string) {
 	for _, whose := range []string{"OPEN", "DAEMON"} {
 		if bytes.Contains(b, []byte(whose+"_"+"CANARY")) {
@@ -205,9 +204,9 @@ func keysIn(b []byte, where string) (found []string) {
 	return found
 }
 
-// keysInMemory searches all memory that a process can write, in pieces, because a buffer as large
-// as a mapping takes seconds under the race detector. Pieces overlap by more than the length of a
-// key.
+// keysInMemory searches all writable memory of a process. It reads the memory in pieces, because a
+// buffer as large as a mapping takes seconds under the race detector. Adjacent pieces overlap by
+// more than the length of a key.
 func keysInMemory(pid int) (found []string) {
 	maps, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
@@ -236,7 +235,7 @@ func keysInMemory(pid int) (found []string) {
 	return found
 }
 
-// parentOf returns 0 if the process is gone.
+// parentOf returns 0 if the process no longer exists.
 func parentOf(pid int) int {
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])

@@ -15,7 +15,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// flood is a session in which one command prints lines with the given number of bytes, and another
+// flood is a session in which one command prints the given number of bytes as lines, and another
 // prints the same number of bytes of binary data.
 const flood = `-- config.json --
 {"permissions": {"profile": "trust"}, "sandbox": "off"}
@@ -29,8 +29,8 @@ expect agent/delta {"kind": "toolOutput", "text": "~more output follows"}
 await agent/turn/completed {"turn": {"status": "completed"}}
 `
 
-// TestFlood lets the program itself, not the test binary, run a command that prints 1 GB, or a
-// tenth of it in a short run. The program's memory stays under 50 MiB.
+// TestFlood checks that the memory of the program stays under 50 MiB while a command prints 1 GB,
+// or a tenth of that in a short run. It uses the program itself, not the test binary.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	const most = 50 << 20
@@ -63,8 +63,9 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// watchPeak returns the peak memory of a process after the process has ended. The system's own
-// figure for an ended child includes its parent's memory from before the exec.
+// watchPeak returns the peak memory use of a process after that process has exited. The figure that
+// the system reports for an exited child is not usable, because it includes the parent's memory
+// from before the exec.
 func watchPeak(pid int) (peak int) {
 	for ; ; time.Sleep(20 * time.Millisecond) {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// frontEnd is the program in-process, used through one of its protocols. It handles messages as
-// bytes, so that the benchmark measures the program and not the client.
+// frontEnd is the program, run in-process and used through one of its protocols. It handles
+// messages as raw bytes, so that the benchmark measures the program and not the client.
 type frontEnd struct {
 	b       *testing.B
 	model   *model
@@ -27,8 +27,8 @@ type frontEnd struct {
 	out     *bufio.Reader
 	asked   int
 	session string
-	delta   []byte // marks a delta
-	ended   []byte // marks the end of a turn
+	delta   []byte // text that identifies a delta
+	ended   []byte // text that identifies the end of a turn
 }
 
 func newFrontEnd(b *testing.B, m *model, acp bool) *frontEnd {
@@ -110,7 +110,7 @@ func (f *frontEnd) ask(method, params string) []byte {
 	}
 }
 
-// next returns the next message, which is valid until the next call.
+// next returns the next message. The message is valid until the next call.
 func (f *frontEnd) next() []byte {
 	line, err := f.out.ReadSlice('\n')
 	if err != nil {
@@ -149,7 +149,7 @@ func (f *frontEnd) until(mark []byte) time.Time {
 	}
 }
 
-// toModel measures the time from a prompt to the request at the model.
+// toModel measures the time from a prompt until the model receives the request.
 func (f *frontEnd) toModel() time.Duration {
 	began := f.prompt()
 	f.until(f.ended)
@@ -169,7 +169,7 @@ func (f *frontEnd) stream() time.Duration {
 	return f.until(f.ended).Sub(first)
 }
 
-// abort takes the time from an abort to the turn's end.
+// abort measures the time from an abort to the end of the turn.
 func (f *frontEnd) abort() time.Duration {
 	f.prompt()
 	f.until(f.delta)
@@ -183,13 +183,15 @@ func (f *frontEnd) abort() time.Duration {
 	return f.until(f.ended).Sub(began)
 }
 
-// model is a provider that notes when it was asked last, and when it had answered.
+// model is a provider that records when it received its last request and when it finished the
+// response.
 type model struct {
 	url          string
 	asked, ended atomic.Int64 // Unix nanoseconds
 }
 
-// newModel answers each call with this many deltas, and hangs then where it is to be aborted.
+// newModel returns a model that answers each call with the given number of deltas. If hang is set,
+// the response never ends, so that it can be aborted.
 func newModel(b *testing.B, deltas int, hang bool) *model {
 	m := &model{}
 	var body bytes.Buffer
@@ -217,18 +219,18 @@ func newModel(b *testing.B, deltas int, hang bool) *model {
 	return m
 }
 
-// facesBlock is how many turns in a row one front end has, so that the processor time of a turn can
-// be attributed to it.
+// facesBlock is the number of consecutive turns of one front end, so that processor time can be
+// attributed to it.
 const facesBlock = 10
 
-// BenchmarkACPFace compares ACP with the native protocol, in turn in one run. The same turns may
-// take 10 % longer over ACP. The processor time of the program with the model distinguishes the two
-// front ends where the elapsed time cannot.
+// BenchmarkACPFace compares ACP with the native protocol, alternating between them in one run. The
+// same turns may take up to 10 % longer over ACP. The processor time of program and model together
+// shows a difference even where the elapsed time does not.
 func BenchmarkACPFace(b *testing.B) {
 	for _, c := range []struct {
 		name   string
 		deltas int
-		turns  int // earlier turns of the session
+		turns  int // number of earlier turns in the session
 		hang   bool
 		do     func(*frontEnd) time.Duration
 	}{
@@ -248,7 +250,7 @@ func BenchmarkACPFace(b *testing.B) {
 			}
 			var took, cpu [2][]time.Duration
 			for i := 0; b.Loop(); i++ {
-				for j := range 2 { // the one that comes first alternates
+				for j := range 2 { // alternate which front end goes first
 					k := (i + j) % 2
 					began := processorTime()
 					for range facesBlock {
@@ -265,7 +267,7 @@ func BenchmarkACPFace(b *testing.B) {
 	}
 }
 
-// reportFrontEnds reports both medians and their ratio.
+// reportFrontEnds reports the medians of both front ends and their ratio.
 func reportFrontEnds(b *testing.B, what string, took [2][]time.Duration) {
 	lsp, acp := median(took[0]), median(took[1])
 	b.ReportMetric(float64(lsp.Nanoseconds())/1000, what+"µs-lsp")

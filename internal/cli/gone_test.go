@@ -14,8 +14,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// TestDaemonEndsBeforeTheTurn: if the daemon is gone, a caller that waits for a turn gets an error,
-// after everything that the daemon had sent.
+// TestDaemonEndsBeforeTheTurn checks that a caller that waits for a turn gets an error if the
+// daemon exits, but only after everything that the daemon had sent.
 func TestDaemonEndsBeforeTheTurn(t *testing.T) {
 	for name, wait := range map[string]func(*demo) error{
 		"demo": func(d *demo) error { _, err := d.prompt(t.Context(), "hello"); return err },
@@ -48,7 +48,7 @@ func TestDaemonEndsBeforeTheTurn(t *testing.T) {
 	}
 }
 
-// endsAtPrompt is a daemon that accepts a prompt, sends a reply and exits.
+// endsAtPrompt is a daemon that accepts a prompt, sends part of a reply and exits.
 func endsAtPrompt(t *testing.T, in io.Reader, out io.WriteCloser) {
 	defer out.Close()
 	r := bufio.NewReader(in)

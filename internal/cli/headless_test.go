@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// headlessRun runs `agent-lsp run` in an empty folder with one file, a.txt, and a scripted model.
+// headlessRun runs `agent-lsp run` with a scripted model in a folder that contains only a.txt.
 func headlessRun(t *testing.T, script string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	dir, state := t.TempDir(), t.TempDir()
@@ -60,7 +60,8 @@ func has(t *testing.T, what, text string, parts ...string) {
 	}
 }
 
-// TestRunAloneRefuses runs an action that needs permission without a user. The refusal says so.
+// TestRunAloneRefuses checks that an action that needs permission is refused when no user is
+// available, and that the output says so.
 func TestRunAloneRefuses(t *testing.T) {
 	code, out, errs := headlessRun(t, touches+done, "do it")
 	if code != exitOK || out != "done\n" {
@@ -76,7 +77,8 @@ func TestRunAloneRefuses(t *testing.T) {
 	)
 }
 
-// TestRunTellsOfTries checks that the output shows why an answer is late, and that it starts again.
+// TestRunTellsOfTries checks that the output reports the reason for each retry, and that the answer
+// starts again.
 func TestRunTellsOfTries(t *testing.T) {
 	code, out, errs := headlessRun(
 		t,
@@ -97,7 +99,7 @@ func TestRunTellsOfTries(t *testing.T) {
 	)
 }
 
-// A notice does not split a line that is being streamed. It appears after the line.
+// A notice does not split a line that is being streamed. It appears after the line is complete.
 func TestNoticeBetweenLines(t *testing.T) {
 	var out bytes.Buffer
 	v := &view{out: &out}
@@ -116,8 +118,8 @@ func TestNoticeBetweenLines(t *testing.T) {
 	}
 }
 
-// TestRunCollect leaves the collected proposals for the next client that opens the session. The
-// other policies do not wait either.
+// TestRunCollect checks that a run with the policy collect leaves its proposals for the next client
+// that opens the session. With other policies, the run does not wait for a user either.
 func TestRunCollect(t *testing.T) {
 	code, out, errs := headlessRun(t, edits+done, "--edit-policy", "collect", "do it")
 	if code != exitOK || out != "done\n" || strings.Contains(errs, "rejected") {
@@ -170,8 +172,8 @@ func TestRunPrintsTheAnswerAlone(t *testing.T) {
 	}
 }
 
-// TestRunExitCodes is the table of exit codes in docs/reference/commands.md.
-// 130 is TestInterruptAtQuestion's.
+// TestRunExitCodes checks the exit codes listed in docs/reference/commands.md, except for 130,
+// which TestInterruptAtQuestion covers.
 func TestRunExitCodes(t *testing.T) {
 	for _, c := range []struct {
 		script string
@@ -192,8 +194,8 @@ func TestRunExitCodes(t *testing.T) {
 	}
 }
 
-// TestRunWithoutADaemon checks that the error explains why there is no daemon, and not that a pipe
-// is closed.
+// TestRunWithoutADaemon checks that the error explains why the daemon is missing, instead of
+// reporting a closed pipe.
 func TestRunWithoutADaemon(t *testing.T) {
 	code, _, errs := headlessRun(t, done, "--log-file", filepath.Join("none", "log"), "hello")
 	if code != exitFailed ||
@@ -202,8 +204,8 @@ func TestRunWithoutADaemon(t *testing.T) {
 	}
 }
 
-// TestRunSaysOnce checks that problems in the settings are shown once, on stderr, and that nothing
-// is logged.
+// TestRunSaysOnce checks that problems in the settings are shown once on stderr and are not also
+// logged.
 func TestRunSaysOnce(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -233,7 +235,7 @@ func TestRunSaysOnce(t *testing.T) {
 	has(t, "stderr with --verbose", errs.String(), "level=WARN")
 }
 
-// demoWithUser is a demo with a user who types at its terminal.
+// demoWithUser returns a demo whose user types on its terminal.
 func demoWithUser(t *testing.T) (d *demo, keys io.Writer, screen *bytes.Buffer) {
 	r, w := io.Pipe()
 	t.Cleanup(func() { w.Close() })
@@ -241,7 +243,8 @@ func demoWithUser(t *testing.T) (d *demo, keys io.Writer, screen *bytes.Buffer) 
 	return &demo{desk: newDesk(r), view: &view{out: screen}}, w, screen
 }
 
-// TestInterruptAtQuestion cancels a question through its context. No further question is asked.
+// TestInterruptAtQuestion checks that canceling the context answers an open question with "no", and
+// that no further question is asked.
 func TestInterruptAtQuestion(t *testing.T) {
 	d, _, screen := demoWithUser(t)
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -262,7 +265,8 @@ func TestInterruptAtQuestion(t *testing.T) {
 	}
 }
 
-// TestPersonAnswersInWords types words that begin with the key of a grant but do not mean it.
+// TestPersonAnswersInWords checks that a word is not taken for an option merely because it begins
+// with that option's key.
 func TestPersonAnswersInWords(t *testing.T) {
 	d, keys, screen := demoWithUser(t)
 	go io.WriteString(keys, "stop\nabort\nsession\n")
@@ -278,8 +282,8 @@ func TestPersonAnswersInWords(t *testing.T) {
 	}
 }
 
-// TestPersonAnswers types answers: unknown ones are asked for again, options go by key and by
-// number.
+// TestPersonAnswers checks typed answers: an unknown answer is asked for again, and options can be
+// chosen by key and by number.
 func TestPersonAnswers(t *testing.T) {
 	d, keys, screen := demoWithUser(t)
 	go io.WriteString(keys, "perhaps\n\nA\nno\nwrong place\n2, 1\n7\n")
@@ -311,7 +315,8 @@ func TestPersonAnswers(t *testing.T) {
 	has(t, "screen", screen.String(), "allow? [y]es [a]lways bash(x *) [n]o", "1. red", "2. blue")
 }
 
-// TestDemoWithoutTerminal decides according to the edit policy, which is auto by default.
+// TestDemoWithoutTerminal checks that a demo without a terminal decides by the edit policy, which
+// is auto by default.
 func TestDemoWithoutTerminal(t *testing.T) {
 	for _, c := range []struct {
 		args []string

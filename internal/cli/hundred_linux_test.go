@@ -28,12 +28,15 @@ const (
 	piecePause = 10 * time.Millisecond
 )
 
-// BenchmarkHundredSessions lets the program itself stream to a hundred sessions of one connection
-// at the same time. Every reply begins when all sessions have sent their request. The benchmark
-// reports the peak of the daemon's memory per session (KiB/session; by the protocol, under 1 MiB),
-// when the fastest and the slowest turn ended, the longest silence in any session (a reply itself
-// pauses for 10 ms), and the smallest share of all deltas that a session had received when the
-// first one ended (1 means that all were served alike).
+// BenchmarkHundredSessions runs the program as a separate process and streams to a hundred sessions
+// of one connection at the same time. Every reply begins when all sessions have sent their request.
+// The benchmark reports:
+//
+//   - the peak of the daemon's memory per session (KiB/session; at most 1 MiB by the protocol)
+//   - when the fastest and the slowest turn ended
+//   - the longest silence in any session (a reply itself pauses for 10 ms)
+//   - the smallest share of its deltas that any session had received when the first one ended
+//     (1 means that all sessions were served equally)
 func BenchmarkHundredSessions(b *testing.B) {
 	bin := rpctest.Program(b)
 	for b.Loop() {
@@ -41,7 +44,7 @@ func BenchmarkHundredSessions(b *testing.B) {
 	}
 }
 
-// hundred is one run.
+// hundred is the state of one run.
 type hundred struct {
 	b    *testing.B
 	ed   *rpctest.Editor
@@ -49,10 +52,11 @@ type hundred struct {
 	gate chan struct{} // closed when all sessions have sent their request
 	mu   sync.Mutex
 	came map[string][]piece // by session
-	left int                // sessions that have not sent their request yet
+	left int                // number of sessions that have not sent their request yet
 }
 
-// piece records how much of a reply has arrived at a time. Deltas that accumulate arrive as one.
+// piece records how much of a reply had arrived at a given time. Deltas that accumulate arrive as
+// one.
 type piece struct {
 	at    time.Time
 	total int
@@ -84,8 +88,8 @@ func newHundred(b *testing.B, bin string) *hundred {
 	return h
 }
 
-// answer streams a reply in pieces. A reply that begins with "warm" starts immediately, the others
-// when all sessions have sent their request.
+// answer streams a reply in pieces. A reply to a prompt that begins with "warm" starts immediately.
+// All other replies start when all sessions have sent their request.
 func (h *hundred) answer(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -149,7 +153,7 @@ func (h *hundred) call(method string, params, result any) {
 	}
 }
 
-// turn plays a turn in a new session.
+// turn runs a turn in a new session.
 func (h *hundred) turn(prompt string) {
 	var s struct{ SessionID string }
 	h.call("agent/session/new", map[string]any{}, &s)
@@ -178,7 +182,7 @@ func (h *hundred) run() {
 	h.report(began, peak-base)
 }
 
-// report computes the figures of the messages after began.
+// report computes the figures from the messages that arrived after began.
 func (h *hundred) report(began time.Time, memory int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -217,7 +221,7 @@ func (h *hundred) report(began time.Time, memory int) {
 	h.b.ReportMetric(float64(least)/piecesEach, "least-served")
 }
 
-// memory returns a figure of the daemon's status in bytes.
+// memory returns a field of the daemon's status, in bytes.
 func (h *hundred) memory(field string) int {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", h.pid))
 	_, value, found := strings.Cut(string(status), field)

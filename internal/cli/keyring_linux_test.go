@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// lockedKeyring stores a key in a desktop's keyring, which a restart of the keyring's service
-// locks. $0 is the program. Each command prints its exit code.
+// lockedKeyring stores a key in a desktop keyring and then locks it by restarting the keyring
+// service. $0 is the program. Each command prints its exit code.
 const lockedKeyring = `
 printf x | gnome-keyring-daemon --unlock --components=secrets >/dev/null
 echo k-right-key | "$0" login work --stdin
@@ -24,7 +24,7 @@ AGENT_LSP_KEYRING=file "$0" run hello; echo "file: code $?"
 `
 
 // TestLockedKeyring checks that every command says how to continue if the keyring is locked, and
-// that the two ways that the message names work.
+// that both remedies named in the message work.
 func TestLockedKeyring(t *testing.T) {
 	for _, program := range []string{"dbus-run-session", "gnome-keyring-daemon"} {
 		if _, err := exec.LookPath(program); err != nil {

@@ -20,13 +20,13 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
-// callsACommand is a reply that runs a command, which waits until the test has checked all
+// callsACommand is a reply that runs a command. The command waits until the test has checked all
 // processes.
 const callsACommand = `{"toolCalls": [{"name": "bash", "arguments": {"command": ` +
 	`"env; touch started; until [ -e seen ]; do sleep 0.02; done"}}]}`
 
-// newEchoing is an endpoint of every API. Its first and third answers to a prompt are errors that
-// contain the key of the request; the second one calls a tool.
+// newEchoing is an endpoint for every API. Its first and third answers to a prompt are errors that
+// contain the request's key. The second answer calls a tool.
 func newEchoing(t *testing.T, want string) *httptest.Server {
 	played, err := script.Load(strings.NewReader(callsACommand))
 	if err != nil {
@@ -70,9 +70,9 @@ func newEchoing(t *testing.T, want string) *httptest.Server {
 	return server
 }
 
-// TestNoKeyIsShown uses an endpoint of each API that echoes the key in its errors. The key must not
-// appear in any output, notification, log, stored file or support bundle, or in the arguments or
-// environment of a process. The key comes from a variable and from a login.
+// TestNoKeyIsShown uses an endpoint for each API that echoes the key in its errors. The key must
+// not appear in any output, notification, log, stored file or support bundle, or in the arguments
+// or environment of a process. The key comes from an environment variable or from a login.
 func TestNoKeyIsShown(t *testing.T) {
 	for _, api := range []string{"chat", "responses", "anthropic", "gemini"} {
 		t.Run(api, func(t *testing.T) {
@@ -114,8 +114,8 @@ type keyHunt struct {
 
 func newKeyHunt(t *testing.T, api string) *keyHunt {
 	k := &keyHunt{t: t, home: t.TempDir(), work: t.TempDir()}
-	// No pattern of a secret matches the key. Each test has its own key, because a process shows
-	// its environment while it starts.
+	// The key matches no pattern for secrets. Each test has its own key, because a starting process
+	// briefly shows its environment.
 	k.key = "recognizable-4711-of-" + api
 	file := filepath.Join(k.home, "config.json")
 	put(t, file, `{"model": "work/m", "retry": {"initialDelayMs": 1}, "providers": {"work": {`+
@@ -129,7 +129,7 @@ func newKeyHunt(t *testing.T, api string) *keyHunt {
 	return k
 }
 
-// run runs the program and checks and returns everything that it prints.
+// run runs the program. It checks everything that the program prints, and returns it.
 func (k *keyHunt) run(input string, args ...string) string {
 	k.t.Helper()
 	exe, err := os.Executable()
@@ -154,13 +154,13 @@ func (k *keyHunt) check(what string, text []byte) {
 }
 
 // lookAtProcesses checks all processes while the tool's command is running, and then lets the
-// command end. The caller closes the channel when the run is over.
+// command finish. The caller closes the returned channel when the run is over.
 func (k *keyHunt) lookAtProcesses() chan<- struct{} {
 	over, looked := make(chan struct{}), make(chan struct{})
 	k.t.Cleanup(func() { <-looked })
 	go func() {
 		defer close(looked)
-		for { // there is no signal for a new file
+		for { // there is no notification for a new file, so poll
 			if _, err := os.Stat(filepath.Join(k.work, "started")); err == nil {
 				break
 			}
@@ -174,7 +174,7 @@ func (k *keyHunt) lookAtProcesses() chan<- struct{} {
 		for _, name := range []string{"cmdline", "environ"} {
 			files, _ := filepath.Glob("/proc/[0-9]*/" + name)
 			for _, file := range files {
-				if text, err := os.ReadFile(file); err == nil { // the process may have ended
+				if text, err := os.ReadFile(file); err == nil { // the process may have exited
 					k.check(file, text)
 				}
 			}
@@ -186,7 +186,7 @@ func (k *keyHunt) lookAtProcesses() chan<- struct{} {
 	return over
 }
 
-// files checks all files of the home folder and the workspace, except the one for stored keys.
+// files checks all files in the home folder and in the workspace, except the one for stored keys.
 func (k *keyHunt) files() {
 	read := 0
 	for _, dir := range []string{k.home, k.work} {
@@ -208,8 +208,8 @@ func (k *keyHunt) files() {
 	}
 }
 
-// A key that an endpoint puts into its reply is in no file, although the name of its variable does
-// not look like that of a secret.
+// If an endpoint includes the key in its reply, no file contains the key, even if the name of its
+// variable does not look like the name of a secret.
 func TestKeyInAReplyIsNotStored(t *testing.T) {
 	k := newKeyHunt(t, "chat")
 	server := modeltest.Play(t, `{"reasoning": "I know `+k.key+`.", "text": "It is `+k.key+`.", `+

@@ -21,13 +21,14 @@ import (
 const envKills = "AGENT_LSP_KILLS"
 
 // killedSteps is the number of commands that the scripted model requests one after another. No
-// daemon lives long enough to run all of them.
+// daemon runs long enough to complete all of them.
 const killedSteps = 300
 
-// A daemon is killed at a random point of a scripted run. Afterwards its session loads. Up to the
-// call that was running, its history is the same as in an uninterrupted run, and the result of that
-// call reports the interruption. No command ran twice, and no command ran that did not run
-// according to the history. Another daemon continues the session.
+// TestDaemonsKilledAtRandom kills a daemon at a random point of a scripted run. Afterwards, its
+// session must load. Up to the call that was running, the history must be the same as in an
+// uninterrupted run, and the result of that call must report the interruption. No command may run
+// twice, and the history must list every command that ran. Another daemon then continues the
+// session.
 func TestDaemonsKilledAtRandom(t *testing.T) {
 	kills := 8
 	if s := os.Getenv(envKills); s != "" {
@@ -63,7 +64,7 @@ type killed struct {
 	home, ws string
 	env      []string
 	id       string
-	before   int // messages that were loaded after the kill
+	before   int // number of messages loaded after the kill
 }
 
 func newKilled(t *testing.T) *killed {
@@ -105,7 +106,7 @@ func (k *killed) run(after time.Duration) {
 		k.t.Fatal(err, d.Log())
 	}
 	k.id = accepted.SessionID
-	time.Sleep(after) // the kill must be at a random point
+	time.Sleep(after) // kill at a random point
 	d.Kill()
 	d.Wait()
 }
@@ -161,7 +162,7 @@ func (k *killed) want(ok bool, format string, args ...any) {
 	}
 }
 
-// goOn continues the session in another daemon, whose model sends one more message.
+// goOn continues the session in another daemon, whose model sends one more reply.
 func (k *killed) goOn() {
 	k.t.Helper()
 	mustStore(k.t, filepath.Join(k.home, "model.jsonl"), []byte(`{"text": "All done."}`+"\n"))

@@ -15,9 +15,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/rpctest"
 )
 
-// BenchmarkEditorQuery plays a turn with questions that an editor answers immediately, over the
-// wire. ms/question is the time of a call. ms/step also includes the time of the model's reply and
-// the events. By the protocol, a question takes under 5 ms more than the editor's own time.
+// BenchmarkEditorQuery measures a turn with language queries that an editor answers immediately,
+// over the wire. ms/question is the time of a call. ms/step also includes the model's reply and the
+// events. By the protocol, a query may take up to 5 ms more than the editor itself.
 func BenchmarkEditorQuery(b *testing.B) {
 	const questions = 20
 	var step atomic.Int64
@@ -73,7 +73,7 @@ func callOf(name, args string) string {
 		`"finish_reason":"tool_calls"`
 }
 
-// questionsIn returns the number of answered lsp calls and their total time in milliseconds.
+// questionsIn returns the number of completed lsp calls and their total time in milliseconds.
 func questionsIn(b *testing.B, log []*rpctest.Message) (n int, ms float64) {
 	b.Helper()
 	for _, m := range log {

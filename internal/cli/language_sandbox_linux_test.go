@@ -14,17 +14,17 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// outsider tries what a language server may not do: it writes outside the workspace, into a file
-// that starts programs, and connects to a listener. It also writes into the workspace, which is
-// allowed and shows that it ran. SHELL runs these lines with bash.
+// outsider attempts operations that a language server must not perform: it writes outside the
+// workspace and into a file that can start programs, and connects to a listener. It also writes
+// into the workspace, which is allowed and shows that it ran. bash runs these lines as SHELL.
 const outsider = `{ echo x > OUT/pwned; echo x > HOME/pwned; echo x > WORK/.envrc; } 2>/dev/null
 (exec 3<>/dev/tcp/HOST) 2>/dev/null
 cat HOME/.netrc WORK/.env > WORK/read.txt 2>/dev/null
 echo x > WORK/ran.txt
 `
 
-// serverBox is a workspace with a language server, and everything outside that the server must not
-// reach.
+// serverBox is a workspace with a language server, and the files and listener outside that the
+// server must not reach.
 type serverBox struct {
 	t               *testing.T
 	home, work, out string
@@ -68,11 +68,12 @@ func (b *serverBox) script() string {
 		Replace(outsider)
 }
 
-// diagnose requests the diagnostics of a file as a model does, and expects them in the result.
+// diagnose requests the diagnostics of a file, as a model does, and checks that the result contains
+// want.
 func (b *serverBox) diagnose(file, want, path, settings string, trust bool) {
 	b.t.Helper()
 	put(b.t, b.home+"/config.json", settings)
-	// A server that is not ready says so after a few seconds.
+	// If a server is not ready, the call reports that after a few seconds.
 	put(b.t, b.home+"/model.jsonl", strings.Repeat(fmt.Sprintf(
 		`{"toolCalls":[{"name":"lsp","arguments":{"operation":"diagnostics","path":%q}}]}`+"\n", file),
 		20)+fmt.Sprintf(`{"expect":{"lastTool":%q},"text":"answered"}`+"\n", want))
@@ -92,7 +93,7 @@ func (b *serverBox) diagnose(file, want, path, settings string, trust bool) {
 	}
 }
 
-// check checks the effects of outsider.
+// check checks what outsider was able to do.
 func (b *serverBox) check() {
 	b.t.Helper()
 	if _, err := os.Stat("ran.txt"); err != nil {
@@ -111,8 +112,8 @@ func (b *serverBox) check() {
 	}
 }
 
-// cached returns a file that scripts/setup.sh installs. Without the file the test is skipped, or
-// fails where all tests must run.
+// cached returns the path of a file that scripts/setup.sh installs. If the file is missing, the
+// test is skipped, or fails if all tests are required to run.
 func cached(t *testing.T, name string) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -130,8 +131,8 @@ func cached(t *testing.T, name string) string {
 	return real
 }
 
-// TestGoplsRunsInTheSandbox starts the real gopls by a request for diagnostics. The go command that
-// gopls runs first tries to leave the sandbox.
+// TestGoplsRunsInTheSandbox starts the real gopls by requesting diagnostics. The go command that
+// gopls runs is replaced by one that first tries to escape the sandbox.
 func TestGoplsRunsInTheSandbox(t *testing.T) {
 	gopls := cached(t, "bin/gopls")
 	b := newServerBox(t)
@@ -139,7 +140,7 @@ func TestGoplsRunsInTheSandbox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin, err := os.MkdirTemp("/var/tmp", "agent-lsp-bin-") // visible in the sandbox
+	bin, err := os.MkdirTemp("/var/tmp", "agent-lsp-bin-") // the sandbox can see this folder
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,9 +156,9 @@ func TestGoplsRunsInTheSandbox(t *testing.T) {
 	b.check()
 }
 
-// TestTypeScriptServerRunsInTheSandbox starts the real typescript-language-server by a request for
-// diagnostics. The TypeScript library of the workspace, which the user trusts, first tries to leave
-// the sandbox, and then loads the real library.
+// TestTypeScriptServerRunsInTheSandbox starts the real typescript-language-server by requesting
+// diagnostics. The workspace, which the user trusts, has a TypeScript library that first tries to
+// escape the sandbox, and then loads the real library.
 func TestTypeScriptServerRunsInTheSandbox(t *testing.T) {
 	if !testspeed.Full() {
 		t.Skip("a server that runs on Node takes seconds to start")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestLanguageServer plays a session with the gopls that scripts/setup.sh installs.
+// TestLanguageServer runs a session with the gopls that scripts/setup.sh installs.
 func TestLanguageServer(t *testing.T) {
 	cache := os.Getenv("XDG_CACHE_HOME")
 	if cache == "" {

@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// hostile is a repository with code that language servers run. The code creates the file pwned.
+// hostile is a repository with code that language servers run. That code creates the file pwned.
 type hostile struct {
 	name     string
-	file     string // file with the code, or "" for no code in the repository
-	settings string // settings of the language server, after its program
+	file     string // file that contains the code, or "" if the repository contains none
+	settings string // settings of the language server that follow its program
 	env      []string
 }
 
@@ -27,9 +27,10 @@ var hostiles = []hostile{
 	},
 }
 
-// TestADiagnosticsQuestionRunsNoCodeOfAnUntrustedWorkspace requests diagnostics of a file in a
-// hostile repository from a language server. The test checks for the file that the repository's
-// code creates. The code runs after the user trusts it, and no longer runs after it has changed.
+// TestADiagnosticsQuestionRunsNoCodeOfAnUntrustedWorkspace requests diagnostics from a language
+// server for a file in a hostile repository. The repository's code runs only after the user has
+// trusted it, and not after it has changed. The test detects this by the file that the code
+// creates.
 func TestADiagnosticsQuestionRunsNoCodeOfAnUntrustedWorkspace(t *testing.T) {
 	for _, h := range hostiles {
 		t.Run(h.name, func(t *testing.T) {
@@ -69,13 +70,13 @@ func TestADiagnosticsQuestionRunsNoCodeOfAnUntrustedWorkspace(t *testing.T) {
 	}
 }
 
-// asksDiagnostics is a model that requests diagnostics and expects an answer.
+// asksDiagnostics is a model that requests diagnostics and expects a result.
 const asksDiagnostics = `{"toolCalls":[{"name":"tool_search","arguments":{"query":"select:lsp"}}]}
 {"toolCalls":[{"name":"lsp","arguments":{"operation":"diagnostics","path":"a.fk"}}]}
 {"expect":{"lastTool":%q},"text":"answered"}
 `
 
-// languageHome is a home folder whose settings configure a language server for files *.fk.
+// languageHome is a home folder whose settings configure a language server for *.fk files.
 func languageHome(t *testing.T, home, settings string) (env []string) {
 	t.Helper()
 	exe, err := os.Executable()

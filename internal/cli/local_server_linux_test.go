@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// envFound is the role of this test binary in TestAFoundServerAsksFirst.
+	// envFound makes this test binary act as the server in TestAFoundServerAsksFirst.
 	envFound     = "AGENT_LSP_TEST_FOUND"
 	foundPort    = "127.0.0.1:8080"
 	foundURL     = "http://" + foundPort + "/v1"
@@ -28,9 +28,9 @@ const (
 	foundSetting = "set provider.baseUrl to " + foundURL
 )
 
-// TestAFoundServerAsksFirst runs in a network namespace of its own, where the usual ports are free.
-// A model server on one of them, which no setting names, receives a prompt only after the user has
-// agreed. The answer is valid for the program that listens there.
+// TestAFoundServerAsksFirst runs in its own network namespace, where the usual ports are free. A
+// model server listens on one of them, but no setting names it. It receives a prompt only after the
+// user has agreed. The user's answer applies only to the program that listens on the port.
 func TestAFoundServerAsksFirst(t *testing.T) {
 	switch os.Getenv(envFound) {
 	case "":
@@ -52,8 +52,8 @@ func TestAFoundServerAsksFirst(t *testing.T) {
 	}
 }
 
-// playFoundServer is a model server that writes each request to a file before it answers. It ends
-// with its stdin.
+// playFoundServer runs a model server that writes each request to a file before it answers. It
+// exits when its stdin is closed.
 func playFoundServer(file string) {
 	requests, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -69,7 +69,7 @@ func playFoundServer(file string) {
 			`{"role":"assistant","content":"answered"}}]}`)
 	}
 	go func() { panic(http.ListenAndServe(foundPort, http.HandlerFunc(handler))) }()
-	for { // the port gives no signal
+	for { // there is no notification when the port opens, so poll
 		resp, err := http.Get("http://" + foundPort + "/")
 		if err == nil {
 			resp.Body.Close()
@@ -81,7 +81,7 @@ func playFoundServer(file string) {
 	os.Exit(0)
 }
 
-// foundServer is a running model server, whose executable has a name.
+// foundServer is a running model server whose executable has the given name.
 type foundServer struct {
 	t        *testing.T
 	exe      string
@@ -129,7 +129,7 @@ func startFoundServer(t *testing.T, name string) *foundServer {
 	return s
 }
 
-// prompted reports whether the server has received anything but questions for its list of models.
+// prompted reports whether the server has received any request other than for its list of models.
 func (s *foundServer) prompted() bool {
 	b, err := os.ReadFile(s.requests)
 	if err != nil {
@@ -138,8 +138,8 @@ func (s *foundServer) prompted() bool {
 	return strings.Contains(string(b), "POST")
 }
 
-// foundHome is an environment without a provider and with the state in a folder. It starts an empty
-// workspace.
+// foundHome is an environment without a provider, with the given state folder. It also changes to
+// an empty workspace.
 func foundHome(t *testing.T, state string) []string {
 	dir := t.TempDir()
 	t.Chdir(t.TempDir())
@@ -150,18 +150,18 @@ func foundHome(t *testing.T, state string) []string {
 	}
 }
 
-// chooser is an editor that answers each permission with an option.
+// chooser is an editor that answers each permission request with the given option.
 type chooser struct {
 	*client
 	t       *testing.T
 	server  *foundServer
 	session string
-	option  string // "": no answer
+	option  string // "" leaves the request unanswered
 	asked   int
 	ended   chan wire.TurnCompleted
 }
 
-// edit starts a daemon with an editor. The returned function ends both.
+// edit starts a daemon with an editor. The returned function stops both.
 func (s *foundServer) edit(state, option string) (c *chooser, end func()) {
 	s.t.Helper()
 	env := foundHome(s.t, state)
@@ -212,8 +212,8 @@ func (c *chooser) answer(_ context.Context, method string, params json.RawMessag
 	return wire.RequestPermissionResult{OptionID: c.option}, nil
 }
 
-// turn sends a prompt and returns the error of the turn, how often the user was asked, and the
-// error of the request.
+// turn sends a prompt. It returns the error of the turn, the number of permission requests, and the
+// error of the prompt request.
 func (c *chooser) turn() (failed string, asked int, refused error) {
 	c.t.Helper()
 	before := c.asked
@@ -231,7 +231,7 @@ func refusedServer(t *testing.T) {
 	server := startFoundServer(t, "first")
 	c, end := server.edit(t.TempDir(), "")
 	defer end()
-	for range 2 { // a question without an answer is asked again
+	for range 2 { // a question that was not answered is asked again
 		failed, asked, err := c.turn()
 		if err != nil || asked != 1 || !strings.Contains(failed, foundSetting) {
 			t.Errorf("not answered: %v, the turn: %q, asked %d times", err, failed, asked)
@@ -297,8 +297,9 @@ func allowedServer(t *testing.T) {
 	}
 }
 
-// foundServerOnTheCommandLine fails without a terminal, with what to do. With the setting that the
-// message names, or a user at a terminal who agrees, it gets an answer.
+// Without a terminal, a run that finds an unconfigured server fails and explains what to do. With
+// the user's consent at a terminal, or with the setting that the message names, the run gets an
+// answer.
 func foundServerOnTheCommandLine(t *testing.T) {
 	server := startFoundServer(t, "first")
 	env := foundHome(t, t.TempDir())
@@ -314,7 +315,7 @@ func foundServerOnTheCommandLine(t *testing.T) {
 			want = exitOK
 		}
 		user, program, shown := terminal(t)
-		if _, err := io.WriteString(user, answer+"\x04"); err != nil { // and no further one
+		if _, err := io.WriteString(user, answer+"\x04"); err != nil { // no further answer
 			t.Fatal(err)
 		}
 		cmd := exec.Command(os.Args[0], "run", "hello")

@@ -53,8 +53,8 @@ func playWith(
 	return stdout.String(), stderr.String(), code
 }
 
-// The next call uses a stored key, and no output shows the key. Wrong names and empty keys are
-// refused.
+// A stored key is used by the next call, and no output shows it. Unknown provider names and empty
+// keys are rejected.
 func TestLogin(t *testing.T) {
 	home, srv := t.TempDir(), newKeyServer(t)
 	settings := filepath.Join(home, "config.json")
@@ -108,7 +108,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// A client's terminal appends the arguments of the login to those of the front end.
+// An ACP client runs the login in a terminal with its arguments appended to those of the front end.
 func TestLoginOfAnACPClient(t *testing.T) {
 	home := t.TempDir()
 	t.Chdir(home)
@@ -126,8 +126,8 @@ func TestLoginOfAnACPClient(t *testing.T) {
 	}
 }
 
-// On a terminal the login asks for a missing name, and reads nothing after the line with the name.
-// Without a display it starts no browser.
+// On a terminal, login asks for a missing name and reads nothing after the line with the name.
+// Without a display, it does not start a browser.
 func TestLoginAsks(t *testing.T) {
 	var shown bytes.Buffer
 	p := &program{stdin: strings.NewReader("own\r\nsk-key\n"), stderr: &shown}

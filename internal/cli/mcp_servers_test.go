@@ -15,7 +15,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
 )
 
-// dialled returns an address and a channel of the connections to it.
+// dialled returns a listening address and a channel of the connections made to it.
 func dialled(t *testing.T) (addr string, conns chan net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -37,8 +37,8 @@ func dialled(t *testing.T) (addr string, conns chan net.Conn) {
 	return l.Addr().String(), conns
 }
 
-// Servers start after the first request has been sent and not while it is prepared. A hook before
-// the request waits for the test.
+// MCP servers start only after the first request has been sent, not while it is being prepared. A
+// hook that runs before the request holds it until the test continues.
 func TestNoServerStartsBeforeTheFirstRequest(t *testing.T) {
 	hookAt, hook := dialled(t)
 	serversAt, started := dialled(t)
@@ -52,9 +52,9 @@ func TestNoServerStartsBeforeTheFirstRequest(t *testing.T) {
 	r := newReach(t, map[string]any{"mcpServers": list,
 		"hooks": map[string]any{"beforeModel": []any{waits}}})
 	var s struct{ SessionID string }
-	r.call("agent/prompt", map[string]any{"prompt": "hello"}, &s) // the prompt creates its session
+	r.call("agent/prompt", map[string]any{"prompt": "hello"}, &s) // creates the session
 	held := <-hook
-	// each takes as long as the start of a server
+	// each iteration takes as long as starting a server
 	for began := time.Now(); time.Since(began) < 300*time.Millisecond; {
 		one := exec.Command(os.Args[0])
 		one.Env = append(os.Environ(), mcptest.Variable+"=exit")
@@ -71,7 +71,7 @@ func TestNoServerStartsBeforeTheFirstRequest(t *testing.T) {
 	r.call("agent/turn/wait", map[string]any{"sessionId": s.SessionID}, nil)
 }
 
-// A result of 50 MB is complete in its file, and the request with the result stays small.
+// A result of 50 MB is stored completely in a file, and the request that reports it stays small.
 func TestBigResultOfAServer(t *testing.T) {
 	size := testspeed.HeavySize(50_000_000)
 	config := servers(1, "plain")

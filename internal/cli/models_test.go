@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestModels lists the chat models of all providers that have a key, with what is known about them.
+// TestModels checks that the list contains the chat models of all providers that have a key, with
+// their known properties.
 func TestModels(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer k-secret-key" {
@@ -45,7 +46,7 @@ func TestModels(t *testing.T) {
 	}
 	for _, c := range []struct {
 		args []string
-		want string // ids; "" if the command fails
+		want string // model IDs; "" if the command fails
 		code int
 	}{
 		{[]string{"NEW", "--provider", "work"}, "new-1", exitOK},

@@ -15,9 +15,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/app"
 )
 
-// servePanics is the program with sub-agents that panic when their task requests it. Session
-// scripts select it by writing its name in their args section instead of serve. Everything else is
-// unchanged.
+// servePanics is the program's serve command, but with sub-agents that panic if their task requests
+// it. A session script selects it by naming it in its args section instead of serve.
 const servePanics = "serve-panics"
 
 // runTested is run with the additional command servePanics.
@@ -36,8 +35,8 @@ func runTested(ctx context.Context, args, env []string, in io.Reader, out, errs 
 	return exitOK
 }
 
-// panickingChild gives a child a model that panics and a tool that panics. The creation of the
-// agent "cursed" panics.
+// panickingChild gives a child a model that panics and a tool that panics. Creating the agent
+// "cursed" panics as well.
 func panickingChild(o agent.Options, s subagent.Spawn) agent.Options {
 	under := o.Environment
 	o.Environment = agent.EnvironmentFunc(func(ctx context.Context,
@@ -49,7 +48,7 @@ func panickingChild(o agent.Options, s subagent.Spawn) agent.Options {
 		for i, m := range e.Models {
 			e.Models[i] = panickingModel{m}
 		}
-		if _, ok := e.Tools.Get("bomb"); !ok { // the same registry may be used again
+		if _, ok := e.Tools.Get("bomb"); !ok { // the registry may be used more than once
 			err = e.Tools.Add(bomb{})
 		}
 		return e, err

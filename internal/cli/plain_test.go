@@ -11,7 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/rpctest"
 )
 
-// editorOf starts the program in this process and an editor with these capabilities.
+// editorOf starts the program in-process and an editor with the given capabilities.
 func editorOf(b *testing.B, capabilities string) (e *rpctest.Editor, end func()) {
 	url, came := provider(b)
 	go func() {
@@ -34,8 +34,8 @@ func editorOf(b *testing.B, capabilities string) (e *rpctest.Editor, end func())
 	}
 }
 
-// turnBy returns the messages of a turn over a front end: a request, then the message that reports
-// its end.
+// turnBy runs a turn with one request and returns its messages, up to the one that reports the end
+// of the turn.
 func turnBy(b *testing.B, e *rpctest.Editor, method string, params any,
 	ended string) func() time.Duration {
 	at := 0
@@ -53,8 +53,8 @@ func turnBy(b *testing.B, e *rpctest.Editor, method string, params any,
 	}
 }
 
-// Measures a turn from its prompt to its end over agent/* and over plain LSP, alternately in one
-// run. Plain LSP may cost 5 % more.
+// BenchmarkFrontEnds measures a turn from its prompt to its end over agent/* and over plain LSP,
+// alternately in one run. Plain LSP may take up to 5 % longer.
 func BenchmarkFrontEnds(b *testing.B) {
 	rich, endRich := editorOf(b, `{"experimental": {"agentLsp": {"version": 1}}}`)
 	defer endRich()

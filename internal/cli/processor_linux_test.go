@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processorTime returns the processor time that this process has used so far on all processors.
+// processorTime returns the processor time that this process has used so far, on all processors.
 func processorTime() time.Duration {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t)

@@ -16,12 +16,12 @@ import (
 	"testing"
 )
 
-// forward is a proxy that forwards every host to one server. It records the first lines of the
-// requests.
+// forward is a proxy that forwards requests for every host to one server. It records the first line
+// of each request.
 type forward struct {
 	url   string
-	to    string // host and port
-	wants string // Proxy-Authorization, or ""
+	to    string // host and port of the server
+	wants string // required Proxy-Authorization header, or ""
 
 	mu   sync.Mutex
 	seen []string
@@ -70,7 +70,7 @@ func (f *forward) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(here, there)
 }
 
-// answers is a provider that always sends the same reply.
+// answers is a provider that sends the same reply to every request.
 func answers(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -79,7 +79,8 @@ func answers(w http.ResponseWriter, r *http.Request) {
 		`"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
 }
 
-// runProgram runs the program as a process without this process's environment.
+// runProgram runs the program in a separate process that does not inherit this process's
+// environment.
 func runProgram(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -98,14 +99,14 @@ func runProgram(t *testing.T, env []string, args ...string) (code int, stdout, s
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// The usual variables control how the program reaches its provider: through a proxy with and
-// without TLS and a password, without the proxy for hosts in NO_PROXY, and with a server whose
-// authority only SSL_CERT_FILE names. An error names the part that failed.
+// The usual environment variables control how the program reaches its provider. The cases cover a
+// proxy with and without TLS and a password, hosts in NO_PROXY, and a server whose certificate
+// authority only SSL_CERT_FILE names. Errors name the component that failed.
 func TestProxyAndAuthorityByTheUsualVariables(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("the system's own store of authorities counts here, and 0.0.0.0 is no address to call")
+		t.Skip("this system uses its own store of authorities, and cannot connect to 0.0.0.0")
 	}
-	over := httptest.NewTLSServer(http.HandlerFunc(answers)) // its certificate is for example.com
+	over := httptest.NewTLSServer(http.HandlerFunc(answers)) // certificate for example.com
 	t.Cleanup(over.Close)
 	plain := httptest.NewServer(http.HandlerFunc(answers))
 	t.Cleanup(plain.Close)
@@ -115,12 +116,12 @@ func TestProxyAndAuthorityByTheUsualVariables(t *testing.T) {
 		t.Fatal(err)
 	}
 	tlsAt, plainAt := over.Listener.Addr().String(), plain.Listener.Addr().String()
-	// this machine, but not by a loopback address, which is never proxied
+	// this machine, but not by a loopback address, because those are never proxied
 	anyAddress := strings.Replace(plainAt, "127.0.0.1", "0.0.0.0", 1)
 	const secret = "Basic dXNlcjpwYXNzd29yZC1vZi1wcm94eQ==" // user:password-of-proxy
 	for _, c := range []struct {
 		name, to, wants string
-		env             []string // %s stands for the proxy's host and port
+		env             []string // %s is the proxy's host and port
 		code            int
 		asked           string
 		says            []string

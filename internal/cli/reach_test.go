@@ -21,15 +21,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
 )
 
-// reach is a daemon whose provider records the requests and answers "ok".
+// reach is a daemon whose provider records the requests and by default answers "ok".
 type reach struct {
 	t        testing.TB
 	ed       *rpctest.Editor
-	home     string // its home and workspace
+	home     string // home folder and workspace
 	requests chan []byte
 	answers  chan struct{}       // if not nil, the provider receives from it before each answer
-	reply    func([]byte) string // returns the provider's answer to a request
-	end      func()              // ends the daemon and its child processes, and waits for them
+	reply    func([]byte) string // returns the provider's answer to a request body
+	end      func()              // stops the daemon and its child processes, and waits for them
 }
 
 func newReach(t testing.TB, config map[string]any, env ...string) *reach {
@@ -67,8 +67,8 @@ func newReach(t testing.TB, config map[string]any, env ...string) *reach {
 	return r
 }
 
-// replyTo returns a call of one or eight sub-agents if the prompt requests it and no call was made
-// yet, and otherwise "ok".
+// replyTo returns a call that starts one or eight sub-agents if the prompt requests it and no call
+// was made yet. Otherwise it returns "ok".
 func replyTo(body []byte) string {
 	n := 0
 	switch {
@@ -85,14 +85,14 @@ func replyTo(body []byte) string {
 		strings.TrimSuffix(strings.Repeat(`{"task":"say ok"},`, n), ",")+`]}`)
 }
 
-// toolCallOf returns the reply that calls a tool.
+// toolCallOf returns a reply that calls a tool.
 func toolCallOf(name, args string) string {
 	return `"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"c1","type":"function",` +
 		`"function":{"name":"` + name + `","arguments":` + strconv.Quote(args) +
 		`}}]},"finish_reason":"tool_calls"`
 }
 
-// turn plays one turn in a new session.
+// turn runs one turn in a new session.
 func (r *reach) turn(prompt string) (took time.Duration) {
 	r.t.Helper()
 	var s struct{ SessionID string }
@@ -112,9 +112,9 @@ func (r *reach) turn(prompt string) (took time.Duration) {
 }
 
 // BenchmarkSubagents compares a turn that delegates one task with a turn that delegates eight, four
-// at a time, to a model that answers immediately. The two alternate, so that load on the machine
-// affects both. By the protocol, eight take at most three times as long as one. eight/one compares
-// the medians.
+// at a time, with a model that answers immediately. The two alternate, so that load on the machine
+// affects both equally. By the protocol, eight tasks may take at most three times as long as one.
+// The metric eight/one is the ratio of the medians.
 func BenchmarkSubagents(b *testing.B) {
 	r := newReach(b, map[string]any{})
 	var one, eight []time.Duration
@@ -140,7 +140,7 @@ func (r *reach) call(method string, params, result any) {
 	}
 }
 
-// first sends a prompt in a new session and returns the first request and the time until it
+// first sends a prompt in a new session. It returns the first request and the time until it
 // arrived.
 func (r *reach) first() (request []byte, after time.Duration) {
 	r.t.Helper()
@@ -154,7 +154,7 @@ func (r *reach) first() (request []byte, after time.Duration) {
 	return request, after
 }
 
-// servers returns n MCP servers with the same fault mode.
+// servers returns the configuration of n MCP servers that have the same fault mode.
 func servers(n int, mode string) map[string]any {
 	list := map[string]any{}
 	for i := range n {
@@ -164,7 +164,8 @@ func servers(n int, mode string) map[string]any {
 	return map[string]any{"mcpServers": list}
 }
 
-// 200 MCP tools keep the first request under 12,000 bytes. The request contains their names.
+// Even with 200 MCP tools, the first request stays under 12,000 bytes. It lists the names of the
+// tools.
 func TestFirstRequestOfManyTools(t *testing.T) {
 	for _, split := range []struct {
 		servers int
@@ -172,7 +173,7 @@ func TestFirstRequestOfManyTools(t *testing.T) {
 	}{{10, "many=20"}, {1, "many=200"}} {
 		t.Run(fmt.Sprint(split.servers), func(t *testing.T) {
 			r := newReach(t, servers(split.servers, split.mode))
-			r.first() // the servers start during the prompt
+			r.first() // starts the servers
 			for deadline := time.Now().Add(rpctest.Patience); ; time.Sleep(20 * time.Millisecond) {
 				var list struct{ Tools []struct{ Source string } }
 				r.call("agent/tools/list", map[string]any{}, &list)
@@ -203,9 +204,9 @@ func TestFirstRequestOfManyTools(t *testing.T) {
 	}
 }
 
-// Ten servers that never finish starting add nothing to the first prompt. Until its request
-// arrives, the daemon reports, stores and sends the same as without them. tool_search lists their
-// names for the model.
+// Ten servers that never finish starting do not change the first prompt. Until its request arrives,
+// the daemon reports, stores and sends the same data as without servers. Only tool_search lists the
+// servers' names for the model.
 func TestServersAddNothingToTheFirstPrompt(t *testing.T) {
 	for _, how := range []string{"agent/session/new", "agent/prompt"} { // creates the session
 		t.Run(filepath.Base(how), func(t *testing.T) {
@@ -234,7 +235,7 @@ func TestServersAddNothingToTheFirstPrompt(t *testing.T) {
 }
 
 // moment is the state when a first request has arrived: the notifications, the session's records,
-// and the request's messages and tools. Everything that differs from run to run is removed.
+// and the messages and tools of the request. Values that differ from run to run are removed.
 type moment struct{ reported, stored, sent, search string }
 
 func firstPrompt(t *testing.T, how string, n int) (m moment) {
@@ -254,7 +255,7 @@ func firstPrompt(t *testing.T, how string, n int) (m moment) {
 		t.Fatal(err)
 	}
 	for _, msg := range r.ed.Log(0) {
-		// responses, and states, of which one may replace two
+		// Skip responses, and skip session states, because one may replace two others.
 		if msg.Method == "" || msg.Method == "agent/session/updated" {
 			continue
 		}
@@ -276,7 +277,7 @@ func firstPrompt(t *testing.T, how string, n int) (m moment) {
 			Message struct{ Role string }
 		}
 		_ = json.Unmarshal([]byte(line), &rec)
-		if rec.Type == "seq" { // depends on the notifications so far
+		if rec.Type == "seq" { // its value depends on the notifications so far
 			continue
 		}
 		m.stored += fmt.Sprintln(rec.Type, rec.Message.Role)
@@ -299,9 +300,9 @@ func firstPrompt(t *testing.T, how string, n int) (m moment) {
 	return m
 }
 
-// The MCP server and the agent in docs/reference/tools.md work as written, in at most ten lines
-// each. The package is the one that scripts/setup.sh installed instead of the one that npx would
-// fetch.
+// The MCP server and the agent described in docs/reference/tools.md work as documented and need at
+// most ten lines each. The test uses the package that scripts/setup.sh installed instead of
+// downloading one with npx.
 func TestDocumentedServerAndAgent(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "tools.md"))
 	if err != nil {
@@ -376,20 +377,20 @@ func installed(t testing.TB, path ...string) string {
 }
 
 // BenchmarkFirstPrompt measures the time from a prompt to the provider's request, with and without
-// ten starting servers, alternately in one run. It uses a session that was created before and a
-// session that the prompt creates. By the protocol, the servers add nothing. with/without compares
-// the medians of the elapsed time and of the processor time.
+// ten MCP servers that are starting, alternately in one run. It covers a session that exists before
+// the prompt, and a session that the prompt creates. By the protocol, the servers add no time. The
+// metric with/without is the ratio of the medians, for the elapsed time and for the processor time.
 func BenchmarkFirstPrompt(b *testing.B) {
 	for _, direct := range []bool{false, true} {
 		b.Run(map[bool]string{false: "session", true: "direct"}[direct], func(b *testing.B) {
 			var took, used [2][]time.Duration
 			for round := 0; b.Loop(); round++ {
-				for j := range 2 { // the one that comes first alternates
+				for j := range 2 { // alternate which case goes first
 					i := (round + j) % 2
 					r := newReach(b, servers(10*i, "hang"))
 					wall, processors := r.firstTime(direct)
 					took[i], used[i] = append(took[i], wall), append(used[i], processors)
-					r.end() // otherwise its servers would still start during the next run
+					r.end() // otherwise its servers would still be starting during the next run
 				}
 			}
 			without, with := median(took[0]), median(took[1])
@@ -401,8 +402,8 @@ func BenchmarkFirstPrompt(b *testing.B) {
 	}
 }
 
-// firstTime sends a prompt, in an existing session or in one that the prompt creates. It returns
-// the time until the request arrived and the processor time.
+// firstTime sends a prompt, either in an existing session or in one that the prompt creates. It
+// returns the time until the request arrived and the processor time used.
 func (r *reach) firstTime(direct bool) (wall, processors time.Duration) {
 	r.t.Helper()
 	var s struct{ SessionID string }

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/rpctest"
 )
 
-// One command converts a session that read and edited files into a test. The recording contains the
-// files in their original state, and the test passes in any folder.
+// A single command converts a session that read and edited files into a test. The recording
+// contains the files in their original state, and the test passes in any folder.
 func TestARecordedSessionIsATest(t *testing.T) {
 	home, ws := t.TempDir(), t.TempDir()
 	if real, err := filepath.EvalSymlinks(ws); err == nil {
@@ -90,7 +90,7 @@ func mustStore(t *testing.T, path string, data []byte) {
 	}
 }
 
-// The daemon acts on what the trust command reports.
+// Trust that is granted with the trust command takes effect in the daemon.
 func TestTrustByCommand(t *testing.T) {
 	env := []string{"HOME=" + t.TempDir()}
 	ws := t.TempDir()

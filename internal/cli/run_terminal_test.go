@@ -14,8 +14,8 @@ import (
 	"github.com/creack/pty"
 )
 
-// terminal is a pseudo terminal. The returned function closes the program's end and returns
-// everything that the terminal showed.
+// terminal opens a pseudo terminal. The returned function closes the program's end and returns
+// everything that the terminal displayed.
 func terminal(t *testing.T) (user, program *os.File, shown func() string) {
 	t.Helper()
 	user, program, err := pty.Open()
@@ -27,7 +27,7 @@ func terminal(t *testing.T) (user, program *os.File, shown func() string) {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		_, _ = io.Copy(&text, user) // until the program's end is closed
+		_, _ = io.Copy(&text, user) // ends when the program's end is closed
 	}()
 	return user, program, func() string {
 		program.Close()
@@ -36,7 +36,7 @@ func terminal(t *testing.T) (user, program *os.File, shown func() string) {
 	}
 }
 
-// runOnTerminal runs `agent-lsp run` like headlessRun, with a terminal as stderr.
+// runOnTerminal is like headlessRun, but stderr is a terminal.
 func runOnTerminal(
 	t *testing.T, script string, env []string, args ...string,
 ) (stdout, stderr string) {
@@ -45,7 +45,7 @@ func runOnTerminal(
 	t.Chdir(dir)
 	put(t, filepath.Join(dir, "a.txt"), "one\n")
 	put(t, filepath.Join(dir, "model.jsonl"), script)
-	put(t, filepath.Join(dir, ".agent-lsp.json"), `{"modle":"x"}`) // something to log
+	put(t, filepath.Join(dir, ".agent-lsp.json"), `{"modle":"x"}`) // causes a log message
 	_, program, shown := terminal(t)
 	env = append(env, "HOME="+t.TempDir(), "PATH="+os.Getenv("PATH"), "XDG_STATE_HOME="+t.TempDir(),
 		"XDG_CONFIG_HOME="+dir, "AGENT_LSP_SCRIPT="+filepath.Join(dir, "model.jsonl"))
@@ -59,8 +59,8 @@ func runOnTerminal(
 	return out.String(), stderr
 }
 
-// TestRunInColor shows progress in color if stderr is a terminal. The answer has no color, because
-// stdout is not a terminal.
+// TestRunInColor checks that progress is shown in color if stderr is a terminal, but the answer is
+// not, because stdout is not a terminal.
 func TestRunInColor(t *testing.T) {
 	script := strings.Replace(edits, "{", `{"reasoning":"Which file?\n",`, 1) + done
 	paints := []string{
@@ -79,7 +79,8 @@ func TestRunInColor(t *testing.T) {
 	has(t, "the terminal", errs, "Which file?", "✓ Edit a.txt → 1 change applied\n")
 }
 
-// TestRunQuietAndVerbose shows nothing, or also the log, on a terminal as stderr.
+// TestRunQuietAndVerbose checks that, with a terminal as stderr, a quiet run shows nothing and a
+// verbose run also shows the log.
 func TestRunQuietAndVerbose(t *testing.T) {
 	out, errs := runOnTerminal(t, edits+done, nil, "--quiet")
 	if out != "done\n" || errs != "" {
@@ -95,9 +96,9 @@ func TestRunQuietAndVerbose(t *testing.T) {
 	}
 }
 
-// TestRunDecidesOnATerminal answers the question about an edit. The progress describes the result
-// of the edit for the user. The program runs as a process, because a read of a terminal ends only
-// with its process.
+// TestRunDecidesOnATerminal checks that a user can decide about an edit at the terminal, and that
+// the progress output shows the result of the edit. The program runs in a separate process, because
+// a read from a terminal ends only with its process.
 func TestRunDecidesOnATerminal(t *testing.T) {
 	t.Parallel()
 	exe, err := os.Executable()

@@ -11,8 +11,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// TestASessionsCommandsRunInOurSandbox runs commands of a session. They keep files in the session's
-// own folders from one command to the next. None of these folders remains afterwards.
+// TestASessionsCommandsRunInOurSandbox checks that the commands of a session run in the sandbox,
+// share the session's private folders from one command to the next, and leave none of these folders
+// behind.
 func TestASessionsCommandsRunInOurSandbox(t *testing.T) {
 	if box := sandbox.Detect(); box.Kind != sandbox.Own {
 		t.Skip("this machine has another sandbox: " + box.Why)
@@ -98,8 +99,8 @@ func TestDoctorNamesTheHosts(t *testing.T) {
 		"hosts denied (network.deny): x.example.org")
 }
 
-// TestWhatCommandsInherit runs a command that only reads and one with more permissions, with and
-// without the sandbox.
+// TestWhatCommandsInherit checks the environment of a read-only command and of a command with more
+// permissions, with and without the sandbox.
 func TestWhatCommandsInherit(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
 	t.Setenv("HOME", home)
@@ -152,7 +153,8 @@ func TestWhatCommandsInherit(t *testing.T) {
 	}
 }
 
-// TestSandboxPaths writes to a folder of the setting sandboxPaths and to its neighbor.
+// TestSandboxPaths checks that a command can write to a folder listed in the setting sandboxPaths,
+// but not to the folder next to it.
 func TestSandboxPaths(t *testing.T) {
 	if box := sandbox.Detect(); box.Kind != sandbox.Own {
 		t.Skip("this machine has another sandbox: " + box.Why)
@@ -183,8 +185,8 @@ func TestSandboxPaths(t *testing.T) {
 	}
 }
 
-// TestStateIsPrivate checks that no other user can read what a session with an edit and a command
-// stores, and that none of it is in the workspace.
+// TestStateIsPrivate checks that other users cannot read the data that a session with an edit and a
+// command stores, and that none of that data is in the workspace.
 func TestStateIsPrivate(t *testing.T) {
 	home, work := t.TempDir(), t.TempDir()
 	t.Setenv("HOME", home)
@@ -235,7 +237,8 @@ func TestStateIsPrivate(t *testing.T) {
 	}
 }
 
-// TestLinksToSecretFilesAsk reads secret files by other names, without a user who can allow it.
+// TestLinksToSecretFilesAsk checks that reading a secret file through a link is refused if no user
+// can allow it.
 func TestLinksToSecretFilesAsk(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -262,8 +265,8 @@ func TestLinksToSecretFilesAsk(t *testing.T) {
 	}
 }
 
-// TestRunWithoutATerminalTrustsNothing runs a prompt in a workspace with a hook. The hook does not
-// run, and the question remains open.
+// TestRunWithoutATerminalTrustsNothing checks that a run without a terminal does not run the
+// workspace's hook, and that the trust question remains open.
 func TestRunWithoutATerminalTrustsNothing(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

@@ -7,8 +7,9 @@ import (
 	"github.com/creack/pty"
 )
 
-// TestNothingControlsTheTerminal writes text that a model or a provider may send. The terminal
-// receives only the view's own colors unchanged, and everything else as escapes.
+// TestNothingControlsTheTerminal checks that text from a model or a provider cannot control the
+// terminal. Only the view's own color sequences are written unchanged. Control characters in such
+// text are escaped.
 func TestNothingControlsTheTerminal(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain äö 語\n\tx\r\n":                "plain äö 語\n\tx\r\n",

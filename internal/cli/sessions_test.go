@@ -32,24 +32,24 @@ var update = flag.Bool("update", false, "rewrite the transcripts of the session 
 const (
 	// envRunMain makes the test binary run the program itself.
 	envRunMain = "AGENT_LSP_TEST_RUN_MAIN"
-	// envMark marks a daemon and all processes below it, because they inherit it.
+	// envMark identifies a daemon and all of its descendants, because they inherit it.
 	envMark = "AGENT_LSP_TEST_MARK"
 	// scriptsAtOnce is the number of scripts that run in parallel.
 	scriptsAtOnce = 8
-	// endPatience limits how long a daemon and its children may take to end.
+	// endPatience limits how long a daemon and its children may take to exit.
 	endPatience = 5 * time.Minute
 )
 
 // playEditor makes the test binary act as an editor if a test requests it.
 var playEditor = func() {}
 
-// runMainHidden is the value of envRunMain with which the program hides its environment.
+// runMainHidden is the value of envRunMain that makes the program hide its environment.
 const runMainHidden = "hidden"
 
 func TestMain(m *testing.M) {
 	shell.MaybeHelper()
 	if os.Getenv(envRunMain) == runMainHidden {
-		RunHelper() // other tests find the program by its environment
+		RunHelper() // other tests find this process by its environment
 	}
 	mcptest.MaybeServe()
 	playEditor()
@@ -68,8 +68,8 @@ func TestMain(m *testing.M) {
 	os.Exit(testspeed.Run(m))
 }
 
-// TestSessions plays each session script against the program in this process and as a separate
-// process. A short run plays each script once.
+// TestSessions runs each session script against the program in-process and, in a full run, also as
+// a separate process. A script that kills the daemon or needs a disk runs only as a process.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "testdata", "session")
@@ -98,11 +98,11 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// patient lists the scripts that wait for seconds.
+// patient lists the scripts that wait for several seconds.
 var patient = []string{"client/deaf", "client/silent", "language/failures", "models/stall",
 	"reach/mcp-hangs"}
 
-// TestSessionsThatWait is TestSessions for the patient scripts. All of them run at the same time
+// TestSessionsThatWait is TestSessions for the scripts in patient. They all run at the same time
 // and in parallel with the others, because they need little processor time.
 func TestSessionsThatWait(t *testing.T) {
 	t.Parallel()
@@ -122,8 +122,8 @@ func TestSessionsThatWait(t *testing.T) {
 	}
 }
 
-// Without a window in the script, the scripted model refuses requests that are longer than any
-// script needs.
+// If the script does not set a context window, the scripted model rejects requests that are longer
+// than any script needs.
 func TestEveryScriptHasAWindow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "window.txtar")
 	text := "-- model.jsonl --\n{\"text\": \"Not reached.\"}\n-- script --\nprompt \"" +
@@ -135,7 +135,7 @@ func TestEveryScriptHasAWindow(t *testing.T) {
 	playSession(t, path, startInProcess, false)
 }
 
-// sessionName returns a script's path below the folder of all scripts, without its extension.
+// sessionName returns a script's path relative to the folder of all scripts, without its extension.
 func sessionName(t *testing.T, root, path string) string {
 	t.Helper()
 	name, err := filepath.Rel(root, strings.TrimSuffix(path, ".txtar"))
@@ -173,7 +173,7 @@ func playSession(t *testing.T, path string, start rpctest.Start, update bool) {
 	loadSession(t, path).Run(t, start, update)
 }
 
-// startInProcess runs the program in this process, over pipes that are not files.
+// startInProcess runs the program in-process. Its pipes are not files.
 func startInProcess(_ testing.TB, args, env []string) rpctest.Daemon {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
@@ -191,8 +191,8 @@ func startInProcess(_ testing.TB, args, env []string) rpctest.Daemon {
 
 var marks atomic.Int64
 
-// startProcess runs the program as an editor does. After it has ended, no process below it may
-// remain.
+// startProcess runs the program as an editor does. When the program has exited, none of its
+// descendants may remain.
 func startProcess(t testing.TB, args, env []string) rpctest.Daemon {
 	var disk string
 	for _, e := range env {
@@ -209,8 +209,8 @@ func startProcess(t testing.TB, args, env []string) rpctest.Daemon {
 	return d
 }
 
-// startMarked is like startProcess and also returns the mark of all processes of the program. If a
-// small disk is requested, the folder that envSmallDisk names is a separate file system.
+// startMarked is like startProcess and also returns the mark that identifies all processes of the
+// program. With smallDisk, the folder named by envSmallDisk is on a separate file system.
 func startMarked(t testing.TB, args, env []string, smallDisk bool) (rpctest.Daemon, string) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -226,7 +226,7 @@ func startMarked(t testing.TB, args, env []string, smallDisk bool) (rpctest.Daem
 	return startCommand(t, cmd, func() { wantNoneLeft(t, mark) }), mark
 }
 
-// startCommand starts a daemon and calls ended when it has ended.
+// startCommand starts a daemon and calls ended when the daemon has exited.
 func startCommand(t testing.TB, cmd *exec.Cmd, ended func()) rpctest.Daemon {
 	t.Helper()
 	log := new(logBuffer)
@@ -234,7 +234,7 @@ func startCommand(t testing.TB, cmd *exec.Cmd, ended func()) rpctest.Daemon {
 	inR, inW := pipe(t)
 	outR, outW := pipe(t)
 	cmd.Stdin, cmd.Stdout = inR, outW
-	cmd.WaitDelay = endPatience // a child that holds stderr open is found by its mark
+	cmd.WaitDelay = endPatience // a child that keeps stderr open is found by its mark
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -258,8 +258,8 @@ func pipe(t testing.TB) (r, w *os.File) {
 	return r, w
 }
 
-// wantNoneLeft fails if a marked process outlives its daemon by more than the time that its
-// supervisor may take to end it.
+// wantNoneLeft fails if a marked process outlives its daemon by more than the time that the
+// supervisor may need to stop it.
 func wantNoneLeft(t testing.TB, mark string) {
 	t.Helper()
 	var left []string
@@ -272,7 +272,8 @@ func wantNoneLeft(t testing.TB, mark string) {
 	t.Errorf("the daemon left processes behind: %s", strings.Join(left, "; "))
 }
 
-// marked lists the processes whose environment contains the mark, if the system shows environments.
+// marked lists the processes whose environment contains the mark, if the system exposes
+// environments.
 func marked(mark string) (found []string) {
 	for _, pid := range processes() {
 		data, err := os.ReadFile(filepath.Join("/proc", pid, "environ"))
@@ -285,8 +286,8 @@ func marked(mark string) (found []string) {
 	return found
 }
 
-// processes returns the ids of all processes if the system lists them. (A glob would read the
-// folder of each process.)
+// processes returns the IDs of all processes, if the system lists them. It does not use a glob,
+// because that would read the folder of each process.
 func processes() (pids []string) {
 	proc, err := os.Open("/proc")
 	if err != nil {
@@ -316,7 +317,7 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// Each API has a session script for each of these topics.
+// Each API has a session script for each of the listed topics.
 func TestScriptsOfEachAPI(t *testing.T) {
 	for _, api := range []string{"chat", "responses", "anthropic", "gemini"} {
 		for _, topic := range []string{

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// sentTo contains the requests to a provider.
+// sentTo records the requests to a provider.
 type sentTo struct {
 	Model    string
 	Effort   string `json:"reasoning_effort"`
@@ -33,8 +33,8 @@ func (r *reach) session(config map[string]any) string {
 	return s.SessionID
 }
 
-// A mode's model, thinking and instructions reach the provider while the mode is in effect. The
-// session script policy/mode-sets covers its edit and permission settings.
+// A mode's model, thinking level and instructions are sent to the provider while the mode is
+// active. The session script policy/mode-sets covers the mode's edit and permission settings.
 func TestModeReachesTheProvider(t *testing.T) {
 	r := newReach(t, map[string]any{"model": "usual", "thinking": "low", "modes": map[string]any{
 		"deep": map[string]any{"model": "o3", "thinking": "high", "instructions": "Think twice."}}})
@@ -51,8 +51,8 @@ func TestModeReachesTheProvider(t *testing.T) {
 	}
 }
 
-// embeddings is an endpoint at which only texts about animals are similar. It records the keys of
-// its requests.
+// embeddings is an endpoint that returns similar vectors only for texts about animals. It records
+// the keys of its requests.
 func embeddings(t *testing.T) (url string, keys chan string) {
 	t.Helper()
 	keys = make(chan string, 100)
@@ -71,9 +71,9 @@ func embeddings(t *testing.T) (url string, keys chan string) {
 	return s.URL, keys
 }
 
-// If the settings name a model for embeddings, a memory is found by its meaning. If they also set a
-// number of memories, memories are sent with a prompt that they match. The endpoint receives its
-// own key or none, and never the provider's key.
+// If the settings name an embeddings model, memories are found by meaning. If the settings also
+// give a number of memories, matching memories are sent with a prompt. The endpoint receives its
+// own key or none, but never the provider's key.
 func TestMemoryByMeaningGoesWithAPrompt(t *testing.T) {
 	for variable, key := range map[string]string{"": "", "EMBED_TOKEN": "Bearer embedding-secret"} {
 		url, keys := embeddings(t)

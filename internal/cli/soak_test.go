@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// envSoak is the duration of the soak. soakBrief is long enough to check that the test itself
-	// works.
+	// envSoak sets the duration of the soak test. soakBrief is just long enough to check that the
+	// test works.
 	envSoak   = "AGENT_LSP_SOAK_TIME"
 	soakBrief = 2 * time.Second
 	// soakSessions is the number of parallel sessions. Each session is deleted after soakTurns
-	// turns and replaced by another.
+	// turns and replaced by a new one.
 	soakSessions = 20
 	soakTurns    = 4
 	soakSamples  = 60
@@ -36,8 +36,8 @@ const (
 )
 
 // TestSoak runs 20 sessions at full speed and samples the daemon's memory, goroutines and open
-// files. At the end they are the same as after the first third. The daemon runs in this process, so
-// that its goroutines can be counted.
+// files. At the end, they must not exceed their level after the first third. The daemon runs
+// in-process, so that its goroutines can be counted.
 func TestSoak(t *testing.T) {
 	budget := soakBrief
 	if text := os.Getenv(envSoak); text != "" {
@@ -81,8 +81,8 @@ func TestSoak(t *testing.T) {
 // soakSample is a sample of the process's resources.
 type soakSample struct{ heap, goroutines, files float64 }
 
-// sample takes samples until the budget is used up. It starts after as many turns as there are
-// parallel sessions, because earlier growth belongs to the start-up.
+// sample takes samples until the budget is used up. It starts only after as many turns as there are
+// parallel sessions, because growth before that is part of startup.
 func (s *soak) sample(t *testing.T, budget time.Duration) (all []soakSample) {
 	tick := time.NewTicker(budget / soakSamples)
 	defer tick.Stop()
@@ -101,7 +101,8 @@ func (s *soak) sample(t *testing.T, budget time.Duration) (all []soakSample) {
 	return all
 }
 
-// soakPeaks returns the maximum of the second third and of the last third.
+// soakPeaks returns the maximum in the second third and the maximum in the last third of the
+// samples.
 func soakPeaks(all []soakSample, value func(soakSample) float64) (early, late float64) {
 	n := len(all)
 	for i, s := range all {
@@ -115,7 +116,7 @@ func soakPeaks(all []soakSample, value func(soakSample) float64) (early, late fl
 	return early, late
 }
 
-// soakPlot draws the values as a line of block characters.
+// soakPlot renders the values as a line of block characters.
 func soakPlot(all []soakSample, value func(soakSample) float64) string {
 	top := 1.0
 	for _, s := range all {
@@ -128,7 +129,7 @@ func soakPlot(all []soakSample, value func(soakSample) float64) string {
 	return b.String()
 }
 
-// soakModel answers a prompt with a call, and the call's result with many deltas.
+// soakModel answers a prompt with a tool call, and answers the tool result with many deltas.
 func soakModel(w http.ResponseWriter, r *http.Request) {
 	var req struct{ Messages []struct{ Role string } }
 	_ = json.NewDecoder(r.Body).Decode(&req)
@@ -151,7 +152,7 @@ func soakModel(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, "data: [DONE]\n\n")
 }
 
-// soak is a daemon in this process and a client that stores nothing.
+// soak is an in-process daemon with a client that stores nothing.
 type soak struct {
 	client                  *client
 	sessions, turns, deltas atomic.Int64
@@ -197,7 +198,7 @@ func startSoak(t *testing.T, model string) *soak {
 	return s
 }
 
-// work keeps one session after another busy.
+// work runs turns in one session after another.
 func (s *soak) work(ctx context.Context, t *testing.T) {
 	for ctx.Err() == nil {
 		var made wire.SessionNewResult

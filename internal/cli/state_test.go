@@ -27,12 +27,12 @@ func unwritable(t *testing.T) string {
 	return ""
 }
 
-// If the state directory cannot be written, a run keeps its files elsewhere and removes them at its
-// end.
+// If the state directory is not writable, a run keeps its files elsewhere and removes them when it
+// ends.
 func TestOwnStateGoesWithTheRun(t *testing.T) {
 	dir, tmp := unwritable(t), t.TempDir()
 	if dir == "" {
-		return // every folder of this system can be written
+		return // every folder on this system is writable
 	}
 	t.Setenv("TMPDIR", tmp)
 	t.Chdir(t.TempDir())
@@ -48,8 +48,8 @@ func TestOwnStateGoesWithTheRun(t *testing.T) {
 	}
 }
 
-// A change of the retention settings takes effect immediately: a session that no longer fits is
-// removed with the next model call, and the open session stays.
+// A change to the retention settings takes effect immediately. A session that exceeds the new
+// limits is removed with the next model call, but the open session remains.
 func TestRetentionCountsAtOnce(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
 	t.Chdir(dir)
@@ -68,7 +68,7 @@ func TestRetentionCountsAtOnce(t *testing.T) {
 	}
 }
 
-// Files of earlier runs are removed while the daemon runs, after the first request to a model.
+// While the daemon runs, files from earlier runs are removed after the first request to a model.
 func TestRetentionCountsForWhatWasLeft(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
 	t.Chdir(dir)
@@ -92,7 +92,7 @@ func TestRetentionCountsForWhatWasLeft(t *testing.T) {
 		t.Errorf("removed before anything was asked: %v", err)
 	}
 	c.prompt(id, "hello")
-	// a file sends no event
+	// there is no notification when a file is removed, so poll
 	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(left[0]); errors.Is(err, os.ErrNotExist) {
 			break

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// `agent-lsp sessions` lists, shows and exports what is stored for a workspace and for no other,
-// and reports what it cannot find.
+// `agent-lsp sessions` lists, shows and exports the sessions that are stored for a workspace, but
+// not those for other workspaces. It reports an error for a session that does not exist.
 func TestSessionsCommand(t *testing.T) {
 	home, one, two := t.TempDir(), t.TempDir(), t.TempDir()
 	model := filepath.Join(home, "model.jsonl")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Every session script runs against the strict provider. No script disables what real providers
-// refuse.
+// Every session script runs against the strict provider. No script turns off the checks that real
+// providers make.
 func TestSessionScriptsAreStrict(t *testing.T) {
 	for _, path := range sessionScripts(t, filepath.Join("..", "..", "testdata", "session")) {
 		text, err := os.ReadFile(path)

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// envNoSubreaper makes the test binary run as on a kernel that does not know
-// PR_SET_CHILD_SUBREAPER, as under a user-mode emulator.
+// envNoSubreaper makes the test binary run as on a kernel that does not support
+// PR_SET_CHILD_SUBREAPER, such as under a user-mode emulator.
 const envNoSubreaper = "AGENT_LSP_TEST_NO_SUBREAPER"
 
 func init() {
@@ -29,10 +29,12 @@ func init() {
 	os.Exit(1)
 }
 
-// execWithoutSubreaper restarts this program under a filter that all its children inherit.
+// execWithoutSubreaper restarts this program under a seccomp filter that all of its children
+// inherit.
 func execWithoutSubreaper() error {
 	runtime.LockOSThread()
-	// offsets in struct seccomp_data; the low half of the argument is first on little endian
+	// Offsets in struct seccomp_data. On little-endian machines, the low half of the argument comes
+	// first.
 	const nr, arg0 = 0, 16
 	stmt := func(code uint16, k uint32) unix.SockFilter { return unix.SockFilter{Code: code, K: k} }
 	unless := func(k uint32, skip uint8) unix.SockFilter {
@@ -66,7 +68,7 @@ func execWithoutSubreaper() error {
 	return syscall.Exec(exe, os.Args, os.Environ())
 }
 
-// TestWithoutSubreaper runs a command and doctor on a kernel without subreapers.
+// TestWithoutSubreaper checks that commands and doctor work on a kernel without subreapers.
 func TestWithoutSubreaper(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -92,7 +94,7 @@ func TestWithoutSubreaper(t *testing.T) {
 			"XDG_STATE_HOME="+home,
 			"XDG_CONFIG_HOME="+home,
 			"AGENT_LSP_SCRIPT="+filepath.Join(home, "model.jsonl"),
-			"AGENT_LSP_SANDBOX=off", // the sandbox's own process ids would be meaningless here
+			"AGENT_LSP_SANDBOX=off", // process IDs in the sandbox are meaningless here
 		)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
@@ -136,7 +138,7 @@ func TestWithoutSubreaper(t *testing.T) {
 	}
 }
 
-// zombie reports whether a process has ended and waits for its init process to reap it.
+// zombie reports whether a process has exited but has not been reaped by its init process.
 func zombie(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || strings.Contains(string(stat), ") Z ")

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// A session that gets another provider's model uses that model from the next call on, with the
-// complete history. When it is switched back, it uses the first model again. A key is sent only to
-// its own provider. The providers come from the user's settings, so a session cannot name another
+// If a session switches to a model from another provider, it uses that model from the next call on,
+// with the complete history. Switching back works in the same way. A key is sent only to its own
+// provider. Providers are defined only in the user's settings, so a session cannot specify another
 // address.
 func TestProviderIsSwappedAtRunTime(t *testing.T) {
 	type seen struct {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A mistyped word gets a suggestion in the form in which the user typed it, and exit code 2.
+// For a mistyped word, the program suggests the closest word and exits with code 2.
 func TestMistyped(t *testing.T) {
 	for _, c := range []struct {
 		args string
@@ -48,7 +48,7 @@ func TestMistyped(t *testing.T) {
 	}
 }
 
-// The user can request help in any form. The general help differs from the help of serve.
+// All forms of requesting help work. The general help differs from the help for serve.
 func TestHelp(t *testing.T) {
 	for _, args := range []string{"help", "--help", "-h"} {
 		out, errs, code := play(t, nil, args)
@@ -65,7 +65,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// The working folder of a shell may no longer exist. A command that needs it reports this and says
+// If the shell's working folder no longer exists, a command that needs it reports this and says
 // what to do.
 func TestWorkingFolderGone(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
@@ -85,7 +85,7 @@ func TestWorkingFolderGone(t *testing.T) {
 	}
 }
 
-// oneModel is a server with one model and one key.
+// oneModel is a server that has one model and accepts one key.
 func oneModel(t *testing.T) (url string) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -104,8 +104,8 @@ func oneModel(t *testing.T) (url string) {
 	return s.URL
 }
 
-// For the typical mistakes of the first day, doctor and a prompt report what is wrong and what to
-// do.
+// TestFirstMistakes checks that doctor and a prompt both report the cause and the remedy for
+// typical mistakes of new users.
 func TestFirstMistakes(t *testing.T) {
 	base := oneModel(t)
 	for _, c := range []struct {
@@ -173,7 +173,7 @@ func TestFirstMistakes(t *testing.T) {
 	}
 }
 
-// Doctor and the session report names in the settings that do not exist.
+// Doctor and the session both report names in the settings that do not exist.
 func TestNamesOfNothing(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
 	t.Chdir(dir)
@@ -207,7 +207,7 @@ func TestNamesOfNothing(t *testing.T) {
 func TestDoctorOfLockedState(t *testing.T) {
 	dir := unwritable(t)
 	if dir == "" {
-		return // every folder of this system can be written
+		return // every folder on this system is writable
 	}
 	t.Chdir(t.TempDir())
 	out, errs, _ := play(t, []string{"HOME=" + t.TempDir(), "XDG_STATE_HOME=" + dir, "PATH=" +
@@ -216,7 +216,8 @@ func TestDoctorOfLockedState(t *testing.T) {
 		"set XDG_STATE_HOME")
 }
 
-// The home folder and the root of the file system are probably not intended as a workspace.
+// Doctor warns if the workspace is the home folder or the root of the file system, because that is
+// probably not intended.
 func TestDoctorOfAWholeHome(t *testing.T) {
 	home := t.TempDir()
 	for dir, want := range map[string]string{
@@ -236,7 +237,7 @@ func TestDoctorOfAWholeHome(t *testing.T) {
 	}
 }
 
-// The error for a session that does not exist says where to look.
+// The error for an unknown session says where to look.
 func TestUnknownSession(t *testing.T) {
 	t.Chdir(t.TempDir())
 	env := []string{"HOME=" + t.TempDir(), "XDG_STATE_HOME=" + t.TempDir(), "PATH=" +

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// warmPrompt is the target for the time from a prompt in a warm session to the request.
+// warmPrompt is the target for the time from a prompt in a warm session until the model receives
+// the request.
 const warmPrompt = 1500 * time.Microsecond
 
-// warmReplies contains, for each API, the path of its requests for a reply and the events of a
-// reply.
+// warmReplies contains, for each API, the path of its reply requests and the events of a reply.
 var warmReplies = map[string]struct {
 	path   string
 	events []string
@@ -36,8 +36,8 @@ var warmReplies = map[string]struct {
 		`{"candidates":[{"content":{"parts":[{"text":"ok"}]},"finishReason":"STOP"}]}`}},
 }
 
-// warmSession starts a program that uses an API. It returns a function that plays a turn and
-// returns the time from the prompt to the request.
+// warmSession starts a program that uses an API. It returns a function that runs a turn and returns
+// the time from the prompt to the request.
 func warmSession(t testing.TB, api string) (turn func() time.Duration) {
 	came := make(chan time.Time, 1)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -93,9 +93,9 @@ func warmSession(t testing.TB, api string) (turn func() time.Duration) {
 	}
 }
 
-// BenchmarkWarmPrompt measures the median time from a prompt in a warm session to the request at
-// the model, for each API. It fails above the target, even in the single iteration of `make
-// bench-smoke`.
+// BenchmarkWarmPrompt measures the median time from a prompt in a warm session until the model
+// receives the request, for each API. It fails if the median exceeds the target, even in the single
+// iteration of `make bench-smoke`.
 func BenchmarkWarmPrompt(b *testing.B) {
 	for api := range warmReplies {
 		b.Run(api, func(b *testing.B) {

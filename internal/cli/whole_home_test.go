@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// wholeHome is a home folder with a file, and a model that reads the file and says what it got.
+// wholeHome is a home folder with a file, and a model that reads the file and reports its content.
 func wholeHome(t *testing.T) (home string, env []string) {
 	t.Helper()
 	home, state := t.TempDir(), t.TempDir()
@@ -25,7 +25,8 @@ func wholeHome(t *testing.T) (home string, env []string) {
 	}
 }
 
-// Without a terminal, `agent-lsp run` does not use all of the home folder, and says what to do.
+// Without a terminal, `agent-lsp run` refuses to use the whole home folder as a workspace and says
+// what to do.
 func TestRunDoesNotTakeTheWholeHome(t *testing.T) {
 	home, env := wholeHome(t)
 	t.Chdir(home)
@@ -45,7 +46,7 @@ func TestRunDoesNotTakeTheWholeHome(t *testing.T) {
 	}
 }
 
-// A client of the Agent Client Protocol asks its user about the home folder, once.
+// A client of the Agent Client Protocol asks its user once whether to use the whole home folder.
 func TestACPAsksAboutTheWholeHome(t *testing.T) {
 	for choice, want := range map[string]string{
 		"allow_once": "read it", "reject_once": "may not read it", "": "may not read it",
