@@ -16,7 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 )
 
-// results returns the tool results of the history, joined.
+// results returns all tool results in the history, joined.
 func (r *rig) results() string {
 	var b strings.Builder
 	for _, m := range r.s.Messages() {
@@ -27,15 +27,15 @@ func (r *rig) results() string {
 	return b.String()
 }
 
-// Calls that a model should not make: each gets a result that explains what was wrong, and the turn
-// continues.
+// TestBadCalls checks that each invalid call from the model gets a result that explains the
+// problem, and that the turn continues.
 func TestBadCalls(t *testing.T) {
 	props := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},` +
 		`"n":{"type":"integer"}},"required":["path"],"additionalProperties":false}`)
 	for _, tc := range []struct {
 		name  string
 		calls []message.ToolCall
-		want  string // of the results; "…" matches anything
+		want  string // expected results; "…" matches any text
 	}{
 		{"duplicate ids", []message.ToolCall{call("x", "echo", `{"path":"a"}`),
 			call("x", "echo", `{"path":"b"}`)}, "x: a\ncall_…: b\n"},
@@ -80,7 +80,7 @@ func TestBadCalls(t *testing.T) {
 	}
 }
 
-// like compares texts; "…" in want matches anything.
+// like reports whether got matches want, in which "…" matches any text.
 func like(got, want string) bool {
 	parts := strings.Split(want, "…")
 	for i, p := range parts {
@@ -144,7 +144,7 @@ func TestInvalidUTF8InDeltas(t *testing.T) {
 	})
 }
 
-// checkDeltas verifies that the deltas of each item add up to its completed text.
+// checkDeltas verifies that each item's deltas add up to its completed text.
 func checkDeltas(t *testing.T, events []Event) {
 	t.Helper()
 	texts := map[string]string{}
@@ -163,7 +163,8 @@ func checkDeltas(t *testing.T, events []Event) {
 	}
 }
 
-// Results in a stored history for calls that were never made are not sent.
+// If a restored history contains results for calls that were never made, these results are not sent
+// to the model.
 func TestOrphanResultsInRestoredHistory(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		orphan := message.NewText(message.RoleTool, "never asked")
@@ -262,7 +263,7 @@ func TestToolTimeoutAndAbandonment(t *testing.T) {
 	})
 }
 
-// timedTool has its own time limit.
+// timedTool is a tool that sets its own time limit.
 type timedTool struct {
 	tool.Tool
 	limit time.Duration
@@ -275,7 +276,7 @@ func (t timedTool) Spec() tool.Spec {
 }
 
 // The smaller of a tool's own limit and the general limit applies. Time spent waiting for the user
-// counts neither against the limit nor in the duration that is shown.
+// is excluded from both the limit and the displayed duration.
 func TestSmallerTimeLimitCounts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		hang := func(name string, limit time.Duration) tool.Tool {
@@ -351,7 +352,7 @@ func TestPanicInModelFailsTheTurn(t *testing.T) {
 	})
 }
 
-// badHook panics, hangs or fails on request.
+// badHook is a hook that panics, hangs or fails on request.
 type badHook struct {
 	how string
 	at  string

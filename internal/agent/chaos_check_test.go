@@ -14,7 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// drain lets everything that is waiting run, with a user who no longer answers.
+// drain lets all pending work finish, with a user who no longer answers.
 func (c *chaos) drain() {
 	for range 200 {
 		_ = c.s.Resume()
@@ -71,16 +71,16 @@ func (c *chaos) verify() {
 	c.check.atEnd()
 }
 
-// checker is a Sink and a Store that verifies the invariants on each event.
+// checker is a Sink and a Store that verifies the invariants at each event.
 type checker struct {
 	t    *testing.T
-	fail func() bool // reports whether the store fails
+	fail func() bool // reports whether the store is to fail
 
 	mu     sync.Mutex
 	msgs   []*message.Message
 	paired int
-	stored map[string]bool // IDs of calls whose assistant message is stored
-	synced map[string]bool // IDs of calls whose assistant message is synced to disk
+	stored map[string]bool // IDs of calls whose assistant message has been stored
+	synced map[string]bool // IDs of calls whose assistant message has been synced to disk
 	open   map[string]string
 	ended  map[string]bool
 	texts  map[string]string
@@ -116,7 +116,8 @@ func (k *checker) Sync() error {
 	return nil
 }
 
-// pairing checks that the stored history is paired, or open only at the very end.
+// pairing checks that every call in the stored history has its result, except for calls at the very
+// end.
 func (k *checker) pairing() {
 	n, open := history.PairedPrefix(k.msgs[k.paired:])
 	if k.paired+n < len(k.msgs) {

@@ -24,11 +24,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// chaosRuns is the minimum number of random runs in a campaign, however slow the machine is.
+// chaosRuns is the minimum number of random runs in a campaign, even on a slow machine.
 const chaosRuns = 1000
 
-// chaosBudget returns the minimum duration and number of the random runs. AGENT_LSP_CHAOS sets the
-// duration and asks for chaosRuns runs. Without it only a few are made.
+// chaosBudget returns the minimum duration and the minimum number of random runs. If
+// AGENT_LSP_CHAOS is set, it gives the duration, and at least chaosRuns runs are made. Otherwise
+// only a few runs are made.
 func chaosBudget(t *testing.T) (time.Duration, int) {
 	s := os.Getenv("AGENT_LSP_CHAOS")
 	if s == "" {
@@ -41,10 +42,10 @@ func chaosBudget(t *testing.T) (time.Duration, int) {
 	return d, chaosRuns
 }
 
-// Invariants 1, 2, 6, 7 and 8 with random models, tools, users, hooks and stores: pairing is valid
-// after every event and record, no tool starts before its message is stored, the event grammar is
-// followed, nothing queued is lost, every turn ends, and nothing is left running.
-// AGENT_LSP_CHAOS_SEED replays one run.
+// TestChaos checks invariants 1, 2, 6, 7 and 8 with random models, tools, users, hooks and stores.
+// Pairing is valid after every event and record, no tool starts before its message is stored,
+// events follow the grammar, no queued message is lost, every turn ends, and nothing is left
+// running. AGENT_LSP_CHAOS_SEED replays one run.
 func TestChaos(t *testing.T) {
 	if s := os.Getenv("AGENT_LSP_CHAOS_SEED"); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)
@@ -68,8 +69,8 @@ func TestChaos(t *testing.T) {
 	t.Logf("%d random runs in %v, every invariant held: %t", runs, budget, !t.Failed())
 }
 
-// chaos is one random run. Its choices come from one source. The order in which goroutines use the
-// source may differ between replays; the kinds of trouble do not.
+// chaos is one random run. A single random source makes all choices. In a replay, goroutines may
+// use the source in a different order, but the kinds of faults are the same.
 type chaos struct {
 	t     *testing.T
 	s     *Session
@@ -78,8 +79,8 @@ type chaos struct {
 	mu  sync.Mutex
 	rnd *rand.Rand
 
-	small    bool            // whether the window is small
-	accepted map[string]bool // IDs of messages that must be in the final history
+	small    bool            // whether the context window is small
+	accepted map[string]bool // IDs of messages that the final history must contain
 }
 
 func newChaos(t *testing.T, seed uint64) *chaos {
@@ -134,7 +135,7 @@ func (c *chaos) n(n int) int {
 	return c.rnd.IntN(n)
 }
 
-// nap sleeps for up to d of the bubble's time, or until ctx ends.
+// nap sleeps for at most d in the bubble's time, or until ctx ends.
 func (c *chaos) nap(ctx context.Context, d time.Duration) {
 	_ = pause.For(ctx, time.Duration(c.n(int(d))))
 }
@@ -240,7 +241,7 @@ func (c *chaos) tools() []tool.Tool {
 	}
 }
 
-// play lets a restless user use the session, then checks that everything ends.
+// play simulates an impatient user of the session, and then checks that everything ends.
 func (c *chaos) play() {
 	for range 5 + c.n(20) {
 		c.act()
@@ -319,8 +320,8 @@ func (c *chaos) expect(id string, err error) {
 	}
 }
 
-// steered expects a steer in the history unless it was a one-shot steer, which is in neither the
-// queue nor the history.
+// steered checks that a steer is in the history, unless it was a one-shot steer, which is never
+// queued or stored.
 func (c *chaos) steered(out SteerOutcome) {
 	for _, q := range c.s.Queue() {
 		if q.MessageID == out.MessageID {

@@ -18,17 +18,18 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// strict is a provider that enforces its window, strict pairing and a user message at the
-// beginning, and whose token counts are off by a factor. Its summaries are short.
+// strict is a provider that enforces its context window, strict pairing of calls and results, and a
+// user message at the beginning. Its token counts differ from the estimate by a factor. Its
+// summaries are short.
 type strict struct {
 	window   int
-	reported int // the window that Info reports; 0: unknown
+	reported int // the window that Info reports; 0 if unknown
 	factor   float64
 	reply    func(n int) step
 	n        int
 	most     int
 	refused  int
-	names    bool // whether its refusals name the window
+	names    bool // whether its errors state the window
 	summary  func() (*Reply, error)
 }
 
@@ -90,7 +91,7 @@ func strictRig(t *testing.T, m *strict, opts func(*Options), tools ...tool.Tool)
 	return r
 }
 
-// bigTool returns a tool with a result of size bytes.
+// bigTool returns a tool whose result has size bytes.
 func bigTool(size int) *funcTool {
 	return fake("big", tool.ReadOnly, func(context.Context, *tool.Call) (*tool.Result, error) {
 		return &tool.Result{Text: strings.Repeat("line of text...\n", size/16)}, nil
@@ -106,8 +107,8 @@ func bigCalls(turns int) func(n int) step {
 	}
 }
 
-// Issue 10: a long session stays within the window, by estimate, without a refusal. Each compaction
-// is committed once. The stored session gives the same view.
+// By estimate alone, a long session stays within the window, so that the provider never rejects a
+// request. Each compaction is committed once. The stored session gives the same view.
 func TestLongSessionFits(t *testing.T) {
 	for _, list := range [][]string{nil, {history.StrategySlidingWindow}, {"importance"},
 		{history.StrategyHybrid}} {
@@ -157,8 +158,8 @@ func TestLongSessionFits(t *testing.T) {
 	}
 }
 
-// Issue 10, overflow: the estimate is too low and the provider refuses. There is one forced
-// reduction and one retry, and the estimate has learned.
+// If the estimate is too low, the provider rejects the request. The session then makes one forced
+// reduction and one retry, and corrects its estimate.
 func TestOverflowRecovery(t *testing.T) {
 	for _, reported := range []int{0, 30000} {
 		bubble(t, func(t *testing.T) {
@@ -178,12 +179,12 @@ func TestOverflowRecovery(t *testing.T) {
 	}
 }
 
-// If the configured window is far too large, the true one is learned from the error or found by
-// halving.
+// If the configured window is far too large, the session learns the actual window from the error,
+// or finds it by halving.
 func TestWindowFarTooLarge(t *testing.T) {
 	for _, c := range []struct {
 		names         bool
-		first, others int // refusals of the first long call, and of the twelve turns
+		first, others int // rejections of the first long call, and of the twelve turns
 	}{{true, 1, 2}, {false, MaxRefusals, 3 * MaxRefusals}} {
 		bubble(t, func(t *testing.T) {
 			m := newStrict(4096)
@@ -221,7 +222,8 @@ func TestWindowFarTooLarge(t *testing.T) {
 	}
 }
 
-// No data is lost, and the session stays usable.
+// If a message is larger than the context window, its turn fails, but no data is lost and the
+// session stays usable.
 func TestContextBadInput(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newStrict(10000)
@@ -269,7 +271,7 @@ func TestSummaryThatFailsInASession(t *testing.T) {
 				m,
 				nil,
 				bigTool(1500),
-			) // too small to be masked, so the turn is summarized
+			) // too small for masking, so the turn is summarized
 			defer r.close()
 			for i := range 8 {
 				if turn := r.run(fmt.Sprint("turn ", i)); turn.Status != TurnStatusCompleted {
@@ -283,7 +285,8 @@ func TestSummaryThatFailsInASession(t *testing.T) {
 	}
 }
 
-// agent/compact works when idle, with instructions. Prompts wait in the meantime.
+// agent/compact works in an idle session and accepts instructions. Prompts wait until the
+// compaction is done.
 func TestCompact(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newStrict(100000)
@@ -342,8 +345,9 @@ func TestCompactWithNothingToDo(t *testing.T) {
 	})
 }
 
-// Issue 10: 100,000 messages over 200 turns end below 100 MiB with every invariant intact. A
-// twentieth of it always runs; AGENT_LSP_SOAK=1 (make soak) runs all of it.
+// TestSoak checks that a session with 100,000 messages in 200 turns uses less than 100 MiB and
+// satisfies every invariant. Normally the test runs a twentieth of that. AGENT_LSP_SOAK=1 (make
+// soak) runs all of it.
 func TestSoak(t *testing.T) {
 	turns, rounds := 20, 125
 	if on, _ := strconv.ParseBool(os.Getenv("AGENT_LSP_SOAK")); on {
@@ -451,7 +455,8 @@ func passageOf(phrase string) string {
 	return manyLines()[at-recallContext/3 : at-recallContext/3+recallContext]
 }
 
-// Issue 10: details that a summary has lost can be looked up, and the passage contains them.
+// TestRecall checks that the recall tool finds messages by text and by number, and returns the
+// matching passage.
 func TestRecall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := strictRig(t, newStrict(100000), nil)
@@ -481,7 +486,7 @@ func TestRecall(t *testing.T) {
 	})
 }
 
-// 100 sessions that stream at the same time are served fairly and use less than 1 MiB each.
+// If 100 sessions stream at the same time, they are served fairly and use less than 1 MiB each.
 func TestHundredSessionsAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const sessions, pieces = 100, 200

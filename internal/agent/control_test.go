@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// gateTool returns a tool that reports its start and waits for a signal.
+// gateTool returns a tool that signals when it starts and then waits for a signal to continue.
 func gateTool(name string) (t *funcTool, started chan string, goOn chan bool) {
 	started, goOn = make(chan string), make(chan bool)
 	return fake(name, tool.Mutates, func(ctx context.Context, c *tool.Call) (*tool.Result, error) {
@@ -34,7 +34,7 @@ func steps(n int) []step {
 	return s
 }
 
-// Follow-ups are consumed when the turn would stop. Each starts its own turn.
+// Follow-ups are processed when the turn would otherwise end. Each one starts its own turn.
 func TestFollowUpsStartTurnsOfTheirOwn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
@@ -58,8 +58,8 @@ func TestFollowUpsStartTurnsOfTheirOwn(t *testing.T) {
 	})
 }
 
-// Protocol 3.1: the same clientMessageId returns the same result and runs nothing twice, even after
-// a restart.
+// A prompt with a known clientMessageId returns the earlier result and runs nothing again, even
+// after a restart (protocol 3.1).
 func TestClientMessageID(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := script(step{text: "A"}, step{block: true})
@@ -89,7 +89,8 @@ func TestClientMessageID(t *testing.T) {
 	})
 }
 
-// Wait works by turn, by message, for the running turn, and with a timeout.
+// Wait can wait for a turn by ID, for a message, or for the running turn, with or without a
+// timeout.
 func TestWait(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(step{block: true}, step{text: "B"}), nil)
@@ -115,7 +116,8 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// A wait for a steer that its turn did not process waits for the turn that takes it from the queue.
+// If a turn ends without processing a steer, a wait for that steer continues until the end of the
+// turn that takes it from the queue.
 func TestWaitForASteerThatIsQueued(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, _ := gateTool("gate")
@@ -158,7 +160,7 @@ func TestWaitForASteerThatIsQueued(t *testing.T) {
 	})
 }
 
-// The end of a job is delivered at the next boundary, or wakes an idle session.
+// When a job ends, the model is notified at the next boundary, or an idle session is woken up.
 func TestNotify(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
@@ -171,7 +173,7 @@ func TestNotify(t *testing.T) {
 		note.Source = message.SourceJob
 		r.s.Notify(note, true)
 		goOn <- true
-		<-started // the second call was not skipped
+		<-started // the second call must not be skipped
 		goOn <- true
 		r.wait(acc.TurnID)
 		r.s.Notify(message.NewText(message.RoleUser, "quiet"), false)
@@ -185,7 +187,7 @@ func TestNotify(t *testing.T) {
 	})
 }
 
-// Items that a sub-agent shows below a call are closed with the call, even if the call was
+// Items that a sub-agent shows below a call are closed with that call, even if the call was
 // abandoned.
 func TestNestedItemsCloseWithTheirCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -29,7 +29,7 @@ func readDoc(t *testing.T, name string) string {
 	return strings.ReplaceAll(string(b), "\r\n", "\n")
 }
 
-// counting is strict and records the size of every call except summaries.
+// counting is a strict provider that records the size of every call except calls for summaries.
 type counting struct {
 	*strict
 	sizes []int
@@ -44,7 +44,7 @@ func (c *counting) Generate(ctx context.Context, req *Request, on func(Delta)) (
 	return reply, err
 }
 
-// The example of docs/reference/context.md is measured here.
+// TestContextExample measures the example in docs/reference/context.md.
 func TestContextExample(t *testing.T) {
 	measure := func(window int, strategy string) (sizes []int) {
 		bubble(t, func(t *testing.T) {
@@ -75,7 +75,8 @@ func TestContextExample(t *testing.T) {
 	checkDoc(t, "reference/context.md", "<!-- measured by", "<!-- end -->", b.String())
 }
 
-// checkDoc compares a generated part of a page, or writes it if UPDATE_DOCS is set.
+// checkDoc compares a generated part of a page with want. If UPDATE_DOCS is set, it writes that
+// part instead.
 func checkDoc(t *testing.T, name, from, to, want string) {
 	t.Helper()
 	page := readDoc(t, name)
@@ -147,8 +148,8 @@ func TestDocumentedDefaults(t *testing.T) {
 		"| what | number |\n|---|---|\n"+want)
 }
 
-// Each numeric constant of these packages is listed in a table, or here with the reason why it is
-// not.
+// Each numeric constant in these packages is documented in a table, or is listed here with the
+// reason why it is not.
 func TestEveryNumberIsDocumented(t *testing.T) {
 	untold := map[string]string{
 		"tokensRune": "part of the estimate", "minRatio": "bounds of the estimate's correction",
@@ -220,8 +221,8 @@ func TestDocumentedContextNumbers(t *testing.T) {
 		"| number | value |\n|---|---|\n"+want)
 }
 
-// Each row of docs/reference/features.md names existing tests and session scripts, and how a user
-// reaches the feature.
+// Each row of docs/reference/features.md names tests and session scripts that exist, and says how a
+// user reaches the feature.
 func TestDocumentedTestsExist(t *testing.T) {
 	have := declaredTests(t)
 	named := regexp.MustCompile("`((?:Test|Benchmark|Fuzz)\\w+|[a-z]+/[a-z-]+)`")
@@ -249,7 +250,7 @@ func TestDocumentedTestsExist(t *testing.T) {
 	}
 }
 
-// declaredTests returns the names of all Go tests and session scripts of the repository.
+// declaredTests returns the names of all Go tests and session scripts in the repository.
 func declaredTests(t *testing.T) map[string]bool {
 	t.Helper()
 	have := map[string]bool{}

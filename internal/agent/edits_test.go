@@ -14,12 +14,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// editTool changes the file that its argument names. It waits until the user decides, unless the
+// editTool edits the file that its argument names. It waits for the user's decision, unless the
 // edit is applied without asking.
 type editTool struct {
 	apply   bool
 	mu      sync.Mutex
-	waiting map[string]chan string // decisions, by call
+	waiting map[string]chan string // channels for the decisions, by call
 	running int
 	most    int
 	order   []string
@@ -67,7 +67,7 @@ func (e *editTool) run(ctx context.Context, c *tool.Call) (*tool.Result, error) 
 	}
 }
 
-// waits returns the calls that wait for the user.
+// waits returns the calls that are waiting for the user.
 func (e *editTool) waits() string {
 	synctest.Wait()
 	e.mu.Lock()
@@ -90,7 +90,7 @@ func edit(id, path string) message.ToolCall {
 	return call(id, "edit", fmt.Sprintf(`{"path":%q}`, path))
 }
 
-// editRig returns a session whose model makes these calls in one reply.
+// editRig returns a session whose model makes the given calls in one reply.
 func editRig(t *testing.T, e *editTool, opts func(*Options), calls ...message.ToolCall) *rig {
 	e.waiting = map[string]chan string{}
 	m := script(step{calls: calls}, step{text: "ok"}, step{text: "ok"})
@@ -99,8 +99,8 @@ func editRig(t *testing.T, e *editTool, opts func(*Options), calls ...message.To
 	return r
 }
 
-// Edits of different files wait together. Edits of one file run one after another, and a call that
-// may look at any file starts when they have ended.
+// Edits to different files wait for the user concurrently. Edits to the same file run one at a
+// time. A call that may read any file starts after all edits are done.
 func TestEditsWaitTogether(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		e := &editTool{}
@@ -127,7 +127,7 @@ func TestEditsWaitTogether(t *testing.T) {
 	})
 }
 
-// Edits that do not wait for the user run one after another.
+// Edits that do not wait for the user run one at a time.
 func TestEditsWithoutAQuestionRunInOrder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		e := &editTool{apply: true}
@@ -139,7 +139,7 @@ func TestEditsWithoutAQuestionRunInOrder(t *testing.T) {
 	})
 }
 
-// A call with invalid arguments gets its result and does not separate the edits around it.
+// A call with invalid arguments gets its result and does not delay the edits after it.
 func TestInvalidCallBetweenEdits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		e := &editTool{}
@@ -156,7 +156,7 @@ func TestInvalidCallBetweenEdits(t *testing.T) {
 	})
 }
 
-// An abort, a pause and a steer end all waiting edits. Later edits do not begin.
+// An abort, a pause or a steer ends all waiting edits. Later edits do not begin.
 func TestEditsThatWaitEndTogether(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(s *Session) error
@@ -193,7 +193,7 @@ func TestEditsThatWaitEndTogether(t *testing.T) {
 	}
 }
 
-// toA changes every edit to file a.
+// toA is a hook that redirects every edit to the file a.
 type toA struct{}
 
 func (toA) HookName() string { return "toA" }
@@ -202,7 +202,7 @@ func (toA) BeforeTool(context.Context, *tool.Call, tool.Spec) (ToolOutcome, erro
 	return ToolOutcome{Args: json.RawMessage(`{"path":"a"}`)}, nil
 }
 
-// If a hook has replaced the arguments, the file in the new arguments counts.
+// If a hook replaces a call's arguments, the call is scheduled by the file in the new arguments.
 func TestEditsOfAFileThatAHookNames(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		e := &editTool{}
@@ -240,8 +240,8 @@ func readFile(id, path string) message.ToolCall {
 	return call(id, "readFile", fmt.Sprintf(`{"path":%q}`, path))
 }
 
-// A read between edits holds up none of them, unless they concern the same file: then it runs after
-// the earlier and before the later one. The results keep the order of the calls.
+// A read between two edits delays the later edit only if they concern the same file. Such a read
+// runs after the earlier edit and before the later one. The results keep the order of the calls.
 func TestReadsBetweenEditsThatWait(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		e := &editTool{waiting: map[string]chan string{}}

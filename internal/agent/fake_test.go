@@ -20,16 +20,16 @@ import (
 // step is one reply of a scripted model.
 type step struct {
 	text, reasoning string
-	chunks          []string // streamed instead of the text in one piece
+	chunks          []string // if set, streamed in these pieces instead of text
 	calls           []message.ToolCall
 	stop            message.StopReason
 	err             error
 	usage           message.Usage
-	block           bool // wait until the context ends
+	block           bool // waits until the context ends
 	do              func(ctx context.Context, req *Request, on func(Delta)) (*Reply, error)
 }
 
-// scripted is a Model that plays steps and records the requests.
+// scripted is a Model that plays steps and records the requests it receives.
 type scripted struct {
 	mu    sync.Mutex
 	steps []step
@@ -110,7 +110,7 @@ func call(id, name, args string) message.ToolCall {
 	return message.ToolCall{ID: id, Name: name, Args: json.RawMessage(args)}
 }
 
-// funcTool is a Tool implemented by a function.
+// funcTool is a Tool that is implemented by a function.
 type funcTool struct {
 	spec tool.Spec
 	says tool.Prepared // except Run
@@ -128,12 +128,12 @@ func (f *funcTool) Prepare(context.Context, *tool.Call) (*tool.Prepared, error) 
 	return &p, nil
 }
 
-// asked makes the tool ask for permission for its calls.
+// asked makes the tool request permission for its calls.
 func (f *funcTool) asked() *funcTool {
 	return f.saying(tool.Prepared{Subject: &tool.Subject{Kind: tool.SubjectCommand}})
 }
 
-// runTool prepares a call and runs it.
+// runTool prepares a tool call and runs it.
 func runTool(ctx context.Context, t tool.Tool, c *tool.Call) (*tool.Result, error) {
 	p, err := t.Prepare(ctx, c)
 	if err != nil {
@@ -142,7 +142,7 @@ func runTool(ctx context.Context, t tool.Tool, c *tool.Call) (*tool.Result, erro
 	return p.Run(ctx, c)
 }
 
-// saying makes the tool return p for its calls, except Run.
+// saying makes Prepare return p, except for its field Run.
 func (f *funcTool) saying(p tool.Prepared) *funcTool {
 	f.says = p
 	return f
@@ -191,7 +191,7 @@ func (l *log) all() []Event {
 	return append([]Event(nil), l.events...)
 }
 
-// lines prints the events, in one or two words each. For StateChanged it prints only the status.
+// lines prints each event as one or two words. For StateChanged, it prints only the status.
 func (l *log) lines() string {
 	var b strings.Builder
 	for _, e := range l.all() {
@@ -241,7 +241,7 @@ func itemLine(it Item) string {
 	return s
 }
 
-// withHooks adds hooks to the steps of a session's environment.
+// withHooks adds hooks to those in the session's environment.
 func withHooks(o *Options, hooks ...Hook) {
 	under := o.Environment
 	o.Environment = EnvironmentFunc(func(ctx context.Context, turn TurnInfo) (Step, error) {
@@ -251,7 +251,7 @@ func withHooks(o *Options, hooks ...Hook) {
 	})
 }
 
-// rig is a session with everything that a test needs.
+// rig is a session with the other objects that a test needs.
 type rig struct {
 	t     *testing.T
 	s     *Session
@@ -260,7 +260,8 @@ type rig struct {
 	env   Step
 }
 
-// newRig creates a session with a scripted model and tools. Change rig.env before the first prompt.
+// newRig creates a session with a scripted model and the given tools. A test may change rig.env
+// before the first prompt.
 func newRig(t *testing.T, m *scripted, opts func(*Options), tools ...tool.Tool) *rig {
 	t.Helper()
 	reg, err := tool.NewRegistry(tools...)
@@ -289,7 +290,7 @@ func newRig(t *testing.T, m *scripted, opts func(*Options), tools ...tool.Tool) 
 		opts(&o)
 	}
 	if o.Restored.Messages != nil {
-		n = 1000 // IDs must be unique, even over a restart
+		n = 1000 // IDs must stay unique after a restart
 	}
 	r.s = NewSession(o)
 	return r
@@ -329,7 +330,7 @@ func (r *rig) wait(turnID string) Turn {
 	return turn
 }
 
-// waitFor waits for the turn to which a message goes.
+// waitFor waits for the end of the turn that receives the message.
 func (r *rig) waitFor(messageID string) {
 	r.t.Helper()
 	if _, err := r.s.Wait(r.t.Context(), "", messageID); err != nil {
@@ -337,13 +338,13 @@ func (r *rig) waitFor(messageID string) {
 	}
 }
 
-// run sends a prompt and waits for its turn.
+// run sends a prompt and waits for the end of its turn.
 func (r *rig) run(s string) Turn {
 	r.t.Helper()
 	return r.wait(r.prompt(s).TurnID)
 }
 
-// texts prints a history: role, text, calls.
+// texts formats a history: the role, text and calls of each message.
 func texts(msgs []*message.Message) string {
 	var b strings.Builder
 	for _, m := range msgs {

@@ -7,8 +7,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
 )
 
-// The fallback answers immediately for a provider that is skipped. The user gets one notice per
-// turn, however many model calls the turn has.
+// If a provider is skipped, its fallback answers immediately. The user gets one notice per turn,
+// even if the turn has several model calls.
 func TestSkippedProviderIsToldOnceInATurn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		skipped := &retry.Error{Kind: retry.Overloaded, Message: "skipped", Err: retry.ErrSkipped}

@@ -8,7 +8,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Deltas may be cut anywhere: the pieces add up to the whole text, made valid.
+// FuzzWholeRunes checks that deltas may be cut at any byte. The pieces must add up to the whole
+// text, with invalid UTF-8 replaced.
 func FuzzWholeRunes(f *testing.F) {
 	f.Add("a\xe4\xb8\xadb", 2)
 	f.Add("\xff\xf0\x9f", 1)

@@ -14,12 +14,13 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// lifeHook implements every hook of a session's life. It logs calls, returns messages and refuses.
+// lifeHook implements every session lifecycle hook. It logs calls, adds messages, and can refuse
+// prompts and compactions.
 type lifeHook struct {
 	mu     sync.Mutex
 	seen   []string
-	refuse string // words that a prompt must not contain
-	deny   error  // the error for compactions
+	refuse string // a word that a prompt must not contain
+	deny   error  // the error returned for compactions
 }
 
 func (h *lifeHook) HookName() string { return "life" }
@@ -65,7 +66,7 @@ func (h *lifeHook) AfterCompact(_ context.Context, c Compacted) error {
 	return nil
 }
 
-// The hooks of a session's start and end, and of its prompts and steers, are called once each.
+// The hooks for the start and end of a session, for prompts and for steers are called once each.
 func TestLifecycleHooks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &lifeHook{}
@@ -102,7 +103,7 @@ user "Seen: two"`)
 	})
 }
 
-// A session without a turn has no end hook call.
+// In a session without a turn, the end hook is not called.
 func TestNoEndWithoutAStart(t *testing.T) {
 	h := &lifeHook{}
 	r := newRig(t, script(), func(o *Options) { withHooks(o, h) })
@@ -110,8 +111,8 @@ func TestNoEndWithoutAStart(t *testing.T) {
 	eq(t, "calls", h.log(), "")
 }
 
-// A prompt that a hook refuses ends the turn and never reaches the model, even after a restart. The
-// session continues.
+// If a hook refuses a prompt, the turn ends and the prompt never reaches the model, even after a
+// restart. The session can continue.
 func TestRefusedPromptIsWithheld(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &lifeHook{refuse: "secret"}
@@ -139,8 +140,8 @@ func TestRefusedPromptIsWithheld(t *testing.T) {
 	})
 }
 
-// Hooks around a compaction can add instructions, and can refuse it if there is still room, but not
-// if there is none.
+// Compaction hooks can add instructions. They can refuse a compaction while there is still room in
+// the window, but not when it is full.
 func TestCompactionHooks(t *testing.T) {
 	play := func(t *testing.T, deny error) (*lifeHook, *strict, *rig) {
 		h := &lifeHook{deny: deny}
@@ -184,7 +185,7 @@ func TestCompactionHooks(t *testing.T) {
 	})
 }
 
-// A hook's text is added to the prompt of the summary, together with the user's instructions.
+// A hook's text is added to the prompt for the summary, together with the user's instructions.
 func TestCompactionInstructions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		asked := ""
@@ -208,13 +209,13 @@ func TestCompactionInstructions(t *testing.T) {
 	})
 }
 
-// A tool can end the turn: by its result or by the settings, but not with an error, and not against
-// a veto or a steer.
+// A tool's result or the settings can make a tool end the turn. The turn does not end if the tool
+// returns an error, a hook vetoes it, or a steer is waiting.
 func TestStopAfterTool(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		tool  *funcTool
-		ends  bool // by the settings
+		ends  bool // whether the settings end the turn
 		hooks []Hook
 		calls int
 	}{
@@ -267,8 +268,7 @@ func TestStopAfterTool(t *testing.T) {
 	})
 }
 
-// Issue 10: messages that the user pins stay word for word, whatever is reduced, and survive a
-// restart.
+// Messages that the user pins stay unchanged in every reduction, and remain pinned after a restart.
 func TestPinnedMessagesStay(t *testing.T) {
 	const rule = "Never touch the generated files."
 	for _, strategy := range []string{history.StrategyAdaptive, history.StrategySlidingWindow,
@@ -313,7 +313,7 @@ func TestPinnedMessagesStay(t *testing.T) {
 	}
 }
 
-// sentHook receives the messages of each request.
+// sentHook is called with the messages of each request.
 type sentHook func([]*message.Message)
 
 func (sentHook) HookName() string { return "sent" }
@@ -323,7 +323,7 @@ func (f sentHook) BeforeModel(_ context.Context, req *Request) error {
 	return nil
 }
 
-// slowHook inspects the first prompt until its turn ends.
+// slowHook does not return from checking the first prompt until the turn ends.
 type slowHook struct {
 	lifeHook
 	entered chan struct{}
@@ -344,8 +344,8 @@ func (h *slowHook) BeforePrompt(ctx context.Context, turn string,
 	return h.lifeHook.BeforePrompt(ctx, turn, m)
 }
 
-// An abort while a hook looks at a prompt is not a refusal: the prompt stays, and the next turn's
-// hooks see it first.
+// If the user aborts while a hook checks a prompt, the prompt is not refused. It stays in the
+// history, and the hooks check it again in the next turn.
 func TestAbortWhileAHookLooksAtThePrompt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &slowHook{entered: make(chan struct{})}

@@ -9,8 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// The loop alternates between model and tools until there are no calls. The events have the right
-// order.
+// The loop alternates between model and tools until the model makes no more calls. The events are
+// in the right order.
 func TestLoopModelToolsModel(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := script(
@@ -87,7 +87,7 @@ assistant "As you say."`)
 	})
 }
 
-// Abort while the model answers.
+// TestAbortInference aborts a turn while the model is answering.
 func TestAbortInference(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := script(step{text: "Let me", block: true})

@@ -16,8 +16,7 @@ import (
 
 func failed(k retry.Kind) error { return &retry.Error{Kind: k, Message: string(k)} }
 
-// Rows 1.3 Retract on retry and 1.9 Retry: text that was shown is retracted, and tools never run
-// again.
+// If the model call is retried, text that was already shown is retracted. Tools do not run again.
 func TestRetryRetractsWhatWasShown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		runs := 0
@@ -59,8 +58,8 @@ func TestRetryRetractsWhatWasShown(t *testing.T) {
 	})
 }
 
-// A reply that was stopped because of its length keeps what was shown and is not requested again.
-// The session continues.
+// A reply that was cut off at the length limit keeps the text that was shown and is not requested
+// again. The session continues.
 func TestTooLongReplyKeepsWhatArrived(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		long := strings.Repeat("on and on ", 2*maxPartial/10)
@@ -93,7 +92,7 @@ func TestTooLongReplyKeepsWhatArrived(t *testing.T) {
 	})
 }
 
-// Error kinds & failover: the next model answers if the first one cannot.
+// If the first model cannot answer, the next one does.
 func TestFallbackModel(t *testing.T) {
 	for kind, want := range map[retry.Kind]string{retry.Overloaded: TurnStatusCompleted,
 		retry.Client: TurnStatusFailed} {
@@ -112,7 +111,7 @@ func TestFallbackModel(t *testing.T) {
 	}
 }
 
-// The ways in which a turn ends.
+// TestEndReasons checks all the ways in which a turn can end.
 func TestEndReasons(t *testing.T) {
 	look := message.ToolCall{Name: "look"}
 	cut := step{text: "and so on", stop: message.StopLength}
@@ -171,7 +170,8 @@ func TestEndReasons(t *testing.T) {
 	}
 }
 
-// Length cut: complete calls run, the call that was cut off does not.
+// If a reply is cut off at the length limit, complete calls run, but the call that was cut off does
+// not.
 func TestLengthCutKeepsWholeCalls(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := script(step{do: func(_ context.Context, _ *Request, on func(Delta)) (*Reply, error) {
@@ -189,7 +189,7 @@ func TestLengthCutKeepsWholeCalls(t *testing.T) {
 	})
 }
 
-// Rows 1.11 Swap model, Key resolver: everything is read again before each call.
+// Models, tools, instructions and the thinking level are read again before each model call.
 func TestEnvIsReadAnew(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		one := script(step{calls: []message.ToolCall{call("c", "swap", "")}})
@@ -212,7 +212,7 @@ func TestEnvIsReadAnew(t *testing.T) {
 	})
 }
 
-// An environment without a provider fails the turn with a message.
+// If the environment has no provider, the turn fails with a message.
 func TestNoProvider(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(), nil)
@@ -226,7 +226,7 @@ func TestNoProvider(t *testing.T) {
 	})
 }
 
-// App-level custom messages stay in the history and are not sent to the model.
+// Messages that the application adds stay in the history but are not sent to the model.
 func TestAppMessagesStayOut(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		app := message.NewText(message.RoleUser, "for the screen")
@@ -245,8 +245,8 @@ func TestAppMessagesStayOut(t *testing.T) {
 	})
 }
 
-// Fallback parser: a call written as text runs. What is shown is what stays, and the text of a call
-// is never shown. ANSI strip: neither are escape sequences.
+// A call written as text is executed. Text that is shown while streaming stays in the final
+// message. The text of such a call and ANSI escape sequences are never shown.
 func TestCallsWrittenAsText(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		say := func(pieces ...string) step {
@@ -282,8 +282,8 @@ func TestCallsWrittenAsText(t *testing.T) {
 	})
 }
 
-// Streamed arguments: the call's item starts while they arrive and becomes the item of the running
-// call.
+// The item for a tool call starts while its arguments are streaming and becomes the item of the
+// running call.
 func TestToolInputStreams(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := script(step{do: func(_ context.Context, _ *Request, on func(Delta)) (*Reply, error) {
@@ -314,7 +314,7 @@ completed toolCall look completed "look ran"`
 	})
 }
 
-// A store that fails ends the turn before a tool runs.
+// If the store fails, the turn ends before a tool runs.
 func TestNoToolBeforeItsMessageIsStored(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		ran := false
@@ -344,7 +344,7 @@ func TestNoToolBeforeItsMessageIsStored(t *testing.T) {
 	})
 }
 
-// Issue 9: a tool's result is stored before it is sent to the model.
+// A tool's result is stored before it is sent to the model.
 func TestResultIsStoredBeforeTheNextCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var r *rig

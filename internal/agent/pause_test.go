@@ -13,7 +13,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Protocol 3.4: continue starts the first queued message, or continues the turn.
+// Continue starts the first queued message or, if there is none, continues the last turn (protocol
+// 3.4).
 func TestContinue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(step{block: true}, step{text: "A"}, step{text: "B"}), nil)
@@ -35,8 +36,8 @@ func TestContinue(t *testing.T) {
 	})
 }
 
-// abortAndContinue aborts the turn while it waits, and waits for the end of the turn that continues
-// it.
+// abortAndContinue aborts the turn while it waits, and then waits for the end of the turn that
+// continues it.
 func abortAndContinue(t *testing.T, r *rig, turnID string) {
 	t.Helper()
 	synctest.Wait()
@@ -69,7 +70,8 @@ func TestContinueRunsOnFromTheHistory(t *testing.T) {
 	})
 }
 
-// After an abort, the model is asked to continue, and this request is not stored.
+// When a session continues after an abort, the model receives a request to continue. This request
+// is not stored.
 func TestContinueAfterAnAbort(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := script(step{text: "half", block: true}, step{text: "rest"})
@@ -88,7 +90,7 @@ func TestContinueAfterAnAbort(t *testing.T) {
 	})
 }
 
-// Pause/Resume: a paused session refuses to start a turn and stops at the next boundary.
+// A paused session starts no turn. A running turn stops at the next boundary.
 func TestPauseAndResume(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
@@ -116,7 +118,7 @@ func TestPauseAndResume(t *testing.T) {
 		if err := r.s.Resume(); err != nil {
 			t.Fatal(err)
 		}
-		id, err := r.s.Continue() // returns the turn that the resume started
+		id, err := r.s.Continue() // returns the turn that Resume started
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +133,7 @@ func TestPauseAndResume(t *testing.T) {
 	})
 }
 
-// storedBy returns what a store would restore if the process ended now.
+// storedBy returns the state that a store would restore if the process ended now.
 func storedBy(l *log) (r Restored) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -152,8 +154,8 @@ func storedBy(l *log) (r Restored) {
 	return r
 }
 
-// A pause survives a restart, and so does what it held back: when the session is resumed, it
-// continues with that. Messages that were waiting before the pause stay queued.
+// A pause survives a restart. After the restart, resuming starts the queue only if a message
+// arrived during the pause. Otherwise, messages that were queued before the pause stay queued.
 func TestPauseSurvivesARestart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(), nil)
@@ -184,7 +186,7 @@ func TestPauseSurvivesARestart(t *testing.T) {
 	})
 }
 
-// A turn that a pause stopped also continues after a restart.
+// A turn that was stopped by a pause can also be continued after a restart.
 func TestPausedTurnSurvivesARestart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
@@ -206,12 +208,12 @@ func TestPausedTurnSurvivesARestart(t *testing.T) {
 	})
 }
 
-// A restart loses no queued message and delivers none twice.
+// After a restart, no queued message is lost or delivered twice.
 func TestQueueSurvivesARestart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(step{block: true}), nil)
 		r.prompt("go")
-		synctest.Wait() // the model is being called
+		synctest.Wait() // the model call is in progress
 		r.prompt("later")
 		_, _ = r.s.Steer(SteerRequest{Content: text("steer")})
 		r.s.Notify(message.NewText(message.RoleUser, "note"), true)
@@ -231,8 +233,8 @@ func TestQueueSurvivesARestart(t *testing.T) {
 	})
 }
 
-// Resume continues with messages that arrived while an idle session was paused, and with nothing
-// that was waiting before.
+// Resume starts the queue only if a message arrived while the idle session was paused. Otherwise,
+// messages that were queued before the pause stay queued.
 func TestResumeStartsWhatThePauseHeldBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(steps(5)...), nil)
@@ -253,8 +255,8 @@ func TestResumeStartsWhatThePauseHeldBack(t *testing.T) {
 	})
 }
 
-// A turn that ends normally while the session is paused, or a reduction of the context, would have
-// been followed by the queue: the resume continues with the queue, even after a restart.
+// If a turn or a compaction completes while the session is paused, resuming starts the next queued
+// prompt, even after a restart.
 func TestResumeGoesOnBehindAPausedEnd(t *testing.T) {
 	for _, compacts := range []bool{false, true} {
 		for _, restarts := range []bool{false, true} {
@@ -306,7 +308,7 @@ func TestResumeGoesOnBehindAPausedEnd(t *testing.T) {
 	}
 }
 
-// compactGate is a hook that waits before a reduction.
+// compactGate is a hook that waits before a compaction.
 type compactGate struct{ wait func() }
 
 func (compactGate) HookName() string { return "gate" }
@@ -315,8 +317,8 @@ func (g compactGate) BeforeCompact(context.Context, CompactInfo) (string, error)
 	return "", nil
 }
 
-// If a resume arrives while the session is busy, with a reduction of the context or with the end of
-// the paused turn, the session still continues that turn.
+// If the session is resumed while it is busy compacting or storing the end of the paused turn, it
+// still continues that turn.
 func TestResumeIsNotLostWhereTheSessionIsBusy(t *testing.T) {
 	for _, compacts := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {
@@ -357,7 +359,7 @@ func TestResumeIsNotLostWhereTheSessionIsBusy(t *testing.T) {
 	}
 }
 
-// heldStore waits, once, before it stores the end of a turn.
+// heldStore delays, once, the storing of the end of a turn.
 type heldStore struct {
 	*log
 	once sync.Once
@@ -371,8 +373,8 @@ func (h *heldStore) Append(recs ...Record) error {
 	return h.log.Append(recs...)
 }
 
-// If the user removes a message that the pause held back, it is not there to continue with. A turn
-// that was aborted before the pause stays aborted.
+// If the user removes a message that the pause had delayed, Resume does not start it. A turn that
+// was aborted before the pause stays aborted.
 func TestResumeForgetsWhatWasTakenOut(t *testing.T) {
 	for _, clears := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {

@@ -14,7 +14,8 @@ import (
 
 const pinnedRule = "Never touch the generated files."
 
-// pinRig is a session whose window is full after a few turns. sent contains the last request.
+// pinRig is a session whose context window is full after a few turns. sent contains the last
+// request.
 type pinRig struct {
 	*rig
 	model *strict
@@ -25,7 +26,7 @@ func newPinRig(t *testing.T, reducers []string, opts func(*Options)) *pinRig {
 	p := &pinRig{model: newStrict(20000)}
 	p.model.reply = bigCalls(6)
 	p.rig = strictRig(t, p.model, func(o *Options) {
-		o.NewID = nil // unique IDs, even over restarts
+		o.NewID = nil // IDs must stay unique after a restart
 		if opts != nil {
 			opts(o)
 		}
@@ -41,7 +42,7 @@ func (p *pinRig) turns(n int) {
 	}
 }
 
-// seesRule checks whether the last call contained the rule word for word.
+// seesRule checks whether the last request contained the rule word for word.
 func (p *pinRig) seesRule(want bool) {
 	p.t.Helper()
 	if got := strings.Count(p.sent, fmt.Sprintf("user %q\n", pinnedRule)); got > 1 ||
@@ -50,7 +51,7 @@ func (p *pinRig) seesRule(want bool) {
 	}
 }
 
-// Issue 10: pinned messages can be unpinned and old messages can be pinned. Both survive a restart.
+// Pinned messages can be unpinned, and earlier messages can be pinned. Both survive a restart.
 func TestPinAndUnpin(t *testing.T) {
 	for _, reducers := range [][]string{{history.StrategySlidingWindow},
 		{history.Summary, history.DropTurns}} {
@@ -65,7 +66,7 @@ func TestPinAndUnpin(t *testing.T) {
 				t.Fatal(err)
 			}
 			one.turns(1)
-			one.seesRule(true) // even though a reduction had removed it
+			one.seesRule(true) // even though a reduction had removed it before
 			one.turns(10)
 			one.seesRule(true)
 			stored := storedBy(one.log)
@@ -99,7 +100,7 @@ func TestPinAndUnpin(t *testing.T) {
 	}
 }
 
-// A message that was sent pinned can be unpinned.
+// A message that was pinned when it was sent can be unpinned.
 func TestUnpinWhatWasSentPinned(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newPinRig(t, []string{history.StrategySlidingWindow}, nil)
@@ -116,7 +117,7 @@ func TestUnpinWhatWasSentPinned(t *testing.T) {
 	})
 }
 
-// A pin in the middle of a reduction already applies to that reduction.
+// If a message is pinned during a reduction, the pin already applies to that reduction.
 func TestPinInTheMiddleOfAReduction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newPinRig(t, []string{history.Summary}, nil)
@@ -180,7 +181,7 @@ func TestPinErrors(t *testing.T) {
 	})
 }
 
-// An item is reported with the pin state at the time of the report.
+// An item is reported with its pin state at that time.
 func TestPinnedItems(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(steps(2)...), nil)

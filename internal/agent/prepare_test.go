@@ -11,7 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// readingTool counts how often its arguments are decoded, and runs what it decoded.
+// readingTool counts how often its arguments are decoded. It runs with the decoded arguments.
 type readingTool struct {
 	spec  tool.Spec
 	reads int
@@ -41,7 +41,7 @@ func (r *readingTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepare
 	return p, nil
 }
 
-// replacing is a hook that replaces the arguments.
+// replacing is a hook that replaces a call's arguments.
 type replacing struct{ args string }
 
 func (replacing) HookName() string { return "replacing" }
@@ -50,7 +50,7 @@ func (h replacing) BeforeTool(context.Context, *tool.Call, tool.Spec) (ToolOutco
 	return ToolOutcome{Args: json.RawMessage(h.args)}, nil
 }
 
-// The user is asked about exactly what runs, even if a hook replaced the arguments.
+// The user is asked about exactly the call that runs, even if a hook replaced the arguments.
 func TestPrepare(t *testing.T) {
 	for _, tc := range []struct {
 		name, args  string

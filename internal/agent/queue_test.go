@@ -11,7 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Queue modes: all and one at a time, for steers and follow-ups.
+// TestQueueModes checks the modes "all" and "one at a time" for steers and follow-ups.
 func TestQueueModes(t *testing.T) {
 	for _, tc := range []struct {
 		steer, follow QueueMode
@@ -45,7 +45,7 @@ func TestQueueModes(t *testing.T) {
 	}
 }
 
-// An abort that arrives while a turn's end is being stored starts nothing either.
+// If an abort arrives while the end of a turn is being stored, no other turn starts.
 func TestAbortWhileTheEndIsStored(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		begun, goOn := make(chan bool), make(chan bool)
@@ -76,7 +76,7 @@ func TestAbortWhileTheEndIsStored(t *testing.T) {
 	})
 }
 
-// Abort marker, Cancelled tools, Queues vs abort.
+// An abort marks the turn as aborted and cancels its calls, but keeps queued messages.
 func TestAbortKeepsTheQueue(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestAbortKeepsTheQueue(t *testing.T) {
 				r.s.State().Status != SessionIdle {
 				t.Fatalf("queue %+v", q)
 			}
-			r.run("new") // a new prompt runs before the queue, which then continues
+			r.run("new") // the new prompt runs first, and then the queue continues
 			r.waitFor(later.MessageID)
 			var got []string
 			for _, m := range r.s.Messages() {
@@ -122,7 +122,7 @@ func TestAbortKeepsTheQueue(t *testing.T) {
 	}
 }
 
-// The queue can be listed and cleared, messages can be removed, and its size is bounded.
+// The queue can be listed and cleared, and single messages can be removed. Its size is limited.
 func TestQueueListRemoveClearBound(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(step{block: true}), nil)
@@ -151,8 +151,8 @@ func TestQueueListRemoveClearBound(t *testing.T) {
 	})
 }
 
-// If the process ends after a message was delivered and before the queue was recorded, the message
-// is not delivered again.
+// If the process ends after a message was delivered but before the queue was stored, the message is
+// not delivered again.
 func TestDeliveredMessageIsNotQueuedAgain(t *testing.T) {
 	m := message.NewText(message.RoleUser, "once")
 	m.ID = "m1"

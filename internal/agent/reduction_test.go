@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// reductions counts how often a reduction is tried.
+// reductions is a hook that counts how often a reduction is attempted.
 type reductions struct{ n int }
 
 func (h *reductions) HookName() string { return "count" }
@@ -22,14 +22,14 @@ func (h *reductions) BeforeCompact(context.Context, CompactInfo) (string, error)
 	return "", nil
 }
 
-// Issue 10: a reduction that saves nothing is not committed. After three of them no more are tried
-// as long as the call fits. A summary that fails three times is not requested again.
+// A reduction that saves nothing is not committed. After three such attempts, no more are made as
+// long as the request fits. If a summary fails three times, it is not requested again.
 func TestFruitlessReductionsStop(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &reductions{}
 		r := strictRig(t, newStrict(20000), func(o *Options) { withHooks(o, h) })
 		defer r.close()
-		// there is nothing that it could remove
+		// This reducer has nothing to remove.
 		r.env.Context = ContextConfig{Trigger: 0.1, Reducers: []string{history.Dedupe}}
 		r.run(strings.Repeat("word ", 2000))
 		for i := range 10 {
@@ -65,8 +65,8 @@ func TestFailedSummariesStop(t *testing.T) {
 	})
 }
 
-// Issue 10: between two reductions each call begins with the messages of the previous one, so that
-// the providers' caches are used.
+// Between two reductions, each request begins with the messages of the previous one, so that the
+// provider's cache can be used.
 func TestPrefixIsStable(t *testing.T) {
 	for _, reducers := range [][]string{nil, {history.StrategySlidingWindow},
 		{history.StrategyHybrid}} {
@@ -96,7 +96,7 @@ func TestPrefixIsStable(t *testing.T) {
 	}
 }
 
-// Issue 10: the system prompt and the tool schemas count before the first call.
+// The system prompt and the tool schemas are counted before the first call.
 func TestSystemAndToolsCount(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		used := func(system string, tools ...tool.Tool) int {
@@ -117,7 +117,8 @@ func TestSystemAndToolsCount(t *testing.T) {
 	})
 }
 
-// A restart keeps the provider's count of the conversation and the calibration of the estimate.
+// After a restart, the provider's count of the conversation and the calibration of the estimate are
+// restored.
 func TestRestartKeepsTheCount(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newStrict(100000)

@@ -18,7 +18,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/toolcall"
 )
 
-// Roles and event-log history: each message records its author, its turn and its time.
+// Each message records its author, its turn and its time.
 func TestRolesAndAuthors(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(step{calls: []message.ToolCall{call("c", "x", "")}},
@@ -37,8 +37,8 @@ func TestRolesAndAuthors(t *testing.T) {
 	})
 }
 
-// Unknown finish reason: the reply counts as incomplete, the model is asked to continue three
-// times, then the reply is accepted.
+// If the finish reason is unknown, the reply is treated as incomplete. The model is asked to
+// continue up to three times, and then the reply is accepted.
 func TestUnknownFinishReason(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		odd := step{text: "part ", stop: message.StopUnknown}
@@ -59,7 +59,7 @@ func TestUnknownFinishReason(t *testing.T) {
 	})
 }
 
-// Issue 3, Events: every event can be serialized without loss.
+// Every event can be serialized without loss.
 func TestEventsSerialize(t *testing.T) {
 	it := Item{ID: "i", Type: ItemToolCall, CreatedAt: time.Unix(1, 0).UTC(),
 		Call: &CallItem{CallID: "c", Args: json.RawMessage(`{"a":1}`),
@@ -91,7 +91,7 @@ func TestEventsSerialize(t *testing.T) {
 	}
 }
 
-// A turn uses the wire's names when it is stored or logged. Older logs can be read too.
+// A turn that is stored or logged uses the field names of the protocol. Older logs can be read too.
 func TestTurnJSON(t *testing.T) {
 	b, err := json.Marshal(Turn{TurnID: "t", Status: TurnStatusCompleted, EndReason: EndStop,
 		ModelCalls: 2})
@@ -106,9 +106,9 @@ func TestTurnJSON(t *testing.T) {
 	}
 }
 
-// Issue 3, Numbers: a hundred concurrently streaming sessions are served equally. Each model sends
-// a piece every 10 ms. Every piece is delivered at that time, and no session is ahead of another by
-// more than one piece.
+// A hundred sessions that stream concurrently are served equally. Each model sends a piece every 10
+// ms. Every piece must be delivered at that time, and no session may be more than one piece ahead
+// of another.
 func TestStreamsAreFair(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const sessions, pieces = 100, 50
@@ -148,7 +148,7 @@ func TestStreamsAreFair(t *testing.T) {
 	})
 }
 
-// fairness is a Sink that compares each session's pieces with the clock.
+// fairness is a Sink that compares the arrival of each session's pieces with the clock.
 type fairness struct {
 	t     *testing.T
 	start time.Time
@@ -168,7 +168,7 @@ func (f *fairness) Emit(id string, e Event) {
 	f.late = max(f.late, time.Since(f.start)-time.Duration(f.said[id])*10*time.Millisecond)
 }
 
-// If a summary is wrong about files, the program corrects it.
+// If a summary lists files incorrectly, the session corrects it.
 func TestSummaryThatLies(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newStrict(20000)
@@ -202,8 +202,8 @@ func TestSummaryThatLies(t *testing.T) {
 	})
 }
 
-// Retry-aware tools: a read-only call is retried after a temporary error, with increasing pauses. A
-// permanent error, a call that changes something, and an abort end the retries.
+// A read-only call is retried after a temporary error, with increasing delays. It is not retried
+// after a permanent error or an abort. A call that changes something is never retried.
 func TestRetryAwareTools(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

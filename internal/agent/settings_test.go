@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Each setting context.* takes effect: window, reserve, trigger and target, within their limits.
+// Each context.* setting (window, reserve, trigger and target) takes effect within its limits.
 func TestContextNumbers(t *testing.T) {
 	m := newStrict(100000)
 	for _, tc := range []struct {
@@ -46,7 +46,7 @@ func TestContextNumbers(t *testing.T) {
 	}
 }
 
-// context.summaryModel writes the summaries, and nothing else.
+// The model in context.summaryModel is used for summaries only.
 func TestSummaryModel(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m, notes := newStrict(20000), newStrict(20000)
@@ -67,7 +67,7 @@ func TestSummaryModel(t *testing.T) {
 	})
 }
 
-// context.keepRecent is the part that summaries do not touch.
+// context.keepRecent sets the size of the recent part that is not summarized.
 func TestKeepRecent(t *testing.T) {
 	kept := func(recent int) int {
 		var n int
@@ -94,7 +94,8 @@ func TestKeepRecent(t *testing.T) {
 	}
 }
 
-// tools.maxParallel limits the concurrently running calls, maxQueue the waiting messages.
+// tools.maxParallel limits the number of calls that run concurrently, and maxQueue limits the
+// number of waiting messages.
 func TestLimitsAreSettings(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		tr := &tracer{}

@@ -15,11 +15,11 @@ func TestStarts(t *testing.T) {
 		s, ctx, begun := NewStarts(1), t.Context(), time.Now()
 		leave := s.enter(ctx)
 		leave()
-		leave() // a repeated call does not release another turn's slot
+		leave() // a second call does not release another turn's slot
 		second := s.enter(ctx)
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
-		s.enter(ended)() // an aborted turn does not wait
+		s.enter(ended)() // an aborted turn does not wait for a slot
 		if took := time.Since(begun); took != 0 {
 			t.Errorf("places that were free took %v", took)
 		}
@@ -36,8 +36,8 @@ func TestStarts(t *testing.T) {
 	})
 }
 
-// Turns that start together do so one after another. None waits for more than the first token of
-// another.
+// Turns that are started at the same time begin one after another. Each waits at most for the first
+// token of the turn before it.
 func TestTurnsStartOneAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun, starts := time.Now(), NewStarts(1)

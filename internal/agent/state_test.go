@@ -21,7 +21,7 @@ var (
 	}
 )
 
-// The table at the top of state.go is the specification. Each of its cells is tested.
+// The table at the top of state.go specifies the run states. This test checks each of its cells.
 func TestRunStatesMoveAsDrawn(t *testing.T) {
 	rows := drawnStates(t)
 	eq(t, "events", strings.Join(rows[0], " "), strings.Join(runEventNames, " "))
@@ -39,8 +39,8 @@ func TestRunStatesMoveAsDrawn(t *testing.T) {
 	}
 }
 
-// tryMove applies an event directly, and in the way the engine does, which must report events that
-// cannot happen.
+// tryMove applies an event first to the state alone and then as the engine does. The engine must
+// report events that are impossible in a state.
 func tryMove(t *testing.T, from runState, e runEvent, cell string) {
 	t.Helper()
 	name := stateNames[from] + " on " + runEventNames[e]
@@ -113,7 +113,7 @@ func TestRunStatesAreConsistent(t *testing.T) {
 	}
 }
 
-// A closed session refuses every request of a caller, with an error.
+// Every method of a closed session returns an error.
 func TestClosedSessionRefuses(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(), nil)
@@ -130,7 +130,7 @@ func TestClosedSessionRefuses(t *testing.T) {
 	})
 }
 
-// Only state.go assigns the run state, so that its table is complete.
+// Only state.go may assign the run state. Otherwise its table would be incomplete.
 func TestOnlyTheTableChangesTheRunState(t *testing.T) {
 	names, err := filepath.Glob("*.go")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Protocol 3.2: the rules of a steer.
+// TestSteerRules checks the rules for steers (protocol 3.2).
 func TestSteerRules(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, script(steps(9)...), nil)
@@ -44,7 +44,7 @@ func TestSteerRules(t *testing.T) {
 	})
 }
 
-// Steer (transient, next call only): sent once, never stored.
+// A one-shot steer is sent with the next model call only and is never stored.
 func TestOneShotSteer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
@@ -79,7 +79,7 @@ func TestOneShotSteer(t *testing.T) {
 	})
 }
 
-// Protocol 3.2: a steer ends the wait for the user, and its text is the feedback.
+// A steer ends the wait for the user's answer, and its text becomes the feedback (protocol 3.2).
 func TestSteerEndsTheWaitForAPerson(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		ask := fake("ask", tool.ReadOnly, func(ctx context.Context, c *tool.Call) (*tool.Result,
@@ -121,7 +121,7 @@ func TestSteerEndsTheWaitForAPerson(t *testing.T) {
 	})
 }
 
-// personApprover asks a user who never answers, except about the tool ask.
+// personApprover asks a user who never answers. It allows the tool named ask without asking.
 type personApprover struct{}
 
 func (personApprover) Approve(ctx context.Context, req tool.ApprovalRequest) (tool.Decision,
@@ -134,7 +134,7 @@ func (personApprover) Approve(ctx context.Context, req tool.ApprovalRequest) (to
 	return tool.Decision{}, context.Cause(ctx)
 }
 
-// A one-shot steer is kept for the next call if this one has failed.
+// If a model call fails, a one-shot steer is sent with the next call instead.
 func TestOneShotSurvivesAFailedCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := script(step{text: "A"}, step{err: failed("auth")}, step{text: "B"}, step{text: "C"})
@@ -156,38 +156,7 @@ func TestOneShotSurvivesAFailedCall(t *testing.T) {
 	})
 }
 
-// TestOneShotFirst checks that a one-shot steer may begin a session: each request begins with a
-// user message, and no request asks the model to continue its reply.
-func TestOneShotFirst(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := script(step{calls: []message.ToolCall{call("c", "look", "")}}, step{text: "A"},
-			step{text: "B"}, step{text: "C"})
-		r := newRig(t, m, nil, fake("look", tool.ReadOnly, nil))
-		defer r.close()
-		for _, steer := range []string{"first", "second"} {
-			out, err := r.s.Steer(SteerRequest{Content: text(steer), OneShot: true})
-			if err != nil || out.Outcome != SteerStartedTurn {
-				t.Fatalf("%+v, %v", out, err)
-			}
-			if turn := r.wait(out.TurnID); turn.Status != TurnStatusCompleted {
-				t.Fatalf("%+v", turn)
-			}
-		}
-		r.run("third")
-		want := []string{"first", unstoredText, unstoredText, unstoredText}
-		for i, first := range want {
-			msgs := m.request(i).Messages
-			if msgs[0].Role != message.RoleUser || msgs[0].TextContent() != first {
-				t.Errorf("request %d begins with %s %q", i, msgs[0].Role, msgs[0].TextContent())
-			}
-			if strings.Contains(texts(msgs), nudgeResume) {
-				t.Errorf("request %d: %s", i, texts(msgs))
-			}
-		}
-	})
-}
-
-// A wait for the user that begins after the steer ends immediately.
+// If a call starts to wait for the user after a steer has arrived, the wait ends immediately.
 func TestSteerBeforeTheWait(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		started, goOn := make(chan bool), make(chan bool)

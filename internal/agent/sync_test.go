@@ -11,7 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// slowDisk is a store whose disk is slow until a test releases it.
+// slowDisk is a store whose syncs wait until the test releases them.
 type slowDisk struct {
 	*log
 	sync func() error
@@ -19,12 +19,12 @@ type slowDisk struct {
 
 func (d *slowDisk) Sync() error { return d.sync() }
 
-// onSlowDisk returns a rig whose store is on such a disk.
+// onSlowDisk returns a rig whose store uses a slow disk.
 func onSlowDisk(t *testing.T, m *scripted, sync func() error, tools ...tool.Tool) *rig {
 	return newRig(t, m, func(o *Options) { o.Store = &slowDisk{o.Store.(*log), sync} }, tools...)
 }
 
-// promptBeside sends a prompt from a new goroutine, and calls answered when it returns.
+// promptBeside sends a prompt from a new goroutine and calls answered when Prompt returns.
 func (r *rig) promptBeside(answered func()) {
 	if _, err := r.s.Prompt(Prompt{Content: text("go")}); err != nil {
 		r.t.Error(err)
@@ -32,7 +32,8 @@ func (r *rig) promptBeside(answered func()) {
 	answered()
 }
 
-// The model is called while the prompt is being synced to disk. Prompt returns when it is synced.
+// The model is called while the prompt is still being synced to disk. Prompt returns after the
+// sync.
 func TestTheDiskIsNotWaitedForByTheModel(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		there := make(chan struct{})
@@ -57,7 +58,8 @@ func TestTheDiskIsNotWaitedForByTheModel(t *testing.T) {
 	})
 }
 
-// A tool that may have an effect waits for the disk, one that reads does not.
+// A tool that may have an effect runs only after the sync to disk. A read-only tool does not wait
+// for it.
 func TestToolsWithAnEffectWaitForTheDisk(t *testing.T) {
 	for effect, waits := range map[tool.Effect]bool{tool.ReadOnly: false, tool.Mutates: true,
 		tool.Dangerous: true} {
@@ -86,7 +88,7 @@ func TestToolsWithAnEffectWaitForTheDisk(t *testing.T) {
 	}
 }
 
-// If the disk fails, no tool with an effect runs, and the model and the user are notified.
+// If the sync to disk fails, no tool with an effect runs. The model and the user are notified.
 func TestADiskThatFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		ran := false

@@ -16,7 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/keylock"
 )
 
-// tracer records starts and ends of calls.
+// tracer records when calls start and end.
 type tracer struct {
 	mu   sync.Mutex
 	log  []string
@@ -40,8 +40,8 @@ func (tr *tracer) tool(name string, e tool.Effect, d time.Duration) *funcTool {
 	})
 }
 
-// Parallelism: adjacent read-only calls run together, mutating calls are barriers, and results are
-// in call order.
+// Adjacent read-only calls run concurrently, each mutating call runs alone, and the results are in
+// call order.
 func TestOrderedScheduler(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		tr := &tracer{}
@@ -80,7 +80,7 @@ func TestAtMostEightTogether(t *testing.T) {
 	})
 }
 
-// Calls that share a resource never overlap, even in sub-agents' sessions.
+// Calls that share a resource never overlap, even across the sessions of sub-agents.
 func TestLocksAcrossSessions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		tr, locks := &tracer{}, &keylock.Locks{}
@@ -105,8 +105,8 @@ func TestLocksAcrossSessions(t *testing.T) {
 	})
 }
 
-// wantFree reports locks that calls have not released. It runs in a bubble, where the wait takes no
-// time.
+// wantFree reports locks that calls have not released. It runs in a synctest bubble, where waiting
+// takes no real time.
 func wantFree(t *testing.T, locks *keylock.Locks) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -118,7 +118,8 @@ func wantFree(t *testing.T, locks *keylock.Locks) {
 	release()
 }
 
-// A call that waits for the user holds no lock: another session's call runs meanwhile.
+// While a call waits for the user, it holds no lock. Another session's call can run in the
+// meantime.
 func TestWaitHoldsNoLock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		locks, ran, waiting := &keylock.Locks{}, make(chan struct{}), make(chan struct{})
@@ -156,7 +157,8 @@ func TestWaitHoldsNoLock(t *testing.T) {
 	})
 }
 
-// Circuit breaker: five failures open it, denials do not count, one probe after the pause.
+// Five failures of a tool open its circuit breaker. Denials do not count. After a pause, one call
+// is tried.
 func TestBreaker(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		mode := "denied"
@@ -207,7 +209,8 @@ func TestBreaker(t *testing.T) {
 	})
 }
 
-// Result cap: the beginning and the end are kept, and the rest can be read from a file.
+// For a result that is too long, the model gets the beginning and the end. The rest can be read
+// from a file.
 func TestResultCapAndSpill(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		long := "HEAD\n" + strings.Repeat("中文 line\n", 20000) + "TAIL"
@@ -238,8 +241,8 @@ func TestResultCapAndSpill(t *testing.T) {
 	})
 }
 
-// Rich results, Deferred tools, Labels, Progress: an image reaches the model, a
-// deferred tool is offered once it was activated.
+// An image in a result reaches the model. A deferred tool is offered once it has been activated.
+// Labels and progress are reported.
 func TestRichResultsAndDeferredTools(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		late := fake("late", tool.ReadOnly, nil)
@@ -277,14 +280,14 @@ func TestRichResultsAndDeferredTools(t *testing.T) {
 	})
 }
 
-// approverFunc decides by a function.
+// approverFunc is an Approver that calls a function.
 type approverFunc func(ctx context.Context, r tool.ApprovalRequest) (tool.Decision, error)
 
 func (f approverFunc) Approve(ctx context.Context, r tool.ApprovalRequest) (tool.Decision, error) {
 	return f(ctx, r)
 }
 
-// Runtime approval: after validation, before anything runs.
+// Approval is requested after the arguments are validated and before the tool runs.
 func TestApproval(t *testing.T) {
 	for _, tc := range []struct {
 		args string
@@ -325,7 +328,7 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// goodHook rewrites and replaces.
+// goodHook rewrites arguments and replaces results.
 type goodHook struct{ vetoes int }
 
 func (*goodHook) HookName() string { return "good" }
@@ -357,7 +360,8 @@ func (h *goodHook) BeforeStop(_ context.Context, _ Turn, answer string) (string,
 	return "", nil
 }
 
-// Rows 1.8 Hooks and 1.2 Stop guard: rewrite, answer instead, replace, veto.
+// Hooks can rewrite a call's arguments, answer in place of the tool, replace a result, and veto the
+// end of a turn.
 func TestHooks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := script(step{calls: []message.ToolCall{
@@ -398,8 +402,8 @@ func TestVetoesAreBounded(t *testing.T) {
 	})
 }
 
-// foreseer answers in advance what its map contains for a command, and records what it received at
-// the call's turn.
+// foreseer decides in advance about the calls in its map. When a call is due, it records the
+// decision that it receives.
 type foreseer struct {
 	mu     sync.Mutex
 	said   map[string]bool
@@ -426,9 +430,9 @@ func (f *foreseer) Approve(_ context.Context, r tool.ApprovalRequest) (tool.Deci
 	return tool.Decision{Allow: r.Foreseen == nil || r.Foreseen.Allow, Reason: "no"}, nil
 }
 
-// The user is asked in advance about calls after the first group. The answer is used at the call's
-// turn, unless an earlier call has gone wrong. A call that a hook may change is asked about at its
-// turn.
+// The user is asked in advance about calls after the first group. An answer is used when its call
+// is due, unless an earlier call has failed. If a hook may change a call, the user is asked only
+// when that call is due.
 func TestAskedAhead(t *testing.T) {
 	for _, tc := range []struct {
 		name  string

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// optionsRig plays turns and notes the options with which each model call was prepared.
+// optionsRig runs turns and records the options with which each model call was prepared.
 func optionsRig(t *testing.T, tools []tool.Tool, steps ...step) (*rig, *[]string) {
 	t.Helper()
 	var seen []string
@@ -36,8 +36,9 @@ func promptWith(t *testing.T, r *rig, text_, model string) Accepted {
 	return acc
 }
 
-// TestTurnOptions: options apply to every call of the turn that a message starts, queued messages
-// keep their options, and messages with different options do not share a turn.
+// TestTurnOptions checks that a message's options apply to every model call of the turn it starts,
+// that queued messages keep their options, and that messages with different options do not share a
+// turn.
 func TestTurnOptions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")
@@ -56,7 +57,7 @@ func TestTurnOptions(t *testing.T) {
 	})
 }
 
-// TestSteerOptions: a steer's options take effect only if it starts a turn.
+// TestSteerOptions checks that the options of a steer take effect only if the steer starts a turn.
 func TestSteerOptions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, seen := optionsRig(t, nil, steps(3)...)
@@ -85,8 +86,8 @@ func TestSteerOptions(t *testing.T) {
 	})
 }
 
-// TestOptionsOverPauseAndRestart: a turn that a pause stopped continues with its options, and
-// queued messages keep their options over a restart.
+// TestOptionsOverPauseAndRestart checks that a turn that was stopped by a pause continues with its
+// options, and that queued messages keep their options after a restart.
 func TestOptionsOverPauseAndRestart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, goOn := gateTool("gate")

@@ -1,4 +1,4 @@
-// Package agenttest helps tests call tools without a session.
+// Package agenttest provides helpers for testing tools without a session.
 package agenttest
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Run prepares and runs a call of a tool. It returns the error of either step.
+// Run prepares a tool call and runs it. It returns the error from whichever step fails.
 func Run(ctx context.Context, tool tool.Tool, call *tool.Call) (*tool.Result, error) {
 	p, err := tool.Prepare(ctx, call)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// maker makes messages with IDs.
+// maker creates messages with consecutive IDs.
 type maker struct{ n int }
 
 func (k *maker) msg(role message.Role, text string) *message.Message {
@@ -24,7 +24,8 @@ func (k *maker) msg(role message.Role, text string) *message.Message {
 	return m
 }
 
-// round adds an assistant message with calls, and their results of size bytes each.
+// round returns an assistant message with one call per element of metas, followed by the results,
+// each of size bytes.
 func (k *maker) round(text string, metas []resultMeta, size int) []*message.Message {
 	a := k.msg(message.RoleAssistant, text)
 	out := []*message.Message{a}
@@ -85,13 +86,13 @@ func all(msgs []*message.Message) string {
 	return b.String()
 }
 
-// Each reducer alone: what it does, that it stops at the target, and that it does not change its
-// input.
+// TestReducers checks each reducer alone: its effect, that it stops at the target, and that it does
+// not modify its input.
 func TestReducers(t *testing.T) {
 	for _, tc := range []struct {
 		name string
-		want []string // texts that the result contains
-		not  []string // texts that the result does not contain
+		want []string // texts that the result must contain
+		not  []string // texts that the result must not contain
 	}{
 		{Dedupe, []string{"[Earlier file read: /same; a later result shows it]"},
 			[]string{"Earlier file read: /f1;"}},
@@ -143,7 +144,7 @@ func TestReducers(t *testing.T) {
 	}
 }
 
-// Each strategy is a list of reducers that meets the target.
+// Each strategy is a list of reducers that reaches the target.
 func TestStrategies(t *testing.T) {
 	for name := range Strategies {
 		msgs := talk(&maker{}, 40, 6000)
@@ -167,7 +168,8 @@ func TestStrategies(t *testing.T) {
 	}
 }
 
-// A summary is updated, not rewritten, and lists the files that the tools named.
+// A later summary extends the previous one instead of replacing it, and lists the files that tools
+// named.
 func TestSummaryIsUpdated(t *testing.T) {
 	k := &maker{}
 	msgs := talk(k, 10, 4800)
@@ -199,7 +201,7 @@ func TestSummaryIsUpdated(t *testing.T) {
 	}
 }
 
-// Split turns: a single huge turn is summarized too, and the user's words stay.
+// A single huge turn is summarized too, but the user's messages in it stay unchanged.
 func TestSplitTurn(t *testing.T) {
 	k := &maker{}
 	msgs := []*message.Message{k.msg(message.RoleUser, "the one request")}
@@ -214,7 +216,8 @@ func TestSplitTurn(t *testing.T) {
 	}
 }
 
-// If a summary call fails, overflows or returns nothing, the next reducers take over.
+// If the call for a summary fails, overflows the window or returns nothing, the next reducers are
+// used.
 func TestSummaryThatFails(t *testing.T) {
 	for name, f := range map[string]Summarizer{
 		"fails": func(context.Context, SummaryRequest) (string, error) {
@@ -261,9 +264,9 @@ func TestSummaryRetriesWithLess(t *testing.T) {
 	}
 }
 
-// For any history and limit, the result fits or the error reports that it does not. Pairs, pinned
-// messages and the last user message stay. Nothing is changed in place, and a second pass changes
-// nothing.
+// For any history and limit, either the result fits or the error reports that it does not. Pairs of
+// calls and results, pinned messages and the last user message remain. The input is not modified,
+// and a second pass changes nothing.
 func TestAnyHistoryFitsOrSaysSo(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	rnd := rand.New(rand.NewPCG(seed, 2))
@@ -326,7 +329,7 @@ func TestAnyHistoryFitsOrSaysSo(t *testing.T) {
 	}
 }
 
-// lastUser checks that the user's last message is unchanged.
+// lastUser checks that the last user message is unchanged.
 func lastUser(t *testing.T, msgs, out []*message.Message) {
 	t.Helper()
 	for _, m := range slices.Backward(msgs) {
@@ -339,7 +342,7 @@ func lastUser(t *testing.T, msgs, out []*message.Message) {
 	}
 }
 
-// randomPins pins and unpins some of the user's messages after they were sent.
+// randomPins pins and unpins some of the user messages after they were sent.
 func randomPins(rnd *rand.Rand, msgs []*message.Message) map[string]bool {
 	pins := map[string]bool{}
 	for _, m := range msgs {
@@ -379,7 +382,7 @@ func randomHistory(rnd *rand.Rand) []*message.Message {
 	return msgs
 }
 
-// Pair repairs whatever history a store or a transformer returns.
+// Pair repairs any history that a store or a transformer may return.
 func TestPair(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	for range 300 {
@@ -400,7 +403,8 @@ func TestPair(t *testing.T) {
 	}
 }
 
-// The token estimate covers images, CJK and arguments, and is calibrated by real counts.
+// The token estimate includes images, CJK text and arguments, and is calibrated by the provider's
+// counts.
 func TestTokens(t *testing.T) {
 	for s, want := range map[string]int{"": 0, "abcd": 1, "abcde": 2, "中文字": 3, "ééé": 2,
 		strings.Repeat("x", 4000): 1000} {
@@ -429,7 +433,7 @@ func TestMeter(t *testing.T) {
 		t.Error("first estimate", got)
 	}
 	reply := add(message.RoleAssistant, 100)
-	c.Counted(4000, 100, Tokens(reply)) // the provider counts twice as many
+	c.Counted(4000, 100, Tokens(reply)) // the provider counts twice as many tokens
 	if got := c.Used(); got != 4100 {
 		t.Error("after the count", got)
 	}

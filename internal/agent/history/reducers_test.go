@@ -9,8 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Reducers run in the order of their cost, however they are listed. A reducer that is not listed
-// does not run.
+// Reducers run in the order of their cost, regardless of the order in which they are listed. A
+// reducer that is not listed does not run.
 func TestCheapestFirst(t *testing.T) {
 	ladder, err := Ladder(Emergency, Summary, Dedupe, Mask)
 	if err != nil {
@@ -33,8 +33,9 @@ func TestCheapestFirst(t *testing.T) {
 	}
 }
 
-// Repetitions are recognized by the metadata that tools give to their results, whatever the tools'
-// names: ten outputs of a command stay, five versions of a file, and one result of each content.
+// Dedupe recognizes repeated results by the metadata that tools attach to them, whatever the tools
+// are called. It keeps the newest keepOutputs outputs of a command, the newest keepReads versions
+// of a file, and only one copy of identical results.
 func TestDedupeByMetadata(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -73,8 +74,8 @@ func TestDedupeByMetadata(t *testing.T) {
 	}
 }
 
-// A result that is cut names the file with the whole text. If a file already has the text, it is
-// not written again.
+// A truncated result names the file that contains the whole text. If such a file already exists,
+// the text is not written again.
 func TestTruncateNamesTheFile(t *testing.T) {
 	k := &maker{}
 	msgs := []*message.Message{k.msg(message.RoleUser, "go")}
@@ -104,8 +105,8 @@ func TestTruncateNamesTheFile(t *testing.T) {
 	}
 }
 
-// Only a turn that ended with an answer is summarized in a line. A turn that was aborted, failed or
-// is still running stays.
+// Only a turn that ended with an answer is reduced to a one-line summary. A turn that was aborted,
+// has failed or is still running stays complete.
 func TestOnlyCleanTurnsBecomeALine(t *testing.T) {
 	for stop, clean := range map[message.StopReason]bool{
 		message.StopEnd: true, message.StopAborted: false, message.StopError: false,
@@ -114,7 +115,7 @@ func TestOnlyCleanTurnsBecomeALine(t *testing.T) {
 		k := &maker{}
 		msgs := talk(k, 1, 4800)
 		last := msgs[len(msgs)-1]
-		if last.Stop = stop; stop == message.StopToolUse { // ends with a tool result
+		if last.Stop = stop; stop == message.StopToolUse { // the turn ends with a tool result
 			msgs = msgs[:len(msgs)-1]
 		}
 		msgs = append(msgs, talk(k, 3, 4800)...)
@@ -126,8 +127,8 @@ func TestOnlyCleanTurnsBecomeALine(t *testing.T) {
 	}
 }
 
-// The model is asked for the contents and the level of detail of a summary, and for what the user
-// requests.
+// The prompt for a summary specifies its contents and level of detail, and includes the user's
+// instructions.
 func TestSummaryForm(t *testing.T) {
 	var asked SummaryRequest
 	in := Input{Messages: talk(&maker{}, 20, 4800), Target: 5000, Instructions: "keep the numbers",

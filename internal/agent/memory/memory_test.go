@@ -45,7 +45,7 @@ func save(t testing.TB, s *Store, m Memory) Saved {
 	return saved
 }
 
-// keys searches and returns the keys found, in order.
+// keys runs a query and returns the keys found, in order.
 func keys(t testing.TB, s *Store, q Query) string {
 	t.Helper()
 	found, err := s.Search(t.Context(), q)
@@ -149,10 +149,10 @@ func TestSearchRanks(t *testing.T) {
 		save(t, s, m)
 	}
 	check(t, s, Query{Text: "postgres database"}, "db")
-	check(t, s, Query{Text: "running test"}, "tests style") // stems; then any of the words
+	check(t, s, Query{Text: "running test"}, "tests style") // word stems; then any of the words
 	check(t, s, Query{Text: "日本語"}, "unicode")
 	check(t, s, Query{Text: "unicode works"}, "unicode")
-	// words, not query syntax
+	// The text is searched as words, not parsed as query syntax.
 	check(t, s, Query{Text: `"; DROP TABLE memories; -- NEAR( *`, TopK: 1}, "style")
 	check(t, s, Query{Text: "100%"}, "")
 	check(t, s, Query{Text: "tests", Tags: []string{"STYLE"}}, "style")
@@ -179,7 +179,7 @@ func TestDuplicates(t *testing.T) {
 	if err := s.Delete(t.Context(), "a", ""); err != nil {
 		t.Fatal(err)
 	}
-	check(t, s, Query{Text: "tabs"}, "b") // continues under the other name
+	check(t, s, Query{Text: "tabs"}, "b") // the memory still has its other key
 	save(t, s, Memory{Key: "b", Content: "Use spaces."})
 	check(t, s, Query{Text: "tabs"}, "")
 	if saved := save(t, s, Memory{Content: "No key was given here at all"}); saved.Key == "" ||
@@ -258,7 +258,7 @@ func TestNewerDatabase(t *testing.T) {
 	}
 }
 
-// Two daemons write one database.
+// Two daemons can write to the same database.
 func TestTwoWriters(t *testing.T) {
 	a := newStore(t, nil)
 	b := Open(a.opts)
@@ -284,7 +284,7 @@ func TestTwoWriters(t *testing.T) {
 	}
 }
 
-// meaning embeds by topic: animals and buildings.
+// meaning returns embeddings that distinguish two topics: animals and buildings.
 func meaning(_ context.Context, texts []string) ([][]float32, error) {
 	topics := []string{"cat dog pet animal", "house tower building roof"}
 	var out [][]float32
@@ -311,7 +311,7 @@ func TestMeaning(t *testing.T) {
 	save(t, s, Memory{Key: "tower",
 		Content: "A tower of stone, with a long description that goes on and on about very many things which are not the same. The pet."})
 	save(t, s, Memory{Key: "none", Content: "fail to embed, house"})
-	check(t, s, Query{Text: "dog"}, "cat tower") // no word in common, by meaning alone
+	check(t, s, Query{Text: "dog"}, "cat tower") // found by meaning alone, without a common word
 	check(t, s, Query{Text: "building"}, "tower")
 	check(t, s, Query{Text: "house"}, "none tower") // both rankings
 	check(t, s, Query{Text: "cat", Tags: []string{"none"}}, "")
@@ -321,11 +321,11 @@ func TestMeaning(t *testing.T) {
 	}
 	other := Open(Options{Path: s.opts.Path, Root: "/w", Embedder: embedder("m2", meaning)})
 	defer other.Close()
-	check(t, other, Query{Text: "animal"}, "") // vectors of another model are not compared
+	check(t, other, Query{Text: "animal"}, "") // vectors from another model are not compared
 	elsewhere := Open(Options{Path: s.opts.Path, Root: "/elsewhere",
 		Embedder: embedder("m1", meaning)})
 	defer elsewhere.Close()
-	check(t, elsewhere, Query{Text: "animal"}, "") // nor those of another workspace
+	check(t, elsewhere, Query{Text: "animal"}, "") // nor are vectors from another workspace
 	if err := s.Delete(t.Context(), "tower", ""); err != nil {
 		t.Fatal(err)
 	}
@@ -395,8 +395,8 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// Sketches lose nothing that a search would show: the best matches are those of an exact
-// comparison, even if most vectors are on one side of zero and many are close to each other.
+// A search with sketches finds the same best matches as an exact comparison, even if most vectors
+// are on one side of zero and many are close to each other.
 func TestSketchesFindTheBest(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const dims, topics = 384, 40
@@ -447,7 +447,8 @@ func best(near []likeness) []int64 {
 	return ids
 }
 
-// embedder is an Options.Embedder that never changes.
+// embedder returns a function for Options.Embedder that always returns the same model and embed
+// function.
 func embedder(model string, embed Embed) func() (string, Embed) {
 	return func() (string, Embed) { return model, embed }
 }
@@ -481,7 +482,7 @@ func BenchmarkSearch10000(b *testing.B) {
 	}
 }
 
-// fillStore writes memories in one transaction, much faster than one by one.
+// fillStore writes n memories in one transaction, which is much faster than saving them one by one.
 func fillStore(b *testing.B, s *Store, n int) {
 	b.Helper()
 	db, err := s.open(b.Context())
@@ -511,7 +512,8 @@ func fillStore(b *testing.B, s *Store, n int) {
 	}
 }
 
-// TestDot: eight at a time come to the same as one at a time, whatever the length.
+// TestDot checks that dot, which processes eight numbers at a time, gives the same result as a
+// simple loop for any length.
 func TestDot(t *testing.T) {
 	x, y := make([]byte, 37), make([]byte, 37)
 	for i := range x {
@@ -528,8 +530,8 @@ func TestDot(t *testing.T) {
 	}
 }
 
-// TestOverwrittenKeyKeepsItsOtherName: if two keys have the same content and one is overwritten,
-// the other keeps the content.
+// TestOverwrittenKeyKeepsItsOtherName checks that overwriting one of two keys with the same content
+// leaves the other key's content unchanged.
 func TestOverwrittenKeyKeepsItsOtherName(t *testing.T) {
 	s := newStore(t, nil)
 	save(t, s, Memory{Key: "build", Content: "use make"})
@@ -546,8 +548,8 @@ func TestOverwrittenKeyKeepsItsOtherName(t *testing.T) {
 	check(t, s, Query{Text: "use"}, "build")
 }
 
-// TestSavedAtOnce: of memories that mean the same and are saved at the same moment one is kept,
-// under all their keys.
+// TestSavedAtOnce checks that if several memories with the same meaning are saved at the same time,
+// only one is kept as new and the others become aliases.
 func TestSavedAtOnce(t *testing.T) {
 	const rounds, writers = 30, 8
 	round, arrived := 0, new(sync.WaitGroup)
@@ -584,8 +586,8 @@ func TestSavedAtOnce(t *testing.T) {
 	}
 }
 
-// TestTwinThatChanges: a memory with the same meaning is found, but another caller overwrites or
-// deletes it before the alias is added. The new memory is saved nevertheless.
+// TestTwinThatChanges checks that a new memory is saved under its own content if the memory it
+// duplicates is overwritten or deleted before the alias is added.
 func TestTwinThatChanges(t *testing.T) {
 	for name, change := range map[string]func(*Store) error{
 		"overwritten": func(s *Store) error {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A copy shares nothing that can be changed and does not contain the cached encodings.
+// A clone shares no mutable data with the original and does not contain the cached encodings.
 func TestClone(t *testing.T) {
 	m := NewText(RoleAssistant, "text")
 	m.Content = append(m.Content, Block{Type: ToolUse,
@@ -28,8 +28,8 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// Blocks that were sent separately are shown separately, however their lines end. Nothing else
-// changes.
+// Blocks that were sent separately are displayed separately, whichever way their lines end. The
+// text is otherwise unchanged.
 func TestShownText(t *testing.T) {
 	for _, tc := range []struct {
 		want   string

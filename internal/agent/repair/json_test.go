@@ -63,7 +63,7 @@ func sameJSON(a, b string) bool {
 		reflect.DeepEqual(x, y)
 }
 
-// worst returns texts for which a careless scanner takes quadratic time.
+// worst returns texts for which a naive scanner takes quadratic time.
 func worst(size int) map[string]string {
 	rep := func(s string) string { return strings.Repeat(s, size/len(s)) }
 	return map[string]string{
@@ -98,8 +98,8 @@ func worst(size int) map[string]string {
 	}
 }
 
-// TestLinear checks that 1 MB (a tenth of it in the inner loop) takes no longer than linear work
-// takes even on a busy machine.
+// TestLinear checks that 1 MB (a tenth of that in a short run) takes no longer than a linear
+// algorithm would take even on a busy machine.
 func TestLinear(t *testing.T) {
 	for name, run := range map[string]func(string){
 		"ParseCalls": func(s string) { repair.ParseCalls(s, []string{"read", "write"}) },
@@ -110,7 +110,7 @@ func TestLinear(t *testing.T) {
 		for kind := range large {
 			begin := time.Now()
 			run(large[kind])
-			// 1 MB takes some tens of milliseconds; quadratic work would take minutes.
+			// 1 MB takes tens of milliseconds. A quadratic algorithm would take minutes.
 			if d := time.Since(begin); d > 2*time.Minute {
 				t.Errorf("%s of 1 MB %s took %v", name, kind, d)
 			} else if testing.Verbose() && d > 40*time.Millisecond {

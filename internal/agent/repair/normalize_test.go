@@ -28,7 +28,8 @@ func options() repair.Options {
 	return o
 }
 
-// TestNormalizer covers the rows "Normalizer" and "Malformed args surfaced to model" (1.9).
+// TestNormalizer checks how tool calls are normalized, and that malformed arguments are reported to
+// the model.
 func TestNormalizer(t *testing.T) {
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
 	for _, c := range []struct {
@@ -104,7 +105,7 @@ func TestNormalizerLeavesTheOriginal(t *testing.T) {
 	}
 }
 
-// TestLengthCutOffStripsTheUnfinishedCall covers issue 4.3: unfinished calls are removed.
+// If a reply is cut off at the length limit, the unfinished call is removed.
 func TestLengthCutOffStripsTheUnfinishedCall(t *testing.T) {
 	m := assistant(message.StopLength,
 		message.ToolCall{ID: "a", Name: "read", Args: json.RawMessage(`{"x":1}`)},
@@ -131,7 +132,7 @@ func TestFallbackParserSwitch(t *testing.T) {
 	}
 }
 
-// TestANSIStrip covers the row "ANSI strip" (1.9).
+// TestANSIStrip checks that ANSI escape sequences are removed.
 func TestANSIStrip(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain":                "plain",
@@ -165,7 +166,7 @@ func answer(text string, stop message.StopReason) *message.Message {
 	return m
 }
 
-// TestValidator covers the rows "Validator" and "Blank / repetitive" (1.9) and behavior 2.7.
+// TestValidator checks that blank and repetitive replies are detected.
 func TestValidator(t *testing.T) {
 	all := repair.Default().WithChecks([]string{"blank", "truncated", "tentative", "repetitive",
 		"reasoningOnly"})

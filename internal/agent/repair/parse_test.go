@@ -10,7 +10,7 @@ import (
 
 var tools = []string{"read", "bash", "write_file"}
 
-// show formats what was found as "name{args} …|text".
+// show formats the parsed calls and the remaining text as "name{args} …|text".
 func show(text string, known []string) string {
 	calls, cleaned := repair.ParseCalls(text, known)
 	var b strings.Builder
@@ -24,7 +24,7 @@ func show(text string, known []string) string {
 	return b.String() + "|" + cleaned
 }
 
-// TestFallbackParser covers the row "Fallback parser" (1.9) and behavior 2.8 with its additions.
+// TestFallbackParser checks that calls written as text are recognized.
 func TestFallbackParser(t *testing.T) {
 	const readA = `read{"path":"a"} |`
 	for _, c := range []struct{ name, text, want string }{

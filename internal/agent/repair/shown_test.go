@@ -10,7 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/repair"
 )
 
-// pieces cuts a text at random rune boundaries.
+// pieces splits a text at random rune boundaries.
 func pieces(s string, rnd *rand.Rand) (out []string) {
 	for len(s) > 0 {
 		n := 1 + rnd.IntN(min(len(s), 1+rnd.IntN(40)))
@@ -22,7 +22,7 @@ func pieces(s string, rnd *rand.Rand) (out []string) {
 	return out
 }
 
-// normalized returns the text that remains of a reply.
+// normalized returns the text of a reply that remains after normalization.
 func normalized(text string, o repair.Options) string {
 	m := message.NewText(message.RoleAssistant, text)
 	m.Stop = message.StopEnd
@@ -30,7 +30,8 @@ func normalized(text string, o repair.Options) string {
 	return out.TextContent()
 }
 
-// checkShown compares what is shown while a text streams with what remains of it.
+// checkShown checks that the text shown while streaming equals the text that remains after
+// normalization. It returns how much was shown before the end.
 func checkShown(t *testing.T, text string, o repair.Options, rnd *rand.Rand) (early int) {
 	t.Helper()
 	want := normalized(text, o)
@@ -66,7 +67,7 @@ var shownTexts = []string{
 	"tool : read", "Tool: read\nInput: {}",
 }
 
-// What is shown of a reply while it streams is identical to what remains of it.
+// The text that is shown while a reply streams is identical to the reply's final text.
 func TestShown(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	parse := repair.Default()
@@ -77,7 +78,7 @@ func TestShown(t *testing.T) {
 				checkShown(t, text, o, rnd)
 			}
 		}
-		for range 3000 { // lines and pieces of all of them, mixed
+		for range 3000 { // random mixtures of pieces of these texts
 			var b strings.Builder
 			for range 1 + rnd.IntN(8) {
 				s := shownTexts[rnd.IntN(len(shownTexts))]
@@ -97,8 +98,8 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// A sequence that is cut anywhere, or never ends, is stripped in pieces in the same way as in one
-// piece.
+// FuzzANSIStream checks that an escape sequence that is split anywhere, or never ends, is removed
+// in the same way as when the text arrives in one piece.
 func FuzzANSIStream(f *testing.F) {
 	f.Add("a\x1b[1;31mb\x1b]0;t\x1b\\c\u009b1md\x1bP", uint64(1))
 	f.Add("\x1b["+strings.Repeat("1", 300)+"m\x1b]"+strings.Repeat("x", 4096)+"\x1b\\", uint64(2))

@@ -12,14 +12,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/retry"
 )
 
-// TestTaxonomy covers the rows "Taxonomy", "Classifier" and "Error kinds" (1.9) and behavior 2.9.
+// TestTaxonomy checks how provider errors are classified.
 func TestTaxonomy(t *testing.T) {
 	for _, c := range []struct {
 		status int
 		body   string
 		want   retry.Kind
 	}{
-		// The status takes precedence.
+		// The status takes precedence over the text.
 		{401, `{"error":{"message":"rate limit"}}`, retry.Auth},
 		{403, `{}`, retry.Auth},
 		{402, `{}`, retry.Quota},
@@ -34,7 +34,7 @@ func TestTaxonomy(t *testing.T) {
 		{413, ``, retry.ContextOverflow},
 		{422, `{"detail":[{"msg":"extra"}]}`, retry.Client},
 		{302, ``, retry.Client},
-		// The machine-readable code.
+		// The machine-readable code takes precedence over the text.
 		{400, `{"error":{"code":"context_length_exceeded","message":"x"}}`, retry.ContextOverflow},
 		{429, `{"error":{"code":"insufficient_quota","message":"x"}}`, retry.Quota},
 		{400, `{"error":{"code":"content_filter","message":"x"}}`, retry.ContentFilter},
@@ -42,7 +42,7 @@ func TestTaxonomy(t *testing.T) {
 		{400, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`,
 			retry.Overloaded},
 		{422, `{"error":{"type":"script","message":"x"}}`, retry.Script},
-		// Overflows in the providers' words.
+		// Providers describe a context overflow in different words.
 		{400, `{"object":"error","message":"This model's maximum context length is 4096 tokens. However, you requested 5000 tokens","type":"BadRequestError","code":400}`, retry.ContextOverflow},
 		{400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`, retry.ContextOverflow},
 		{400, `[{"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}]`, retry.ContextOverflow},
@@ -51,12 +51,12 @@ func TestTaxonomy(t *testing.T) {
 		{500, `{"error":"the input length exceeds the context length"}`, retry.ContextOverflow},
 		{400, `{"error":{"message":"This endpoint's maximum context length is 131072 tokens.","code":400}}`, retry.ContextOverflow},
 		{400, `{"message":"Prompt contains 40000 tokens, too large for model with 32768 maximum context length"}`, retry.ContextOverflow},
-		// A wrong parameter is not an overflow, even if the text mentions tokens.
+		// An invalid parameter is not an overflow, even if the text mentions tokens.
 		{400, `{"error":{"message":"max_tokens is too large: 99999. This model supports at most 16384 completion tokens"}}`, retry.Client},
 		{400, `{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model."}}`, retry.Client},
 		{400, `{"error":{"message":"An assistant message with 'tool_calls' must be followed by tool messages"}}`, retry.Client},
 		{413, `{"error":{"message":"Request too large for model on tokens per minute (TPM): Limit 6000"}}`, retry.RateLimit},
-		// One status with two meanings.
+		// The same status can have two meanings.
 		{429, `{"error":{"message":"You exceeded your current quota, please check your plan and billing details"}}`, retry.Quota},
 		{429, `[{"error":{"code":429,"message":"You exceeded your current quota",` +
 			`"status":"RESOURCE_EXHAUSTED","details":[{"@type":"RetryInfo","retryDelay":"17s"}]}` +
@@ -67,7 +67,7 @@ func TestTaxonomy(t *testing.T) {
 			retry.Quota},
 		{400, `[{"error":{"code":400,"message":"API key not valid. Please pass a valid API ` +
 			`key.","status":"INVALID_ARGUMENT"}}]`, retry.Auth},
-		// A stream has no status.
+		// An error within a stream has no status.
 		{0, `{"error":{"code":502,"message":"upstream"}}`, retry.Transient},
 		{0, `{"error":{"code":429,"message":"slow"}}`, retry.RateLimit},
 		{0, `{"error":{"message":"The server is overloaded"}}`, retry.Overloaded},
@@ -83,7 +83,7 @@ func TestTaxonomy(t *testing.T) {
 	}
 }
 
-// TestTextFallback covers the order of 2.9 for errors that consist only of text.
+// TestTextFallback checks the order of the rules for errors that consist only of text.
 func TestTextFallback(t *testing.T) {
 	for text, want := range map[string]retry.Kind{
 		"too many requests": retry.RateLimit, "status code: 429": retry.RateLimit,
@@ -93,7 +93,7 @@ func TestTextFallback(t *testing.T) {
 		"tool call result does not follow tool call": retry.Client, "bad request": retry.Client,
 		"status 422":                   retry.Client,
 		"dial tcp: connection refused": retry.Transient, "unknown": retry.Transient,
-		"I found 404 files and 429 lines": retry.Transient, // numbers in prose are not codes
+		"I found 404 files and 429 lines": retry.Transient, // numbers in prose are not status codes
 	} {
 		if e := retry.Classify(0, nil, nil, errors.New(text)); e.Kind != want {
 			t.Errorf("%q: kind %s, want %s", text, e.Kind, want)
@@ -146,7 +146,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestBackoff covers the row "Retry" (1.9): 1, 2, 4 … s, Retry-After is respected, both are capped.
+// TestBackoff checks that the delay doubles (1, 2, 4 … s), that Retry-After is respected, and that
+// both are capped.
 func TestBackoff(t *testing.T) {
 	p := retry.Default()
 	p.Rand = func() float64 { return 0 }
@@ -188,7 +189,7 @@ func TestBackoff(t *testing.T) {
 }
 
 func TestWhatIsRetried(t *testing.T) {
-	for kind, want := range map[retry.Kind][2]bool{ // retryable, eligible for fallback
+	for kind, want := range map[retry.Kind][2]bool{ // {retryable, eligible for fallback}
 		retry.RateLimit: {true, true}, retry.Overloaded: {true, true},
 		retry.Transient: {true, true}, retry.StreamIdle: {true, true},
 		retry.Truncated: {true, true},

@@ -2,7 +2,8 @@ package retry
 
 import "testing"
 
-// TestWindowOfOverflow finds the window in the error texts of providers and servers.
+// TestWindowOfOverflow checks that the window size is found in the error messages of providers and
+// servers.
 func TestWindowOfOverflow(t *testing.T) {
 	for body, want := range map[string]int{
 		`{"error":{"message":"This model's maximum context length is 4097 tokens. However, your messages resulted in 5000 tokens. Please reduce the length of the messages.","code":"context_length_exceeded"}}`:                     4097,

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// fill appends n messages of about 1 KB with their items, four per turn.
+// fill appends n messages of about 1 KB each with their items, four per turn.
 func fill(t testing.TB, s *Session, from, n int) {
 	t.Helper()
 	text := strings.Repeat("some text of a usual length with \"quotes\" and\nlines ", 16)
@@ -117,7 +117,7 @@ func BenchmarkList1000(b *testing.B) {
 	}
 }
 
-// A loaded idle session uses less memory than twice the size of its file.
+// An idle loaded session uses less memory than twice the size of its file.
 func TestMemoryOfALoadedSession(t *testing.T) {
 	l := newLibrary(t)
 	id := bigSession(t, l, 10_000)

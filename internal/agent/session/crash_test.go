@@ -16,7 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// crashDir makes the test binary run the daemon that is killed.
+// crashDir is the variable that makes the test binary act as the daemon that is killed.
 const crashDir = "AGENT_LSP_TEST_CRASH_DIR"
 
 func TestMain(m *testing.M) {
@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(testspeed.Run(m))
 }
 
-// daemon continues the session in dir, turn after turn, until it is killed. Each call adds a line
-// to the file effects, in place of a command's effects.
+// daemon runs turn after turn of the session in dir until it is killed. Each call adds a line to
+// the file effects, which stands for the effect of a command.
 func daemon(dir string) error {
 	l := Open(dir)
 	in, err := l.Load("s1")
@@ -59,7 +59,7 @@ func daemon(dir string) error {
 	}
 }
 
-// crashTurn performs one turn like the engine.
+// crashTurn performs one turn in the same steps as the engine.
 func crashTurn(s *Session, n int, effects *os.File) error {
 	id, now := fmt.Sprint(n), time.Now()
 	turn := &agent.Turn{TurnID: "t" + id}
@@ -102,9 +102,10 @@ func crashTurn(s *Session, n int, effects *os.File) error {
 	return s.Append(agent.Record{Type: agent.RecordTurnEnd, Turn: turn, Time: now})
 }
 
-// The daemon is killed repeatedly at random points while it runs the same session. The session
-// always loads, is paired and can be continued. No call runs twice, an executed call is never
-// reported as "had no effect", and numbers increase.
+// TestKilledAtRandom repeatedly kills a daemon at random points while it runs the same session. The
+// session must always load with paired calls and results, and it must be possible to continue it.
+// No call may run twice, a call that was executed may not be reported as "had no effect", and
+// sequence numbers must increase.
 func TestKilledAtRandom(t *testing.T) {
 	runs := 100
 	if testing.Short() {
@@ -123,10 +124,10 @@ func TestKilledAtRandom(t *testing.T) {
 	t.Logf("%d kills, %d calls interrupted", runs, interrupted)
 }
 
-// killsEach is how often the daemon of one session is killed.
+// killsEach is the number of times that each session's daemon is killed.
 const killsEach = 10
 
-// killAgain repeatedly kills the daemon of one session. It returns how many calls were interrupted.
+// killAgain repeatedly kills the daemon of one session. It returns the number of interrupted calls.
 func killAgain(t *testing.T, random *rand.Rand, when string) (interrupted int) {
 	dir := t.TempDir()
 	l := Open(dir)
@@ -179,7 +180,7 @@ func checkCrashHistory(t *testing.T, in *Loaded, dir, when string) {
 		ran[call]++
 	}
 	results := map[string]string{}
-	want := 0 // the expected position in u, a, r, b
+	want := 0 // the expected position in "uarb"
 	for _, m := range in.Messages {
 		at := strings.Index("uarb", m.ID[:1])
 		if strings.HasPrefix(m.ID, "interrupted-") {

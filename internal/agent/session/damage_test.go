@@ -19,7 +19,7 @@ func wantErr(t *testing.T, err, want error) {
 	}
 }
 
-// stored returns the bytes of the log that story writes.
+// stored returns the content of the log that story writes.
 func stored(t testing.TB) []byte {
 	t.Helper()
 	l := newLibrary(t)
@@ -31,7 +31,8 @@ func stored(t testing.TB) []byte {
 	return data
 }
 
-// put creates a new file. Truncating an existing one makes some file systems wait for the disk.
+// put creates a new file. It does not truncate an existing one, because on some file systems that
+// waits for the disk.
 func put(t testing.TB, path string, data []byte) {
 	t.Helper()
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -40,14 +41,15 @@ func put(t testing.TB, path string, data []byte) {
 	must(t, os.WriteFile(path, data, 0o600))
 }
 
-// place creates a library with one log.
+// place creates a library that contains one log with the given data.
 func place(t testing.TB, data []byte) *Library {
 	l := newLibrary(t)
 	put(t, l.logPath("s1"), data)
 	return l
 }
 
-// A log that is cut at any byte either loads or reports why not, and can be appended to.
+// A log that is cut off at any byte either loads or returns an error that says why not. If it
+// loads, it can be appended to.
 func TestCutAtEachByte(t *testing.T) {
 	data := stored(t)
 	l := newLibrary(t)
@@ -68,7 +70,7 @@ func TestCutAtEachByte(t *testing.T) {
 		}
 		if n%32 != 0 && data[n-1] != '\n' && (n == len(data) || data[n] != '\n') {
 			must(t, in.Session.Close())
-			continue // appending is only tried at the end of each line and at some other bytes
+			continue // test appending only at the end of each line and at a few other bytes
 		}
 		must(t, in.Session.Append(messageRecord(msg("u9", message.RoleUser, "on"))))
 		must(t, in.Session.Close())
@@ -98,7 +100,7 @@ func TestDamagedMiddle(t *testing.T) {
 	}
 }
 
-// checkPaired checks that every call is followed immediately by one result, in order.
+// checkPaired checks that every call is immediately followed by its one result, in order.
 func checkPaired(t testing.TB, ms []*message.Message) {
 	t.Helper()
 	for i := 0; i < len(ms); i++ {
@@ -214,7 +216,8 @@ func TestSecretsAreNotStored(t *testing.T) {
 	}
 }
 
-// Whatever the order of results in the log, each result follows its call, once.
+// Whatever the order of the results in the log, after loading each call is followed by exactly one
+// result.
 func TestPairing(t *testing.T) {
 	for log, want := range map[string]string{
 		"u a:1 r:1":           "u: a: t:r2",
@@ -248,7 +251,8 @@ func TestPairing(t *testing.T) {
 	}
 }
 
-// Records of unknown kinds stay in the file, byte for byte, whatever is done with the session.
+// Records of unknown kinds stay in the file byte for byte, whatever operations the session
+// performs.
 func TestUnknownRecordsStay(t *testing.T) {
 	const future = `{"type":"fromTheFuture","data":{"keep":"me","n":1e400},` +
 		`"beside":[1,{"two":null}],"time":"2030-01-01T00:00:00Z"}` + "\n"
@@ -273,8 +277,8 @@ func TestUnknownRecordsStay(t *testing.T) {
 	}
 }
 
-// A log of a gigabyte, which is too large to load, reports why and what to do. Other sessions are
-// not affected.
+// A log of a gigabyte, which is too large to load, returns an error that says why and what to do.
+// Other sessions are not affected.
 func TestAGigabyte(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
@@ -294,15 +298,15 @@ func TestAGigabyte(t *testing.T) {
 	}
 }
 
-// While the library's folder cannot be written, new sessions are created in the spare folder. They
-// are listed, forked and found like all others, and their location is reported. Stored sessions can
-// be read.
+// If the library's folder is not writable, new sessions are created in the spare folder. They are
+// listed, forked and found like all others, and their location is reported. Sessions stored in the
+// original folder can still be read.
 func TestSpareFolder(t *testing.T) {
 	l := newLibrary(t)
 	old := create(t, l)
 	story(t, old)
 	must(t, old.Close())
-	none := filepath.Join(l.dir, "a-file", "sessions") // not even root can create it
+	none := filepath.Join(l.dir, "a-file", "sessions") // not even root can create this folder
 	put(t, filepath.Dir(none), nil)
 	broken := OpenWith(none, Options{now: clock(), Spare: t.TempDir()})
 	t.Cleanup(func() { broken.Close() })
@@ -316,7 +320,7 @@ func TestSpareFolder(t *testing.T) {
 	wantOutline(t, load(t, broken, s.ID()), storyOutline)
 	fork, err := broken.Fork(s.ID(), "", false)
 	must(t, err)
-	broken.dir = l.dir // what can be read is listed with them
+	broken.dir = l.dir // sessions in a readable folder are listed with them
 	list, _, err := broken.List(Query{Text: "fix"})
 	if err != nil || len(list) != 3 {
 		t.Errorf("list: %v, %v", list, err)

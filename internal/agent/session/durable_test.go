@@ -16,8 +16,8 @@ func lasting(id string) agent.Record {
 		Message: msg(id, message.RoleUser, "text of "+id), Sync: true}
 }
 
-// A write does not wait for the disk, Sync does, and one sync covers everything written in the
-// meantime.
+// A write does not wait for the disk, but Sync does. One sync covers everything that was written in
+// the meantime.
 func TestSyncIsBesideTheWriting(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
@@ -46,8 +46,8 @@ func TestSyncIsBesideTheWriting(t *testing.T) {
 	must(t, s.Close())
 }
 
-// What a failed sync may have lost is written again by each caller that asks for it, and a reader
-// finds complete data.
+// After a failed sync, the next call of Sync writes again the data that may have been lost. A
+// reader then finds complete data.
 func TestSyncFailsAndIsTriedAgain(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
@@ -60,7 +60,7 @@ func TestSyncFailsAndIsTriedAgain(t *testing.T) {
 		}
 		info, err := f.Stat()
 		must(t, err)
-		_, err = f.WriteAt(make([]byte, 20), info.Size()-20) // simulate lost pages
+		_, err = f.WriteAt(make([]byte, 20), info.Size()-20) // simulates lost pages
 		must(t, err)
 		return broken
 	}
@@ -80,7 +80,7 @@ func TestSyncFailsAndIsTriedAgain(t *testing.T) {
 	}
 }
 
-// Many goroutines write and wait concurrently, and one of them closes the session.
+// Many goroutines write and sync concurrently, while one of them closes the session.
 func TestSyncByMany(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)

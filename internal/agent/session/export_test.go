@@ -44,7 +44,7 @@ func TestExportAndImport(t *testing.T) {
 	}
 }
 
-// Only the conversation of an imported session has an effect, whatever the format.
+// Importing a session in any format brings only its conversation, and not its settings.
 func TestImportBringsNoSettings(t *testing.T) {
 	from := newLibrary(t)
 	src := create(t, from)
@@ -133,7 +133,7 @@ func TestImportOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// Pins are kept by a fork, an export, and an import of the file itself.
+// Pins are preserved by a fork, by an export, and by importing the session's file.
 func TestPinsGoAlong(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
@@ -177,8 +177,8 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// Whatever a file contains, it either loads or reports why not. What loads is paired and can be
-// appended to.
+// FuzzLoad checks that any file either loads or returns an error that says why not. A session that
+// loads has paired calls and results and can be appended to.
 func FuzzLoad(f *testing.F) {
 	data := stored(f)
 	f.Add(data)
@@ -210,13 +210,13 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// TestLoadedWhileCopied: a session that is loaded while an export or a fork reads it stays open
+// TestLoadedWhileCopied checks that a session that is loaded during its export or fork stays open
 // afterwards.
 func TestLoadedWhileCopied(t *testing.T) {
 	export := func(l *Library, id string) error { _, err := l.Export(id, "json"); return err }
 	fork := func(l *Library, id string) error { _, err := l.Fork(id, "", false); return err }
 	for _, c := range []struct {
-		at     string // the text that passes through Redact at that time
+		at     string // the session is loaded when this text passes through Redact
 		copied func(*Library, string) error
 	}{{"hello", export}, {`"messages":[`, export}, {"hello", fork}, {`"forkOf":`, fork}} {
 		t.Run(c.at, func(t *testing.T) {

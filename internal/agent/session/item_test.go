@@ -47,7 +47,7 @@ func wantTexts(t *testing.T, when string, s *Session, want ...string) {
 	}
 }
 
-// If items are completed before their messages are stored, each text is still stored only once.
+// If items are completed before their messages are stored, each text is stored only once.
 func TestItemsBeforeTheirMessages(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
@@ -77,7 +77,7 @@ func TestItemsBeforeTheirMessages(t *testing.T) {
 	}
 }
 
-// Items whose message never arrives are stored by the end of the turn or of the session.
+// Items whose message never arrives are stored at the end of the turn or of the session.
 func TestItemsWithoutMessages(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)

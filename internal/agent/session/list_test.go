@@ -23,7 +23,7 @@ func titled(t *testing.T, l *Library, prompt string) string {
 	return s.ID()
 }
 
-// titles lists sessions and returns their titles.
+// titles lists sessions and returns their titles and the cursor of the next page.
 func titles(t *testing.T, l *Library, q Query) (string, string) {
 	t.Helper()
 	list, next, err := l.List(q)
@@ -42,7 +42,7 @@ func wantTitles(t *testing.T, l *Library, q Query, want string) {
 	}
 }
 
-// change applies do to a closed session.
+// change loads a closed session, calls do with it, and closes it again.
 func change(t *testing.T, l *Library, id string, do func(*Session) error) {
 	t.Helper()
 	s := load(t, l, id).Session
@@ -78,7 +78,7 @@ func TestListNewestFirst(t *testing.T) {
 	}
 }
 
-// A missing, old or damaged index, or one of another session, is replaced.
+// An index is replaced if it is missing, out of date, damaged or belongs to another session.
 func TestStaleIndex(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
@@ -140,8 +140,8 @@ func TestTitle(t *testing.T) {
 	}
 }
 
-// TestGCLeavesBeginning runs GC while sessions are created. A session whose header is not yet
-// written, here or in another process, counts as new and not as old.
+// TestGCLeavesBeginning runs GC while sessions are being created. A session whose header has not
+// been written yet, by this or another process, is treated as new.
 func TestGCLeavesBeginning(t *testing.T) {
 	dir := t.TempDir()
 	l := OpenWith(dir, Options{})
@@ -191,7 +191,7 @@ func TestGC(t *testing.T) {
 	must(t, err)
 	gone, err := l.GC(Retention{MaxBytes: 4 * e.Bytes})
 	must(t, err)
-	if len(gone) != 1 || gone[0] != ids[1] { // 0 is open and stays
+	if len(gone) != 1 || gone[0] != ids[1] { // session 0 is open, so it stays
 		t.Errorf("by size: %v of %v", gone, ids)
 	}
 	gone, err = l.GC(Retention{MaxAge: l.now().Sub(e.UpdatedAt) + 3*time.Second/2})
@@ -226,7 +226,7 @@ func TestFork(t *testing.T) {
 		{"", false, storyOutline, 3},
 		{"u1", false, "u:fix <the> bug\nplease", 1},
 		{"u1", true, "", 0},
-		{"i2", false, "u:fix <the> bug\nplease a:looking t:main.go", 2}, // a call keeps its result
+		{"i2", false, "u:fix <the> bug\nplease a:looking t:main.go", 2}, // keeps its result
 		{"i3", true, "u:fix <the> bug\nplease a:looking t:main.go", 2},
 	} {
 		fork, err := l.Fork(s.ID(), c.at, c.before)
@@ -253,7 +253,7 @@ func TestFork(t *testing.T) {
 	wantOutline(t, load(t, l, s.ID()), storyOutline)
 }
 
-// writeIndexAs overwrites another session's index with an entry's index.
+// writeIndexAs writes the index of e over the index of another session.
 func (l *Library) writeIndexAs(path string, e Entry) error {
 	if err := l.writeIndex(e); err != nil {
 		return err
@@ -261,7 +261,7 @@ func (l *Library) writeIndexAs(path string, e Entry) error {
 	return os.Rename(l.indexPath(e.ID), path)
 }
 
-// tear changes a digit in the middle of an index.
+// tear damages an index by changing a digit in its middle.
 func tear(path string) error {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -271,7 +271,7 @@ func tear(path string) error {
 		0o600)
 }
 
-// A session that is being created, by any process, does not count as old and empty.
+// A session that any process is just creating is not removed as old and empty.
 func TestGCLeavesWhatIsBeingMade(t *testing.T) {
 	l := Open(t.TempDir())
 	made, old := filepath.Join(l.dir, "made"+logSuffix), filepath.Join(l.dir, "abandoned"+logSuffix)
@@ -293,7 +293,8 @@ func TestGCLeavesWhatIsBeingMade(t *testing.T) {
 	}
 }
 
-// A workspace has its own folder for sessions, which depends on its whole path.
+// Each workspace has its own folder for sessions. The folder's name depends on the workspace's
+// whole path.
 func TestFolderOfAWorkspace(t *testing.T) {
 	seen := map[string]string{}
 	for _, root := range []string{"/home/a/work", "/home/b/work", "/home/a/work/sub", "/",

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// clock returns a clock with strictly increasing times, so that the order is visible.
+// clock returns a clock whose times strictly increase, so that the order is visible.
 func clock() func() time.Time {
 	t := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	return func() time.Time { t = t.Add(time.Second); return t }
@@ -50,7 +50,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// msg creates a message. calls are IDs of tool calls.
+// msg creates a message. calls are the IDs of its tool calls.
 func msg(id string, role message.Role, text string, calls ...string) *message.Message {
 	m := message.NewText(role, text)
 	m.ID, m.TurnID, m.Time = id, "t1", time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -77,7 +77,7 @@ func toolStart(call string) agent.Record {
 		Data: json.RawMessage(`{"callId":"` + call + `"}`)}
 }
 
-// outline formats a history in one line: role and text of each message.
+// outline formats a history in one line, with the role and text of each message.
 func outline(ms []*message.Message) string {
 	var b strings.Builder
 	for _, m := range ms {
@@ -93,7 +93,7 @@ func wantOutline(t *testing.T, in *Loaded, want string) {
 	}
 }
 
-// story writes a short session that contains every kind of record.
+// story writes a short session that contains a record of every kind.
 func story(t testing.TB, s *Session) {
 	t.Helper()
 	must(t, s.SetConfig(json.RawMessage(`{"model":"m1"}`)))
@@ -212,8 +212,8 @@ func TestCrashInTool(t *testing.T) {
 		t.Errorf("interrupted %q %+v, last %+v", in.InterruptedTurn, in.Interrupted, in.Turns)
 	}
 	check(in)
-	must(t, in.Session.SetTitle("mine")) // a write stores the results
-	pending = false                      // decided later: the result stays unchanged
+	must(t, in.Session.SetTitle("mine")) // this write also stores the results
+	pending = false                      // decided later; the stored result stays unchanged
 	check(in)
 	must(t, in.Session.Close())
 	again := load(t, other, s.ID())
@@ -228,7 +228,7 @@ func TestCrashInTool(t *testing.T) {
 	must(t, other.Close())
 }
 
-// crash releases a session in the same way as the death of the process.
+// crash releases a session without closing it, as if the process had died.
 func crash(s *Session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,7 +237,8 @@ func crash(s *Session) {
 	s.lib.forget(s)
 }
 
-// TestCrashAfterPrompt loads a session that ended between the prompt and the item that shows it.
+// TestCrashAfterPrompt loads a session whose process died after storing the prompt but before
+// storing the item that shows it.
 func TestCrashAfterPrompt(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)
@@ -255,8 +256,8 @@ func TestCrashAfterPrompt(t *testing.T) {
 	}
 }
 
-// TestCrashWithPendingProposal asks the proposals' owner about proposals whose outcome was not
-// reported to the session.
+// TestCrashWithPendingProposal checks that loading a session asks the owner of its proposals about
+// those whose outcome was not stored.
 func TestCrashWithPendingProposal(t *testing.T) {
 	l := OpenWith(t.TempDir(), Options{now: clock(),
 		PendingProposal: func(_, item string) string {
@@ -303,7 +304,7 @@ func TestBranch(t *testing.T) {
 	if e := s.Entry(); e.Messages != 2 {
 		t.Errorf("%d messages", e.Messages)
 	}
-	must(t, s.BranchTo("a2")) // branch back: nothing is lost
+	must(t, s.BranchTo("a2")) // return to the first branch; nothing is lost
 	wantOutline(t, load(t, l, s.ID()), storyOutline)
 	if err := s.BranchTo("nope"); err == nil {
 		t.Error("branched to a message that is not there")

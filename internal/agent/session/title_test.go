@@ -2,7 +2,7 @@ package session
 
 import "testing"
 
-// A suggested title replaces the beginning of the prompt, but never a title that the user gave.
+// A suggested title replaces the one derived from the prompt, but never a title that the user set.
 func TestSuggestedTitle(t *testing.T) {
 	lib := Open(t.TempDir())
 	defer lib.Close()

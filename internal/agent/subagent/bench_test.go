@@ -10,9 +10,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// BenchmarkParallel measures a call with one task and one with eight tasks, with a model that
-// answers immediately. The requirement is that eight tasks take at most three times as long as one,
-// with four running at a time.
+// BenchmarkParallel compares a call with one task and a call with eight tasks, with a model that
+// answers immediately. With four running at a time, eight tasks may take at most three times as
+// long as one.
 func BenchmarkParallel(b *testing.B) {
 	for _, n := range []int{1, 8} {
 		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {

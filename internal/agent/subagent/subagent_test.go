@@ -21,7 +21,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// echo is a model that answers with the last user message, or does what it says: fail, panic, wait.
+// echo is a model that repeats the last user message, or does what the message says: fail, panic or
+// wait.
 type echo struct {
 	peak, now atomic.Int32
 	waits     func() // called when a task waits; may be nil
@@ -128,8 +129,8 @@ func TestSubagentModes(t *testing.T) {
 	}
 }
 
-// Parallel tasks keep their order, at most four run at a time, and they count in the parent's
-// usage.
+// Parallel tasks keep their order, at most four run at a time, and their tokens are added to the
+// parent's usage.
 func TestSubagentParallel(t *testing.T) {
 	b := setup()
 	var nested atomic.Int32
@@ -195,7 +196,7 @@ func TestSubagentAbort(t *testing.T) {
 	}
 }
 
-// An abort of the call aborts all its tasks. Those that are waiting do not start.
+// Aborting the call aborts all of its tasks. Tasks that have not started do not start.
 func TestSubagentAbortEndsTasksThatWait(t *testing.T) {
 	b := setup()
 	var begun, waits atomic.Int32
@@ -237,7 +238,7 @@ func TestSubagentEndsWithItsParent(t *testing.T) {
 	}
 }
 
-// The description never changes for the same agents, and depth is bounded.
+// The description stays the same for the same agents, and nesting depth is limited.
 func TestSubagentDescriptionAndDepth(t *testing.T) {
 	a, z := Agent{Name: "a", Description: "1"}, Agent{Name: "z", Description: "2"}
 	if x, y := setup(a, z).tool.Spec(), setup(z, a).tool.Spec(); x.Description != y.Description {

@@ -21,8 +21,8 @@ type embedded struct {
 	Task string `json:"task"`
 }
 
-// Decode fills a struct from the decoded object with the same result as json.Unmarshal, without
-// parsing the JSON again.
+// Decode fills a struct from the already decoded object. The result is the same as that of
+// json.Unmarshal, but the JSON is not parsed again.
 func TestDecodeFillsLikeJSON(t *testing.T) {
 	for in, bad := range map[string]bool{
 		`{"task":"t","path":"p","old_string":"o","line":-3,"wait":1.5}`: false,
@@ -61,7 +61,7 @@ func TestDecodeFillsLikeJSON(t *testing.T) {
 	}
 }
 
-// A call that did not pass the registry is decoded by the tool.
+// If a call did not pass through the registry, the tool decodes its arguments itself.
 func TestDecodeWithoutTheRegistry(t *testing.T) {
 	c := &Call{Args: []byte(`{"path":"p"}`)}
 	var got filled

@@ -15,7 +15,7 @@ func (n *namedTool) Spec() Spec { return Spec(*n) }
 
 func (n *namedTool) Prepare(context.Context, *Call) (*Prepared, error) { panic("not called") }
 
-// Registry: names, aliases, case, duplicates.
+// TestRegistry checks names, aliases, letter case and duplicates.
 func TestRegistry(t *testing.T) {
 	one := named("Read")
 	one.Aliases = []string{"cat", "write"}

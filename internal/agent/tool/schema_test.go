@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// Arg pipeline and schema validation: names and types are corrected, and all problems are reported
-// together.
+// Argument names and types are corrected, and all problems are reported together.
 func TestArgumentPipeline(t *testing.T) {
 	const schema = `{"type":"object","required":["path"],"additionalProperties":false,"properties":{
 		"path":{"type":"string","description":"the file"},
@@ -50,7 +49,7 @@ func TestArgumentPipeline(t *testing.T) {
 	}
 }
 
-// The library checks keywords that the walk does not support.
+// The schema library checks the keywords that the package's own validator does not support.
 func TestLibraryHasTheLastWord(t *testing.T) {
 	a := newSchema(Spec{Schema: json.RawMessage(`{"type":"object","properties":{"n":{` +
 		`"type":"integer","minimum":3},"s":{"$ref":"#/$defs/s"}},` +
@@ -67,7 +66,8 @@ func TestLibraryHasTheLastWord(t *testing.T) {
 	}
 }
 
-// Arbitrary arguments cause no panic, and what passes is an object that passes again unchanged.
+// FuzzArguments checks that arbitrary arguments cause no panic. Accepted arguments are an object
+// that is accepted again unchanged.
 func FuzzArguments(f *testing.F) {
 	schema := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},` +
 		`"n":{"type":"integer","minimum":0},

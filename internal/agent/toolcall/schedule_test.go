@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// fakeCall takes a second. If it waits for the user, it first reports that and takes ten seconds.
+// fakeCall is a call that takes a second. If it waits for the user, it reports that first and takes
+// ten seconds.
 type fakeCall struct {
 	name  string
 	class Class
@@ -49,7 +50,7 @@ func (c *fakeCall) Run() {
 	c.log.add("%s ends", c.name)
 }
 
-// play runs calls and returns when each began and ended.
+// play runs calls and returns when each of them began and ended.
 func play(t *testing.T, parallel int, calls ...*fakeCall) (lines string) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
@@ -99,7 +100,7 @@ func TestEditsOfDifferentFilesWaitTogether(t *testing.T) {
 		&fakeCall{name: "r", class: Reads})
 	want := []string{
 		"0s: e1 begins", "0s: e2 begins", // both wait for the user
-		"0s: e4 begins", // another file, while e3 waits for e1
+		"0s: e4 begins", // changes another file, while e3 waits for e1
 		"1s: e4 ends",
 		"10s: e3 begins", "11s: e3 ends", "11s: r begins",
 	}
@@ -110,8 +111,8 @@ func TestEditsOfDifferentFilesWaitTogether(t *testing.T) {
 	}
 }
 
-// A read divides the edits around it only if it and one of them concern the same file, or a folder
-// with it. It then runs between the two.
+// A read affects the order of the edits around it only if it concerns the same file as one of them,
+// or a folder that contains that file. Such a read runs between the two edits.
 func TestReadsOfFilesBetweenEdits(t *testing.T) {
 	edit := func(name string, waits bool, files ...string) *fakeCall {
 		return &fakeCall{name: name, class: Edits, files: files, waits: waits}
@@ -169,7 +170,8 @@ func TestReadsOfFilesBetweenEdits(t *testing.T) {
 	}
 }
 
-// Reads between edits start one after the other, so none waits for the question of the next one.
+// Reads between edits start one after another, so no such read waits until the user has been asked
+// about the next call.
 func TestCallsOfAGroupOfEditsHaveNoMoment(t *testing.T) {
 	s := NewSchedule([]Scheduled{
 		&fakeCall{class: Edits}, &fakeCall{class: ReadsFiles}, &fakeCall{class: ReadsFiles},
