@@ -10,20 +10,20 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// heldBack holds back a session's notifications until release is called, as a request does.
+// heldBack holds back a session's notifications until release is called, as during a request.
 func heldBack(h *host.Host, id string) (release func()) {
 	h.HoldFor(host.WithAnswer(context.Background(), func(f func()) { release = f }), id)
 	return release
 }
 
-// A question comes after the response to the request that began its turn, and after everything sent
-// before it.
+// A question is sent after the response to the request that started its turn, and after all earlier
+// notifications.
 func TestAQuestionOvertakesNothing(t *testing.T) {
 	c := claimed(t, harnessOptions{})
 	var made wire.SessionNewResult
 	c.call("agent/session/new", map[string]any{}, &made)
 	h := c.server.api.Host()
-	release := heldBack(h, made.SessionID) // as while a prompt is being answered
+	release := heldBack(h, made.SessionID) // as during a prompt request
 	h.Emit(made.SessionID, agent.TurnStarted{TurnID: "t"})
 	asked := make(chan host.Answer)
 	go func() {
@@ -31,7 +31,7 @@ func TestAQuestionOvertakesNothing(t *testing.T) {
 			Put(context.Background(), host.Question{SessionID: made.SessionID, Text: "Which?"})
 		asked <- r
 	}()
-	// give a question that does not wait the time to arrive
+	// Give a question that was not held back time to arrive.
 	c.call("agent/session/list", map[string]any{}, nil)
 	release()
 	_, reported := c.wait(
@@ -48,7 +48,7 @@ func TestAQuestionOvertakesNothing(t *testing.T) {
 	}
 }
 
-// When a client loads a session, the open questions are repeated before the response, each time.
+// Each time a client loads a session, the open questions are repeated before the response.
 func TestOpenQuestionsPrecedeTheLoadsAnswer(t *testing.T) {
 	c := claimed(t, harnessOptions{})
 	id := c.newSession()

@@ -19,7 +19,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// toolFunc is a tool that consists of one function.
+// toolFunc is a tool that is implemented by a function.
 type toolFunc struct {
 	name string
 	run  func(ctx context.Context, call *tool.Call) (*tool.Result, error)
@@ -38,7 +38,7 @@ func (f toolFunc) Prepare(context.Context, *tool.Call) (*tool.Prepared, error) {
 	return &tool.Prepared{Subject: f.on, Run: f.run}, nil
 }
 
-// callsOnce returns a model that calls a tool and then says "done".
+// callsOnce returns a model that calls each of the given tools once and then answers "done".
 func callsOnce(tools ...string) fakeModel {
 	var mu sync.Mutex
 	calls := 0
@@ -68,7 +68,7 @@ func callsOnce(tools ...string) fakeModel {
 	}
 }
 
-// editTool returns a tool that proposes to add two lines to the file.
+// editTool returns a tool that proposes to add two lines to a file.
 func editTool(core func() *agentapi.Core, path string) toolFunc {
 	return toolFunc{
 		name: "edit",
@@ -181,7 +181,8 @@ func TestAnEditIsProposedDecidedAndTold(t *testing.T) {
 	}
 }
 
-// placesOf returns the log positions at which an item of a type started and completed.
+// placesOf returns the positions in the log at which an item of the given type started and
+// completed.
 func placesOf(c *testClient, itemType string) (started, completed int) {
 	started, completed = -1, -1
 	for i, m := range c.messages() {
@@ -225,7 +226,7 @@ func TestAbortWithdrawsAProposal(t *testing.T) {
 	}
 }
 
-// askPolicy asks the user about everything.
+// askPolicy asks the user about every call.
 type askPolicy struct{ c *testClient }
 
 func (a askPolicy) Approve(ctx context.Context, req tool.ApprovalRequest) (tool.Decision, error) {
@@ -352,8 +353,8 @@ func TestPermissionByMessage(t *testing.T) {
 	}
 }
 
-// A client that never answers delays neither documents nor an abort. It is notified that the
-// question no longer needs an answer.
+// A client that does not answer a question delays neither document changes nor an abort. After the
+// abort, the client is notified that the question no longer needs an answer.
 func TestAbortWhileAQuestionIsUnanswered(t *testing.T) {
 	c := asking2(t, false)
 	r := c.prompt("", "run it")

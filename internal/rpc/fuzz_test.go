@@ -20,7 +20,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// fuzzed returns the methods that FuzzRequests uses, in a fixed order: all known methods except
+// fuzzed returns the methods that FuzzRequests calls, in a fixed order: all known methods except
 // those that end the connection.
 func fuzzed() []string {
 	all := append(slices.Collect(maps.Keys(routes)), slices.Collect(maps.Keys(notices))...)
@@ -31,7 +31,7 @@ func fuzzed() []string {
 	)
 }
 
-// errorLog collects what is logged as an error, which includes panics.
+// errorLog collects the log entries of level error, which include panics.
 type errorLog struct {
 	slog.Handler
 	mu   sync.Mutex
@@ -56,10 +56,10 @@ func (l *errorLog) String() string {
 	return l.text.String()
 }
 
-// Whatever a client requests in whatever state, each request is answered once, no answer is an
-// internal error, and the server ends with its input. Each input line consists of a byte that
-// selects a method, and params. In the params, $S is a session with a turn that waits for a
-// decision, $T its turn, $P its proposal and $U the document.
+// FuzzRequests checks that each request in any state gets exactly one response, that no response is
+// an internal error, and that the server stops at the end of its input. Each input line consists of
+// a byte that selects a method, and the params. In the params, $S is a session with a turn that
+// waits for a decision, $T is that turn, $P its proposal and $U the document.
 func FuzzRequests(f *testing.F) {
 	methods := fuzzed()
 	line := func(method, params string) string {

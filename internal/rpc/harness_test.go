@@ -30,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for something that must happen.
+// patience is the maximum time that a test waits for an expected event.
 const patience = 2 * time.Minute
 
 // msg is a message as it was sent.
@@ -51,7 +51,7 @@ func (m msg) String() string {
 	return fmt.Sprintf("%.600s", b)
 }
 
-// fakeModel is a model that answers with a function.
+// fakeModel is a model that is implemented by a function.
 type fakeModel func(ctx context.Context, req *agent.Request, on func(agent.Delta)) (*agent.Reply,
 	error)
 
@@ -64,7 +64,7 @@ func (f fakeModel) Generate(
 }
 func (f fakeModel) Info() agent.ModelInfo { return agent.ModelInfo{ID: "fake"} }
 
-// says returns a model that streams the words of a text.
+// says returns a model that streams a text word by word.
 func says(text string) fakeModel {
 	return func(ctx context.Context, _ *agent.Request, on func(agent.Delta)) (*agent.Reply, error) {
 		for _, w := range strings.SplitAfter(text, " ") {
@@ -74,7 +74,7 @@ func says(text string) fakeModel {
 	}
 }
 
-// hangs returns a model that answers only when its turn is aborted. It sends a value to begun for
+// hangs returns a model that returns only when its turn is aborted. It sends a value to begun at
 // each call.
 func hangs(begun chan<- struct{}) fakeModel {
 	return func(ctx context.Context, _ *agent.Request, on func(agent.Delta)) (*agent.Reply, error) {
@@ -85,7 +85,7 @@ func hangs(begun chan<- struct{}) fakeModel {
 	}
 }
 
-// plainSettings are settings with a single layer.
+// plainSettings are settings that have a single layer.
 type plainSettings struct{}
 
 func (plainSettings) Session(own json.RawMessage) (config.Config, []string, error) {
@@ -102,7 +102,7 @@ func (plainSettings) Merge(own, changes json.RawMessage) (json.RawMessage, error
 }
 func (plainSettings) ClientChanged(json.RawMessage) ([]string, error) { return nil, nil }
 
-// testClient is the client's end of a connection.
+// testClient is the client side of a connection.
 type testClient struct {
 	t       *testing.T
 	in      io.WriteCloser
@@ -114,7 +114,7 @@ type testClient struct {
 	served  chan error
 	closing sync.Once
 	answers func(msg) any
-	read    chan struct{} // closed when everything has been read; nil if the client does not read
+	read    chan struct{} // closed at the end of the output; nil if the client does not read
 	core    *agentapi.Core
 	peer    *editor.Peer
 	server  *server
@@ -129,18 +129,18 @@ type testCore struct {
 type harnessOptions struct {
 	model  agent.Model
 	tools  []tool.Tool
-	dir    string // store of sessions, to share between daemons
+	dir    string // the folder for sessions, which several daemons may share
 	root   string
 	ready  func() error
 	core   func(*testCore)
 	prompt func(*agent.Options, *testClient)
-	stuck  bool          // the client does not read
-	answer func(msg) any // the client's answer to a request; nil: the test answers
+	stuck  bool          // the client never reads
+	answer func(msg) any // the client's answer to a request; nil if the test answers
 	opts   func(*Options)
-	shares *testClient // the client whose host the connection uses; nil: its own host
+	shares *testClient // the client whose host this connection shares; nil for its own host
 }
 
-// start starts a server for a client, connected by pipes.
+// start starts a server and a client that are connected by pipes.
 func start(t *testing.T, h harnessOptions) *testClient {
 	t.Helper()
 	if h.model == nil {
@@ -229,8 +229,8 @@ func (c *testClient) build(h harnessOptions, in agentapi.Init) (*agentapi.Core, 
 	return c.core, nil
 }
 
-// close ends the input and waits until the server has ended and everything was read. A second call
-// does nothing.
+// close closes the input and waits until the server has ended and its output has been read. A
+// second call does nothing.
 func (c *testClient) close() { c.closing.Do(c.end) }
 
 func (c *testClient) end() {
@@ -283,7 +283,7 @@ func (c *testClient) listen(r io.Reader) {
 	}
 }
 
-// reply answers a request, unless the input has ended.
+// reply answers a server request, unless the input is already closed.
 func (c *testClient) reply(m msg) {
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": c.answers(m)})
 	if err != nil {
@@ -292,7 +292,7 @@ func (c *testClient) reply(m msg) {
 	_, _ = fmt.Fprintf(c.in, "Content-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// send writes a message; params may be a struct, a map or raw JSON.
+// send writes a message. Its params may be a struct, a map or raw JSON.
 func (c *testClient) send(v map[string]any) {
 	c.t.Helper()
 	v["jsonrpc"] = "2.0"
@@ -314,15 +314,15 @@ func (c *testClient) notify(method string, params any) {
 	c.send(map[string]any{"method": method, "params": params})
 }
 
-// request sends a request and returns its id.
+// request sends a request and returns its ID.
 func (c *testClient) request(method string, params any) int {
 	c.nextID++
 	c.send(map[string]any{"id": c.nextID, "method": method, "params": params})
 	return c.nextID
 }
 
-// wait returns the first message that matches, and its position. It also considers earlier
-// messages.
+// wait returns the first message that matches, and its position in the log. It also considers
+// messages that have already arrived.
 func (c *testClient) wait(what string, fits func(msg) bool) (msg, int) {
 	c.t.Helper()
 	timeout := time.After(patience)
@@ -365,7 +365,7 @@ func isAnswer(id int) func(msg) bool {
 	return func(m msg) bool { return m.Method == "" && string(m.ID) == strconv.Itoa(id) }
 }
 
-// answer waits for the answer to a request.
+// answer waits for the response to a request.
 func (c *testClient) answer(id int) msg {
 	c.t.Helper()
 	m, _ := c.wait("the answer to "+strconv.Itoa(id), isAnswer(id))
@@ -386,7 +386,7 @@ func (c *testClient) call(method string, params, result any) {
 	}
 }
 
-// refused sends a request and returns its error, which must have the given code.
+// refused sends a request and returns the error response, which must have the given code.
 func (c *testClient) refused(code int, method string, params any) msg {
 	c.t.Helper()
 	m := c.answer(c.request(method, params))
@@ -413,7 +413,7 @@ func (c *testClient) initialize(root string, claims map[string]any) {
 	c.notify("initialized", map[string]any{})
 }
 
-// claimed starts a server and a client that claims everything.
+// claimed starts a server and a client that claims all agent/* capabilities.
 func claimed(t *testing.T, h harnessOptions) *testClient {
 	t.Helper()
 	if h.root == "" {
@@ -432,7 +432,7 @@ func (c *testClient) newSession() string {
 	return r.SessionID
 }
 
-// prompt sends a prompt and returns the response.
+// prompt sends a prompt and returns the result.
 func (c *testClient) prompt(sessionID, text string) wire.PromptResult {
 	c.t.Helper()
 	var r wire.PromptResult
@@ -440,7 +440,7 @@ func (c *testClient) prompt(sessionID, text string) wire.PromptResult {
 	return r
 }
 
-// turnEnd waits for a turn's completion.
+// turnEnd waits until a turn is completed.
 func (c *testClient) turnEnd(turnID string) wire.Turn {
 	c.t.Helper()
 	m, _ := c.wait("the end of turn "+turnID, isTurnEnd(turnID))

@@ -55,7 +55,7 @@ func TestInitializeNegotiates(t *testing.T) {
 	}
 }
 
-// Every announced method is handled.
+// Every method that the server announces is handled.
 func TestEveryMethodIsRouted(t *testing.T) {
 	for _, m := range wire.Requests {
 		if _, ok := routes[m]; !ok {
@@ -141,7 +141,7 @@ func TestMalformedFramesAreAnsweredAndSurvived(t *testing.T) {
 	}
 }
 
-// Invalid notifications do not end the connection.
+// Invalid notifications do not close the connection.
 func TestOddNotificationsAreIgnored(t *testing.T) {
 	c := claimed(t, harnessOptions{})
 	c.notify("no/such", map[string]any{})
@@ -209,7 +209,7 @@ func TestExitWithoutShutdown(t *testing.T) {
 	c.served <- nil
 }
 
-// Requests that were read before the end of input are answered.
+// Requests that were read before the end of the input are answered.
 func TestEndOfInputAnswersFirst(t *testing.T) {
 	begun := make(chan struct{}, 1)
 	c := claimed(t, harnessOptions{model: hangs(begun)})
@@ -268,13 +268,14 @@ func TestAClientThatNeverReadsDoesNotHoldUpTheEnd(t *testing.T) {
 	}
 }
 
-// A client that asks and asks and never reads is given up, although writing to it does not fail.
+// If a client sends requests but never reads, the connection is closed, although writes to it do
+// not fail.
 func TestAClientThatNeverReadsIsGivenUp(t *testing.T) {
 	c := start(t, harnessOptions{stuck: true})
 	s := c.server
 	answer := make([]byte, jsonrpc.HardLimit/2)
 	_ = s.link.Out.Put(answer)
-	if _, err := c.out.(io.Reader).Read(make([]byte, 1)); err != nil { // it is being written
+	if _, err := c.out.(io.Reader).Read(make([]byte, 1)); err != nil { // is being written
 		t.Fatal(err)
 	}
 	for range 3 {
@@ -289,7 +290,7 @@ func TestAClientThatNeverReadsIsGivenUp(t *testing.T) {
 
 func TestDeathOfTheParentEndsTheConnection(t *testing.T) {
 	if os.Getenv("RPC_TEST_SLEEP") != "" {
-		_, _ = io.Copy(io.Discard, os.Stdin) // until the test kills this process
+		_, _ = io.Copy(io.Discard, os.Stdin) // until the test closes stdin
 		return
 	}
 	parent := exec.Command(os.Args[0], "-test.run=^TestDeathOfTheParentEndsTheConnection$")
@@ -313,7 +314,7 @@ func TestDeathOfTheParentEndsTheConnection(t *testing.T) {
 	default:
 	}
 	stdin.Close()
-	_ = parent.Wait() // its exit code does not matter
+	_ = parent.Wait() // the exit code does not matter
 	select {
 	case <-c.served:
 		c.served <- nil

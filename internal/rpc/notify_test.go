@@ -16,7 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 )
 
-// noSettings are settings without layers.
+// noSettings are settings without any layers.
 type noSettings struct{ host.Settings }
 
 func (noSettings) Storable(own json.RawMessage) json.RawMessage { return own }
@@ -25,7 +25,7 @@ func (noSettings) Session(json.RawMessage) (config.Config, []string, error) {
 	return config.Config{}, nil, nil
 }
 
-// oneSession returns a host with one session, whose notifications go to out.
+// oneSession returns a host with one session. Its notifications are sent to out.
 func oneSession(t testing.TB, out *jsonrpc.Outbox) (h *host.Host, sessionID string) {
 	t.Helper()
 	library := session.Open(t.TempDir())
@@ -45,7 +45,7 @@ func oneSession(t testing.TB, out *jsonrpc.Outbox) (h *host.Host, sessionID stri
 	return h, l.ID
 }
 
-// slowClient returns a host whose client reads nothing until the returned function is called, which
+// slowClient returns a host whose client reads nothing at first. The returned function reads and
 // returns everything that was sent.
 func slowClient(t *testing.T) (*host.Host, string, *jsonrpc.Outbox, func() []toldParams) {
 	t.Helper()
@@ -66,7 +66,7 @@ func readTold(t *testing.T, r io.Reader) (out []toldParams) {
 	t.Helper()
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, 64<<20)
-	for in.Scan() { // each line is a body followed by the next header
+	for in.Scan() { // each line is a body, followed by the next header
 		line := in.Text()
 		if at := strings.Index(line, "{"); at == 0 {
 			line, _, _ = strings.Cut(line, "Content-Length")
@@ -110,8 +110,8 @@ func TestMergedFramesTakeOneNumber(t *testing.T) {
 	}
 }
 
-// TestADroppedDeltaLeavesAGap sends text of an item while the queue of a client that reads nothing
-// is full.
+// TestADroppedDeltaLeavesAGap checks that if a delta is dropped because the client's queue is full,
+// the sequence numbers have a gap.
 func TestADroppedDeltaLeavesAGap(t *testing.T) {
 	h, id, out, sent := slowClient(t)
 	delta := func(text string) {
@@ -120,7 +120,7 @@ func TestADroppedDeltaLeavesAGap(t *testing.T) {
 	h.Emit(id, agent.ItemStarted{TurnID: "t", Item: agent.Item{ID: "a", Type: agent.ItemAssistant}})
 	mib := strings.Repeat("x", 1<<20)
 	for range jsonrpc.SoftLimit>>20 - 1 {
-		out.PutEvent("other", []byte(mib)) // readTold skips it
+		out.PutEvent("other", []byte(mib)) // this notification is skipped when reading
 	}
 	delta("kept ")
 	delta(mib)

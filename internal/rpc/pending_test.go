@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// plainEdit returns a plain LSP client whose agent has proposed two hunks in a.txt.
+// plainEdit returns a plain LSP client whose agent has proposed two hunks for a.txt.
 func plainEdit(t *testing.T) (c *testClient, uri, path string) {
 	t.Helper()
 	root := t.TempDir()
@@ -81,8 +81,8 @@ func TestPlainClientsDecideByLenses(t *testing.T) {
 	}
 }
 
-// No checkpoint can revert what only commands have changed. The last change with a checkpoint is
-// undone.
+// Changes made only by commands cannot be undone with a checkpoint. "Undo last" then undoes the
+// last change that has a checkpoint.
 func TestUndoLastPassesByWhatOnlyCommandsChanged(t *testing.T) {
 	c, _, path := plainEdit(t)
 	c.execute("agent.acceptAll")
@@ -95,7 +95,7 @@ func TestUndoLastPassesByWhatOnlyCommandsChanged(t *testing.T) {
 		wire.MethodTurnWait,
 		map[string]any{"sessionId": id},
 		nil,
-	) // the session knows the file when the model is called
+	) // the session is known once the model was called
 	command := c.core.Workspace.BeginCommand(id, "turn_later")
 	const line = "of a command\n"
 	if err := os.WriteFile(path, []byte(string(accepted)+line), 0o600); err != nil {
@@ -132,8 +132,8 @@ func TestCodeActions(t *testing.T) {
 	}
 	ours := map[string]any{"range": line(4, 4), "message": "x", "source": "agent-lsp"}
 	theirs := map[string]any{"range": line(4, 4), "message": "undefined: y", "severity": 1}
-	// The client does not support literals, so it gets commands. Actions without a position come
-	// last.
+	// The client does not support literals, so it receives commands. Actions without a position
+	// come last.
 	got := titles(
 		map[string]any{
 			"range":   line(4, 4),

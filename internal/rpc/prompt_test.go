@@ -10,7 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// toldParams are the fields that the tests check in notifications about a session.
+// toldParams are the params of session notifications that the tests check.
 type toldParams struct {
 	SessionID string
 	Seq       int64
@@ -44,7 +44,7 @@ func TestPromptTellsATurnInOrder(t *testing.T) {
 	checkSeq(t, c)
 	checkGrammar(t, c, r.TurnID)
 	checkText(t, c, "hello brave new world")
-	// The response precedes what it causes.
+	// The response is sent before the notifications that the request causes.
 	_, answered := c.wait(
 		"the answer",
 		func(m msg) bool { return strings.Contains(string(m.Result), r.MessageID) },
@@ -55,7 +55,7 @@ func TestPromptTellsATurnInOrder(t *testing.T) {
 	}
 }
 
-// checkSeq checks that the numbers are 1, 2, 3 … without a gap.
+// checkSeq checks that the sequence numbers are 1, 2, 3 … without a gap.
 func checkSeq(t *testing.T, c *testClient) {
 	t.Helper()
 	next := int64(1)
@@ -72,8 +72,8 @@ func checkSeq(t *testing.T, c *testClient) {
 	}
 }
 
-// checkGrammar checks the order: started, then items and deltas, then completed, and nothing after
-// it.
+// checkGrammar checks the order of a turn's messages: started, then items and deltas, then
+// completed, and nothing after that.
 func checkGrammar(t *testing.T, c *testClient, turnID string) {
 	t.Helper()
 	open, ended, begun := map[string]bool{}, false, false
@@ -111,7 +111,7 @@ func checkGrammar(t *testing.T, c *testClient, turnID string) {
 	}
 }
 
-// checkText checks that the deltas of the answer add up to its completed text.
+// checkText checks that the deltas of the answer add up to its final text.
 func checkText(t *testing.T, c *testClient, want string) {
 	t.Helper()
 	var deltas strings.Builder
@@ -221,7 +221,7 @@ func TestAbortGoesAheadAndEndsTheTurn(t *testing.T) {
 	checkSeq(t, c)
 }
 
-// An abort that immediately follows a prompt aborts that prompt's turn.
+// An abort sent immediately after a prompt aborts that prompt's turn.
 func TestAbortRightBehindAPrompt(t *testing.T) {
 	begun := make(chan struct{}, 100)
 	c := claimed(t, harnessOptions{model: hangs(begun)})
@@ -293,8 +293,8 @@ func TestTurnWait(t *testing.T) {
 	}
 }
 
-// A client may wait for longer than a time.Duration can represent. It then waits for the end of the
-// turn.
+// If a client's timeout is longer than a time.Duration can represent, the request waits for the end
+// of the turn.
 func TestTurnWaitIsBounded(t *testing.T) {
 	begun := make(chan struct{}, 1)
 	c := claimed(t, harnessOptions{model: hangs(begun)})

@@ -22,7 +22,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// lastSeqOf returns the highest seq that a client has received.
+// lastSeqOf returns the highest sequence number that a client has received.
 func lastSeqOf(c *testClient) (last int64) {
 	for _, m := range c.messages() {
 		if p := paramsOf2(m); !p.Replay && p.Seq > last {
@@ -73,8 +73,8 @@ func TestSessionsSurviveARestart(t *testing.T) {
 	}
 }
 
-// The text blocks of a message are shown to the user separately and are sent to the model as they
-// came.
+// The text blocks of a message are shown to the user separately and are sent to the model
+// unchanged.
 func TestTextBlocksOfAMessageStandApart(t *testing.T) {
 	dir, root := t.TempDir(), t.TempDir()
 	var sent []string
@@ -123,8 +123,8 @@ func TestTextBlocksOfAMessageStandApart(t *testing.T) {
 	}
 }
 
-// checkReplay checks that exactly these items were replayed, before the response, with increasing
-// numbers.
+// checkReplay checks that exactly these items were replayed before the response, with increasing
+// sequence numbers.
 func checkReplay(t *testing.T, c *testClient, answered int, types []string) {
 	t.Helper()
 	var got []string
@@ -313,7 +313,7 @@ func TestBusySessionsRefuse(t *testing.T) {
 	}
 }
 
-// If two daemons open one session, the second can read but not write it.
+// If two daemons open the same session, the second one can read it but not write to it.
 func TestASessionOfAnotherDaemonIsLocked(t *testing.T) {
 	dir, root := t.TempDir(), t.TempDir()
 	c := claimed(t, harnessOptions{dir: dir, root: root})
@@ -328,8 +328,8 @@ func TestASessionOfAnotherDaemonIsLocked(t *testing.T) {
 	)
 }
 
-// A turn that is running in another daemon was not interrupted. The error for a client that may not
-// write explains what to do.
+// If a turn is running in another daemon, it is not reported as interrupted. A client that may not
+// write gets an error that explains what to do.
 func TestATurnOfAnotherDaemonIsNotCalledInterrupted(t *testing.T) {
 	dir, root := t.TempDir(), t.TempDir()
 	begun := make(chan struct{}, 1)
@@ -351,7 +351,8 @@ func TestATurnOfAnotherDaemonIsNotCalledInterrupted(t *testing.T) {
 	}
 }
 
-// A client that neither claims nor calls agent/* receives no agent/* notifications.
+// A client that neither claims agent/* capabilities nor calls an agent/* method receives no agent/*
+// notifications.
 func TestPlainClientsGetNoNotifications(t *testing.T) {
 	h := harnessOptions{root: t.TempDir()}
 	c := start(t, h)
@@ -421,8 +422,8 @@ func TestProgressOfPlainClients(t *testing.T) {
 	)
 }
 
-// A client that deletes a session and leaves has received all its notifications, including those
-// held back for a response that has only just been sent.
+// If a session is deleted, its remaining notifications are sent before the response, including
+// those held back for another response.
 func TestDeletingASessionLosesNoNews(t *testing.T) {
 	c := claimed(t, harnessOptions{})
 	id := c.newSession()
@@ -434,7 +435,7 @@ func TestDeletingASessionLosesNoNews(t *testing.T) {
 		wire.CodeMethodNotFound,
 		"agent/nonesuch",
 		nil,
-	) // the immediate part of the deletion is done
+	) // by now the immediate part of the deletion is done
 	release()
 	_, answered := c.wait("the deletion's answer", isAnswer(deletion))
 	_, reported := c.wait("the news", isMethod(wire.MethodTurnStarted))
@@ -443,7 +444,8 @@ func TestDeletingASessionLosesNoNews(t *testing.T) {
 	}
 }
 
-// A deletion that has to load the session does not wait for what waits for its own response.
+// If a deletion must first load the session, it does not wait for messages that are held back until
+// its own response.
 func TestASessionThatIsNotOpenIsDeleted(t *testing.T) {
 	dir, root := t.TempDir(), t.TempDir()
 	c := claimed(t, harnessOptions{dir: dir, root: root})
@@ -455,8 +457,8 @@ func TestASessionThatIsNotOpenIsDeleted(t *testing.T) {
 	d.refused(wire.CodeUnknownSession, wire.MethodSessionLoad, map[string]any{"sessionId": id})
 }
 
-// A job may end while its session is being loaded. Its message reaches the session once that is
-// loaded.
+// If a job ends while its session is being loaded, the session receives the job's message after it
+// is loaded.
 func TestASessionThatIsBeingMadeIsNotified(t *testing.T) {
 	c := claimed(t, harnessOptions{core: func(core *testCore) {
 		prepare := core.Prepare
@@ -473,7 +475,7 @@ func TestASessionThatIsBeingMadeIsNotified(t *testing.T) {
 	}
 }
 
-// A session that is being deleted is not loaded again by a concurrent request.
+// While a session is being deleted, a concurrent request does not load it again.
 func TestASessionThatIsBeingDeletedIsNotLoaded(t *testing.T) {
 	var c *testClient
 	asked := make(chan error, 1)
@@ -496,8 +498,7 @@ func TestASessionThatIsBeingDeletedIsNotLoaded(t *testing.T) {
 	c.refused(wire.CodeUnknownSession, wire.MethodSessionLoad, map[string]any{"sessionId": id})
 }
 
-// A session works after it was reloaded, even if the request for the reload was cancelled or
-// failed.
+// A session still works after it was reloaded, even if the reload request was canceled or failed.
 func TestReadingASessionAnewLeavesNoneClosed(t *testing.T) {
 	fails := false
 	c := claimed(t, harnessOptions{core: func(core *testCore) {
@@ -526,8 +527,8 @@ func TestReadingASessionAnewLeavesNoneClosed(t *testing.T) {
 	c.turnEnd(c.prompt(id, "third").TurnID)
 }
 
-// A session that is created, loaded or reloaded while the connection ends is closed like the
-// others, because nothing would end it later.
+// If a session is created, loaded or reloaded while the connection is closing, the session is
+// closed as well. Otherwise nothing would close it later.
 func TestASessionThatIsMadeAsTheConnectionEndsIsClosed(t *testing.T) {
 	for _, how := range []string{"made", "loaded", "read anew"} {
 		t.Run(how, func(t *testing.T) { madeAtTheEnd(t, how) })
@@ -547,7 +548,7 @@ func madeAtTheEnd(t *testing.T, how string) {
 				if err := c.server.api.Host().Close(closing); err != nil {
 					t.Error(err)
 				}
-				closed = nil // the sessions that existed before
+				closed = nil // ignore the sessions that existed before
 				wakes = func() {
 					info.Notify(message.NewText(message.RoleUser, "the job has ended"),
 						true)
@@ -588,7 +589,7 @@ func madeAtTheEnd(t *testing.T, how string) {
 	}
 }
 
-// A session is released completely, even if the request was cancelled.
+// A session is released completely, even if the request is canceled.
 func TestASessionIsLetGoWhole(t *testing.T) {
 	begun := make(chan struct{}, 1)
 	c := claimed(t, harnessOptions{model: hangs(begun)})
@@ -610,12 +611,12 @@ func TestASessionIsLetGoWhole(t *testing.T) {
 	}
 }
 
-// meeting is settings that change while they are read.
+// meeting are settings that can change while they are being read.
 type meeting struct {
 	plainSettings
 	mu   sync.Mutex
 	mode string
-	meet func() // runs once, while a session's settings are merged
+	meet func() // called once while a session's settings are being merged
 }
 
 func (m *meeting) Session(own json.RawMessage) (config.Config, []string, error) {
@@ -667,7 +668,7 @@ func TestSettingsThatChangeTogether(t *testing.T) {
 	expect("two", "review")
 }
 
-// The changes that a restore makes to proposals are reported after its response.
+// If a restore changes proposals, these changes are reported after its response.
 func TestARestoreIsAnsweredBeforeWhatItCauses(t *testing.T) {
 	root := t.TempDir()
 	path := filepath.Join(root, "a.txt")
@@ -707,8 +708,8 @@ func TestARestoreIsAnsweredBeforeWhatItCauses(t *testing.T) {
 	}
 }
 
-// The response to a restore of files and conversation precedes what it causes, and the numbers
-// continue without a gap.
+// The response to a restore of files and conversation precedes the notifications that it causes.
+// Sequence numbers continue without a gap.
 func TestARestoreOfBothKeepsTheOrder(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "a.txt"), []byte("one\ntwo\n"), 0o600); err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// numbered returns the notifications of a session with a number above from, as JSON.
+// numbered returns the notifications of a session whose sequence number is greater than from, as
+// JSON.
 func (c *testClient) numbered(sessionID string, from int64) (out []string) {
 	for _, m := range c.messages() {
 		var s wire.Stamp
@@ -20,10 +21,10 @@ func (c *testClient) numbered(sessionID string, from int64) (out []string) {
 	return out
 }
 
-// waitAfter returns the first matching message after the given position.
+// waitAfter returns the first matching message after the given log position.
 func (c *testClient) waitAfter(place int, what string, fits func(msg) bool) msg {
 	c.t.Helper()
-	at := -1 // index of the message that wait checks; it checks each once
+	at := -1 // index of the message that wait is checking; wait checks each message once
 	m, _ := c.wait(what, func(m msg) bool {
 		at++
 		return at > place && fits(m)
@@ -31,8 +32,9 @@ func (c *testClient) waitAfter(place int, what string, fits func(msg) bool) msg 
 	return m
 }
 
-// Two clients of one session in one process receive the same notifications in the same order, and
-// one of them answers a question for both. When one leaves, the other keeps the session.
+// Two clients of one session in the same process receive the same notifications in the same order.
+// If one of them answers a question, it is answered for both. When one disconnects, the other one
+// keeps the session.
 func TestTwoClientsShareASession(t *testing.T) {
 	one := asking2(t, false)
 	two := claimed(t, harnessOptions{shares: one})

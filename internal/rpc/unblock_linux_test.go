@@ -6,7 +6,7 @@ import (
 	"github.com/creack/pty"
 )
 
-// Reading from a terminal ends when the input is closed, even if nothing is typed.
+// A blocked read from a terminal ends when the input is closed, even if the user types nothing.
 func TestReadingFromATerminalEnds(t *testing.T) {
 	user, program, err := pty.Open()
 	if err != nil {
@@ -29,5 +29,5 @@ func TestReadingFromATerminalEnds(t *testing.T) {
 	if err := <-read; err == nil {
 		t.Error("something was read")
 	}
-	user.Close() // closes the terminal, which ends the goroutine that copies its bytes
+	user.Close() // closes the terminal, so that the goroutine that copies its output ends
 }

@@ -23,23 +23,22 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools"
 )
 
-// walk records the calls that enter the program's packages, at the boundaries that the test
+// walk records the calls between the program's packages, at the boundaries that the test
 // instruments.
 type walk struct {
 	mu      sync.Mutex
-	entries map[string][]string // by package: the calls into it from other packages
-	seen    map[string]bool     // the boundaries that were reached
+	entries map[string][]string // by package: calls into it from other packages
+	seen    map[string]bool     // boundaries that were reached
 }
 
-// onTheWay lists the packages of the request path. It does not include leaves, because they import
-// no other package of the path. One of them is agent/toolcall, whose stages the engine calls in
-// order.
+// onTheWay lists the packages of the request path. It does not include leaf packages, which import
+// no other package of the path, such as agent/toolcall.
 var onTheWay = []string{
 	"internal/rpc", "internal/rpc/agentapi", "internal/host", "internal/agent",
 }
 
-// reach records the stack of its caller. Test functions are skipped, because they replace packages
-// of the program.
+// reach records the stack of its caller. It skips test functions, because they replace packages of
+// the program.
 func (w *walk) reach(border string) {
 	pcs := make([]uintptr, 128)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
@@ -72,20 +71,21 @@ func packageOf(f runtime.Frame) string {
 	return name[:slash+1+max(dot, 0)]
 }
 
-// walks are one call of each tool that reads or changes files, with the proposals that it makes.
+// walks contains one call of each tool that reads or changes files, and says whether the call
+// proposes a change.
 var walks = []struct {
 	tool, args string
 	proposes   bool
-	result     string // the beginning of the resulting file that the call names
+	result     string // expected beginning of the named file after the call
 }{
 	{"edit", `{"path": "link/a.txt", "old_string": "one", "new_string": "ONE"}`, true, "ONE\ntwo"},
 	{"write", `{"path": "link/a.txt", "content": "all new\n"}`, true, "all new\n"},
 	{"read", `{"path": "link/a.txt"}`, false, tenLines},
 }
 
-// TestBothWalksAreStraight plays a prompt with one call of a real tool. Between the frame and the
-// result, no package is entered by more than two different calls. Each stage is queried once: the
-// environment once for each model call, and the tool once for its arguments and once for its run.
+// TestBothWalksAreStraight sends a prompt that leads to one call of a real tool. Between the frame
+// and the result, no package may be entered by more than two different calls. The environment is
+// requested once for each model call. The tool is prepared once and run once.
 func TestBothWalksAreStraight(t *testing.T) {
 	for _, tc := range walks {
 		t.Run(tc.tool, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestBothWalksAreStraight(t *testing.T) {
 	}
 }
 
-// linkedFolders creates two folders with the same file, and a link to the first one.
+// linkedFolders creates two folders that contain the same file, and a link to the first folder.
 func linkedFolders(t *testing.T) (root, real, other string) {
 	root = t.TempDir()
 	for _, dir := range []string{"real", "other"} {
@@ -143,8 +143,8 @@ func contents(t *testing.T, path string) string {
 	return string(data)
 }
 
-// startWalk starts a server whose boundaries report to the walk. asked is the number of calls to
-// the environment. It may be read after the turn.
+// startWalk starts a server whose boundaries report to the walk. asked counts the requests for the
+// environment. It may be read after the turn.
 func startWalk(t *testing.T, walked *walkedTool, args string) (c *testClient, asked *int) {
 	w := walked.w
 	reply := callOnce(walked.name, args)
@@ -169,7 +169,7 @@ func startWalk(t *testing.T, walked *walkedTool, args string) (c *testClient, as
 				return next.Next(ctx, turn)
 			})
 			o.Approver = walkedApprover{w}
-			o.NewID = func(prefix string) string { // the ID of a message, a turn or an item
+			o.NewID = func(prefix string) string { // a message, a turn or an item
 				w.reach("session")
 				return prefix + rand.Text()
 			}
@@ -178,7 +178,7 @@ func startWalk(t *testing.T, walked *walkedTool, args string) (c *testClient, as
 	return c, asked
 }
 
-// callOnce is a model that calls a tool and then ends.
+// callOnce is a model that calls a tool and then ends the turn.
 func callOnce(name, args string) fakeModel {
 	call := callsOnce(name)
 	return func(ctx context.Context, r *agent.Request, on func(agent.Delta)) (*agent.Reply, error) {
@@ -224,9 +224,9 @@ func (w *walk) check(t *testing.T) {
 	}
 }
 
-// walkedTool is a real tool that records how it is reached. It reveals a second decoding or
-// resolving: it removes the JSON from the call, which the registry has decoded, and redirects the
-// link to the other folder as soon as the call is prepared.
+// walkedTool is a real tool that records how it is called. To reveal a second decoding, it removes
+// the call's JSON, which the registry has already decoded. To reveal a second resolving of the
+// path, it redirects the link to the other folder as soon as the call is prepared.
 type walkedTool struct {
 	name          string
 	root          string
@@ -246,7 +246,7 @@ func toolNamed(name string, d tools.Deps, sessionID string) tool.Tool {
 
 func (t *walkedTool) Spec() tool.Spec { return toolNamed(t.name, tools.Deps{}, "").Spec() }
 
-// read makes the session read the file, which is required before a change.
+// read makes the session read the file, because a file must be read before it is changed.
 func (t *walkedTool) read(ctx context.Context, d tools.Deps, call *tool.Call) error {
 	before := tool.Call{
 		SessionID: call.SessionID, Cwd: call.Cwd, Args: []byte(`{"path": "link/a.txt"}`),
@@ -297,11 +297,12 @@ func (a walkedApprover) Approve(_ context.Context, r tool.ApprovalRequest) (tool
 	return tool.Decision{Allow: true}, nil
 }
 
-// decoding matches what decodes the JSON of a call.
+// decoding matches code that decodes the JSON of a call.
 var decoding = regexp.MustCompile(`(Unmarshal|NewDecoder)\([^)\n]*\bcall\.Args\b`)
 
-// No tool, hook or part of the policy decodes a call's JSON: tool.Call.Decode has what the registry
-// decoded. An import reads calls of other programs.
+// Tools, hooks and the policy do not decode a call's JSON. Instead, they use tool.Call.Decode,
+// which returns what the registry decoded. The import of sessions is an exception, because it reads
+// calls of other programs.
 func TestNoToolDecodesACallAgain(t *testing.T) {
 	const exception = "../agent/session/import.go"
 	for _, dir := range []string{"agent", "app", "hooks", "policy", "rpc", "tools"} {

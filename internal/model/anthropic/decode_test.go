@@ -16,7 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
 )
 
-// endpoint serves an answer and records the bodies of the requests.
+// endpoint serves an answer and records the request bodies.
 func endpoint(t *testing.T, a modeltest.Answer) (modeltest.Model, *[]string) {
 	t.Helper()
 	return modeltest.Endpoint(t, api, "claude-sonnet-4-5", a)
@@ -31,7 +31,8 @@ func fixture(t *testing.T, name string) string {
 	return string(b)
 }
 
-// TestRecordedStreams decodes what the service sends, both as it arrived and byte by byte.
+// TestRecordedStreams decodes recorded streams from the service, both in the pieces in which they
+// arrived and byte by byte.
 func TestRecordedStreams(t *testing.T) {
 	for name, want := range map[string]string{
 		"weather.sse": `text "I'll get the current weather in San Francisco for you in Fahrenheit." ; toolu_01RaX2WYWRWCbaeFHssmGJXG get_weather{"city": "San Francisco", "units": "fahrenheit"} ; stop toolUse, in 397 out 89 read 0 write 0 thought 0`,
@@ -66,7 +67,7 @@ func TestRecordedStreams(t *testing.T) {
 	}
 }
 
-// frame returns a stream with a text and the given end.
+// frame returns a stream with one text and the given end.
 func frame(end string) string {
 	return `data: {"type":"message_start","message":{"usage":{"input_tokens":5,` +
 		`"output_tokens":1}}}` + "\n\n" +
@@ -98,7 +99,7 @@ func TestStopReasons(t *testing.T) {
 	}
 }
 
-// TestRefusal: a refusal is an error with the words of the service.
+// TestRefusal checks that a refusal becomes an error with the service's explanation.
 func TestRefusal(t *testing.T) {
 	m, _ := endpoint(
 		t,
@@ -122,8 +123,8 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// TestPause: a paused reply is sent back unchanged, with no message added; the reply is all parts
-// together.
+// TestPause checks that a paused reply is sent back unchanged and without an additional message,
+// and that the final reply combines all parts.
 func TestPause(t *testing.T) {
 	m, sent := endpoint(t, modeltest.Stream(fixture(t, "search.sse"), stopped("end_turn")))
 	reply, err := m.Generate(t.Context(), modeltest.User("hi"), nil)
@@ -155,7 +156,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// api is the Messages API for the tests of faults.
+// api describes the Messages API for the fault tests.
 var api = &modeltest.API{
 	New: func(o modelhttp.Options) modeltest.Model { return anthropic.New(o) },
 	Begin: `data: {"type":"message_start","message":{"usage":{"input_tokens":5,` +
@@ -179,7 +180,7 @@ var api = &modeltest.API{
 	More: faults(),
 }
 
-// faults are faults in the shape of the API.
+// faults returns the faults that are specific to this API.
 func faults() []modeltest.Fault {
 	event := func(kind, text string) string {
 		return "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"" + kind +
@@ -257,13 +258,13 @@ func faults() []modeltest.Fault {
 	}
 }
 
-// TestFaults: each fault is a typed error, and no error contains the key.
+// TestFaults checks that each fault becomes a typed error, and that no error contains the key.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	modeltest.CheckFaults(t, api)
 }
 
-// TestWhole reads answers that are not a stream.
+// TestWhole decodes replies that are not streamed.
 func TestWhole(t *testing.T) {
 	m, _ := endpoint(
 		t,
@@ -294,16 +295,16 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestFaultPhases is the table of faults of the chat API.
+// TestFaultPhases checks each fault in each phase of a turn.
 func TestFaultPhases(t *testing.T) {
 	t.Parallel()
 	modeltest.CheckPhases(t, api)
 }
 
-// TestAbort covers protocol 3.3.
+// TestAbort checks that a canceled call returns immediately (protocol 3.3).
 func TestAbort(t *testing.T) { modeltest.CheckAbort(t, api) }
 
-// TestEndless: a stream without an end is stopped like one of any other API.
+// TestEndless checks that a stream that never ends is stopped with an error.
 func TestEndless(t *testing.T) {
 	kib := strings.Repeat("0123456789abcdef", 64)
 	for name, c := range map[string]struct{ next, want string }{
@@ -346,7 +347,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// TestOptionsPrecedeTheList: a model's options take precedence over the endpoint's list.
+// TestOptionsPrecedeTheList checks that a model's options take precedence over the endpoint's model
+// list.
 func TestOptionsPrecedeTheList(t *testing.T) {
 	modeltest.CheckListed(t, api, `{"data":[{"id":"m","max_input_tokens":1000,`+
 		`"capabilities":{"image_input":{"supported":false}}}]}`)

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
 )
 
-// loadedBy returns the result of a search that loads tools.
+// loadedBy returns the result of a tool search that loads tools.
 func loadedBy(id, text string, tools ...string) *message.Message {
 	m := message.NewText(message.RoleTool, text)
 	m.CallID, m.Name = id, "tool_search"
@@ -46,9 +46,9 @@ var deferredTools = []agent.ToolSpec{
 	{Name: "two", Deferred: true},
 }
 
-// TestDeferLoading: the result of a search refers once to each tool that it loaded, and this tool
-// is not among the cached tools. A tool that was loaded in another way is. Other text of a search
-// follows the results.
+// TestDeferLoading checks that a search result refers to each tool that it loaded, and that such a
+// tool is not sent with the cached tools. Tools that were loaded in another way are sent with them.
+// The remaining text of a search follows the results.
 func TestDeferLoading(t *testing.T) {
 	req := &agent.Request{
 		Tools: deferredTools,
@@ -104,8 +104,8 @@ func TestDeferLoading(t *testing.T) {
 	)
 }
 
-// TestLateToolsKeepTheCache: a tool that is loaded during a conversation does not change the cached
-// prefix.
+// TestLateToolsKeepTheCache checks that loading a tool during a conversation does not change the
+// cached prefix.
 func TestLateToolsKeepTheCache(t *testing.T) {
 	on, off := true, false
 	for _, c := range []struct {

@@ -16,15 +16,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
-// send sends a request and returns its body and the reply.
+// send sends a request and returns the request body and the reply.
 func send(t *testing.T, model string, req *agent.Request) (map[string]any, *agent.Reply) {
 	t.Helper()
 	w := &modeltest.Wire{Answer: stopped("end_turn")}
 	return modeltest.Body(t, anthropic.New(modelhttp.Options{Model: model, Transport: w}), w, req)
 }
 
-// TestAddress: the base URL may include the version, and the key goes where the endpoint expects
-// it.
+// TestAddress checks that the base URL may include the version, and that the key is sent in the
+// header that the endpoint expects.
 func TestAddress(t *testing.T) {
 	for base, want := range map[string]string{
 		"":                                  "https://api.anthropic.com/v1/messages k ",
@@ -52,8 +52,8 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// TestThinkingAndSampling: what each model generation receives for a level, and what is omitted
-// with a notice.
+// TestThinkingAndSampling checks which parameters each model generation receives for a thinking
+// level, and which are omitted with a notice.
 func TestThinkingAndSampling(t *testing.T) {
 	warm := agent.Sampling{Temperature: new(.5), TopP: .9, TopK: 40}
 	for _, c := range []struct {
@@ -127,7 +127,7 @@ var tools = []agent.ToolSpec{
 	{Name: "a.b"},
 }
 
-// TestRequest: how the prompt, the tools and each kind of content are sent.
+// TestRequest checks how the prompt, the tools and each kind of content are sent.
 func TestRequest(t *testing.T) {
 	shot := modeltest.Result("call.1", "taken")
 	shot.Content = append(
@@ -244,7 +244,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// play returns a model of a scripted endpoint, which is strict.
+// play returns a model whose endpoint is scripted and strict.
 func play(
 	t *testing.T,
 	opts modelhttp.Options,
@@ -258,9 +258,9 @@ func play(
 	return m, server
 }
 
-// TestThinkingGoesBack: thinking and redacted thinking go back unmodified to their model, even
-// after a restart and from a copy. They are not sent if they were changed or come from another
-// model.
+// TestThinkingGoesBack checks that thinking and redacted thinking are sent back unmodified to the
+// model that produced them, even after a restart and in a fork. They are not sent if they were
+// modified or come from another model.
 func TestThinkingGoesBack(t *testing.T) {
 	for _, streams := range []bool{true, false} {
 		m, server := play(
@@ -296,7 +296,7 @@ func TestThinkingGoesBack(t *testing.T) {
 		if count() != 2 || !strings.Contains(string(sent), `"budget_tokens"`) {
 			t.Errorf("thinking is missing: %s", sent)
 		}
-		again := modeltest.Restarted(t, req) // and in a fork
+		again := modeltest.Restarted(t, req) // copied, as in a fork
 		again.Messages = append(again.Messages, message.NewText(message.RoleUser, "go on"))
 		modeltest.Ask(t, m, again)
 		if count() != 2 {
@@ -324,7 +324,7 @@ func TestThinkingGoesBack(t *testing.T) {
 	}
 }
 
-// TestAnyHistoryIsValid: every history becomes a valid request.
+// TestAnyHistoryIsValid checks that any history results in a valid request.
 func TestAnyHistoryIsValid(t *testing.T) {
 	modeltest.CheckAnyHistory(t, api, &modeltest.Histories{
 		Model:   "claude-sonnet-4-5",
@@ -344,7 +344,8 @@ func TestAnyHistoryIsValid(t *testing.T) {
 }
 
 // conversation runs a conversation with tool calls, some of them parallel, and returns the shares
-// of tokens. Two replies have more calls than the provider looks back for a cached prefix.
+// of tokens. Two replies contain more calls than the number of blocks that the provider looks back
+// to find a cached prefix.
 func conversation(
 	t *testing.T,
 	requests int,
@@ -402,8 +403,8 @@ func conversation(
 	return read, input
 }
 
-// TestCachedShare: at least 90 % of the input is read from the cache
-// over requests 3 to 50, and at least 85 % with a steer and a compaction.
+// TestCachedShare checks that at least 90 % of the input in requests 3 to 50 is read from the
+// cache, or at least 85 % with a steer and a compaction.
 func TestCachedShare(t *testing.T) {
 	check := func(name string, least, read, input int) {
 		t.Helper()
@@ -422,7 +423,7 @@ func TestCachedShare(t *testing.T) {
 				message.NewText(message.RoleUser, "Also look at the tests."),
 			)
 		case 20:
-			at := len(req.Messages) - 1 // after the last reply with its results
+			at := len(req.Messages) - 1 // after the last reply and its results
 			for req.Messages[at].Role != message.RoleAssistant {
 				at--
 			}
@@ -436,12 +437,14 @@ func TestCachedShare(t *testing.T) {
 	check("steer and compaction", 85, read, input)
 }
 
-// TestHistoryIsEncodedOnce: if the history is already encoded, a request costs only what is new.
+// TestHistoryIsEncodedOnce checks that a request encodes only the new messages if the earlier ones
+// are already encoded.
 func TestHistoryIsEncodedOnce(t *testing.T) { modeltest.CheckWarm(t, api) }
 
 func BenchmarkEncode1000Messages(b *testing.B) { modeltest.BenchmarkEncode(b, api, tools) }
 
-// TestLevelNoticesLast: a level that a model does not have is reported once per session.
+// TestLevelNoticesLast checks that a thinking level that the model does not support is reported
+// once per session.
 func TestLevelNoticesLast(t *testing.T) {
 	for model, want := range map[string]string{
 		"claude-opus-4-6":         "claude-opus-4-6 has no thinking level minimal: low is used instead",

@@ -8,8 +8,8 @@ import (
 	"charm.land/catwalk/pkg/embedded"
 )
 
-// Models are found under each provider's spelling, and data that a name does not determine is
-// skipped.
+// Models are found by each provider's spelling of their name. If the name does not identify a model
+// exactly, data such as the price is omitted.
 func TestLookup(t *testing.T) {
 	for _, c := range []struct {
 		provider, id string
@@ -40,10 +40,10 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// The meaning of the two prices of cached input differs between lists. These are the published
-// prices: according to https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching, writes
-// cost 1.25 times and reads a tenth of other input; according to https://openai.com/api/pricing,
-// reads cost a tenth to a half.
+// Price lists differ in what their two prices for cached input mean. These are the published
+// prices. According to https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching, writes
+// cost 1.25 times as much as other input, and reads cost a tenth. According to
+// https://openai.com/api/pricing, reads cost a tenth to a half.
 func TestCacheTiers(t *testing.T) {
 	claude := 0
 	for _, p := range embedded.GetAll() {
@@ -67,7 +67,7 @@ func TestCacheTiers(t *testing.T) {
 		"openai gpt-5":                   {1.25, 10, .125, 0}, // read, read
 		"openai o3":                      {2, 8, .5, 0},       // 0, read
 		"opencode-zen claude-sonnet-4-5": {3, 15, .3, 3.75},   // read, write
-		// The read price, with the write price of another model.
+		// This model's read price with the write price of another model.
 		"minimax MiniMax-M2.7-highspeed": {.6, 2.4, .06, 0},
 		"gemini gemini-3.7-flash":        {.75, 3.75, .075, 0}, // read, output
 		"gemini gemini-3.5-flash":        {1.5, 9, 0, 0},       // 0, storage
@@ -81,8 +81,8 @@ func TestCacheTiers(t *testing.T) {
 	}
 }
 
-// The catalog contains no price that makes cached input more expensive than a write, or a read
-// more expensive than other input.
+// In the catalog, cached reads cost at most half as much as other input, and cache writes cost at
+// least as much as other input.
 func TestPricesAreSound(t *testing.T) {
 	known := 0
 	for _, p := range embedded.GetAll() {
@@ -103,7 +103,8 @@ func TestPricesAreSound(t *testing.T) {
 	}
 }
 
-// Thinking levels are named as in the settings. A model that does not think has no levels.
+// The catalog's thinking levels have the same names as in the settings. A model that does not think
+// has no levels.
 func TestLevels(t *testing.T) {
 	for id, want := range map[string]string{
 		"claude-opus-5": "[low medium high xhigh]", "gpt-5.6-sol": "[off low medium high xhigh]",
@@ -115,7 +116,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// Providers are recognized by the hosts of their endpoints.
+// Providers are recognized by their endpoint's host.
 func TestProviderAt(t *testing.T) {
 	for host, want := range map[string]string{
 		"api.anthropic.com": "anthropic", "api.deepseek.com": "deepseek",

@@ -10,8 +10,8 @@ const service = `[{"id":"anthropic","models":[{"id":"claude-next","name":"Next",
 	"context_window":777000,"cost_per_1m_in":2,"cost_per_1m_out":4},{"id":""},
 	{"id":"broken","context_window":-1}]},{"id":"empty"}]`
 
-// A copy replaces the lists of its providers, survives its file, and leaves the other providers as
-// they are.
+// A copy of the catalog replaces the model lists of the providers that it contains, can be stored
+// and loaded, and leaves other providers unchanged.
 func TestCopy(t *testing.T) {
 	t.Cleanup(func() { Use(nil) })
 	got, err := NewCopy([]byte(service), `"tag"`, time.Unix(5, 0))
@@ -43,7 +43,7 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// A file that is damaged or newer is refused with the reason.
+// Reading a damaged file, or one written by a newer version, returns an error with the reason.
 func TestReadRefuses(t *testing.T) {
 	for data, want := range map[string]string{
 		"":                                  "it is damaged",

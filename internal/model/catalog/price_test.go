@@ -7,8 +7,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// The parts of a cost add up to the cost, whether it is estimated or reported by the provider, and
-// whatever is known about the price.
+// The parts of a cost add up to the total, whether the cost is estimated or reported by the
+// provider, and however much is known about the prices.
 func TestCostsAddUp(t *testing.T) {
 	u := message.Usage{Input: 1e6, Output: 1e5, Cached: 5e5, CacheWrite: 2e5}
 	price := Price{Input: 1, Output: 10, CacheRead: .1, CacheWrite: 1.25}

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
 )
 
-// endpoint serves an answer and records the bodies of the requests.
+// endpoint serves an answer and records the request bodies.
 func endpoint(t *testing.T, a modeltest.Answer) (modeltest.Model, *[]string) {
 	t.Helper()
 	return modeltest.Endpoint(t, api, "gemini-3-pro-preview", a)
@@ -26,7 +26,7 @@ func event(candidate string) string {
 		`"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":9}}` + "\n\n"
 }
 
-// half is the beginning of a reply.
+// half is the first part of a reply.
 const half = `data: {"candidates":[{"content":{"parts":[{"text":"half"}],"role":"model"}}]}` +
 	"\n\n"
 
@@ -37,12 +37,12 @@ func failure(code, status, text string) string {
 	return `{"error":{"code":` + code + `,"message":"` + text + `","status":"` + status + `"}}`
 }
 
-// TestDocumentedStreams decodes the streams from the documentation.
+// TestDocumentedStreams decodes the streams given in the API's documentation.
 func TestDocumentedStreams(t *testing.T) {
 	for name, want := range map[string]string{
 		"weather.sse": `text "I'll check both." ; ` +
 			`fc1 get_weather{"location": "Paris"} ; ` +
-			` get_weather{"location": "London"} ; ` + // the engine gives it an id
+			` get_weather{"location": "London"} ; ` + // the engine assigns the ID
 			`stop toolUse, in 129 out 109 read 100 write 0 thought 73`,
 		"thinking.sse": `reasoning "**Counting**\n\nI count the letters." ; ` +
 			`text "There are three." ; ` +
@@ -84,7 +84,8 @@ func TestFinishReasons(t *testing.T) {
 	}
 }
 
-// TestFilters: a blocked prompt and a stopped reply are errors with the service's explanation.
+// TestFilters checks that a blocked prompt and a stopped reply become errors with the service's
+// explanation.
 func TestFilters(t *testing.T) {
 	for name, c := range map[string]struct{ body, want string }{
 		"prompt": {
@@ -116,12 +117,12 @@ var api = &modeltest.API{
 	More:  faults(),
 }
 
-// piece returns an event with a part of a reply.
+// piece returns an event with one part of a reply.
 func piece(part string) string {
 	return `data: {"candidates":[{"content":{"parts":[` + part + `],"role":"model"}}]}` + "\n\n"
 }
 
-// faults returns the faults that are specific to the API.
+// faults returns the faults that are specific to this API.
 func faults() []modeltest.Fault {
 	body := func(status int, name, text string) modeltest.Handler {
 		return modeltest.Say(status, "application/json", failure("1", name, text))
@@ -163,7 +164,7 @@ func faults() []modeltest.Fault {
 	}
 }
 
-// TestFaults: each fault is a typed error, and no error contains the key.
+// TestFaults checks that each fault becomes a typed error, and that no error contains the key.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	modeltest.CheckFaults(t, api)
@@ -187,16 +188,16 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestFaultPhases is the table of faults of the chat API.
+// TestFaultPhases checks each fault in each phase of a turn.
 func TestFaultPhases(t *testing.T) {
 	t.Parallel()
 	modeltest.CheckPhases(t, api)
 }
 
-// TestAbort covers protocol 3.3.
+// TestAbort checks that a canceled call returns immediately (protocol 3.3).
 func TestAbort(t *testing.T) { modeltest.CheckAbort(t, api) }
 
-// TestEndless: an endless stream is stopped as for any other API.
+// TestEndless checks that a stream that never ends is stopped with an error.
 func TestEndless(t *testing.T) {
 	kib := strings.Repeat("0123456789abcdef", 64)
 	part := func(p string) string {
@@ -226,7 +227,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// TestOptionsPrecedeTheList: a model's options take precedence over the endpoint's list.
+// TestOptionsPrecedeTheList checks that a model's options take precedence over the endpoint's model
+// list.
 func TestOptionsPrecedeTheList(t *testing.T) {
 	modeltest.CheckListed(t, api, `{"models":[{"name":"models/m","inputTokenLimit":1000}]}`)
 }

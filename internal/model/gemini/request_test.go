@@ -15,15 +15,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
-// send sends a request and returns its body and the reply.
+// send sends a request and returns the request body and the reply.
 func send(t *testing.T, model string, req *agent.Request) (map[string]any, *agent.Reply) {
 	t.Helper()
 	w := &modeltest.Wire{Answer: stopped("STOP")}
 	return modeltest.Body(t, gemini.New(modelhttp.Options{Model: model, Transport: w}), w, req)
 }
 
-// TestAddress: the base URL may include the version, and the key goes where the endpoint expects
-// it.
+// TestAddress checks that the base URL may include the version, and that the key is sent in the
+// header that the endpoint expects.
 func TestAddress(t *testing.T) {
 	const google = "https://generativelanguage.googleapis.com/v1beta/models/m:streamGenerateContent"
 	for base, want := range map[string]string{
@@ -49,8 +49,8 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// TestThinkingAndSampling: what each model generation receives for a level, and what is omitted
-// with a notice.
+// TestThinkingAndSampling checks which parameters each model generation receives for a thinking
+// level, and which are omitted with a notice.
 func TestThinkingAndSampling(t *testing.T) {
 	for _, c := range []struct {
 		model    string
@@ -107,7 +107,7 @@ var tools = []agent.ToolSpec{
 	{Name: "1a"},
 }
 
-// TestRequest: how the prompt, the tools and each kind of content are sent.
+// TestRequest checks how the prompt, the tools and each kind of content are sent.
 func TestRequest(t *testing.T) {
 	shot := modeltest.Result("c1", "taken")
 	png := message.Block{Type: message.Image, MimeType: "image/png", Data: []byte("png")}
@@ -172,7 +172,8 @@ func TestRequest(t *testing.T) {
 			{"inlineData":{"mimeType":"image/png","data":"cG5n"}}]}]`)
 }
 
-// TestModelWithoutToolsOrVision: images are omitted with a notice, and a required call is refused.
+// TestModelWithoutToolsOrVision checks that images are omitted with a notice, and that a required
+// tool call returns an error.
 func TestModelWithoutToolsOrVision(t *testing.T) {
 	no := false
 	m := gemini.New(modelhttp.Options{Model: "m", Vision: &no, Tools: &no,
@@ -192,7 +193,7 @@ func TestModelWithoutToolsOrVision(t *testing.T) {
 	}
 }
 
-// play returns a model of a scripted endpoint, which is strict.
+// play returns a model whose endpoint is scripted and strict.
 func play(t *testing.T, opts modelhttp.Options, lines ...string) (*gemini.Model, *script.Server) {
 	t.Helper()
 	server := modeltest.Play(t, lines...)
@@ -202,8 +203,9 @@ func play(t *testing.T, opts modelhttp.Options, lines ...string) (*gemini.Model,
 	return m, server
 }
 
-// TestSignaturesGoBack: a signature goes back unmodified to its model, even after a restart and
-// from a copy, and never to another model, which gets the documented dummy for calls.
+// TestSignaturesGoBack checks that a signature is sent back unmodified to the model that produced
+// it, even after a restart and in a fork. Another model never receives it. For calls, it receives
+// the documented dummy signature instead.
 func TestSignaturesGoBack(t *testing.T) {
 	for _, streams := range []bool{true, false} {
 		m, server := play(
@@ -234,7 +236,7 @@ func TestSignaturesGoBack(t *testing.T) {
 			}
 		}
 		check("in the turn", 1, 0)
-		again := modeltest.Restarted(t, req) // and in a fork
+		again := modeltest.Restarted(t, req) // copied, as in a fork
 		again.Messages = append(again.Messages, message.NewText(message.RoleUser, "go on"))
 		modeltest.Ask(t, m, again)
 		check("after a restart", 2, 0)
@@ -245,7 +247,7 @@ func TestSignaturesGoBack(t *testing.T) {
 	}
 }
 
-// TestAnyHistoryIsValid: every history becomes a valid request.
+// TestAnyHistoryIsValid checks that any history results in a valid request.
 func TestAnyHistoryIsValid(t *testing.T) {
 	modeltest.CheckAnyHistory(t, api, &modeltest.Histories{
 		Model:   "gemini-3-pro-preview",
@@ -259,7 +261,8 @@ func TestAnyHistoryIsValid(t *testing.T) {
 	})
 }
 
-// TestHistoryIsEncodedOnce: if the history is already encoded, a request costs only what is new.
+// TestHistoryIsEncodedOnce checks that a request encodes only the new messages if the earlier ones
+// are already encoded.
 func TestHistoryIsEncodedOnce(t *testing.T) { modeltest.CheckWarm(t, api) }
 
 func BenchmarkEncode1000Messages(b *testing.B) { modeltest.BenchmarkEncode(b, api, tools) }

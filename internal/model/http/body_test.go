@@ -12,8 +12,8 @@ import (
 	"testing/iotest"
 )
 
-// randomBody builds a body of short and long encodings with written bytes in between. It also
-// returns its whole content.
+// randomBody builds a body from short and long encodings with other bytes between them. It also
+// returns the expected content.
 func randomBody(r *rand.Rand) (*Body, []byte) {
 	c := &BodyBuilder{}
 	var written, whole []byte
@@ -29,7 +29,8 @@ func randomBody(r *rand.Rand) (*Body, []byte) {
 	return c.Body(written), whole
 }
 
-// A body reads as what was written and put, however it is read and however often it is sent.
+// Reading a body returns the bytes that were written and put, whatever the size of the reads and
+// however often it is sent.
 func TestBodyIsWhatWasPut(t *testing.T) {
 	for seed := range uint64(200) {
 		b, want := randomBody(rand.New(rand.NewPCG(seed, 1)))
@@ -46,7 +47,7 @@ func TestBodyIsWhatWasPut(t *testing.T) {
 	}
 }
 
-// The server receives the body, over the special connection and over TLS.
+// The server receives the complete body, over the special connection and over TLS.
 func TestBodyArrives(t *testing.T) {
 	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		all, _ := io.ReadAll(r.Body)
@@ -65,7 +66,7 @@ func TestBodyArrives(t *testing.T) {
 			client *http.Client
 		}{{plain.URL, client}, {secure.URL, secure.Client()}} {
 			b, want := randomBody(rand.New(rand.NewPCG(seed, 2)))
-			// more than a connection accepts in one write
+			// larger than a connection accepts in one write
 			b.add(bytes.Repeat([]byte("long "), 50_000))
 			want = append(want, bytes.Repeat([]byte("long "), 50_000)...)
 			req, err := http.NewRequest(http.MethodPost, s.url, b.reader())
@@ -86,7 +87,7 @@ func TestBodyArrives(t *testing.T) {
 	}
 }
 
-// spyConn records whether a body arrives uncopied.
+// spyConn records whether a body arrives without being copied.
 type spyConn struct {
 	gatherConn
 	whole *bool
@@ -99,8 +100,8 @@ func (c spyConn) ReadFrom(r io.Reader) (int64, error) {
 	return c.gatherConn.ReadFrom(r)
 }
 
-// net/http passes a long body to the connection directly. If a new version stops doing so, bodies
-// would silently be copied again.
+// net/http passes a long body to the connection directly. If a new version of Go stops doing so,
+// bodies would be copied again unnoticed.
 func TestBodyIsNotCopied(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_,

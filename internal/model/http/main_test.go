@@ -8,8 +8,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// TestMain checks that nothing of a model runs after Close.
+// TestMain checks that no goroutine of a model is left after Close.
 func TestMain(m *testing.M) {
-	testspeed.Parallel(8) // the tests mostly wait for a stalled provider
+	testspeed.Parallel(8) // most tests wait for a stalled provider
 	goleak.VerifyTestMain(m)
 }

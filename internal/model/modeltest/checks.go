@@ -18,13 +18,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// Main is the TestMain of an adapter. It checks that no goroutine of a model runs after Close.
+// Main is the TestMain of an adapter's tests. It checks that no goroutine of a model is left after
+// Close.
 func Main(m *testing.M) {
-	testspeed.Parallel(8) // the tests mostly wait for a stalled provider
+	testspeed.Parallel(8) // most tests wait for a stalled provider
 	goleak.VerifyTestMain(m)
 }
 
-// Endpoint returns a model of an endpoint that serves an answer, and the recorded request bodies.
+// Endpoint starts an endpoint that serves an answer. It returns a model that uses the endpoint, and
+// the recorded request bodies.
 func Endpoint(t testing.TB, a *API, model string, answer Answer) (Model, *[]string) {
 	t.Helper()
 	url, sent := Serve(t, answer)
@@ -33,7 +35,7 @@ func Endpoint(t testing.TB, a *API, model string, answer Answer) (Model, *[]stri
 	return m, sent
 }
 
-// Ask makes a call and adds the reply to the history.
+// Ask calls the model and adds the reply to the request's history.
 func Ask(t testing.TB, m agent.Model, req *agent.Request) *message.Message {
 	t.Helper()
 	reply, err := m.Generate(t.Context(), req, nil)
@@ -44,8 +46,8 @@ func Ask(t testing.TB, m agent.Model, req *agent.Request) *message.Message {
 	return reply.Message
 }
 
-// Restarted returns the request as it is after a restart. Every second message is a copy, as after
-// a fork.
+// Restarted returns the request as it would be after a restart. Every second message is a copy, as
+// in a fork.
 func Restarted(t testing.TB, req *agent.Request) *agent.Request {
 	t.Helper()
 	again := *req
@@ -59,7 +61,7 @@ func Restarted(t testing.TB, req *agent.Request) *agent.Request {
 	return &again
 }
 
-// Body makes a call over w. It returns the request's body and the reply.
+// Body calls the model over w and returns the request body and the reply.
 func Body(t testing.TB, m Model, w *Wire, req *agent.Request) (map[string]any, *agent.Reply) {
 	t.Helper()
 	defer m.Close()
@@ -74,7 +76,7 @@ func Body(t testing.TB, m Model, w *Wire, req *agent.Request) (map[string]any, *
 	return body, reply
 }
 
-// CheckEndless checks that an endless stream is stopped with an error that contains want.
+// CheckEndless checks that a stream that never ends is stopped with an error that contains want.
 func CheckEndless(t *testing.T, a *API, name, next, want string) {
 	t.Helper()
 	p := NewProvider(t)
@@ -87,8 +89,8 @@ func CheckEndless(t *testing.T, a *API, name, next, want string) {
 	}
 }
 
-// CheckWarm checks that the cost of a request depends only on new messages if the history is
-// already encoded.
+// CheckWarm checks that a request encodes only the new messages if the earlier ones are already
+// encoded.
 func CheckWarm(t *testing.T, a *API) {
 	m := a.New(modelhttp.Options{Model: "m", Transport: &Wire{Answer: a.Sound()}})
 	defer m.Close()
@@ -107,7 +109,7 @@ func CheckWarm(t *testing.T, a *API) {
 	}
 }
 
-// BenchmarkEncode measures a request with 1000 messages.
+// BenchmarkEncode measures how long it takes to encode a request with 1000 messages.
 func BenchmarkEncode(b *testing.B, a *API, tools []agent.ToolSpec) {
 	m := a.New(modelhttp.Options{Model: "m", Transport: Discard{Body: a.Sound()}})
 	defer m.Close()
@@ -119,8 +121,8 @@ func BenchmarkEncode(b *testing.B, a *API, tools []agent.ToolSpec) {
 	}
 }
 
-// CheckListed checks that a model's options take precedence over the endpoint's list, which
-// contains the model "m" with other values.
+// CheckListed checks that a model's options take precedence over the endpoint's model list, which
+// gives other values for the model "m".
 func CheckListed(t *testing.T, a *API, list string) {
 	t.Helper()
 	url, _ := Serve(t, JSON(200, list))
@@ -145,18 +147,18 @@ func CheckListed(t *testing.T, a *API, list string) {
 
 // Histories configures CheckAnyHistory.
 type Histories struct {
-	Model   string   // the endpoint's model
+	Model   string   // the model that the endpoint serves
 	Authors []string // the models that wrote the replies
-	Models  []string // the models of the requests; "" means the endpoint's model
+	Models  []string // the models of the requests; "" for the endpoint's model
 	Tools   [][]agent.ToolSpec
-	Lines   []string        // steps of a script; the blocks of its replies appear in the histories
+	Lines   []string        // script steps whose reply blocks appear in the histories
 	Own     []message.Block // additional blocks for replies in the histories
 	Runs    int             // 0: 500
 	Vary    func(*rand.Rand, *agent.Request)
 }
 
-// CheckAnyHistory checks that the strict endpoint accepts a request with any history and any kind
-// of thinking.
+// CheckAnyHistory checks that the strict endpoint accepts requests with any history and any
+// thinking setting.
 func CheckAnyHistory(t *testing.T, a *API, h *Histories) {
 	play := func(lines ...string) (Model, *[]byte) {
 		server, sent := Play(t, lines...), new([]byte)

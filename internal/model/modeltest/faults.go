@@ -14,10 +14,10 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// Secret is the key in the fault tests. No error may contain it.
+// Secret is the API key in the fault tests. No error may contain it.
 const Secret = "sk-secret-0123456789"
 
-// Model is a model of any adapter.
+// Model is the interface that the models of all adapters implement.
 type Model interface {
 	agent.Model
 	Models(ctx context.Context) ([]agent.ModelInfo, error)
@@ -27,38 +27,39 @@ type Model interface {
 // API describes an adapter and its API for the fault tests.
 type API struct {
 	New   func(modelhttp.Options) Model
-	Begin string // precedes the first event of a reply
+	Begin string // sent before the first event of a reply
 	Text  string // the event with the text "Hello "
 	Rest  string // the event with the text "world"
 	End   string // the events with the finish reason
-	Done  string // the end mark; "" if the reply ends with End
+	Done  string // the end marker; "" if the reply ends with End
 	Call  string // the beginning of a tool call
-	Whole string // the reply as an answer that is not a stream
+	Whole string // the whole reply as an answer that is not streamed
 	More  []Fault
 }
 
-// Sound returns the whole stream of the reply "Hello world".
+// Sound returns the complete stream of the reply "Hello world".
 func (a *API) Sound() string { return a.Begin + a.Text + a.Rest + a.End + a.Done }
 
-// Fault is one way in which a provider can fail. Either Kind or Text is the expected outcome.
+// Fault is one way in which a call can fail. The expected outcome is either an error of the kind
+// Kind or a reply with the text Text.
 type Fault struct {
 	Name   string
 	Serve  Handler
 	Kind   retry.Kind
 	Text   string
 	Wait   time.Duration // the expected RetryAfter
-	Slack  time.Duration // how much Wait may differ
-	Stream bool          // only meaningful for a stream
-	Says   string        // the beginning of the expected message, "" for any
-	// Stalls is set if the status determines the outcome although the client must stop waiting for
-	// the rest.
+	Slack  time.Duration // allowed deviation from Wait
+	Stream bool          // applies only to streams
+	Says   string        // expected beginning of the message; "" for any
+	// Stalls means that the status determines the outcome, but the client must stop waiting for the
+	// rest of the answer.
 	Stalls bool
 }
 
-// failure returns an error body in the common format.
+// failure returns an error body in the format that most APIs use.
 func failure(text string) string { return `{"error":{"message":"` + text + `"}}` }
 
-// Faults returns the faults to test: the common ones and those of the API.
+// Faults returns the faults to test: those common to all APIs, and those of this API.
 func (a *API) Faults() []Fault {
 	list := append(a.connectionFaults(), a.streamFaults()...)
 	return append(append(append(list, a.answerFaults()...), statusFaults()...), a.More...)
@@ -192,7 +193,7 @@ func statusFaults() []Fault {
 }
 
 // CheckFaults checks that each fault has a typed outcome in bounded time, streamed or not, and that
-// the next call works.
+// the next call succeeds.
 func CheckFaults(t *testing.T, a *API) {
 	for _, noStream := range []bool{false, true} {
 		t.Run(fmt.Sprintf("stream %v", !noStream), func(t *testing.T) {
@@ -205,7 +206,7 @@ func CheckFaults(t *testing.T, a *API) {
 			hasty := patient
 			hasty.IdleTimeout, hasty.EventTimeout = 300*time.Millisecond, 300*time.Millisecond
 			hasty.FirstByteTimeout = 5 * time.Minute
-			begun := a.New(hasty) // a model with a short timeout once an answer has begun
+			begun := a.New(hasty) // with a short timeout only after an answer has begun
 			hasty.FirstByteTimeout = 300 * time.Millisecond
 			slow, fast := a.New(patient), a.New(hasty)
 			for _, f := range a.Faults() {
@@ -213,8 +214,8 @@ func CheckFaults(t *testing.T, a *API) {
 					continue
 				}
 				m := slow
-				// A timeout may end the call only where it is expected, because everything may be
-				// late on a busy machine.
+				// Only the faults that expect a timeout use a model with short timeouts, because
+				// everything is slow on a busy machine.
 				switch {
 				case f.Kind == retry.StreamIdle:
 					m = fast
@@ -260,8 +261,8 @@ func checkFault(t *testing.T, m agent.Model, f *Fault, noStream bool) {
 	}
 }
 
-// CheckAbort checks that a cancelled call immediately returns the cause, regardless of what the
-// provider does, and that the provider sees the connection close.
+// CheckAbort checks that a canceled call returns immediately with the cause, whatever the provider
+// does, and that the provider sees the connection close.
 func CheckAbort(t *testing.T, a *API) {
 	p := NewProvider(t)
 	m := a.New(modelhttp.Options{BaseURL: p.URL + "/v1", Model: "m"})

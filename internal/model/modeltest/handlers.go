@@ -16,7 +16,7 @@ const SSE = "text/event-stream"
 // Handler answers a request.
 type Handler = func(w http.ResponseWriter, r *http.Request)
 
-// Say answers with a body of the given type.
+// Say returns a handler that answers with a body of the given type.
 func Say(status int, contentType, body string, header ...string) Handler {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -28,7 +28,7 @@ func Say(status int, contentType, body string, header ...string) Handler {
 	}
 }
 
-// Then sends a beginning and continues with rest.
+// Then returns a handler that sends begin and then calls rest.
 func Then(begin string, rest Handler) Handler {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", SSE)
@@ -38,7 +38,7 @@ func Then(begin string, rest Handler) Handler {
 	}
 }
 
-// Stall sends nothing until the client leaves.
+// Stall sends nothing until the client disconnects.
 func Stall(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
 // Reset resets the connection.
@@ -53,7 +53,7 @@ func Reset(w http.ResponseWriter, _ *http.Request) {
 	_ = c.Close()
 }
 
-// Repeat sends s repeatedly until the client leaves.
+// Repeat returns a handler that sends s repeatedly until the client disconnects.
 func Repeat(s string) Handler {
 	return func(w http.ResponseWriter, r *http.Request) {
 		tick := time.NewTicker(5 * time.Millisecond)
@@ -72,7 +72,7 @@ func Repeat(s string) Handler {
 	}
 }
 
-// Slowly sends a body byte by byte.
+// Slowly returns a handler that sends a body byte by byte.
 func Slowly(body string) Handler {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", SSE)
@@ -83,7 +83,8 @@ func Slowly(body string) Handler {
 	}
 }
 
-// Endless sends begin and then next(0), next(1) and so on until the client leaves.
+// Endless returns a handler that sends begin and then next(0), next(1) and so on until the client
+// disconnects.
 func Endless(begin string, next func(i int) string) Handler {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", SSE)
@@ -94,7 +95,7 @@ func Endless(begin string, next func(i int) string) Handler {
 	}
 }
 
-// Provider is an endpoint with a replaceable handler.
+// Provider is an endpoint whose handler can be replaced.
 type Provider struct {
 	*httptest.Server
 	now atomic.Pointer[Handler]
@@ -104,13 +105,12 @@ type Provider struct {
 func NewProvider(t testing.TB) *Provider {
 	p := &Provider{}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Read the whole request, so that the server notices when the client leaves.
-		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice a disconnect
 		(*p.now.Load())(w, r)
 	}))
 	t.Cleanup(p.Close)
 	return p
 }
 
-// Set changes the handler of later requests.
+// Set changes the handler for later requests.
 func (p *Provider) Set(h Handler) { p.now.Store(&h) }

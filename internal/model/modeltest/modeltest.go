@@ -1,5 +1,5 @@
 // Package modeltest contains helpers for the tests of all adapters: a fake endpoint, the scripted
-// endpoint, and random histories. Only tests use it.
+// endpoint, and random histories. Only tests import it.
 package modeltest
 
 import (
@@ -21,26 +21,27 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
-// Answer is the answer of a fake endpoint. The last body is repeated.
+// Answer is what a fake endpoint answers. Each request gets the next body; the last body is
+// repeated.
 type Answer struct {
 	Status int
 	Kind   string // content type
 	Bodies []string
 	Header map[string]string
-	Hold   bool // keep the connection open at the end
+	Hold   bool // keep the connection open after the body
 }
 
-// Stream returns an answer that is an event stream.
+// Stream returns an answer that consists of event streams.
 func Stream(bodies ...string) Answer {
 	return Answer{Status: 200, Kind: "text/event-stream", Bodies: bodies}
 }
 
-// JSON returns an answer that is not a stream.
+// JSON returns an answer that is not streamed.
 func JSON(status int, body string) Answer {
 	return Answer{Status: status, Kind: "application/json", Bodies: []string{body}}
 }
 
-// Serve serves an answer until the test ends and records the bodies of the requests.
+// Serve serves an answer until the test ends and records the request bodies.
 func Serve(t testing.TB, a Answer) (url string, sent *[]string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -57,7 +58,7 @@ func Serve(t testing.TB, a Answer) (url string, sent *[]string) {
 	return server.URL, sent
 }
 
-// Serve answers a request with the first body.
+// Serve answers a request with the first body of the answer.
 func (a Answer) Serve(w http.ResponseWriter, r *http.Request) { a.serve(w, r, 0) }
 
 func (a Answer) serve(w http.ResponseWriter, r *http.Request, body int) {
@@ -88,7 +89,7 @@ func Play(t testing.TB, lines ...string) *script.Server {
 	return server
 }
 
-// KeyOf returns a KeyFunc that always returns this key.
+// KeyOf returns a KeyFunc that always returns the given key.
 func KeyOf(key string) modelhttp.KeyFunc {
 	return func(context.Context) (string, error) { return key, nil }
 }
@@ -105,7 +106,7 @@ func Result(id, text string) *message.Message {
 	return m
 }
 
-// Calling returns a reply that calls the tool read once for each ID.
+// Calling returns a reply that calls the tool "read" once for each ID.
 func Calling(text string, ids ...string) *message.Message {
 	m := message.NewText(message.RoleAssistant, text)
 	for _, id := range ids {
@@ -124,7 +125,7 @@ func Calling(text string, ids ...string) *message.Message {
 	return m
 }
 
-// Stored returns a message as it is read back from the journal.
+// Stored returns a message as it is read back after it was stored.
 func Stored(t testing.TB, m *message.Message) *message.Message {
 	t.Helper()
 	b, err := json.Marshal(m)
@@ -162,8 +163,9 @@ func Summary(r *agent.Reply) string {
 	)
 }
 
-// SomeHistory returns a random history. Its roles come in any order. It contains calls of several
-// providers, thinking of the adapter's own and of other models, and replies of the given models.
+// SomeHistory returns a random history. The roles are in any order, and the calls come from several
+// providers. The replies are from the given models and contain thinking from these and other
+// models.
 func SomeHistory(r *rand.Rand, models []string, own []message.Block) []*message.Message {
 	texts := []string{"", " ", "\n", "text", "\xff", "long " + strings.Repeat("x", 600)}
 	roles := []message.Role{
@@ -236,8 +238,8 @@ func someBlock(r *rand.Rand, role message.Role, texts []string, own []message.Bl
 	return text
 }
 
-// nativeCall returns a call that was made as a native item of the responses API. The item is a
-// patch, or a command of a shell item.
+// nativeCall returns a call that came from a native item of the responses API: a patch, or a
+// command from a shell item.
 func nativeCall(which int) message.Block {
 	c := &message.ToolCall{ID: "x", Name: "bash", Args: json.RawMessage(`{"command":"ls"}`)}
 	origin := `{"openaiItem":"shell_call"}`
@@ -286,8 +288,8 @@ func uniqueCalls(r *rand.Rand, msgs []*message.Message) []*message.Message {
 	return clean
 }
 
-// Long returns a history with the given number of steps. Each step consists of a prompt, a reply
-// with a call, and the result.
+// Long returns a history with the given number of steps. Each step is a prompt, a reply with a
+// call, and the call's result.
 func Long(steps int) (out []*message.Message) {
 	for i := range steps {
 		id := fmt.Sprint("c", i)
@@ -309,14 +311,15 @@ type Wire struct {
 	Body   []byte
 }
 
-// RoundTrip answers a request.
+// RoundTrip implements http.RoundTripper.
 func (w *Wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.URL, w.Header = r.URL.String(), r.Header
 	w.Body, _ = io.ReadAll(r.Body)
 	return Discard{w.Answer}.RoundTrip(r)
 }
 
-// Has checks a member of a body. want is JSON. "" means that the member must be missing.
+// Has checks one field of a request body. want is the expected JSON, or "" if the field must be
+// absent.
 func Has(t testing.TB, name string, body map[string]any, key, want string) {
 	t.Helper()
 	got, sent := body[key]
@@ -336,11 +339,11 @@ func Has(t testing.TB, name string, body map[string]any, key, want string) {
 	}
 }
 
-// Discard is a transport that answers with Body without reading the request, so that a benchmark
-// measures only how the request is built.
+// Discard is a transport that answers with Body without reading the request. A benchmark that uses
+// it measures only the building of the request.
 type Discard struct{ Body string }
 
-// RoundTrip answers a request.
+// RoundTrip implements http.RoundTripper.
 func (d Discard) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{
 		StatusCode: 200,

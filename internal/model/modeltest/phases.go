@@ -23,19 +23,19 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
-// phase is the point of a turn at which the fault occurs.
+// phase is a point of a turn at which a fault occurs.
 type phase struct {
 	name    string
-	call    int32 // number of the model call in which the fault occurs
+	call    int32 // index of the model call that gets the fault
 	retries int
 }
 
 var phases = []phase{{"first call", 0, 0}, {"after a tool", 1, 0}, {"retried", 0, 1},
 	{"retried after a tool", 1, 1}}
 
-// CheckPhases checks each fault in each phase of a turn, streamed or not. The turn must end with
-// the right error in bounded time, or a retry must succeed. The next prompt must work. The strict
-// scripted endpoint answers all other calls.
+// CheckPhases checks each fault in each phase of a turn, streamed or not. Either the turn ends with
+// the right error in bounded time, or a retry succeeds. The next prompt must succeed. All other
+// calls are answered by the strict scripted endpoint.
 func CheckPhases(t *testing.T, a *API) {
 	many := make(chan struct{}, 32)
 	for _, noStream := range []bool{false, true} {
@@ -60,7 +60,7 @@ func CheckPhases(t *testing.T, a *API) {
 	}
 }
 
-// moody is a strict provider that works, except for requests below /faulty.
+// moody is a strict provider that works normally, except for paths below /faulty.
 type moody struct {
 	fault *Fault
 	sound http.Handler
@@ -75,8 +75,9 @@ func (m *moody) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.sound.ServeHTTP(w, r)
 }
 
-// once is a working model, except for one call. It counts the calls itself, because on a busy
-// machine the client may give up a call before the call reaches the provider.
+// once is a model that works normally except for one call, which the faulty model answers. It
+// counts the calls itself, because on a busy machine the client may give up a call before the call
+// reaches the provider.
 type once struct {
 	agent.Model
 	faulty agent.Model
@@ -95,7 +96,7 @@ func (o *once) Generate(
 	return o.Model.Generate(ctx, req, on)
 }
 
-// retries is a sink that counts retries.
+// retries is a Sink that counts retries.
 type retries struct{ n atomic.Int32 }
 
 func (s *retries) Emit(_ string, e agent.Event) {
@@ -104,7 +105,7 @@ func (s *retries) Emit(_ string, e agent.Event) {
 	}
 }
 
-// moodyServer serves a script. Requests below /faulty get the fault.
+// moodyServer serves a script, and the fault for paths below /faulty.
 func moodyServer(f *Fault, lines string) (*httptest.Server, func(), error) {
 	sc, err := script.Load(strings.NewReader(lines))
 	if err != nil {
@@ -137,10 +138,10 @@ func checkPhase(t *testing.T, a *API, f *Fault, p phase, noStream bool) {
 	sound := a.New(o)
 	defer sound.Close()
 	o.BaseURL = server.URL + "/faulty/v1"
-	if f.Kind == retry.StreamIdle || f.Stalls { // a timeout is expected only for these faults
+	if f.Kind == retry.StreamIdle || f.Stalls { // only these faults expect a timeout
 		o.IdleTimeout, o.EventTimeout, o.FirstByteTimeout = time.Second, time.Second, time.Second
 	}
-	if f.Stalls { // only the status matters, so allow any delay on a busy machine
+	if f.Stalls { // the fault is in the body, so a slow machine may delay the status
 		o.FirstByteTimeout = 5 * time.Minute
 	}
 	faulty := a.New(o)
@@ -161,7 +162,7 @@ func checkPhase(t *testing.T, a *API, f *Fault, p phase, noStream bool) {
 		if failed {
 			t.Errorf("%s: %+v", name, turn.Error)
 		}
-	case f.Kind == retry.ContextOverflow && !failed: // the context was reduced and then fit
+	case f.Kind == retry.ContextOverflow && !failed: // the context was reduced until it fit
 	case !failed || turn.Error.Kind != string(f.Kind) || turn.Error.Message == "":
 		t.Errorf("%s: turn %s, %+v; want kind %s", name, turn.Status, turn.Error, f.Kind)
 	}
@@ -173,7 +174,7 @@ func checkPhase(t *testing.T, a *API, f *Fault, p phase, noStream bool) {
 	}
 }
 
-// phaseSession returns a session with the tool look.
+// phaseSession returns a session that has the tool look.
 func phaseSession(
 	model agent.Model,
 	retries int,

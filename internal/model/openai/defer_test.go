@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
-// searched returns a history in which two searches loaded tools and one found nothing.
+// searched returns a history in which two tool searches loaded tools and a third found none.
 func searched() *agent.Request {
 	search := func(id string) *message.Message {
 		return &message.Message{Role: message.RoleAssistant,
@@ -58,9 +58,9 @@ const (
 		`"description":"Second.","parameters":{"type":"object"}}`
 )
 
-// TestDeferLoading: if the provider supports defer_loading, a tool that a search
-// loaded is sent once, with the result of the search. Other loaded tools are sent with the tools.
-// The other text of a search is not lost.
+// TestDeferLoading checks that, if the provider supports defer_loading, each tool that a search
+// loaded is sent only once, with the result of that search. Tools that were loaded in another way
+// are sent in the list of tools. The remaining text of a search is not lost.
 func TestDeferLoading(t *testing.T) {
 	on, off := true, false
 	body, _ := send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-5.4",
@@ -100,8 +100,8 @@ func TestDeferLoading(t *testing.T) {
 	modeltest.Has(t, "switched on", body, "tools", `[`+readTool+`,`+ownSearch+`,`+threeTool+`]`)
 }
 
-// TestToolSearchCall: a search that the client runs arrives as a call of tool_search. A search that
-// the provider runs is ignored.
+// TestToolSearchCall checks that a search that the client must run becomes a call of tool_search,
+// and that a search that the provider runs is ignored.
 func TestToolSearchCall(t *testing.T) {
 	reply := answer(t, openai.Options{API: openai.APIResponses}, events(
 		`{"type":"response.output_item.added","output_index":0,"item":{`+

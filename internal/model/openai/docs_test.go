@@ -16,7 +16,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
-// TestProviderTable loads each snippet of docs/use/models.md and sends a request with it.
+// TestProviderTable loads each configuration snippet in docs/use/models.md and sends a request with
+// it.
 func TestProviderTable(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/use/models.md")
 	if err != nil {
@@ -27,7 +28,7 @@ func TestProviderTable(t *testing.T) {
 	if len(blocks) < 12 {
 		t.Fatalf("%d snippets", len(blocks))
 	}
-	fields := map[string]string{ // what the request must contain for the provider, by heading
+	fields := map[string]string{ // text that each provider's request must contain, by heading
 		"OpenAI": "", "Azure OpenAI": "Api-Key", "Anthropic": `"max_tokens":`, "Gemini": "",
 		"Several providers": "", "OpenRouter": "Authorization", "DeepSeek": "Authorization",
 		"Mistral": `"stream":true}`, "Ollama": "", "llama-server": "", "vLLM": "", "LM Studio": "",
@@ -62,7 +63,7 @@ func TestProviderTable(t *testing.T) {
 	}
 }
 
-// otherAdapter matches the settings of a model that another adapter serves.
+// otherAdapter matches settings for models that another adapter serves.
 var otherAdapter = regexp.MustCompile(`"(anthropic|gemini)[/"]`)
 
 func checkSnippet(t *testing.T, name string, raw []byte, want string) {

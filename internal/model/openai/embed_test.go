@@ -11,8 +11,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
-// TestEmbed: Embed returns one vector per text, in the order of the texts, whatever the order of
-// the answer. An answer that lacks a vector is an error.
+// TestEmbed checks that Embed returns one vector per text in the order of the texts, even if the
+// answer has another order. If a vector is missing from the answer, Embed returns an error.
 func TestEmbed(t *testing.T) {
 	server := modeltest.NewProvider(t)
 	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: server.URL, Model: "m"}})

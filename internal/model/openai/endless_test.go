@@ -20,10 +20,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// endlessHeap is how many bytes the heap may grow during an endless stream.
+// endlessHeap is the number of bytes by which the heap may grow during a stream that never ends.
 const endlessHeap = 160 << 20
 
-// peakHeap runs f and returns by how many bytes the heap grew at most.
+// peakHeap runs f and returns the maximum growth of the heap, in bytes.
 func peakHeap(f func()) uint64 {
 	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	read := func() uint64 { metrics.Read(heap); return heap[0].Value.Uint64() }
@@ -47,8 +47,8 @@ func peakHeap(f func()) uint64 {
 	return peak - min(peak, before)
 }
 
-// TestEndlessStream: whatever a provider sends without end, the call ends with an error that
-// explains it, and the heap stays small.
+// TestEndlessStream checks that a call ends with an explanatory error, and that the heap stays
+// small, whatever the provider sends without end.
 func TestEndlessStream(t *testing.T) {
 	kib := strings.Repeat("0123456789abcdef", 64)
 	chat := func(delta string) func(int) string {

@@ -10,10 +10,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
 )
 
-// ContextWindow returns the window of a model in tokens, or 0 if the catalog does not know it.
+// ContextWindow returns a model's context window in tokens, or 0 if the catalog does not know the
+// model.
 func ContextWindow(model string) int { return catalog.Lookup("", model).Window }
 
-// textOnly collects the visible text and checks that each delta is valid UTF-8.
+// textOnly returns a function that collects visible text and checks that each delta is valid UTF-8.
 func textOnly(t *testing.T, b *strings.Builder) func(agent.Delta) {
 	return func(d agent.Delta) {
 		if !utf8.ValidString(d.Text) {
@@ -25,7 +26,7 @@ func textOnly(t *testing.T, b *strings.Builder) func(agent.Delta) {
 	}
 }
 
-// SuperfluousEfforts returns the models whose levels the catalog has too.
+// SuperfluousEfforts returns the models for which the catalog already has the same levels.
 func SuperfluousEfforts() (ids []string) {
 	for id, levels := range efforts {
 		if slices.Equal(levels, catalog.Lookup("openai", id).Levels) {

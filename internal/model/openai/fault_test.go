@@ -20,7 +20,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
-// The shapes that a working provider sends.
+// Pieces of the stream that a working provider sends.
 const (
 	sse      = "text/event-stream"
 	textPart = `data: {"choices":[{"index":0,"delta":{"content":"Hello "}}]}` + "\n\n"
@@ -87,20 +87,20 @@ func chatFaults() []modeltest.Fault {
 	}
 }
 
-// TestFaultProvider covers the proof of issue 4: each fault has a typed outcome in bounded time,
-// streamed or not, and the next call works.
+// TestFaultProvider checks that each fault has a typed outcome in bounded time, streamed or not,
+// and that the next call succeeds.
 func TestFaultProvider(t *testing.T) {
 	t.Parallel()
 	modeltest.CheckFaults(t, chatAPI)
 }
 
-// TestFaultPhases covers the matrix of issue 4.
+// TestFaultPhases checks each fault in each phase of a turn.
 func TestFaultPhases(t *testing.T) {
 	t.Parallel()
 	modeltest.CheckPhases(t, chatAPI)
 }
 
-// TestAbortEndsTheCall covers protocol 3.3.
+// TestAbortEndsTheCall checks that a canceled call returns immediately (protocol 3.3).
 func TestAbortEndsTheCall(t *testing.T) { modeltest.CheckAbort(t, chatAPI) }
 
 func TestRefusedConnection(t *testing.T) {
@@ -177,7 +177,7 @@ func TestToolCallFragments(t *testing.T) {
 	}
 }
 
-// answer makes a model read a body.
+// answer returns the reply that a model decodes from a body.
 func answer(t *testing.T, opts openai.Options, body string) *agent.Reply {
 	t.Helper()
 	server := modeltest.NewProvider(t)
@@ -274,8 +274,8 @@ func TestKeyIsAskedBeforeEveryCallAndItsErrorShown(t *testing.T) {
 	}
 }
 
-// TestConnectionIsUsedAgain: the rest of a stream after its end mark is read in the background and
-// does not delay the reply.
+// TestConnectionIsUsedAgain checks that the bytes after a stream's end marker are read in the
+// background without delaying the reply, so that the connection can be reused.
 func TestConnectionIsUsedAgain(t *testing.T) {
 	var opened atomic.Int32
 	end := make(chan struct{})

@@ -15,8 +15,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
-// TestRefusedKeyIsAskedAnewOnce: after a 401 the key is requested again, once. The same key is not
-// sent again. If the source reports that it has no other key, it is not asked.
+// TestRefusedKeyIsAskedAnewOnce checks that after a 401 the key is requested from its source once
+// more. The same key is not sent again. If the source reports that it has no other key, it is not
+// asked.
 func TestRefusedKeyIsAskedAnewOnce(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -78,8 +79,8 @@ func TestRefusedKeyIsAskedAnewOnce(t *testing.T) {
 	}
 }
 
-// TestKeyIsInNoError: no error contains the key, however the provider repeats it and however close
-// it is to the end of the shown text.
+// TestKeyIsInNoError checks that no error contains the key, in whatever form the provider repeats
+// it and however close it is to the end of the quoted text.
 func TestKeyIsInNoError(t *testing.T) {
 	const key = `q7"Zz\key/9+w`
 	server := modeltest.NewProvider(t)
@@ -111,7 +112,7 @@ func TestKeyIsInNoError(t *testing.T) {
 	}
 }
 
-// redirecting answers every request with a redirect, and records where a key was sent.
+// redirecting answers every request with a redirect and records where a key was sent.
 type redirecting struct {
 	to   string
 	keys []string
@@ -127,8 +128,8 @@ func (r *redirecting) RoundTrip(req *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// A redirect never takes the key to another host or to an unencrypted connection. net/http removes
-// only the header Authorization, and only for another host.
+// A redirect never sends the key to another host or over an unencrypted connection. net/http alone
+// removes only the Authorization header, and only for another host.
 func TestRedirectsDoNotTakeTheKey(t *testing.T) {
 	for to, follows := range map[string]bool{
 		"https://api.example.com": true, "http://api.example.com": false,

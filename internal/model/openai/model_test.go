@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
-// play returns a model that plays the script's lines.
+// play returns a model whose endpoint plays the given script lines.
 func play(t *testing.T, opts openai.Options, lines ...string) *openai.Model {
 	t.Helper()
 	server := modeltest.Play(t, lines...)
@@ -102,7 +102,8 @@ func TestModelList(t *testing.T) {
 	}
 }
 
-// TestOptionsPrecedeTheList: a model's options take precedence over the endpoint's list.
+// TestOptionsPrecedeTheList checks that a model's options take precedence over the endpoint's model
+// list.
 func TestOptionsPrecedeTheList(t *testing.T) {
 	modeltest.CheckListed(t, chatAPI, `{"data":[{"id":"m","context_length":1000,`+
 		`"architecture":{"input_modalities":["text"]},"supported_parameters":["temperature"]}]}`)

@@ -16,7 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
-// nativeAPI describes the responses API with the native tools.
+// nativeAPI describes the responses API with native tools.
 var nativeAPI = &modeltest.API{
 	New: func(o modelhttp.Options) modeltest.Model {
 		return openai.New(openai.Options{
@@ -60,8 +60,9 @@ const (
 		`stop=toolUse in=20 out=9 cached=8 total=29`
 )
 
-// TestNativeCalls checks that the documented items become calls of agent-lsp's tools, even if
-// they appear only in the final response, and what is shown while they stream matches the calls.
+// TestNativeCalls checks that the documented items become calls of agent-lsp's tools, even if the
+// items appear only in the final response. It also checks that the calls shown while streaming
+// match the final calls.
 func TestNativeCalls(t *testing.T) {
 	stream := nativeStream(t)
 	last := stream[strings.Index(stream, "event: response.completed"):]
@@ -87,8 +88,9 @@ func TestNativeCalls(t *testing.T) {
 	}
 }
 
-// TestUnfinishedNativeCalls: the output limit can cut off an item, the tool refuses a call with an
-// unknown operation, and endless commands stop the reply.
+// TestUnfinishedNativeCalls checks three cases: an item that is cut off at the output limit becomes
+// a call with a problem, an unknown operation becomes a call without arguments, and a reply with
+// too many commands becomes an error.
 func TestUnfinishedNativeCalls(t *testing.T) {
 	o := openai.Options{API: openai.APIResponses}
 	reply := answer(t, o, events(
@@ -129,9 +131,9 @@ func TestUnfinishedNativeCalls(t *testing.T) {
 	}
 }
 
-// TestNativeHistory checks that calls go back as the items that they came from, even after a
-// restart and in a fork. They go back as functions if the tools are not native or their arguments
-// were shortened.
+// TestNativeHistory checks that calls are sent back as the native items that they came from, even
+// after a restart and in a fork. They are sent back as function calls if the tools are not native
+// or the arguments were shortened.
 func TestNativeHistory(t *testing.T) {
 	first := answer(t, openai.Options{API: openai.APIResponses}, nativeStream(t))
 	req := modeltest.User("hi")
@@ -199,14 +201,14 @@ func TestNativeHistory(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	chat := openai.Options{Options: modelhttp.Options{Model: "m"}} // the reply's model
+	chat := openai.Options{Options: modelhttp.Options{Model: "m"}} // model of the reply
 	body, _ = send(t, chat, req)
 	if b, _ := json.Marshal(body); strings.Contains(string(b), "openaiItem") {
 		t.Errorf("the chat API is sent %s", b)
 	}
 }
 
-// types returns the types of a request's items.
+// types returns the types of the items in a request.
 func types(body map[string]any) string {
 	var list []string
 	for _, item := range body["input"].([]any) {
@@ -219,8 +221,8 @@ func types(body map[string]any) string {
 	return strings.Join(list, " ")
 }
 
-// TestNativeToolsOfARequest: a native tool is listed if the session has the tool, even if it is not
-// loaded yet.
+// TestNativeToolsOfARequest checks that a native tool is listed if the session has that tool, even
+// if it is not loaded yet.
 func TestNativeToolsOfARequest(t *testing.T) {
 	o := openai.Options{Options: modelhttp.Options{Model: "gpt-5.2"}, API: openai.APIResponses}
 	for _, c := range []struct {
@@ -251,8 +253,8 @@ func TestNativeToolsOfARequest(t *testing.T) {
 	modeltest.Has(t, "choice", body, "tool_choice", `{"type":"apply_patch"}`)
 }
 
-// TestAnyHistoryIsValid checks the responses API, with and without the
-// native tools, and for the chat API.
+// TestAnyHistoryIsValid checks that any history results in a valid request, for the responses API
+// (with and without native tools) and for the chat API.
 func TestAnyHistoryIsValid(t *testing.T) {
 	native := answer(t, openai.Options{API: openai.APIResponses}, nativeStream(t)).Message
 	apis := map[string]*modeltest.API{
@@ -286,8 +288,8 @@ func TestAnyHistoryIsValid(t *testing.T) {
 	}
 }
 
-// nativeStep returns a reply with native items and its results. An item may be missing or
-// shortened.
+// nativeStep returns a reply with native items, followed by their results. An item may be missing
+// or shortened.
 func nativeStep(t *testing.T, r *rand.Rand, native *message.Message) []*message.Message {
 	reply := modeltest.Stored(t, native)
 	out := []*message.Message{reply}
@@ -306,12 +308,12 @@ func nativeStep(t *testing.T, r *rand.Rand, native *message.Message) []*message.
 	return out
 }
 
-// alternating returns a history as the engine sends it: a user message comes first, last and
-// between two replies, and no message is empty.
+// alternating returns a history as the engine sends it: with a user message at the beginning, at
+// the end and between two replies, and without empty messages.
 func alternating(history []*message.Message) []*message.Message {
 	user := message.NewText(message.RoleUser, "go on")
 	out := []*message.Message{user}
-	replied := false // only system messages have followed the last reply
+	replied := false // whether only system messages have followed the last reply
 	for _, m := range history {
 		switch {
 		case modelhttp.Skipped(m):

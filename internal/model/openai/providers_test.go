@@ -14,12 +14,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
-// events returns a stream of events with the given data.
+// events returns an event stream with the given data.
 func events(data ...string) string {
 	return "data: " + strings.Join(data, "\n\ndata: ") + "\n\n"
 }
 
-// TestProviderShapes decodes the streams of real providers, written according to their
+// TestProviderShapes decodes streams in the formats of real providers, written according to their
 // documentation.
 func TestProviderShapes(t *testing.T) {
 	for _, c := range []struct {
@@ -237,7 +237,7 @@ func TestProviderShapes(t *testing.T) {
 	}
 }
 
-// TestRefusal: a reply that is a refusal is an error with the model's explanation.
+// TestRefusal checks that a refusal becomes an error with the model's explanation.
 func TestRefusal(t *testing.T) {
 	for _, c := range []struct {
 		api  *modeltest.API
@@ -292,7 +292,7 @@ func summary(r *agent.Reply) string {
 	return strings.Join(list, " ")
 }
 
-// TestResponsesAPI decodes the streams and responses of the responses API.
+// TestResponsesAPI decodes streams and whole responses of the responses API.
 func TestResponsesAPI(t *testing.T) {
 	added := `{"type":"response.output_item.added","output_index":%d,"item":%s}`
 	stream := events(

@@ -19,7 +19,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
-// wire answers every request without a network and records the last body.
+// wire answers every request without using the network and records the last request body.
 type wire struct {
 	body   []byte
 	header http.Header
@@ -37,7 +37,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		Body: io.NopCloser(strings.NewReader(w.answer)), Request: r}, nil
 }
 
-// send sends a request and returns its body.
+// send sends a request and returns the request body and the reply.
 func send(t *testing.T, opts openai.Options, req *agent.Request) (map[string]any, *agent.Reply) {
 	t.Helper()
 	w := &wire{answer: sound}
@@ -59,8 +59,8 @@ func send(t *testing.T, opts openai.Options, req *agent.Request) (map[string]any
 	return body, reply
 }
 
-// TestSamplingAndThinking covers the rows "Sampling params" and "Thinking levels" (1.11) and
-// behavior 2.13.
+// TestSamplingAndThinking checks which sampling parameters and thinking levels are sent to each
+// model.
 func TestSamplingAndThinking(t *testing.T) {
 	all := agent.Sampling{MaxTokens: 100, Temperature: new(.5), TopP: .9, TopK: 40, MinP: .1,
 		PresencePenalty: .2, RepetitionPenalty: 1.1}
@@ -136,10 +136,10 @@ func TestSamplingAndThinking(t *testing.T) {
 	}
 }
 
-// TestOutputLimit: if the user sets no limit, it is derived from the model and the free window, for
-// the providers where that helps.
+// TestOutputLimit checks that, if the user sets no output limit, one is derived from the model and
+// the free part of the window, for providers that need it.
 func TestOutputLimit(t *testing.T) {
-	// an estimated 125,000 tokens
+	// estimated at 125,000 tokens
 	long := &agent.Request{Messages: modeltest.User(strings.Repeat("word ", 100_000)).Messages}
 	for _, c := range []struct {
 		name string
@@ -209,7 +209,7 @@ func TestChatRequest(t *testing.T) {
 			`"type":"ephemeral"}},{"type":"text","text":"a tool"}]},{"role":"user","content":"x"}]`)
 	modeltest.Has(t, "no tools", body, "tools", "")
 	for _, api := range []string{openai.APIChat, openai.APIResponses} {
-		// A tool that tool_search loaded is sent like the others.
+		// A tool that was loaded by tool_search is sent in the list of tools.
 		body, _ = send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-4.1"}, API: api},
 			req)
 		if tools, _ := json.Marshal(body["tools"]); !strings.Contains(string(tools),
@@ -264,7 +264,7 @@ func TestImagesAndFiles(t *testing.T) {
 		{"type":"input_file","filename":"a.pdf","file_data":"data:application/pdf;base64,cGRm"},{"type":"input_text","text":"file:///a.go lines 1-1:\n`+"```\\nx\\n```"+`"}]}]`)
 }
 
-// TestReasoningReplay: reasoning goes back to the model that produced it, and to no other.
+// TestReasoningReplay checks that reasoning is sent back only to the model that produced it.
 func TestReasoningReplay(t *testing.T) {
 	item := json.RawMessage(`{"type":"reasoning","id":"rs_1","encrypted_content":"enc",` +
 		`"summary":[]}`)
@@ -368,7 +368,7 @@ func TestContextWindow(t *testing.T) {
 	}
 }
 
-// The table of levels contains only what the catalog lacks or has wrong.
+// The table of thinking levels contains only entries that the catalog lacks or has wrong.
 func TestEffortsOfTheCatalogAreNotRepeated(t *testing.T) {
 	if ids := openai.SuperfluousEfforts(); len(ids) > 0 {
 		t.Errorf("the catalog has the same levels for %s: remove them from efforts", ids)
@@ -398,7 +398,7 @@ func TestModelListOfProviders(t *testing.T) {
 	}
 }
 
-// history returns a long session.
+// history returns the messages of a long session.
 func history(n int) []*message.Message {
 	list := make([]*message.Message, 0, n)
 	for i := 0; len(list) < n; i++ {
@@ -411,7 +411,8 @@ func history(n int) []*message.Message {
 	return list[:n]
 }
 
-// TestHistoryIsEncodedOnce: a second request with one more message encodes only that message.
+// TestHistoryIsEncodedOnce checks that a second request with one more message encodes only that
+// message.
 func TestHistoryIsEncodedOnce(t *testing.T) {
 	w := &wire{answer: sound}
 	m := openai.New(openai.Options{Options: modelhttp.Options{Model: "m", Transport: w}})
@@ -443,7 +444,8 @@ func BenchmarkEncode1000Messages(b *testing.B) {
 	}
 }
 
-// discard does not read the request, so that a benchmark measures only how the request is built.
+// discard is a transport that does not read the request. A benchmark that uses it measures only the
+// building of the request.
 type discard struct{ w *wire }
 
 func (d discard) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -474,8 +476,8 @@ func BenchmarkStreamDecode(b *testing.B) {
 	b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "deltas/s")
 }
 
-// TestReasoningGoesRound: reasoning from the responses API goes back word for word, before the call
-// that it led to, even after the session was stored and loaded.
+// TestReasoningGoesRound checks that reasoning from the responses API is sent back unchanged and
+// before the call that it led to, even after the session was stored and loaded.
 func TestReasoningGoesRound(t *testing.T) {
 	const item = `{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text",` +
 		`"text":"Hm."}],"encrypted_content":"b64=="}`
@@ -527,7 +529,7 @@ func TestReasoningGoesRound(t *testing.T) {
 			`"output":"x"}]`)
 }
 
-// TestSystemMessageIsTextOnly: a system message of the chat API can contain only text.
+// TestSystemMessageIsTextOnly checks that a system message sent to the chat API contains only text.
 func TestSystemMessageIsTextOnly(t *testing.T) {
 	note := message.NewText(message.RoleSystem, "note")
 	seen := message.NewText(message.RoleSystem, "see")

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/openai"
 )
 
-// The shapes that a working provider of the responses API sends.
+// Pieces of the stream that a working provider of the responses API sends.
 const (
 	itemText = "event: response.output_text.delta\n" +
 		`data: {"type":"response.output_text.delta","output_index":0,"delta":"Hello "}` + "\n\n"
@@ -48,23 +48,26 @@ var responsesAPI = &modeltest.API{
 	},
 }
 
-// TestResponsesFaults covers the proof of issue 4 for the responses API.
+// TestResponsesFaults checks that each fault of the responses API has a typed outcome in bounded
+// time.
 func TestResponsesFaults(t *testing.T) {
 	t.Parallel()
 	modeltest.CheckFaults(t, responsesAPI)
 }
 
-// TestResponsesPhases is the table of faults of the chat API.
+// TestResponsesPhases checks each fault in each phase of a turn.
 func TestResponsesPhases(t *testing.T) {
 	t.Parallel()
 	modeltest.CheckPhases(t, responsesAPI)
 }
 
-// TestResponsesAbort covers protocol 3.3 for the responses API.
+// TestResponsesAbort checks that a canceled call of the responses API returns immediately (protocol
+// 3.3).
 func TestResponsesAbort(t *testing.T) { modeltest.CheckAbort(t, responsesAPI) }
 
-// TestReasoningThatIsNotEncrypted: since nothing is stored, OpenAI cannot find a reasoning item by
-// its name alone. Local servers accept the reasoning text itself.
+// TestReasoningThatIsNotEncrypted checks that a reasoning item without encrypted content is sent
+// only to local servers, which accept the reasoning text itself. Other providers, such as OpenAI,
+// cannot find the item by its ID, because nothing is stored there.
 func TestReasoningThatIsNotEncrypted(t *testing.T) {
 	history := func() *agent.Request {
 		m := &message.Message{Role: message.RoleAssistant, Model: "m", Content: []message.Block{
@@ -85,8 +88,8 @@ func TestReasoningThatIsNotEncrypted(t *testing.T) {
 	}
 }
 
-// TestMistralHasNoLevels: no level is sent to Mistral. A notice reports this, unless the model does
-// not think and is not asked to.
+// TestMistralHasNoLevels checks that no thinking level is sent to Mistral. A notice reports this,
+// unless the level agrees with what the model does anyway.
 func TestMistralHasNoLevels(t *testing.T) {
 	for _, c := range []struct {
 		model, level string
@@ -106,8 +109,9 @@ func TestMistralHasNoLevels(t *testing.T) {
 	}
 }
 
-// TestEffortOfUnknownModels: a deployment with an unknown name gets the level that the user set. A
-// model that is known to accept no level does not get it, and the user is notified.
+// TestEffortOfUnknownModels checks that a deployment with an unknown name receives the level that
+// the user set. A model that is known not to support a level does not receive it, and the user is
+// notified.
 func TestEffortOfUnknownModels(t *testing.T) {
 	for _, c := range []struct {
 		model, level, chat, responses string

@@ -51,7 +51,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// FuzzSSE: a stream gives the same lines however it is split, and go-openai can parse each of them.
+// FuzzSSE checks that a stream gives the same lines however it is split, and that go-openai can
+// parse each line.
 func FuzzSSE(f *testing.F) {
 	f.Add([]byte("data: {}\r\n\r\ndata: [DONE]\n\n"))
 	f.Add([]byte("\xef\xbb\xbfevent: error\rdata: x\r\r: c\n"))
@@ -70,7 +71,8 @@ func FuzzSSE(f *testing.F) {
 	})
 }
 
-// FuzzChatEvents: no event crashes the decoder. Deltas are valid UTF-8 and add up to the message.
+// FuzzChatEvents checks that no event crashes the decoder, and that deltas are valid UTF-8 and add
+// up to the message.
 func FuzzChatEvents(f *testing.F) {
 	f.Add([]byte(`{"choices":[{"delta":{"content":"a\ud83d","tool_calls":[{"index":1,` +
 		`"function":{"arguments":{}}}]},"finish_reason":"stop"}]}`))

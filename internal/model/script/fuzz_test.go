@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Every script is either refused or played, over either API, streamed or as a whole.
+// FuzzLoad checks that every script is either rejected or can be played, over both APIs, streamed
+// or not.
 func FuzzLoad(f *testing.F) {
 	f.Add(`{"text":"a","toolCalls":[{"name":"x","arguments":{}}]}`)
 	f.Add(`{"window":1}`)
@@ -33,8 +34,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// playOne requests one reply. The connection of a recorder cannot be dropped, so dropping panics in
-// the way that net/http expects.
+// playOne requests one reply. A recorder has no connection to drop, so a dropped connection is a
+// panic, as net/http defines it.
 func playOne(ctx context.Context, v *Server, path, body string) {
 	defer func() {
 		if r := recover(); r != nil && r != http.ErrAbortHandler {

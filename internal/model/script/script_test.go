@@ -20,7 +20,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
-// both returns a model for each API. Each has its own copy of the script.
+// both returns a model for each API. Each model has its own copy of the script.
 func both(t *testing.T, lines ...string) map[string]agent.Model {
 	t.Helper()
 	load := func() *script.Script {
@@ -104,7 +104,7 @@ func TestExpect(t *testing.T) {
 			t.Errorf("%s: a mismatch is %v", name, err)
 		}
 		u := text(message.RoleUser, "fix the bug")
-		r, err := ask(m, u) // a mismatch does not move the cursor
+		r, err := ask(m, u) // a mismatch does not advance the cursor
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -119,7 +119,7 @@ func TestExpect(t *testing.T) {
 	}
 }
 
-// A script can check everything that was sent, including the system prompt.
+// A script can check all parts of a request, including the system prompt.
 func TestExpectSent(t *testing.T) {
 	for name, m := range both(t, `{"expect":{"sent":"(?s)be kind.*first.*answer.*second"},`+
 		`"text":"a"}`, `{"expect":{"notSent":"first"},"text":"b"}`) {
@@ -170,7 +170,8 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// A line with a when waits for the request that it matches. The other lines are played in order.
+// A line with "when" is used for the first request that matches it. The other lines are played in
+// order.
 func TestWhen(t *testing.T) {
 	for name, m := range both(t, `{"when":{"lastUser":"^b$"},"text":"for b"}`, `{"text":"first"}`,
 		`{"when":{"lastUser":"^a$"},"text":"for a"}`, `{"text":"second"}`) {
@@ -188,7 +189,7 @@ func TestWhen(t *testing.T) {
 	}
 }
 
-// TestStrict covers the proof of issue 4: what real providers refuse is refused.
+// TestStrict checks that the strict endpoint rejects the requests that real providers reject.
 func TestStrict(t *testing.T) {
 	u, a := text(message.RoleUser, "hi"), text(message.RoleAssistant, "yes")
 	long := text(message.RoleUser, strings.Repeat("word ", 1000))
@@ -228,7 +229,8 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// TestStrictNames covers the proof of issue 4: both APIs refuse a name of the wrong form.
+// TestStrictNames checks that the strict endpoint rejects names in an invalid format, with both
+// APIs.
 func TestStrictNames(t *testing.T) {
 	server := modeltest.Play(t, `{"text":"ok"}`, `{"text":"ok"}`)
 	post := func(path, body string) int {
@@ -255,8 +257,8 @@ func TestStrictNames(t *testing.T) {
 	}
 }
 
-// The client decodes each kind of reply. Only the provider's own finish reason differs between the
-// APIs.
+// The client decodes each kind of reply. Apart from the provider's own finish reason, the result is
+// the same for both APIs.
 func TestReplies(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"reasoning":"hm","text":"wörld","chunks":3,"usage":{"input":3,"output":2}}`:      "reasoning h;reasoning m;text wö;text r;text ld;stop|reasoning hm|text wörld|5 tokens",
@@ -287,7 +289,7 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// said sends a prompt and returns the deltas, then the error or the reply, as text.
+// said sends a prompt and returns the deltas, followed by the error or the reply, as text.
 func said(t *testing.T, m agent.Model) string {
 	var s strings.Builder
 	r, err := m.Generate(t.Context(),
@@ -310,7 +312,7 @@ func said(t *testing.T, m agent.Model) string {
 	return s.String()
 }
 
-// Each piece waits for its delay.
+// Each piece of a reply is sent after its own delay.
 func TestDelay(t *testing.T) {
 	for name, m := range both(t, `{"text":"abcd","chunks":4,"delayMs":20}`) {
 		begin, n := time.Now(), 0
@@ -323,7 +325,7 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// TestOneCursor: sessions that call at the same time share the cursor.
+// TestOneCursor checks that concurrent sessions share one cursor.
 func TestOneCursor(t *testing.T) {
 	const n = 20
 	for name, m := range both(t, strings.Split(strings.Repeat(`{"text":"x"}`+"\n", n-1)+
@@ -365,7 +367,7 @@ func TestCloseEndsAReply(t *testing.T) {
 	}
 }
 
-// TestDocumentedScript plays the example of docs/reference/script.md.
+// TestDocumentedScript plays the example script in docs/reference/script.md.
 func TestDocumentedScript(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/reference/script.md")
 	if err != nil {

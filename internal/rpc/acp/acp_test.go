@@ -131,7 +131,8 @@ func TestDeltaFramesAreJSON(t *testing.T) {
 	}
 }
 
-// Updates that are encoded directly are identical to what the library would encode.
+// Updates that this package encodes directly are identical to those that the ACP library would
+// encode.
 func TestUpdatesAreTheLibrarys(t *testing.T) {
 	call := &wire.Item{ItemID: "i", Type: "toolCall", Name: "edit", Label: "Edit <a> & b",
 		Status: "completed", Args: json.RawMessage(`{"a":1}`), ProposalID: "p",
@@ -171,12 +172,12 @@ func TestUpdatesAreTheLibrarys(t *testing.T) {
 	}
 }
 
-// If a turn ends while its updates are still held back, the response comes after them.
+// If a turn ends while its updates are still held back, the response is sent after the updates.
 func TestAnswersComeAfterWhatIsHeldBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		s := &session{a: &adapter{ctx: ctx}}
-		s.caughtUp() // nothing is held back
+		s.caughtUp() // returns, because nothing is held back
 		var reported []string
 		s.hold()
 		s.inOrder(func() {
@@ -196,12 +197,12 @@ func TestAnswersComeAfterWhatIsHeldBack(t *testing.T) {
 		}
 		s.hold()
 		go end()
-		s.caughtUp() // released by the end of the connection
+		s.caughtUp() // the end of the connection ends the wait
 	})
 }
 
-// Text that was dropped while the client did not read is sent when its message is complete, and in
-// the right order.
+// If text was dropped because the client did not read, it is sent when its message is complete, and
+// in the right order.
 func TestWhatAClientMissedComesAtTheEnd(t *testing.T) {
 	r, w := io.Pipe()
 	a := &adapter{ctx: t.Context(), log: slog.New(slog.DiscardHandler),
@@ -224,7 +225,7 @@ func TestWhatAClientMissedComesAtTheEnd(t *testing.T) {
 	say("2")
 	say("3")
 	lines := bufio.NewReader(r)
-	for range 2 { // the messages so far
+	for range 2 { // the messages sent so far
 		if _, err := lines.ReadString('\n'); err != nil {
 			t.Fatal(err)
 		}
@@ -242,8 +243,8 @@ func TestWhatAClientMissedComesAtTheEnd(t *testing.T) {
 	}
 }
 
-// If a session is loaded while another load of it is being answered, its updates are held back as
-// long as the longer of the two loads needs.
+// If a session is loaded again before an earlier load was answered, its updates are held back until
+// both loads are answered.
 func TestHoldsOfLoadsThatOverlap(t *testing.T) {
 	s := &session{a: &adapter{ctx: t.Context()}}
 	var reported []string
@@ -270,7 +271,7 @@ func TestHoldsOfLoadsThatOverlap(t *testing.T) {
 	}
 }
 
-// A delta that arrives while earlier updates are held back is sent after them, and before later
+// A delta that arrives while earlier updates are held back is sent after them and before later
 // updates.
 func TestDeltasKeepTheirPlace(t *testing.T) {
 	var wrote bytes.Buffer
@@ -289,7 +290,7 @@ func TestDeltasKeepTheirPlace(t *testing.T) {
 	begin("one")
 	say("one", "1")
 	s.hold()
-	begin("two") // the client does not know it yet: a delta that overtook it would be lost
+	begin("two") // not sent yet: the client would ignore a delta that is sent before it
 	say("two", "2")
 	say("one", "3")
 	s.resume(t.Context())
@@ -298,7 +299,7 @@ func TestDeltasKeepTheirPlace(t *testing.T) {
 	c.delta("other", agent.ItemDelta{ItemID: "one", Kind: agent.DeltaText, Text: "6"})
 	a.out.Close()
 	<-a.out.Done()
-	got := map[string]string{} // deltas of different items may overtake each other
+	got := map[string]string{} // the order of deltas for different items does not matter
 	for _, line := range strings.Split(strings.TrimSpace(wrote.String()), "\n") {
 		_, rest, _ := strings.Cut(line, `"messageId":"`)
 		id, rest, _ := strings.Cut(rest, `"`)
@@ -310,8 +311,8 @@ func TestDeltasKeepTheirPlace(t *testing.T) {
 	}
 }
 
-// A client that can run the agent in a terminal is offered that authentication method. Others are
-// not.
+// The terminal authentication method is offered only to clients that can run the agent in a
+// terminal.
 func TestAuthMethods(t *testing.T) {
 	for can, want := range map[bool]string{
 		false: `provider`, true: `provider, login terminal [login]`,

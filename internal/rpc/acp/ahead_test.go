@@ -27,8 +27,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// refusing are settings that refuse every session. A test can then see that a session was requested
-// without running one.
+// refusing are settings that reject every session, so that a test can observe a request for a
+// session without running one.
 type refusing struct{ root string }
 
 func (r refusing) Session(json.RawMessage) (config.Config, []string, error) {
@@ -38,13 +38,13 @@ func (refusing) Storable(own json.RawMessage) json.RawMessage              { ret
 func (refusing) Merge(own, _ json.RawMessage) (json.RawMessage, error)     { return own, nil }
 func (refusing) ClientChanged(json.RawMessage) (notices []string, _ error) { return nil, nil }
 
-// launched is a client together with the servers that were started for it.
+// launched is a client with the servers that were started for it.
 type launched struct {
 	t       *testing.T
 	in      *io.PipeWriter
 	out     *bufio.Reader
 	started chan string // the root of each server that starts
-	closed  chan string // the root of each server that has ended
+	closed  chan string // the root of each server that has been closed
 	served  chan error
 	asked   int
 	writes  chan bool // whether each server may write files
@@ -80,7 +80,7 @@ func launchAhead(t *testing.T, ahead string) *launched {
 	return l
 }
 
-// next waits for the next server that starts or ends.
+// next waits for the next server that starts or is closed, and returns its root.
 func (l *launched) next(roots chan string) string {
 	l.t.Helper()
 	select {
@@ -92,7 +92,7 @@ func (l *launched) next(roots chan string) string {
 	}
 }
 
-// ask returns the response: the result or the error.
+// ask sends a request and returns its response, which is either the result or the error.
 func (l *launched) ask(method string, params any) string {
 	l.t.Helper()
 	l.asked++
@@ -118,8 +118,8 @@ func (l *launched) initialize() {
 			"writeTextFile": true}}})
 }
 
-// end closes the input. It returns the roots of the servers that were started since the last call,
-// and of those that ended.
+// end closes the input. It returns the roots of the servers that were started, and of those that
+// were closed, since the last call of next.
 func (l *launched) end() (started, closed []string) {
 	l.t.Helper()
 	l.in.Close()
@@ -137,9 +137,9 @@ func (l *launched) end() (started, closed []string) {
 	return started, closed
 }
 
-// The server for the folder in which the client started the agent runs before the first session and
-// knows the client's capabilities. The first session uses it if it needs this folder and nothing
-// else. Otherwise the server ends as soon as another one is requested.
+// The server for the folder in which the client started the agent is started before the first
+// session, and knows the client's capabilities. The first session uses this server if it needs only
+// this folder. Otherwise the server is closed as soon as another one is requested.
 func TestAServerStartsAhead(t *testing.T) {
 	base := t.TempDir()
 	dir, other, link := filepath.Join(base, "dir"), filepath.Join(base, "other"),
@@ -193,8 +193,8 @@ func TestAServerStartsAhead(t *testing.T) {
 	}
 }
 
-// If the client requests nothing or leaves immediately, the server that was started ahead ends with
-// it.
+// If the client requests nothing or disconnects immediately, the server that was started ahead is
+// closed as well.
 func TestAServerAheadEndsWithItsClient(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 50 {
@@ -211,8 +211,8 @@ func TestAServerAheadEndsWithItsClient(t *testing.T) {
 	}
 }
 
-// No server starts ahead if no folder is given or it does not exist, nor before the client is
-// known.
+// No server is started ahead if no folder is given or the folder does not exist. No server is
+// started before the client is initialized.
 func TestNoServerStartsAhead(t *testing.T) {
 	for _, ahead := range []string{"", "relative", filepath.Join(t.TempDir(), "missing")} {
 		l := launchAhead(t, ahead)

@@ -8,7 +8,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 )
 
-// Decoding in one pass gives the same result as the library.
+// Decoding a prompt in one pass gives the same result as decoding it with the ACP library.
 func TestPromptsAreReadAsTheLibraryReadsThem(t *testing.T) {
 	for _, params := range []string{
 		`{"sessionId":"s","prompt":[{"type":"text","text":"a\u00e9\n"},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"resource_link","name":"n","uri":"file:///a"}]}`,

@@ -19,7 +19,7 @@ func hunk(id string, line uint32, old, new string) wire.Hunk {
 	return h
 }
 
-// drawn returns the texts of the diffs, each as "-OLD+NEW", and other content unchanged.
+// drawn formats diffs as "-OLD+NEW", and other content unchanged.
 func drawn(content []acp.ToolCallContent) string {
 	var out []string
 	for _, c := range content {
@@ -35,8 +35,8 @@ func drawn(content []acp.ToolCallContent) string {
 	return strings.Join(out, "|")
 }
 
-// A file is one diff of its whole text with the requested hunks. If the text is not the one for
-// which the hunks were made, or is too long, each hunk is a diff.
+// A file is shown as one diff of its whole text with the requested hunks. If the text has changed
+// since the hunks were made, or is too long, each hunk is shown as its own diff.
 func TestDiffsAreOfWholeFiles(t *testing.T) {
 	dir := t.TempDir()
 	uri := func(name string) string { return workspace.URIOfPath(filepath.Join(dir, name)) }
@@ -92,7 +92,7 @@ func TestDiffsAreOfWholeFiles(t *testing.T) {
 	}
 }
 
-// The final diff shows the edits that were applied, even if the file has changed since.
+// The final diff shows the edits that were applied, even if the file has changed since then.
 func TestDiffsOfWhatWasDecided(t *testing.T) {
 	docs := newDocuments(nil)
 	docs.texts.Store("file:///a", "1\n2\n3\n")
@@ -125,8 +125,8 @@ func TestDiffsAreBounded(t *testing.T) {
 	}
 }
 
-// Some clients have one button per kind and use the first or the last option of that kind. Even
-// then, they accept nothing that they may not have shown.
+// Some clients show one button per kind of option and use the first or the last option of that
+// kind. Even then, the user cannot accept more than the client may have shown.
 func TestOptionsForClientsWithOneButtonAKind(t *testing.T) {
 	p := &wire.Proposal{Title: "Edit", Files: []wire.ProposalFile{
 		{URI: "file:///a", Hunks: []wire.Hunk{hunk("a1", 0, "", "x"), hunk("a2", 4, "", "x")}},

@@ -6,7 +6,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// Errors about params name the field and use JSON terms.
+// Errors about invalid params name the field and use JSON terms.
 func TestWrongParamsAreNamed(t *testing.T) {
 	const prompt = "prompt: must be a string or an array of content blocks"
 	for params, want := range map[string]string{

@@ -6,8 +6,8 @@ import (
 	"go.lsp.dev/jsonrpc2"
 )
 
-// Wait also covers what waited for the responses. Otherwise the end of the connection, which uses
-// Wait, would cut it off.
+// Wait also covers the messages that were held back for the responses. Otherwise these messages
+// could be lost at the end of the connection, which uses Wait.
 func TestWaitingForRequestsIsWaitingForWhatTheirAnswersLetGo(t *testing.T) {
 	var all Requests
 	held, reported := make(chan struct{}), make(chan struct{})
@@ -32,7 +32,7 @@ func TestWaitingForRequestsIsWaitingForWhatTheirAnswersLetGo(t *testing.T) {
 	<-all.Wait()
 }
 
-// A settled request leaves nothing to wait for, however it was answered.
+// Wait does not wait for requests that were settled, however they were answered.
 func TestSettledRequestsAreNotWaitedFor(t *testing.T) {
 	var all Requests
 	id := jsonrpc2.NewStringID("local 1")

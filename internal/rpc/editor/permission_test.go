@@ -6,7 +6,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/conn"
 )
 
-// TestCanAsk: a question that no one would see must not keep a prompt waiting.
+// TestCanAsk checks which clients can show questions. If a client cannot, a prompt must not wait
+// for an answer.
 func TestCanAsk(t *testing.T) {
 	for _, c := range []struct {
 		name, params string

@@ -15,7 +15,7 @@ type workspaceEdit struct {
 }
 
 type documentChange struct {
-	Kind         string `json:"kind"` // create, rename, delete, or "" for edits
+	Kind         string `json:"kind"` // "create", "rename", "delete", or "" for edits
 	URI          string `json:"uri"`
 	OldURI       string `json:"oldUri"`
 	NewURI       string `json:"newUri"`
@@ -26,7 +26,8 @@ type documentChange struct {
 	Edits []TextEdit `json:"edits"`
 }
 
-// applyReaction applies a workspace/applyEdit as Behave specifies. The caller must hold the lock.
+// applyReaction handles a workspace/applyEdit request as Behave specifies. The caller holds the
+// lock.
 func (e *Editor) applyReaction(m *Message) func() {
 	var p struct {
 		Edit workspaceEdit `json:"edit"`
@@ -79,8 +80,8 @@ func (e *Editor) applyAndAnswer(m *Message, edit workspaceEdit) {
 	_ = e.Reply(m, json.RawMessage(`{"applied":true}`))
 }
 
-// apply changes buffers and files. If an edit names another version than the buffer has, the edit
-// is refused before anything changes, as LSP requires.
+// apply changes buffers and files. If the version of any document differs from that of its buffer,
+// apply rejects the whole edit before anything changes, as LSP requires.
 func (e *Editor) apply(edit workspaceEdit) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -128,8 +129,9 @@ func (e *Editor) applyOne(d documentChange) error {
 	return e.editDocument(d.TextDocument.URI, d.Edits)
 }
 
-// editDocument changes an open buffer. It opens a closed document in a hidden buffer and leaves it
-// unsaved, as real editors do. A test can then see that the daemon should not have sent the edit.
+// editDocument edits an open buffer. For a closed document, it opens a hidden buffer and leaves it
+// unsaved, as real editors do. This lets a test detect that the daemon should not have sent the
+// edit.
 func (e *Editor) editDocument(uri string, edits []TextEdit) error {
 	b := e.buffers[uri]
 	if b == nil {
@@ -152,7 +154,7 @@ func (e *Editor) editDocument(uri string, edits []TextEdit) error {
 		*b = before
 		return err
 	}
-	// Start from the end, so that each change leaves the ranges of the remaining changes valid.
+	// Apply the edits from the end, so that the ranges of the remaining ones stay valid.
 	order := append([]TextEdit(nil), edits...)
 	sort.SliceStable(order, func(i, j int) bool {
 		return after(order[i].Range.Start,

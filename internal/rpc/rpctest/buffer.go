@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// Position is an LSP position. Its character is counted in the negotiated encoding.
+// Position and Range are LSP positions. Character is an offset in the negotiated encoding.
 type Position struct {
 	Line      int `json:"line"`
 	Character int `json:"character"`
 }
 
-// Range is half-open.
+// Range is an LSP range. Its end is exclusive.
 type Range struct {
 	Start Position `json:"start"`
 	End   Position `json:"end"`
@@ -25,18 +25,18 @@ type TextEdit struct {
 	NewText string `json:"newText"`
 }
 
-// Buffer is a document of the fake editor. Its arithmetic is deliberately simple. For every
-// position, it walks the text from the start.
+// Buffer is a document in the fake editor. Its position arithmetic is deliberately simple: it walks
+// the text from the start for every position.
 type Buffer struct {
 	URI      string
 	Language string
 	Version  int
 	Text     string
-	UTF8     bool // positions count bytes, not UTF-16 units
+	UTF8     bool // positions count bytes instead of UTF-16 units
 }
 
-// Offset converts a position to a byte offset. A position past the end of a line means the end of
-// the line.
+// Offset converts a position to a byte offset. A position after the end of a line is treated as the
+// end of that line.
 func (b *Buffer) Offset(p Position) (int, error) {
 	line, off := 0, 0
 	for line < p.Line {
@@ -91,7 +91,7 @@ func (b *Buffer) PositionAt(off int) Position {
 	return p
 }
 
-// Apply applies all edits at the same time, against the current text, as LSP specifies.
+// Apply applies all edits relative to the current text, as LSP specifies.
 func (b *Buffer) Apply(edits []TextEdit) error {
 	type span struct{ start, end, order int }
 	spans := make([]span, len(edits))

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// commands contains the commands of a script. Each line of a script consists of a name and its
+// commands lists the script commands by name. Each line of a script is a command with its
 // arguments.
 var commands map[string]func(r *runner, rest string) error
 
@@ -51,8 +51,8 @@ func (r *runner) uri(name string) string {
 	return URIOf(filepath.Join(r.ws, filepath.FromSlash(name)))
 }
 
-// open FILE [section] opens a file in the editor with its text on disk, or with the text of a want/
-// section, so that the buffer is unsaved from the start.
+// open FILE [section] opens a file in the editor. The buffer contains the text on disk, or the text
+// of a want/ section, so that it is unsaved from the start.
 func cmdOpen(r *runner, rest string) error {
 	f := strings.Fields(rest)
 	uri := r.uri(f[0])
@@ -69,7 +69,8 @@ func cmdOpen(r *runner, rest string) error {
 	return r.ed.Open(uri, strings.TrimPrefix(filepath.Ext(f[0]), "."), string(text))
 }
 
-// edit FILE L:C-L:C "text" types in a document. edit FILE end "text" types at its end.
+// edit FILE L:C-L:C "text" replaces a range in a document. edit FILE end "text" inserts text at the
+// end.
 func cmdEdit(r *runner, rest string) error {
 	file, rest, _ := strings.Cut(rest, " ")
 	where, quoted, _ := strings.Cut(rest, " ")
@@ -103,7 +104,7 @@ func (r *runner) parseRange(uri, s string) (Range, error) {
 func cmdSave(r *runner, rest string) error  { return r.ed.Save(r.uri(rest)) }
 func cmdClose(r *runner, rest string) error { return r.ed.Close(r.uri(rest)) }
 
-// write FILE SECTION|"text" changes a file on disk behind the editor's back.
+// write FILE SECTION|"text" changes a file on disk without notifying the editor.
 func cmdWrite(r *runner, rest string) error {
 	file, what, _ := strings.Cut(rest, " ")
 	text, err := r.text(strings.TrimSpace(what))
@@ -159,7 +160,7 @@ func (r *runner) say(method, rest string) error {
 
 func (r *runner) keepIDs() error {
 	if r.answer.Error != nil {
-		return nil // the command `error` checks the error
+		return nil // the command `error` checks it
 	}
 	var ids struct{ SessionID, TurnID, MessageID string }
 	if err := json.Unmarshal(r.answer.Result, &ids); err != nil {
@@ -211,8 +212,8 @@ func cmdDone(r *runner, rest string) error {
 	return cmdExpect(r, fmt.Sprintf(`agent/turn/completed {"turn":{"status":%q}}`, rest))
 }
 
-// request METHOD [params] sends a request and waits for its response. answer and error check the
-// response.
+// request METHOD [params] sends a request and waits for its response, which the commands answer and
+// error check.
 func cmdRequest(r *runner, rest string) error {
 	method, params, err := methodAnd(rest)
 	if err != nil {
@@ -224,7 +225,7 @@ func cmdRequest(r *runner, rest string) error {
 	return r.keepNew(method)
 }
 
-// keepNew records the IDs from requests that create sessions.
+// keepNew records the IDs that are returned by requests that create sessions.
 func (r *runner) keepNew(method string) error {
 	switch method {
 	case "agent/session/new", "agent/session/fork", "agent/session/import", "agent/continue":
@@ -233,7 +234,8 @@ func (r *runner) keepNew(method string) error {
 	return nil
 }
 
-// send METHOD [params] sends a request without waiting. `answered` expects its response.
+// send METHOD [params] sends a request without waiting for its response. The command answered
+// expects the response.
 func cmdSend(r *runner, rest string) error {
 	method, params, err := methodAnd(rest)
 	if err != nil {
@@ -253,7 +255,7 @@ func cmdNotify(r *runner, rest string) error {
 	return r.ed.Notify(method, params)
 }
 
-// raw "bytes" writes bytes to the daemon unchanged.
+// raw "bytes" sends bytes to the daemon unchanged.
 func cmdRaw(r *runner, rest string) error {
 	text, err := strconv.Unquote(rest)
 	if err != nil {
@@ -273,7 +275,7 @@ func methodAnd(rest string) (string, any, error) {
 	return method, json.RawMessage(body), nil
 }
 
-// reply JSON answers the server request that was expected last.
+// reply JSON answers the last expected server request.
 func cmdReply(r *runner, rest string) error {
 	if r.last == nil || !r.last.isRequest() {
 		return errors.New("the last expectation was not a request of the server")
@@ -290,8 +292,8 @@ func cmdReplyError(r *runner, rest string) error {
 	return r.ed.replyError(r.last, n, text)
 }
 
-// auto METHOD JSON answers every such request from now on. once METHOD JSON answers only the next
-// one.
+// auto METHOD JSON answers every server request with that method from now on. once METHOD JSON
+// answers only the next one.
 func cmdAuto(r *runner, rest string) error {
 	method, body, _ := strings.Cut(rest, " ")
 	r.ed.Auto(method, json.RawMessage(body))
@@ -312,7 +314,7 @@ func cmdSet(r *runner, rest string) error {
 	return nil
 }
 
-// restart ends the daemon as an editor does and starts another daemon with the same home folder.
+// restart shuts the daemon down as an editor does and starts another one with the same home folder.
 func cmdRestart(r *runner, _ string) error {
 	buffers := r.ed.buffers
 	r.past = append(r.past, Story(r.ed.Log(0), r.ws))
@@ -350,7 +352,7 @@ func (r *runner) reopen(buffers map[string]*Buffer) error {
 	return nil
 }
 
-// hangup [CODE] closes the daemon's stdin and expects it to exit.
+// hangup [CODE] closes the daemon's stdin and expects the daemon to exit with CODE.
 func cmdHangup(r *runner, rest string) error {
 	if err := r.ed.CloseStdin(); err != nil {
 		return err

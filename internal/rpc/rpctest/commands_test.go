@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestEveryCommandIsDocumented compares the table in the scripts' README with the existing
-// commands.
+// TestEveryCommandIsDocumented checks that the table in the README of the session scripts lists
+// exactly the existing commands.
 func TestEveryCommandIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../../testdata/session/README.md")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// Message is one JSON-RPC message as it was sent.
+// Message is one JSON-RPC message as it was received or sent.
 type Message struct {
 	ID     json.RawMessage `json:"id,omitempty"`
 	Method string          `json:"method,omitempty"`
@@ -19,7 +19,7 @@ type Message struct {
 	Error  *RPCError       `json:"error,omitempty"`
 }
 
-// RPCError is the error of a response.
+// RPCError is the error object of a response.
 type RPCError struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
@@ -28,10 +28,10 @@ type RPCError struct {
 
 func (e *RPCError) Error() string { return fmt.Sprintf("%d %s", e.Code, e.Message) }
 
-// isAnswer reports whether m answers one of the editor's requests.
+// isAnswer reports whether m is a response to one of the editor's requests.
 func (m *Message) isAnswer() bool { return m.Method == "" }
 
-// isRequest reports whether the server waits for a response to m.
+// isRequest reports whether the server expects a response to m.
 func (m *Message) isRequest() bool {
 	return m.Method != "" && len(m.ID) > 0 &&
 		string(m.ID) != "null"
@@ -45,8 +45,8 @@ func (m *Message) String() string {
 	return string(b)
 }
 
-// conn writes and reads Content-Length frames. Writing never waits for a reader, because the server
-// may be slow and a test must not hang.
+// conn writes and reads Content-Length frames. A write never waits for the reader, because a slow
+// server must not block a test.
 type conn struct {
 	w  io.Writer
 	mu sync.Mutex
@@ -68,7 +68,7 @@ func (c *conn) write(v any) error {
 		body...))
 }
 
-// readFrame reads one frame's body.
+// readFrame reads one frame and returns its body.
 func readFrame(r *bufio.Reader) ([]byte, error) {
 	length := -1
 	for {

@@ -10,7 +10,7 @@ import (
 // ballast is the name of the file that fills a daemon's disk.
 const ballast = "ballast"
 
-// fill fills the daemon's own disk completely.
+// fill uses up all free space on the daemon's own disk.
 func cmdFill(r *runner, _ string) error {
 	if r.daemon.Disk == nil {
 		return errors.New("this daemon has no disk of its own: name one in the section env")
@@ -32,8 +32,8 @@ func cmdFill(r *runner, _ string) error {
 	return nil
 }
 
-// readonly makes a folder of the run read-only for the next daemon. Without an argument, no folder
-// is read-only.
+// readonly FOLDER makes a folder of the run read-only for the next daemon. Without an argument, no
+// folder is read-only.
 func cmdReadOnly(r *runner, rest string) error {
 	if r.readOnly = ""; rest != "" {
 		r.readOnly = filepath.Join(r.dir, filepath.FromSlash(rest))
@@ -41,7 +41,7 @@ func cmdReadOnly(r *runner, rest string) error {
 	return nil
 }
 
-// room removes the file that fill has written.
+// room deletes the file that fill has written.
 func cmdRoom(r *runner, _ string) error {
 	return os.Remove(filepath.Join(r.daemon.Disk(), ballast))
 }

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// Buffer returns a copy of an open document's buffer, or nil if the document is not open.
+// Buffer returns a copy of a document's buffer, or nil if the document is not open.
 func (e *Editor) Buffer(uri string) *Buffer {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -27,7 +27,7 @@ func (e *Editor) Open(uri, language, text string) error {
 		"uri": uri, "languageId": language, "version": 1, "text": text}})
 }
 
-// Edit changes a document as the user would and notifies the daemon.
+// Edit changes a document as a user would and notifies the daemon.
 func (e *Editor) Edit(uri string, edits ...TextEdit) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Patience bounds every wait of the fake editor. It is an upper bound for a busy machine, not a
-// time that a passing test takes. AGENT_LSP_TEST_PATIENCE shortens it for script authors.
+// Patience limits every wait of the fake editor. It is an upper bound for a busy machine. A passing
+// test does not take that long. Script authors can set AGENT_LSP_TEST_PATIENCE to a shorter time.
 var Patience = patience()
 
 func patience() time.Duration {
@@ -24,8 +24,8 @@ func patience() time.Duration {
 	return 5 * time.Minute
 }
 
-// Editor is a fake editor with one connection to a daemon. It is safe for concurrent use.
-// Everything the daemon sends is logged in order and never dropped.
+// Editor is a fake editor with one connection to a daemon. It is safe for concurrent use. It logs
+// all messages from the daemon in order and never drops one.
 type Editor struct {
 	conn conn
 	in   io.Closer
@@ -34,34 +34,33 @@ type Editor struct {
 	changed   *sync.Cond
 	log       []*Message
 	answers   map[string]*Message
-	calls     map[string]string // the editor's open requests: ID -> method
+	calls     map[string]string // the editor's open requests: method by ID
 	pending   map[string]*Message
-	ended     error // the read error
+	ended     error // the error that ended reading
 	nextID    int
 	nextProbe int
 
 	buffers  map[string]*Buffer
 	auto     map[string]json.RawMessage
 	once     map[string][]json.RawMessage
-	behave   string // how workspace/applyEdit is answered; see Behave
+	behave   string // reaction to workspace/applyEdit; see Behave
 	held     []func()
 	activity activity
 	utf8     bool
 	grease   bool
 }
 
-// activity records which work of the daemon is running, as far as the editor knows. The editor's
-// lock guards it.
+// activity tracks what the daemon is currently doing. The editor's lock guards it.
 type activity struct {
-	turns  map[string]bool   // turns that have started and not completed
-	queued bool              // the last session/updated contained a queue
+	turns  map[string]bool   // turns that have started but not completed
+	queued bool              // whether the last session/updated listed queued prompts
 	status map[string]string // status of each session, by ID
-	// working contains the running items, which are neither completed nor waiting for the client.
+	// items in progress that do not wait for the client
 	working map[string]bool
-	probes  map[string]chan struct{} // probes that were sent and not yet answered
+	probes  map[string]chan struct{} // probes that have been sent but not answered
 }
 
-// NewEditor starts an editor that reads the daemon's stdout from r and writes its stdin to w.
+// NewEditor returns an editor that reads the daemon's output from r and writes to its input w.
 func NewEditor(r io.Reader, w io.WriteCloser) *Editor {
 	e := &Editor{
 		conn: conn{w: w}, in: w, answers: map[string]*Message{}, calls: map[string]string{},
@@ -102,7 +101,7 @@ func (e *Editor) finish(err error) {
 	e.changed.Broadcast()
 }
 
-// take processes a message, and answers it if an answer is known.
+// take processes a message and, if a reaction to it is defined, answers it.
 func (e *Editor) take(m *Message) {
 	e.mu.Lock()
 	if e.probed(m) {
@@ -155,7 +154,8 @@ func (e *Editor) follow(m *Message) {
 	}
 }
 
-// quiet reports whether the daemon is running nothing that could still send a turn's messages.
+// quiet reports whether no turn is running or queued and no request is open, so that no more
+// messages of a turn can arrive.
 func (e *Editor) quiet() bool {
 	for _, running := range e.activity.turns {
 		if running {
@@ -174,7 +174,7 @@ func (e *Editor) cancelled(m *Message) {
 	}
 }
 
-// reaction returns how to react to a server request, or nil to leave it to the test.
+// reaction returns a function that handles a server request, or nil if the test must answer it.
 func (e *Editor) reaction(m *Message) func() {
 	if q := e.once[m.Method]; len(q) > 0 {
 		e.once[m.Method] = q[1:]
@@ -206,18 +206,25 @@ func configurationAnswer(m *Message) json.RawMessage {
 	return b
 }
 
-// Behave sets the reaction to workspace/applyEdit: "" (correct), "skip" (claims to have applied the
-// edit but does nothing), "late" (answers first, changes afterwards), "refuse" (applied:false),
-// "other" (applies with an extra space at the end of the document), "silent" (never answers, never
-// applies), "deaf" (applies, never answers), "null" (applies and replies null), "first" (applies
-// only the first document), "hold" (keeps the request until Release).
+// Behave sets the reaction to workspace/applyEdit:
+//
+//   - "" applies the edit correctly
+//   - "skip" reports success but does nothing
+//   - "late" answers first and applies the edit afterwards
+//   - "refuse" answers applied: false
+//   - "other" applies the edit with an extra space at the end of the document
+//   - "silent" neither answers nor applies
+//   - "deaf" applies but never answers
+//   - "null" applies and answers null
+//   - "first" applies the edit only to the first document
+//   - "hold" keeps the request until Release
 func (e *Editor) Behave(how string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.behave = how
 }
 
-// Release applies the requests that "hold" kept.
+// Release applies the edits from the requests that "hold" kept, and answers them.
 func (e *Editor) Release() {
 	e.mu.Lock()
 	held := e.held
@@ -228,14 +235,14 @@ func (e *Editor) Release() {
 	}
 }
 
-// Auto answers every server request of that method with result.
+// Auto answers every server request with that method with result. Once answers only one request.
 func (e *Editor) Auto(method string, result json.RawMessage) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.auto[method] = result
 }
 
-// Once answers the next server request of that method, or one that is already waiting.
+// Once answers the next server request with that method, or one that is already waiting.
 func (e *Editor) Once(method string, result json.RawMessage) {
 	e.mu.Lock()
 	for _, m := range e.log {
@@ -249,7 +256,7 @@ func (e *Editor) Once(method string, result json.RawMessage) {
 	e.mu.Unlock()
 }
 
-// Reply answers a server request. It may be called twice, to simulate a faulty client.
+// Reply answers a server request. Calling it twice for one request simulates a faulty client.
 func (e *Editor) Reply(m *Message, result json.RawMessage) error {
 	e.mu.Lock()
 	delete(e.pending, string(m.ID))
@@ -266,7 +273,7 @@ func (e *Editor) replyError(m *Message, code int, text string) error {
 		"error": map[string]any{"code": code, "message": text}})
 }
 
-// Send sends a request and returns its id without waiting.
+// Send sends a request without waiting for the response. It returns the request's ID.
 func (e *Editor) Send(method string, params any) (string, error) {
 	e.mu.Lock()
 	e.nextID++
@@ -302,7 +309,7 @@ func (e *Editor) greased(params any) any {
 }
 
 // sendGrease sends messages that no server knows: a notification, and a request that must be
-// answered with -32601.
+// answered with the error -32601.
 func (e *Editor) sendGrease() error {
 	if err := e.Notify("$/grease", map[string]any{"a": 1}); err != nil {
 		return err
@@ -318,14 +325,14 @@ func (e *Editor) sendGrease() error {
 	return nil
 }
 
-// behaving returns the reaction to workspace/applyEdit.
+// behaving returns the current reaction to workspace/applyEdit.
 func (e *Editor) behaving() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.behave
 }
 
-// Answer waits for the answer to a request.
+// Answer waits for the response to a request.
 func (e *Editor) Answer(id string) (*Message, error) {
 	var m *Message
 	err := e.wait(func() bool { m = e.answers[id]; return m != nil }, nil)
@@ -335,8 +342,7 @@ func (e *Editor) Answer(id string) (*Message, error) {
 	return m, nil
 }
 
-// Call sends a request and waits for its result. It decodes the result into result, unless that is
-// nil.
+// Call sends a request, waits for its result and decodes that into result, unless result is nil.
 func (e *Editor) Call(method string, params, result any) error {
 	id, err := e.Send(method, params)
 	if err != nil {
@@ -355,10 +361,10 @@ func (e *Editor) Call(method string, params, result any) error {
 	return json.Unmarshal(m.Result, result)
 }
 
-// Next waits for the first message of that method from log index from on that matches the pattern.
-// It returns the message and the index after it. It fails as soon as the message can no longer
-// arrive, because the daemon has ended, or because the message belongs to a turn and no turn is
-// running.
+// Next waits for the first message at or after log index from that has the given method and matches
+// the pattern. It returns the message and the index after it. Unless patient is set, it fails as
+// soon as the message can no longer arrive: when the daemon has ended, or when the message belongs
+// to a turn and no turn is running.
 func (e *Editor) Next(from int, method, pattern string, patient bool) (*Message, int, error) {
 	var found *Message
 	at, last := from, ""
@@ -391,7 +397,7 @@ func (e *Editor) Next(from int, method, pattern string, patient bool) (*Message,
 	return found, at, nil
 }
 
-// ofTurn reports whether only a running turn sends messages of that method.
+// ofTurn reports whether messages with that method are sent only during a turn.
 func ofTurn(method string) bool {
 	for _, p := range []string{"agent/item/", "agent/turn/", "agent/delta",
 		"agent/requestPermission", "agent/ask", "agent/retry"} {
@@ -409,7 +415,8 @@ func (e *Editor) Log(from int) []*Message {
 	return append([]*Message(nil), e.log[min(from, len(e.log)):]...)
 }
 
-// transcript returns the log starting at index from, one line per message. It shortens long lines.
+// transcript returns the log starting at index from, with one line per message. Long lines are
+// shortened.
 func (e *Editor) transcript(from int) string {
 	var b strings.Builder
 	for _, m := range e.Log(from) {
@@ -468,10 +475,10 @@ func (e *Editor) wait(done func() bool, hopeless func() string) error {
 	return nil
 }
 
-// Ended waits until the daemon's output has ended.
+// Ended waits for the end of the daemon's output.
 func (e *Editor) Ended() error {
 	return e.wait(func() bool { return e.ended != nil }, nil)
 }
 
-// CloseStdin closes the daemon's input, as happens when an editor dies.
+// CloseStdin closes the daemon's input, as if the editor had died.
 func (e *Editor) CloseStdin() error { return e.in.Close() }

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// answer [pattern] compares the result of the last request. After send, it waits for the response.
+// answer [pattern] compares the result of the last request with a pattern. After send, it first
+// waits for the response.
 func cmdAnswer(r *runner, rest string) error {
 	if err := r.await(); err != nil {
 		return err
@@ -25,7 +26,7 @@ func cmdAnswer(r *runner, rest string) error {
 	return nil
 }
 
-// error CODE [regexp] expects that the last request failed.
+// error CODE [regexp] checks that the last request returned an error with that code.
 func cmdError(r *runner, rest string) error {
 	if err := r.await(); err != nil {
 		return err
@@ -54,12 +55,12 @@ func (r *runner) await() error {
 	return err
 }
 
-// expect METHOD [pattern] waits for a message after the messages that were already expected, and
-// skips others. It fails as soon as the message can no longer arrive.
+// expect METHOD [pattern] waits for a matching message after the last expected one, and skips other
+// messages. It fails as soon as the message can no longer arrive.
 func cmdExpect(r *runner, rest string) error { return r.expect(rest, false) }
 
-// also METHOD [pattern] waits for a message anywhere after the last mark. It is for messages whose
-// order is not fixed.
+// also METHOD [pattern] waits for a matching message anywhere after the last mark. It is for
+// messages whose order is not fixed.
 func cmdAlso(r *runner, rest string) error {
 	method, pattern, _ := strings.Cut(rest, " ")
 	from, _ := strconv.Atoi(r.vars["mark"])
@@ -70,8 +71,8 @@ func cmdAlso(r *runner, rest string) error {
 	return err
 }
 
-// await METHOD [pattern] is like expect, for messages that arrive without a turn, such as the end
-// of a job.
+// await METHOD [pattern] is like expect, but for messages that are sent outside a turn, such as the
+// end of a job.
 func cmdAwait(r *runner, rest string) error { return r.expect(rest, true) }
 
 func (r *runner) expect(rest string, patient bool) error {
@@ -84,8 +85,7 @@ func (r *runner) expect(rest string, patient bool) error {
 	return nil
 }
 
-// never METHOD [pattern] fails if such a message has arrived since the last mark or, without a
-// mark, since the start.
+// never METHOD [pattern] fails if a matching message has arrived since the last mark or the start.
 func cmdNever(r *runner, rest string) error {
 	method, pattern, _ := strings.Cut(rest, " ")
 	from, _ := strconv.Atoi(r.vars["mark"])
@@ -97,15 +97,15 @@ func cmdNever(r *runner, rest string) error {
 	return nil
 }
 
-// mark makes `never` check only messages after this point, and makes `expect` skip earlier ones.
+// mark makes `never` check only later messages, and makes `expect` skip earlier ones.
 func cmdMark(r *runner, _ string) error {
 	r.cursor = len(r.ed.Log(0))
 	r.vars["mark"] = strconv.Itoa(r.cursor)
 	return nil
 }
 
-// capture NAME PATH stores a value from the last expected message or response. For example: capture
-// hunk proposal.files.0.hunks.1.hunkId
+// capture NAME PATH stores a value from the last expected message or response in a variable.
+// Example: capture hunk proposal.files.0.hunks.1.hunkId
 func cmdCapture(r *runner, rest string) error {
 	name, path, _ := strings.Cut(rest, " ")
 	src := r.last
@@ -142,7 +142,7 @@ func cmdCapture(r *runner, rest string) error {
 	return nil
 }
 
-// cmp FILE SECTION|"text" compares a file on disk. cmpbuf compares the editor's buffer.
+// cmp FILE SECTION|"text" compares a file on disk with a text. cmpbuf compares the editor's buffer.
 func cmdCmp(r *runner, rest string) error {
 	file, what, _ := strings.Cut(rest, " ")
 	got, err := os.ReadFile(filepath.Join(r.ws, filepath.FromSlash(file)))
@@ -179,7 +179,7 @@ func cmdAbsent(r *runner, rest string) error {
 	return nil
 }
 
-// grep FILE regexp searches a file below the run's folder (home/…, ws/…).
+// grep FILE regexp searches a file in the folder of the run (home/…, ws/…).
 func cmdGrep(r *runner, rest string) error {
 	file, re, _ := strings.Cut(rest, " ")
 	data, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(file)))

@@ -7,25 +7,26 @@ import (
 	"time"
 )
 
-// A wait that cannot succeed must fail soon and name its line, not only after Patience. To find out
-// whether the daemon has anything left to send, the editor sends probes, which are requests that
-// the daemon answers. The number of probes decides and not the elapsed time, so that a busy machine
-// gets more time.
+// A wait that cannot succeed must fail soon and name its line, instead of waiting for Patience. The
+// editor sends probes, which are requests that the daemon must answer, to find out whether the
+// daemon has other messages left to send. The wait fails after a number of probes instead of a
+// time, so that a busy machine gets more time.
 const (
 	probeCount = 40
 	probePause = 100 * time.Millisecond
-	// settle is the time after which a hopeless wait fails if the daemon answers no probe.
+	// settle is the time after which a hopeless wait fails if the daemon does not answer the
+	// probes.
 	settle = 30 * time.Second
 )
 
 // vigil is the state of one wait. The editor's lock guards it.
 type vigil struct {
-	since   time.Time // when the wait became hopeless
-	settled bool      // no message came while the probes were answered
+	since   time.Time // time at which the wait became hopeless
+	settled bool      // no other message arrived while the probes were answered
 }
 
-// given returns the reason why the wait is hopeless, once no message has arrived for long enough.
-// The caller must hold the lock.
+// given returns the reason why the wait is hopeless, if no message has arrived for long enough. The
+// caller holds the lock.
 func (e *Editor) given(hopeless func() string, v *vigil) string {
 	if hopeless == nil {
 		return ""
@@ -48,7 +49,8 @@ func (e *Editor) given(hopeless func() string, v *vigil) string {
 	return ""
 }
 
-// probe settles a vigil after probeCount responses without another message in between.
+// probe sends probes. It settles a vigil after probeCount responses if no other message has
+// arrived.
 func (e *Editor) probe(v *vigil, since time.Time, received int) {
 	for n := 0; n < probeCount; n++ {
 		if !e.ask() {
@@ -72,7 +74,7 @@ func (e *Editor) probe(v *vigil, since time.Time, received int) {
 }
 
 // ask sends a request that no server knows and waits for its response. It reports whether a
-// response came.
+// response arrived.
 func (e *Editor) ask() bool {
 	answered := make(chan struct{})
 	e.mu.Lock()
@@ -94,8 +96,8 @@ func (e *Editor) ask() bool {
 	}
 }
 
-// probed processes the response to a probe, which belongs to no script. The caller must hold the
-// lock.
+// probed processes the response to a probe. Such responses are not part of the script. The caller
+// holds the lock.
 func (e *Editor) probed(m *Message) bool {
 	answered, ok := e.activity.probes[string(m.ID)]
 	if !ok || !m.isAnswer() {
@@ -130,8 +132,8 @@ func (e *Editor) followItem(m *Message) {
 	}
 }
 
-// stalled reports whether the daemon waits for the client. This is true if a session waits, no
-// session is running, and no request of the client is open. The caller must hold the lock.
+// stalled reports whether the daemon is waiting for the client: at least one session waits, no
+// session is running, and the client has no open request. The caller holds the lock.
 func (e *Editor) stalled() bool {
 	awaiting := false
 	for _, s := range e.activity.status {

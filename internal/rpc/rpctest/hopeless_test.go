@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// scripted returns an editor for a daemon that sends the given messages and then only answers
-// requests.
+// scripted returns an editor whose daemon sends the given messages and then only answers requests.
 func scripted(t *testing.T, messages ...string) *Editor {
 	t.Helper()
 	outR, outW := io.Pipe()
@@ -42,8 +41,8 @@ func scripted(t *testing.T, messages ...string) *Editor {
 	return NewEditor(outR, inW)
 }
 
-// A wait for a message that can no longer come ends long before Patience, whether no turn is
-// running or the turn waits for the client.
+// A wait for a message that can no longer arrive ends long before Patience, both when no turn is
+// running and when the turn waits for the client.
 func TestNextFailsSoon(t *testing.T) {
 	awaiting := []string{
 		`{"method":"agent/turn/started","params":{"sessionId":"s","turnId":"t"}}`,

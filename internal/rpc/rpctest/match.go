@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// Match compares a message with a pattern. It returns "" or a description of the difference. In an
-// object, only the pattern's keys are compared. A pattern of null means absent or null, a string
-// "~re" is a regular expression, and "*" matches any existing value. An array is compared element
-// by element. If the pattern ends in "...", further elements are allowed.
+// Match compares a value with a pattern. It returns "" if they match, and otherwise describes the
+// difference. In an object, only the pattern's keys are compared. The pattern null matches null or
+// an absent value, a string "~re" is a regular expression, and "*" matches any existing value.
+// Arrays are compared element by element. If an array pattern ends in "...", additional elements
+// are allowed.
 func Match(pattern, got any) string { return match("", pattern, got) }
 
 // MatchJSON is like Match, for encoded values. An empty pattern matches everything.

@@ -6,12 +6,17 @@ import (
 	"strings"
 )
 
-// CheckOrder returns the violations of the rules of protocol 1.3 in a daemon's messages. Numbers
-// must have no gaps. Messages about an item must not come before its start or after its end.
-// Messages about a turn must not come after its end. Deltas must add up to the text. Responses must
-// precede their effects. log contains the messages in the order of their arrival. last maps each
-// session to its last number on an earlier connection. The number is negative if the daemon was
-// killed, because numbers then continue with a gap. CheckOrder updates last.
+// CheckOrder returns the violations of the rules of protocol 1.3 in a daemon's messages, which must
+// be in the order of their arrival. The rules are:
+//
+//   - Sequence numbers have no gaps.
+//   - No message for an item precedes its start or follows its end.
+//   - No message for a turn follows its end.
+//   - Deltas add up to the text.
+//   - A response precedes the messages that its request causes.
+//
+// last maps each session to its last number on an earlier connection. The number is negative if the
+// daemon was killed. After that, numbers continue with a gap. CheckOrder updates last.
 func CheckOrder(log []*Message, last map[string]int64) []string {
 	c := &orderCheck{last: last, items: map[string]*itemState{}, ended: map[string]bool{},
 		begun: map[string]bool{}, answered: map[string]bool{}, proposals: map[string]string{}}
@@ -32,8 +37,7 @@ type orderCheck struct {
 	last  map[string]int64
 	items map[string]*itemState
 	begun map[string]bool // turns that have started
-	// answered contains the turns that a response has named. If a prompt is repeated, another
-	// response may name the turn again.
+	// turns named in a response; a repeated prompt may name a turn again
 	answered  map[string]bool
 	ended     map[string]bool
 	proposals map[string]string // open, closed
@@ -87,7 +91,7 @@ func (c *orderCheck) take(m *Message) {
 	}
 }
 
-// answer checks that a response that names a turn precedes the turn's messages.
+// answer checks that a response that names a turn precedes all messages for that turn.
 func (c *orderCheck) answer(m *Message) {
 	var res struct{ TurnID, Disposition, Outcome string }
 	if len(m.Result) == 0 || json.Unmarshal(m.Result, &res) != nil {

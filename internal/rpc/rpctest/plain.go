@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// These script commands are for clients that know only LSP. They are named after the user's actions
-// in a palette, in a menu of code actions or on a lens.
+// Script commands for plain LSP clients. They are named after the actions of users with a command
+// palette, a menu of code actions or a code lens.
 func init() {
 	commands["command"] = cmdCommand
 	commands["action"] = cmdAction
@@ -36,14 +36,15 @@ func cmdCommand(r *runner, rest string) error {
 	return nil
 }
 
-// lspCommand is a command, either on its own or as part of a code action or lens.
+// lspCommand is a command, either on its own or in a code action or code lens.
 type lspCommand struct {
 	Title     string            `json:"title"`
 	Command   json.RawMessage   `json:"command"`
 	Arguments []json.RawMessage `json:"arguments"`
 }
 
-// inner returns the command to execute: the command itself, or the command that it contains.
+// inner returns the command to execute, which is either the command itself or the one that it
+// contains.
 func (c lspCommand) inner() (lspCommand, string) {
 	var name string
 	if json.Unmarshal(c.Command, &name) == nil {
@@ -70,7 +71,7 @@ func (r *runner) execute(c lspCommand) error {
 	return nil
 }
 
-// at FILE L:C-L:C requests the code actions at a range, as editors do when the cursor moves.
+// at FILE L:C-L:C requests the code actions for a range, as editors do when the cursor moves.
 func cmdAt(r *runner, rest string) error {
 	_, err := r.actionsAt(rest)
 	return err
@@ -98,7 +99,7 @@ func (r *runner) titled(method string, params any) ([]lspCommand, error) {
 	return out, json.Unmarshal(r.answer.Result, &out)
 }
 
-// action "REGEXP" FILE L:C-L:C runs the code action with a matching title.
+// action "REGEXP" FILE L:C-L:C runs the code action whose title matches.
 func cmdAction(r *runner, rest string) error {
 	title, rest, err := quotedFirst(rest)
 	if err != nil {
@@ -111,7 +112,7 @@ func cmdAction(r *runner, rest string) error {
 	return r.choose(title, actions)
 }
 
-// lens "REGEXP" FILE N runs the N-th (from 0) code lens with a matching title.
+// lens "REGEXP" FILE N runs the N-th (counted from 0) code lens whose title matches.
 func cmdLens(r *runner, rest string) error {
 	title, rest, err := quotedFirst(rest)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Program returns the path of the program, built as for a user. Each tested package has a folder
-// with its binary below bin/ of the checkout, so that a second run need not link it again.
+// Program returns the path of the program, built as for a user. Each tested package has its own
+// folder below bin/ in the checkout, so that the program need not be linked again in the next run.
 func Program(t testing.TB) string {
 	t.Helper()
 	bin, err := program()

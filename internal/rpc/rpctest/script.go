@@ -13,10 +13,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Start starts a daemon for a script with the given arguments and the complete environment. It
-// returns the ends of the daemon's stdin and stdout, a function that waits for the exit code, and a
-// function that kills the daemon immediately. The last one is nil if the daemon cannot be killed
-// separately.
+// Start starts a daemon for a script with the given arguments and the complete environment. The
+// daemon's Kill is nil if it cannot be killed separately.
 type Start func(t testing.TB, args, env []string) Daemon
 
 // Daemon is a started daemon.
@@ -25,10 +23,10 @@ type Daemon struct {
 	Stdout io.Reader
 	Wait   func() int
 	Kill   func()
-	// Disk returns the folder in which the test sees the daemon's own disk. If Disk is nil, the
+	// Disk returns the folder in which the test can see the daemon's own disk. It is nil if the
 	// daemon has no disk of its own.
 	Disk func() string
-	// Log returns what the daemon has written to stderr so far.
+	// Log returns the daemon's stderr output so far.
 	Log func() string
 }
 
@@ -56,7 +54,7 @@ func (s *Script) section(name string) ([]byte, bool) {
 	return nil, false
 }
 
-// The sections of a script that are not files of its workspace.
+// Sections of a script that are not files of its workspace.
 const (
 	sectionScript     = "script"
 	sectionModel      = "model.jsonl"
@@ -67,11 +65,11 @@ const (
 	sectionEnv        = "env"
 	sectionArgs       = "args"
 	sectionTranscript = "transcript"
-	wantPrefix        = "want/" // compared by cmp and cmpbuf, not part of the workspace
+	wantPrefix        = "want/" // compared by cmp and cmpbuf; not part of the workspace
 )
 
 // modelWindow is the context window, in tokens, that the scripted model enforces unless the script
-// sets another.
+// sets another one.
 const modelWindow = 128000
 
 func (s *Script) special(name string) bool {
@@ -83,14 +81,14 @@ func (s *Script) special(name string) bool {
 	return strings.HasPrefix(name, wantPrefix)
 }
 
-// NeedsKill reports whether the script kills its daemon, which must then be a separate process.
+// NeedsKill reports whether the script kills its daemon, which must then run as a separate process.
 func (s *Script) NeedsKill() bool { return s.uses("kill") }
 
-// NeedsDisk reports whether the script changes its daemon's disk. The daemon must then be a
-// separate process with its own disk.
+// NeedsDisk reports whether the script uses the commands fill or readonly. The daemon must then run
+// as a separate process with its own disk.
 func (s *Script) NeedsDisk() bool { return s.uses("fill") || s.uses("readonly") }
 
-// uses reports whether the script has a command.
+// uses reports whether the script contains the given command.
 func (s *Script) uses(command string) bool {
 	text, _ := s.section(sectionScript)
 	for _, line := range strings.Split(string(text), "\n") {
@@ -101,7 +99,8 @@ func (s *Script) uses(command string) bool {
 	return false
 }
 
-// Run plays the script against a daemon started by start. update rewrites its expectations.
+// Run plays the script against a daemon started by start. If update is set, it rewrites the
+// script's expectations.
 func (s *Script) Run(t *testing.T, start Start, update bool) {
 	t.Helper()
 	r := &runner{t: t, script: s, start: start, dir: t.TempDir(), vars: map[string]string{},
@@ -138,7 +137,7 @@ type runner struct {
 	start    Start
 	dir      string
 	ws       string
-	readOnly string // the folder that the next daemon cannot write, or ""
+	readOnly string // the folder that is read-only for the next daemon, or ""
 	vars     map[string]string
 
 	seat
@@ -166,7 +165,7 @@ func (r *runner) prepare() {
 	r.vars["wspath"] = filepath.ToSlash(r.ws)
 	r.vars["home"] = filepath.ToSlash(filepath.Join(r.dir, "home"))
 	if model, ok := r.script.section(sectionModel); ok {
-		// If the script itself sets a window, that line overrides this one.
+		// A window line in the script itself overrides this one.
 		window := fmt.Sprintf("{\"window\":%d}\n", modelWindow)
 		r.writeFile(filepath.Join(r.dir, sectionModel), []byte(window+r.expand(string(model))))
 	}
@@ -185,8 +184,8 @@ func (r *runner) writeFile(path string, data []byte) {
 	}
 }
 
-// environment returns the daemon's complete environment. It does not contain a key or the user's
-// home folder.
+// environment returns the daemon's complete environment. It contains no API key and does not use
+// the user's home folder.
 func (r *runner) environment() []string {
 	home := filepath.Join(r.dir, "home")
 	env := []string{
@@ -226,7 +225,8 @@ func (r *runner) launch() {
 	}
 }
 
-// DefaultCapabilities are the fake editor's capabilities unless client.json overrides them.
+// DefaultCapabilities are the fake editor's capabilities. A script can override them in
+// client.json.
 const DefaultCapabilities = `{
   "general": {"positionEncodings": ["utf-16"]},
   "workspace": {"applyEdit": true, "workspaceFolders": true,
@@ -276,7 +276,8 @@ func (r *runner) initialize() error {
 	return r.ed.sendGrease()
 }
 
-// initializeSection merges the params of the script's own initialize request. null removes a field.
+// initializeSection merges the script's own params for initialize into params. A null value removes
+// a field.
 func (r *runner) initializeSection(params map[string]any) error {
 	text, ok := r.script.section(sectionInitialize)
 	if !ok {
@@ -295,8 +296,8 @@ func (r *runner) initializeSection(params map[string]any) error {
 	return nil
 }
 
-// finish checks the conditions that every run must meet: no unanswered request, a clean exit, and
-// the expected transcript.
+// finish makes the checks that apply to every run: no unanswered request, a clean exit, and the
+// transcript.
 func (r *runner) finish(update bool) {
 	r.checkTranscript(r.finishSeats(), update)
 }
@@ -312,7 +313,7 @@ func (r *runner) finishSeat() {
 	r.checkOrder()
 }
 
-// checkOrder checks what a daemon has sent against the rules of the protocol.
+// checkOrder checks the daemon's messages against the rules of the protocol.
 func (r *runner) checkOrder() {
 	for _, fault := range CheckOrder(r.ed.Log(0), r.seqs) {
 		r.t.Errorf("%s: %s", r.script.Path, fault)
@@ -330,7 +331,7 @@ func (r *runner) shutdown() {
 	r.gone()
 }
 
-// gone waits until all output of the daemon was read.
+// gone waits until the daemon's entire output has been read.
 func (r *runner) gone() {
 	r.dead = true
 	if err := r.ed.Ended(); err != nil {
@@ -371,7 +372,7 @@ func (r *runner) checkTranscript(stories []string, update bool) {
 	}
 }
 
-// expand replaces $name with variables. $$ is a dollar sign.
+// expand replaces $name with the value of a variable. $$ is a dollar sign.
 func (r *runner) expand(s string) string {
 	return os.Expand(s, func(name string) string {
 		if name == "$" {

@@ -5,16 +5,16 @@ package rpctest
 type seat struct {
 	daemon Daemon
 	ed     *Editor
-	cursor int              // log index up to which expectations have been met
+	cursor int              // log index after the last message that met an expectation
 	last   *Message         // the message that matched the last expectation
 	answer *Message         // the response to the last request
 	sent   string           // ID of the last request
-	past   []string         // transcripts of earlier daemons, before restarts
-	seqs   map[string]int64 // each session's last number, across all daemons of the seat
+	past   []string         // transcripts of the daemons before each restart
+	seqs   map[string]int64 // each session's last sequence number, over all daemons of the seat
 	dead   bool
 }
 
-// cmdOther switches to the other seat. At its first use, it starts the other daemon.
+// cmdOther switches to the other seat. On the first call, it starts the second daemon.
 func cmdOther(r *runner, _ string) error {
 	away := r.seat
 	if r.away != nil {
@@ -26,7 +26,7 @@ func cmdOther(r *runner, _ string) error {
 	return nil
 }
 
-// finishSeats ends both daemons and returns the story of each one.
+// finishSeats stops both daemons and returns the story of each.
 func (r *runner) finishSeats() (stories []string) {
 	r.finishSeat()
 	stories = append(r.past, Story(r.ed.Log(0), r.ws))

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Story summarizes a log: turns, completed items, proposals, requests and retries. It omits IDs,
-// times and deltas, so that two runs of one script have the same story.
+// Story summarizes a log. The summary contains turns, completed items, proposals, requests and
+// retries. It omits IDs, times and deltas, so that two runs of one script have the same story.
 func Story(log []*Message, ws string) string {
 	var b strings.Builder
 	for _, m := range log {

@@ -18,8 +18,8 @@ var (
 	enumName = regexp.MustCompile("`([^`]+)`")
 )
 
-// The enumerations of the wire match those on the protocol page, with the same values in the same
-// order. Those of Config are on the configuration page.
+// The enumerations in the wire package match those on the protocol page, with the same values in
+// the same order. The enumerations of Config are on the configuration page.
 func TestEnumerationsAreDocumented(t *testing.T) {
 	documented, typed := documentedEnums(t), typedEnums(load(t))
 	for _, field := range slices.Sorted(maps.Keys(typed)) {
@@ -42,7 +42,8 @@ func TestEnumerationsAreDocumented(t *testing.T) {
 	}
 }
 
-// documentedEnums parses the table below "Enumerations". The keys are Type.field.
+// documentedEnums parses the table below the heading "Enumerations". The keys have the form
+// Type.field.
 func documentedEnums(t *testing.T) map[string]string {
 	t.Helper()
 	page, err := os.ReadFile(protocolPage)
@@ -67,8 +68,8 @@ func documentedEnums(t *testing.T) map[string]string {
 	return out
 }
 
-// typedEnums returns the enumerations of all types that a message can have. The keys are
-// Type.field.
+// typedEnums returns the enumerations in all types that a message can contain. The keys have the
+// form Type.field.
 func typedEnums(s *Schema) map[string]string {
 	config := map[string]bool{}
 	s.reach("Config", config)
@@ -83,7 +84,7 @@ func typedEnums(s *Schema) map[string]string {
 	return out
 }
 
-// reach collects the types of which a type consists.
+// reach collects the named type and all types that it refers to.
 func (s *Schema) reach(name string, seen map[string]bool) {
 	st := s.types[name]
 	if st == nil || seen[name] {

@@ -21,7 +21,7 @@ func load(t *testing.T) *Schema {
 	return s
 }
 
-// What Go encodes must be valid under the schema that clients receive.
+// Messages encoded in Go are valid under the schema that clients use.
 func TestEncodedMessagesFitTheSchema(t *testing.T) {
 	raw, err := load(t).JSON()
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/schema"
 )
 
-// TestClientTypes compares the clients' types with the structs of this package. `make generate`
-// writes them.
+// TestClientTypes checks that the clients' types match the structs in this package. `make generate`
+// writes the types.
 func TestClientTypes(t *testing.T) {
 	s, err := schema.Load()
 	if err != nil {

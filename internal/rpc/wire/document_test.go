@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// TestProtocolIsDocumented checks that the protocol pages contain every method and field of this
+// TestProtocolIsDocumented checks that the protocol pages name every method and field in this
 // package. The settings (config.go) have their own page.
 func TestProtocolIsDocumented(t *testing.T) {
 	words := map[string]bool{}
@@ -47,7 +47,7 @@ func TestProtocolIsDocumented(t *testing.T) {
 	}
 }
 
-// protocolPages returns the text of each page in docs/reference/protocol, by file name.
+// protocolPages returns the content of each page in docs/reference/protocol, by file name.
 func protocolPages(t *testing.T) map[string]string {
 	t.Helper()
 	folder := filepath.Join("..", "..", "..", "docs", "reference", "protocol")
@@ -66,7 +66,7 @@ func protocolPages(t *testing.T) map[string]string {
 	return pages
 }
 
-// spelled returns the methods and the JSON names of the fields in a file.
+// spelled returns the methods and the JSON field names that a source file defines.
 func spelled(f *ast.File) (out []string) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// exchange contains the types of one method. A notification has a nil result.
+// exchange contains the types of one method's params and result. result is nil for a notification.
 type exchange struct{ params, result any }
 
-// exchanges lists the methods of agent/* with the types of the examples on the protocol pages.
+// exchanges lists the agent/* methods with the types for the examples on the protocol pages.
 var exchanges = map[string]exchange{
 	MethodSessionNew:       {&SessionNewParams{}, &SessionNewResult{}},
 	MethodSessionList:      {&SessionListParams{}, &SessionListResult{}},
@@ -80,8 +80,8 @@ var exchanges = map[string]exchange{
 	MethodEditorOpen:        {&EditorOpenParams{}, &EditorOpenResult{}},
 }
 
-// Each method has a numbered heading on a protocol page, followed by an example in which all fields
-// exist.
+// Each method has a numbered heading on a protocol page, followed by an example that uses only
+// existing fields.
 func TestProtocolExamples(t *testing.T) {
 	shown := map[string]bool{}
 	for name, page := range protocolPages(t) {
@@ -135,7 +135,7 @@ func checkExample(t *testing.T, page, text string) string {
 	return message.Method
 }
 
-// strictly decodes JSON into a type. Unknown fields are errors.
+// strictly decodes JSON into a value. Unknown fields are errors.
 func strictly(t *testing.T, page string, raw json.RawMessage, into any) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(string(raw)))
@@ -145,7 +145,7 @@ func strictly(t *testing.T, page string, raw json.RawMessage, into any) {
 	}
 }
 
-// The numbers of the headings are consecutive, so that comments can refer to them.
+// The heading numbers are consecutive, so that comments can refer to them.
 func TestProtocolNumbers(t *testing.T) {
 	numbered := regexp.MustCompile(`(?m)^#+ (\d+)\.(\d*)`)
 	for name, page := range protocolPages(t) {

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/messages.txt")
 
-// messages lists all types that are sent as whole messages.
+// messages lists all types that are sent as a whole message.
 var messages = []any{
 	ServerCapability{}, ClientCapability{}, StaleProposalData{}, HintData{},
 	SessionNewParams{}, SessionNewResult{}, SessionListParams{}, SessionListResult{},
@@ -48,7 +48,7 @@ var messages = []any{
 }
 
 // TestGoldenMessages encodes each message with empty and with full fields, and decodes the full one
-// with unknown fields added.
+// with additional unknown fields.
 func TestGoldenMessages(t *testing.T) {
 	var got bytes.Buffer
 	for _, m := range messages {
@@ -108,7 +108,7 @@ var (
 	rawType  = reflect.TypeFor[json.RawMessage]()
 )
 
-// fill sets every field to a value that is not zero.
+// fill sets every field to a nonzero value.
 func fill(v reflect.Value, depth int) {
 	switch {
 	case v.Type() == timeType:

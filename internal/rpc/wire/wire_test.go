@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Plain text is encoded as a string, everything else as blocks.
+// A plain text prompt is encoded as a string, and any other content as blocks.
 func TestPromptAcceptsBothForms(t *testing.T) {
 	for in, want := range map[string]string{
 		`"hi"`:                         `"hi"`,

@@ -42,7 +42,7 @@ func TestPromptBlocks(t *testing.T) {
 	}
 }
 
-// Editors append line numbers as a fragment to a file's URI. A fragment in any other form is part
+// Editors append line numbers to a file URI as a fragment. A fragment in any other format is part
 // of the file name.
 func TestLinesOfAFile(t *testing.T) {
 	at := func(first, last uint32) *wire.Range {
@@ -67,7 +67,7 @@ func TestLinesOfAFile(t *testing.T) {
 			t.Errorf("%s: %+v", uri, got)
 		}
 	}
-	text := "no lines" // an empty text is the editor's text too and is not replaced by the file
+	text := "no lines" // an embedded text, even if empty, is not replaced by the file's content
 	for _, c := range []struct{ given, want string }{{text, text}, {"", "(empty)"}} {
 		got, err := Prompt([]acp.ContentBlock{acp.ResourceBlock(acp.EmbeddedResourceResource{TextResourceContents: &acp.TextResourceContents{Uri: "file:///a.go#L2", Text: c.given}})})
 		if err != nil || got[0].Text != c.want || got[0].URI != "file:///a.go" ||
@@ -75,7 +75,7 @@ func TestLinesOfAFile(t *testing.T) {
 			t.Errorf("%q: %+v, %v", c.given, got, err)
 		}
 	}
-	// agent-lsp only fetches web pages, and not in this package
+	// Only URLs of web pages are accepted. This package does not fetch them.
 	away := acp.ImageBlock("", "image/png")
 	for uri, want := range map[string]string{"https://x/a.png": "https://x/a.png",
 		"file:///etc/passwd": ""} {
@@ -86,8 +86,8 @@ func TestLinesOfAFile(t *testing.T) {
 	}
 }
 
-// Clients choose a tool call's icon by its kind: every documented tool has one, except that a tool
-// may be shown as other as long as it reads, and as an edit when it has proposed one.
+// Clients choose the icon of a tool call by its kind, so every documented tool has one. A tool may
+// have the kind "other" while it reads, and the kind "edit" once it has proposed an edit.
 func TestEveryToolHasAKind(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "reference", "tools.md"))
 	if err != nil {
