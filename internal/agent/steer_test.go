@@ -156,6 +156,37 @@ func TestOneShotSurvivesAFailedCall(t *testing.T) {
 	})
 }
 
+// TestOneShotFirst checks that a one-shot steer may begin a session: each request begins with a
+// user message, and no request asks the model to continue its reply.
+func TestOneShotFirst(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := script(step{calls: []message.ToolCall{call("c", "look", "")}}, step{text: "A"},
+			step{text: "B"}, step{text: "C"})
+		r := newRig(t, m, nil, fake("look", tool.ReadOnly, nil))
+		defer r.close()
+		for _, steer := range []string{"first", "second"} {
+			out, err := r.s.Steer(SteerRequest{Content: text(steer), OneShot: true})
+			if err != nil || out.Outcome != SteerStartedTurn {
+				t.Fatalf("%+v, %v", out, err)
+			}
+			if turn := r.wait(out.TurnID); turn.Status != TurnStatusCompleted {
+				t.Fatalf("%+v", turn)
+			}
+		}
+		r.run("third")
+		want := []string{"first", unstoredText, unstoredText, unstoredText}
+		for i, first := range want {
+			msgs := m.request(i).Messages
+			if msgs[0].Role != message.RoleUser || msgs[0].TextContent() != first {
+				t.Errorf("request %d begins with %s %q", i, msgs[0].Role, msgs[0].TextContent())
+			}
+			if strings.Contains(texts(msgs), nudgeResume) {
+				t.Errorf("request %d: %s", i, texts(msgs))
+			}
+		}
+	})
+}
+
 // If a call starts to wait for the user after a steer has arrived, the wait ends immediately.
 func TestSteerBeforeTheWait(t *testing.T) {
 	bubble(t, func(t *testing.T) {

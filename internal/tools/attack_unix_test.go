@@ -88,8 +88,8 @@ func pathAttacks(root, outside string) []string {
 	return attacks
 }
 
-// Each file tool is attacked with each path. None of them shows or changes anything outside, and
-// none hangs.
+// Each file tool is attacked with each path. No tool may read or change anything outside the
+// workspace, and none may hang.
 func TestEveryFileToolWithstandsPathAttacks(t *testing.T) {
 	h, outside := trapped(t)
 	before := treeOf(t, outside) + treeOf(t, h.root+"-evil")
@@ -154,8 +154,8 @@ func TestEveryFileToolWithstandsPathAttacks(t *testing.T) {
 		len(tools), tried)
 }
 
-// addUntried adds an attack for each path parameter that the table does not cover, so that new
-// tools are attacked even without their own row.
+// addUntried adds an attack for each path parameter of each tool that is missing from the table, so
+// that a new tool is tested without a row of its own.
 func addUntried(t *testing.T, h *harness, tools map[string]func(string) (string, args)) {
 	tried := map[string]bool{}
 	for _, way := range tools {
@@ -188,7 +188,7 @@ func addUntried(t *testing.T, h *harness, tools map[string]func(string) (string,
 	}
 }
 
-// treeOf lists a folder with the contents of its files.
+// treeOf lists a folder together with the contents of its files.
 func treeOf(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder

@@ -50,14 +50,14 @@ func TestBash(t *testing.T) {
 	}
 	want(t, h.output.String(), "out\n", "bad\n")
 	var got string
-	// A slow machine needs longer until the first output.
+	// On a slow machine, the first output takes longer.
 	for seconds := 0.2; seconds < 60 && !strings.Contains(got, "begun"); seconds *= 4 {
 		got = h.run("bash", args{"command": "echo begun; sleep 600", "timeout": seconds})
 	}
 	want(t, got, "begun", "ended by the timeout of ")
 }
 
-// The settings choose the shell and limit the time.
+// The settings determine the shell and the time limit.
 func TestShellOptions(t *testing.T) {
 	var o ShellOptions
 	h := newHarness(t).session(func(s *Session) { s.Shell = func() ShellOptions { return o } })
@@ -101,7 +101,7 @@ func TestShellOptions(t *testing.T) {
 	}
 }
 
-// A long output is cut in its middle and can be read completely.
+// A long output is truncated in the middle. The complete output can be read from a file.
 func TestBashLongOutput(t *testing.T) {
 	h := newHarness(t)
 	res, err := h.result("bash", args{"command": "seq 1 100000"})
@@ -116,7 +116,7 @@ func TestBashLongOutput(t *testing.T) {
 		"50000\t50000", "of 100000")
 }
 
-// A command that prints without end uses little memory.
+// A command that prints endlessly uses little memory.
 func TestBashFlood(t *testing.T) {
 	h := newHarness(t)
 	var before, after runtime.MemStats
@@ -183,8 +183,8 @@ func TestBashUnsaved(t *testing.T) {
 	}
 }
 
-// TestSubjects checks that the subject of a call names all the call's files, so that the policy
-// sees all of them.
+// TestSubjects checks that the subject of a call names all files that the call concerns, so that
+// the policy checks all of them.
 func TestSubjects(t *testing.T) {
 	h := newHarness(t)
 	for _, c := range []struct{ tool, args, want string }{
@@ -243,7 +243,7 @@ func TestJobs(t *testing.T) {
 	if len(res.Activate) != 1 || res.Activate[0] != "job" {
 		t.Errorf("activates %v", res.Activate)
 	}
-	message := <-h.ended // the fifo does not exist, so the job ends on its own
+	message := <-h.ended // without a fifo, the job exits on its own
 	want(t, message, "The background job job_", "has failed: ", "begun\n")
 	jobs := h.set.d.Jobs.List("s1")
 	if len(jobs) != 1 || jobs[0].Status != "failed" {
@@ -258,7 +258,7 @@ func TestJobs(t *testing.T) {
 	want(t, h.run("job", args{"action": "dance", "id": jobs[0].ID}), "ERROR: unknown action")
 }
 
-// TestJobChangesFiles checks that the files that a job changes are reported while it runs and when
+// TestJobChangesFiles checks that files changed by a job are reported both while it runs and when
 // it ends.
 func TestJobChangesFiles(t *testing.T) {
 	h := newHarness(t)
@@ -294,14 +294,15 @@ func TestJobKill(t *testing.T) {
 	}
 }
 
-// A wait that is longer than a Duration can represent is shortened to the maximum.
+// If a wait is longer than a Duration can represent, it is reduced to the maximum.
 func TestJobWaitIsBounded(t *testing.T) {
 	h := newHarness(t)
 	h.run("bash", args{"command": "sleep 0.1", "background": true})
 	want(t, h.run("job", args{"id": h.set.d.Jobs.List("")[0].ID, "wait": 1e300}), " completed: ")
 }
 
-// The end of a session ends its jobs without a message. The jobs of other sessions keep running.
+// When a session ends, its jobs are stopped without a message. The jobs of other sessions keep
+// running.
 func TestJobsEndWithSession(t *testing.T) {
 	var reported []string
 	j := NewJobs(func(b Job, _ string) { reported = append(reported, b.SessionID) })
@@ -335,8 +336,8 @@ func TestJobsEndWithSession(t *testing.T) {
 	}
 }
 
-// A job that starts another job while it is being ended leaves nothing behind. A job that is no
-// longer listed no longer runs.
+// If a job starts another job while it is being stopped, both are stopped. No job may keep running
+// after it is removed from the list.
 func TestJobStartedByOneThatEnds(t *testing.T) {
 	j := NewJobs(nil)
 	late, done := make(chan struct{}), make(chan struct{})
@@ -402,12 +403,12 @@ func TestJobOutputIsBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkBashTrue reports how much longer a command takes through the tool than when it is
-// started directly. The two alternate in the same run. The benchmark compares the medians and the
-// minimums, because load on the machine affects the minimums less.
+// BenchmarkBashTrue reports how much longer a command takes with the tool than when it is started
+// directly. The two alternate in the same run. It compares both the medians and the minimums,
+// because load on the machine affects the minimums less.
 func BenchmarkBashTrue(b *testing.B) {
 	h := newHarness(b)
-	// The first command starts the supervisor that waits for the next.
+	// The first command also starts the supervisor for the next one.
 	h.run("bash", args{"command": "true"})
 	var ours, plain []time.Duration
 	for b.Loop() {

@@ -8,8 +8,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// The size of a tool is the size of the JSON that is sent for it. It is measured again when another
-// tool gets the same name, and the cache of sizes is bounded.
+// The size of a tool is the size of the JSON that is sent for it. It is measured again if another
+// tool gets the same name, and the cache of sizes is limited.
 func TestToolsAreWeighedOnce(t *testing.T) {
 	spec := tool.Spec{Name: "weighed_tool", Description: "Says \"it\" again.",
 		Schema: json.RawMessage(`{"type":"object"}`)}

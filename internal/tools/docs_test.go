@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// limits contains the texts that the row of each tool must contain. The test of a new tool adds its
+// limits lists the texts that the row of each tool must contain. The test of a new tool adds its
 // texts with documents.
 var limits = map[string][]string{
 	"read": {number(readLines) + " lines", fmt.Sprintf("%d KB", readBytes>>10),
@@ -34,13 +34,13 @@ var limits = map[string][]string{
 	"web_search": {fmt.Sprintf("%d results", searchResults)},
 }
 
-// documents adds the limits that the row of a tool must contain.
+// documents adds texts, such as limits, that the row of a tool must contain.
 func documents(tool string, says ...string) bool {
 	limits[tool] = says
 	return true
 }
 
-// docs/reference/tools.md contains the row from every tool's description, with the tool's current
+// docs/reference/tools.md contains the row from each tool's description, with the tool's current
 // limits.
 func TestDocs(t *testing.T) {
 	const page = "../../docs/reference/tools.md"
@@ -69,7 +69,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// rowOf returns the row in a tool's description.
+// rowOf returns the table row from a tool's description.
 func rowOf(t *testing.T, name string) string {
 	t.Helper()
 	text, err := descriptions.ReadFile(name + ".md")
@@ -82,8 +82,8 @@ func rowOf(t *testing.T, name string) string {
 	return row
 }
 
-// withRow returns a page with the row of a tool. The row replaces the tool's existing row, or is
-// inserted above the row of lsp.
+// withRow returns the lines of a page with the given row. The row replaces the tool's existing row
+// or, if there is none, is inserted above the row of lsp.
 func withRow(lines []string, row string) []string {
 	start := row[:strings.Index(row, "` |")+3]
 	for i, l := range lines {

@@ -19,7 +19,7 @@ func TestEdit(t *testing.T) {
 		name string
 		args args
 		want []string
-		disk string // content of main.go; "": unchanged
+		disk string // expected content of main.go; "" if unchanged
 	}{
 		{"exact", args{"path": "main.go", "old_string": "hello", "new_string": "bye"},
 			[]string{"Edit main.go: applied 1/1 hunks", "lines 4-4, tier T0 (exact)",
@@ -77,7 +77,7 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-// Tools accept the formats of other agents under the names that their models use.
+// Edit formats of other agents are accepted under the tool names that those agents use.
 func TestForeignEditFormats(t *testing.T) {
 	bye := strings.Replace(mainGo, "hello", "bye", 1)
 	twice := "a\nsame\nb\nc\nd\ne\nsame\n"
@@ -137,7 +137,7 @@ func TestForeignEditFormats(t *testing.T) {
 	}
 }
 
-// Every refusal says that nothing was changed.
+// Every error of an edit says that nothing was changed.
 func TestRefusalsSayUnchanged(t *testing.T) {
 	h := newHarness(t).files("a.go: "+mainGo, "bin: a\x00b")
 	for _, c := range []struct {
@@ -161,8 +161,7 @@ func TestRefusalsSayUnchanged(t *testing.T) {
 	}
 }
 
-// A session must have read a file before it edits it, and must read it again after repeated
-// failures.
+// A session must read a file before it edits it, and must read it again after repeated failures.
 func TestEditStamps(t *testing.T) {
 	h := newHarness(t).files("a.go: "+mainGo, "b.go: "+mainGo, "c.txt: c\n", "d.txt: d\n",
 		"f.txt: f\n", "big: "+strings.Repeat("line\n", 300_000)+"end\n")
@@ -212,8 +211,8 @@ func TestEditFailures(t *testing.T) {
 	want(t, h.run("edit", good), "applied 1/1")
 }
 
-// The refusal names a file that cannot be edited and suggests what to do. The other file of the
-// same call stays unchanged.
+// If a file cannot be edited, the error names it and a remedy. Other files in the same call stay
+// unchanged.
 func TestUneditableFiles(t *testing.T) {
 	h := newHarness(t).files("ok.txt: one\n", "bin: a\x00b", "odd: \xff\xfe\xfd", "locked: two\n")
 	bigFile(t, filepath.Join(h.root, "big.log"), 200<<20)
@@ -268,7 +267,8 @@ func TestWrite(t *testing.T) {
 	want(t, h.run("write", args{"path": "../x", "content": "a"}), "ERROR: ", "outside")
 }
 
-// An edit of a document that is open and unsaved changes the buffer, never the file on disk.
+// For a document that is open and unsaved, an edit is matched with the buffer, and never changes
+// the file on disk.
 func TestEditUnsaved(t *testing.T) {
 	h := newHarness(t).files("a.txt: disk\n")
 	h.open("a.txt", "buffer\n")
@@ -301,7 +301,7 @@ func TestPatch(t *testing.T) {
 	want(t, h.run("apply_patch", args{"patch": "*** Begin Patch\n*** Add File: ../../x\n+x\n*** End Patch"}), "ERROR: ../../x: ", "outside")
 }
 
-// decide waits until the session's proposal can be decided, and decides it.
+// decide waits until the session's proposal can be decided, and then decides it.
 func (h *harness) decide(decisions []workspace.Decision, comment string) {
 	h.t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
@@ -366,7 +366,7 @@ func TestEditAsks(t *testing.T) {
 	})
 }
 
-// Collected edits build on each other, and a command's result notes that they are not on disk.
+// Collected edits build on each other. The result of a command notes that they are not on disk.
 func TestEditCollects(t *testing.T) {
 	h := newHarness(t).files("a.go: " + mainGo)
 	h.run("read", args{"path": "a.go"})
@@ -391,8 +391,8 @@ func TestEditTellsBeforeItRuns(t *testing.T) {
 	}
 }
 
-// TestRefusalsFromBelow checks that the refusals of edits name files as the model sees them from
-// its cwd, and say that nothing was changed.
+// TestRefusalsFromBelow checks that, if the cwd is a subfolder, edit errors name files relative to
+// it and say that nothing was changed.
 func TestRefusalsFromBelow(t *testing.T) {
 	const rename = "*** Begin Patch\n*** Update File: a.go\n*** Move to: b.go\n*** End Patch\n"
 	for _, c := range []struct {

@@ -120,8 +120,8 @@ func TestLs(t *testing.T) {
 	want(t, h.run("ls", args{"path": "many"}), "f499\n[500 of 600 entries shown.", "!f500")
 }
 
-// A folder with many entries is listed in bounded time and size. With LARGE=1 it has 100,000
-// entries.
+// Listing a folder with many entries takes bounded time and returns a bounded result. With LARGE=1,
+// the folder has 100,000 entries.
 func TestHugeFolder(t *testing.T) {
 	t.Parallel()
 	n := 10_000

@@ -26,21 +26,21 @@ func TestMain(m *testing.M) {
 	os.Exit(testspeed.Run(m))
 }
 
-// harness is one session over a temporary workspace.
+// harness is one session in a temporary workspace.
 type harness struct {
 	t      testing.TB
 	root   string
-	cwd    string // cwd of calls; "": root
+	cwd    string // cwd of the calls; "" for the root
 	ws     *workspace.Workspace
 	set    *Set
 	tools  []tool.Tool
 	policy workspace.Policy
-	ended  chan string // messages about jobs
+	ended  chan string // messages about jobs that have ended
 
 	mu      sync.Mutex
 	updates []tool.Update
 	output  strings.Builder
-	steer   chan string // ends a wait for the user
+	steer   chan string // text of a steer, which ends a wait for the user
 }
 
 func newHarness(t testing.TB, with ...func(*Deps)) *harness {
@@ -61,7 +61,7 @@ func newHarness(t testing.TB, with ...func(*Deps)) *harness {
 	t.Cleanup(runner.Close)
 	jobs := NewJobs(func(_ Job, message string) { h.ended <- message })
 	t.Cleanup(jobs.Close)
-	// made when needed
+	// The spill folder is created when it is needed.
 	d := Deps{Workspace: h.ws, Runner: runner, Jobs: jobs,
 		SpillDir: filepath.Join(t.TempDir(), "spill")}
 	for _, f := range with {
@@ -72,7 +72,7 @@ func newHarness(t testing.TB, with ...func(*Deps)) *harness {
 	return h.session(func(*Session) {})
 }
 
-// session creates the tools again, for another kind of session.
+// session creates the tools again for a session with other options.
 func (h *harness) session(with func(*Session)) *harness {
 	s := Session{ID: "s1", Policy: func() workspace.Policy { return h.policy }}
 	with(&s)
@@ -80,12 +80,12 @@ func (h *harness) session(with func(*Session)) *harness {
 	return h
 }
 
-// fetching gives the session the fetch tool.
+// fetching adds the fetch tool to the session.
 func (h *harness) fetching(o FetchOptions) *harness {
 	return h.session(func(s *Session) { s.Fetch = func() FetchOptions { return o } })
 }
 
-// files writes "path: text" below the workspace.
+// files writes files, given as "path: text", below the workspace.
 func (h *harness) files(files ...string) *harness {
 	h.t.Helper()
 	for _, f := range files {
@@ -101,7 +101,7 @@ func (h *harness) files(files ...string) *harness {
 	return h
 }
 
-// open opens a document in the editor with a text of its own.
+// open opens a document in the editor with a text that may differ from the disk.
 func (h *harness) open(name, text string) {
 	h.t.Helper()
 	if err := h.ws.DidOpen(string(uri.File(filepath.Join(h.root, name))), "plaintext", 1,
@@ -130,7 +130,7 @@ func (h *harness) tool(name string) tool.Tool {
 	return nil
 }
 
-// prepared prepares a call. If the arguments are a string, it is used as their JSON.
+// prepared prepares a call. If a is a string, it is used as the JSON of the arguments.
 func (h *harness) prepared(tool string, a any) *tool.Prepared {
 	h.t.Helper()
 	call := h.call(a)
@@ -173,7 +173,8 @@ func (h *harness) call(args any) *tool.Call {
 				case <-wait.Done():
 				}
 			}()
-			// The call ends before the next call, so that it does not receive that call's steer.
+			// Wait for the goroutine, so that it does not receive a steer that is meant for the
+			// next call.
 			return wait, func() { cancel(nil); <-ended }
 		},
 	}
@@ -181,7 +182,7 @@ func (h *harness) call(args any) *tool.Call {
 
 type args = map[string]any
 
-// run returns the text that the model gets. Errors have the form "ERROR: …".
+// run runs a tool and returns the text that the model receives. Errors have the form "ERROR: …".
 func (h *harness) run(name string, a args) string {
 	h.t.Helper()
 	return shownResult(h.result(name, a))
@@ -200,7 +201,7 @@ func shownResult(res *tool.Result, err error) string {
 func (h *harness) result(name string, a args) (*tool.Result, error) {
 	h.t.Helper()
 	tool := h.tool(name)
-	// The engine renames the parameters of a tool that is called by another name.
+	// If a tool is called by another name, the engine renames its parameters.
 	if spec := tool.Spec(); spec.Name != name {
 		renamed := args{}
 		for k, v := range a {
@@ -214,7 +215,8 @@ func (h *harness) result(name string, a args) (*tool.Result, error) {
 	return agenttest.Run(context.Background(), tool, h.call(a))
 }
 
-// want checks that a result contains each of the parts. A part that begins with "!" must not occur.
+// want checks that a result contains each of the pieces. A piece with the prefix "!" must not
+// occur.
 func want(t testing.TB, got string, pieces ...string) {
 	t.Helper()
 	for _, p := range pieces {
@@ -228,7 +230,7 @@ func want(t testing.TB, got string, pieces ...string) {
 	}
 }
 
-// numbered returns n lines "line 1" and so on.
+// numbered returns n lines: "line 1", "line 2" and so on.
 func numbered(n int) string {
 	var b strings.Builder
 	for i := range n {

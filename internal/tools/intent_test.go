@@ -16,7 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit/edittest"
 )
 
-// buffers is an editor whose documents are strings.
+// buffers is an editor whose documents are plain strings.
 type buffers struct {
 	t  testing.TB
 	ws *workspace.Workspace
@@ -58,7 +58,7 @@ func (b *buffers) text(uri string) string {
 	return b.docs[uri]
 }
 
-// offsetOf returns the byte offset of a position that counts UTF-16 units.
+// offsetOf returns the byte offset of a position that is given in UTF-16 units.
 func offsetOf(text string, p workspace.Position) int {
 	at := 0
 	for range p.Line {
@@ -74,7 +74,7 @@ func offsetOf(text string, p workspace.Position) int {
 	return len(text)
 }
 
-// callOf returns the tool and the arguments that models of that format send.
+// callOf returns the tool and the arguments of a call in the given format.
 func callOf(c edittest.Call) (tool string, a args) {
 	switch c.Format {
 	case edittest.Single:
@@ -99,8 +99,9 @@ func callOf(c edittest.Call) (tool string, a args) {
 	return "apply_patch", args{"patch": c.Patch}
 }
 
-// TestEditTable runs the table of edits through the tools, on a closed file and on an open unsaved
-// one, with both line endings. A call changes the text to the intended one, or changes nothing.
+// TestEditTable runs the table of edits through the tools, for a closed file and for an open
+// unsaved one, with both kinds of line ending. Each call must either change the text as intended or
+// change nothing.
 func TestEditTable(t *testing.T) {
 	client := &buffers{t: t, docs: map[string]string{}}
 	client.ws = workspace.New(workspace.Options{Client: client})

@@ -184,7 +184,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// The settings limit what may be fetched, including redirects.
+// The settings limit which URLs may be fetched. This includes redirects.
 func TestFetchOptions(t *testing.T) {
 	release := make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -211,7 +211,7 @@ func TestFetchOptions(t *testing.T) {
 		"ERROR: the host example.org is not one of those")
 }
 
-// ownMachine allows connections to this machine, so that the tests of fetch reach their servers.
+// ownMachine returns lists that let the fetch tests reach servers on this machine.
 func ownMachine(t *testing.T, deny ...string) hosts.Lists {
 	t.Helper()
 	l, faults := hosts.Parse([]string{"127.0.0.0/8", "::1"}, deny)
@@ -221,8 +221,8 @@ func ownMachine(t *testing.T, deny ...string) hosts.Lists {
 	return l
 }
 
-// The user is asked once about a redirect to another host. The redirect is followed only if the
-// user allows it.
+// The user is asked once about a redirect to another host. It is followed only if the user allows
+// it.
 func TestFetchAsksAboutRedirects(t *testing.T) {
 	var reached atomic.Int32
 	var srv *httptest.Server
@@ -317,13 +317,13 @@ func TestWebSearch(t *testing.T) {
 	want(t, h.run("web_search", args{"query": "none"}), "No results for \"none\".")
 	want(t, h.run("web_search", args{"query": "html"}), "ERROR: ", "format=json")
 	want(t, h.run("web_search", args{"query": ""}), "ERROR: the query is empty")
-	opt = WebSearchOptions{Endpoint: srv.URL + "/{query}"} // read again for each search
+	opt = WebSearchOptions{Endpoint: srv.URL + "/{query}"} // the options are read for each search
 	want(t, h.run("web_search", args{"query": "a b"}),
 		"ERROR: searching the web: the endpoint answered 403")
 }
 
-// TestFetchSubjectIsTheHost checks that the subject of a fetch is the requested host, regardless of
-// the spelling of the address, because rules name hosts.
+// TestFetchSubjectIsTheHost checks that the subject of a fetch is the host that receives the
+// request, however the address is spelled, because rules name hosts.
 func TestFetchSubjectIsTheHost(t *testing.T) {
 	h := newHarness(t).fetching(FetchOptions{})
 	for address, host := range map[string]string{
@@ -339,8 +339,8 @@ func TestFetchSubjectIsTheHost(t *testing.T) {
 	}
 }
 
-// TestWebSearchKeyStaysWithTheEndpoint checks that a key is not sent to a host that the endpoint
-// redirects to.
+// TestWebSearchKeyStaysWithTheEndpoint checks that the key is not sent to a host to which the
+// endpoint redirects.
 func TestWebSearchKeyStaysWithTheEndpoint(t *testing.T) {
 	var here, there string
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

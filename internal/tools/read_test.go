@@ -106,7 +106,7 @@ func TestReadImage(t *testing.T) {
 	}
 }
 
-// bigFile writes lines "line N" until size is reached and returns their number.
+// bigFile writes lines of the form "line N" until size is reached. It returns the number of lines.
 func bigFile(t testing.TB, path string, size int) int {
 	t.Helper()
 	f, err := os.Create(path)
@@ -129,7 +129,7 @@ func bigFile(t testing.TB, path string, size int) int {
 	return n
 }
 
-// Reading a part of a 200 MB file uses little memory.
+// Reading part of a 200 MB file uses little memory.
 func TestReadLargeFile(t *testing.T) {
 	h := newHarness(t)
 	lines := bigFile(t, filepath.Join(h.root, "big.log"), 200<<20)
@@ -149,7 +149,8 @@ func TestReadLargeFile(t *testing.T) {
 	want(t, h.run("read", args{"path": "big.log", "offset": -5}), "ERROR: ", "tail")
 }
 
-// Streaming shows the same as a complete read, regardless of where buffers end.
+// Reading a file as a stream returns the same text as reading it completely, wherever the buffers
+// end.
 func TestStreamAgrees(t *testing.T) {
 	for _, tc := range []string{
 		numbered(100), "a", "a\n", "a\nb", "\n\n\n", "x\r\ny\r\n",
@@ -172,7 +173,7 @@ func TestStreamAgrees(t *testing.T) {
 	}
 }
 
-// A read of a file that is deleted or truncated during the read returns the content from before, or
+// If a file is deleted or truncated while it is read, the result is the text up to that point, or
 // an error.
 func TestReadVanishing(t *testing.T) {
 	h := newHarness(t)

@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// all is a session with every existing tool.
+// all returns the tools of a session that has every existing tool.
 func all(t *testing.T) []tool.Tool {
 	h := newHarness(t, func(d *Deps) {
 		d.Ask = func(context.Context, *tool.Call, Question) (Answer, error) { return Answer{}, nil }
@@ -25,7 +25,7 @@ func all(t *testing.T) []tool.Tool {
 	}).tools
 }
 
-// The model gets each tool exactly as the tool's golden file contains it.
+// The definition of each tool, as sent to the model, matches its golden file.
 func TestSchemas(t *testing.T) {
 	for _, tool := range all(t) {
 		spec := tool.Spec()
@@ -55,9 +55,9 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// These are the tools that are always sent, and their share of the first request.
+// TestAlwaysSent checks which tools are always sent, and limits their share of the first request.
 func TestAlwaysSent(t *testing.T) {
-	const budget = 4800 // out of 8,000 bytes for the complete first request
+	const budget = 4800 // of 8,000 bytes for the first request
 	var names []string
 	size := 0
 	for _, tool := range all(t) {
@@ -83,8 +83,8 @@ func TestAlwaysSent(t *testing.T) {
 	}
 }
 
-// Alternative names of tools and of parameters lead to existing ones, and no two tools claim the
-// same name.
+// The aliases of tools and parameters refer to existing ones, and no two tools have the same name
+// or alias.
 func TestAliases(t *testing.T) {
 	owner := map[string]string{}
 	claim := func(name, tool string) {

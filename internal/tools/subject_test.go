@@ -7,7 +7,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// A question about an address or about files contains them in full.
+// A question about a URL or about files contains them in full.
 func TestSubjectsAreNotCut(t *testing.T) {
 	address := "https://example.org/?" + strings.Repeat("a", 500) + "&end"
 	if s := networkSubject("Fetch "+address, address); s.Title != "Fetch "+address {

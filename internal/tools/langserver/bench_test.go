@@ -12,9 +12,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// BenchmarkThroughEditor measures a question that the editor answers immediately. The result is the
-// time that the tool adds to the editor's own time (under 5 ms according to the protocol), without
-// the time on the wire.
+// BenchmarkThroughEditor measures a query that the editor answers immediately. The result is the
+// time that the tool adds to the editor's own time, without the time on the wire. The protocol
+// requires less than 5 ms.
 func BenchmarkThroughEditor(b *testing.B) {
 	var h *harness
 	o := Options{Query: func(context.Context, Question) (json.RawMessage, error) {
@@ -33,7 +33,8 @@ func BenchmarkThroughEditor(b *testing.B) {
 	}
 }
 
-// BenchmarkAfterEdit measures how long an edit waits for a server that publishes immediately.
+// BenchmarkAfterEdit measures how long an edit waits for a server that publishes diagnostics
+// immediately.
 func BenchmarkAfterEdit(b *testing.B) {
 	h := newHarness(b, fake(b, "normal"), sample...)
 	h.lsp("diagnostics", object{"path": "a.fk"})

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSection checks that a server finds its section if the settings are nested, dotted as in an
-// editor's settings, or without the section's name.
+// TestSection checks that a server finds its section in nested settings, in dotted settings as in
+// an editor's configuration, and in settings without the section's name.
 func TestSection(t *testing.T) {
 	for _, tc := range []struct{ settings, section, want string }{
 		{"", "a", "null"},

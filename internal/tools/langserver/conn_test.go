@@ -17,7 +17,7 @@ import (
 type odd struct {
 	t     *testing.T
 	c     *conn
-	in    *bufio.Reader // what the client sends
+	in    *bufio.Reader // messages from the client
 	out   *io.PipeWriter
 	ended chan error
 }
@@ -36,7 +36,7 @@ func newOdd(t *testing.T, handle jsonrpc2.Handler) *odd {
 	return o
 }
 
-// next returns the next message of the client.
+// next returns the next message from the client.
 func (o *odd) next() (m struct {
 	ID     json.RawMessage
 	Method string
@@ -59,7 +59,8 @@ func (o *odd) send(body string) {
 	fmt.Fprintf(o.out, "Content-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// TestOddAnswers simulates servers that violate JSON-RPC. The connection must survive each of them.
+// TestOddAnswers simulates servers that violate JSON-RPC. The connection must survive each
+// violation.
 func TestOddAnswers(t *testing.T) {
 	for _, c := range []struct{ name, answer, want, err string }{
 		{"as it should be", `{"jsonrpc":"2.0","id":ID,"result":{"a":1}}`, `{"a":1}`, ""},

@@ -13,6 +13,6 @@ import (
 func TestMain(m *testing.M) {
 	shell.MaybeHelper()
 	langservertest.MaybeServe()
-	testspeed.Parallel(8) // tests of real servers mostly wait
+	testspeed.Parallel(8) // tests with real servers mostly wait
 	goleak.VerifyTestMain(m)
 }

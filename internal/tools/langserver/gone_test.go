@@ -15,7 +15,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// unstarted returns a server that answers nothing. Messages to the server wait in its connection.
+// unstarted returns a server that never answers. Messages to it stay in its connection.
 func (h *harness) unstarted() *server {
 	s := &server{hub: h.hub, conf: Config{Name: "fake",
 		Languages: map[string]string{".fk": "fake"}}, root: h.root, ready: make(chan struct{}),
@@ -39,8 +39,8 @@ func (h *harness) file(name string) *workspace.File {
 	return f
 }
 
-// TestFileGoneWhileItIsAskedAbout covers this case: while a question waits for a file's
-// diagnostics, another question finds that the file no longer exists, and closes it.
+// TestFileGoneWhileItIsAskedAbout checks the case that a request for diagnostics is waiting while
+// another one finds that the file no longer exists, and closes it.
 func TestFileGoneWhileItIsAskedAbout(t *testing.T) {
 	h := newHarness(t, Options{word: time.Millisecond}, "a.fk: call b")
 	s, f, ctx := h.unstarted(), h.file("a.fk"), context.Background()
@@ -54,8 +54,8 @@ func TestFileGoneWhileItIsAskedAbout(t *testing.T) {
 	}
 }
 
-// TestTextThatCouldNotBeSentIsSentAgain checks that a server that does not read for a while gets
-// the current texts once it reads again.
+// TestTextThatCouldNotBeSentIsSentAgain checks that a server that did not read for some time
+// receives the current text when it reads again.
 func TestTextThatCouldNotBeSentIsSentAgain(t *testing.T) {
 	h := newHarness(t, Options{}, "a.fk: one")
 	s, ctx := h.unstarted(), context.Background()
@@ -87,7 +87,7 @@ func TestTextThatCouldNotBeSentIsSentAgain(t *testing.T) {
 	}
 }
 
-// Versions start again when a file is reopened, so diagnostics that were published earlier for a
+// Version numbers restart when a file is reopened. Diagnostics that were published earlier with a
 // higher version do not apply to the new text.
 func TestReopenedFileIsNotFreshByItsOldVersion(t *testing.T) {
 	h := newHarness(t, Options{word: time.Millisecond}, "a.fk: one")
@@ -118,8 +118,8 @@ func TestReopenedFileIsNotFreshByItsOldVersion(t *testing.T) {
 	}
 }
 
-// Some servers repeatedly report while they load that their content changed. Such a server gets
-// time between two requests.
+// If a server repeatedly reports that its content was modified, as some do while loading, the
+// client pauses between two requests.
 func TestModifiedContentIsNotAskedForInALoop(t *testing.T) {
 	h := newHarness(t, Options{QueryTimeout: 4 * againAfter})
 	s := h.unstarted()

@@ -28,7 +28,8 @@ func testCache(t testing.TB) string {
 	return filepath.Join(cache, "agent-lsp-test")
 }
 
-// needs skips a test whose server is not installed. If all tests must run, it fails instead.
+// needs skips a test if its server is not installed. If all tests are required to run, it fails the
+// test instead.
 func needs(t testing.TB, path string) {
 	t.Helper()
 	if exists(path) {
@@ -40,7 +41,7 @@ func needs(t testing.TB, path string) {
 	t.Skipf("%s is missing: run scripts/setup.sh", path)
 }
 
-// realGopls returns the binary that scripts/setup.sh installs.
+// realGopls returns options for the gopls binary that scripts/setup.sh installs.
 func realGopls(t testing.TB) Options {
 	bin := filepath.Join(testCache(t), "bin", "gopls")
 	if runtime.GOOS == "windows" {
@@ -60,9 +61,8 @@ var goSample = []string{
 	"main.go: package main\n\nimport \"example.com/sample/calc\"\n\nfunc main() { println(twice(2)) }\n\nfunc twice(n int) int { return calc.Add(n, n) }\n",
 }
 
-// TestGopls uses every operation with the real server. It breaks a caller in another package. The
-// result of that edit reports the error, and the result of the edit that fixes the error reports
-// nothing.
+// TestGopls uses every operation with the real server. One edit breaks a caller in another package,
+// and its result must report the error. The edit that fixes the caller must report nothing.
 func TestGopls(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, realGopls(t), goSample...)
@@ -120,7 +120,7 @@ func TestGoplsRename(t *testing.T) {
 	check(t, h.run("lsp_rename", object{"symbol": "Sum", "new_name": "1x"}), "ERROR: gopls refused")
 }
 
-// TestGoplsAction lets gopls fix an import and a struct. Both fixes arrive as proposals.
+// TestGoplsAction has gopls fix an import and a struct. Both fixes must arrive as proposals.
 func TestGoplsAction(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, realGopls(t),
@@ -134,8 +134,8 @@ func TestGoplsAction(t *testing.T) {
 }
 
 // TestGoplsPull runs gopls with its setting pullDiagnostics. gopls then answers
-// textDocument/diagnostic for open files and still publishes diagnostics, also for other files. A
-// diagnostic that arrives both ways is reported once.
+// textDocument/diagnostic for open files but still publishes diagnostics, also for other files. A
+// diagnostic that arrives both ways must be reported only once.
 func TestGoplsPull(t *testing.T) {
 	t.Parallel()
 	o := realGopls(t)
@@ -154,7 +154,7 @@ func TestGoplsPull(t *testing.T) {
 	check(t, h.edit("bad.go", "package main\n\nfunc init() {}\n"), "!diagnostics")
 	check(t, h.lsp("diagnostics", object{"path": "bad.go"}), "bad.go: clean: gopls")
 
-	// On a loaded machine, the server publishes the diagnostics of another file later.
+	// On a busy machine, the server publishes diagnostics for other files later.
 	h.hub.opt.quiet = 3 * time.Second
 	broken := h.edit("calc/calc.go",
 		"package calc\n\n// Add adds.\nfunc Add(a, b, c int) int { return a + b + c }\n")

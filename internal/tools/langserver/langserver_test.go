@@ -21,7 +21,7 @@ import (
 )
 
 type harness struct {
-	cwd  string // cwd of calls, below the root
+	cwd  string // cwd of the calls, relative to the root
 	t    testing.TB
 	root string
 	ws   *workspace.Workspace
@@ -30,7 +30,7 @@ type harness struct {
 
 type object = map[string]any
 
-// newHarness creates a workspace with files ("path: text") and a hub for it.
+// newHarness creates a workspace with files, given as "path: text", and a hub for it.
 func newHarness(t testing.TB, o Options, files ...string) *harness {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -74,8 +74,8 @@ func (h *harness) write(files ...string) {
 	}
 }
 
-// patience bounds the wait for a server that publishes, which may take long under load. A passing
-// test does not need that long.
+// patience is the time that a server may take to publish diagnostics on a busy machine. A passing
+// test does not take that long.
 const patience = 2 * time.Minute
 
 // speaks reports whether a fake server in this fault mode immediately publishes the diagnostics
@@ -88,7 +88,7 @@ func speaks(mode string) bool {
 	return true
 }
 
-// fake returns the options for a fake server in a fault mode.
+// fake returns options for a fake server in the given fault mode.
 func fake(t testing.TB, mode string) Options {
 	exe, err := os.Executable()
 	if err != nil {
@@ -143,7 +143,8 @@ func (h *harness) propose(ctx context.Context, _ *tool.Call, title string,
 	return &tool.Result{Text: title + ": " + out.Text}, err
 }
 
-// edit writes a file as an edit of the agent, and returns the result that the model gets.
+// edit writes a file in the same way as an edit by the agent, and returns the result that the model
+// receives.
 func (h *harness) edit(name, text string) string {
 	h.t.Helper()
 	ref, err := h.ws.Resolve(h.root, name)
@@ -158,7 +159,7 @@ func (h *harness) edit(name, text string) string {
 	return res.Text
 }
 
-// check searches a result for texts. A text with the prefix "!" must not occur.
+// check checks that a result contains each text. A text with the prefix "!" must not occur.
 func check(t testing.TB, got string, want ...string) {
 	t.Helper()
 	for _, w := range want {
@@ -267,7 +268,7 @@ func TestFaultModes(t *testing.T) {
 				o.StartTimeout = 100 * time.Millisecond
 			}
 			if c.mode == "floods" {
-				o.flood = 2000 // enough time for a loaded machine
+				o.flood = 2000 // enough time for a busy machine
 			}
 			h := newHarness(t, o, sample...)
 			check(t, h.lsp("diagnostics", object{"path": "b.fk"}), c.want...)
@@ -285,7 +286,7 @@ func TestFaultModes(t *testing.T) {
 func TestAfterEdit(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, fake(t, "normal"), sample...)
-	// No server is running yet, and none is started.
+	// No server is running yet, and the edit must not start one.
 	check(t, h.edit("a.fk", "func one\nfunc two\n\n"), "!diagnostics")
 	if n := len(h.hub.running()); n != 0 {
 		t.Fatalf("an edit started %d servers", n)
@@ -302,8 +303,8 @@ func TestAfterEdit(t *testing.T) {
 	check(t, h.edit("a.fk", "call other\n"), "!diagnostics")
 }
 
-// TestPulledDiagnostics requests diagnostics from a server that publishes nothing. It requests
-// those of the edited file, and those of other files that the edit broke.
+// TestPulledDiagnostics requests diagnostics from a server that publishes none, for the edited file
+// and for other files that the edit broke.
 func TestPulledDiagnostics(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, fake(t, "pulls"), sample...)
@@ -318,8 +319,8 @@ func TestPulledDiagnostics(t *testing.T) {
 	check(t, h.lsp("workspaceDiagnostics", nil), "clean: fake reports nothing in the 2 files")
 }
 
-// TestPulledAndPublishedDiagnostics asks a server that also publishes the same diagnostics later.
-// Each diagnostic is reported once, and belongs to the current text.
+// TestPulledAndPublishedDiagnostics requests diagnostics from a server that also publishes the same
+// ones later. Each diagnostic must be reported once, for the current text.
 func TestPulledAndPublishedDiagnostics(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, fake(t, "both"), sample...)
@@ -362,13 +363,13 @@ func TestRename(t *testing.T) {
 	check(t, h.run("lsp_rename", object{"path": "a.fk", "symbol": "two"}), "ERROR: no new_name")
 }
 
-// TestCodeActions lists actions and performs them: one with its own edit, one that must be resolved
-// and creates, renames and deletes files, and one whose command requests the edit.
+// TestCodeActions lists code actions and applies them: one that contains its edit, one that must be
+// resolved and creates, renames and deletes files, and one whose command requests the edit.
 func TestCodeActions(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		title string
-		want  map[string]string // "": the file is gone
+		want  map[string]string // "" if the file is deleted
 	}{
 		{"declare it here", map[string]string{"b.fk": "func missing\ncall missing\n"}},
 		{"new file", map[string]string{"new.fk": "func missing\n", "older.fk": "func old\n",
@@ -404,7 +405,7 @@ func TestCodeActions(t *testing.T) {
 		"ERROR: line 99 is past the end")
 }
 
-// TestRefusalsFromBelow checks that refusals name files as the model sees them from its cwd.
+// TestRefusalsFromBelow checks that, if the cwd is a subfolder, errors name files relative to it.
 func TestRefusalsFromBelow(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, fake(t, "normal"), "fake.mod: ", "sub/b.fk: call missing\n")
@@ -435,7 +436,7 @@ func TestEditorAnswers(t *testing.T) {
 		case op == "diagnostics":
 			return json.RawMessage(`[]`), nil
 		case op == "documentSymbol":
-			broken = true // the editor's server has seen the edit
+			broken = true // the editor's server has received the edit
 			return json.RawMessage(`[]`), nil
 		case op == "hover":
 			return json.RawMessage(`{"contents":["from the editor",{"language":"x","value":"y"}]}`),
@@ -457,7 +458,7 @@ func TestEditorAnswers(t *testing.T) {
 	}
 }
 
-// Each of two edits that run at the same time reports the errors that it caused.
+// If two edits run at the same time, each of them reports only the errors that it caused.
 func TestEditsBesideEachOther(t *testing.T) {
 	t.Parallel()
 	var h *harness
@@ -466,7 +467,7 @@ func TestEditsBesideEachOther(t *testing.T) {
 	o := Options{Query: func(_ context.Context, q Question) (json.RawMessage, error) {
 		if q.Settle == nil || len(q.Settle.URIs) == 0 {
 			before.Done()
-			// The existing problems are recorded for both edits before either is applied.
+			// The existing errors are recorded for both edits before either of them is applied.
 			before.Wait()
 			return json.RawMessage(`{}`), nil
 		}
@@ -484,7 +485,7 @@ func TestEditsBesideEachOther(t *testing.T) {
 	both.Wait()
 }
 
-// TestClosed checks that the servers end with the hub.
+// TestClosed checks that closing the hub stops the servers.
 func TestClosed(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, fake(t, "normal"), sample...)
@@ -496,8 +497,8 @@ func TestClosed(t *testing.T) {
 	check(t, h.lsp("diagnostics", object{"path": "a.fk"}), "ERROR: the daemon is shutting down")
 }
 
-// Diagnostics that a server published for an older text are ignored once it has answered for the
-// newest text.
+// Once a server has reported diagnostics for the newest text, those that it published for an older
+// text are ignored.
 func TestOutdatedPublicationsDoNotCount(t *testing.T) {
 	said := func(text string) []diagnostic {
 		return []diagnostic{{Severity: 1, Message: json.RawMessage(`"` + text + `"`)}}

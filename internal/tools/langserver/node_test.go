@@ -12,8 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// realNode returns a server that scripts/setup.sh installs from npm, as in the built-in table
-// except for the command.
+// realNode returns options for a server that scripts/setup.sh installs from npm. They are the same
+// as in the built-in table, except for the command.
 func realNode(t testing.TB, name string, script ...string) Options {
 	t.Helper()
 	if !testspeed.Full() {
@@ -26,7 +26,7 @@ func realNode(t testing.TB, name string, script ...string) Options {
 			c.Command, c.Args, c.Env = "node", append([]string{path}, c.Args...), os.Environ()
 			return Options{Servers: func() []Config { return []Config{c} }, StartTimeout: patience,
 				QueryTimeout: patience,
-				// The server responds more slowly on a loaded machine.
+				// The server responds more slowly on a busy machine.
 				sparing: 6 * time.Second}
 		}
 	}
@@ -34,7 +34,7 @@ func realNode(t testing.TB, name string, script ...string) Options {
 	return Options{}
 }
 
-// open opens a file in the editor with a text that is not on the disk.
+// open opens a file in the editor with a text that differs from the disk.
 func (h *harness) open(name, language, text string) {
 	h.t.Helper()
 	if err := h.ws.DidOpen(string(uri.File(filepath.Join(h.root, name))), language, 1,
@@ -55,9 +55,9 @@ func (h *harness) loaded(path string) (answer string) {
 }
 
 // TestTypeScriptServer uses every operation with the real typescript-language-server. All
-// operations use one server, because the server takes seconds to start.
+// operations share one server, because it takes seconds to start.
 func TestTypeScriptServer(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel() // the test mostly waits
 	o, bound := realNode(t, "typescript-language-server", "typescript-language-server", "lib",
 		"cli.mjs"), patience
 	o.AfterEdit = func() (bool, time.Duration) { return true, bound }
@@ -85,7 +85,7 @@ func TestTypeScriptServer(t *testing.T) {
 	check(t, h.edit("calc.ts", "export function add(a: number, b: number, c: number): number {\n  return a + b + c;\n}\n"),
 		"new diagnostics after this edit, by typescript-language-server",
 		"main.ts:4:10: error: Expected 3 arguments, but got 2", "return add(n, n)")
-	h.hub.opt.sparing = sparing // the following edits break nothing, so no report is expected
+	h.hub.opt.sparing = sparing // later edits break nothing, so no report is expected
 	check(t, h.edit("main.ts", "import { add } from \"./calc\";\n\nexport function twice(n: number): number {\n  return add(n, n, 0);\n}\n"), "!diagnostics")
 	check(t, h.run("lsp_rename", object{"path": "calc.ts", "symbol": "add", "new_name": "sum"}),
 		"Rename to sum", "!ERROR")
@@ -93,7 +93,7 @@ func TestTypeScriptServer(t *testing.T) {
 		"main.ts")); string(text) != "import { sum } from \"./calc\";\n\nexport function twice(n: number): number {\n  return sum(n, n, 0);\n}\n" {
 		t.Errorf("renamed: %s", text)
 	}
-	bound = time.Second // the server does not report on a clean file that it created
+	bound = time.Second // the server sends no report for a new file without errors
 	movedByTypeScript(t, h)
 	h.open("main.ts", "typescript", "export const x: string = twice(2);\n")
 	check(t, h.loaded("main.ts"), "Cannot find name 'twice'", "export const x: string = twice(2);")
@@ -101,7 +101,7 @@ func TestTypeScriptServer(t *testing.T) {
 		"Add missing function declaration 'twice' (quickfix)")
 }
 
-// movedByTypeScript moves a declaration to a new file. The server's edit creates that file.
+// movedByTypeScript moves a declaration to a new file, which the server's edit creates.
 func movedByTypeScript(t *testing.T, h *harness) {
 	t.Helper()
 	check(t, h.run("lsp_action", object{"path": "move.ts", "line": 1, "end_line": 3,
@@ -115,11 +115,11 @@ func movedByTypeScript(t *testing.T, h *harness) {
 	check(t, string(text), "import { plus } from \"./plus\";", "!return a + b")
 }
 
-// TestPyright uses the operations with the real pyright.
+// TestPyright uses the supported operations with the real pyright.
 func TestPyright(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel() // the test mostly waits
 	o := realNode(t, "pyright", "pyright", "langserver.index.js")
-	o.quiet = 4 * time.Second // the server checks one file after the other
+	o.quiet = 4 * time.Second // pyright checks one file after another
 	h := newHarness(t, o,
 		"pyproject.toml: [tool.pyright]\n",
 		"calc.py: def add(a: int, b: int) -> int:\n    \"\"\"Adds.\"\"\"\n    return a + b\n",
@@ -140,7 +140,7 @@ func TestPyright(t *testing.T) {
 	check(t, h.edit("calc.py", "def add(a: int, b: int, c: int) -> int:\n    return a + b + c\n"),
 		"new diagnostics after this edit, by pyright",
 		"main.py:5:12: error: Argument missing for parameter \"c\"", "return add(n, n)")
-	h.hub.opt.quiet = quiet // the following edits break nothing, so no report is expected
+	h.hub.opt.quiet = quiet // later edits break nothing, so no report is expected
 	check(t, h.edit("main.py", "from calc import add\n\n\ndef twice(n: int) -> int:\n    return add(n, n, 0)\n"), "!diagnostics")
 	check(t, h.run("lsp_rename", object{"path": "calc.py", "symbol": "add", "new_name": "total"}),
 		"Rename to total", "!ERROR")

@@ -43,18 +43,17 @@ func benchCall(b *testing.B, w *world, args string, size int) {
 	}
 }
 
-// BenchmarkMCPCall measures a call of a tool that does nothing, over a process's pipes. The result
-// is the overhead of a call, including the server's own time (under 1 ms according to the
-// protocol).
+// BenchmarkMCPCall measures a call of a tool that does nothing, over pipes to a process. The result
+// is the overhead of a call, including the server's own time. The protocol requires less than 1 ms.
 func BenchmarkMCPCall(b *testing.B) { benchCall(b, benchHub(b, 1), `{"text":"hello"}`, 5) }
 
-// BenchmarkMCPBigResult measures a result of 50 MB.
+// BenchmarkMCPBigResult measures a call with a result of 50 MB.
 func BenchmarkMCPBigResult(b *testing.B) {
 	const size = 50_000_000
 	benchCall(b, benchHub(b, 1), fmt.Sprintf(`{"text":"big %d"}`, size), size)
 }
 
-// BenchmarkMCPConfigure measures how long a prompt waits if ten servers are configured.
+// BenchmarkMCPConfigure measures how long a prompt is delayed if ten servers are configured.
 func BenchmarkMCPConfigure(b *testing.B) {
 	runner, err := shell.New(shell.Options{SpillDir: b.TempDir()})
 	if err != nil {
@@ -73,7 +72,7 @@ func BenchmarkMCPConfigure(b *testing.B) {
 		began := time.Now()
 		h.Configure(confs)
 		_ = h.Tools()
-		if d := time.Since(began); d > 15*time.Second { // these servers never answer
+		if d := time.Since(began); d > 15*time.Second { // the servers never answer
 			b.Errorf("configuring ten servers took %v", d)
 		}
 		b.StopTimer()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Disabled servers do not run, and without a change nothing is applied.
+// Disabled servers do not run, and Apply does nothing if the list is unchanged.
 func TestDefinitionsApply(t *testing.T) {
 	var d Definitions[string]
 	var applied []map[string]string
@@ -26,7 +26,7 @@ func TestDefinitionsApply(t *testing.T) {
 	if len(applied) != 1 || !maps.Equal(applied[0], want) {
 		t.Fatalf("applied %v, want %v", applied, want)
 	}
-	apply(maps.Clone(list)) // a different map with the same content
+	apply(maps.Clone(list)) // an equal list in a different map
 	if len(applied) != 1 {
 		t.Errorf("applied again without a change: %v", applied)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// Lines of a server's output that are JSON objects or arrays arrive complete and in order. Other
-// lines do not arrive.
+// FuzzLines checks that those lines of a server's output that are JSON objects or arrays, and only
+// those, arrive complete and in order.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("Welcome!\n{\"a\":1}\r\n\n  [2]\n{broken\n{\"b\":\"\\n\"}"), uint8(3))
 	f.Add([]byte("{}\n{}\n"), uint8(1))
@@ -47,7 +47,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// scripted is an in-process MCP server over HTTP that answers each method with a given result.
+// scripted is an in-process MCP server over HTTP. It answers each method with the given result.
 type scripted map[string]string
 
 func (s scripted) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -76,8 +76,8 @@ func (s scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 
 var allowedName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// Whatever a server reports about itself, its tools and a call, every model accepts its tools, a
-// call ends, and the server ends too.
+// FuzzServer checks that, whatever a server reports about itself, its tools and a call, the tools
+// are valid for every model, the call returns, and the server can be stopped.
 func FuzzServer(f *testing.F) {
 	const hello = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"resources":{}},` +
 		`"serverInfo":{"name":"s","version":"1"}}`

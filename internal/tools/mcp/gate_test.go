@@ -15,7 +15,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
-// starters are servers that wait at a gate. in lists the admitted servers in order.
+// starters are servers that wait at a gate. The field in lists those that have been admitted, in
+// order.
 type starters struct {
 	g    gate
 	in   []string
@@ -36,7 +37,7 @@ func (s *starters) come(names ...string) {
 				s.g.mu.Unlock()
 			}
 		}()
-		synctest.Wait() // so that they arrive in order
+		synctest.Wait() // so that the servers arrive in order
 	}
 }
 
@@ -135,13 +136,13 @@ func TestGatePauses(t *testing.T) {
 		release()
 		time.Sleep(startPause)
 		synctest.Wait()
-		if n := ran.Load(); n != 3 { // a waiting task does not take a slot
+		if n := ran.Load(); n != 3 { // a waiting task does not occupy a slot
 			t.Errorf("after the hold %d ran", n)
 		}
 	})
 }
 
-// Prompts that follow each other do not keep servers from starting forever.
+// Even if prompts follow each other without a pause, servers are started after a while.
 func TestGatePausesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s starters
@@ -157,7 +158,7 @@ func TestGatePausesEnd(t *testing.T) {
 	})
 }
 
-// starting names the servers that are neither ready nor have failed.
+// starting returns the names of the servers that are neither ready nor failed.
 func (w *world) starting() string {
 	var names []string
 	for _, st := range w.hub.Status() {
@@ -168,8 +169,7 @@ func (w *world) starting() string {
 	return strings.Join(names, " ")
 }
 
-// Tasks that are scheduled to run later run once the hub is released, and never if the hub is
-// closed.
+// Tasks that are scheduled with Later run after the hub is released, but never after it is closed.
 func TestHubRunsLaterWhatIsNotUrgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, ran := New(Options{}), make(chan string, 3)
@@ -196,8 +196,8 @@ func TestHubRunsLaterWhatIsNotUrgent(t *testing.T) {
 	})
 }
 
-// No server starts while the hub is held. All servers start afterwards, and a server that hangs
-// delays the others only briefly.
+// While the hub is held, no server starts. After it is released, all servers start, and one that
+// hangs delays the others only briefly.
 func TestHubStartsServersWhenItIsLetGo(t *testing.T) {
 	w := start(t)
 	// The servers that hang must still be starting at the end, even on a slow machine.
@@ -209,7 +209,7 @@ func TestHubStartsServersWhenItIsLetGo(t *testing.T) {
 			Env: append(os.Environ(), mcptest.Variable+"="+mode)})
 	}
 	w.hub.Configure(confs)
-	// Each iteration takes as long as the start of a server.
+	// Each iteration takes as long as starting a server.
 	for began := time.Now(); time.Since(began) < 2*startPause; {
 		one, err := w.hub.opts.Runner.Start(t.Context(),
 			shell.Command{Argv: []string{os.Args[0]},

@@ -13,8 +13,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestHeadersStayWithTheServer checks that the headers from a server's settings, which usually
-// contain a token, are not sent to a host that the server redirects to.
+// TestHeadersStayWithTheServer checks that the headers in a server's settings, which often contain
+// a token, are not sent to a host to which the server redirects.
 func TestHeadersStayWithTheServer(t *testing.T) {
 	var there []string
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -57,7 +57,7 @@ func TestHeadersStayWithTheServer(t *testing.T) {
 	}
 }
 
-// The advice about a server that is not started again depends on how the server is reached.
+// If a server is not started again, the advice depends on how the server is reached.
 func TestAdvice(t *testing.T) {
 	for want, c := range map[string]Config{"answer at its url": {URL: "http://127.0.0.1:1"},
 		"run its command": {Command: "server"}} {
@@ -67,8 +67,8 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// TestNotAuthorized checks that a server that answers 401 gets only one request, and that the
-// notice names the setting.
+// TestNotAuthorized checks that a server that answers with status 401 is not asked again, and that
+// the notice names the setting.
 func TestNotAuthorized(t *testing.T) {
 	var asked atomic.Int32
 	own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

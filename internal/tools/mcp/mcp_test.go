@@ -21,11 +21,11 @@ import (
 func TestMain(m *testing.M) {
 	shell.MaybeHelper()
 	mcptest.MaybeServe()
-	testspeed.Parallel(6) // the tests mostly wait for servers
+	testspeed.Parallel(6) // most tests wait for servers
 	goleak.VerifyTestMain(m)
 }
 
-// patience limits a wait on a loaded machine. A passing test does not need that long.
+// patience limits waits on a busy machine. A passing test does not take that long.
 const patience = 5 * time.Minute
 
 type world struct {
@@ -34,7 +34,7 @@ type world struct {
 	changed chan struct{}
 }
 
-// start runs a hub with one server per mode, named after it.
+// start starts a hub with one server for each mode. Each server is named after its mode.
 func start(t *testing.T, modes ...string) *world {
 	t.Helper()
 	runner, err := shell.New(shell.Options{SpillDir: t.TempDir()})
@@ -60,7 +60,7 @@ func start(t *testing.T, modes ...string) *world {
 	return w
 }
 
-// settle waits until each server is ready or has failed for the first time, or ctx ends.
+// settle waits until each server is ready or has failed once, or until ctx ends.
 func (h *Hub) settle(ctx context.Context) error {
 	for _, s := range h.sorted() {
 		select {
@@ -156,7 +156,7 @@ func TestMCPProgressAndCancel(t *testing.T) {
 	}
 }
 
-// When the result of a call arrives, the tools that the call has changed are available.
+// When the result of a call arrives, the tools that the call added are already available.
 func TestMCPToolListChanged(t *testing.T) {
 	w := start(t, "plain")
 	w.settle(t)
@@ -170,7 +170,7 @@ func TestMCPToolListChanged(t *testing.T) {
 	}
 }
 
-// A server that ends while its tools are listed again causes one notice, which reports the end.
+// If a server exits while its tools are being listed again, the only notice is that it exited.
 func TestMCPEndWhileToolsAreListed(t *testing.T) {
 	t.Parallel()
 	w := start(t, "fickle")
@@ -183,7 +183,7 @@ func TestMCPEndWhileToolsAreListed(t *testing.T) {
 	}
 }
 
-// One server's failure is reported with the server's name and does not delay other servers.
+// If a server fails, the notice contains its name. Other servers are not delayed.
 func TestMCPFailures(t *testing.T) {
 	w := start(t, "exit", "greets", "plain")
 	w.settle(t)
@@ -201,7 +201,7 @@ func TestMCPFailures(t *testing.T) {
 	}
 }
 
-// A call fails if the server dies during it, and the server is restarted.
+// If a server dies during a call, the call fails and the server is restarted.
 func TestMCPRestart(t *testing.T) {
 	t.Parallel()
 	w := start(t, "plain")
@@ -228,8 +228,8 @@ func TestMCPRestart(t *testing.T) {
 	t.Error("the server did not come back")
 }
 
-// If a server does not answer initialize or does not list its tools within the time limit, the
-// start fails with a notice that names the server. The server is tried again.
+// If a server does not answer initialize or does not list its tools within the time limit, it is
+// named in a notice and stopped. Later it is started again.
 func TestMCPListTimeout(t *testing.T) {
 	for _, mode := range []string{"hang", "unlisted"} {
 		t.Run(mode, func(t *testing.T) {
@@ -252,7 +252,7 @@ func TestMCPListTimeout(t *testing.T) {
 	}
 }
 
-// The limits in docs/reference/tools.md are those in the code.
+// The limits in docs/reference/tools.md match the code.
 func TestMCPDocumentedLimits(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/reference/tools.md")
 	if err != nil {
@@ -283,7 +283,7 @@ func TestMCPDocumentedLimits(t *testing.T) {
 	}
 }
 
-// A change of the allowed tools of a running server takes effect immediately, without a restart.
+// A change to the allowed tools of a running server takes effect immediately, without a restart.
 func TestMCPAllowedTools(t *testing.T) {
 	w := start(t, "plain")
 	w.settle(t)
@@ -304,7 +304,7 @@ func TestMCPAllowedTools(t *testing.T) {
 	}
 }
 
-// Closing ends a server that hangs in initialize.
+// Closing the hub stops a server that hangs in initialize.
 func TestMCPHangingServerEndsWithHub(t *testing.T) {
 	w := start(t, "hang")
 	if len(w.hub.Tools()) != 0 {
@@ -332,8 +332,8 @@ func TestMCPUnreachable(t *testing.T) {
 	}
 }
 
-// If a server's name begins another server's name, the tools of both remain distinct, regardless of
-// which server starts first.
+// If the name of one server is a prefix of another's, the tools of both still have distinct names,
+// whichever server starts first.
 func TestServersThatBeginAlikeShareNoName(t *testing.T) {
 	t.Parallel()
 	plain := append(os.Environ(), mcptest.Variable+"=plain")

@@ -23,7 +23,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
-// nodeServer returns the script of a server that scripts/setup.sh installs.
+// nodeServer returns the path of a server script that scripts/setup.sh installs.
 func nodeServer(t *testing.T, name string) string {
 	t.Helper()
 	if !testspeed.Full() {
@@ -48,7 +48,7 @@ func nodeServer(t *testing.T, name string) string {
 	return script
 }
 
-// with runs a hub with these servers and waits until they are ready.
+// with starts a hub with the given servers and waits until they are ready.
 func with(t *testing.T, o Options, confs ...Config) *world {
 	t.Helper()
 	runner, err := shell.New(shell.Options{SpillDir: t.TempDir()})
@@ -69,7 +69,7 @@ func with(t *testing.T, o Options, confs ...Config) *world {
 	return w
 }
 
-// ask calls a tool and checks that its result contains these texts.
+// ask calls a tool and checks that the result contains the given texts.
 func (w *world) ask(t *testing.T, name, args string, want ...string) *tool.Result {
 	t.Helper()
 	res, err := w.call(t, name, args)
@@ -84,7 +84,7 @@ func (w *world) ask(t *testing.T, name, args string, want ...string) *tool.Resul
 	return res
 }
 
-// TestFilesystemServer reads and writes through the public server for files, which asks for the
+// TestFilesystemServer reads and writes files with the public filesystem server, which requests the
 // daemon's roots.
 func TestFilesystemServer(t *testing.T) {
 	t.Parallel()
@@ -110,7 +110,7 @@ func TestFilesystemServer(t *testing.T) {
 			_ := json.Marshal(filepath.Join(dir, name))
 		return string(b)
 	}
-	w.allowed(t, dir) // the server asks for the roots after its start
+	w.allowed(t, dir) // the server requests the roots only after its start
 	w.ask(t, "files_read_text_file", `{"path":`+path("note.txt")+`}`, "remember the milk")
 	w.ask(t, "files_write_file", `{"path":`+path("new.txt")+`,"content":"written"}`, "Successfully")
 	if b, err := os.ReadFile(filepath.Join(dir, "new.txt")); string(b) != "written" {
@@ -130,7 +130,7 @@ func TestFilesystemServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// One folder is added and another removed.
+	// First add a folder, and then remove another one.
 	for _, list := range [][]string{{dir, other}, {other}} {
 		folders.Store(&list)
 		w.hub.RootsChanged()
@@ -138,7 +138,7 @@ func TestFilesystemServer(t *testing.T) {
 	}
 }
 
-// allowed waits until the server for files has exactly these folders.
+// allowed waits until the filesystem server allows exactly the given folders.
 func (w *world) allowed(t *testing.T, folders ...string) {
 	t.Helper()
 	want := "Allowed directories:\n" + strings.Join(folders, "\n")
@@ -153,7 +153,7 @@ func (w *world) allowed(t *testing.T, folders ...string) {
 	}
 }
 
-// TestEverythingServer uses all features of the protocol, over both transports.
+// TestEverythingServer uses all features of the protocol over both transports.
 func TestEverythingServer(t *testing.T) {
 	t.Parallel()
 	script := nodeServer(t, "server-everything")
@@ -186,7 +186,7 @@ func serveHTTP(t *testing.T, script string) (port string) {
 	for lines.Scan() {
 		if strings.Contains(lines.Text(), port) {
 			go func() {
-				for lines.Scan() { // otherwise it blocks when the pipe is full
+				for lines.Scan() { // otherwise the server blocks when the pipe is full
 				}
 			}()
 			return port
@@ -196,8 +196,9 @@ func serveHTTP(t *testing.T, script string) (port string) {
 	return ""
 }
 
-// freePort returns a port that no process listens on. It is outside the range from which the system
-// assigns ports, because other processes use that range until the server listens.
+// freePort returns a port on which no process listens. The port is outside the range from which the
+// system assigns ports, because another process could get a port in that range before the server
+// listens.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for range 100 {
@@ -257,7 +258,8 @@ func everything(t *testing.T, c Config) {
 	}
 }
 
-// abortsLong cancels a call that would take ten minutes. The server then serves the next call.
+// abortsLong cancels a call that would take ten minutes. Afterwards the server must handle the next
+// call.
 func abortsLong(t *testing.T, w *world) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := fmt.Errorf("the user aborted")

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
 )
 
-// A call that begins after the folders changed reaches a server that has the current folders, even
-// if sending the folders takes long.
+// If a call begins after the folders changed, the server has the current folders when it receives
+// the call, even if sending them takes long.
 func TestCallsKnowTheFoldersOfNow(t *testing.T) {
 	t.Parallel()
 	var changed atomic.Bool
@@ -32,18 +32,19 @@ func TestCallsKnowTheFoldersOfNow(t *testing.T) {
 	if err := w.hub.sorted()[0].rootsTold(aborted); err == nil {
 		t.Error("the new folders are reported already")
 	}
-	// If the call did not wait, it would have finished by then.
+	// By then, a call that does not wait for the folders would be finished.
 	time.AfterFunc(50*time.Millisecond, func() { close(tell) })
 	if res := w.ask(t, "plain_echo", `{"text": "roots"}`); res.Text != "file:///one file:///two" {
 		t.Errorf("the server knows %q", res.Text)
 	}
 }
 
-// A read from a server may depend on the server's folders, just like a call.
+// Requests for resources and prompts may depend on the server's folders, so they wait for them, as
+// calls do.
 func TestResourcesAndPromptsWaitForTheFolders(t *testing.T) {
 	t.Parallel()
 	tell := make(chan struct{}, 1)
-	tell <- struct{}{} // the folders at the start
+	tell <- struct{}{} // the folders sent at the start
 	w := with(t, Options{Roots: func() []string { <-tell; return []string{"file:///one"} }},
 		Config{Name: "plain", Command: os.Args[0],
 			Env: append(os.Environ(), mcptest.Variable+"=plain")})
@@ -59,7 +60,7 @@ func TestResourcesAndPromptsWaitForTheFolders(t *testing.T) {
 	} {
 		var reported atomic.Bool
 		w.hub.RootsChanged()
-		// If the read did not wait, it would have finished by then.
+		// By then, a request that does not wait for the folders would be finished.
 		time.AfterFunc(50*time.Millisecond, func() { reported.Store(true); tell <- struct{}{} })
 		if read(); !reported.Load() {
 			t.Errorf("%s did not wait for the folders", name)

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// A question contains the server, the tool and all arguments.
+// The question about a call contains the server, the tool and all arguments.
 func TestTheSubjectIsTheWholeCall(t *testing.T) {
 	arguments := `{"sql": "` + strings.Repeat("x", 5000) + `; DROP"}`
 	query := &serverTool{server: &server{conf: Config{Name: "db"}}, remote: "query"}

@@ -19,12 +19,12 @@ func usedTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// goTree is the source tree on which the published figures are measured.
+// goTree is the source tree for which the published figures were measured.
 func goTree() string { return filepath.Join(build.Default.GOROOT, "src") }
 
-// BenchmarkGrep searches the Go source tree in turn with this package and with ripgrep, if that is
-// installed. It reports the minimum processor time of each, which other load on the machine does
-// not change, and the ratio of the two in processor time and in elapsed time.
+// BenchmarkGrep searches the Go source tree and, if ripgrep is installed, alternates with it. It
+// reports the minimum processor time of each, which other load on the machine affects little, and
+// the ratios of processor time and elapsed time.
 func BenchmarkGrep(b *testing.B) {
 	for _, pattern := range []string{"Unmarshal", "func.*Unmarshal", "Errorf|Sprintf",
 		`\w+\s+\w+Error\(`, `[A-Z]{5}[0-9]+`, "(?i)unmarshal", "(?i)err != nil", "notfoundanywhere",
@@ -44,7 +44,8 @@ func BenchmarkGrep(b *testing.B) {
 	}
 }
 
-// BenchmarkWalk lists the files of the Go source tree and compares that with rg --files.
+// BenchmarkWalk lists the files in the Go source tree and compares the time with that of rg
+// --files.
 func BenchmarkWalk(b *testing.B) {
 	besideRipgrep(b, func() {
 		_ = Walk(context.Background(), goTree(), Options{},

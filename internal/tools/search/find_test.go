@@ -57,7 +57,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// The next query finds changes, such as files and folders that appear and disappear, and changes of
+// A query finds changes made since the last one: new and deleted files and folders, and changed
 // ignore files.
 func TestFindFollowsChanges(t *testing.T) {
 	root := tree(t, ".git/HEAD", "a/one.go", "b/two.go", "keep/x.go")
@@ -101,7 +101,7 @@ func TestFindMissingRoot(t *testing.T) {
 	}
 }
 
-// BenchmarkFind answers queries on 100,000 files in 2,000 folders and checks for changes each time.
+// BenchmarkFind answers queries for 100,000 files in 2,000 folders. Each query checks for changes.
 func BenchmarkFind(b *testing.B) {
 	root := b.TempDir()
 	for d := range 2000 {

@@ -65,7 +65,7 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// A space belongs to a name unless it can only separate patterns.
+// A space is part of a file name unless it can only be a separator between patterns.
 func TestGlobSpaces(t *testing.T) {
 	for _, c := range []struct {
 		glob string
@@ -86,8 +86,8 @@ func TestGlobSpaces(t *testing.T) {
 	}
 }
 
-// A glob that cannot be parsed causes an error that explains how to fix it. Such a glob is never
-// silently treated as one that matches nothing.
+// A glob that cannot be parsed returns an error that says what is wrong. It is never silently
+// treated as a glob without matches.
 func TestGlobRefused(t *testing.T) {
 	for glob, want := range map[string]string{
 		"": "empty", " , ": "empty", "!": "names no file", "/": "names no file",
@@ -102,7 +102,7 @@ func TestGlobRefused(t *testing.T) {
 	}
 }
 
-// For these patterns, a naive matcher needs exponential time.
+// TestGlobBounded matches patterns for which a naive matcher takes exponential time.
 func TestGlobBounded(t *testing.T) {
 	start := time.Now()
 	for _, pattern := range []string{strings.Repeat("*a", 300) + "b",

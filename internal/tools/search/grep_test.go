@@ -23,7 +23,7 @@ func compile(t testing.TB, p Pattern) *Matcher {
 	return m
 }
 
-// show formats a result as "file:line:text", with dashes for context lines.
+// show formats a search result as "file:line:text". Context lines have dashes instead of colons.
 func show(f *Found) string {
 	var b strings.Builder
 	for _, fm := range f.Files {
@@ -121,8 +121,8 @@ func TestGrepOverlay(t *testing.T) {
 	}
 }
 
-// This is a file with many chunks, with context across their boundaries and lines longer than a
-// chunk.
+// TestGrepLargeFile searches a file that spans many chunks, with context lines that cross chunk
+// boundaries and lines that are longer than a chunk.
 func TestGrepLargeFile(t *testing.T) {
 	root := t.TempDir()
 	var b bytes.Buffer
@@ -151,7 +151,8 @@ func TestGrepLargeFile(t *testing.T) {
 	}
 }
 
-// The automaton, the literal search and the regexp package return the same result for each line.
+// FuzzMatcher checks that the automaton, the literal search and the regexp package give the same
+// result for each line.
 func FuzzMatcher(f *testing.F) {
 	for _, p := range []string{"a", "ab|cd", "(?i)skip", `\bx\w+\b`, "^a.*b$", "[^a]b*", `(a|b)+c`,
 		"", "x*", "a{2,3}b", `\Ba`, "(?i)straße", "(?i)masks of kelvin", "(?i)(sk|ks)x", "k", ".",
@@ -206,7 +207,7 @@ func TestPatternErrors(t *testing.T) {
 	}
 }
 
-// A search with the slowest possible pattern over a long line still ends when its context does.
+// A search with the slowest possible pattern in a long line still stops when its context ends.
 func TestGrepStops(t *testing.T) {
 	root := tree(t, "a: "+strings.Repeat("é", 1<<21))
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -222,7 +223,7 @@ func TestGrepStops(t *testing.T) {
 	}
 }
 
-// The search for a literal finds its first occurrence in every kind of text.
+// The literal search finds the first occurrence in every kind of text.
 func TestFinder(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	random := func(alphabet string, n int) string {
@@ -250,7 +251,8 @@ func TestFinder(t *testing.T) {
 	}
 }
 
-// latin keeps each byte a separate byte that cannot be confused with a letter.
+// latin replaces each non-ASCII byte with a zero byte, so that no byte can be part of a multibyte
+// letter.
 func latin(s string) string {
 	b := []byte(s)
 	for i, c := range b {

@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// oddTree contains files that are difficult to search, with unusual names, encodings, line endings
-// and ignore files.
+// oddTree contains files that are difficult to search, because of unusual names, encodings, line
+// endings or ignore files.
 func oddTree() map[string]string {
 	utf16 := func(order string, text string) string {
 		var b strings.Builder
@@ -145,16 +145,16 @@ func oddTree() map[string]string {
 	return files
 }
 
-// oddSearch is one search in the form for this package and in the form for ripgrep.
+// oddSearch is one search, described for both this package and ripgrep.
 type oddSearch struct {
 	pattern string
 	literal bool
 	fold    bool
 	word    bool
-	// The search includes all files, even hidden and ignored ones, because ripgrep's globs override
+	// glob makes the search include hidden and ignored files, because ripgrep's globs override
 	// ignore files.
 	glob   string
-	globs  []string // ripgrep's -g; nil: glob itself
+	globs  []string // globs for ripgrep's -g; nil for glob itself
 	hidden bool
 	all    bool
 }
@@ -224,8 +224,8 @@ func (s oddSearch) String() string {
 	)
 }
 
-// accepted lists the intended differences from ripgrep, by pattern or glob, and by file. The file
-// "*" means all files.
+// accepted lists the intended differences from ripgrep, by pattern or glob and by file. The file
+// "*" stands for all files.
 var accepted = []struct{ search, file, why string }{
 	{"#hash.txt", "*", "ripgrep reads a glob that begins with # as a comment"},
 	{"docs/", "*", "a final slash stands for all that is below the folder; ripgrep finds nothing"},
@@ -254,7 +254,7 @@ var accepted = []struct{ search, file, why string }{
 	{"caf", "latin1.txt", badUTF8},
 }
 
-// The reasons of differences.
+// Reasons for the differences.
 const (
 	loneCR  = "only the CR of a line's break is no part of the line; ripgrep's --crlf keeps ., \\s and \\W from matching any other, too"
 	badUTF8 = "RE2 reads a byte that is no UTF-8 as U+FFFD, which is no character of a word; in ripgrep no class matches it"
@@ -306,8 +306,8 @@ func isAccepted(used []bool, s oddSearch, at string) bool {
 	return false
 }
 
-// differences returns the positions that only one side contains: "+" for this package, "-" for
-// ripgrep.
+// differences returns the matches that only one of the two reports. It marks those of this package
+// with "+" and those of ripgrep with "-".
 func differences(ours, theirs []string) (out []string) {
 	for _, at := range ours {
 		if !slices.Contains(theirs, at) {
@@ -351,7 +351,7 @@ func ourSearch(t *testing.T, root, global string, s oddSearch) (places []string)
 	return places
 }
 
-// rgText is a text in ripgrep's JSON output.
+// rgText is a text object in ripgrep's JSON output.
 type rgText struct {
 	Text  *string
 	Bytes []byte

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// tree writes files ("path" or "path: text") below a new folder.
+// tree writes files, given as "path" or "path: text", into a new folder.
 func tree(t testing.TB, files ...string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -133,7 +133,8 @@ func TestWalkEnds(t *testing.T) {
 	}
 }
 
-// The order is the same for more folders than are read ahead, and for more or fewer workers.
+// The order of the results does not depend on the number of workers, even with more folders than
+// are read ahead.
 func TestWalkDeterministic(t *testing.T) {
 	var files []string
 	for i := range 300 {

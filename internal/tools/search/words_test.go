@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestUnicodeWords checks words, digits, spaces and word boundaries outside of ASCII.
+// TestUnicodeWords checks words, digits, white space and word boundaries outside ASCII.
 func TestUnicodeWords(t *testing.T) {
 	for _, c := range []struct {
 		p       Pattern
@@ -46,7 +46,8 @@ func TestUnicodeWords(t *testing.T) {
 	}
 }
 
-// TestSimulation compares the simulation with the automaton for patterns that both can match.
+// TestSimulation checks that the simulation and the automaton give the same result for patterns
+// that both support.
 func TestSimulation(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	patterns := []string{

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestEveryAttackHadAnEffectBefore checks testdata/attacks/f828763.txt, the record of the effects
-// at a commit without today's enforcement. At that commit, each attack of the corpus, or another
-// attack of its class, had its effect. The test also counts the corpus.
+// TestEveryAttackHadAnEffectBefore checks testdata/attacks/f828763.txt, which records the effects
+// of the attacks at a commit without today's protections. Each attack in the corpus, or another
+// attack of its class, must have had its effect there. The test also counts the attacks.
 func TestEveryAttackHadAnEffectBefore(t *testing.T) {
 	record, err := os.ReadFile("../../../testdata/attacks/f828763.txt")
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// attack is one command of testdata/attacks with the files that it needs.
+// attack is one command in testdata/attacks with the files that it needs.
 type attack struct {
 	class, title, effect string
 	repo, root           bool
@@ -31,10 +31,10 @@ type attack struct {
 	command              string
 }
 
-// setup is a file, or a link to the path in content.
+// setup is a file with the given content, or a link to the path in content.
 type setup struct{ kind, path, content string }
 
-// readAttacks reads a file of the corpus. testdata/attacks/README.md describes its format.
+// readAttacks reads a file of the corpus. testdata/attacks/README.md describes the format.
 func readAttacks(t *testing.T, path string) (all []attack) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -77,20 +77,20 @@ func readAttacks(t *testing.T, path string) (all []attack) {
 	return all
 }
 
-// canary is the text of every secret.
+// canary is the content of every secret.
 const canary = "CANARY"
 
-// scene is the environment of one attack.
+// scene is the environment in which one attack runs.
 type scene struct {
-	prepared              bool // the last command ran in a sandbox that was prepared in advance
+	prepared              bool // the last command ran in a prepared sandbox
 	t                     testing.TB
 	base, work, out, home string
 	victim                int
 	listeners             []net.Listener
 	hits                  map[string]*atomic.Int32
 	names                 *strings.Replacer
-	watchesHome           bool      // no other scene changes the home folder in the meantime
-	internet              *internet // nil: no command could use the network yet
+	watchesHome           bool      // no other scene changes the home folder
+	internet              *internet // nil until a command can use the network
 }
 
 func newScene(t testing.TB, a *attack, victim int, home string) *scene {
@@ -140,7 +140,8 @@ func (s *scene) must(err error) {
 	}
 }
 
-// listen starts a listener, counts its connections as an effect, and returns its address.
+// listen starts a listener and returns its address. A connection to the listener counts as the
+// given effect.
 func (s *scene) listen(effect, network, addr string) string {
 	l, err := net.Listen(network, addr)
 	s.must(err)
@@ -158,9 +159,9 @@ func (s *scene) listen(effect, network, addr string) string {
 	return l.Addr().String()
 }
 
-// connections counts the connections of the command. A listener closes a connection after counting
-// it, in the order of arrival, so the end of the test's own connection means that all others were
-// counted.
+// connections counts the connections that the command made. A listener accepts connections in order
+// and closes each one after counting it. When the test's own connection is closed, all earlier ones
+// have been counted.
 func (s *scene) connections() map[string]int32 {
 	own := map[string]int32{}
 	for _, l := range s.listeners {
@@ -192,7 +193,7 @@ func (s *scene) close() {
 	_ = os.RemoveAll(s.base)
 }
 
-// files fills the workspace.
+// files creates the files of the workspace.
 func (s *scene) files(a *attack) {
 	for name, content := range map[string]string{
 		"work/src.txt": "one\ntwo\n", "work/.env": "TOKEN=" + canary + "\n",
@@ -243,8 +244,8 @@ func (s *scene) repository() {
 	s.write(s.work+"/src.txt", "one\nthree\n")
 }
 
-// state describes the files below a folder for which keep returns true: their content, and if meta
-// is set, their modes and times.
+// state describes those files below a folder for which keep returns true: their contents and, if
+// meta is set, their modes and times.
 func (s *scene) state(dir string, meta bool, keep func(rel string) bool) string {
 	var b strings.Builder
 	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
@@ -274,7 +275,7 @@ func (s *scene) state(dir string, meta bool, keep func(rel string) bool) string 
 
 func everything(string) bool { return true }
 
-// run executes the attack and returns its effects.
+// run executes an attack and returns its effects.
 func (s *scene) run(
 	r *Runner,
 	a *attack,
@@ -308,7 +309,7 @@ func (s *scene) effectsOf(r *Runner, c Command) (effects map[string]bool, output
 	plan := c.Sandbox
 	meta := plan == nil ||
 		plan.Kind != sandbox.Landlock &&
-			plan.Kind != sandbox.Namespace // Landlock has no rule for modes and times
+			plan.Kind != sandbox.Namespace // Landlock cannot protect modes and times
 	states := func() [3]string {
 		return [3]string{
 			s.state(s.out, meta, everything),
@@ -343,9 +344,9 @@ func (s *scene) effectsOf(r *Runner, c Command) (effects map[string]bool, output
 	return effects, string(res.Head)
 }
 
-// gaps lists the effects that a sandbox does not prevent, with the profile to which this applies
-// ("" for both). The daemon's own sandbox has no gaps. In a sandbox with gaps, a command needs the
-// same question as without a sandbox.
+// gaps lists the effects that a sandbox does not prevent, with the profile for which this is the
+// case ("" for both). The daemon's own sandbox has no gaps. In a sandbox with gaps, the user is
+// asked about a command as without a sandbox.
 var gaps = map[sandbox.Kind]map[string]string{
 	sandbox.Bubblewrap: {"protected": "workspace", "secret": "", "socket": ""},
 	sandbox.Namespace:  {"protected": "workspace", "secret": "", "socket": ""},
@@ -357,7 +358,7 @@ func isGap(kind sandbox.Kind, profile, effect string) bool {
 	return ok && (where == "" || where == profile)
 }
 
-// attackHome is a home with secrets.
+// attackHome is a home folder that contains secrets.
 func attackHome(t testing.TB) string {
 	home, err := os.MkdirTemp("/var/tmp", "agent-lsp-home-")
 	if err != nil {
@@ -377,7 +378,7 @@ func attackHome(t testing.TB) string {
 	return home
 }
 
-// planFor creates the plan of a profile as the policy does.
+// planFor creates the sandbox plan for a profile in the same way as the policy.
 func planFor(t testing.TB, kind sandbox.Support, s *scene, profile string) *sandbox.Plan {
 	e, err := policy.NewEngine(policy.Options{Sandbox: func() sandbox.Support { return kind }})
 	if err != nil {
@@ -396,7 +397,7 @@ func planFor(t testing.TB, kind sandbox.Support, s *scene, profile string) *sand
 	return plan
 }
 
-// network is a proxy whose user refuses every host, although the settings allow addresses of this
+// network is a proxy whose user refuses every host, although the settings allow addresses on this
 // machine.
 func (s *scene) network() (*sandbox.Proxy, error) {
 	if s.internet == nil {
@@ -405,8 +406,8 @@ func (s *scene) network() (*sandbox.Proxy, error) {
 	return s.internet.begin(), nil
 }
 
-// TestAttacks runs the corpus without a sandbox, where each attack must have its effect, and in
-// every sandbox and profile that this machine supports, where no attack may have an effect.
+// TestAttacks runs the corpus without a sandbox, where each attack must have its effect, and then
+// with every sandbox and profile on this machine, where no attack may have an effect.
 func TestAttacks(t *testing.T) {
 	kinds := boxes(t)
 	var all []attack
@@ -419,7 +420,7 @@ func TestAttacks(t *testing.T) {
 	r.maxIdle = 100
 	todo, ran, prepared := make(chan *attack), atomic.Int32{}, atomic.Int32{}
 	var wg sync.WaitGroup
-	for range 8 { // the tests mostly wait
+	for range 8 { // the workers mostly wait
 		wg.Go(func() {
 			for a := range todo {
 				runs, ahead := tryAttack(t, r, a, kinds, victim, home)
@@ -450,15 +451,16 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// startVictim starts a process with a secret variable and returns its id. Without a sandbox, a
-// command can read that variable, because it has the capabilities of a command that root starts.
+// startVictim starts a process that has a secret variable, and returns its ID. Without a sandbox, a
+// command can read that variable, because the process has the capabilities of a command that root
+// starts.
 func startVictim(t testing.TB) int {
 	t.Helper()
 	victim := exec.Command("sleep", "600")
 	victim.Env = []string{"VICTIM_TOKEN=" + canary}
 	started := make(chan error)
 	go func() {
-		runtime.LockOSThread() // never unlocked, so the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked, so that the thread ends with the goroutine
 		started <- errors.Join(sandbox.DropTracing(), victim.Start())
 	}()
 	if err := <-started; err != nil {
@@ -468,7 +470,7 @@ func startVictim(t testing.TB) int {
 	return victim.Process.Pid
 }
 
-// atoi returns 0 for a text that is not a number.
+// atoi returns 0 if the text is not a number.
 func atoi(s string) int {
 	n, _ := strconv.Atoi(s)
 	return n
@@ -495,7 +497,7 @@ func tryAttack(
 	}
 	free := func(*scene) *sandbox.Plan { return nil }
 	effects, out := try(free)
-	if !effects[a.effect] { // a busy machine needs longer, also for the runs in a sandbox
+	if !effects[a.effect] { // on a busy machine, allow more time for all runs
 		limit = time.Minute
 		effects, out = try(free)
 	}
@@ -543,15 +545,15 @@ func tryAttack(
 	return runs, prepared
 }
 
-// way is a sandbox, and whether the sandbox is prepared before the command is known.
+// way is a kind of sandbox, and whether the sandbox is prepared before the command is known.
 type way struct {
 	kind  sandbox.Support
 	ahead bool
 }
 
-// waysIn lists the sandboxes in which an attack is tried. The daemon's own sandbox is prepared in
-// advance for one half of the attacks, and created for the command for the other half. With
-// AGENT_LSP_ATTACKS=both each attack is tried with both.
+// waysIn lists the sandboxes in which an attack is tried. For half of the attacks, the daemon's own
+// sandbox is prepared in advance, and for the other half it is created for the command. With
+// AGENT_LSP_ATTACKS=both, each attack is tried in both ways.
 func waysIn(a *attack, kinds []sandbox.Support) (out []way) {
 	both := os.Getenv("AGENT_LSP_ATTACKS") == "both"
 	even := len(a.command)%2 == 0

@@ -12,11 +12,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// strideVar makes TestAttacks run only every n-th attack.
+// strideVar is the environment variable that makes TestAttacks run only every n-th attack.
 const strideVar = "AGENT_LSP_TEST_ATTACK_STRIDE"
 
-// TestAttacksAsAnOrdinaryUser runs every third attack, or every sixteenth in the inner loop, again
-// without root's rights. User namespaces, masks and the broker work differently for root.
+// TestAttacksAsAnOrdinaryUser runs every third attack (every sixteenth in a short run) again
+// without root privileges, because user namespaces, masks and the broker work differently for root.
 func TestAttacksAsAnOrdinaryUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("TestAttacks runs as an ordinary user already")

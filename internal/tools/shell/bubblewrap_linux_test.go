@@ -7,8 +7,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// TestBubblewrapKeepsFilesThatStartPrograms changes the files that bubblewrap makes read-only, if
-// they exist, in the plan of the profile workspace.
+// TestBubblewrapKeepsFilesThatStartPrograms checks that, with the profile workspace, a command
+// cannot change existing files that can start programs, because bubblewrap makes them read-only.
 func TestBubblewrapKeepsFilesThatStartPrograms(t *testing.T) {
 	home, victim := attackHome(t), startVictim(t)
 	r := newRunner(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// TestSandboxDropsCapabilities checks every capability set and no_new_privs as the command sees
-// them, and the effects that capabilities would allow.
+// TestSandboxDropsCapabilities checks every capability set and no_new_privs as seen by the command,
+// and tries the operations that capabilities would allow.
 func TestSandboxDropsCapabilities(t *testing.T) {
 	t.Parallel()
 	victim := exec.Command("sleep", "600")
@@ -25,8 +25,9 @@ func TestSandboxDropsCapabilities(t *testing.T) {
 		b := newBox(t, s)
 		res := b.run("cat /proc/self/status")
 		want := []string{"CapInh", "CapPrm", "CapEff", "CapAmb"}
-		// Only root may empty the bounding set. bubblewrap needs its own set until it starts the
-		// command, and does not empty it. With no_new_privs the command gains nothing from it.
+		// Only root may clear the bounding set. bubblewrap needs its own set until it starts the
+		// command, and does not clear it. Because of no_new_privs, the command gains nothing from
+		// this set.
 		if os.Getuid() == 0 && s.Kind != sandbox.Bubblewrap {
 			want = append(want, "CapBnd")
 		}
@@ -38,7 +39,7 @@ func TestSandboxDropsCapabilities(t *testing.T) {
 		if !strings.Contains(string(res.Head), "NoNewPrivs:\t1\n") {
 			t.Errorf("%s: no_new_privs is not set", s.Kind)
 		}
-		if os.Getuid() == 0 { // an ordinary user may read the environment of that user's processes
+		if os.Getuid() == 0 { // ordinary users may read the environment of their own processes
 			if res := b.run("cat " + environ); strings.Contains(string(res.Head),
 				"not-for-commands") {
 				t.Errorf("%s: the command read the environment of another process", s.Kind)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDocumentedProcessLimits checks that the numbers in the section "Processes" of the permission
-// page are those in the code.
+// TestDocumentedProcessLimits checks that the numbers in the section "Processes" of the permissions
+// page match the code.
 func TestDocumentedProcessLimits(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/use/permissions.md")
 	if err != nil {

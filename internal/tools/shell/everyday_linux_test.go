@@ -12,10 +12,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// task is an ordinary task from testdata/attacks/everyday.txt.
+// task is an everyday task from testdata/attacks/everyday.txt.
 type task struct {
 	title, needs, before, command, output string
-	reads                                 bool // runs without a question in the profile ask
+	reads                                 bool // runs without a question with the profile ask
 	makes                                 []string
 }
 
@@ -59,7 +59,7 @@ func readEveryday(t *testing.T) (project map[string]string, tasks []*task) {
 	return project, tasks
 }
 
-// block returns the lines after a line, up to "end", and the number of that line.
+// block returns the lines from line at up to "end", and the index of that line.
 func block(lines []string, at int) (string, int) {
 	end := at + 1
 	for lines[end] != "end" {
@@ -68,8 +68,8 @@ func block(lines []string, at int) (string, int) {
 	return strings.Join(lines[at+1:end], "\n") + "\n", end
 }
 
-// TestEverydayCommands does ordinary work as a session does: with the policy, in the sandbox that
-// the session would get, and with this machine's toolchains and caches.
+// TestEverydayCommands runs everyday commands as a session does: with the policy, in the sandbox
+// that the session would get, and with the toolchains and caches of this machine.
 func TestEverydayCommands(t *testing.T) {
 	box := boxes(t)[0]
 	if box.Kind != sandbox.Own {
@@ -89,7 +89,7 @@ func TestEverydayCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = os.Stat(home + "/.cache/go-build")
-	cached := err == nil // otherwise every Go command would build the standard library
+	cached := err == nil // otherwise every go command would build the standard library
 	for i, c := range tasks {
 		if _, err := exec.LookPath(c.needs); c.needs != "" &&
 			(err != nil || c.needs == "go" && !cached) {
@@ -109,7 +109,7 @@ func TestEverydayCommands(t *testing.T) {
 	}
 }
 
-// workplace is a repository with a commit and a change.
+// workplace is a repository that has a commit and an uncommitted change.
 type workplace struct {
 	t   *testing.T
 	r   *Runner

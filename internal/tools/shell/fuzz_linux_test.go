@@ -18,21 +18,23 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// laboratory runs generated commands as sessions do, and detects effects of the commands that ran
+// laboratory runs generated commands as sessions do, and detects the effects of those that run
 // without a question.
 type laboratory struct {
 	t       testing.TB
 	grammar *grammar
 	r       *Runner
-	kinds   []sandbox.Support // None is one of them
+	kinds   []sandbox.Support // includes None
 	victim  int
 	home    string
-	// hidden is the part of a command that the policy does not see. A test uses it to plant a hole.
+	// hidden removes a part of a command before the policy sees the command. A test uses it to
+	// plant a hole in the policy.
 	hidden *strings.Replacer
-	// open makes a folder outside the workspace writable, which is a hole in the sandbox.
+	// open makes a folder outside the workspace writable. A test uses it to plant a hole in the
+	// sandbox.
 	open  bool
-	model *scene // folder that the policy inspects and in which nothing runs
-	git   string // a repository to copy
+	model *scene // scene that the policy inspects, in which nothing runs
+	git   string // path of a repository that scenes copy
 	ran   atomic.Int32
 }
 
@@ -52,7 +54,7 @@ func newLaboratory(t testing.TB) *laboratory {
 	return l
 }
 
-// experiment is one generated command in one situation.
+// experiment is one generated command with its sandbox and profile.
 type experiment struct {
 	kind    sandbox.Support
 	profile policy.Profile
@@ -66,7 +68,7 @@ func (l *laboratory) experiment(data []byte) experiment {
 	return experiment{kind: kind, profile: profiles[g.pick(len(profiles))], command: g.command()}
 }
 
-// scene creates the workspace of an experiment and its surroundings.
+// scene creates the workspace of an experiment and the folders around it.
 func (l *laboratory) scene() *scene {
 	a := &attack{setup: []setup{
 		{"symlink", "l", "OUT"}, {"symlink", "f", "OUT/file"}, {"symlink", "secret-link", ".env"},
@@ -84,7 +86,7 @@ func (l *laboratory) scene() *scene {
 	return s
 }
 
-// policy returns the policy that decides about the experiment in a scene.
+// policy returns the policy for an experiment in a scene.
 func (l *laboratory) policy(x experiment, s *scene) *policy.Engine {
 	e, err := policy.NewEngine(policy.Options{Sandbox: func() sandbox.Support { return x.kind }})
 	s.must(err)
@@ -96,7 +98,7 @@ func (l *laboratory) policy(x experiment, s *scene) *policy.Engine {
 	return e
 }
 
-// unasked reports whether the command runs without a question in a scene.
+// unasked reports whether the command in a scene runs without a question.
 func (l *laboratory) unasked(x experiment, s *scene) bool {
 	d, err := l.policy(x, s).Approve(context.Background(), tool.ApprovalRequest{
 		SessionID: "s", Tool: tool.Spec{Name: "bash"}, Subject: &tool.Subject{
@@ -109,8 +111,8 @@ func (l *laboratory) unasked(x experiment, s *scene) bool {
 	return d.Allow
 }
 
-// try runs the command if the policy does not ask about it, and returns the forbidden effects that
-// it had.
+// try runs the command if the policy does not ask about it. It returns the forbidden effects that
+// the command had.
 func (l *laboratory) try(x experiment) (bad []string, output string) {
 	if !l.unasked(x, l.model) {
 		return nil, ""
@@ -146,18 +148,18 @@ func (l *laboratory) try(x experiment) (bad []string, output string) {
 	return bad, output
 }
 
-// report describes an experiment that had effects.
+// report describes an experiment that had forbidden effects.
 func (x experiment) report(bad []string, output string) string {
 	return fmt.Sprintf("in %s, profile %s, this ran without a question and had the effects %v:\n%s\n%.500s",
 		x.kind.Kind, x.profile, bad, x.command, output)
 }
 
-// FuzzUnasked generates commands. A command that runs without a question writes nothing outside its
-// scratch folder (in the profile workspace: outside the workspace), opens no connection, and shows
-// no secret and no other file of the home.
+// FuzzUnasked generates commands. A command that runs without a question must not write outside its
+// scratch folder (with the profile workspace, outside the workspace), open a connection, or show a
+// secret or another file in the home folder.
 func FuzzUnasked(f *testing.F) {
 	if flag.Lookup("test.fuzzworker").Value.String() == "true" {
-		for fd := 3; fd < 6; fd++ { // pipes of a fuzzing worker, which ends when they close
+		for fd := 3; fd < 6; fd++ { // pipes of a fuzzing worker, which exits when they are closed
 			syscall.CloseOnExec(fd)
 		}
 	}
@@ -166,7 +168,7 @@ func FuzzUnasked(f *testing.F) {
 		f.Add(randomBytes(rand.New(rand.NewPCG(7, uint64(i)))))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		l.t, l.model.t = t, t // the fuzz target's own f must not be used in here
+		l.t, l.model.t = t, t // the target must use its own t instead of f
 		x := l.experiment(data)
 		if bad, output := l.try(x); len(bad) > 0 {
 			t.Error(x.report(bad, output))
@@ -182,11 +184,11 @@ func randomBytes(r *rand.Rand) []byte {
 	return data
 }
 
-// enoughRuns is the number of commands that a short run executes, regardless of the load on the
-// machine.
+// enoughRuns is the number of commands that a short run executes, however busy the machine is.
 const enoughRuns = 5
 
-// search tries the cases of a seed until one has an effect, and returns the number of cases tried.
+// search tries the cases of a seed until one has a forbidden effect. It returns the number of cases
+// tried.
 func (l *laboratory) search(seed uint64, cases int, until time.Time) (tried int, found []string) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -217,8 +219,8 @@ func (l *laboratory) search(seed uint64, cases int, until time.Time) (tried int,
 	return tried, found
 }
 
-// TestUnaskedCommandsHaveNoEffect is a short run of FuzzUnasked. Its commands are always the same,
-// so that it does not fail by chance.
+// TestUnaskedCommandsHaveNoEffect is a short run of FuzzUnasked. It always runs the same commands,
+// so that it does not fail at random.
 func TestUnaskedCommandsHaveNoEffect(t *testing.T) {
 	l := newLaboratory(t)
 	tried, found := l.search(1, 1<<20, time.Now().Add(4*time.Second))
@@ -228,11 +230,11 @@ func TestUnaskedCommandsHaveNoEffect(t *testing.T) {
 	t.Logf("%d commands, %d of them ran without a question", tried, l.ran.Load())
 }
 
-// TestTheGeneratorFindsAHole plants a hole in the policy, which then classifies sort with -o like
-// cat. The generator must find it with a fixed seed.
+// TestTheGeneratorFindsAHole plants a hole in the policy, which then classifies sort -o in the same
+// way as cat. The generator must find the hole with a fixed seed.
 func TestTheGeneratorFindsAHole(t *testing.T) {
 	l := newLaboratory(t)
-	l.kinds = l.kinds[len(l.kinds)-1:] // without a sandbox, nothing else stops the command
+	l.kinds = l.kinds[len(l.kinds)-1:] // without a sandbox, only the policy stops the command
 	l.hidden = strings.NewReplacer("sort -o OUT/pwned", "cat", "sort -oOUT/pwned", "cat")
 	tried, found := l.search(44, 5000, time.Time{})
 	if len(found) == 0 {
@@ -241,7 +243,8 @@ func TestTheGeneratorFindsAHole(t *testing.T) {
 	t.Logf("found after %d commands: %s", tried, found[0])
 }
 
-// TestTheGeneratorFindsAHoleInASandbox plants a hole in the sandbox: a folder outside is writable.
+// TestTheGeneratorFindsAHoleInASandbox plants a hole in the sandbox: a writable folder outside the
+// workspace.
 func TestTheGeneratorFindsAHoleInASandbox(t *testing.T) {
 	l := newLaboratory(t)
 	l.kinds = l.kinds[:1]

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The generator derives commands from bytes. A command has an attacker's intent, written with
-// random options and quoting, after random wrappers. The same bytes always produce the same
+// generator derives commands from bytes. A command is an attacker's goal, expressed with random
+// options and quoting and put behind random wrappers. The same bytes always produce the same
 // command.
 type generator struct {
 	*grammar
@@ -15,7 +15,7 @@ type generator struct {
 	at   int
 }
 
-// pick returns a number below n. If no bytes remain, it returns 0.
+// pick returns a number less than n. If no bytes remain, it returns 0.
 func (g *generator) pick(n int) int {
 	if g.at >= len(g.data) {
 		return 0
@@ -27,13 +27,13 @@ func (g *generator) pick(n int) int {
 
 func (g *generator) of(list []string) string { return list[g.pick(len(list))] }
 
-// grammar is testdata/attacks/grammar.txt.
+// grammar is the content of testdata/attacks/grammar.txt.
 type grammar struct {
 	targets, secrets, files, writers, connecters, wrappers []string
 	readers                                                []reader
 }
 
-// reader is a program that normally only reads. Some of its options do more.
+// reader is a program that normally only reads, but has options that do more.
 type reader struct {
 	name    string
 	options []string
@@ -68,7 +68,7 @@ func readGrammar(t testing.TB) *grammar {
 	return g
 }
 
-// command generates one command of up to three parts.
+// command generates one command with up to three parts.
 func (g *generator) command() string {
 	parts := []string{g.wrapped(g.pick(4))}
 	for len(parts) < 3 && g.pick(3) == 1 {
@@ -77,7 +77,7 @@ func (g *generator) command() string {
 	return strings.Join(parts, g.of([]string{"; ", " && ", " || ", " | ", "\n"}))
 }
 
-// wrapped puts wrappers around a plain command.
+// wrapped puts wrappers in front of a plain command.
 func (g *generator) wrapped(depth int) string {
 	text := g.plain()
 	for range depth {
@@ -88,7 +88,7 @@ func (g *generator) wrapped(depth int) string {
 	return text
 }
 
-// plain generates a command without wrappers. Half of the commands look as if they only read.
+// plain generates a command without wrappers. Half of these commands look read-only.
 func (g *generator) plain() string {
 	switch g.pick(8) {
 	case 0, 1:
@@ -117,7 +117,7 @@ func (g *generator) plain() string {
 	return g.quoted(strings.Join(words, " "))
 }
 
-// quoted writes one word of a command in another way with the same meaning.
+// quoted spells one word of a command differently without changing its meaning.
 func (g *generator) quoted(command string) string {
 	if strings.ContainsAny(command, "'\"\\$`") {
 		return command

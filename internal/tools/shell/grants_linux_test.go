@@ -11,12 +11,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// answers simulates a user who gives one answer to the questions about some commands and rejects
-// the rest.
+// answers simulates a user who gives the same answer to the questions about some commands and
+// rejects all others.
 type answers struct {
 	option   string
-	to       string // the command to which the option applies; "" means every command
-	outside  bool   // also agrees to leave the sandbox
+	to       string // the command for which option is chosen; "" for every command
+	outside  bool   // also agrees to run outside the sandbox
 	question []policy.Question
 }
 
@@ -36,18 +36,18 @@ func (a *answers) Ask(_ context.Context, qs []policy.Question) []policy.Reply {
 	return out
 }
 
-// leave describes how a command might get out of the sandbox because of an earlier permission of
-// the user.
+// leave describes how a command might leave the sandbox because of a permission that the user gave
+// earlier.
 type leave struct {
 	name    string
 	profile policy.Profile
 	rules   []string
-	first   string // a command that is asked about first, with option as the answer
+	first   string // the command about which the user is asked first and answers with option
 	option  string
 	command string
 	effect  string
-	asked   bool // the model requests to run the command outside the sandbox
-	named   bool // a rule names the command, so it runs without a sandbox
+	asked   bool // the model requests to run it outside the sandbox
+	named   bool // a rule names it, so it runs outside the sandbox
 }
 
 var leaves = []leave{
@@ -166,8 +166,8 @@ var leaves = []leave{
 	},
 }
 
-// lets runs a command if the policy allows it, as the bash tool does, and returns the command's
-// effects.
+// lets runs a command if the policy allows it, in the same way as the bash tool, and returns the
+// command's effects.
 func (c *leave) lets(
 	t *testing.T,
 	s *scene,
@@ -204,7 +204,7 @@ func (c *leave) lets(
 	if c.first != "" {
 		if user.to = c.first; !ask(c.first, false).Allow {
 			if !box.Enforces() {
-				return nil // "always" is not offered
+				return nil // without enforcement, "always" is not offered
 			}
 			t.Fatalf("%q was not allowed", c.first)
 		}
@@ -225,8 +225,8 @@ func (c *leave) lets(
 }
 
 // TestNothingAllowedLeavesTheSandbox runs commands that an answer, a rule or a profile allows. In a
-// sandbox, none of them has its effect. Without a sandbox, a command has its effect only if the
-// user has seen it completely.
+// sandbox, no such command has its effect. Without a sandbox, only a command that the user has seen
+// completely has its effect.
 func TestNothingAllowedLeavesTheSandbox(t *testing.T) {
 	home, victim := attackHome(t), startVictim(t)
 	r := newRunner(t)
@@ -265,8 +265,8 @@ func (c *leave) place(box sandbox.Support) policy.Place {
 	return policy.Inside
 }
 
-// TestOnlyItsOwnQuestionLeavesTheSandbox answers yes to the separate question. Only then does the
-// command run outside, and the answer is not remembered.
+// TestOnlyItsOwnQuestionLeavesTheSandbox checks that a command runs outside the sandbox only if the
+// user agrees to a separate question, and that this answer is not remembered.
 func TestOnlyItsOwnQuestionLeavesTheSandbox(t *testing.T) {
 	home, victim := attackHome(t), startVictim(t)
 	r := newRunner(t)
@@ -297,7 +297,8 @@ func TestOnlyItsOwnQuestionLeavesTheSandbox(t *testing.T) {
 	}
 }
 
-// TestAGrantEndsWithItsFilesContent changes a script that the user has allowed by its path.
+// TestAGrantEndsWithItsFilesContent checks that a grant for a script that a command runs by path
+// ends when the script changes.
 func TestAGrantEndsWithItsFilesContent(t *testing.T) {
 	home, victim := attackHome(t), startVictim(t)
 	for _, box := range append(boxes(t), sandbox.Support{Kind: sandbox.None, Why: "a test"}) {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// supervisorOf runs a command that prints its parent.
+// supervisorOf runs a command that prints its parent process ID, which is that of the supervisor.
 func supervisorOf(t *testing.T, r *Runner) int {
 	t.Helper()
 	res := run(t, r, Command{Script: "echo $PPID"})
@@ -23,7 +23,7 @@ func supervisorOf(t *testing.T, r *Runner) int {
 	return pid
 }
 
-// Commands share a supervisor, and no state of one command reaches the next.
+// Commands share a supervisor, but no state of one command reaches the next.
 func TestSupervisorServesManyCommands(t *testing.T) {
 	r, dir := newRunner(t), t.TempDir()
 	first := supervisorOf(t, r)
@@ -65,14 +65,14 @@ func TestSupervisorIsReplaced(t *testing.T) {
 	}
 }
 
-// If another process kills an idle supervisor, at most one command fails, and that command's error
-// says why.
+// If another process kills an idle supervisor, at most one command fails, and the error states the
+// reason.
 func TestIdleSupervisorKilled(t *testing.T) {
 	r := newRunner(t)
 	for range 20 {
 		_ = syscall.Kill(supervisorOf(t, r), syscall.SIGKILL)
 		res := run(t, r, Command{Script: "echo here"})
-		if res.Lost { // the order was sent to a dying helper
+		if res.Lost { // the order was sent to a supervisor that was already dying
 			res = run(t, r, Command{Script: "echo here"})
 		}
 		if string(res.Head) != "here\n" {
@@ -81,7 +81,7 @@ func TestIdleSupervisorKilled(t *testing.T) {
 	}
 }
 
-// Each of many concurrent commands has its own supervisor.
+// Commands that run concurrently have different supervisors.
 func TestSupervisorsAtOnce(t *testing.T) {
 	r := newRunner(t)
 	t.Run("all", func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 )
 
 // TestSandboxesOfAHiddenDaemon runs tests of every kind of sandbox in a process whose memory is
-// hidden, like the daemon's memory. The kernel lets such a process create user namespaces only if
-// root runs it.
+// hidden, like that of the daemon. The kernel lets such a process create user namespaces only if it
+// runs as root.
 func TestSandboxesOfAHiddenDaemon(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(hiddenVar) != "" {
@@ -34,7 +34,7 @@ func TestSandboxesOfAHiddenDaemon(t *testing.T) {
 	c.Dir = dir
 	c.Env = []string{hiddenVar + "=1", "CI=1", "HOME=" + dir, "PATH=" + os.Getenv("PATH")}
 	if os.Getuid() == 0 {
-		const user = 12346 // a user who does not own the files in the tests
+		const user = 12346 // not the owner of the test files
 		if err := os.Chown(dir, user, user); err != nil {
 			t.Fatal(err)
 		}

@@ -24,6 +24,6 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	testspeed.Parallel(12) // the parallel tests mostly wait for processes to end
+	testspeed.Parallel(12) // parallel tests mostly wait for processes to exit
 	goleak.VerifyTestMain(m)
 }

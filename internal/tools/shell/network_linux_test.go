@@ -21,24 +21,24 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// internet is a web server on loopback, which Lookup returns for several names, and a proxy that
-// reaches the server.
+// internet is a loopback web server that is reached by the names that Lookup resolves, and a proxy
+// that connects to it.
 type internet struct {
 	t     testing.TB
 	proxy *proxy.Proxy
 	port  string
 	hits  atomic.Int32      // connections
 	files map[string][]byte // by path; other paths return a greeting
-	real  bool              // names are looked up as in production
+	real  bool              // resolve names as in production
 
 	mu    sync.Mutex
 	asked []string
-	// answer decides about a host. If it is nil, every host is refused.
+	// answer returns the user's decision about a host. If it is nil, every host is refused.
 	answer func(ctx context.Context, host string) error
 	lists  hosts.Lists
 }
 
-// newInternet starts the server and the proxy. allow and deny are the lists of the setting network.
+// newInternet starts the server and the proxy. allow and deny are the lists in the setting network.
 func newInternet(t testing.TB, allow, deny string) *internet {
 	t.Helper()
 	i := &internet{t: t}
@@ -67,7 +67,7 @@ func newInternet(t testing.TB, allow, deny string) *internet {
 	server.Start()
 	t.Cleanup(server.Close)
 	_, i.port, _ = net.SplitHostPort(server.Listener.Addr().String())
-	dir := t.TempDir() + "/" + strings.Repeat("long", 30) // longer than a socket address
+	dir := t.TempDir() + "/" + strings.Repeat("long", 30) // longer than a socket address can be
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func newInternet(t testing.TB, allow, deny string) *internet {
 	return i
 }
 
-// begin prepares the proxy for one command.
+// begin returns the proxy for one command.
 func (i *internet) begin() *sandbox.Proxy {
 	i.t.Helper()
 	run, err := i.proxy.Begin(proxy.Command{
@@ -106,7 +106,8 @@ func (i *internet) begin() *sandbox.Proxy {
 	return &sandbox.Proxy{Socket: run.Socket(), Token: run.Token(), Run: run}
 }
 
-// in runs a script in a sandbox that can reach the proxy. HOST is the server's address.
+// in runs a script in a sandbox that can reach the proxy. In the script, HOST is the server's
+// address.
 func (i *internet) in(b *box, c Command) (Result, *sandbox.Plan) {
 	i.t.Helper()
 	spec := sandbox.Spec{Writable: []string{b.work}, Tmp: b.tmp, Proxy: i.begin()}
@@ -126,7 +127,7 @@ func (i *internet) questions() string {
 	return strings.Join(i.asked, " ")
 }
 
-// proxied lists the sandboxes in which commands reach the proxy.
+// proxied lists the sandboxes in which commands can reach the proxy.
 func proxied(t testing.TB) []sandbox.Support {
 	t.Helper()
 	var out []sandbox.Support
@@ -143,13 +144,13 @@ func proxied(t testing.TB) []sandbox.Support {
 
 func yes(context.Context, string) error { return nil }
 
-// connect opens a tunnel by hand and sends a request through it.
+// connect opens a tunnel manually and sends a request through it.
 const connect = `exec 3<>/dev/tcp/127.0.0.1/61199
 printf 'CONNECT %s:PORT HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.0\r\nHost: inside\r\n\r\n' HOST >&3
 cat <&3`
 
-// TestCommandsReachAllowedHosts checks that each new host causes one question, and that requests
-// and tunnels then work.
+// TestCommandsReachAllowedHosts checks that the user is asked once about each new host, and that
+// requests and tunnels to an allowed host work.
 func TestCommandsReachAllowedHosts(t *testing.T) {
 	for _, s := range proxied(t) {
 		for _, c := range []struct{ name, script, want, asked string }{
@@ -202,9 +203,9 @@ import urllib.request as u; print(u.urlopen("http://127.0.0.1:8000/").status)' 2
 	}
 }
 
-// TestRefusedHostsGetNoConnection checks that the server sees no connection if the user refuses, if
-// the settings deny the host or its address, or if the address is private and no setting allows it,
-// regardless of how the command tries.
+// TestRefusedHostsGetNoConnection checks that no connection reaches the server if the user refuses
+// the host, if the settings deny the host or its address, or if the address is private and no
+// setting allows it. This applies however the command tries to connect.
 func TestRefusedHostsGetNoConnection(t *testing.T) {
 	ways := []string{
 		"curl -sS http://site.test:PORT/; true",
@@ -251,7 +252,8 @@ func TestRefusedHostsGetNoConnection(t *testing.T) {
 	}
 }
 
-// TestARefusedHostIsAskedAboutOnce lets a command try a host again that the user has refused.
+// TestARefusedHostIsAskedAboutOnce checks that the user is not asked again if a command retries a
+// host that the user has refused.
 func TestARefusedHostIsAskedAboutOnce(t *testing.T) {
 	for _, s := range proxied(t) {
 		t.Run(string(s.Kind), func(t *testing.T) {
@@ -269,7 +271,7 @@ func TestARefusedHostIsAskedAboutOnce(t *testing.T) {
 	}
 }
 
-// A command that only reads has no proxy, and the proxy does not serve a command that it does not
+// A read-only command has no proxy. The proxy rejects requests from a command that it does not
 // know.
 func TestReadOnlyCommandsHaveNoProxy(t *testing.T) {
 	for _, s := range proxied(t) {
@@ -299,8 +301,8 @@ func TestReadOnlyCommandsHaveNoProxy(t *testing.T) {
 	}
 }
 
-// The time limit of a command is suspended while the user is asked. When the command ends, so does
-// the question.
+// A command's time limit is paused while a question is open. When the command ends, the question is
+// withdrawn.
 func TestQuestionsAboutHostsAndTime(t *testing.T) {
 	s := proxied(t)[0]
 	t.Run("the limit", func(t *testing.T) {
@@ -336,7 +338,7 @@ func TestQuestionsAboutHostsAndTime(t *testing.T) {
 }
 
 // BenchmarkProxyOverhead measures what the proxy adds to a command that does not use the network.
-// The variants alternate. It reports medians in milliseconds.
+// It alternates between both variants and reports medians in milliseconds.
 func BenchmarkProxyOverhead(b *testing.B) {
 	for _, s := range proxied(b) {
 		b.Run(string(s.Kind), func(b *testing.B) {

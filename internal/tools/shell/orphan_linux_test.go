@@ -17,13 +17,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// daemonScript is the environment variable that makes this test binary act as the daemon.
+// daemonScript is the environment variable that makes this test binary act as a daemon that runs
+// the given script.
 const daemonScript = "SHELL_TEST_DAEMON_SCRIPT"
 
-// daemonPlan contains the sandbox of that command, as JSON.
+// daemonPlan is the environment variable with the sandbox plan for that script, as JSON.
 const daemonPlan = "SHELL_TEST_DAEMON_PLAN"
 
-// maybeDaemon runs a command until its stdin ends, and then closes the Runner in order.
+// maybeDaemon runs the script until stdin is closed, and then closes the Runner.
 func maybeDaemon() {
 	script := os.Getenv(daemonScript)
 	if script == "" {
@@ -47,8 +48,8 @@ func maybeDaemon() {
 	os.Exit(0)
 }
 
-// escapes are ways to survive, each with %s for a long-running process. All print "ready" at the
-// end.
+// escapes are ways in which processes try to outlive their command. %s is a process that runs for a
+// long time. Each script prints "ready" at the end.
 var escapes = map[string]string{
 	"plain":       `%s & %s & echo ready; wait`,
 	"setsid":      `setsid %s & sleep 0.1; echo ready; wait`,
@@ -67,7 +68,7 @@ func mark(t *testing.T) string {
 	return fmt.Sprintf("sleep 1000.%d%d", os.Getpid(), time.Now().UnixNano())
 }
 
-// count returns the number of processes whose command line contains the mark's number.
+// count returns the number of processes whose command line contains the number in mark.
 func count(mark string) int {
 	_, number, _ := strings.Cut(mark, " ")
 	n := 0
@@ -83,8 +84,8 @@ func count(mark string) int {
 	return n
 }
 
-// there waits until count is not 0, and returns the count. While a process is executing another
-// program, it has no command line.
+// there waits until count is not 0, and returns it. The count can be 0 at first, because a process
+// that is executing another program briefly has no command line.
 func there(mark string) (n int) {
 	for end := time.Now().Add(time.Minute); n == 0 &&
 		time.Now().Before(end); time.Sleep(time.Millisecond) {
@@ -93,7 +94,7 @@ func there(mark string) (n int) {
 	return n
 }
 
-// noneLeft waits until no process with the mark is left.
+// noneLeft waits until no process with the given mark is left.
 func noneLeft(t *testing.T, mark string) {
 	t.Helper()
 	end := time.Now().Add(2 * time.Minute)
@@ -129,7 +130,7 @@ func TestNoOrphansAfterAbort(t *testing.T) {
 			if seen == 0 {
 				t.Fatal("the processes were never there: the test tests nothing")
 			}
-			// After that time, the remaining processes are ended in the background.
+			// After that time, remaining processes are stopped in the background.
 			if n := count(m); n != 0 && took < Grace+abandonAfter {
 				t.Errorf("%d processes are left when Run returns", n)
 			}
@@ -148,7 +149,8 @@ func TestNoOrphansAfterTheEnd(t *testing.T) {
 	noneLeft(t, m)
 }
 
-// daemon starts this binary as a daemon that runs the script, and waits until the script is ready.
+// daemon starts this binary as a daemon that runs the script, and waits until the script has
+// printed "ready".
 func daemon(t *testing.T, script, m string) (cmd *exec.Cmd, stop func()) {
 	t.Helper()
 	cmd, stop = daemonWith(t, "", daemonScript+"="+script)
@@ -168,7 +170,7 @@ func daemonIn(t *testing.T, b *box) (cmd *exec.Cmd, stop func()) {
 	return daemonWith(t, b.work, daemonScript+"=echo ready", daemonPlan+"="+string(plan))
 }
 
-// daemonWith starts the daemon in a folder. "" means the folder of the test.
+// daemonWith starts the daemon in the given folder. "" means the folder of the test.
 func daemonWith(t *testing.T, dir string, env ...string) (cmd *exec.Cmd, stop func()) {
 	t.Helper()
 	program, err := os.Executable()
@@ -231,7 +233,8 @@ func TestNoOrphansAfterAnOrderlyEnd(t *testing.T) {
 	}
 }
 
-// TestNoOrphansAfterTheSupervisorsDeath runs a command that kills its own supervisor.
+// TestNoOrphansAfterTheSupervisorsDeath checks that no process remains if a command kills its own
+// supervisor.
 func TestNoOrphansAfterTheSupervisorsDeath(t *testing.T) {
 	r, m := newRunner(t), mark(t)
 	res, err := r.Run(context.Background(),
@@ -246,7 +249,7 @@ func TestNoOrphansAfterTheSupervisorsDeath(t *testing.T) {
 	noneLeft(t, m)
 }
 
-// TestTheSweepSparesOthers checks that a child that the daemon itself started survives.
+// TestTheSweepSparesOthers checks that children that the daemon itself started are not killed.
 func TestTheSweepSparesOthers(t *testing.T) {
 	other := exec.Command("sleep", "1000")
 	if err := other.Start(); err != nil {
@@ -273,7 +276,7 @@ func TestAThousandChildren(t *testing.T) {
 	noneLeft(t, m)
 }
 
-// TestAGigabyteOfOutput checks that the daemon's memory stays small.
+// TestAGigabyteOfOutput checks that the daemon's memory stays small while a command prints 1 GB.
 func TestAGigabyteOfOutput(t *testing.T) {
 	t.Parallel()
 	size, err := strconv.Atoi(os.Getenv("SHELL_TEST_DAEMON_PEAK"))

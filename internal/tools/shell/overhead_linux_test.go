@@ -11,15 +11,15 @@ import (
 )
 
 // BenchmarkOverhead measures what the helper adds to /bin/true, and what each sandbox adds to that.
-// The variants alternate, so that the load on the machine is the same for all. It reports medians
-// and minimums in milliseconds. Other programs on the machine affect the minimums the least.
+// The variants alternate, so that load on the machine affects all of them equally. It reports
+// medians and minimums in milliseconds. Other processes affect the minimums least.
 func BenchmarkOverhead(b *testing.B) {
 	r := newRunner(b)
 	kinds := boxes(b)
 	boxed := make([]*box, len(kinds))
 	for i, s := range kinds {
 		boxed[i] = newBox(b, s)
-		// From here on a helper waits for the next command.
+		// From now on, a helper is waiting for the next command.
 		run(b, boxed[i].r, Command{Argv: []string{"/bin/true"}, Dir: boxed[i].work,
 			Sandbox: boxed[i].plan()})
 	}
@@ -36,7 +36,7 @@ func BenchmarkOverhead(b *testing.B) {
 					Command{Argv: []string{"/bin/true"}, Dir: x.work, Sandbox: plan})
 			}))
 		}
-		// A model thinks between two commands. During this time the next helper starts.
+		// Between two commands, the model needs time. During that time, the next helper starts.
 		time.Sleep(20 * time.Millisecond)
 	}
 	reportCost(b, "plain", plain, []time.Duration{0})
@@ -46,9 +46,9 @@ func BenchmarkOverhead(b *testing.B) {
 	}
 }
 
-// BenchmarkPrepared measures /bin/true without a sandbox, in one that is created for it, and in one
-// that was prepared while the model was thinking, with the package caches of a session. The
-// variants alternate. It reports medians and minimums in milliseconds.
+// BenchmarkPrepared measures /bin/true without a sandbox, in a sandbox that is created for it, and
+// in a sandbox that was prepared while the model was thinking. The sandboxes contain the package
+// caches of a session. The variants alternate. It reports medians and minimums in milliseconds.
 func BenchmarkPrepared(b *testing.B) {
 	x := ownBox(b)
 	caches := []string{x.out + "/go-build", x.out + "/npm", x.out + "/cargo"}
@@ -64,7 +64,7 @@ func BenchmarkPrepared(b *testing.B) {
 		b.Fatal(err)
 	}
 	once := *plan
-	once.Session = "" // not part of a session, so nothing is prepared
+	once.Session = "" // commands without a session get no prepared sandbox
 	other := newRunner(b)
 	run(b, other, Command{Argv: []string{"/bin/true"}})
 	var plain, cold, prepared []time.Duration
@@ -96,7 +96,7 @@ func BenchmarkPrepared(b *testing.B) {
 	b.ReportMetric(float64(len(prepared))/float64(len(plain)), "prepared-share")
 }
 
-// reportCost reports how much more one variant costs than another.
+// reportCost reports how much longer one variant takes than another.
 func reportCost(b *testing.B, name string, way, than []time.Duration) {
 	b.ReportMetric(milliseconds(median(way)-median(than)), name+"-ms")
 	b.ReportMetric(milliseconds(slices.Min(way)-slices.Min(than)), name+"-least-ms")

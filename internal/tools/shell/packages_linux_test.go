@@ -18,12 +18,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// registryVar is the environment variable with the registry of a program. If it is set, the test
-// uses that registry instead of its own server.
+// registryVar is the environment variable that holds the address of a package registry. If it is
+// set, the test uses that registry instead of its own server.
 const registryVar = "AGENT_LSP_TEST_REGISTRY"
 
-// TestPackagesAreInstalled downloads a package with go and with npm through the proxy, in every
-// sandbox that reaches it. The only questions are about the registry.
+// TestPackagesAreInstalled downloads packages with go and npm through the proxy, in every sandbox
+// that can reach it. The only questions must be about the registry.
 func TestPackagesAreInstalled(t *testing.T) {
 	for _, s := range proxied(t) {
 		for _, c := range []struct{ program, script, want string }{
@@ -80,7 +80,7 @@ func installs(t *testing.T, s sandbox.Support, program, script, want string) {
 	}
 }
 
-// packages contains the files of a registry of Go modules and of one of npm packages.
+// packages returns the files of a Go module registry and of an npm registry, by path.
 func packages(t *testing.T, port string) map[string][]byte {
 	t.Helper()
 	const goMod = "module example.test/tiny\n"

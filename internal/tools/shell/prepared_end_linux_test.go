@@ -43,8 +43,8 @@ func TestPreparedSandboxAbort(t *testing.T) {
 	}
 }
 
-// TestPreparedSandboxesEnd checks that a session has at most one prepared sandbox, and that no
-// sandbox is left, regardless of how the session was ended.
+// TestPreparedSandboxesEnd checks that a session has at most one prepared sandbox, and that none is
+// left after the session ends, in whatever way it ends.
 func TestPreparedSandboxesEnd(t *testing.T) {
 	t.Parallel()
 	start := func(t *testing.T) (*box, *sandbox.Plan) {
@@ -81,7 +81,7 @@ func TestPreparedSandboxesEnd(t *testing.T) {
 			pids := b.waiting()
 			end(t, b, plan)
 			b.wantWaiting(0, name)
-			for _, pid := range pids { // the parent has waited for the dead processes
+			for _, pid := range pids { // zombies must have been reaped
 				awaitEnd(t, pid)
 			}
 		})
@@ -113,7 +113,8 @@ func TestPreparedSandboxesEnd(t *testing.T) {
 	}
 }
 
-// TestPreparedSandboxEndsWithTheDaemon also covers a daemon that is killed.
+// TestPreparedSandboxEndsWithTheDaemon checks that no prepared sandbox outlives the daemon, even if
+// the daemon is killed.
 func TestPreparedSandboxEndsWithTheDaemon(t *testing.T) {
 	t.Parallel()
 	b := ownBox(t)
@@ -126,8 +127,8 @@ func TestPreparedSandboxEndsWithTheDaemon(t *testing.T) {
 	b.wantWaiting(0, "after the daemon was killed")
 }
 
-// TestPreparedSandboxesLeaveNothingOpen checks that a supervisor has as many descriptors after many
-// commands as after the first.
+// TestPreparedSandboxesLeaveNothingOpen checks that a supervisor has no more open descriptors after
+// many commands than after the first one.
 func TestPreparedSandboxesLeaveNothingOpen(t *testing.T) {
 	t.Parallel()
 	b := ownBox(t)
@@ -145,7 +146,7 @@ func TestPreparedSandboxesLeaveNothingOpen(t *testing.T) {
 	}
 	b.ahead(plan, nil, Command{Argv: []string{"true"}})
 	first, before := open()
-	for i := range 40 { // without a pause, the supervisor would read two orders together
+	for i := range 40 { // pause, because otherwise the supervisor would read two orders together
 		want := fmt.Sprintln(i)
 		if res := b.runWith(plan, "echo "+want); string(res.Head) != want {
 			t.Errorf("got %+v, want %q", res, want)
@@ -162,7 +163,7 @@ func TestPreparedSandboxesLeaveNothingOpen(t *testing.T) {
 	}
 }
 
-// awaitEnd waits until a process is dead and its parent has waited for it.
+// awaitEnd waits until a process has exited and its parent has reaped it.
 func awaitEnd(t *testing.T, pid int) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
@@ -181,7 +182,7 @@ func awaitDeath(pid int) {
 	}
 }
 
-// If a prepared sandbox is killed, at most one command fails, and that command reports it.
+// If a prepared sandbox is killed, at most one command fails, and its result reports the reason.
 func TestPreparedSandboxKilled(t *testing.T) {
 	t.Parallel()
 	b := ownBox(t)
@@ -194,7 +195,7 @@ func TestPreparedSandboxKilled(t *testing.T) {
 			awaitDeath(pid)
 		}
 		res := b.runWith(plan, "echo here")
-		if res.Signal == "SIGKILL" { // the sandbox received the order while it was dying
+		if res.Signal == "SIGKILL" { // the sandbox was already dying when it received the order
 			res = b.runWith(plan, "echo here")
 		}
 		if string(res.Head) != "here\n" {

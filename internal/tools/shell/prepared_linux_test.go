@@ -13,7 +13,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// ownBox is a workspace in the only sandbox that is prepared in advance.
+// ownBox is a workspace with the daemon's own sandbox, which is the only kind that is prepared in
+// advance.
 func ownBox(t testing.TB) *box {
 	t.Helper()
 	for _, s := range boxes(t) {
@@ -25,13 +26,13 @@ func ownBox(t testing.TB) *box {
 	return nil
 }
 
-// prepare runs a command that does nothing. After that, the next sandbox is being prepared.
+// prepare runs a command that does nothing, so that the next sandbox is prepared afterwards.
 func (b *box) prepare(plan *sandbox.Plan) {
 	b.t.Helper()
 	run(b.t, b.r, Command{Argv: []string{"/bin/true"}, Dir: b.work, Sandbox: plan})
 }
 
-// prepareFor prepares the sandbox of a plan before the first command of its session.
+// prepareFor prepares the sandbox for a plan before its session runs the first command.
 func prepareFor(t testing.TB, r *Runner, plan *sandbox.Plan) {
 	t.Helper()
 	h, err := r.makeHelper()
@@ -44,8 +45,8 @@ func prepareFor(t testing.TB, r *Runner, plan *sandbox.Plan) {
 	r.prepareSandbox(h, plan)
 }
 
-// ahead runs a command in a sandbox that was prepared before do was called. A busy machine may need
-// several attempts, because a command does not wait long for a sandbox.
+// ahead waits for a prepared sandbox, calls do, and then runs a command in that sandbox. On a busy
+// machine this can take several attempts, because a command does not wait long for a sandbox.
 func (b *box) ahead(plan *sandbox.Plan, do func(), c Command) Result {
 	b.t.Helper()
 	for range 50 {
@@ -66,7 +67,7 @@ func (b *box) ahead(plan *sandbox.Plan, do func(), c Command) Result {
 	return Result{}
 }
 
-// waitPrepared waits until a sandbox of this workspace is ready, which means that a thread reads
+// waitPrepared waits until a sandbox for this workspace is ready. It is ready when a thread reads
 // from the socket on which the command arrives.
 func (b *box) waitPrepared() {
 	b.t.Helper()
@@ -83,8 +84,7 @@ func (b *box) waitPrepared() {
 	b.t.Error("no sandbox waits for its command")
 }
 
-// waiting lists the processes of prepared sandboxes of this workspace, including dead ones whose
-// parent has not waited for them.
+// waiting lists the processes of prepared sandboxes for this workspace, including zombies.
 func (b *box) waiting() (pids []int) {
 	supervisors := map[int]bool{}
 	b.r.mu.Lock()
@@ -103,7 +103,7 @@ func (b *box) waiting() (pids []int) {
 	return pids
 }
 
-// wantWaiting waits until the given number of sandboxes are waiting.
+// wantWaiting waits until n prepared sandboxes are waiting.
 func (b *box) wantWaiting(n int, when string) {
 	b.t.Helper()
 	var got []int
@@ -115,8 +115,8 @@ func (b *box) wantWaiting(n int, when string) {
 	b.t.Errorf("%s: the sandboxes %v wait, want %d", when, got, n)
 }
 
-// TestPreparedSandboxMasksWhatCameLater checks that the sandbox masks the files that exist when the
-// command starts, regardless of how they were created.
+// TestPreparedSandboxMasksWhatCameLater checks that a prepared sandbox masks all files that exist
+// when the command starts, however they were created.
 func TestPreparedSandboxMasksWhatCameLater(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{
@@ -148,7 +148,7 @@ func TestPreparedSandboxMasksWhatCameLater(t *testing.T) {
 }
 
 // TestPreparedSandboxRunsTheCommandAsGiven checks that the environment, folder, exit code, output
-// and program search are those of the command, and that the command gets no other descriptor.
+// and program search are those of the command, and that it inherits no other descriptors.
 func TestPreparedSandboxRunsTheCommandAsGiven(t *testing.T) {
 	t.Parallel()
 	b := ownBox(t)
@@ -193,8 +193,8 @@ func TestPreparedSandboxRunsTheCommandAsGiven(t *testing.T) {
 	}
 }
 
-// TestPreparedSandboxIsNotUsedWhenItIsWrong checks that a command gets its own sandbox if the
-// prepared one is for another profile, or shows files that no longer exist.
+// TestPreparedSandboxIsNotUsedWhenItIsWrong checks that a command gets a new sandbox if the
+// prepared one is for another profile or shows files that no longer exist.
 func TestPreparedSandboxIsNotUsedWhenItIsWrong(t *testing.T) {
 	t.Parallel()
 	replace := `mv WORK WORK.old && mkdir WORK && echo CANARY > WORK/.env && echo new > WORK/file`
@@ -266,8 +266,8 @@ func TestPreparedSandboxIsNotUsedWhenItIsWrong(t *testing.T) {
 	}
 }
 
-// A command that only reads does not get a sandbox that was prepared for a command that writes, and
-// vice versa.
+// A read-only command does not get a sandbox that was prepared for a command that writes, and vice
+// versa.
 func TestPreparedSandboxIsForOneProfile(t *testing.T) {
 	t.Parallel()
 	b := ownBox(t)
@@ -291,7 +291,7 @@ func TestPreparedSandboxIsForOneProfile(t *testing.T) {
 	}
 }
 
-// TestPreparedSandboxAndMounts checks that a change of the machine's mounts is detected.
+// TestPreparedSandboxAndMounts checks that a change to the machine's mounts is detected.
 func TestPreparedSandboxAndMounts(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can mount")
@@ -311,8 +311,9 @@ func TestPreparedSandboxAndMounts(t *testing.T) {
 	}
 }
 
-// TestPreparedSandboxAndLayers checks that a sandbox that was prepared without the folder of
-// layers, because another command used it, is not used after that command has ended.
+// TestPreparedSandboxAndLayers checks the case that a sandbox is prepared without the layer folder
+// because another command is using that folder. After that command has ended, the sandbox must not
+// be used.
 func TestPreparedSandboxAndLayers(t *testing.T) {
 	t.Parallel()
 	b := ownBox(t)

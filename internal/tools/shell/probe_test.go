@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// probeVar names the socket operation that this test binary tries.
+// probeVar is the environment variable that says which kind of socket this test binary tries to
+// use.
 const probeVar = "SHELL_TEST_PROBE"
 
-// maybeProbe tries a socket and exits with 0 if it works, and 9 if it does not.
+// maybeProbe tries to use a socket. It exits with 0 if that works, and with 9 if it does not.
 func maybeProbe() {
 	what := os.Getenv(probeVar)
 	if what == "" {
@@ -49,7 +50,7 @@ func probe(what string) error {
 	if kind != "udp" {
 		return nil
 	}
-	// UDP has no connection, so only an answer or a returned error proves something.
+	// UDP has no connections, so only a response or a returned error proves the result.
 	for range 3 {
 		if _, err = c.Write([]byte("x")); err != nil {
 			return err

@@ -10,9 +10,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// TestReadOnlyCommandsWriteNowhereElse runs a script that writes files in the sandbox for commands
-// that only read, as if the classification had been wrong. The script can change only its temporary
-// folder.
+// TestReadOnlyCommandsWriteNowhereElse runs a script that writes in the sandbox for read-only
+// commands, as if the command had been misclassified. The script must be able to change only its
+// temporary folder.
 func TestReadOnlyCommandsWriteNowhereElse(t *testing.T) {
 	for _, s := range boxes(t) {
 		b := newBox(t, s)

@@ -113,7 +113,7 @@ func TestAbortEndsWhatIgnoresSIGTERM(t *testing.T) {
 	if d := time.Since(began); d < Grace/2 || d > Grace+time.Minute {
 		t.Errorf("ended after %v; want about %v", d, Grace)
 	}
-	r.Close() // waits for work that Run may have left to the background on a slow machine
+	r.Close() // wait for work that Run may have left in the background on a slow machine
 	if n := live(r); n != 0 {
 		t.Errorf("%d commands still live", n)
 	}
@@ -122,7 +122,8 @@ func TestAbortEndsWhatIgnoresSIGTERM(t *testing.T) {
 func TestAbortIsQuickForWhatListens(t *testing.T) {
 	r := newRunner(t)
 	var res Result
-	// A process that gets no processor time within Grace is killed.
+	// On a busy machine, a process that gets no processor time within Grace is killed before its
+	// trap runs.
 	for try := 0; try < 5 && !strings.Contains(string(res.Head), "bye"); try++ {
 		ctx, cancel := context.WithCancel(context.Background())
 		var err error
@@ -138,8 +139,8 @@ func TestAbortIsQuickForWhatListens(t *testing.T) {
 	}
 }
 
-// The time limit counts from the start. On a slow machine, more of it may pass before the first
-// output.
+// The time limit starts when the command starts. A slow machine may need longer than the limit
+// until the first output.
 func TestTimeout(t *testing.T) {
 	var res Result
 	for limit := 100 * time.Millisecond; len(res.Head) == 0 && limit < time.Minute; limit *= 4 {

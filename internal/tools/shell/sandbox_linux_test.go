@@ -14,8 +14,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// boxes lists the sandboxes that this machine must support for these tests (see
-// docs/use/permissions.md).
+// boxes lists the sandboxes that this machine must support for these tests. See
+// docs/use/permissions.md.
 func boxes(t testing.TB) []sandbox.Support {
 	t.Helper()
 	all := sandbox.Kinds()
@@ -29,7 +29,7 @@ func boxes(t testing.TB) []sandbox.Support {
 	return all
 }
 
-// box is a workspace with a sandbox around it.
+// box is a workspace with a sandbox.
 type box struct {
 	t                      testing.TB
 	r                      *Runner
@@ -38,7 +38,7 @@ type box struct {
 }
 
 func newBox(t testing.TB, s sandbox.Support) *box {
-	base, err := os.MkdirTemp("/var/tmp", "agent-lsp-box-") // not /tmp, which bubblewrap replaces
+	base, err := os.MkdirTemp("/var/tmp", "agent-lsp-box-") // bubblewrap replaces /tmp
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestAStoppedCommandSaysSo(t *testing.T) {
 	}
 }
 
-// TestSandboxKeepsTheNetworkOut tries each kind of socket against servers on this machine.
+// TestSandboxKeepsTheNetworkOut tries each kind of socket with servers on this machine.
 func TestSandboxKeepsTheNetworkOut(t *testing.T) {
 	t.Parallel()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
@@ -187,7 +187,7 @@ func TestSandboxKeepsTheNetworkOut(t *testing.T) {
 		"raw":      "raw",
 		"packet":   "packet",
 	}
-	// These operations are allowed in a separate network.
+	// These operations are allowed in a separate network namespace.
 	own := map[string]bool{"bind": true, "raw": true, "packet": true}
 	for _, s := range boxes(t) {
 		b := newBox(t, s)
@@ -212,19 +212,19 @@ func TestSandboxKeepsTheNetworkOut(t *testing.T) {
 	}
 }
 
-// probe runs this binary as a client of sockets.
+// probe runs this binary as a socket client.
 func (b *box) probe(what string, plan *sandbox.Plan) Result {
 	b.t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	// The test binary may be in /tmp, which the sandbox hides.
+	// The test binary may be in /tmp, which is not visible in the sandbox.
 	copied := filepath.Join(b.work, "probe")
 	if _, err := os.Stat(copied); err != nil {
-		// No other goroutine may fork in the meantime, for example to start a helper in advance. A
-		// child that has not executed its program yet keeps the copy open for writing, and a file
-		// that is open for writing cannot be executed.
+		// No other goroutine may fork while the file is open, not even to start a helper in
+		// advance. A forked child would keep the copy open for writing until it executes its
+		// program, and a file that is open for writing cannot be executed.
 		syscall.ForkLock.RLock()
 		data, err := os.ReadFile(exe)
 		if err == nil {
@@ -239,8 +239,8 @@ func (b *box) probe(what string, plan *sandbox.Plan) Result {
 		Env: append(os.Environ(), probeVar+"="+what), Dir: b.work, Sandbox: plan})
 }
 
-// TestSandboxedProcessesCannotReachTheSupervisor checks that they cannot kill the supervisor that
-// ends them.
+// TestSandboxedProcessesCannotReachTheSupervisor checks that processes in the sandbox cannot kill
+// the supervisor that must stop them.
 func TestSandboxedProcessesCannotReachTheSupervisor(t *testing.T) {
 	t.Parallel()
 	for _, s := range boxes(t) {

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// secretReaders are commands that show a secret file, each with that file.
+// secretReaders are commands that print a secret file, each with the file that it prints.
 var secretReaders = []struct{ command, file string }{
 	{"cat .env", "WORK/.env"},
 	{"cat < .env", "WORK/.env"},
@@ -33,9 +33,9 @@ func secretScene(t *testing.T, victim int, home string) *scene {
 	}}, victim, home)
 }
 
-// TestASecretFileIsReadableOnceTheUserAllowsIt runs commands that name a secret file, in every
-// profile and sandbox and without a sandbox. Each command causes a question that names the file. A
-// command that the user allows can read that file.
+// TestASecretFileIsReadableOnceTheUserAllowsIt runs commands that name a secret file, with every
+// profile and sandbox and without a sandbox. The user is asked about each command, with the file's
+// name. A command that the user allows can read that file.
 func TestASecretFileIsReadableOnceTheUserAllowsIt(t *testing.T) {
 	home, victim := attackHome(t), startVictim(t)
 	r := newRunner(t)
@@ -68,8 +68,8 @@ func TestASecretFileIsReadableOnceTheUserAllowsIt(t *testing.T) {
 	}
 }
 
-// TestAnAnswerShowsNoOtherSecretFile allows one secret file. The daemon's own sandbox hides the
-// others, and a search skips them and reports this.
+// TestAnAnswerShowsNoOtherSecretFile allows one secret file. The daemon's own sandbox must still
+// hide the others, and a search must skip them and report that it did.
 func TestAnAnswerShowsNoOtherSecretFile(t *testing.T) {
 	home, victim := attackHome(t), startVictim(t)
 	r := newRunner(t)
@@ -103,8 +103,8 @@ func TestAnAnswerShowsNoOtherSecretFile(t *testing.T) {
 	}
 }
 
-// TestARuleForASecretFileIsAboutThatFile allows one file by a rule, and then changes the target of
-// the file's name.
+// TestARuleForASecretFileIsAboutThatFile checks that a rule allows reading a secret file only if
+// the rule names that file. A rule with a wildcard or with the name of a link does not allow it.
 func TestARuleForASecretFileIsAboutThatFile(t *testing.T) {
 	home, victim := attackHome(t), startVictim(t)
 	r := newRunner(t)

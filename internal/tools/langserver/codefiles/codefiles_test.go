@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestCodeThatServersRun lists the files of a workspace that each server would run.
+// TestCodeThatServersRun checks which of a workspace's files are listed as code that each server
+// would run.
 func TestCodeThatServersRun(t *testing.T) {
 	top := t.TempDir()
 	put := func(name, text string) {

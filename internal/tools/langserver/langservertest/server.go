@@ -1,5 +1,5 @@
 // Package langservertest is a language server with several fault modes, for tests only. A test
-// binary with Variable in its environment becomes such a server.
+// binary becomes such a server if Variable is set in its environment.
 package langservertest
 
 import (
@@ -15,13 +15,14 @@ import (
 	"strings"
 )
 
-// Variable names the fault mode of the server that a test binary becomes.
+// Variable is the environment variable that makes a test binary act as a server. Its value is the
+// fault mode.
 const Variable = "AGENT_LSP_TEST_LSP"
 
-// Flood is the number of messages that the mode floods sends in a row.
+// Flood is the number of messages that a server in the mode floods sends in a row.
 const Flood = 60_000
 
-// MaybeServe serves on stdin and stdout if Variable is set, and exits.
+// MaybeServe serves on stdin and stdout and then exits, if Variable is set. Otherwise it returns.
 func MaybeServe() {
 	if mode := os.Getenv(Variable); mode != "" {
 		(&fakeServer{mode: mode, texts: map[string]string{}, in: os.Stdin,
@@ -64,13 +65,23 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 	return body, err
 }
 
-// fakeServer supports a language in which "func NAME" declares a name and "call NAME" uses it. A
-// call of a name that no open file declares is an error. The modes: normal; plain (no workspace
-// symbols); never (does not answer initialize); crashes (at the first text); floods; silent
-// (publishes nothing); loading (reports that it is indexing); old (publishes for an older version);
-// chatty (prints before its first message); hangs (answers no question); pulls (answers requests
-// for diagnostics); both (answers requests for them without a kind, as gopls does, and publishes
-// them afterwards); runs (first runs the code of a workspace that real servers run).
+// fakeServer serves a language in which "func NAME" declares a name and "call NAME" uses it. A call
+// of a name that no open file declares is an error. The modes are:
+//
+//   - normal
+//   - plain: no workspace symbols
+//   - never: does not answer initialize
+//   - crashes: when it receives the first text
+//   - floods: sends Flood messages in a row
+//   - silent: publishes no diagnostics
+//   - loading: reports that it is indexing
+//   - old: publishes diagnostics for an older version
+//   - chatty: prints text before its first message
+//   - hangs: answers no query
+//   - pulls: answers requests for diagnostics
+//   - both: answers requests for diagnostics without a kind, as gopls does, and publishes the
+//     same diagnostics afterwards
+//   - runs: first runs the code in the workspace that real servers run
 type fakeServer struct {
 	mode  string
 	asked bool // the client requested diagnostics
@@ -100,7 +111,7 @@ func (f *fakeServer) serve() {
 }
 
 // runWorkspace runs the code in the working directory that real servers run: the TypeScript
-// library, a build script, and the program that GOFLAGS names.
+// library, a build script, and the program named in GOFLAGS.
 func runWorkspace() {
 	tool := strings.TrimPrefix(os.Getenv("GOFLAGS"), "-toolexec=")
 	for _, file := range []string{"node_modules/typescript/lib/tsserver.js", "build.rs", tool} {
@@ -201,7 +212,7 @@ func span(line, from, n int) map[string]any {
 		"end": map[string]int{"line": line, "character": from + n}}
 }
 
-// changed publishes diagnostics according to the mode.
+// changed publishes diagnostics as the mode requires.
 func (f *fakeServer) changed(uri string, version int32) {
 	switch f.mode {
 	case "pulls", "both":
@@ -225,7 +236,7 @@ func (f *fakeServer) changed(uri string, version int32) {
 	f.publish(uri, version)
 }
 
-// publish publishes the diagnostics of all documents. Those of one document contain its version.
+// publish publishes the diagnostics of all documents. Those for uri contain its version.
 func (f *fakeServer) publish(uri string, version int32) {
 	for _, u := range f.uris() {
 		params := map[string]any{"uri": u, "diagnostics": f.diagnostics(u)}
@@ -236,7 +247,8 @@ func (f *fakeServer) publish(uri string, version int32) {
 	}
 }
 
-// diagnostics reports the calls in a document whose names no open document declares.
+// diagnostics returns an error for each call in a document whose name is not declared in any open
+// document.
 func (f *fakeServer) diagnostics(uri string) []map[string]any {
 	diags := []map[string]any{}
 	for i, line := range strings.Split(f.texts[uri], "\n") {
@@ -248,7 +260,8 @@ func (f *fakeServer) diagnostics(uri string) []map[string]any {
 	return diags
 }
 
-// pulled answers a request for diagnostics. The first answer asks the client to repeat the request.
+// pulled answers a request for diagnostics. The first response asks the client to repeat the
+// request.
 func (f *fakeServer) pulled(m *message, uri string) {
 	if f.mode == "both" {
 		f.reply(m, map[string]any{"kind": "", "items": f.diagnostics(uri)})
@@ -263,7 +276,7 @@ func (f *fakeServer) pulled(m *message, uri string) {
 	f.reply(m, map[string]any{"kind": "full", "items": f.diagnostics(uri)})
 }
 
-// uris returns the URIs of the open documents, in order.
+// uris returns the URIs of the open documents in sorted order.
 func (f *fakeServer) uris() []string { return slices.Sorted(maps.Keys(f.texts)) }
 
 func (f *fakeServer) word(uri string, p fakeParams) string {
@@ -307,8 +320,8 @@ func (f *fakeServer) rename(m *message, old, name string) {
 	f.reply(m, map[string]any{"changes": changes})
 }
 
-// calls answers in the mode full with one call from or to the file's first line. In other modes, it
-// answers with an empty list.
+// calls answers with one call from or to the first line of the file in the mode full, and with none
+// in other modes.
 func (f *fakeServer) calls(m *message) {
 	out := []any{}
 	var p struct{ Item map[string]any }
@@ -323,9 +336,9 @@ func (f *fakeServer) calls(m *message) {
 	f.reply(m, out)
 }
 
-// act offers three ways to declare the name that an error reports as missing: directly, by a new
-// file (which must be resolved), and by a command. It also offers a command of a kind that does
-// more than edit.
+// act offers three ways to declare a name that an error reports as missing: with an edit, with a
+// new file (which must be resolved), and with a command. It also offers a command whose kind
+// indicates that it does more than edit.
 func (f *fakeServer) act(m *message, uri string) {
 	var p struct {
 		Context struct {

@@ -1,5 +1,5 @@
-// Package mcptest is an MCP server with several fault modes, for tests only. A test binary with
-// Variable in its environment becomes such a server.
+// Package mcptest is an MCP server with several fault modes, for tests only. A test binary becomes
+// such a server if Variable is set in its environment.
 package mcptest
 
 import (
@@ -18,15 +18,16 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Variable names the fault mode of the server that a test binary becomes.
+// Variable is the environment variable that makes a test binary act as a server. Its value is the
+// fault mode.
 const Variable = "AGENT_LSP_TEST_MCP"
 
-// DialVariable names an address that the server connects to when it starts. The server stays
-// connected, so that a test can wait for its start. In the mode waits, the server ends when the
-// connection ends.
+// DialVariable is the environment variable with an address to which the server connects when it
+// starts. The server keeps the connection open, so that a test can wait for its start. In the mode
+// waits, the server exits when the connection is closed.
 const DialVariable = "AGENT_LSP_TEST_MCP_DIAL"
 
-// MaybeServe serves on stdin and stdout if Variable is set, and exits.
+// MaybeServe serves on stdin and stdout and then exits, if Variable is set. Otherwise it returns.
 func MaybeServe() {
 	if mode := os.Getenv(Variable); mode != "" {
 		Serve(mode)
@@ -38,18 +39,18 @@ type echoArgs struct {
 	Text string `json:"text"`
 }
 
-// Serve runs a server until stdin ends. The fault modes:
+// Serve runs a server until stdin is closed. The fault modes are:
 //
-//   - plain
+//   - plain: no faults
 //   - exit and hang: before initialize is answered
 //   - greets: prints text before the first message
-//   - garbage: prints lines between the messages that are not messages
-//   - many=N: lists N tools
-//   - tool=NAME: lists one more tool with that name
-//   - builtin: lists a tool search, which makes tool_search a server tool
+//   - garbage: prints invalid lines between the messages
+//   - many=N: has N tools
+//   - tool=NAME: has an additional tool with that name
+//   - builtin: reports a built-in tool search, which makes tool_search a server tool
 //   - late=MS: starts after MS milliseconds
-//   - unlisted: answers initialize and never lists its tools
-//   - fickle: ends when it is asked to list its tools again
+//   - unlisted: answers initialize but never lists its tools
+//   - fickle: exits when it is asked to list its tools again
 func Serve(mode string) {
 	if addr := os.Getenv(DialVariable); addr != "" {
 		c, err := net.Dial("tcp", addr)
@@ -110,13 +111,13 @@ func Serve(mode string) {
 type server struct {
 	*sdk.Server
 	mode  string
-	asked atomic.Int32 // how many times the tools were listed
+	asked atomic.Int32 // number of times its tools were listed
 
-	mu    sync.Mutex    // held while the tools change or are listed
+	mu    sync.Mutex    // held while the tools are changed or listed
 	lists chan struct{} // closed at the next listing
 }
 
-// listed performs a listing, which sees all changes made before it.
+// listed performs a listing, which includes all changes made before it.
 func (s *server) listed(list func() (sdk.Result, error)) (sdk.Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,8 +126,8 @@ func (s *server) listed(list func() (sdk.Result, error)) (sdk.Result, error) {
 	return list()
 }
 
-// waitForList changes the tools and waits until the client has listed them again, so that a call's
-// result arrives while the client processes the change.
+// waitForList changes the tools and waits until the client has listed them again. The result of the
+// call therefore arrives while the client is processing the change.
 func (s *server) waitForList(ctx context.Context, change func()) {
 	s.mu.Lock()
 	change()
@@ -186,7 +187,7 @@ type measured struct {
 	Degrees int `json:"degrees"`
 }
 
-// echo returns the text, or performs the action that the text requests.
+// echo returns the text, or does what the text requests.
 func (s *server) echo(ctx context.Context, r *sdk.CallToolRequest,
 	a echoArgs) (*sdk.CallToolResult, any, error) {
 	if s.mode == "garbage" {
