@@ -1,5 +1,5 @@
-// The daemon's questions to the user: permissions and questions. They are shown in the panel and do
-// not take the focus.
+// Requests from the daemon to the user: permissions and questions. They are shown in the panel and
+// do not take the focus.
 import * as vscode from 'vscode';
 import type {
   AskParams,

@@ -17,7 +17,7 @@ export interface Found {
   source: 'setting' | 'bundled' | 'PATH';
 }
 
-/** The program cannot be started because it does not exist. */
+/** Reports that the program cannot be started because it does not exist. */
 export class NoProgramError extends Error {}
 
 /** Returns where the daemon is, or why it was not found and what to do. */

@@ -1,5 +1,5 @@
-// The content of the bar above the input: the pending changes or, if there are none, the changes of
-// the last turn.
+// The content of the bar above the input: the pending changes or, if there are none, the changes
+// from the last turn.
 import type { Checkpoint } from './protocol';
 import type { Proposals } from './review/proposals';
 import { lineStat } from './lines';
@@ -11,14 +11,14 @@ export class Changes {
 
   constructor(private readonly proposals: Proposals) {}
 
-  /** The turn with this id has ended. Its checkpoint describes what it changed. */
+  /** Records that the turn with this id has ended. The turn's checkpoint describes its changes. */
   turnEnded(turnId: string, checkpoints: Checkpoint[]): void {
     this.last = checkpoints.find((c) => c.turnId === turnId && c.stat.files > 0);
   }
 
   /**
-   * Clears the last turn, because another one began, the user is done with it, or another session
-   * is shown.
+   * Clears the last turn, because another turn began, the user has finished with it, or another
+   * session is shown.
    */
   forget(): void {
     this.last = undefined;
@@ -28,7 +28,7 @@ export class Changes {
     if (!sessionId) return undefined;
     const files = this.proposals.files().filter(({ proposal }) => proposal.sessionId === sessionId);
     if (files.length > 0) {
-      // the user decides these changes one by one: the totals of the turn no longer apply
+      // The user decides these changes one by one, so the totals of the turn no longer apply.
       if (!busy) this.last = undefined;
       const hunks = files.flatMap((file) => file.marks.map((mark) => mark.hunk));
       const stats = hunks.map((hunk) => lineStat(hunk.oldText, hunk.newText));

@@ -1,4 +1,4 @@
-// Checkpoints: show what changed since a prompt, restore, and undo a restore.
+// Checkpoints: shows the changes since a prompt, restores them, and undoes a restore.
 import * as vscode from 'vscode';
 import type { Daemon } from './client';
 import { RestorePreview, reversed } from './preview';
@@ -83,8 +83,8 @@ export class Checkpoints implements vscode.Disposable {
   }
 
   /**
-   * A checkpoint from the list. The editor behind the list previews the effect, as `shown` returns
-   * it.
+   * Lets the user choose a checkpoint from the list. The editor behind the list previews the
+   * effect, as `shown` returns it.
    */
   private async choose(
     title: string,
@@ -118,7 +118,7 @@ export class Checkpoints implements vscode.Disposable {
     const id = await chosen;
     latest = '';
     pick.dispose();
-    await showing; // its tab would open after it was closed
+    await showing; // otherwise its tab would open after it was closed
     await this.preview.close();
     return id;
   }

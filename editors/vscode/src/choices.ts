@@ -1,4 +1,5 @@
-// A choice made in a picker applies to this session, or it is the default of new sessions as well.
+// A choice made in a picker applies to this session, or becomes the default for new sessions as
+// well.
 import * as vscode from 'vscode';
 import type { Config } from './protocol';
 import type { SessionControl } from './session';
@@ -43,7 +44,9 @@ export class Choices {
 
 const configuration = () => vscode.workspace.getConfiguration('agentLsp');
 
-/** Where the default will take effect. The settings of a workspace take precedence over it. */
+/**
+ * Returns where the default will take effect. The settings of a workspace take precedence over it.
+ */
 function scopeOf(choice: Choice): string {
   const isOverridden = Object.keys(choice).some((key) => {
     const found = configuration().inspect(key);

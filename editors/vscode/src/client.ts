@@ -32,17 +32,17 @@ export interface Surroundings {
   extensionDir: string;
   output: vscode.LogOutputChannel;
   trace: vscode.LogOutputChannel;
-  /** Settings as they are sent to the daemon. */
+  /** Returns the settings in the form in which they are sent to the daemon. */
   settings: () => { userSettings: Config } & Config;
-  /** Environment of the daemon beyond the extension host's own. */
+  /** Returns the environment of the daemon beyond the extension host's own. */
   environment: () => Record<string, string>;
   answers: Answers;
   /**
-   * Throws if the user does not allow the daemon to use the folders of this window. `again` asks
-   * even if the user refused before.
+   * Throws an error if the user does not allow the daemon to use the folders of this window. If
+   * `again` is true, the user is asked even after an earlier refusal.
    */
   mayStart: (again: boolean) => Promise<void>;
-  /** Whether the user has agreed to have the whole home folder as the workspace. */
+  /** Reports whether the user has agreed to use the whole home folder as the workspace. */
   wholeFolders: () => boolean;
 }
 
@@ -107,7 +107,7 @@ export class Daemon implements vscode.Disposable {
     return client.sendRequest<Requests[M]['result']>(method, params);
   }
 
-  /** Questions that arrive in the meantime wait for the new process. */
+  /** Restarts the daemon. Requests that arrive in the meantime wait for the new process. */
   async restart(): Promise<void> {
     const stopped = this.stop();
     this.starting = stopped.then(() => this.begin(true));
@@ -154,7 +154,7 @@ export class Daemon implements vscode.Disposable {
     this.become('starting');
     this.runs = 0;
     if (!this.demo) await this.around.mayStart(again);
-    this.find(); // reports the problem in one sentence, before the client does in twenty
+    this.find(); // reports the problem in one sentence; the client needs twenty
     const client = new LanguageClient('agentLsp', 'agent-lsp', () => this.spawn(), this.options());
     client.registerFeature(this.feature());
     for (const method of notificationMethods) {
@@ -218,14 +218,14 @@ export class Daemon implements vscode.Disposable {
       documentSelector: [{ scheme: 'file' }, { scheme: 'untitled' }],
       outputChannel: this.around.output,
       traceOutputChannel: this.around.trace,
-      // failures during a restart of the daemon belong in the log; the panel reports what the user
-      // has to know
+      // Failures during a restart of the daemon belong in the log. The panel reports what the user
+      // needs to know.
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       initializationOptions: () => this.settings(),
       connectionOptions: { maxRestartCount: 5 },
       synchronize: {},
       middleware: {
-        // pending hunks as hints, for editors without a client
+        // These diagnostics show pending hunks as hints, for editors without a client.
         handleDiagnostics: (_uri, _diagnostics, _next) => {},
         workspace: {
           handleApplyEdit: (params, next) =>
@@ -239,7 +239,7 @@ export class Daemon implements vscode.Disposable {
     };
   }
 
-  /** Claims agentLsp, and removes features that the extension draws itself. */
+  /** Announces the capability agentLsp, and removes features that the extension draws itself. */
   private feature(): StaticFeature {
     return {
       fillClientCapabilities: (capabilities) => {

@@ -139,7 +139,7 @@ function openSettings(names: string[]): Thenable<unknown> {
   return vscode.commands.executeCommand(`workbench.action.${command}`, { query });
 }
 
-/** The user locates the program, and the setting stores its path. */
+/** Asks the user to locate the program. The setting stores the program's path. */
 async function locateProgram({ daemon }: Parts): Promise<void> {
   const chosen = await vscode.window.showOpenDialog({
     title: 'Where is agent-lsp?',
@@ -235,7 +235,10 @@ async function fixDiagnostic(
   });
 }
 
-/** The problems at the cursor or in the selection. If there are none, the problems in its lines. */
+/**
+ * Returns the problems at the cursor or in the selection. If there are none, it returns the
+ * problems in the cursor's lines.
+ */
 function problemsAtCursor({ document, selection }: vscode.TextEditor): FixTarget {
   const all = vscode.languages.getDiagnostics(document.uri);
   const touched = all.filter((d) => d.range.intersection(selection) !== undefined);
@@ -282,8 +285,8 @@ async function showTrace({ trace }: Parts): Promise<void> {
 }
 
 /**
- * The demo needs no key. It runs in a terminal, inside a shell, because VS Code closes a terminal
- * when its program succeeds, and the user could not read the end.
+ * Runs the demo, which needs no key, in a terminal. It runs inside a shell, because VS Code closes
+ * a terminal when its program succeeds, and the user could not read the end.
  */
 async function demoInTerminal({ daemon }: Parts): Promise<void> {
   const file = daemon.locate();

@@ -1,5 +1,5 @@
 // The demo. A scripted model fixes a bug in a sample folder, in the real panel with real hunks. It
-// needs no key and no network. Its daemon has its own state folder and gets no settings.
+// needs no key and no network. The demo's daemon has its own state folder and gets no settings.
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -17,7 +17,7 @@ const after =
 const spare = 50;
 
 export interface DemoFolder {
-  /** The sample. */
+  /** The folder with the sample project. */
   folder: string;
   /** Environment of the demo's daemon. */
   environment: Record<string, string>;
@@ -48,7 +48,7 @@ export class Demo {
     private readonly panel: Panel,
   ) {}
 
-  /** Plays the demo instead of the user's session, which is shown again afterwards. */
+  /** Plays the demo in place of the user's session, which is shown again afterwards. */
   async start(): Promise<void> {
     if (this.session.busy || this.proposals.files().length > 0) {
       const text = 'Wait for the turn to end and decide on its changes. Then try the demo again.';

@@ -13,7 +13,7 @@ import type {
 } from './protocol';
 import { settled, watch } from './settle';
 
-/** Symbols and places that one answer holds at most. */
+/** The maximum number of symbols and locations in one answer. */
 const most = 1000;
 
 export async function query(params: EditorQueryParams): Promise<unknown> {
@@ -21,7 +21,7 @@ export async function query(params: EditorQueryParams): Promise<unknown> {
   if (params.operation === 'diagnostics') return diagnostics(params, uri);
   if (params.operation === 'workspaceSymbol') return workspaceSymbols(params.query ?? '');
   if (!uri) throw new Error(`uri: ${params.operation} needs a document`);
-  // a language server answers for documents that it was given
+  // A language server answers only for documents that it has received.
   await vscode.workspace.openTextDocument(uri);
   if (params.operation === 'documentSymbol')
     return (
@@ -39,7 +39,7 @@ async function diagnostics({ settle }: EditorQueryParams, uri?: vscode.Uri): Pro
   const word = settle && settle.timeoutMs > 0 ? { settled: await settled(settle) } : {};
   if (!uri) return { ...allDiagnostics(), ...word };
   const items = diagnosticsOf(vscode.languages.getDiagnostics(uri));
-  // an empty list may come from no server
+  // An empty list may mean that no server answered, so it is not reported as settled.
   return settle ? { items, ...(items.length > 0 || word.settled === false ? word : {}) } : items;
 }
 

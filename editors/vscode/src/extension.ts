@@ -1,4 +1,4 @@
-// Entry point, which connects the modules. Nothing is started before it is used.
+// The entry point, which connects the modules. Nothing is started before it is needed.
 import * as vscode from 'vscode';
 import { AgentActions } from './actions';
 import { Asks } from './asks';
@@ -106,7 +106,7 @@ export function activate(context: vscode.ExtensionContext): void {
   );
 }
 
-/** The daemon gets the changed settings, which may have set up a provider. */
+/** Sends the changed settings to the daemon. They may have set up a provider. */
 async function configured({ daemon, setup, session }: Parts): Promise<void> {
   if (daemon.state !== 'running') return;
   await daemon.configure();

@@ -24,7 +24,7 @@ function real(folder: string): string {
 }
 
 /**
- * Asks about the folders of this window before the daemon gets them. The daemon asks about those
+ * Asks about the folders of this window before the daemon gets them. The daemon asks about folders
  * that are added later.
  */
 export class FolderQuestion {
@@ -38,8 +38,9 @@ export class FolderQuestion {
   }
 
   /**
-   * Throws if the user does not agree. The answer is kept, because each request to the daemon would
-   * otherwise open the dialog. Only `again` asks once more after a refusal.
+   * Throws an error if the user does not agree. The answer is kept, because each request to the
+   * daemon would otherwise open the dialog. After a refusal, the user is asked again only if
+   * `again` is true.
    */
   async ask(again: boolean): Promise<void> {
     const folders = vscode.workspace.workspaceFolders ?? [];

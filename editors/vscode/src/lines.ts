@@ -6,8 +6,8 @@ export interface Line {
 }
 
 /**
- * Maximum number of cells in the comparison table. Above it, the whole middle is treated as
- * replaced.
+ * Maximum number of cells in the comparison table. If a comparison needs more, the whole middle is
+ * treated as replaced.
  */
 const maxCells = 1_000_000;
 
@@ -18,8 +18,8 @@ export function splitLines(text: string): string[] {
 }
 
 /**
- * Returns the kept, removed and added lines that turn one text into another, in order, removed
- * lines before added ones.
+ * Returns the kept, removed and added lines that change one text into the other, in order. Removed
+ * lines precede added ones.
  */
 export function lineDiff(before: string, after: string): Line[] {
   const a = splitLines(before);
@@ -56,7 +56,7 @@ function middle(a: string[], b: string[]): Line[] {
   if (a.length === 0 || b.length === 0 || a.length * b.length > maxCells)
     return [...a.map(removed), ...b.map(added)];
   const width = b.length + 1;
-  // length of the longest common subsequence of the rests
+  // The table contains the length of the longest common subsequence of the remaining lines.
   const common = new Uint32Array((a.length + 1) * width);
   for (let i = a.length - 1; i >= 0; i--) {
     for (let j = b.length - 1; j >= 0; j--) {

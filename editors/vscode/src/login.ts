@@ -34,7 +34,7 @@ export function login({ program, name, key, providers, environment, cwd }: Login
       if (code === 0) resolve(output.trim());
       else reject(new Error(`The key could not be stored: ${problem.trim() || `code ${code}`}`));
     });
-    // The program exited before it read the input: its message explains why.
+    // The program may exit before it reads the input. Its message explains why.
     child.stdin.on('error', () => {});
     child.stdin.end(`${key}\n`);
   });

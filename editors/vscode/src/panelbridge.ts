@@ -9,7 +9,7 @@ import type { FromPanel, Restored, SetupState } from './webview/messages';
 
 /** Commands that the panel may run. */
 const allowed = /^agentLsp\.[A-Za-z]+$/;
-/** Only links with these schemes open outside the editor. */
+/** Links open outside the editor only if they have one of these schemes. */
 const outside = /^(https?|mailto):/i;
 
 export interface Bridge extends vscode.Disposable {
@@ -19,7 +19,7 @@ export interface Bridge extends vscode.Disposable {
 export function connectPanel(parts: Parts): Bridge {
   const { panel, session, asks } = parts;
   const changes = new Changes(parts.proposals);
-  /** Restores since the last turn of a session. Its replay does not include them. */
+  /** The restores since the last turn of a session. The session's replay does not include them. */
   let restores: Restored[] = [];
   let restoresOf: string | undefined;
   let setup: SetupState | undefined;
@@ -108,7 +108,7 @@ async function complete(parts: Parts, sessionId: string): Promise<void> {
   await Promise.all([tellLastTurn(parts, sessionId), refresh(parts), parts.proposals.refresh()]);
 }
 
-/** How the last turn ended, so that one that was stopped can be continued. */
+/** Reports how the last turn ended, so that a stopped turn can be continued. */
 async function tellLastTurn({ daemon, session, panel }: Parts, sessionId: string): Promise<void> {
   if (session.busy) return;
   const turn = await daemon
@@ -132,13 +132,13 @@ async function refresh({ daemon, session, checkpoints, panel }: Parts): Promise<
   return found;
 }
 
-/** An old proposal may be gone. The panel then shows the edit that the call requested. */
+/** Sends a proposal. If it no longer exists, the panel shows the edit that the call requested. */
 async function tellProposal({ daemon, panel }: Parts, proposalId: string): Promise<void> {
   const found = await daemon.request('agent/proposal/get', { proposalId }).catch(() => undefined);
   if (found) panel.post({ type: 'proposal', proposal: found.proposal });
 }
 
-/** A job that is being ended is no longer shown, because its end has no notification. */
+/** Ends a job and removes it from the panel, because the end of a job has no notification. */
 async function killJob({ daemon, session, panel }: Parts, jobId: string): Promise<void> {
   await daemon.request('agent/job/kill', { jobId });
   const sessionId = session.sessionId;
@@ -159,7 +159,7 @@ async function handle(
       return ready(parts, tell);
     case 'prompt':
       return prompt(parts, message).catch((error: unknown) => {
-        // what could not be sent is not lost
+        // A text that could not be sent must not be lost.
         parts.panel.post({ type: 'insert', text: message.text, blocks: message.blocks });
         if (message.options) parts.panel.post({ type: 'options', options: message.options });
         throw error;
@@ -251,8 +251,8 @@ async function prompt(
 }
 
 /**
- * Sends a changed version of an earlier message, in a fork that ends before it, so that nothing is
- * lost.
+ * Sends a changed version of an earlier message. The message is sent in a fork that ends before the
+ * original message, so that nothing is lost.
  */
 async function resend(parts: Parts, itemId: string, text: string): Promise<void> {
   const { session, daemon, sessions } = parts;

@@ -47,15 +47,15 @@ export class Pickers {
     if (model) await this.choices.apply({ model }, `Model: ${model}`);
   }
 
-  /** The model of the session or, if none is chosen, the provider's default. */
+  /** Returns the model of the session or, if none is chosen, the provider's default. */
   private async modelInUse(): Promise<string | undefined> {
     const chosen = this.session.effective.model;
     return chosen || (await this.daemon.request('agent/status', {})).provider.model;
   }
 
   /**
-   * Looks for a model: the configured one, otherwise a local server on its usual port. The
-   * walkthrough marks its step as done if one is found.
+   * Looks for a model: the configured one, or otherwise a local server on its usual port. If a
+   * model is found, the walkthrough marks its step as done.
    */
   async find(): Promise<void> {
     const { models } = await this.daemon.request('agent/models', {});
@@ -185,7 +185,7 @@ export function modelRows(
   ]);
 }
 
-/** A reference to the chosen model, or `anotherModel`. */
+/** Lets the user choose a model. Returns a reference to it, or `anotherModel`. */
 export async function chooseModelRow(
   models: { reference: string; model: Model }[],
   now: string | undefined,

@@ -1,10 +1,10 @@
-// A read-only document that shows what a restore would change, while the user goes through the
+// A read-only document that shows what a restore would change, while the user moves through the
 // list of checkpoints.
 import * as vscode from 'vscode';
 
 const scheme = 'agent-restore';
 
-/** Returns a unified diff in the other direction: added lines become removed ones. */
+/** Returns a unified diff in the other direction, in which added lines become removed ones. */
 export function reversed(diff: string): string {
   const out: string[] = [];
   let [removed, added]: [string[], string[]] = [[], []];

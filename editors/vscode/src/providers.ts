@@ -3,8 +3,8 @@ import type { Config, Model } from './protocol';
 
 export interface ProviderChoice {
   /**
-   * The name at the beginning of model references; '' is a provider that the user specifies by its
-   * URL.
+   * The name at the beginning of model references. An empty name means a provider that the user
+   * specifies by its URL.
    */
   name: string;
   label: string;
@@ -13,7 +13,7 @@ export interface ProviderChoice {
   key: 'required' | 'optional' | 'none';
   /** An example of its base URL, if the user must enter it. */
   url?: string;
-  /** Where the user gets a key. */
+  /** The page on which the user gets a key. */
   keyPage?: string;
 }
 
@@ -77,7 +77,7 @@ export function urlProblem(text: string): string | undefined {
     const { protocol, host } = new URL(text.trim());
     if (/^https?:$/.test(protocol) && host) return undefined;
   } catch {
-    // said below
+    // The problem is reported below.
   }
   return 'Enter an address that begins with http:// or https://';
 }
@@ -107,9 +107,9 @@ export function nameForUrl(url: string, providers: Providers): string {
 }
 
 /**
- * Returns the setting `providers` with an entry for a provider, or undefined if none is needed. A
- * local server is listed only if it has an entry, and the built-in names are valid only without
- * provider.baseUrl.
+ * Returns the setting `providers` with an entry for a provider, or undefined if the provider needs
+ * no entry. A local server is listed only if it has an entry, and the built-in names are valid only
+ * without provider.baseUrl.
  */
 export function withProvider(
   choice: ProviderChoice,
@@ -124,7 +124,9 @@ export function withProvider(
   return { ...providers, [name]: url === undefined ? { ...before } : { ...before, baseUrl: url } };
 }
 
-/** References to the models of a provider. The list of the default provider has bare ids. */
+/**
+ * Returns references to the models of a provider. The list of the default provider has bare ids.
+ */
 export function references(name: string, models: Model[]): { reference: string; model: Model }[] {
   const isPrefixed = models.every(({ id }) => id.startsWith(`${name}/`));
   return models.map((model) => ({
@@ -135,7 +137,7 @@ export function references(name: string, models: Model[]): { reference: string; 
 
 /**
  * Returns the provider that a configuration uses, by its name for `agent-lsp login`, or undefined
- * for an address without a name.
+ * for a URL without a name.
  */
 export function providerInUse({
   model = '',

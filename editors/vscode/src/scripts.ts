@@ -1,6 +1,6 @@
 // TypeScript's server does not repeat unchanged diagnostics, so its silence means nothing. This
-// module asks it directly. If its answer agrees with the shown diagnostics, it has reported on the
-// current text.
+// module queries it directly. If the server's answer agrees with the shown diagnostics, the server
+// has reported on the current text.
 import * as vscode from 'vscode';
 
 /** A command of VS Code's own TypeScript extension. */
@@ -11,10 +11,7 @@ interface Reply {
   body?: { start: { line: number; offset: number }; text: string }[];
 }
 
-/**
- * Compares the server's answer about a document with what is shown: it agrees, or it does not agree
- * yet.
- */
+/** The result of comparing the server's answer about a document with the shown diagnostics. */
 export type Word = 'agrees' | 'differs';
 
 export function isScript({ languageId, uri }: vscode.TextDocument): boolean {
@@ -22,8 +19,8 @@ export function isScript({ languageId, uri }: vscode.TextDocument): boolean {
 }
 
 /**
- * Asks about the current text of a document. Returns undefined without an answer, or if the text
- * has changed in the meantime.
+ * Asks the server about the current text of a document. Returns undefined if there is no answer, or
+ * if the text has changed in the meantime.
  */
 export async function wordOn(document: vscode.TextDocument): Promise<Word | undefined> {
   if (!(await vscode.commands.getCommands(true)).includes(ask)) return undefined;
@@ -41,7 +38,7 @@ export async function wordOn(document: vscode.TextDocument): Promise<Word | unde
   return places.sort().join('\n') === shown(document.uri) ? 'agrees' : 'differs';
 }
 
-/** The diagnostics shown for the server, without the hints that it sends separately. */
+/** Returns the diagnostics shown for the server, without the hints that it sends separately. */
 export function shown(uri: vscode.Uri): string {
   const own = vscode.languages
     .getDiagnostics(uri)

@@ -1,5 +1,5 @@
-// The session of this window: its id, its state, and the user's actions on it. Its content is in
-// the daemon, and the panel gets it with agent/session/load.
+// The session of this window: its id, its state, and the user's actions on it. The daemon stores
+// its content, and the panel gets the content with agent/session/load.
 import * as vscode from 'vscode';
 import type { Daemon, NotificationEvent } from './client';
 import type {
@@ -41,7 +41,9 @@ export class SessionControl implements vscode.Disposable {
   readonly onChange = this.changed.event;
   /** Notifications of this session only, including replayed ones. */
   readonly onEvent = this.events.event;
-  /** Fires before the notifications of another session, or of the same one if it is replayed. */
+  /**
+   * Fires before the notifications of another session, or of the same session if it is replayed.
+   */
   readonly onSwitch = this.switched.event;
   /** Fires with the id of a stored session after its notifications were replayed. */
   readonly onLoaded = this.loaded.event;
@@ -79,7 +81,7 @@ export class SessionControl implements vscode.Disposable {
     return this.config;
   }
 
-  /** The session's data that the panel's frame shows. */
+  /** Returns the session's data that the panel's frame shows. */
   view(): Omit<PanelState, 'discards' | 'changes' | 'offersReview' | 'setup'> {
     const c = this.config;
     return {
@@ -100,7 +102,10 @@ export class SessionControl implements vscode.Disposable {
     };
   }
 
-  /** Switches from the window's session to one in a sample folder, or back. A restart follows. */
+  /**
+   * Switches from the window's session to a session in a sample folder, or back. The caller must
+   * restart the daemon afterwards.
+   */
   detour(sample: vscode.Uri | undefined): void {
     this.sample = sample;
     this.id = sample ? undefined : this.state.get<string>(memento);
@@ -108,14 +113,14 @@ export class SessionControl implements vscode.Disposable {
     this.turn = undefined;
   }
 
-  /** Returns the session's id. Creates a session if there is none. */
+  /** Returns the session's id. It creates a session if there is none. */
   ensure(): Promise<string> {
     if (this.entering) return this.entering.then(() => this.ensure());
     if (this.id && this.session.sessionId === this.id) return Promise.resolve(this.id);
     return this.enter(() => this.open());
   }
 
-  /** Shows a session from its beginning. Returns false if it is no longer stored. */
+  /** Shows a session from its beginning. Returns false if the session is no longer stored. */
   attach(sessionId: string): Promise<boolean> {
     return this.enter(() => this.load(sessionId));
   }
@@ -132,8 +137,8 @@ export class SessionControl implements vscode.Disposable {
   }
 
   /**
-   * Sessions are loaded one after the other, in the requested order. Calls that need a session wait
-   * for the last one.
+   * Loads sessions one after the other, in the requested order. Calls that need a session wait for
+   * the last one.
    */
   private enter<T>(work: () => Promise<T>): Promise<T> {
     const entered = (this.entering ?? Promise.resolve()).then(work);
@@ -211,7 +216,7 @@ export class SessionControl implements vscode.Disposable {
     this.settle(undefined);
   }
 
-  /** Enter: steers a running turn, otherwise starts one. */
+  /** Handles Enter: steers a running turn, or starts one if none is running. */
   async send(
     prompt: string | ContentBlock[],
     context?: PromptContext,
@@ -232,7 +237,7 @@ export class SessionControl implements vscode.Disposable {
     this.changed.fire();
   }
 
-  /** Returns the beginning of a prompt, by its id or its turn's. */
+  /** Returns the beginning of a prompt, by the prompt's id or its turn's id. */
   promptOf(id: string): string {
     return this.prompts.get(id) ?? '';
   }

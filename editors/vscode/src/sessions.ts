@@ -1,4 +1,4 @@
-// The list of sessions: search, resume, rename, fork, archive, export, delete.
+// The list of sessions, with search, resume, rename, fork, archive, export and delete.
 import * as vscode from 'vscode';
 import type { Daemon } from './client';
 import type { Session } from './protocol';
@@ -26,8 +26,8 @@ const pageSize = 100;
 const mostPages = 5;
 
 /**
- * Reports whether a session is listed by default. Sessions of `agent-lsp run`, and sessions without
- * an answer because their prompt failed, are not.
+ * Reports whether a session is listed by default. Not listed are sessions of `agent-lsp run`, and
+ * sessions without an answer because their prompt failed.
  */
 export function isListed(session: Session, current?: string): boolean {
   if (session.status !== 'idle' || session.sessionId === current || session.archived) return true;
@@ -58,8 +58,8 @@ const lists = {
 };
 
 /**
- * Rows keep their position during a search. VS Code identifies the chosen row by its position, so a
- * list that is rebuilt between the user's Enter and its arrival here would open another session.
+ * Rows keep their position during a search. VS Code identifies the chosen row by its position. If
+ * the list were rebuilt between the user's Enter and its arrival here, another session would open.
  * The editor hides rows that do not match.
  */
 export class Listing {
@@ -102,7 +102,7 @@ export class SessionList {
       const query = pick.value;
       const listed = all ? () => true : (s: Session) => isListed(s, this.control.sessionId);
       const { sessions, hidden } = await this.find(query, archived, listed);
-      if (query !== pick.value) return; // waits for the answer to the next question
+      if (query !== pick.value) return; // waits for the answer to the newest query
       // The rows above the sessions stay the same in a search, so that no row moves.
       if (!query || first.length === 0) first = hidden ? [newRow, allRow] : [newRow];
       pick.items = listing.found(
@@ -209,7 +209,9 @@ export class SessionList {
     await this.control.attach(made.sessionId);
   }
 
-  /** Forks at the item before another one. Starts an empty session if there is no such item. */
+  /**
+   * Forks at the item before the given one. If there is no such item, it starts an empty session.
+   */
   async forkBefore(sessionId: string, itemId: string): Promise<void> {
     const before = this.control.itemBefore(itemId);
     if (before) await this.fork(sessionId, before);
@@ -237,7 +239,7 @@ export class SessionList {
   }
 }
 
-/** How long ago a time of today is; the day and the time of an earlier one. */
+/** Returns how long ago a time of today was, or the day and the time for an earlier one. */
 export function ago(time: string, now = Date.now()): string {
   const minutes = Math.max(0, Math.round((now - Date.parse(time)) / 60_000));
   if (minutes < 60) return minutes <= 1 ? 'just now' : `${minutes} minutes ago`;

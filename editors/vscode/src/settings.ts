@@ -11,13 +11,13 @@ interface Manifest {
   contributes: { configuration: { properties: Record<string, unknown> }[] };
 }
 
-/** Names of the settings that the daemon reads. */
+/** Returns the names of the settings that the daemon reads. */
 export function configKeys({ contributes }: Manifest): string[] {
   const names = contributes.configuration.flatMap(({ properties }) => Object.keys(properties));
   return names.filter((name) => !own.test(name)).map((name) => name.slice(section.length + 1));
 }
 
-/** Returns the user's settings. The workspace's values count only in a trusted workspace. */
+/** Returns the user's settings. The workspace's values are used only in a trusted workspace. */
 export function settingsForDaemon(manifest: Manifest): { userSettings: Config } & Config {
   const configuration = vscode.workspace.getConfiguration(section);
   const user: Record<string, unknown> = {};

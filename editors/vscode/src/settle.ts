@@ -1,15 +1,18 @@
 // Tracks whether the editor's language servers have reported on a document's current text. VS Code
-// reports that diagnostics were set, but not by which server or for which version, so the first
-// report after a change counts.
+// reports that diagnostics were set, but not by which server or for which version. The first report
+// after a change therefore counts.
 import * as vscode from 'vscode';
 import type { EditorSettle } from './protocol';
 import { isScript, shown, wordOn, type Word } from './scripts';
 
-/** Milliseconds without a further report. Servers report other files after the changed one. */
+/**
+ * The time in milliseconds without a further report. Servers report on other files after the
+ * changed one.
+ */
 const calm = 250;
 /**
- * Milliseconds after which silence about a clean file counts as a report, because some servers do
- * not repeat it.
+ * The time in milliseconds after which silence about a clean file counts as a report, because some
+ * servers do not repeat that a file is clean.
  */
 const silence = 1000;
 /**
@@ -18,14 +21,14 @@ const silence = 1000;
  */
 const lookNow = 'gopls.diagnose_files';
 
-const changed = new Set<string>(); // documents changed since their last diagnostics
+const changed = new Set<string>(); // documents that changed since their last diagnostics
 const heard = new Set<string>(); // languages of documents that had diagnostics
 const mute = new Set<string>(); // languages whose server did not report in time, until it does
 // The last answer of TypeScript's server about a document's current text.
 const words = new Map<string, Word>();
-// languages for which no other server answered, when that was waited for
+// Languages for which no other server answered within a long wait.
 const alone = new Set<string>();
-// What TypeScript's server had last reported for a document.
+// The diagnostics that TypeScript's server last reported for a document.
 const scripts = new Map<string, string>();
 let toldAt = 0;
 let waiting: (() => void)[] = [];
@@ -62,7 +65,9 @@ function told(uris: readonly vscode.Uri[]): void {
   wake();
 }
 
-/** Reports whether TypeScript's server reported something new. If not, another server did. */
+/**
+ * Reports whether TypeScript's server reported something new. If it did not, another server did.
+ */
 function isNews(uri: vscode.Uri): boolean {
   const before = scripts.get(uri.toString()) ?? '';
   const now = shown(uri);
@@ -78,7 +83,7 @@ function wake(): void {
 
 /**
  * Waits, for a limited time, until the servers have reported on these documents. Returns whether
- * they did, as far as VS Code can tell.
+ * they did, if VS Code can detect that.
  */
 export async function settled({ uris, timeoutMs }: EditorSettle): Promise<boolean> {
   const began = Date.now();
@@ -104,8 +109,9 @@ export async function settled({ uris, timeoutMs }: EditorSettle): Promise<boolea
 }
 
 /**
- * Reports whether silence about a document can mean that nothing has changed: nothing is shown for
- * it, or its server confirms that this is all.
+ * Reports whether silence about a document can mean that nothing has changed. This is the case if
+ * no diagnostics are shown for the document, or if its server confirms that the shown ones are
+ * complete.
  */
 function isClean({ uri, languageId }: vscode.TextDocument): boolean {
   const word = words.get(uri.toString());
@@ -114,7 +120,8 @@ function isClean({ uri, languageId }: vscode.TextDocument): boolean {
 }
 
 /**
- * Reports whether its server's report settles a silent document, with no other server to wait for.
+ * Reports whether the server's report is enough for a silent document, because there is no other
+ * server to wait for.
  */
 function isSpokenOf({ uri, languageId }: vscode.TextDocument): boolean {
   return words.get(uri.toString()) === 'agrees' && alone.has(languageId);
@@ -150,8 +157,8 @@ async function lookAtGo(documents: vscode.TextDocument[], timeoutMs: number): Pr
 }
 
 /**
- * Does not wait for the same document again, for a language without a server or, after a long wait,
- * for other servers.
+ * Stops waiting for the same document. This applies to a language without a server and, after a
+ * long wait, to other servers.
  */
 function giveUp(documents: vscode.TextDocument[], long: boolean): void {
   for (const { uri, languageId } of documents) {

@@ -1,6 +1,6 @@
-// Sets up a provider: chosen from a list, its key, a model from its own list, and a test call.
-// Nothing is restarted, because the daemon gets the settings by notification and reads the key with
-// its next call.
+// Sets up a provider: the user chooses it from a list, enters its key, chooses a model from the
+// provider's list, and makes a test call. Nothing is restarted, because the daemon gets the
+// settings by notification and reads the key with its next call.
 import * as os from 'node:os';
 import * as vscode from 'vscode';
 import type { Choices } from './choices';
@@ -21,7 +21,7 @@ import type { SessionControl } from './session';
 import { errorParts } from './text';
 import type { SetupState } from './webview/messages';
 
-/** A provider whose settings are written. */
+/** A provider whose settings have been written. */
 interface Provider {
   choice: ProviderChoice;
   name: string;
@@ -60,7 +60,7 @@ export class Setup {
     );
   }
 
-  /** The complete setup, starting with the list of providers. */
+  /** Runs the complete setup, starting with the list of providers. */
   async choose(): Promise<void> {
     const rows = providerChoices.map((choice) => ({
       label: choice.label,
@@ -76,7 +76,7 @@ export class Setup {
   }
 
   /**
-   * Asks for the key of the current provider. An address without a name gets one, because keys are
+   * Asks for the key of the current provider. A URL without a name gets a name, because keys are
    * stored by name.
    */
   async key(): Promise<void> {
@@ -190,7 +190,7 @@ export class Setup {
     return id ? `${name}/${id.trim()}` : undefined;
   }
 
-  /** Returns the provider's list. If there is an error, asks the user what to do. */
+  /** Returns the provider's list of models. If there is an error, it asks the user what to do. */
   private async models(provider: Provider): Promise<Model[] | typeof typeModel | undefined> {
     const { name, choice } = provider;
     try {
@@ -269,7 +269,7 @@ export class Setup {
   }
 }
 
-/** The user's own model settings. */
+/** Returns the user's own model settings. */
 function settings(): Config {
   const configuration = vscode.workspace.getConfiguration('agentLsp');
   const own = <T>(key: string) => configuration.inspect<T | null>(key)?.globalValue ?? undefined;

@@ -1,7 +1,10 @@
 // Stops the turn, and asks first if that would discard changes that the user has not decided.
 import type { Parts } from './commands';
 
-/** Stops the turn unless it would discard more changes than the user agreed to. Returns whether it was stopped. */
+/**
+ * Stops the turn unless that would discard more changes than the user agreed to. Returns whether
+ * the turn was stopped.
+ */
 export async function stop(
   { session, proposals, panel }: Pick<Parts, 'session' | 'proposals' | 'panel'>,
   agreed = 0,

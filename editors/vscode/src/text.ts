@@ -66,7 +66,9 @@ export function firstLine(text: string, most = 80): string {
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 }
 
-/** Splits a model error into the problem and the hint, which is in brackets at its end. */
+/**
+ * Splits a model error into the problem and the hint, which is in brackets at the end of the error.
+ */
 export function errorParts(message: string): { what: string; help: string } {
   const [, what = message, help = ''] =
     /^(.*\S) \(([^()]+(?:\([^()]*\)[^()]*)*)\)$/s.exec(message) ?? [];

@@ -1,13 +1,13 @@
-// The trace channel: every message between the editor and the daemon, while the setting asks for
-// it.
+// The trace channel, which shows every message between the editor and the daemon while the setting
+// enables it.
 import * as vscode from 'vscode';
 
 const setting = 'agentLsp.trace.server';
 
 /**
  * The channel to which the language client writes its trace. The client writes only if the
- * channel's log level is Trace, which settings cannot change in VS Code, so this channel follows
- * agentLsp.trace.server instead. It is created with the first message.
+ * channel's log level is Trace. Settings cannot change this level in VS Code, so this channel
+ * follows agentLsp.trace.server instead. It is created with the first message.
  */
 export class TraceChannel implements vscode.LogOutputChannel {
   readonly name = 'agent-lsp trace';

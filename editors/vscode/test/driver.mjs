@@ -4,7 +4,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { until } from './workbench.mjs';
 
-/** Titles of the palette commands that any driver of this run has used. */
+/** Titles of the palette commands that any driver in this run has used. */
 export const driven = new Set();
 
 export class Driver {
@@ -35,8 +35,8 @@ export class Driver {
   }
 
   /**
-   * Makes the companion run a command of the editor, and waits until it ends. Used for preparations
-   * only.
+   * Runs a command of the editor through the companion, and waits until it ends. It is used for
+   * preparations only.
    */
   command(command, ...args) {
     return new Promise((resolve, reject) => {
@@ -131,8 +131,8 @@ export class Driver {
   }
 
   /**
-   * Waits until the quick input has processed the typed text: it closes, or the next question
-   * replaces it.
+   * Waits until the quick input has processed the typed text, so that it closes or the next
+   * question replaces it.
    */
   taken(typed) {
     return until('the quick input has done its work', () =>
@@ -181,12 +181,12 @@ export class Driver {
           { capture: true, once: true },
         ),
       );
-      // On a busy machine a click can arrive and remove its element before this call returns.
+      // On a busy machine, a click can arrive and remove its element before this call returns.
       const returned = await node.click({ timeout }).then(
         () => true,
         () => false,
       );
-      // The click closed its page.
+      // The click may have closed its page.
       return await node.evaluate((node) => node.wasClicked === true).catch(() => returned);
     } catch {
       return false;
@@ -219,8 +219,8 @@ export class Driver {
   }
 
   /**
-   * Records everything that the panel shows from now on, however briefly. Returns a function that
-   * waits for a text.
+   * Records everything that the panel shows from now on, even if it is shown only briefly. Returns
+   * a function that waits for a text.
    */
   async witness(selector) {
     const body = this.panel.locator('body');
@@ -236,7 +236,7 @@ export class Driver {
       );
   }
 
-  /** Answers an input box. Waits until the box, and not the list before it, is open. */
+  /** Answers an input box. It waits until the box, and not the list before it, is open. */
   async answer(text) {
     const input = this.page.locator('.quick-input-widget input.input');
     await until('an input box is open', () =>
@@ -261,7 +261,8 @@ export class Driver {
       .first();
     await until('the file is taken', async () => {
       if (!(await input.isVisible())) return true;
-      if ((await input.inputValue()) !== file) await input.fill(file); // the dialog may still have put its own folder there
+      // The dialog may have replaced the text with its own folder.
+      if ((await input.inputValue()) !== file) await input.fill(file);
       await row.waitFor({ timeout: 5000 });
       await input.press('Enter', { timeout: 5000 });
       return false;
@@ -403,7 +404,7 @@ export class Driver {
 
   /**
    * Waits until the editor's language servers can answer a question. They are started with the
-   * first file of their language.
+   * first file in their language.
    */
   answering(command, ...args) {
     return until(
@@ -438,7 +439,9 @@ export class Driver {
     return this.command('configure', key, value);
   }
 
-  /** Changes a setting of the user for the next window, because this workbench watches no files. */
+  /**
+   * Changes a setting of the user for the next window, because this workbench does not watch files.
+   */
   setting(key, value) {
     const file = path.join(this.dir, 'User', 'settings.json');
     fs.writeFileSync(

@@ -1,8 +1,8 @@
 // node test/e2e.mjs EXTENSION.vsix BARE.vsix: tests the extension in a real workbench with the real
-// daemon and a scripted model. BARE does not include the daemon. Each step is independent. A failed
-// step is repeated, with the steps after it, in a fresh workbench, at most twice in a run, with a
-// visible message. ONLY='word|word' runs the steps whose name contains one of the words. With
-// GO_ON=1, nothing is repeated, and the steps after a failed one still run.
+// daemon and a scripted model. BARE does not include the daemon. Each step is independent. If a
+// step fails, it is repeated, with the steps after it, in a fresh workbench, at most twice in a
+// run, with a visible message. ONLY='word|word' runs the steps whose name contains one of the
+// words. With GO_ON=1, nothing is repeated, and the steps after a failed step still run.
 import fs from 'node:fs';
 import path from 'node:path';
 import { Driver, driven } from './driver.mjs';
@@ -14,7 +14,9 @@ const repeats = 2;
 
 const [vsix, bare] = process.argv.slice(2).map((file) => path.resolve(file));
 
-/** The daemon's environment: the script of the model, and only the daemon from the package. */
+/**
+ * The daemon's environment contains the script of the model, and only the daemon from the package.
+ */
 const env = (dir) => ({ AGENT_LSP_SCRIPT: path.join(dir, 'script.jsonl') });
 
 /**
@@ -66,7 +68,8 @@ for (const group of groups) {
       );
   }
 }
-// Ids that users' key bindings may refer to. Each is run with the palette at least once.
+// These are ids that users' key bindings may refer to. Each command is run with the palette at
+// least once.
 const titles = JSON.parse(fs.readFileSync(path.join(import.meta.dirname, 'commands.json'), 'utf8'));
 const idle = Object.keys(titles).filter((id) => !driven.has(`agent-lsp: ${titles[id]}`));
 if (!process.env.ONLY && ok) {

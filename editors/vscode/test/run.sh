@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs all tests of the extension: types, unit tests, package size, and the extension in a real
-# workbench. Downloads what it needs (npm packages, the workbench) and builds the daemon unless
+# workbench. It downloads what it needs (npm packages, the workbench) and builds the daemon unless
 # AGENT_LSP_BIN names one.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,5 +1,6 @@
-// In place of @vscode/spdlog, a native module that the workbench is installed without (see setup.sh): what is written to output
-// channels and logs goes to their files, at once and without rotation.
+// Replaces @vscode/spdlog, a native module that is not installed in the workbench (see setup.sh).
+// Text that is written to output channels and logs is written to their files immediately and
+// without rotation.
 // biome-ignore lint/suspicious/noRedundantUseStrict: this is a CommonJS module
 'use strict';
 const fs = require('node:fs');

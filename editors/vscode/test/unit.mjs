@@ -1,4 +1,5 @@
-// Runs the unit tests: bundles each (they are TypeScript) and passes them to node --test.
+// Runs the unit tests. It bundles each test (they are TypeScript) and passes the bundles to node
+// --test.
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';

@@ -1,6 +1,6 @@
-// A real VS Code workbench for the tests: a server process and a headless browser, which it also
-// ends. Environment: VSCODE_TEST_DIR (the folder of setup.sh), CHROMIUM, KEEP=1 (keep the folder),
-// CONSOLE=1 (print the page's console).
+// A real VS Code workbench for the tests. It starts and ends a server process and a headless
+// browser. Environment: VSCODE_TEST_DIR (the folder of setup.sh), CHROMIUM, KEEP=1 (keep the
+// folder), CONSOLE=1 (print the page's console).
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -34,8 +34,8 @@ export const baseSettings = {
 };
 
 /**
- * Disables features that move automatically or cover the text while typing, because they are not
- * tested.
+ * Disables features that move automatically or cover the text while the test types, because they
+ * are not tested.
  */
 export const calmSettings = {
   'workbench.reduceMotion': 'on',
@@ -79,8 +79,8 @@ export function command(file, args, options = {}) {
 }
 
 /**
- * The environment of a server: nothing from the editor around this test or from the user, with
- * sockets in the test's folder.
+ * Returns the environment of a server. It contains nothing from the editor around this test or from
+ * the user, and its sockets are in the test's folder.
  */
 function cleanEnvironment(dir, extra) {
   const tmp = path.join(dir, 'tmp');
@@ -116,8 +116,8 @@ async function freePort() {
 }
 
 /**
- * Waits until a condition is true. The deadline is long because the machine may be slow. A
- * condition that cannot be checked (its page or process has just ended) is not true yet.
+ * Waits until a condition is true. The deadline is long because the machine may be slow. If a
+ * condition cannot be checked (because its page or process has just ended), it is not true yet.
  */
 export async function until(what, condition, limit = Number(process.env.WAIT ?? 180_000)) {
   const end = Date.now() + limit;
@@ -158,8 +158,8 @@ async function end(child) {
 
 /**
  * Installs the packed extension (unless the test does), starts the server and browser, runs the
- * test, and ends both. Throws what the test throws, and then keeps the test's folder. `limit` is
- * the maximum time between two laps.
+ * test, and ends both. If the test throws an error, the error is thrown again and the test's folder
+ * is kept. `limit` is the maximum time between two laps.
  */
 export async function withWorkbench(
   { vsix, env, settings, prepare = () => {}, installed = true, limit = 900_000 },

@@ -32,16 +32,16 @@ export class ReviewCommands {
     const pending = await this.hunk(target);
     if (!pending) return nothingPending();
     if (isReply(target) && target.text) this.threads.comment(refOf(pending), target.text);
-    // Read before the decision, because a diff closes with its last hunk, and a click above a hunk
-    // takes the focus from the editor.
+    // These values are read before the decision, because a diff closes with its last hunk, and a
+    // click above a hunk takes the focus from the editor.
     const from = { diff: isDiffShown(), lens: isRef(target) };
     await this.decide(pending.proposal.proposalId, [this.decision(action, pending)]);
     await this.showNext(pending, from);
   }
 
   /**
-   * Shows the session's pending hunk after a decided one, in a diff if the decided one was in a
-   * diff. The panel keeps the focus if it has it.
+   * Shows the session's next pending hunk after a decision. The hunk is shown in a diff if the
+   * decided hunk was in a diff. If the panel has the focus, it keeps the focus.
    */
   private async showNext(
     { uri, mark, proposal }: PendingHunk,
@@ -52,7 +52,7 @@ export class ReviewCommands {
       const marks = await this.sides.marksIn(editor.document.uri);
       const next = nextMark(marks, editor.selection.active.line, 1) ?? marks[0];
       if (next) return show(editor, next);
-      if (!from.diff) return; // the review of all files shows the other ones below
+      if (!from.diff) return; // the review of all files shows the other hunks below
     }
     const left = this.proposals.hunksOf(uri);
     const next = left.find((p) => p.mark.range.start.line >= mark.range.start.line) ?? left[0];
@@ -65,7 +65,7 @@ export class ReviewCommands {
       await this.open({ ...elsewhere, mark: elsewhere.marks[0] }, !from.lens);
   }
 
-  /** Further actions on a hunk besides the two buttons above it. */
+  /** Shows further actions on a hunk, in addition to the two buttons above it. */
   async menu(ref: HunkRef): Promise<void> {
     const pending = this.proposals.find(ref.proposalId, ref.hunkId);
     if (!pending) return nothingPending();
@@ -121,8 +121,8 @@ export class ReviewCommands {
   }
 
   /**
-   * Goes to the hunk after or before the cursor or, if there is none in this file, to the one in
-   * the next file. In a diff, it stays in the diff.
+   * Goes to the next or previous hunk from the cursor or, if there is none in this file, to a hunk
+   * in the next file. In a diff, the next hunk is also shown in a diff.
    */
   async step(by: 1 | -1): Promise<void> {
     const editor = vscode.window.activeTextEditor;
@@ -161,7 +161,7 @@ export class ReviewCommands {
       return false;
     }
     const [base, proposed] = addresses(file);
-    // The folder names are above the text.
+    // The folder names are shown above the text.
     const title = `${path.posix.basename(file.uri.path)}: proposed change`;
     await vscode.commands.executeCommand('vscode.diff', base, proposed, title, {
       preserveFocus,
@@ -170,7 +170,7 @@ export class ReviewCommands {
     return true;
   }
 
-  /** All pending changes, or those of one proposal, in one multi-file diff. */
+  /** Shows all pending changes, or those of one proposal, in one multi-file diff. */
   async review(of?: ProposalRef): Promise<void> {
     const files = await this.proposals.waiting(of);
     if (files.length === 0) return nothingPending();

@@ -137,7 +137,10 @@ function collect(pending: PendingHunk, document: vscode.TextDocument, into: Draw
     });
 }
 
-/** The complete text that the buffer does not contain. The row next to the hunk may be cut off. */
+/**
+ * The hover shows the complete text that the buffer does not contain, because the row next to the
+ * hunk may be cut off.
+ */
 function hoverOf({ file, mark }: PendingHunk): vscode.MarkdownString | undefined {
   const missing = missingOf(file, mark.hunk);
   if (missing.lines.length === 0) return undefined;

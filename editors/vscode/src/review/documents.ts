@@ -6,7 +6,10 @@ import type { PendingFile, Proposals } from './proposals';
 
 export const baseScheme = 'agent-base';
 export const proposedScheme = 'agent-proposed';
-/** Title of the multi-file review. It identifies the tab, whose input has no type of its own. */
+/**
+ * The title of the multi-file review. The title identifies the tab, because the tab's input has no
+ * type of its own.
+ */
 export const reviewTitle = 'Pending changes by the agent';
 
 /**
@@ -80,8 +83,8 @@ export class SideDocuments
   }
 
   /**
-   * Returns the ranges of the undecided hunks in a document. In a side of a diff, they differ from
-   * those in the file.
+   * Returns the ranges of the undecided hunks in a document. In a side of a diff, the ranges differ
+   * from those in the file.
    */
   async marksIn(uri: vscode.Uri): Promise<Mark[]> {
     if (!isSide(uri)) return this.proposals.hunksOf(uri).map(({ mark }) => mark);
@@ -172,7 +175,7 @@ export class SideDocuments
   private follow({ document, contentChanges }: vscode.TextDocumentChangeEvent): void {
     const side =
       document.uri.scheme === proposedScheme ? this.edited.get(document.uri.toString()) : undefined;
-    // a reload, or undone to the start
+    // The document was reloaded, or all edits were undone.
     if (!side || contentChanges.length === 0 || document.getText() === side.text) return;
     side.touched = true;
     side.marks = side.marks.map(({ hunk, range }) => ({
@@ -230,7 +233,7 @@ async function textOf(uri: vscode.Uri): Promise<string> {
   const open = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString());
   if (open) return open.getText();
   try {
-    // decodes a BOM, as an editor does
+    // This decodes a byte order mark, as an editor does.
     return new TextDecoder().decode(await vscode.workspace.fs.readFile(uri));
   } catch {
     return '';

@@ -1,4 +1,5 @@
-// Tracks the ranges of pending hunks while the user types. Pure: positions in, positions out.
+// Tracks the ranges of pending hunks while the user types. The functions are pure and only convert
+// positions.
 import type { Hunk, Position, ProposalFile, Range } from '../protocol';
 
 export interface Change {
@@ -42,8 +43,8 @@ export function shift(range: Range, change: Change): Range {
 }
 
 /**
- * Like shift, but text that is typed at an edge belongs to the range. For text that the user may
- * edit.
+ * Works like shift, but text that is typed at an edge belongs to the range. It is used for text
+ * that the user may edit.
  */
 export function grow(range: Range, change: Change): Range {
   const start = shiftPosition(range.start, change, false);
@@ -84,7 +85,7 @@ export function nearestMark(marks: Mark[], line: number): Mark | undefined {
   return [...marks].sort((a, b) => distance(a) - distance(b))[0];
 }
 
-/** The first mark below a line, or the last above it. */
+/** Returns the first mark below a line, or the last mark above the line. */
 export function nextMark(marks: Mark[], line: number, by: 1 | -1): Mark | undefined {
   const sorted = [...marks].sort((a, b) => compare(a.range.start, b.range.start));
   return by > 0
@@ -92,7 +93,7 @@ export function nextMark(marks: Mark[], line: number, by: 1 | -1): Mark | undefi
     : sorted.findLast(({ range }) => range.start.line < line);
 }
 
-/** Offsets of positions in one text, in UTF-16 units. */
+/** Converts positions in one text to offsets in UTF-16 units. */
 export class Offsets {
   private readonly starts: number[] = [0];
 
@@ -150,7 +151,7 @@ export function sidesOf(text: string, file: ProposalFile, marks: Mark[]): Sides 
     if (mark.hunk.state !== 'pending') continue;
     const start = offsets.at(mark.range.start);
     const end = offsets.at(mark.range.end);
-    if (start < from) continue; // overlaps the previous hunk: the daemon marks one of them as stale
+    if (start < from) continue; // overlaps the previous hunk; one of them will be stale
     const kept = text.slice(from, start);
     const own = text.slice(start, end);
     base += kept;
@@ -184,7 +185,7 @@ export function sidesOf(text: string, file: ProposalFile, marks: Mark[]): Sides 
   };
 }
 
-/** Returns the start and end of a part of a text. */
+/** The start and end of a part of a text. */
 type Span = [number, number];
 
 function whole(base: string, proposed: string, marks: Mark[]): Sides {

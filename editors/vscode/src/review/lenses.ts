@@ -1,6 +1,6 @@
-// The row above each pending hunk: two buttons, a menu and the counter. The text that the buffer
-// does not contain has its own row: below the lines that it replaces, or above those that replaced
-// it.
+// The row above each pending hunk, with two buttons, a menu and the counter. The text that the
+// buffer does not contain has its own row. This row is below the lines that the text replaces, or
+// above the lines that replaced it.
 import * as vscode from 'vscode';
 import { linesOf, rangeOf } from './decorations';
 import { missingOf, rowOf } from './missing';
@@ -33,7 +33,7 @@ export class HunkLenses implements vscode.CodeLensProvider, vscode.Disposable {
   }
 
   /**
-   * Fires only if the rows change, because the editor then draws all of them again, and a click can
+   * Fires only if the rows change, because the editor then draws all rows again, and a click can
    * get lost.
    */
   private tell(): void {
@@ -71,7 +71,7 @@ function buttons(pending: PendingHunk, index: number, count: number): vscode.Cod
   const ref = refOf(pending);
   const { line } = rangeOf(pending).start;
   const applied = pending.file.placement === 'applied';
-  // a plain space behind an icon is swallowed
+  // A plain space after an icon would not be shown.
   const label = (icon: string, words: string) => `$(${icon})\u00a0${words}`;
   return [
     lens(
@@ -91,7 +91,7 @@ function buttons(pending: PendingHunk, index: number, count: number): vscode.Cod
   ];
 }
 
-/** The missing text. A click on it opens the diff. */
+/** Shows the missing text. A click on it opens the diff. */
 function text(pending: PendingHunk, lineCount: number, starts: Set<number>): vscode.CodeLens[] {
   const inline = vscode.workspace.getConfiguration('agentLsp').get('review.inline', true);
   const row = inline ? rowOf(missingOf(pending.file, pending.mark.hunk)) : '';

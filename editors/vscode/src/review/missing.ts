@@ -1,9 +1,10 @@
-// The text of a hunk that the buffer does not contain: proposed text, or text that was replaced.
+// The text of a hunk that the buffer does not contain, which is either proposed text or text that
+// was replaced.
 import type { Hunk, ProposalFile } from '../protocol';
 
-/** Maximum characters of it in a row between the lines. */
+/** The maximum number of characters of the text in a row between the lines. */
 const rowLength = 100;
-/** Maximum lines of it in the hover. */
+/** The maximum number of lines of the text in the hover. */
 const hoverLines = 40;
 
 export interface Missing {
@@ -18,8 +19,8 @@ export function missingOf({ placement }: ProposalFile, { oldText, newText }: Hun
 }
 
 /**
- * Returns one row for it, because the editor has only one row between two lines. Empty if there is
- * nothing to show.
+ * Returns the missing text in one row, because the editor has only one row between two lines. The
+ * result is empty if there is nothing to show.
  */
 export function rowOf({ sign, lines }: Missing): string {
   if (lines.length === 0) return '';
@@ -28,7 +29,7 @@ export function rowOf({ sign, lines }: Missing): string {
   return `${sign}\u00a0${cut.replace(/ (?= )/g, '\u00a0')}`;
 }
 
-/** Returns all of it as a Markdown diff. */
+/** Returns all of the missing text as a Markdown diff. */
 export function diffBlock({ sign, lines }: Missing): string {
   const shown = lines.slice(0, hoverLines).map((line) => (sign === '+' ? '+' : '-') + line);
   if (lines.length > hoverLines) shown.push(`… ${lines.length - hoverLines} more lines`);

@@ -17,7 +17,7 @@ export interface PendingHunk extends PendingFile {
   mark: Mark;
 }
 
-/** Selects all hunks of one proposal or of one session. Empty selects everything. */
+/** Selects all hunks in one proposal or one session. An empty reference selects all hunks. */
 export interface ProposalRef {
   proposalId?: string;
   sessionId?: string;
@@ -29,20 +29,22 @@ interface Logged {
 }
 
 /**
- * Number of changes of a document that are kept, to move a hunk that was placed in an earlier
+ * The number of changes to a document that are kept, to move a hunk that was placed in an earlier
  * version.
  */
 const keptChanges = 64;
 
 /**
- * Proposals with at least one undecided hunk. Fires after every change, including changes of marks.
+ * The proposals that have at least one undecided hunk. Fires after every change, including changes
+ * of marks.
  */
 export class Proposals implements vscode.Disposable {
   private readonly byId = new Map<string, Proposal>();
   private readonly placed = new Map<string, Mark[]>();
   private readonly logs = new Map<string, Logged[]>();
   /**
-   * Hunks whose decision has been sent. They are no longer offered, so that none is decided twice.
+   * Hunks whose decision has been sent. They are no longer offered, so that no hunk is decided
+   * twice.
    */
   private readonly deciding = new Set<string>();
   private readonly changed = new vscode.EventEmitter<void>();
@@ -80,8 +82,8 @@ export class Proposals implements vscode.Disposable {
   }
 
   /**
-   * Returns how many undecided changes of a session are not in the buffers yet. Stopping its turn
-   * withdraws them.
+   * Returns how many undecided changes of a session are not in the buffers yet. A stop of the
+   * session's turn withdraws them.
    */
   discardedByStop(sessionId: string | undefined): number {
     return this.files().reduce(
@@ -93,7 +95,7 @@ export class Proposals implements vscode.Disposable {
 
   /**
    * Returns the pending files, optionally of one proposal or one session. Unknown proposals are
-   * fetched, because their question may be shown first.
+   * fetched, because their question may be shown before they arrive.
    */
   async waiting({ proposalId, sessionId }: ProposalRef = {}): Promise<PendingFile[]> {
     const wanted = () =>
@@ -243,7 +245,7 @@ function moved(marks: Mark[], changes: Change[]): Mark[] {
 }
 
 /**
- * Reports whether a proposal is pending. One in conflict is pending as long as another of its hunks
+ * Reports whether a proposal is pending. A proposal in conflict is pending while any of its hunks
  * is.
  */
 function waits(proposal: Proposal): boolean {

@@ -1,5 +1,5 @@
-// Announcements to a screen reader: short, once, and in order. The conversation itself is read on
-// request, because announcing a growing stream would never be silent.
+// Announcements to a screen reader. Each is short and is made once and in order. The conversation
+// itself is read on request, because announcing a growing stream would never end.
 import { h } from './dom';
 import type { AgentEvent, Waiting } from './messages';
 import { sentence } from './model';
@@ -35,14 +35,14 @@ export function announcement(event: AgentEvent): string {
   return '';
 }
 
-/** The announcement of a new question. */
+/** Returns the announcement of a new question. */
 export function askAnnouncement(waiting: Waiting): string {
   if (waiting.kind === 'ask') return `The agent asks: ${waiting.params.question}`;
   const { title, subject, options } = waiting.params;
   return `The agent is waiting for your permission: ${title}. ${subject.command ?? ''} ${options.map(({ name }) => name).join(', ')}.`;
 }
 
-/** Converts Markdown to spoken text: no markup, and code is only mentioned. */
+/** Converts Markdown to spoken text without markup. Code is only mentioned. */
 function plain(text: string): string {
   const words = text
     .replace(/^(```|~~~)[^]*?^\1.*$/gm, ' Code. ')
@@ -54,8 +54,8 @@ function plain(text: string): string {
 }
 
 /**
- * Two invisible live regions: one for announcements that can wait for a pause, and one for those
- * that cannot.
+ * Creates two invisible live regions: one for announcements that can wait for a pause, and one for
+ * those that cannot.
  */
 export class Announcer {
   readonly polite = h('div', { class: 'sr', role: 'status', 'aria-live': 'polite' });
@@ -74,7 +74,7 @@ export class Announcer {
     this.assertive.replaceChildren();
   }
 
-  /** Each announcement is a separate node, because only added nodes are read. */
+  /** Adds a separate node for each announcement, because only added nodes are read. */
   private say(region: HTMLElement, texts: string[]): void {
     for (const text of texts) region.append(h('p', {}, text));
     while (region.childElementCount > 8) region.firstElementChild?.remove();

@@ -3,7 +3,7 @@ import { counted } from '../text';
 import { button, h } from './dom';
 import type { ChangesBar, FromPanel } from './messages';
 
-/** The counts of added and removed lines. A screen reader reads them as words. */
+/** Returns the counts of added and removed lines. A screen reader reads them as words. */
 export function counts(added: number, removed: number): HTMLElement {
   const words = `${counted(added, 'line')} added, ${removed} removed`;
   return h(
@@ -59,7 +59,7 @@ export function drawChanges(
   ];
 }
 
-/** Offers another way to review at the first pending edits. */
+/** Offers another way to review when the first edits are pending. */
 export function drawOffer(send: (message: FromPanel) => void): Node[] {
   const run = (label: string, command: string, ...args: unknown[]) => {
     return button(label, () => send({ type: 'command', command, args }), { class: 'small' });

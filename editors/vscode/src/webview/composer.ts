@@ -31,7 +31,7 @@ export function keyAction(key: {
   return key.altKey ? 'queue' : 'send';
 }
 
-/** The @ or / word that ends at the caret. */
+/** Returns the @ or / word that ends at the caret. */
 export function wordAt(text: string, caret: number): { start: number; query: string } | undefined {
   const before = text.slice(0, caret);
   const mention = /(?:^|\s)(@[^\s@]*)$/.exec(before)?.[1];
@@ -43,13 +43,13 @@ export function wordAt(text: string, caret: number): { start: number; query: str
 /** Decisions of the panel about a text before it is sent. */
 export interface Gate {
   /**
-   * What the agent is waiting for: the id of the oldest question, or the pending changes. Empty if
-   * it is not waiting.
+   * Returns what the agent is waiting for: the id of the oldest question, or the pending changes.
+   * The result is empty if the agent is not waiting.
    */
   subject(): string;
   /**
-   * Whether the panel handles the text itself. `asked` is the question that was shown when the user
-   * began to type. `take` empties the input, and `send` sends the text to the agent.
+   * Reports whether the panel handles the text itself. `asked` is the question that was shown when
+   * the user began to type. `take` empties the input, and `send` sends the text to the agent.
    */
   holds(text: string, asked: string, take: () => void, send: (delivery: Delivery) => void): boolean;
 }
@@ -82,7 +82,7 @@ export class Composer {
     title: 'Stop the turn',
   });
   private blocks: { label: string; block: ContentBlock }[] = [];
-  /** For the next prompt only. */
+  /** Options for the next prompt only. */
   private options: PromptOptions = {};
   private items: Completion[] = [];
   private chosen = 0;
@@ -112,7 +112,7 @@ export class Composer {
     });
     this.input.addEventListener('input', () => this.edited());
     this.input.addEventListener('blur', () => this.close());
-    // its scroll bar does not take the focus either
+    // The menu's scroll bar must not take the focus either.
     this.menu.addEventListener('mousedown', (event) => event.preventDefault());
     this.input.addEventListener('paste', (event) => this.files(event, event.clipboardData));
     this.element.addEventListener('dragover', (event) => event.preventDefault());
@@ -170,7 +170,7 @@ export class Composer {
   private key(event: KeyboardEvent): void {
     if (!this.menu.hidden && this.menuKey(event)) return event.preventDefault();
     const action = keyAction(event);
-    if (action === 'escape') return; // the page's own
+    if (action === 'escape') return; // handled by the page
     if (action) {
       event.preventDefault();
       this.submit(action);
@@ -275,7 +275,7 @@ export class Composer {
       0,
       historySize,
     );
-    // it joins the running turn, so the chosen options stay for the next prompt
+    // A steer joins the running turn, so the chosen options stay for the next prompt.
     const isSteer = this.busy && delivery === 'send';
     const chosen =
       !isSteer && Object.keys(this.options).length > 0 && !text.startsWith('/options')

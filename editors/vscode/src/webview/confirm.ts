@@ -1,9 +1,10 @@
-// A question of the panel itself, above the input: what a text means, or whether Stop may discard
-// changes.
+// A question from the panel itself, above the input. It asks what a text means, or whether Stop may
+// discard changes.
 import { h, hasFocus } from './dom';
 
 /**
- * An answer to the question. Exactly one answer is safe. It has the focus, and Escape chooses it.
+ * An answer to the question. Exactly one answer is safe. The safe answer has the focus, and Escape
+ * chooses it.
  */
 export interface Answer {
   label: string;
@@ -11,10 +12,10 @@ export interface Answer {
   safe?: boolean;
 }
 
-/** One question at a time. A new question replaces the previous one. */
+/** Shows one question at a time. A new question replaces the previous one. */
 export class Confirm {
   readonly element = h('div', { class: 'confirms' });
-  /** The subject of the open question; undefined if no question is open. */
+  /** The subject of the open question, or undefined if no question is open. */
   about: string | undefined;
 
   constructor(private readonly focusInput: () => void) {}

@@ -4,7 +4,7 @@ import { button, h, reachable } from './dom';
 import type { EditedFile } from './edits';
 import type { Context } from './entries';
 
-/** Maximum number of drawn lines of a file's diff. */
+/** The maximum number of lines of a file's diff that are drawn. */
 const shownLines = 400;
 
 const classes: Record<Line['kind'], string> = {

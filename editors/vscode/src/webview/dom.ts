@@ -29,12 +29,12 @@ export function button(
 }
 
 /**
- * A scrollable element can be reached with Tab while it is scrollable, so that it can be read
+ * Observes elements, so that they can be reached with Tab while they are scrollable, and read
  * without a mouse.
  */
 let scrolls: ResizeObserver | undefined;
 
-/** Call this if only the content has changed, because the size may be the same. */
+/** Updates an element whose content has changed. Call this if the size may be the same. */
 export function reachableNow(element: HTMLElement): void {
   if (element.scrollWidth > element.clientWidth || element.scrollHeight > element.clientHeight)
     element.tabIndex = 0;
@@ -71,14 +71,14 @@ export function drawWhenChanged(into: Element, key: unknown, children: () => Chi
 }
 
 /**
- * Reports whether the keyboard focus is in an element. Returns false while the editor has it,
- * because the page keeps its own focus, which must not claim the keyboard.
+ * Reports whether the keyboard focus is in an element. Returns false while the editor has the
+ * focus, because the page remembers its own focus and must not take the keyboard.
  */
 export function hasFocus(within: Element): boolean {
   return document.hasFocus() && within.contains(document.activeElement);
 }
 
-/** The element that gets the focus when the focused element is removed. */
+/** Focuses an element when the focused element is removed. */
 let fallback = () => {};
 
 export function keepFocus(otherwise: () => void): void {

@@ -4,7 +4,10 @@ import type { Item, Proposal, ProposalFile } from '../protocol';
 
 /** The changes of one file. */
 export interface EditedFile {
-  /** Empty if the call does not name the file. The card of the call names it. */
+  /**
+   * The URI is empty if the call does not name the file. In that case, the card of the call names
+   * it.
+   */
   uri: string;
   /** The operation on the file as a whole. */
   op: ProposalFile['op'];
@@ -19,8 +22,9 @@ export function isEdit({ name, proposalId }: Item): boolean {
 }
 
 /**
- * Returns the changes by file, from the proposal. If the proposal is not known, returns those that
- * the call has stored (because the user changed one of them), or those in its arguments.
+ * Returns the changes by file, from the proposal. If the proposal is not known, it returns the
+ * changes that the call has stored (because the user changed one of them), or those in the call's
+ * arguments.
  */
 export function editedFiles(
   { itemId, args, details }: Item,
@@ -99,7 +103,10 @@ const endWords: Partial<Record<Proposal['state'], string>> = {
   conflict: 'Conflicts with your own change',
 };
 
-/** Returns the user's decision without the comments. Empty as long as the user has not decided. */
+/**
+ * Returns the user's decision without the comments. The result is empty as long as the user has not
+ * decided.
+ */
 export function decision(item: Item, proposal: Proposal | undefined): string {
   const own = proposal?.itemId === item.itemId ? proposal : undefined;
   const { state, accepted, rejected, total } = own ? countHunks(own) : countStored(item.details);
@@ -127,7 +134,7 @@ function countHunks({ state, files }: Proposal): Count {
   return { state, accepted: of('accepted'), rejected: of('rejected'), total: states.length };
 }
 
-/** The same, from the data that the call stores, which outlasts the proposal. */
+/** Counts the same from the data that the call stores, which outlasts the proposal. */
 function countStored(details: unknown): Count {
   const {
     state,

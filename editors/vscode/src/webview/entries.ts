@@ -1,5 +1,5 @@
-// Draws one entry of the conversation. It is called again when the entry changes, and keeps
-// streaming cheap.
+// Draws one entry of the conversation. It is called again when the entry changes, and does
+// little work while the entry streams.
 import type { Item, PlanEntry, Proposal } from '../protocol';
 import type { FromPanel } from './messages';
 import { button, drawWhenChanged, h } from './dom';
@@ -12,10 +12,10 @@ import { drawTool } from './tool';
 export interface Context {
   conversation: Conversation;
   send: (message: FromPanel) => void;
-  /** Folds that the user opened or closed. */
+  /** The folds that the user opened or closed. */
   folds: Map<string, boolean>;
   checkpointOf: (entry: Entry) => string | undefined;
-  /** Returns the proposal of an edit. The panel requests unknown proposals. */
+  /** Returns the proposal of an edit. If the proposal is unknown, the panel requests it. */
   proposalOf: (item: Item) => Proposal | undefined;
 }
 
@@ -75,8 +75,8 @@ function drawStream(entry: Entry, into: HTMLElement): void {
 }
 
 /**
- * A long unfinished end is plain text until it is complete, so an addition costs only the added
- * text.
+ * Shows a long unfinished end as plain text until it is complete, so that the cost depends only on
+ * the added text.
  */
 export function growText(tail: HTMLElement, text: string): void {
   const node = tail.firstChild;
@@ -193,9 +193,7 @@ function editMessage(entry: Entry, into: HTMLElement, context: Context): void {
   area.focus();
 }
 
-/**
- * The element is kept while it streams, because a click on its title must not hit another title.
- */
+/** Keeps the element while it streams, because a click on its title must not hit another title. */
 function drawReasoning(entry: Entry, into: HTMLElement, context: Context): void {
   const title = entry.done ? thoughtTitle(entry.text) : 'Thinking…';
   const known = into.firstElementChild;
@@ -208,13 +206,13 @@ function drawReasoning(entry: Entry, into: HTMLElement, context: Context): void 
   if (body) growText(body as HTMLElement, entry.text);
 }
 
-/** The title of a folded thought shows its beginning. */
+/** Returns the title of a folded thought, which shows its beginning. */
 function thoughtTitle(text: string): string {
   const begin = firstLine(text.replace(/[*`#]/g, ''));
   return begin ? `Thought: ${begin}` : 'Thought';
 }
 
-/** A fold whose body is created when it is opened. */
+/** Creates a fold whose body is created when it is opened. */
 export function fold(
   id: string,
   title: string | Node,
@@ -261,7 +259,7 @@ function drawNotice(item: Item, into: HTMLElement): void {
   );
 }
 
-/** Files were restored. Each restore has its own undo, even after later ones. */
+/** Draws a restore of files. Each restore has its own undo, even after later restores. */
 function drawRestore(entry: Entry, into: HTMLElement, { send }: Context): void {
   const { note, undoCheckpointId } = entry;
   const args = [undoCheckpointId];
@@ -290,7 +288,7 @@ const endWords: Record<string, string> = {
   aborted: 'Stopped.',
 };
 
-/** Describes what the user can do about a kind of error, in words and with a button. */
+/** Describes in words and with a button what the user can do about a kind of error. */
 type Way = [label: string, command: string, ...args: string[]];
 
 const ways: Record<string, { text?: string; buttons?: Way[] }> = {

@@ -46,14 +46,17 @@ function drawPicker([label, words, command, title = words]: Picker, send: Send):
   return button(text(words), open, { class: `picker ${label.toLowerCase()}`, title: text(title) });
 }
 
-/** Shows a model without its provider, because the end of a long reference would be cut off. */
+/**
+ * Returns the name of a model without its provider, because the end of a long reference would be
+ * cut off.
+ */
 function modelName(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1) || reference;
 }
 
 /**
- * The pickers below the input. They fit into one line of a narrow panel, and the name of the model
- * is cut off.
+ * Draws the pickers below the input. They fit into one line of a narrow panel, and the name of the
+ * model is cut off.
  */
 export function drawPickers({ sessionId, model, policy, profile }: PanelState, send: Send): Node[] {
   const unset = sessionId ? 'default' : ''; // nothing is known before the first session
@@ -69,7 +72,7 @@ export function drawMode({ mode }: PanelState, send: Send): Node[] {
   return [drawPicker(['Mode', mode || 'default', 'agentLsp.selectMode'], send)];
 }
 
-/** How full the context is, and what the session has cost. */
+/** Draws how full the context is, and what the session has cost. */
 export function drawGauge({ contextTokens, contextWindow, usage }: PanelState): Node[] {
   const cost = usage?.cost ? `$${usage.cost.toFixed(usage.cost < 0.1 ? 4 : 2)}` : '';
   const parts: Node[] = [];
@@ -185,7 +188,7 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
   };
   // The settings of a folder are shown unchanged.
   const isPlan = !subject.command && !subject.uris?.length && params.preview !== undefined;
-  // the complete command is shown below
+  // The complete command is shown below.
   const title = subject.command === undefined ? visible(params.title) : 'Allow this command?';
   return h(
     'section',
@@ -214,7 +217,8 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
 }
 
 /**
- * The key that the user types in the input to answer. Only the oldest question shows its digits.
+ * Draws the key that the user types in the input to answer. Only the oldest question shows its
+ * digits.
  */
 function digit(index: number): HTMLElement {
   return h(
@@ -224,7 +228,7 @@ function digit(index: number): HTMLElement {
   );
 }
 
-/** The subject of an answer. A plan is Markdown, and everything else is shown unchanged. */
+/** Draws the subject of an answer. A plan is Markdown, and everything else is shown unchanged. */
 function preview(text: string, isPlan: boolean): HTMLElement {
   if (!isPlan) return reachable(h('pre', { class: 'preview' }, text));
   const box = h('div', { class: 'preview markdown', role: 'group', 'aria-label': 'Plan' });
@@ -244,8 +248,8 @@ function where(uri: string, before = ''): HTMLElement {
 }
 
 /**
- * The user gives one answer with a button, several with checkboxes, or an own text. An empty answer
- * is not sent.
+ * Draws a question. The user answers with a button, with several checkboxes, or with a text. An
+ * empty answer is not sent.
  */
 function question(params: AskParams, send: Send): HTMLElement {
   const answer = (text?: string) =>

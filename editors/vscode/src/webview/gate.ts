@@ -1,4 +1,4 @@
-// The panel's questions before a text or a stop causes something irreversible.
+// The questions that the panel asks before a text or a stop causes an irreversible action.
 import { counted } from '../text';
 import type { Gate } from './composer';
 import type { Answer, Confirm } from './confirm';
@@ -14,8 +14,8 @@ interface Pending {
 }
 
 /**
- * Enter while the agent is waiting: an answer if the whole text is one, otherwise the panel asks
- * what the text is for.
+ * Handles Enter while the agent is waiting. If the whole text is an answer, it is sent as the
+ * answer. Otherwise the panel asks what the text is for.
  */
 export function enterGate(
   confirm: Confirm,
@@ -32,7 +32,7 @@ export function enterGate(
       const { waiting, discards, menuOpen } = pending();
       const now = subject();
       if (now === '' || text.startsWith('/')) return false;
-      // a text that was typed for an earlier question does not answer this one
+      // A text that was typed for an earlier question does not answer this one.
       const answer = waiting && asked === now ? answerOf(text, waiting, menuOpen) : undefined;
       if (answer) {
         take();

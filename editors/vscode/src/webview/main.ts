@@ -27,7 +27,9 @@ const send = (message: FromPanel) => api.postMessage(message);
 const saved: ComposerState = { draft: '', history: [], ...api.getState() };
 const conversation = new Conversation();
 const checkpoints = new Map<string, string>();
-/** Finds the checkpoint before a prompt by the prompt's id, or by the turn that it began. */
+/**
+ * Finds the checkpoint before a prompt by the prompt's id, or by the turn that the prompt began.
+ */
 const checkpointOf = (entry: Entry) =>
   checkpoints.get(entry.id) ??
   (entry.item?.source === 'steer' ? undefined : checkpoints.get(entry.turnId ?? ''));
@@ -127,7 +129,7 @@ function drawState(state: PanelState): void {
   dropOldConfirm();
 }
 
-/** A question about the agent's request disappears with the request. */
+/** Removes the panel's question about a request of the agent when the request ends. */
 function dropOldConfirm(): void {
   const gone =
     confirm.about === 'stop'
@@ -216,8 +218,8 @@ function receive(message: ToPanel): void {
 
 addEventListener('message', ({ data }: MessageEvent<ToPanel>) => receive(data));
 
-// The page never navigates to a link from the model. The listener runs before the editor's own,
-// which would open the link a second time.
+// The page never navigates to a link from the model. This listener runs before the editor's own
+// listener, which would open the link a second time.
 addEventListener(
   'click',
   (event) => {
@@ -230,8 +232,8 @@ addEventListener(
   true,
 );
 
-// Escape leaves a text field. Elsewhere in the panel, it asks whether to stop. Elements that use
-// the key themselves handle it first.
+// Escape leaves a text field. Elsewhere in the panel, it asks whether to stop the turn. Elements
+// that use the key themselves handle it first.
 document.addEventListener('keydown', (event) => {
   if (event.key !== 'Escape' || event.defaultPrevented || event.isComposing) return;
   if ((event.target as Element).matches('textarea, input[type="text"]'))
@@ -239,7 +241,7 @@ document.addEventListener('keydown', (event) => {
   if (composer.isBusy) send({ type: 'abort' });
 });
 
-// One listener for the buttons in rendered Markdown.
+// One listener handles the buttons in rendered Markdown.
 document.addEventListener('click', (event) => {
   const action = (event.target as Element).closest<HTMLElement>('button[data-action]');
   if (action?.dataset.action === 'copy') send({ type: 'copy', text: heldText(action) });

@@ -10,7 +10,9 @@ import { reachable } from './dom';
  * layout would block the panel.
  */
 export const plainFrom = 200_000;
-/** Maximum characters of one line. A block with a longer line is plain text. */
+/**
+ * The maximum number of characters in one line. A block with a longer line is shown as plain text.
+ */
 const longLine = 20_000;
 
 const marked = new Marked({ gfm: true, breaks: false, async: false });
@@ -102,7 +104,7 @@ function hasLongLine(text: string): boolean {
   return false;
 }
 
-/** Shows text that is too long for Markdown unchanged, and its middle only on request. */
+/** Shows text that is too long for Markdown unchanged. The middle is shown only on request. */
 function plain(text: string): DocumentFragment {
   const fragment = document.createDocumentFragment();
   const pre = reachable(document.createElement('pre'));

@@ -1,5 +1,5 @@
 // Measures how long it takes to draw long conversations, compared with the same work in an empty
-// page. Used by the tests and by "Measure the panel".
+// page. The tests and "Measure the panel" use it.
 import { h } from './dom';
 import type { Item } from '../protocol';
 import type { AgentEvent } from './messages';
@@ -12,7 +12,7 @@ function item(itemId: string, type: Item['type'], text: string, more: Partial<It
   return { itemId, type, createdAt: '', text, ...more };
 }
 
-/** Number of deltas between two frames. */
+/** The number of deltas between two frames. */
 const deltasPerFrame = 100;
 
 const stamp = { sessionId: 's', seq: 0, turnId: 't' };
@@ -38,8 +38,8 @@ function completed(id: number): AgentEvent {
 }
 
 /**
- * Draws in a separate transcript above the page, and removes it. Returns the milliseconds until the
- * next frame.
+ * Draws in a separate transcript above the page, and removes the transcript afterwards. Returns the
+ * milliseconds until the next frame.
  */
 async function timed(
   work: (conversation: Conversation, transcript: Transcript) => void | Promise<void>,

@@ -1,4 +1,4 @@
-// The messages between the extension and the panel. Structured clones in both directions.
+// The messages between the extension and the panel. They are structured clones in both directions.
 import type {
   AskParams,
   Checkpoint,
@@ -22,8 +22,8 @@ export type Waiting =
   | { kind: 'ask'; params: AskParams };
 
 /**
- * A problem. Its kind determines the help: no provider is set up, the program was not found, or
- * neither.
+ * A problem. The kind determines the help: no provider is set up, the program was not found, or
+ * another problem.
  */
 export interface Problem {
   text: string;
@@ -60,18 +60,18 @@ export interface PanelState {
 }
 
 /**
- * The changes of a session: proposed and pending, applied and pending, or the decided ones of the
- * last turn.
+ * The changes of a session: proposed and pending, applied and pending, or the decided changes of
+ * the last turn.
  */
 export interface ChangesBar {
   kind: 'proposed' | 'applied' | 'done';
   /** Number of undecided hunks; 0 if the turn is done. */
   changes: number;
   files: number;
-  /** Lines. */
+  /** Numbers of lines. */
   added: number;
   removed: number;
-  /** The checkpoint that undoes the turn, if it is done. */
+  /** The checkpoint that undoes the turn, if the turn has ended. */
   checkpointId?: string;
 }
 
@@ -84,7 +84,7 @@ export interface Completion {
   block?: ContentBlock;
 }
 
-/** A restore, or the undo of one, and the checkpoint that undoes it. */
+/** A restore or the undo of a restore, and the checkpoint that undoes it. */
 export interface Restored {
   undoCheckpointId: string;
   text: string;
@@ -122,7 +122,7 @@ export type FromPanel =
       delivery: Delivery;
       options?: PromptOptions;
     }
-  /** `discard` is the number of changes that the user agreed to lose. */
+  /** `discard` is the number of changes that the user agreed to discard. */
   | { type: 'abort'; itemId?: string; discard?: number }
   | { type: 'permission'; requestId: string; optionId: string; feedback?: string }
   | { type: 'answer'; requestId: string; answer?: string }

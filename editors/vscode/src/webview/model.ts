@@ -1,4 +1,5 @@
-// The panel's model of the conversation: notifications in, entries out. Pure and idempotent.
+// The panel's model of the conversation. It converts notifications to entries, and is pure and
+// idempotent.
 import type { Delta, Item, Proposal, QueueEntry, RetryScheduled, Turn } from '../protocol';
 import type { AgentEvent, Restored } from './messages';
 
@@ -8,7 +9,7 @@ export interface Entry {
   kind: 'item' | 'turn' | 'retry' | 'compaction' | 'restore';
   turnId?: string;
   item?: Item;
-  /** Streamed text so far: of a message, of reasoning, or of a tool's live output. */
+  /** The text streamed so far: of a message, of reasoning, or of a tool's live output. */
   text: string;
   toolInput: string;
   done: boolean;
@@ -28,7 +29,7 @@ export class Conversation {
   readonly entries = new Map<string, Entry>();
   /** Top-level entries in order of arrival. */
   readonly order: string[] = [];
-  /** The proposals of edits, closed ones included. */
+  /** The proposals of edits, including closed ones. */
   readonly proposals = new Map<string, Proposal>();
   private pinned = new Set<string>();
 
@@ -92,7 +93,7 @@ export class Conversation {
     return this.add({ ...entry, note: text, undoCheckpointId, done: true });
   }
 
-  /** Keeps the newest version of a proposal. Returns the edit that it belongs to. */
+  /** Keeps the newest version of a proposal. Returns the edit to which the proposal belongs. */
   takeProposal(proposal: Proposal): string[] {
     const { proposalId, revision, itemId } = proposal;
     if ((this.proposals.get(proposalId)?.revision ?? 0) > revision) return [];
@@ -140,7 +141,7 @@ export class Conversation {
     return [id];
   }
 
-  /** A retry is shown only while it is pending. */
+  /** Removes a retry that is no longer pending. */
   private dropRetry(turnId: string): string[] {
     const id = `retry-${turnId}`;
     if (!this.entries.delete(id)) return [];
@@ -171,13 +172,13 @@ export class Conversation {
   }
 }
 
-/** Whether a call was made after another of the same turn. */
+/** Reports whether a call was made after another call of the same turn. */
 function isLater(a: Entry | undefined, b: Entry): boolean {
   if (a?.item?.type !== 'toolCall' || b.item?.type !== 'toolCall') return false;
   return a.turnId === b.turnId && compareTimes(a.item.createdAt, b.item.createdAt) > 0;
 }
 
-/** Compares to the nanosecond: parallel calls often begin in the same millisecond. */
+/** Compares times to the nanosecond, because parallel calls often begin in the same millisecond. */
 function compareTimes(a: string, b: string): number {
   const fraction = (time: string) => Number((/\.(\d+)/.exec(time)?.[1] ?? '').padEnd(9, '0'));
   return Date.parse(a) - Date.parse(b) || fraction(a) - fraction(b);
@@ -215,7 +216,7 @@ export function splitStable(text: string, from: number): number {
 
 /**
  * Formats arguments for reading, one per line, with texts unchanged. Only nested values are JSON. A
- * single text needs no name.
+ * single text is shown without its name.
  */
 export function argumentsText(args: unknown): string {
   if (typeof args !== 'object' || args === null || Array.isArray(args))

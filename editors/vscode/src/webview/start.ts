@@ -51,7 +51,7 @@ export function drawWelcome(setup: SetupState | undefined, send: Send): HTMLElem
   ];
 }
 
-/** An error outside a turn, with help for its kind. */
+/** Draws an error outside a turn, with help for its kind. */
 export function drawProblem({ text, kind }: Problem, send: Send): (string | HTMLElement)[] {
   const small = (label: string, name: string, ...args: unknown[]) =>
     button(label, command(send, name, ...args), { class: 'small' });

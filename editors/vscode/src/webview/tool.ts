@@ -1,5 +1,6 @@
-// Draws one tool call. Its elements stay while it runs, and only changes are written. A click on
-// its title or on a button must not hit another element, and its output keeps the scroll position.
+// Draws one tool call. Its elements are kept while it runs, and only changes are written. A click
+// on its title or on a button must not hit another element, and its output keeps the scroll
+// position.
 import type { Item } from '../protocol';
 import { button, drawWhenChanged, h, reachable, reachableNow } from './dom';
 import { counts } from './changes';
@@ -35,7 +36,10 @@ const statusSigns: Record<string, string> = {
   cancelled: '–',
 };
 
-/** The user rejects an edit. A command may also be denied by a rule. */
+/**
+ * Returns the word for a status. The user rejects an edit, whereas a command may also be denied by
+ * a rule.
+ */
 function statusWord(item: Item, status: string): string {
   return status === 'denied' && isEdit(item) ? 'rejected' : (statusWords[status] ?? status);
 }
@@ -43,9 +47,9 @@ function statusWord(item: Item, status: string): string {
 interface Parts {
   details: HTMLDetailsElement;
   title: HTMLElement;
-  /** The user's decision on an edit, below the fold. */
+  /** The user's decision on an edit, shown below the fold. */
   decided: HTMLElement;
-  /** Buttons below that. */
+  /** The buttons below the decision. */
   buttons: HTMLElement;
   /** The content of the fold: the newest entry, whose body may be created later. */
   entry: Entry;
@@ -95,7 +99,7 @@ function timeOf(ms: number): string {
   return ms < 50 ? '' : `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
 }
 
-/** A label that ends in a path. If it is too long, the file name is kept. */
+/** Returns a label that ends in a path. If the label is too long, the file name is kept. */
 function labelParts(label: string): Node[] {
   const name = label.search(/[^\s/]+$/);
   if (label[name - 1] !== '/') return [h('span', {}, label)];
@@ -123,7 +127,10 @@ function partsOf(entry: Entry, item: Item, into: HTMLElement, context: Context):
   return parts;
 }
 
-/** An edit, live output and a running sub-agent are open until the user folds them or they end. */
+/**
+ * Reports whether a fold is open by default. An edit, live output and a running sub-agent are open
+ * until the user folds them or they end.
+ */
 function openByItself({ details, entry, item }: Parts, status: string, { folds }: Context): void {
   if (folds.has(entry.id)) return;
   const grows = entry.children.length > 0 ? !entry.done : status === 'running' && entry.text !== '';
@@ -131,7 +138,9 @@ function openByItself({ details, entry, item }: Parts, status: string, { folds }
   if (details.open !== open) details.open = open;
 }
 
-/** The buttons of one edit. The bar above the input has the buttons for all pending changes. */
+/**
+ * Draws the buttons of one edit. The bar above the input has the buttons for all pending changes.
+ */
 function reviewRow(proposalId: string, what: 'file' | 'all', context: Context): HTMLElement {
   const command = (name: string) => () =>
     context.send({ type: 'command', command: name, args: [{ proposalId }] });
@@ -144,7 +153,7 @@ function reviewRow(proposalId: string, what: 'file' | 'all', context: Context): 
   );
 }
 
-/** The user's decision on an edit, with the user's comments. */
+/** Draws the user's decision on an edit, with the user's comments. */
 function drawDecided(into: HTMLElement, item: Item, context: Context): void {
   const words = isEdit(item) ? decision(item, context.proposalOf(item)) : '';
   const comments = words === '' ? [] : commentsIn(item.result ?? '');

@@ -4,9 +4,9 @@ import { h } from './dom';
 import { drawEntry, type Context } from './entries';
 import type { Entry } from './model';
 
-/** Distance from the visible area within which entries are drawn. */
+/** The distance from the visible area within which entries are drawn. */
 const margin = '1200px 0px';
-/** Pixels from the end within which new text keeps the end visible. */
+/** The distance from the end, in pixels, within which new text keeps the end visible. */
 const stickiness = 40;
 
 export class Transcript {
@@ -35,8 +35,8 @@ export class Transcript {
       rootMargin: margin,
     });
     this.element.addEventListener('scroll', () => this.moved());
-    // A block that the user opens stays visible. A block that grows on its own, or makes room for a
-    // question, keeps the end visible.
+    // If the user opens a block, it stays visible. If a block grows on its own, or makes room for a
+    // question, the end stays visible.
     this.element.addEventListener('click', (event) => {
       if (!(event.target as Element).closest('summary')) return;
       this.opened = true;
@@ -46,7 +46,7 @@ export class Transcript {
     for (const element of [this.list, this.element]) sizes.observe(element);
   }
 
-  /** Entries whose content is in the page now. */
+  /** The number of entries whose content is currently in the page. */
   get drawnCount(): number {
     return this.near.size;
   }
@@ -81,8 +81,9 @@ export class Transcript {
   }
 
   /**
-   * Only an upward scroll leaves the end. The event of a scroll to the end may arrive after the
-   * input has grown, so the end is farther away although the user did not move.
+   * Handles a scroll event. Only an upward scroll leaves the end. The event of a scroll to the end
+   * may arrive after the input has grown, so the end may be farther away although the user did not
+   * move.
    */
   private moved(): void {
     const { scrollTop } = this.element;
@@ -124,12 +125,12 @@ export class Transcript {
     this.list.append(added);
     for (const box of newest) this.order(box);
     for (const box of newest) this.watcher.observe(box);
-    // the end is visible to the user; the observer removes entries that are not
+    // The user sees the end. The observer removes entries that are not visible.
     for (const box of newest.slice(-20)) this.show(box);
     if (this.follow) this.element.scrollTop = this.element.scrollHeight;
   }
 
-  /** Moves a new box if its entry is not the last of the conversation. */
+  /** Moves a new box if its entry is not the last one of the conversation. */
   private order(box: HTMLElement): void {
     const next = this.boxAfter(box);
     if (next !== box.nextSibling) this.list.insertBefore(box, next);
@@ -162,7 +163,7 @@ export class Transcript {
 
   private see(seen: IntersectionObserverEntry[]): void {
     for (const { target, isIntersecting } of seen) {
-      // a late event for a box that is gone
+      // This is a late event for a box that has been removed.
       if (this.boxes.get((target as HTMLElement).dataset.id ?? '') !== target) continue;
       if (isIntersecting) this.show(target as HTMLElement);
       else this.hide(target as HTMLElement);

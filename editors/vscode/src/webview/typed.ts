@@ -10,7 +10,10 @@ export interface Choice {
   message: FromPanel;
 }
 
-/** The options of a permission in the panel: allow once and reject first, the others in a menu. */
+/**
+ * Groups the options of a permission as the panel shows them: allow once and reject first, the
+ * others in a menu.
+ */
 export function optionGroups(options: PermissionOption[]): {
   shown: PermissionOption[];
   menu: PermissionOption[];
@@ -37,7 +40,7 @@ export function visible(text: string): string {
   );
 }
 
-/** The choices of a question in display order. At most nine have a digit. */
+/** Returns the choices of a question in display order. At most nine have a digit. */
 export function choicesOf(waiting: Waiting): Choice[] {
   const { requestId } = waiting.params;
   if (waiting.kind === 'permission') {
@@ -88,6 +91,6 @@ export function replyWith(text: string, waiting: Waiting): FromPanel {
   const { requestId } = waiting.params;
   if (waiting.kind === 'ask') return { type: 'answer', requestId, answer: text };
   const option = waiting.params.options.find((o) => o.kind === 'reject_once');
-  // without an option it is a refusal
+  // Without an option, the reply is a refusal.
   return { type: 'permission', requestId, optionId: option?.optionId ?? '', feedback: text };
 }

@@ -1,6 +1,6 @@
 // Test preparations (opening a file, closing editors, a daemon with another script) use the
-// editor's own commands, each awaited, which is faster than keys and deterministic. The tested
-// actions are performed as a user does.
+// editor's own commands and wait for each of them. This is faster than keys and deterministic. The
+// tested actions are performed as a user performs them.
 const fs = require('node:fs');
 const net = require('node:net');
 const vscode = require('vscode');
@@ -31,7 +31,7 @@ async function closeEditors() {
   await vscode.commands.executeCommand('workbench.action.closeAllEditors');
 }
 
-/** Whether diagnostics are reported for a file that has none before and after a change. */
+/** Reports whether diagnostics are reported for a file that has none before and after a change. */
 async function toldOfCleanFile(file, within) {
   const document = await vscode.workspace.openTextDocument(vscode.Uri.file(file));
   await vscode.window.showTextDocument(document, { preview: false });
@@ -109,7 +109,7 @@ exports.activate = (context) => {
   if (!address) return;
   const server = net.createServer(serve);
   const fresh = `${address}.${process.pid}`;
-  // In one write, so that a closed window leaves no partial file.
+  // The address appears in one step, so that a closed window leaves no partial file.
   server.listen(fresh, () => fs.renameSync(fresh, address));
   context.subscriptions.push({ dispose: () => server.close() });
 };

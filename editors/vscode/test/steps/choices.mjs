@@ -1,4 +1,4 @@
-// Steps: choices in a picker, for a session or as the default for new ones.
+// Steps about choices in a picker, for a session or as the default for new ones.
 import { edit, onlyThisSession, openCalc, pendingHunks } from './model.mjs';
 
 const picker = (d, words) => d.panel.locator('.picker', { hasText: words }).waitFor();
@@ -6,7 +6,7 @@ const offer = (d) => d.panel.locator('.offer');
 const offered = (d, name) => offer(d).getByRole('button', { name });
 
 /**
- * At the first pending edit, the panel offers to apply edits first, for the session or as the
+ * When the first edit is pending, the panel offers to apply edits first, for the session or as the
  * default.
  */
 async function reviewOffered(d) {

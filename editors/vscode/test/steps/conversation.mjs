@@ -1,4 +1,4 @@
-// Steps: the conversation in the panel.
+// Steps about the conversation in the panel.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -50,8 +50,8 @@ async function permissionSteerQueue(d) {
 }
 
 /**
- * Only a complete text that is one of the answers is an answer, and only on Enter. For anything
- * else, the panel asks.
+ * A text is an answer only if the complete text is one of the answers, and only on Enter. For
+ * anything else, the panel asks.
  */
 async function typedAnswers(d) {
   const refused = { expect: { lastTool: 'not that one' } };
@@ -394,7 +394,7 @@ async function figures(d) {
   for (const page of pages) await page.waitFor({ state: 'attached' });
   let found;
   let paints;
-  // Other work on the machine comes and goes, so the measurement is repeated if it fails at first.
+  // The load on the machine changes, so the measurement is repeated if it fails at first.
   await until('the figures hold', async () => {
     paints = await firstPaints(d, pages);
     found = await measured(pages[0]);
@@ -429,8 +429,8 @@ async function measured(body) {
 }
 
 /**
- * First paint, drawing 2,000 items and drawing 10,000 deltas, compared with what the browser itself
- * needs.
+ * Compares the first paint, drawing 2,000 items and drawing 10,000 deltas with what the browser
+ * itself needs.
  */
 function fastEnough([panel, empty], { items, emptyItems, deltas, emptyDeltas }) {
   const slow = Object.entries({

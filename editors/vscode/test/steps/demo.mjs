@@ -1,4 +1,5 @@
-// Steps: the demo in the panel, from the empty state to its end, and back to the user's own session.
+// Steps about the demo in the panel, from the empty state to its end, and back to the user's own
+// session.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { until } from '../workbench.mjs';

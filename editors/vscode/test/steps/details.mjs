@@ -1,4 +1,4 @@
-// Steps: other features of the panel and the review.
+// Steps about other features of the panel and the review.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -17,7 +17,7 @@ import {
 } from './model.mjs';
 import { filesWith } from './setup.mjs';
 
-/** Badges, the tree and changed words. The cursor stays where the user works. */
+/** Badges, the tree and changed words are shown. The cursor stays where the user works. */
 async function treeAndBadges(d) {
   const file = await openCalc(d);
   await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), { text: 'Over.' });
@@ -44,7 +44,7 @@ async function treeAndBadges(d) {
     'one word of each hunk is marked, not its line alone',
     async () => (await widths()).filter((width) => width > 4 && width < 16).length >= 2,
   );
-  await d.run('File: Reveal Active File in Explorer View'); // the list draws only the rows in view
+  await d.run('File: Reveal Active File in Explorer View'); // the list draws only the visible rows
   await d.page
     .locator(`.explorer-folders-view [aria-label*="${d.at('calc.js')} • 2 pending changes"]`)
     .waitFor();
@@ -156,7 +156,7 @@ async function mentions(d) {
   );
   await d.input.fill('/comp');
   await d.panel.locator('.menu .option', { hasText: '/compact' }).waitFor();
-  await d.input.press('Enter'); // takes it
+  await d.input.press('Enter'); // accepts the suggestion
   assert.equal(await d.input.inputValue(), '/compact ');
   await d.input.fill('/new');
   await d.panel.locator('.menu .option[aria-selected="true"]', { hasText: '/new' }).waitFor();
@@ -266,7 +266,7 @@ async function stopSubAgent(d) {
   await d.entry('assistantMessage', 'Without it').waitFor();
 }
 
-/** Rename, export, fork, archive. */
+/** Sessions can be renamed, exported, forked and archived. */
 async function sessionList(d) {
   await d.play({ text: 'Of the first.' });
   await d.prompt('the first one');
@@ -294,7 +294,9 @@ async function sessionList(d) {
   await sessionRows(d, '').first().waitFor({ state: 'hidden' });
 }
 
-/** From the list of active sessions to the archived ones, and back with one of them. */
+/**
+ * The user goes from the list of active sessions to the archived ones, and restores one of them.
+ */
 async function bringBack(d) {
   const other = (name) =>
     d.page.locator(`.quick-input-titlebar .action-label[aria-label^="${name}"]`);
@@ -317,8 +319,8 @@ async function bringBack(d) {
 }
 
 /**
- * A session that is opened from the list has everything that it had live, and its calls keep their
- * order.
+ * A session that is opened from the list shows everything that it showed live, and its calls keep
+ * their order.
  */
 async function sessionOpened(d) {
   const file = await openCalc(d);
@@ -370,7 +372,7 @@ async function sessionOpened(d) {
   await d.idle();
 }
 
-/** A session of yesterday is found by words of its answer, is listed with its day, and opens. */
+/** A session from yesterday is found by words in its answer, is listed with its day, and opens. */
 async function sessionOfYesterday(d) {
   await d.play({ text: 'The key lies in the drawer.' }, { text: 'Nobody knows.' });
   for (const [prompt, answer] of [
@@ -410,7 +412,7 @@ async function sessionOfYesterday(d) {
   await d.entry('assistantMessage', 'in the drawer').waitFor();
 }
 
-/** A text whose times are those of the day before. */
+/** Returns a text whose times are those of the day before. */
 const dayBefore = (text) =>
   text.replaceAll(/\d{4}-\d\d-\d\d(?=T\d\d:\d\d:\d\d)/g, (day) =>
     new Date(Date.parse(day) - 86_400_000).toISOString().slice(0, 10),
@@ -422,8 +424,8 @@ const inputBox = (d) =>
   d.page.locator('.quick-input-widget .quick-input-message', { hasText: 'Title of the session' });
 
 /**
- * Opens the list of sessions and, once it has enough entries with a text, presses a button of the
- * first one.
+ * Opens the list of sessions. Once it has enough entries with a text, presses a button of the first
+ * one.
  */
 async function sessionButton(d, text, name, done, count = 1) {
   await d.agent('Sessions');
@@ -439,7 +441,7 @@ async function sessionButton(d, text, name, done, count = 1) {
   );
 }
 
-/** Deleting asks first, and another session is shown afterwards. */
+/** The user is asked before a session is deleted. Another session is shown afterwards. */
 async function sessionDeleted(d) {
   await d.play({ text: 'To be forgotten.' });
   await d.prompt('delete this one');

@@ -1,5 +1,5 @@
-// Steps: every view in every theme, in a narrow and a wide panel. Nothing overflows, and an
-// accessibility checker (names, roles, contrast) reports nothing. With SHOTS, a picture of each
+// Steps that show every view in every theme, in a narrow and a wide panel. Nothing overflows, and
+// an accessibility checker (names, roles, contrast) reports nothing. With SHOTS, a picture of each
 // view is taken.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -75,8 +75,8 @@ const overflowing = (d) =>
   });
 
 /**
- * Checks the narrow panel in every theme. If pictures are taken, also the wide panel, which has the
- * same colors and more room.
+ * Checks the narrow panel in every theme. If pictures are taken, it also checks the wide panel,
+ * which has the same colors and more room.
  */
 async function looks(d, view) {
   const found = {};
@@ -110,7 +110,10 @@ async function empty(d) {
   await looks(d, 'empty');
 }
 
-/** No provider: the empty state, the error of a prompt, and the list of providers. */
+/**
+ * No provider is set up. The step covers the empty state, the error of a prompt, and the list of
+ * providers.
+ */
 async function nothingSetUp(d) {
   await d.play({ text: 'Scripted.' });
   await d.configure('agentLsp.server.env', { AGENT_LSP_SCRIPT: '', AGENT_LSP_KEYRING: 'file' });
@@ -133,8 +136,8 @@ async function nothingSetUp(d) {
 }
 
 /**
- * Five changes in four files from one reply are pending together. Then one is edited, one rejected
- * with a comment, and the others accepted.
+ * Five changes in four files from one reply are pending together. One is then edited, one is
+ * rejected with a comment, and the others are accepted.
  */
 async function filesReviewed(d) {
   const file = await openCalc(d);
@@ -174,7 +177,7 @@ async function filesReviewed(d) {
   await looks(d, 'reviewed-undone');
 }
 
-/** A thought and an answer that are still streaming. */
+/** A thought and an answer are still streaming. */
 async function streaming(d) {
   const thought = 'The sign in `add` is the wrong one: it takes away.\n'.repeat(3);
   await d.play({
@@ -191,14 +194,14 @@ async function streaming(d) {
   await d.idle();
   await d.panel
     .locator('.transcript')
-    // Unfolded entries keep their position, and the end may be too far down to be drawn.
+    // Unfolded entries keep their position, so the end may be too far down to be drawn.
     .evaluate((transcript) => transcript.scrollTo(0, transcript.scrollHeight));
   await d.entry('turn', 'Stopped').waitFor();
 }
 
 /**
- * Tools in every state, one with live output, a job and a plan. The end is visible although it
- * grew.
+ * Tools are shown in every state, one of them with live output, together with a job and a plan. The
+ * end is visible although it grew.
  */
 async function toolCalls(d) {
   const file = await openCalc(d);
@@ -244,7 +247,7 @@ async function toolCalls(d) {
   await d.idle();
 }
 
-/** A permission question with a queue behind it. */
+/** A permission question is shown with a queue behind it. */
 async function permission(d) {
   await d.play(
     bash('npm test -- --reporter=spec --grep "every space becomes a dash" && touch it-was-run'),
@@ -330,7 +333,9 @@ async function subAgents(d) {
   await d.idle();
 }
 
-/** Problems: an error with a button, a pending retry, a daemon that is not running. */
+/**
+ * Problems are shown: an error with a button, a pending retry, and a daemon that is not running.
+ */
 async function errors(d) {
   await d.play(
     {
@@ -357,11 +362,11 @@ async function errors(d) {
 }
 
 /**
- * A conversation with every kind of content, its checkpoint and the gauge, the menu of mentions and
- * attachments.
+ * A conversation is shown with every kind of content, its checkpoint and the gauge, the menu of
+ * mentions and attachments.
  */
 async function conversation(d) {
-  for (let i = 0; i < 12; i++) d.write(`more/calc-${i}.js`, `// ${i}\n`); // more than the menu has room for
+  for (let i = 0; i < 12; i++) d.write(`more/calc-${i}.js`, `// ${i}\n`); // exceeds the menu
   const file = await openCalc(d);
   const markdown =
     'It is **fixed** in `calc.js`:\n\n1. read it\n2. fixed it\n\n> as you said\n\n| file | change | why it was changed |\n|---|---|---|\n| calc.js | one | it took away |\n\n```js\nfunction add(a, b) { return a + b; } // a line that is longer than a narrow panel\n```\n\nSee [the page](https://example.invalid/) and ' +
@@ -400,7 +405,7 @@ async function conversation(d) {
 }
 
 /**
- * Elements that the editor draws for the extension: hunks with a comment, the lists, the first
+ * The editor draws these elements for the extension: hunks with a comment, the lists, and the first
  * steps.
  */
 async function editorsOwn(d) {
@@ -415,7 +420,7 @@ async function editorsOwn(d) {
   await d.answer('name the arguments too, please');
   await d.page.locator('.review-comment', { hasText: 'name the arguments' }).waitFor();
   await inThemes(d, async (theme) => {
-    // Drawn again with the new theme.
+    // The comment is drawn again with the new theme.
     await d.page.locator('.review-comment', { hasText: 'name the arguments' }).waitFor();
     await d.shot(`hunks-${theme}`);
   });

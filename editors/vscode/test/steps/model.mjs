@@ -1,6 +1,6 @@
 // The scripted model's replies, and helpers that the steps share.
 export const call = (name, args) => ({ toolCalls: [{ name, arguments: args }] });
-/** An edit requires that the file was read, so both calls are in one reply. */
+/** An edit requires that the file has been read, so both calls are in one reply. */
 const change = (file, what) => ({
   toolCalls: [
     ...call('read', { path: file }).toolCalls,
@@ -14,7 +14,7 @@ export const bash = (command) => call('bash', { command });
 
 export const calc =
   'function add(a, b) {\n  return a - b;\n}\n\nfunction twice(n) {\n  return n + n;\n}\n\nfunction zero() {\n  return 1;\n}\n';
-/** Runs for minutes, until it is stopped. */
+/** A reply that streams for minutes, until it is stopped. */
 export const talk = (first) => ({ text: first + 'word '.repeat(4000), chunks: 4000, delayMs: 100 });
 
 /** Writes calc.js into the step's folder and opens it. Returns its path in the workspace. */
@@ -36,7 +36,7 @@ export async function trust(d) {
   await d.panel.locator('.picker', { hasText: 'Commands: all allowed' }).waitFor();
 }
 
-/** Sets what happens to edits in this session. */
+/** Sets how edits are handled in this session. */
 export async function editPolicy(d, policy) {
   await d.click(d.panel.locator('.picker', { hasText: 'Edits' }));
   await d.choose(policy);
@@ -46,8 +46,8 @@ export async function editPolicy(d, policy) {
 
 export const lens = (d, text) => d.page.locator('.codelens-decoration a', { hasText: text });
 /**
- * Returns the button above one of several hunks by its position. Another button takes that position
- * only after it is gone.
+ * Returns the button above one of several hunks by its position. Another button has that position
+ * only after this one is gone.
  */
 export const lensOf = (d, place, text) =>
   d.page
@@ -55,9 +55,12 @@ export const lensOf = (d, place, text) =>
     .locator('a', { hasText: text })
     .first();
 export const review = (d) => d.panel.locator('.row.review');
-/** The view of pending changes and the keys are active as long as something is pending. */
+/**
+ * Returns the view of pending changes. The view and the keys are active as long as something is
+ * pending.
+ */
 export const pendingView = (d) =>
   d.page.locator('.pane-header', { hasText: 'Agent: Pending Changes' });
-/** The status bar shows the number of pending changes. */
+/** Waits until the status bar shows the number of pending changes. */
 export const pendingHunks = (d, count) =>
   d.page.locator('.statusbar-item', { hasText: `${count} to review` }).waitFor();

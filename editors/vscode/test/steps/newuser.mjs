@@ -1,6 +1,7 @@
-// Steps: a new user with only the package, in a fresh editor without settings, installs it, follows
-// the first steps, plays the demo, and asks about, reviews, tests and undoes a fix of a real bug in
-// a small project. Once by mouse (except for typing the prompt), once by keyboard.
+// Steps of a new user with only the package, in a fresh editor without settings. The user installs
+// it, follows the first steps, plays the demo, and asks about, reviews, tests and undoes a fix of a
+// real bug in a small project. The steps run once by mouse (except for typing the prompt) and once
+// by keyboard.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -34,7 +35,7 @@ test('more words', () => assert.equal(address({ title: 'A day at sea' }), '/post
 };
 /** The user's home folder, where the editor's file dialogs begin. */
 const home = (dir) => path.join(dir, 'home');
-/** The package, as downloaded there. */
+/** The file name of the package as the user downloaded it. */
 const packed = 'agent-lsp.vsix';
 const fixed = "words.replaceAll(' ', '-')";
 
@@ -61,7 +62,7 @@ const script = [
   },
 ];
 
-/** A fresh workbench with the project and the model's script, and without settings of ours. */
+/** A fresh workbench with the project and the model's script, and without any of our settings. */
 export const newUser = {
   installed: false,
   env: (dir) => ({ HOME: home(dir) }),
@@ -127,12 +128,12 @@ async function firstSteps(d, press) {
   await d.shot(`${d.step}-4-demo`);
 }
 
-/** Whether a row is a question without an answer. */
+/** Reports whether a row is a question without an answer. */
 const isAsked = (row) => /\[y\]es/.test(row) && !/ y$/.test(row);
 
 /**
- * The rest of the demo, which runs in a terminal and is answered with keys. Each question gets one
- * answer, because another would close the terminal.
+ * Plays the rest of the demo, which runs in a terminal and is answered with keys. Each question
+ * gets one answer, because a second one would close the terminal.
  */
 async function demoToItsEnd(d) {
   await until('the demo is over', async () => {
@@ -154,7 +155,7 @@ const asks = (d) => d.panel.locator('.ask', { hasText: 'node --test' });
 const answers = (d, text) => d.entry('assistantMessage', text).waitFor();
 const saved = (d) => d.page.locator('.tab.active.dirty').waitFor({ state: 'hidden' });
 
-/** Extensions, …, Install from VSIX…, and the file in the list. */
+/** Uses Extensions, …, Install from VSIX…, and the file in the list. */
 async function installByMouse(d) {
   const file = d.page.locator('.quick-input-list .monaco-list-row', { hasText: packed });
   const entry = d.page.locator('.monaco-menu .action-label', { hasText: 'Install from VSIX' });
@@ -260,7 +261,7 @@ export async function newUserByMouse(d) {
   assert.equal(onDisk(d), project['slug.js'], 'all is as it was');
 }
 
-/** File: Save, from the menu. */
+/** Uses File: Save from the menu. */
 async function save(d) {
   const dirty = d.page.locator('.tab.active.dirty');
   const entry = (name) =>
@@ -282,7 +283,7 @@ async function save(d) {
           () => true,
         )
       )
-        return void (await d.page.keyboard.press('Escape')); // not yet: the menu is updated late
+        return void (await d.page.keyboard.press('Escape')); // the menu is updated late
     }
     return dirty.waitFor({ state: 'hidden', timeout: 5000 }).then(
       () => true,

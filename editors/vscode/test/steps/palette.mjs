@@ -1,5 +1,5 @@
-// Steps: palette commands, each with its effect. ../commands.json lists the ids that a run must
-// use.
+// Steps that run palette commands and check the effect of each. ../commands.json lists the ids that
+// a run must use.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -16,7 +16,7 @@ import {
   trust,
 } from './model.mjs';
 
-/** Messages to a running turn: one steers it, and one is queued. */
+/** Two messages are sent to a running turn. One steers the turn, and one is queued. */
 async function steerAndQueue(d) {
   const go = path.join(d.workspace, `.go-${Date.now()}`);
   await d.play(
@@ -53,7 +53,7 @@ async function steerAndQueue(d) {
   await d.idle();
 }
 
-/** A question with several answers, by mouse and then by keyboard only. */
+/** A question with several answers is answered by mouse and then by keyboard only. */
 async function severalAnswers(d) {
   const options = [
     { label: 'Red', description: 'like a fire engine' },
@@ -101,7 +101,7 @@ async function severalAnswers(d) {
 }
 
 /**
- * The context is compacted, by a typed command and by the palette. The conversation reports it, and
+ * The context is compacted by a typed command and by the palette. The conversation reports it, and
  * the model gets the summary instead of the earlier messages.
  */
 async function compact(d) {

@@ -1,5 +1,5 @@
-// Steps: the panel for users who cannot see it or do not use a mouse, and its appearance in every
-// theme.
+// Steps about the panel for users who cannot see it or do not use a mouse, and about its appearance
+// in every theme.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -33,8 +33,8 @@ export async function findings(d) {
 }
 
 /**
- * The panel with every kind of content: a reply, a thought, tools, a plan, a queue, a permission
- * question.
+ * Fills the panel with every kind of content: a reply, a thought, tools, a plan, a queue, a
+ * permission question.
  */
 async function fullPanel(d) {
   const file = await openCalc(d);
@@ -96,7 +96,8 @@ const focused = (d) =>
   });
 
 /**
- * Every element of the panel in order, backwards from the input. Each has a name and is visible.
+ * The keyboard reaches every element of the panel in order, backwards from the input. Each element
+ * has a name and is visible.
  */
 async function byKeysAlone(d) {
   await fullPanel(d);
@@ -152,7 +153,7 @@ async function byKeysAlone(d) {
   }
 }
 
-/** The announcements of a screen reader. */
+/** A screen reader announces events. */
 async function announcements(d) {
   const spoken = (role, text) =>
     d.panel
@@ -193,8 +194,8 @@ async function announcements(d) {
 }
 
 /**
- * The page's own defense, in case the sanitizer fails: only the panel's scripts, no forms, nothing
- * from outside.
+ * The page has its own protection in case the sanitizer fails. It runs only the panel's scripts,
+ * and allows no forms or outside resources.
  */
 async function contentSecurity(d) {
   await d.showPanel();
@@ -245,7 +246,10 @@ async function contentSecurity(d) {
   });
 }
 
-/** Model and thinking level for the next prompt alone are shown at the input, and are gone after it. */
+/**
+ * The model and thinking level for the next prompt only are shown at the input, and are removed
+ * after it.
+ */
 async function promptOptions(d) {
   await d.configure('agentLsp.windows', { '*': 100_000 });
   await d.play(

@@ -1,5 +1,5 @@
-// Steps: the panel as a screen reader presents it, from the browser's accessibility tree, and its
-// keyboard order.
+// Steps about the panel as a screen reader presents it, from the browser's accessibility tree, and
+// about its keyboard order.
 import assert from 'node:assert/strict';
 import { until } from '../workbench.mjs';
 import { bash, call, edits, openCalc, pendingHunks, talk } from './model.mjs';
@@ -14,7 +14,7 @@ async function readerTree(d) {
     const cdp = await d.page
       .context()
       .newCDPSession(frame.parentFrame() ? frame : d.page)
-      .catch(() => undefined); // it has no session of its own, so its parent's session shows it
+      .catch(() => undefined); // a frame without its own session is shown in its parent's session
     if (!cdp) continue;
     try {
       const { frameTree } = await cdp.send('Page.getFrameTree');
@@ -79,7 +79,7 @@ async function tabOrder(d) {
 }
 
 /**
- * Questions, a queue, a plan, tools, code and a thought: each has a name, and Tab follows the
+ * Questions, a queue, a plan, tools, code and a thought each have a name, and Tab follows the
  * reading order.
  */
 async function everythingNamed(d) {
@@ -137,7 +137,7 @@ async function everythingNamed(d) {
 
 /**
  * Live regions that exist from the beginning announce a stream and a question. The stream itself is
- * not one.
+ * not a live region.
  */
 async function liveRegions(d) {
   const file = await openCalc(d);

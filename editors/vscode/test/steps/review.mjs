@@ -1,4 +1,4 @@
-// Steps: reviewing proposed edits in the buffer, in the diff, by keyboard.
+// Steps about reviewing proposed edits in the buffer, in the diff, and by keyboard.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -91,8 +91,8 @@ async function ofMenu(d, place, label) {
 }
 
 /**
- * The same by mouse, with the buttons above the hunks. The editor may redraw them under the
- * pointer, so the click is repeated until it works.
+ * The same review by mouse, with the buttons above the hunks. The editor may redraw the buttons
+ * under the pointer, so the click is repeated until it works.
  */
 async function lensesByMouse(d) {
   const file = await openCalc(d);
@@ -125,8 +125,8 @@ async function lensesByMouse(d) {
 }
 
 /**
- * Decided in the diff, where the hunks have other positions than in the file. A comment is typed
- * into the box below its hunk.
+ * Hunks are decided in the diff, where they have other positions than in the file. A comment is
+ * typed into the box below its hunk.
  */
 async function hunksOfTheDiff(d) {
   const lines = (from, to) =>
@@ -165,7 +165,7 @@ async function hunksOfTheDiff(d) {
   await d.editorFocused();
   await keyboard.press('Control+Alt+n');
   await pendingHunks(d, 2);
-  await d.goto(36); // in the file hunk 3 was nearest to this line
+  await d.goto(36); // in the file, hunk 3 was nearest to this line
   await keyboard.press('Control+Alt+y');
   await pendingHunks(d, 1);
   await keyboard.press('Control+Alt+y');
@@ -252,7 +252,7 @@ async function severalFilesAndThemes(d) {
   });
 }
 
-/** Marked text is visible in the current theme, by its color or by a frame. */
+/** Checks that marked text is visible in the current theme, by its color or by a frame. */
 async function seen(d, marks, picture) {
   await until(`${marks} can be seen`, () =>
     d.page.locator(marks).evaluateAll((all) =>
@@ -266,7 +266,9 @@ async function seen(d, marks, picture) {
   await d.shot(picture);
 }
 
-/** The whole file is rejected, with a comment on one hunk typed into the box below it. */
+/**
+ * The whole file is rejected, with a comment that was typed into the box below one of its hunks.
+ */
 async function fileRejected(d) {
   const file = await openCalc(d);
   await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), {
@@ -335,7 +337,7 @@ async function hunksFollowRename(d) {
   );
 }
 
-/** The main job without a mouse. */
+/** The complete review without a mouse. */
 async function byKeyboard(d) {
   const file = await openCalc(d);
   await d.play(edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']), {
@@ -370,8 +372,8 @@ async function byKeyboard(d) {
 }
 
 /**
- * Hunks in the editor: few buttons, the missing text between the lines, the next hunk after a
- * decision.
+ * Hunks in the editor have few buttons. The missing text is between the lines, and the next hunk is
+ * shown after a decision.
  */
 async function hunksInPlace(d) {
   const lines = Array.from({ length: 90 }, (_, i) => `line ${i + 1}\n`);
@@ -438,7 +440,7 @@ async function hunksInPlace(d) {
   await row('1 of 2').waitFor({ state: 'hidden' });
 }
 
-/** The bar above the input, while changes are pending and after the turn. */
+/** The bar above the input is shown while changes are pending and after the turn. */
 async function changesBar(d) {
   const file = await openCalc(d);
   d.write('lib/greet.js', 'export function greet(name) {\n  return "Helo " + name;\n}\n');
@@ -478,8 +480,8 @@ async function changesBar(d) {
 }
 
 /**
- * The card of an edit: its changes in color, their counts and the decision, also when it is
- * replayed.
+ * The card of an edit shows its changes in color, their counts and the decision, also when the
+ * session is replayed.
  */
 async function editCard(d) {
   const file = await openCalc(d);

@@ -1,5 +1,5 @@
-// Steps: a provider is set up in the editor, from nothing to the first answer, with a correct and a
-// wrong key.
+// Steps that set up a provider in the editor, from nothing to the first answer, with a correct and
+// a wrong key.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -7,7 +7,7 @@ import path from 'node:path';
 import { until } from '../workbench.mjs';
 import { edit, openCalc, pendingHunks } from './model.mjs';
 
-/** A provider that requires a key and also lists a model that cannot chat. */
+/** Starts a provider that requires a key and also lists a model that cannot chat. */
 async function providerServer(key) {
   const json = (response, status, body) =>
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
@@ -127,7 +127,7 @@ async function setUpProvider(d) {
       'the key is in no other file',
     );
     await d.newSession();
-    await d.panel.locator('.picker.model', { hasText: 'tiny-chat' }).waitFor(); // it is the default
+    await d.panel.locator('.picker.model', { hasText: 'tiny-chat' }).waitFor(); // the default
   } finally {
     server.close();
     for (const name of ['server.env', 'provider', 'providers', 'model'])

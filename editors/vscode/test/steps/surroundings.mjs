@@ -1,5 +1,5 @@
-// Steps: features around the conversation: diagnostics, first steps, crashes, reloads, folders,
-// trust.
+// Steps about features around the conversation: diagnostics, first steps, crashes, reloads,
+// folders, trust.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -67,7 +67,9 @@ async function twoFolders(d) {
   fs.writeFileSync(file, JSON.stringify({ folders: [{ path: d.workspace }, { path: second }] }));
   await until('both folders are open', async () => {
     await d.open({ workspace: file });
-    return (await d.command('folders')) === 2; // a window that is opened before its workspace could be read stays without folders: this workbench watches no files
+    // This workbench watches no files, so a window that was opened before its workspace could be
+    // read has no folders.
+    return (await d.command('folders')) === 2;
   });
   await d.play(edit(path.join(second, 'other.txt'), 'one', 'two'), { text: 'Changed there.' });
   await d.prompt('change the other');
@@ -106,8 +108,8 @@ async function untrusted(d) {
 
 /**
  * The daemon comes from the package, but the setting takes precedence. (The unit tests cover PATH,
- * which the host takes from the user's shell.) It runs where the files are, not where the window
- * is.
+ * which the host takes from the user's shell.) The daemon runs on the machine with the files, not
+ * on the machine with the window.
  */
 async function whereTheDaemonIs(d) {
   const restarted = (wanted) =>
@@ -140,7 +142,10 @@ async function whereTheDaemonIs(d) {
   await restarted(bundled);
 }
 
-/** A model server as on a user's machine, on the first free port of the usual ones, and a count of its prompts. */
+/**
+ * Starts a model server as on a user's machine, on the first free port of the usual ones, and
+ * counts its prompts.
+ */
 async function localServer() {
   let prompts = 0;
   const reply = (text) =>
@@ -210,7 +215,7 @@ async function localModel(d) {
   await d.entry('assistantMessage', 'From the script again').waitFor();
 }
 
-/** The messages between the editor and the daemon, while the setting enables them. */
+/** The messages between the editor and the daemon are shown while the setting enables them. */
 async function trace(d) {
   await d.configure('agentLsp.trace.server', 'verbose');
   await d.play({ text: 'Traced.' });
@@ -226,7 +231,7 @@ async function trace(d) {
     until(`the channel has '${text}'`, async () =>
       (await d.buffer('.part.panel .output-view')).includes(text),
     );
-  await written("'agent/job/list"); // the last that is said when a turn has ended
+  await written("'agent/job/list"); // the last message after a turn has ended
   await d.shot('trace');
   await d.agent('Show Log');
   await written('(bundled)');

@@ -18,5 +18,5 @@ export async function inThemes(d, look) {
   await d.configure('workbench.colorTheme', process.env.THEME ?? null);
 }
 
-/** Does something in each theme where pictures are taken of it, and once where it is only done. */
+/** Runs a function in each theme if pictures are taken, and otherwise once. */
 export const pictured = (d, look) => (d.shots ? inThemes(d, look) : look('default'));

@@ -1,5 +1,5 @@
-// Step: the first minutes of a user with the program, the extension and its documentation, at a
-// server that requires a key.
+// The first minutes of a user with the program, the extension and its documentation, with a server
+// that requires a key.
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { until } from '../workbench.mjs';
@@ -9,8 +9,8 @@ const files = ['one.js', 'two.js', 'three.js', 'four.js'];
 const before = 'module.exports = () => "Helo";\n';
 
 /**
- * The replies of the server: four edits, a command, an answer. The earlier calls determine which is
- * next.
+ * Returns the server's next reply: four edits, a command, or an answer. The earlier calls determine
+ * which one is next.
  */
 function reply(messages, at) {
   const made = JSON.stringify(messages.findLast(({ role }) => role === 'assistant') ?? '');
@@ -68,7 +68,7 @@ async function chatServer(key, at) {
   return server;
 }
 
-/** In the empty state: another URL, its key, its model, and the test call. */
+/** Uses the empty state: another URL, its key, its model, and the test call. */
 async function setUp(d, server, key) {
   await d.configure('agentLsp.server.env', { AGENT_LSP_SCRIPT: '', AGENT_LSP_KEYRING: 'file' });
   await d.configure('agentLsp.provider', { probe: false });
@@ -150,7 +150,7 @@ async function firstMinutes(d) {
     const bar = d.panel.locator('.changes', { hasText: '3 files changed' });
     await bar.waitFor();
     const card = d.entry('toolCall', 'two.js').last().locator('.diff .added');
-    await card.filter({ hasText: 'Hello"; // mine' }).waitFor(); // what was made of it
+    await card.filter({ hasText: 'Hello"; // mine' }).waitFor(); // the text after the user's change
     await d.shot('trial-9-done');
     await d.command('workbench.action.files.saveAll');
     const texts = () => files.map((name) => d.read(name));

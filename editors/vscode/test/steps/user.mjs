@@ -1,4 +1,4 @@
-// Steps: the extension's place in the window.
+// Steps about the extension's role in the window.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -6,7 +6,7 @@ import { until } from '../workbench.mjs';
 import { bash, call, edit, editPolicy, edits, lens, openCalc, pendingHunks } from './model.mjs';
 
 /**
- * This repository as the workspace: an edit to one of its own files, with one hunk accepted and one
+ * This repository is the workspace. One of its own files is edited, with one hunk accepted and one
  * left pending.
  */
 async function thisRepository(d) {
@@ -230,7 +230,7 @@ async function languageServers(d) {
 }
 
 /**
- * Edits of a file that stays clean. Its server does not repeat diagnostics, and once it is known to
+ * A file is edited and stays clean. Its server does not repeat diagnostics, and once it is known to
  * be the only server, the daemon does not wait for it.
  */
 async function silentServer(d) {
@@ -254,7 +254,7 @@ async function silentServer(d) {
 }
 
 /**
- * A clean file whose servers repeat that it is clean. The editor reports that they answered,
+ * A clean file has servers that repeat that it is clean. The editor reports that they answered,
  * although nothing is shown before and after, and that ends the wait.
  */
 async function repeatingServers(d) {
@@ -311,8 +311,8 @@ async function lightBulb(d) {
 }
 
 /**
- * If the setting is on, the editor shows where the agent looks, and the focus stays where the user
- * types.
+ * If the setting is on, the editor shows the files that the agent uses, and the focus stays where
+ * the user types.
  */
 async function follow(d) {
   d.write('shown.js', 'const one = 1;\n');

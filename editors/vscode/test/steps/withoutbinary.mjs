@@ -1,12 +1,12 @@
-// Steps: the package without the daemon. If the program is not found, the message says what to do,
-// and each of these ways works.
+// Steps with the package without the daemon. If the program is not found, the message says what to
+// do, and each of these ways works.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { until } from '../workbench.mjs';
 
 const home = (dir) => path.join(dir, 'home');
-/** A folder of the user on the PATH, empty at first. */
+/** A folder of the user on the PATH, which is empty at first. */
 const onPath = (dir) => path.join(home(dir), 'bin');
 const program = process.env.AGENT_LSP_BIN;
 /** The machine's PATH without folders that contain a daemon. */
@@ -39,7 +39,7 @@ export const withoutBinary = {
 const restart = (d) =>
   d.click(d.panel.locator('.problem').getByRole('button', { name: 'Restart' }));
 
-/** The prompt in the input is answered by the daemon at a path. */
+/** Checks that the daemon at a path answers the prompt in the input. */
 async function answered(d, program) {
   await until(`${program} runs`, () => running(d).join() === program);
   await problem(d, 'agent-lsp').waitFor({ state: 'hidden' });
@@ -108,13 +108,13 @@ async function withoutTheProgram(d) {
   await answered(d, path.join(d.dir, 'mine', 'agent-lsp'));
 }
 
-/** The home folder as the workspace. Nothing is started before the user has agreed once. */
+/** The home folder is the workspace. Nothing is started before the user has agreed once. */
 async function wholeHome(d) {
   await d.configure('agentLsp.server.path', program);
   const old = d.daemons();
   await d.open({ folder: home(d.dir) });
   const dialog = d.page.locator('.monaco-dialog-box', { hasText: 'your home folder' });
-  // Not with the palette, because its keys would answer the dialog.
+  // The palette is not used, because its keys would answer the dialog.
   const shown = d.command('agentLsp.prompt');
   await dialog.waitFor();
   await d.shot('home-folder');
@@ -140,9 +140,9 @@ async function wholeHome(d) {
       ),
   );
   await problem(d, 'home folder').waitFor({ state: 'hidden' });
-  await d.command('agentLsp.restartServer'); // asks no more
+  await d.command('agentLsp.restartServer'); // the user is not asked again
   await d.newSession();
-  await d.prompt('say hello'); // nor does the daemon ask, which would delay the reply
+  await d.prompt('say hello'); // the daemon does not ask either, which would delay the reply
   await d.entry('assistantMessage', 'The script says hello.').waitFor();
   await d.idle();
 }

@@ -31,7 +31,10 @@ test('an earlier day is named, and today is shown in hours', () => {
   assert.match(at(2025, 11, 31, 14, 5), /2025/);
 });
 
-/** The list of a daemon's stored sessions. The session that the user chooses is in `opened`. */
+/**
+ * Returns the list of a daemon's stored sessions. `opened` contains the session that the user
+ * chooses.
+ */
 async function listOver(stored: Session[], page = stored.length) {
   const opened: string[] = [];
   const daemon = {

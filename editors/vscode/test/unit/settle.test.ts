@@ -13,8 +13,8 @@ const problem = (message: string, source = 'ts'): Problem => ({
 let made = 0;
 
 /**
- * A document whose text has just changed. Languages are distinguished by name, and each test has
- * its own.
+ * Returns a document whose text has just changed. Languages are distinguished by name, and each
+ * test has its own language.
  */
 function changed(languageId: string, problems: Problem[] = []): Uri {
   const uri = Uri.file(`/${++made}`);
@@ -36,7 +36,7 @@ function tell(uri: Uri, problems: Problem[]): void {
   fake.told.fire({ uris: [uri] });
 }
 
-/** A fake of TypeScript's server with a fixed answer. */
+/** Installs a fake of TypeScript's server with a fixed answer. */
 function server(...said: string[]): void {
   const body = said.map((text) => ({ start: { line: 1, offset: 5 }, text }));
   fake.commands[ask] = (kind: string) => ({ body: kind.startsWith('semantic') ? body : [] });

@@ -41,7 +41,7 @@ export interface Problem {
   range: { start: { line: number; character: number } };
 }
 
-/** A list that the extension shows. The test chooses in it. */
+/** A list that the extension shows, in which the test chooses. */
 export class Pick {
   items: { label: string; detail?: string }[] = [];
   selectedItems: { label: string }[] = [];
