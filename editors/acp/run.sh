@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the ACP tests, or the files that are named, against AGENT_LSP_BIN or a binary that it builds.
+# Runs all ACP tests or only the named files, against AGENT_LSP_BIN or a binary that it builds.
 set -euo pipefail
 cd "$(dirname "$0")"
 tmp=$(mktemp -d); trap 'rm -rf "$tmp"' EXIT

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# ale.sh    tests all steps in real Vim with ALE, with keys only and the setup in
-# docs/use/editors.md
+# ale.sh tests all steps in real Vim with ALE, with keys only and the setup in docs/use/editors.md
 #
-# Vim runs in tmux. The test types there, and waits for the screen or the disk.
+# Vim runs in tmux. The test types there, and waits for changes of the screen or the disk.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd -P)
 . "$here/terminal.sh"
@@ -80,7 +79,7 @@ echo 'the end of Vim is the end of the daemon'
 command_ qa!
 gone
 version=$(vim --version | sed -nE '1s/.* ([0-9]+\.[0-9]+) .*/\1/p')
-if [ "$version" = 9.0 ]; then # another one may send and be called otherwise
+if [ "$version" = 9.0 ]; then # the capabilities and the name may differ in other versions
   node "$here/profile.mjs" ale "$tmp/sent"
   node "$here/ran.mjs" ale "Vim $version, ALE 3.3.0" "${did[@]}"
 fi

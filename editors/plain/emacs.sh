@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# emacs.sh    tests all steps in real Emacs, with keys only and the setup in docs/use/editors.md
+# emacs.sh tests all steps in real Emacs, with keys only and the setup in docs/use/editors.md
 #
-# Emacs runs in tmux. The test types there, and waits for the screen or the disk.
+# Emacs runs in tmux. The test types there, and waits for changes of the screen or the disk.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd -P)
 . "$here/terminal.sh"
@@ -25,7 +25,7 @@ cat >"$tmp/init.el" - "$tmp/setup.el" <<'ELISP'
 ELISP
 terminal emacs -nw -q -l "$tmp/init.el" "$ws/a.py"
 
-# told REGEXP waits for a message, which may have disappeared from the echo area already.
+# lately REGEXP succeeds if the message was shown, even if it has disappeared from the echo area.
 lately() {
   local found=1
   keys C-h e C-x o M-\>
@@ -83,7 +83,7 @@ echo 'the end of Emacs is the end of the daemon'
 keys C-x C-c
 gone
 version=$(emacs --version | sed -nE '1s/.* ([0-9]+\.[0-9]+).*/\1/p')
-if [ "${eglot##*/}" = eglot-1.9 ]; then # another one may send and be called otherwise
+if [ "${eglot##*/}" = eglot-1.9 ]; then # the capabilities and the name may differ in other versions
   node "$here/profile.mjs" eglot "$tmp/sent"
   node "$here/ran.mjs" eglot "Emacs $version, eglot 1.9" "${did[@]}"
 fi

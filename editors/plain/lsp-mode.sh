@@ -49,7 +49,7 @@ sees 'Flymake\[0 0 2\]'
 extended flymake-goto-next-error
 action Accept
 sees '^# TWO'
-keys M-\> Up # its Flymake shows what is new only when it checks again
+keys M-\> Up # Flymake shows new diagnostics only when it checks again
 action Reject
 until_ 'the end of the turn' ended 1 # lsp-mode may drop the message
 sees '^# six'

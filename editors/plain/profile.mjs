@@ -1,13 +1,13 @@
-// node profile.mjs NAME FILE: checks that the capabilities that an editor sent (FILE: its side of
-// the wire, or only its capabilities) are the ones that the session script of its profile replays.
-// UPDATE=1 prints what was sent.
+// node profile.mjs NAME FILE: checks that an editor sent the same capabilities that the session
+// script of its profile replays. FILE contains the editor's side of the wire, or only its
+// capabilities. UPDATE=1 prints the capabilities that were sent.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 
 const folder = path.join(import.meta.dirname, '..', '..', 'testdata', 'session', 'profile');
 
-/** The params of the first message, which is initialize. */
+/** Returns the params of the first message, which is initialize. */
 function initialize(sent) {
   if (sent.startsWith('{')) return { capabilities: JSON.parse(sent) };
   const bytes = Buffer.from(sent);

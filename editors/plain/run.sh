@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# run.sh    tests editors without a plugin: each performs all steps with the setup in
+# run.sh tests editors without a plugin: each performs all steps with the setup in
 # docs/use/editors.md
 #
-# editors/neovim/tests (plain) tests Neovim without the plugin. This script only compares its
+# editors/neovim/tests (plain) tests Neovim without the plugin. This script only compares Neovim's
 # capabilities with those that its profiles replay.
 set -euo pipefail
 cd "$(dirname "$0")"

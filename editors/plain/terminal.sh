@@ -3,7 +3,7 @@
 repo=$(cd "$here/../.." && pwd -P)
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/agent-lsp-plain.XXXXXX")
 ws=$tmp/ws
-patience=${PATIENCE:-300} # seconds: a bound for a machine under load, not a time that a passing test takes
+patience=${PATIENCE:-300} # seconds; a passing test takes far less, even under load
 tm() { tmux -u -S "$tmp/sock" -f /dev/null "$@"; }
 
 finish() {
@@ -22,13 +22,13 @@ if [ -z "${AGENT_LSP_BIN:-}" ]; then
 fi
 mkdir -p "$tmp/bin" "$tmp/home/.config/agent-lsp" "$tmp/run"
 chmod 700 "$tmp/run"
-# The messages that the editor sends are recorded, to compare its capabilities with those that its
-# profile replays.
+# The editor's messages are recorded, to compare its capabilities with those that its profile
+# replays.
 printf '#!/bin/sh\ntee "%s" | "%s"\n' "$tmp/sent" "$(cd "$(dirname "$AGENT_LSP_BIN")" && pwd -P)/$(basename "$AGENT_LSP_BIN")" >"$tmp/bin/agent-lsp"
 chmod +x "$tmp/bin/agent-lsp"
 echo '{"sandbox": "off"}' >"$tmp/home/.config/agent-lsp/config.json"
 
-# step NAME [WORDS] begins a step of the job; ran.mjs gets their names.
+# step NAME [WORDS] begins a step of the job. ran.mjs gets the names of the steps.
 did=()
 step() { did+=("$1"); echo "$1${2:+: $2}"; }
 
@@ -42,7 +42,8 @@ workspace() {
 # model LINE... sets the replies of the model.
 model() { printf '%s\n' "$@" >"$tmp/model.jsonl"; }
 
-# snippet HEADING LANGUAGE prints the first such block below a heading of docs/use/editors.md.
+# snippet HEADING LANGUAGE prints the first code block in LANGUAGE below a heading of
+# docs/use/editors.md.
 snippet() {
   awk -v head="### $1" -v lang="\`\`\`$2" '$0 == head {on = 1} on && $0 == "```" {exit} into {print} on && $0 == lang {into = 1}' "$repo/docs/use/editors.md"
 }
@@ -55,7 +56,7 @@ terminal() {
 keys() { tm send-keys "$@"; }
 text() { tm send-keys -l -- "$1"; }
 
-# until WHAT COMMAND... waits for the command to succeed.
+# until_ WHAT COMMAND... waits for the command to succeed.
 until_() {
   local what=$1 end=$((SECONDS + patience))
   shift

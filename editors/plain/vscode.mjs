@@ -32,8 +32,8 @@ await withWorkbench(
   {
     vsix,
     env: (dir) => {
-      // The messages that the client sends are recorded, to compare them with what the session
-      // script replays.
+      // The client's messages are recorded, to compare them with those that the session script
+      // replays.
       fs.writeFileSync(path.join(dir, 'server'), `#!/bin/sh\ntee '${dir}/sent' | '${binary}'\n`, {
         mode: 0o755,
       });
@@ -96,7 +96,7 @@ await withWorkbench(
       () => lens('Accept +1'),
       () => buffer('// TWO'),
     );
-    // Lenses of the accepted hunk may still be shown there. The turn ends when the other hunk is
+    // Lenses of the accepted hunk may still be shown here. The turn ends when the other hunk is
     // decided.
     await press(
       'the second hunk is rejected, and the end is told',
@@ -116,8 +116,8 @@ await withWorkbench(
     await ask('again');
     await until('a permission is asked', () => toast('touch never').isVisible());
     await d.run('Plain Agent: Stop');
-    // If the question is still shown, its answer comes too late. The next turn ends, and the
-    // command never ran.
+    // If the question is still shown, its answer comes too late. The next turn ends without the
+    // command having run.
     await toast('touch never')
       .getByRole('button', { name: 'Allow', exact: true })
       .click({ timeout: 2000 })

@@ -1,5 +1,5 @@
-// acpx, an independent client, as it is used on a command line. Its messages and the agent's are
-// also checked against the protocol's schema.
+// Tests the agent with acpx, an independent client, as it is used on a command line. Its messages
+// and the agent's are also checked against the protocol's schema.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -15,7 +15,7 @@ const documented = JSON.parse(
   /^\{ "agents".*$/m.exec(fs.readFileSync(here('../../../docs/use/acp.md'), 'utf8'))[0],
 );
 
-// acpx prepares a folder for it and returns a function that runs it.
+// acpx prepares a folder for the acpx client and returns a function that runs the client.
 function acpx(t, { config = {}, ...options }) {
   const w = world(t, options);
   const log = path.join(w.base, 'wire');
@@ -84,7 +84,8 @@ function acpx(t, { config = {}, ...options }) {
     for (const s of [child.stdout, child.stderr]) s.on('data', (d) => (text += d));
     return new Promise((r) => child.on('close', (status) => r({ status, text })));
   };
-  // stop ends the process in which acpx keeps a session's agent, which outlives acpx commands.
+  // stop ends the process in which acpx keeps a session's agent. The process outlives acpx
+  // commands.
   const stop = async () => {
     const [, owner] = /^pid: (\d+)/m.exec((await run('status')).text) ?? [];
     if (owner) process.kill(Number(owner), 'SIGKILL');

@@ -1,5 +1,5 @@
-// The AI SDK, a second independent client, with its public provider for ACP agents. It allows every
-// request, and its messages are also checked against the protocol's schema.
+// Tests the agent with the AI SDK, a second independent client, through its public provider for ACP
+// agents. It allows every request, and its messages are also checked against the protocol's schema.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -13,7 +13,7 @@ import { validator } from './schema.js';
 const tee = fileURLToPath(new URL('tee.js', import.meta.url));
 
 // aisdk returns a world, a function that prompts the agent in it, and a function that ends the
-// agent. With `persist`, all prompts share a session; without it, each prompt has its own agent.
+// agent. With `persist`, all prompts share a session. Otherwise, each prompt has its own agent.
 function aisdk(t, { persist = false, ...options }) {
   const w = world(t, options);
   const log = path.join(w.base, 'wire');
@@ -54,7 +54,7 @@ function aisdk(t, { persist = false, ...options }) {
     });
     for await (const part of fullStream) {
       parts.push(part);
-      if (part.type === 'error') break; // leaves the stream open
+      if (part.type === 'error') break; // an error leaves the stream open
     }
     return parts;
   };
@@ -99,7 +99,7 @@ describe('the AI SDK', { concurrency: true }, () => {
     });
     prompt('work').catch(() => {});
     await look('the command', () => fs.existsSync(w.path('ran')));
-    await end(); // its abort signal does not reach the agent, so it ends the process
+    await end(); // the abort signal does not reach the agent, so the test ends the process
     assert.ok(!fs.existsSync(w.path('after')));
   });
 

@@ -1,5 +1,5 @@
-// MCP's official conformance suite: each scenario for clients except OAuth, with the agent as the
-// client. OAuth is tested in internal/tools/mcp.
+// Runs MCP's official conformance suite with the agent as the client. It covers each scenario for
+// clients except OAuth, which is tested in internal/tools/mcp.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';

@@ -1,5 +1,5 @@
-// kill -9 of the agent and of its client at every kind of moment. The session loads and continues,
-// and no process is left behind.
+// Kills the agent and its client with kill -9 at every kind of moment. The session can be loaded
+// and continues, and no process is left behind.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -9,7 +9,8 @@ import { M, alive, call, connect, edit, look, world } from './harness.js';
 
 const client = fileURLToPath(new URL('killed-client.js', import.meta.url));
 const slowly = { text: 'x'.repeat(1500), chunks: 1500, delayMs: 40 };
-// A process that tries to escape from its command: a new session, another parent, ignored signals.
+// A process that tries to escape from its command with a new session, another parent, and ignored
+// signals.
 const outlive =
   'setsid sleep 300 >/dev/null 2>&1 & echo $! > pids; (setsid sh -c \'trap "" TERM HUP; sleep 300\' >/dev/null 2>&1 & echo $! >> pids); echo $$ >> pids; touch ready; sleep 300';
 

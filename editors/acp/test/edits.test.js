@@ -277,7 +277,7 @@ test('a question that a client drops outside of a prompt comes again with the ne
   before.prompt(id, 'edit').catch(() => {});
   await before.until('the question', () => before.asked.length === 1);
   before.child.kill('SIGKILL');
-  await before.exited; // until then the session is locked
+  await before.exited; // until then, the session is locked
   const c = await connect(t, w, { permission: () => (c.asked.length === 1 ? never() : 'accept') });
   await c.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers: [] });
   await c.until('the question of a loaded session', () => c.asked.length === 1);
@@ -326,7 +326,8 @@ test('a created file has no old text', async (t) => {
   assert.equal(w.read('new.txt'), 'fresh\n');
 });
 
-// editor simulates a client's buffers over the disk. A buffer that was typed into is not saved.
+// editor simulates a client's buffers over the disk. A buffer that the user typed into is not
+// saved.
 function editor(_w, buffers = {}) {
   const e = {
     buffers,

@@ -1,4 +1,5 @@
-// A session's folders: which values are valid, and that each session sees only its own.
+// Tests a session's folders: which values are valid, and that each session sees only its own
+// folders.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -94,8 +95,8 @@ test('two sessions of different folders in one process see their own only', asyn
     fs.mkdirSync(dir);
     fs.writeFileSync(path.join(dir, 'own.txt'), `in ${path.basename(dir)}\n`);
   }
-  // Each reads its file by name, then both files by their absolute paths, then writes into both
-  // folders.
+  // Each session reads its file by name, then both files by their absolute paths, and then writes
+  // into both folders.
   const script = [
     call('read', { path: 'own.txt' }),
     ...dirs.map((dir) => call('read', { path: path.join(dir, 'own.txt') })),
@@ -174,7 +175,8 @@ test('a session is loaded again with other MCP servers', async (t) => {
   c.updates.length = 0;
   const mcpServers = [{ name: 'gone', command: '/does/not/exist', args: [], env: [] }];
   await c.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers });
-  const said = () => c.text().replace(/\n\[warning\] MCP server gone: [^\n]*\n/, ''); // it comes at any time during the turn
+  // The warning may arrive at any time during the turn.
+  const said = () => c.text().replace(/\n\[warning\] MCP server gone: [^\n]*\n/, '');
   assert.equal(said(), 'said. ');
   assert.equal((await c.prompt(id, 'again')).stopReason, 'end_turn');
   assert.equal(said(), 'said. said. ');
@@ -190,8 +192,8 @@ test('a session that is closed is let go: another agent goes on with it', async 
   await other.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers: [] });
   assert.equal((await other.prompt(id, 'again')).stopReason, 'end_turn');
   assert.equal(other.text(), 'said. said. ');
-  // One session writes a file that both have open. The other is notified, and loads it again once
-  // it is free.
+  // One session writes a file that both sessions have open. The other session is notified, and
+  // loads the file again once it is free.
   await c.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers: [] });
   assert.equal((await refusal(c.prompt(id, 'me too'))).code, -32600);
   await other.request(M.agent.session.close, { sessionId: id });

@@ -1,4 +1,4 @@
-// Starts the binary as an editor does and speaks with it through the official SDK.
+// Starts the binary as an editor does and communicates with it through the official SDK.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -58,7 +58,7 @@ export function launch(_t, w, env = {}) {
 }
 
 // connect starts the binary and returns a client. permission, elicit, readFile, writeFile and
-// terminal answer the agent. Each is optional.
+// terminal answer the agent. Each of them is optional.
 export async function connect(
   t,
   w,
@@ -142,8 +142,8 @@ export async function connect(
         .of(kind)
         .map((u) => u.content.text ?? '')
         .join(''),
-    // until waits until a message has arrived or a condition holds. A file or a flag sends no
-    // event, so until polls.
+    // until waits until a message has arrived or a condition is true. It polls, because a file or a
+    // flag sends no event.
     async until(what, f, ms = 300000) {
       const end = Date.now() + ms;
       for (;;) {
@@ -203,7 +203,7 @@ export function alive(pid) {
   }
 }
 
-// look polls for a condition that sends no message: a file, the end of a process.
+// look polls for a condition that sends no message, such as a file or the end of a process.
 export async function look(what, f) {
   for (const end = Date.now() + 300000; !f(); ) {
     assert.ok(Date.now() < end, `${what} did not come`);
@@ -222,7 +222,7 @@ export async function code(promise) {
 }
 
 export const call = (name, args) => ({ toolCalls: [{ name, arguments: args }] });
-// A file is read before it is edited; both calls are in one reply.
+// A file must be read before it is edited, so both calls are in one reply.
 export const readThen = (p, step) => ({
   ...step,
   toolCalls: [...call('read', { path: p }).toolCalls, ...step.toolCalls],

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { test } from 'node:test';
 import { acp, M, call, code, connect, edit, launch, world } from './harness.js';
 
-// slowly is a reply that has begun once its first piece is seen, so its line of the script is used.
+// slowly is a reply that has begun when its first piece arrives, so its line of the script is used.
 const slowly = { text: 'x'.repeat(1500), chunks: 1500, delayMs: 40 };
 const later = { delayMs: 60000, text: 'too late' };
 
@@ -88,7 +88,7 @@ test('a long answer comes in lines that every client can read', async (t) => {
   assert.ok(longest < 8 << 20, `${longest} bytes`);
 });
 
-// raw speaks without the SDK, which refuses to send invalid messages.
+// raw communicates without the SDK, which refuses to send invalid messages.
 function raw(t, w) {
   const p = launch(t, w);
   const got = [];

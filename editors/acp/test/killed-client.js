@@ -1,4 +1,5 @@
-// A client for crash.test.js: it starts the agent, lets it run a command, and waits to be killed.
+// A client for crash.test.js. It starts the agent, lets the agent run a command, and waits to be
+// killed.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 

@@ -50,7 +50,7 @@ test('a prompt streams its answer and ends its turn', async (t) => {
   assert.equal(new Set(chunks.map((u) => u.messageId)).size, 1);
   await c.until('the commands', () => c.of('available_commands_update').length);
   await c.until('the title', () => c.of('session_info_update').some((u) => u.title === 'hello'));
-  // Every update of the turn arrived before its response.
+  // Every update of the turn must arrive before the turn's response.
   const answer = c.wire.findIndex((x) => x.from === 'agent' && x.m.result?.stopReason);
   const last = c.wire.findLastIndex(
     (x) => x.m.params?.update?.sessionUpdate === 'agent_message_chunk',

@@ -42,7 +42,7 @@ const connection = acp
   .onRequest(client.session.requestPermission, ({ params }) => ({
     outcome: { outcome: 'selected', optionId: params.options[0].optionId },
   }))
-  // A user who accepts every form unchanged.
+  // This simulates a user who accepts every form unchanged.
   .onRequest(client.elicitation.create, ({ params }) => {
     console.log(JSON.stringify(params));
     return { action: 'accept', content: {} };

@@ -1,13 +1,13 @@
-// Validates messages against the SDK's own schema. Its zod types are lenient (an invalid optional
-// field becomes undefined, an unknown one is dropped), so the parsed message must also equal the
-// sent one.
+// Validates messages against the SDK's own schema. The SDK's zod types are lenient (an invalid
+// optional field becomes undefined, an unknown field is dropped), so the parsed message must also
+// equal the sent one.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 
 const dir = new URL('../node_modules/@agentclientprotocol/sdk/dist/v1/schema/', import.meta.url);
 const zod = await import(new URL('zod.gen.js', dir));
 
-// method: [params, result]
+// Each entry is method: [params, result].
 export const schemas = {
   initialize: ['InitializeRequest', 'InitializeResponse'],
   authenticate: ['AuthenticateRequest', 'AuthenticateResponse'],
@@ -55,7 +55,7 @@ function check(name, value, at) {
 export function validator() {
   const open = new Map();
   const seen = new Set();
-  // The methods that a whole run has used are collected in a file, which every.js compares with the
+  // A file collects the methods that a complete run has used. every.js compares the file with the
   // protocol.
   const note = (method) =>
     process.env.ACP_SEEN &&

@@ -7,7 +7,7 @@ import { M, acp, call, connect, world } from './harness.js';
 
 const bash = (command, more = {}) => call('bash', { command, ...more });
 
-// terminals runs the requested commands, and records the requests.
+// terminals runs the requested commands and records the requests.
 function terminals() {
   const open = new Map();
   const log = [];
@@ -48,8 +48,8 @@ function terminals() {
   };
 }
 
-// off is a world whose commands run without agent-lsp's sandbox, which a client's terminal cannot
-// provide.
+// off returns a world whose commands run without agent-lsp's sandbox, which a client's terminal
+// cannot provide.
 function off(t, options, sandbox = 'off') {
   const w = world(t, options);
   fs.mkdirSync(path.join(w.base, '.config', 'agent-lsp'), { recursive: true });

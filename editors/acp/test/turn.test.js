@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { M, alive, call, code, connect, edit, world } from './harness.js';
 
 const bash = (command, more = {}) => call('bash', { command, ...more });
-// slowly is a reply that has begun once its first piece is seen, so its line of the script is used.
+// slowly is a reply that has begun when its first piece arrives, so its line of the script is used.
 const slowly = { text: 'x'.repeat(1500), chunks: 1500, delayMs: 40 };
 const later = { delayMs: 60000, text: 'too late' };
 
@@ -395,7 +395,7 @@ test('MCP servers of the client are used', async (t) => {
       env: [{ name: 'WHO', value: 'a friend' }],
     },
   ];
-  // Servers start in the background, so the model has their tools once they have answered.
+  // Servers start in the background, so the model has their tools once the servers have answered.
   const greet = [call('friend_greet', {}), { text: 'ok' }];
   fs.writeFileSync(
     w.script,
@@ -411,7 +411,7 @@ test('MCP servers of the client are used', async (t) => {
     c.of('tool_call_update').some((u) => u.rawOutput?.result?.includes('greetings from a friend'));
   for (let i = 0; !greeted() && i < 400; i++) {
     await c.prompt(id, 'greet');
-    if (!greeted()) await new Promise((r) => setTimeout(r, 10 * i)); // fast if the machine is fast
+    if (!greeted()) await new Promise((r) => setTimeout(r, 10 * i)); // short at first
   }
   assert.ok(greeted(), JSON.stringify(c.of('tool_call_update').at(-1)));
   assert.equal(
