@@ -14,12 +14,12 @@ help: ## list the targets
 build: ## build the binary into bin/
 	$(if $(BUILT),@: it is there,CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/agent-lsp)
 
-setup: ## fetch what the tests need beside Go, Node and npm (caches lie outside the checkout)
+setup: ## download what the tests need in addition to Go, Node and npm (caches are outside the checkout)
 	scripts/setup.sh
 
-# Setting up waits for downloads, and VS Code and chaos wait most of their time, so that other work
-# runs beside them.
-test: ## run every test there is
+# The setup waits for downloads, and the VS Code and chaos tests wait most of the time, so other work
+# runs in parallel.
+test: ## run all tests
 	@$(MAKE) --no-print-directory -j2 --output-sync=line setup check-go
 	@$(MAKE) --no-print-directory check-texts test-race
 	@$(MAKE) --no-print-directory test-beside
@@ -31,10 +31,10 @@ test-beside: build
 test-in-turn:
 	@$(MAKE) --no-print-directory -j1 BUILT=1 test-heavy test-oracle bench-smoke test-others
 
-quick: ## in less than a minute: build, and check and test the Go packages that differ from main
+quick: ## build, and check and test the Go packages that differ from main, in less than a minute
 	@scripts/quick.sh
 
-check: check-go check-texts ## formatting, vet, staticcheck, linters of TypeScript and Lua, unused code and options, style of texts, all systems' types
+check: check-go check-texts ## check formatting, vet, staticcheck, linters for TypeScript and Lua, unused code and options, style of texts, and types for all systems
 
 # vet checks this system's types. Only Linux has files for a single architecture.
 check-go:
@@ -50,99 +50,99 @@ check-texts:
 	"$$(scripts/biome.sh)" ci --colors=off --error-on-warnings .
 	$(GO) run ./scripts/style
 
-cross: ## check that all packages compile for every system that a release is made for
+cross: ## check that all packages compile for every system for which releases are built
 	$(GO) run ./scripts/typecheck
 
-test-go: ## the inner loop: all Go tests, without editors; what takes long is smaller than in make test
+test-go: ## run all Go tests for quick feedback, without editors; long tests are smaller than in `make test`
 	$(GO) test ./...
 
 # Without atexit_sleep_ms=0, each process that a test starts sleeps for a second before it exits.
 # `make check` vets the tests, and these binaries are not debugged, so both are omitted here.
-test-race: ## all Go tests at full size under the race detector, on the disk (without a TMPDIR their folders lie in memory)
+test-race: ## run all Go tests at full size under the race detector, with temporary folders on disk (TMPDIR or /tmp)
 	TMPDIR=$${TMPDIR:-/tmp} AGENT_LSP_FULL=1 GORACE="$${GORACE:-atexit_sleep_ms=0}" $(GO) test -race -vet=off -ldflags=-w -timeout 60m ./...
 
-test-heavy: ## each attack in each sandbox, each endless stream, floods at full size; the other suites run a part of them
+test-heavy: ## test each attack in each sandbox, each endless stream, and floods at full size; other targets run a part of these tests
 	$(GO) test -vet=off -count=1 -timeout 8m -run 'TestAttacks|TestEndless|TestFlood|TestBigResultOfAServer|TestNoProcessShowsTheDaemonsKeys' ./internal/tools/shell ./internal/model/... ./internal/cli
 
-test-oracle: ## the model adapters against the services' own SDKs (a module of its own)
+test-oracle: ## test the model adapters against the services' own SDKs (in a separate module)
 	cd testdata/oracle && $(GO) vet . && $(GO) test -count=1 -timeout 2m .
 
 # VS Code mostly waits, so the other editors are tested at the same time.
-test-editors: build ## all editors, clients of ACP, and the documentation site
+test-editors: build ## test all editors, ACP clients, and the documentation site
 	@$(MAKE) --no-print-directory -j2 --output-sync=line BUILT=1 test-vscode test-others
 
 test-others:
 	@$(MAKE) --no-print-directory -j1 BUILT=1 test-neovim test-acp test-plain site
 
-test-neovim: build ## the Neovim plugin in real Neovim, oldest and newest
+test-neovim: build ## test the Neovim plugin in the oldest and newest supported Neovim
 	editors/neovim/tests/run.sh
 
-test-vscode: build ## the VS Code extension in a real workbench
+test-vscode: build ## test the VS Code extension in a real workbench
 	editors/vscode/test/run.sh
 
-test-acp: build ## the ACP server, driven by the official client, acpx and the AI SDK; MCP's conformance suite
+test-acp: build ## test the ACP server with the official client, acpx and the AI SDK, and run MCP's conformance suite
 	AGENT_LSP_BIN=$(CURDIR)/$(BIN) editors/acp/run.sh
 
-test-plain: build ## editors without a plugin of ours: Emacs with eglot and lsp-mode, VS Code with a generic client
+test-plain: build ## test editors without our plugins: Emacs with eglot and lsp-mode, Vim with ALE, VS Code with a generic client
 	AGENT_LSP_BIN=$(CURDIR)/$(BIN) editors/plain/run.sh
 
-fuzz: ## fuzz every parser, FUZZTIME (default 60s) each
+fuzz: ## fuzz every parser for FUZZTIME (default 60s)
 	scripts/fuzz.sh $(or $(FUZZTIME),60s)
 
-chaos-ci: ## random runs beside each other: the engine for two minutes, the whole from outside for three; the counts are printed
+chaos-ci: ## run chaos-engine, chaos-outside and chaos-kills in parallel, and print the counts
 	@$(MAKE) --no-print-directory -j2 chaos-engine chaos-outside chaos-kills
 
-chaos-engine: ## the engine with random models, tools and people for two minutes (CHAOS=2m), at least 1,000 runs
+chaos-engine: ## run the engine with random models, tools and users for two minutes (CHAOS=2m), at least 1,000 runs
 	AGENT_LSP_CHAOS=$(or $(CHAOS),2m) $(GO) test -race -vet=off -ldflags=-w -count=1 -timeout 120m -run '^TestChaos$$' -v ./internal/agent
 
-chaos-outside: ## the daemon, editors, commands and servers killed, disks filled, files changed for three minutes (CHAOS=3m), at least 100 runs; WORLDS=4 plays as many beside each other
+chaos-outside: ## kill the daemon, editors, commands and servers, fill disks and change files for three minutes (CHAOS=3m), at least 100 runs; WORLDS=4 runs four in parallel
 	AGENT_LSP_CHAOS=$(or $(CHAOS),3m) AGENT_LSP_CHAOS_AT_ONCE=$(or $(WORLDS),1) $(GO) test -vet=off -count=1 -timeout 120m -run '^TestOutsideChaos$$' -v ./internal/cli
 
-chaos-kills: ## KILLS daemons (default 100) and 100 session stores killed at random points of scripted runs
+chaos-kills: ## kill KILLS daemons (default 100) and 100 session stores at random points of scripted runs
 	AGENT_LSP_KILLS=$(or $(KILLS),100) $(GO) test -vet=off -count=1 -timeout 120m -run '^(TestDaemonsKilledAtRandom|TestKilledAtRandom)$$' -v ./internal/cli ./internal/agent/session
 
-chaos: ## random runs and kills for longer (CHAOS=10m), properties with more cases (CASES=20000)
+chaos: ## run random runs and kills for longer (CHAOS=10m), and property tests with more cases (CASES=20000)
 	AGENT_LSP_CHAOS=$(or $(CHAOS),10m) AGENT_LSP_KILLS=$(or $(KILLS),1000) $(GO) test -race -timeout 120m -run 'Chaos|Killed|Crash' -v ./internal/agent ./internal/agent/session ./internal/workspace ./internal/cli
 	$(GO) test -timeout 120m ./internal/workspace/edit -rapid.checks=$(or $(CASES),20000)
 
-docs: ## measure and write what docs/ says of numbers, limits and settings
+docs: ## update the numbers, limits and settings in docs/
 	UPDATE_DOCS=1 $(GO) test -count=1 -run 'Documented|ContextExample' ./internal/agent
 	$(GO) test -count=1 ./internal/config -update
 	UPDATE_DOCS=1 $(GO) test -count=1 -run "TablesOfEditors|CommandPage" ./internal/cli
 
-soak: ## a session of 100,000 messages, then 20 sessions at full speed (SOAK=5m) with a plot of what they hold
+soak: ## run a session of 100,000 messages, then 20 sessions at full speed (SOAK=5m), and plot their resource use
 	AGENT_LSP_SOAK=1 $(GO) test -timeout 30m -run Soak -v ./internal/agent
 	AGENT_LSP_SOAK_TIME=$(or $(SOAK),5m) $(GO) test -count=1 -timeout 120m -run '^TestSoak$$' -v ./internal/cli
 
-bench: build ## our benchmarks
+bench: build ## run our benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-bench-peers: build ## this program, its rivals (INSTALL=1 installs them from npm) and the floor on the same work; writes docs/contribute/performance.md (ONLY=agentlsp,refdaemon)
+bench-peers: build ## measure this program, its competitors (INSTALL=1 installs them from npm) and the minimum on the same tasks, and write docs/contribute/performance.md (ONLY=agentlsp,refdaemon)
 	AGENTLSP_BIN=$(CURDIR)/$(BIN) OUT_DIR=$(CURDIR)/bin/peers bench/peers/run.sh $(if $(ONLY),-only $(ONLY)) $(BENCHFLAGS)
 	rm -rf bin/peers/frontend-*
 	for n in $$(seq $(FRONTENDS)); do AGENTLSP_BIN=$(CURDIR)/$(BIN) OUT_DIR=$(CURDIR)/bin/peers/frontend-$$n bench/peers/run.sh -only agentlsp,agentlsp-acp -long 0 -pairs 8 -groups 3 -cold 1 -streams 1 -bursts 1 -tool-turns 1 -aborts 1 > /dev/null || exit 1; done
 	$(GO) run ./bench/perfdoc bin/peers/results.json $$(ls bin/peers/frontend-*/results.json) > bin/peers/performance.md
 	mv bin/peers/performance.md docs/contribute/performance.md
 
-site: ## build the documentation site into dist/site; dead links fail
+site: ## build the documentation site into dist/site; dead links are errors
 	cd docs/.vitepress && npm ci --no-audit --no-fund --ignore-scripts --silent && npm run --silent build
 
-bench-smoke: ## each benchmark once, so that none rots
+bench-smoke: ## run each benchmark once to check that it works
 	@mkdir -p bin
 	@$(GO) test -vet=off -run '^$$' -bench . -benchtime 1x ./... > bin/bench-smoke.log || { cat bin/bench-smoke.log; exit 1; }
 
-release-dry-run: ## build all of a release into dist/, twice, install it into an empty home and play the demo
+release-dry-run: ## build a complete release into dist/ twice, install it into an empty home folder and play the demo
 	scripts/release.sh
 
-update: ## rewrite the expectations of the session scripts and other golden files
+update: ## update the expected results of the session scripts and other golden files
 	$(GO) test ./internal/cli -run TestSessions -update
 
 generate: build ## write the clients' wire types and settings from the Go structs
 	$(BIN) schema lua >editors/neovim/lua/agent_lsp/protocol.lua
 	node editors/vscode/scripts/generate.mjs $(CURDIR)/$(BIN)
 
-pictures: build ## take the documentation's pictures of VS Code anew, by its tests
+pictures: build ## recreate the documentation's pictures of VS Code with its tests
 	editors/vscode/test/pictures.sh
 
-clean: ## remove what was built
+clean: ## remove build results
 	rm -rf bin dist

@@ -22,7 +22,7 @@ for pkg in $(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname |
     if $go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" -fuzzminimizetime 10x "$pkg" >"$log" 2>&1; then
       grep -E '^fuzz: elapsed' "$log" | tail -n 1
     elif grep -q 'context deadline exceeded' "$log" && ! grep -qE 'Failing input written|panic:' "$log"; then
-      grep -E '^fuzz: elapsed' "$log" | tail -n 1 # the go command calls the end of the time a failure when a worker is late
+      grep -E '^fuzz: elapsed' "$log" | tail -n 1 # go test reports a failure if a worker ends late
     else
       failed+=("$pkg $target")
       tail -n 40 "$log"

@@ -1,5 +1,5 @@
--- Run by release.sh in a Neovim that has the plugin as a package: prompts, and waits for the
--- scripted model's answer.
+-- release.sh runs this script in a Neovim that has the plugin as a package. The script sends a
+-- prompt and waits for the scripted model's answer.
 local function shown(text)
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
     if

@@ -22,7 +22,7 @@ $go build -o "$work/notices" ./scripts/notices
 $go build -o "$work/agent-lsp" ./cmd/agent-lsp
 sums() { if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum -a 256 "$@"; fi; }
 
-# Links in a page to files that are not packed with it point to the repository.
+# Links in a page to files that are not packed with the page point to the repository.
 repository=https://github.com/agent-lsp/agent-lsp
 outward() { # pages
   sed -E -e "s#(\]\()(\.\./)*((editors|testdata|cmd|internal|bench|scripts)/|(ARCHITECTURE|CONTRIBUTING)\.md)#\1$repository/blob/main/\3#g" -i.old "$@"
@@ -42,7 +42,7 @@ for target in $targets; do
   binary "$target" "$work/$name/agent-lsp$exe"
   cp LICENSE README.md CHANGELOG.md "$work/$name/"
   GOOS=$os GOARCH=$arch "$work/notices" ./cmd/agent-lsp >"$work/$name/LICENSES.txt"
-  cp -R docs "$work/$name/" # what the README leads to, its pictures included
+  cp -R docs "$work/$name/" # the pages that the README links to, including their pictures
   rm -rf "$work/$name/docs/.vitepress"
   outward "$work/$name"/*.md "$work/$name"/docs/*.md "$work/$name"/docs/*/*.md
   for shell in bash zsh fish; do "$work/agent-lsp" completion $shell >"$work/$name/completions/agent-lsp.$shell"; done
@@ -70,7 +70,7 @@ elif ! command -v npm >/dev/null; then
 else
   mkdir "$work/vscode"
   tar cf - --exclude node_modules --exclude dist --exclude bin -C editors/vscode . | tar xf - -C "$work/vscode"
-  chmod -R u+rwX,go+rX,go-w "$work/vscode" # a package keeps the modes, whatever those of the checkout are
+  chmod -R u+rwX,go+rX,go-w "$work/vscode" # file modes must not depend on the checkout
   (cd "$work/vscode" && npm ci --no-audit --no-fund --loglevel=error >"$work/npm.log" 2>&1) || { cat "$work/npm.log" >&2; exit 1; }
   vsix "agent-lsp-$version.vsix"
   for target in $targets; do
@@ -88,8 +88,8 @@ fi
 [ "${1:-}" != --build ] || exit 0
 (cd dist && ls -l | awk 'NR > 1 {printf "%9.2f MB  %s\n", $5 / 1e6, $9}')
 
-# A build from another folder with other file modes, in another time zone, has the same bytes: every
-# file for every system.
+# A build from another folder with other file modes, in another time zone, must have the same bytes
+# in every file for every system.
 echo "release: all of it once more, from another folder"
 again=$work/again
 (umask 077 && mkdir "$again" && tar cf - --exclude .git --exclude node_modules --exclude ./bin --exclude ./dist . | tar xf - -C "$again" &&
@@ -101,8 +101,8 @@ done
 echo "release: all $(ls dist | wc -l) files were built again, from another folder, and are the same"
 rm -rf "$again"
 
-# The packages for this system: unpacked into an empty home folder, then the version, the doctor and
-# the demo.
+# The packages for this system are unpacked into an empty home folder. Then the version, the doctor
+# and the demo are tested.
 here=dist/agent-lsp-$version-${host/\//-}.tar.gz
 [ -f "$here" ] || { echo "release: nothing of this can run here"; exit 0; }
 (cd dist && sums -c SHA256SUMS >/dev/null)
@@ -121,13 +121,13 @@ fresh() { (cd "$home" && env -i HOME="$home" PATH="$PATH" "$bin" "$@" </dev/null
 fresh version | grep -F "agent-lsp $version "
 code=0
 fresh doctor || code=$?
-[ $code = 0 ] || [ $code = 3 ] || { echo "release: doctor ended with $code" >&2; exit 1; } # 3: no provider, which is so in an empty home
+[ $code = 0 ] || [ $code = 3 ] || { echo "release: doctor ended with $code" >&2; exit 1; } # 3: there is no provider
 fresh demo >"$work/demo.log" || { cat "$work/demo.log"; echo "release: the demo failed" >&2; exit 1; }
 grep -q "the edit is back" "$work/demo.log" || { cat "$work/demo.log"; exit 1; }
 [ "$(ls -A "$home")" = "$(basename "$(dirname "$bin")")" ] || { ls -lA "$home"; echo "release: the demo left something in the home folder" >&2; exit 1; }
 echo "release: installed into an empty home; version, doctor and demo work"
 
-# The editors' packages, in the editors that the tests have downloaded.
+# The editors' packages are tested in the editors that the tests have downloaded.
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/agent-lsp-test
 nvim=$(ls "$cache"/nvim-*/bin/nvim 2>/dev/null | tail -n 1 || command -v nvim || true)
 if [ -n "$nvim" ]; then

@@ -26,8 +26,8 @@ scripts/gopls.sh >/dev/null
 scripts/vale.sh >/dev/null
 scripts/biome.sh >/dev/null
 
-# lsp-mode is next to the system's packages. Among them, its markdown-mode would change what eglot
-# offers a server.
+# lsp-mode is not installed with the system's packages. Otherwise its markdown-mode would change the
+# capabilities that eglot sends to a server.
 if [ ! -d "$cache/lsp-mode" ]; then
   echo "setup: fetching lsp-mode" >&2
   mkdir -p "$cache"
@@ -39,7 +39,7 @@ if [ ! -d "$cache/lsp-mode" ]; then
   mv -T "$elpa" "$cache/lsp-mode" 2>/dev/null || [ -d "$cache/lsp-mode" ]
 fi
 
-# ALE is there too, so that no other Vim loads it.
+# ALE is in the same folder, so that no other Vim loads it.
 if [ ! -d "$cache/vim-ale" ]; then
   echo "setup: fetching ALE" >&2
   mkdir -p "$cache"
@@ -51,10 +51,10 @@ if [ ! -d "$cache/vim-ale" ]; then
   mv -T "$ale" "$cache/vim-ale" 2>/dev/null || [ -d "$cache/vim-ale" ]
 fi
 
-# Real servers for the tests of MCP and of language servers, started with node. Their folder is
-# named after the pinned versions, and created only when it is complete. These are the newest
-# versions that Node 20 runs: typescript-language-server 6 requires Node 22, and TypeScript 7 has no
-# tsserver.
+# These are real servers for the tests of MCP and of language servers, started with node. Their
+# folder is named after the pinned versions, and created only when it is complete. The versions are
+# the newest that Node 20 runs: typescript-language-server 6 requires Node 22, and TypeScript 7 has
+# no tsserver.
 pins=(@modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31
   typescript-language-server@5.3.0 typescript@5.9.3 pyright@1.1.414)
 node="$cache/node-$(printf '%s\n' "${pins[@]}" | sha256sum | cut -c1-12)"

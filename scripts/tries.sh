@@ -1,4 +1,4 @@
-# For the scripts that download files; to be sourced.
+# Functions for the scripts that download files. The scripts source this file.
 
 # tries COMMAND… runs a download at most three times, and shows the output of the last try.
 tries() {

@@ -8,7 +8,7 @@ import (
 	"os/exec"
 )
 
-// unreached lists the functions that main does not reach but that stay, each with its reason.
+// unreached lists the functions that main does not reach but that are kept, each with its reason.
 var unreached = map[string]string{
 	module + "/internal/agent.EnvironmentFunc.Next": "a function as an Environment, as http.HandlerFunc is for handlers; tests of four packages use it",
 	module + "/internal/agent/history.Numbers":      "the documentation's table of thresholds is compared with it",

@@ -56,7 +56,7 @@ func structOf(o types.Object) *types.Struct {
 	return s
 }
 
-// markSet marks the fields that a node sets by a literal, by an assignment, or by taking the
+// markSet marks the fields that a node sets in a literal, with an assignment, or by taking the
 // address.
 func markSet(info *types.Info, n ast.Node, set map[*types.Var]bool) {
 	switch n := n.(type) {

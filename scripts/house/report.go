@@ -135,7 +135,7 @@ func typeComments(files []*ast.File) map[string]*ast.CommentGroup {
 	return out
 }
 
-// failures returns the findings without a reason, and another one if there are too many exceptions.
+// failures returns the findings without a reason, and one more if there are too many exceptions.
 func failures(found []large) (lines []string) {
 	exceptions := 0
 	for _, l := range found {

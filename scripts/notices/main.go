@@ -1,10 +1,10 @@
-// Command notices prints the licenses of everything that is linked into the program, as the
-// licenses require of anyone who distributes it.
+// Command notices prints the licenses of all code that is linked into the program. The licenses
+// require this from anyone who distributes the program.
 //
 //	GOOS=linux GOARCH=amd64 go run ./scripts/notices PACKAGE
 //
-// Go's own license comes first, then those of each module, including the license files of its
-// linked folders.
+// Go's own license comes first, followed by those of each module, including the license files of
+// its linked folders.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 // with it.
 var license = regexp.MustCompile(`(?i)^(.*-)?(licen[cs]e|copying|notice|patents)([-.].*)?$`)
 
-// part is a module, or Go itself, with those of its folders that are linked in.
+// part is a module, or Go itself, with the folders that are linked in.
 type part struct {
 	name, root string
 	folders    []string
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// notices writes the licenses of the modules that the package is linked with. A module without a
+// notices writes the licenses of the modules that are linked into the package. A module without a
 // license is an error.
 func notices(w io.Writer, pkg string) error {
 	parts, err := linked(pkg)
@@ -60,7 +60,7 @@ func notices(w io.Writer, pkg string) error {
 	return nil
 }
 
-// linked lists Go and the third-party modules that the package is linked with, sorted by name.
+// linked lists Go and the third-party modules that are linked into the package, sorted by name.
 func linked(pkg string) ([]part, error) {
 	out, err := tool("list", "-deps", "-f",
 		"{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}\t{{$.Dir}}{{end}}{{end}}",
@@ -112,7 +112,7 @@ func (p part) licenses() (files []string) {
 	}
 	slices.Sort(dirs)
 	for _, dir := range slices.Compact(dirs) {
-		// a missing license is reported, so a folder that cannot be read needs no error
+		// A missing license is reported, so a folder that cannot be read needs no separate error.
 		entries, _ := os.ReadDir(filepath.Join(p.root, dir))
 		for _, e := range entries {
 			if e.Type().IsRegular() && license.MatchString(e.Name()) &&

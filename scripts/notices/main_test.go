@@ -45,7 +45,7 @@ func TestNoticesOfTheProgram(t *testing.T) {
 	}
 }
 
-// A module's license files are those of its root and of the linked folders only.
+// A module's license files are those in its root and in the linked folders only.
 func TestLicenses(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"LICENSE", "NOTICE.txt", "a-license.md", "license.go", "README",

@@ -1,9 +1,10 @@
-// Command pack writes a folder as .tar.gz or .zip, the same bytes for the same content.
+// Command pack writes a folder as .tar.gz or .zip. The same content always results in the same
+// bytes.
 //
 //	go run ./scripts/pack OUT FOLDER
 //
-// Names are sorted, owners are omitted, and times are SOURCE_DATE_EPOCH (or 1980, the first year of
-// zip).
+// Names are sorted, owners are omitted, and times are SOURCE_DATE_EPOCH (or 1980, the first year
+// that zip supports).
 package main
 
 import (

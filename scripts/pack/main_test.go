@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The same content gives the same bytes, independent of its times and its location.
+// The same content results in the same bytes, regardless of its times and its location.
 func TestPackIsReproducible(t *testing.T) {
 	for _, name := range []string{"a.tar.gz", "a.zip"} {
 		var packed [2][]byte

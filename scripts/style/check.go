@@ -55,7 +55,7 @@ func skipDir(rel, name string) error {
 }
 
 // wanted reports whether the style of a file is checked. Test data is excluded, because tests need
-// texts of any style.
+// texts in any style.
 func wanted(file string) bool {
 	if strings.Contains("/"+file, "/testdata/") {
 		return path.Base(file) == "README.md"
@@ -157,7 +157,7 @@ func width(line string) int {
 var message = regexp.MustCompile(`"(?:[^"\\]|\\.){50,}"|'[^']{50,}'|` + "`[^`]{50,}`")
 
 // mayBeWide returns a function that is called with a file's lines in order and reports which of
-// them may have any width. In TypeScript and Lua the formatters break the code, so only comments
+// them may have any width. In TypeScript and Lua, the formatters break the code, so only comments
 // are checked there, as in shell scripts. A tool's description is one line, because the model
 // receives it unchanged.
 func mayBeWide(file string) func(line string) bool {

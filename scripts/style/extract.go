@@ -46,8 +46,8 @@ func goTexts(src []byte) (found []text, err error) {
 	return found, nil
 }
 
-// sum joins a chain of string literals and other operands, which become a space. It reports whether
-// the chain consists of operands only and contains a literal.
+// sum joins a chain of string literals and other operands. Each other operand becomes a space. sum
+// reports whether the chain consists of operands only and contains a literal.
 func sum(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -195,8 +195,8 @@ func (s *scanner) substitution() {
 	}
 }
 
-// operandExpected reports whether a slash at this position begins a regular expression. Otherwise
-// it is a division.
+// operandExpected reports whether a slash at this position begins a regular expression. If not, it
+// is a division.
 func (s *scanner) operandExpected() bool {
 	before := strings.TrimRight(s.src[:s.pos], " \t\n")
 	return before == "" || strings.HasSuffix(before, "return") ||

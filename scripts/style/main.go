@@ -1,4 +1,4 @@
-// Command style checks the style of the repository's texts: words and phrases by the rules in
+// Command style checks the style of the repository's texts: words and phrases against the rules in
 // styles/, the width of lines and the length of pages. Vale checks Markdown and comments. This
 // program applies the same rules to the strings that users see.
 //

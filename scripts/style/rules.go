@@ -20,7 +20,7 @@ type rule struct {
 }
 
 // ruleFile is the part of Vale's format that the rules use. Any other key is an error, because
-// otherwise strings and prose would be checked by different rules.
+// otherwise strings and prose would be checked against different rules.
 type ruleFile struct {
 	Extends    string            `yaml:"extends"`
 	Message    string            `yaml:"message"`

@@ -1,6 +1,6 @@
 // Command typecheck checks the types of all packages of the module, except tests, for every system
-// that a release is built for. It reads everything from source and generates no code, so it takes a
-// fraction of the time of six cold builds. The release builds for all of these systems.
+// for which a release is built. It reads everything from source and generates no code, so it takes
+// a fraction of the time of six cold builds. The release itself builds for all of these systems.
 package main
 
 import (
