@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
-// lines creates n distinct lines of about 80 bytes, some of them not ASCII.
+// lines returns n distinct lines of about 80 bytes, some of which are not ASCII.
 func lines(n int) []byte {
 	var b bytes.Buffer
 	for i := range n {
@@ -45,7 +45,7 @@ func BenchmarkDidChange(b *testing.B) {
 			for b.Loop() {
 				i++
 				w.mu.Lock()
-				// A reader holds a reference, so the next change copies.
+				// A reader holds a reference, so the next change copies the text.
 				w.docs["untitled:x"].snapshot()
 				w.mu.Unlock()
 				p := Position{Line: uint32(i*7919) % uint32(n), Character: 20}
@@ -122,7 +122,7 @@ func manyHunks(b *testing.B, n int) (*bench, *Proposal, string) {
 	be.ed.enc = UTF8
 	be.SetEncoding(UTF8)
 	be.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
-		// The editor's own time is not measured, because the text is ready.
+		// The text is prepared in advance, so that the editor's own time is not measured.
 		be.ed.setAll(be.uri("a.txt"), string(next))
 		return ApplyReply{Applied: true}, nil
 	}
@@ -165,7 +165,7 @@ func BenchmarkKeystrokeOverThousandHunks(b *testing.B) {
 // tree.
 func BenchmarkCheckpoint(b *testing.B) {
 	sync := files.SyncFile
-	files.SyncFile = func(*os.File) error { return nil } // disk latency varies
+	files.SyncFile = func(*os.File) error { return nil } // exclude disk latency, which varies
 	defer func() { files.SyncFile = sync }()
 	for _, files := range []int{10, bigTree()} {
 		b.Run(fmt.Sprintf("tree_of_%d", files), func(b *testing.B) {
@@ -181,7 +181,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 	}
 }
 
-// bigTree is the size of a large project: 100,000 files with WORKSPACE_BIG_TREE=1.
+// bigTree is the number of files in a large project. With WORKSPACE_BIG_TREE=1, it is 100,000.
 func bigTree() int {
 	if os.Getenv("WORKSPACE_BIG_TREE") == "" {
 		return 5000
@@ -197,9 +197,9 @@ func (b *bench) grow(files int) {
 	}
 }
 
-// TestCheckpointCostOfTree counts the allocations of an edit with its checkpoint, and of a restore,
-// in a small tree and in a large one. Inspecting the other files would cause allocations for each
-// of them.
+// TestCheckpointCostOfTree counts the allocations for an edit with its checkpoint, and for a
+// restore, in a small tree and in a large one. If the other files were inspected, each of them
+// would cause allocations.
 func TestCheckpointCostOfTree(t *testing.T) {
 	cost := func(files int) float64 {
 		b := newBench(t, map[string]string{"a.txt": ten},

@@ -33,7 +33,7 @@ func (b *bench) undo() RestoreResult {
 	return r
 }
 
-// standing returns the newest checkpoint that can be undone, or "".
+// standing returns the ID of the newest checkpoint that can be undone, or "".
 func (b *bench) standing() string {
 	for _, cp := range b.Checkpoints("s") {
 		if !cp.Restore && !cp.Undone && len(cp.Files) > 0 {
@@ -61,7 +61,7 @@ func TestCheckpointsListDiffUndo(t *testing.T) {
 		strings.Contains(diff, "nine\n+9") {
 		t.Fatal(diff)
 	}
-	// A new process has the same information.
+	// After a restart, the information is the same.
 	opt := b.opt
 	b.Workspace.Close()
 	b.start(opt)
@@ -182,7 +182,8 @@ func TestCommandsAreNotCovered(t *testing.T) {
 	equal(t, "left", b.disk("b.txt"), "changed by a command\n")
 }
 
-// TestLongCommand runs a command during later turns, in which the user accepts, saves and undoes.
+// TestLongCommand runs a command over several turns, during which the user accepts edits, types and
+// saves.
 func TestLongCommand(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten, "b.txt": ten, "open.txt": ten})
 	for _, name := range []string{"a.txt", "b.txt", "open.txt"} {
@@ -226,7 +227,7 @@ func TestCollectGarbage(t *testing.T) {
 	})
 	b.KeepCheckpoints(Retention{MaxAge: age})
 	b.turn("t1", "a.txt", edited)
-	b.wg.Wait() // for the collection that the first edit starts
+	b.wg.Wait() // wait for the garbage collection that the first edit starts
 	now = now.Add(age / 2)
 	b.turn("t2", "a.txt", strings.ReplaceAll(edited, "e", "E"))
 	blobs := func() int {

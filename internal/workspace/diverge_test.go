@@ -71,7 +71,7 @@ func TestTypingWhileSaved(t *testing.T) {
 		}
 	}
 	b.ed.type_(b.uri("a.txt"), 0, 0, "a")
-	must(t, os.WriteFile(b.path("a.txt"), []byte("aone\n"), 0o644)) // the editor's own
+	must(t, os.WriteFile(b.path("a.txt"), []byte("aone\n"), 0o644)) // written by the editor
 	b.ed.type_(b.uri("a.txt"), 0, 0, "b")
 	agree("written, not reported yet")
 	must(t, os.WriteFile(b.path("a.txt"), []byte("baone\n"), 0o644))

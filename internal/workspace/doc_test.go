@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestReviewPage compares the examples and figures of docs/use/review.md with the code.
+// TestReviewPage checks that the examples and figures in docs/use/review.md match the code.
 func TestReviewPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/use/review.md")
 	must(t, err)

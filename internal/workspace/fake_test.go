@@ -20,7 +20,7 @@ type fakeEditor struct {
 	w        *Workspace
 	enc      Encoding
 	features ClientFeatures
-	// misbehave, if set, handles a request instead of the correct implementation.
+	// misbehave, if set, handles requests in place of the correct implementation.
 	misbehave func(e WorkspaceEdit) (ApplyReply, error)
 
 	// hang, if set, runs first. The request then stays unanswered until its context ends.
@@ -67,7 +67,8 @@ func (f *fakeEditor) ApplyEdit(ctx context.Context, label string,
 	return f.honest(e), nil
 }
 
-// honest checks every version first, then applies everything and reports what changed.
+// honest first checks every version, then applies everything and reports the changes to the
+// workspace.
 func (f *fakeEditor) honest(e WorkspaceEdit) ApplyReply {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -103,7 +104,7 @@ func (f *fakeEditor) fileOp(op FileOp) {
 	}
 }
 
-// applyLocked makes the edits of one document, from last to first, as one change.
+// applyLocked applies the edits to one document, from last to first, as one change.
 func (f *fakeEditor) applyLocked(d DocumentEdit) {
 	doc := f.docs[d.URI]
 	before := doc.text
@@ -165,7 +166,7 @@ func (f *fakeEditor) typeLocked(uri string, start, end int, text string) {
 	must(f.t, f.w.DidChange(uri, doc.version, []ContentChange{{Range: &r, Text: []byte(text)}}))
 }
 
-// replace types over the only occurrence of old.
+// replace replaces the only occurrence of old in a buffer, as when the user types.
 func (f *fakeEditor) replace(uri, old, new string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -176,7 +177,7 @@ func (f *fakeEditor) replace(uri, old, new string) {
 	f.typeLocked(uri, i, i+len(old), new)
 }
 
-// setAll replaces the whole text by a full-text change.
+// setAll replaces the whole text with a full-text change.
 func (f *fakeEditor) setAll(uri, text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -259,7 +260,7 @@ func must(t failer, err error) {
 	}
 }
 
-// bench is a workspace over a temporary folder with a fake editor.
+// bench is a workspace in a temporary folder with a fake editor.
 type bench struct {
 	*Workspace
 	t      testing.TB
@@ -343,7 +344,7 @@ func (b *bench) read(name string) *File {
 	return f
 }
 
-// propose proposes new texts for files ("name", "text", …) under a policy.
+// propose proposes new texts for files ("name", "text", …) with the given policy.
 func (b *bench) propose(policy Policy, nameText ...string) *Proposal {
 	b.t.Helper()
 	p, err := b.tryPropose(policy, nameText...)
@@ -381,7 +382,7 @@ func (b *bench) get(id string) Proposal {
 	return p
 }
 
-// kinds lists the events so far: "created 1 proposed".
+// kinds lists the events so far in the form "created 1 proposed".
 func (b *bench) kinds() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

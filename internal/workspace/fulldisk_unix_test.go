@@ -36,11 +36,11 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestOnFullDisk is the process with the limit.
+// TestOnFullDisk is run by TestFullDisk in a process with the limit.
 func TestOnFullDisk(t *testing.T) {
 	var room uint64
 	if _, err := fmt.Sscan(os.Getenv(fullDiskEnv), &room); err != nil {
-		return // run by TestFullDisk only
+		return // only for TestFullDisk
 	}
 	// Each file is larger than the room, but its compressed content is not.
 	old := map[string]string{}

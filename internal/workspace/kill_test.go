@@ -71,7 +71,7 @@ func (w *Workspace) killInEdit(policy Policy, arm func()) error {
 	return err
 }
 
-// killInRename renames a.txt and changes its text, and under Review undoes that.
+// killInRename renames a.txt and changes its text. With the policy Review, it then undoes this.
 func (w *Workspace) killInRename(policy Policy, arm func()) error {
 	a, err := w.Resolve("", "a.txt")
 	if err != nil {
@@ -97,8 +97,8 @@ func (w *Workspace) killInRename(policy Policy, arm func()) error {
 	return err
 }
 
-// killProposal changes a.txt and creates new.txt. Under Auto, the first call changes another file,
-// so that the process is killed in the second one.
+// killProposal changes a.txt and creates new.txt. With the policy Auto, it first changes another
+// file, so that the process is killed in the second call.
 func (w *Workspace) killProposal(policy Policy) (*Proposal, error) {
 	ctx := context.Background()
 	a, err := w.Resolve("", "a.txt")
@@ -163,8 +163,9 @@ func TestKilledAtEachStep(t *testing.T) {
 	}
 }
 
-// checkAfterKill starts again. Each file has its old or its new content, the proposal's state
-// agrees with the files, no other file is left, and pending hunks can still be decided.
+// checkAfterKill starts the daemon again. Each file must have either its old or its new content,
+// the proposal's state must agree with the files, no other file may be left, and it must be
+// possible to decide pending hunks.
 func checkAfterKill(t *testing.T, dir string, policy Policy, at string) {
 	t.Helper()
 	b := &bench{t: t, dir: filepath.Join(dir, "ws"), ed: newFake(t, UTF16)}
@@ -256,7 +257,7 @@ func checkKilledRename(t *testing.T, dir string, policy Policy, at string) {
 	}
 }
 
-// checkUndo undoes everything that was done before the kill.
+// checkUndo undoes all changes that were made before the kill.
 func checkUndo(t *testing.T, b *bench, at string) {
 	for _, cp := range b.Checkpoints("s") {
 		if r, err := b.Restore(context.Background(), cp.ID); err != nil || len(r.Conflicts) > 0 {

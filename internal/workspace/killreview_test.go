@@ -119,8 +119,8 @@ func reviewAndKill(t *testing.T, dir string, policy Policy, after int) map[strin
 	return answered
 }
 
-// checkReview starts again. Each answered decision is kept, each file matches the states of its
-// hunks, and the rest can be decided.
+// checkReview starts the daemon again. Each reported decision must be kept, each file must match
+// the states of its hunks, and it must be possible to decide the remaining hunks.
 func checkReview(t *testing.T, dir string, policy Policy, answered map[string]Action) {
 	b := &bench{t: t, dir: filepath.Join(dir, "ws"), ed: newFake(t, UTF16)}
 	b.start(Options{Client: b.ed, StateDir: filepath.Join(dir, "state")})

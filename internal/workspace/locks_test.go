@@ -13,9 +13,9 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// doc.go lists the order of locks. This test reads the code of this package and of the packages
-// below it. Wherever a lock is acquired, it determines the locks that the function itself or its
-// callers may hold, and compares them with the list.
+// TestLocksAreTakenInOrder compares the code of this package, and of the packages below it, with
+// the lock order in doc.go. Wherever a lock is acquired, it determines the locks that the function
+// itself or its callers may already hold.
 func TestLocksAreTakenInOrder(t *testing.T) {
 	rank := lockOrder(t)
 	g := lockGraph{funcs: map[*types.Func]*lockFunc{}, edges: map[[2]string]token.Position{}}
@@ -44,7 +44,7 @@ func TestLocksAreTakenInOrder(t *testing.T) {
 	}
 }
 
-// lockOrder reads the list in doc.go. The locks of one line are never held together.
+// lockOrder reads the list in doc.go. Locks in the same line are never held together.
 func lockOrder(t *testing.T) map[string]int {
 	src, err := os.ReadFile("doc.go")
 	must(t, err)
@@ -64,7 +64,7 @@ func lockOrder(t *testing.T) map[string]int {
 
 // lockFunc describes what a function does with locks.
 type lockFunc struct {
-	takes map[string]token.Position // directly, or through a called function
+	takes map[string]token.Position // locks acquired directly or by a called function
 	calls []lockCall
 }
 
@@ -76,7 +76,7 @@ type lockCall struct {
 
 type lockGraph struct {
 	funcs    map[*types.Func]*lockFunc
-	detached []*lockFunc                  // function literals that run in their own goroutines
+	detached []*lockFunc                  // function literals that run in their own goroutine
 	edges    map[[2]string]token.Position // held, taken
 }
 
@@ -96,7 +96,7 @@ func (g *lockGraph) load(t *testing.T) {
 	}
 }
 
-// spread adds to each function the locks that its callees acquire, until nothing changes.
+// spread adds to each function the locks that its callees acquire, until nothing changes anymore.
 func (g *lockGraph) spread() {
 	for changed := true; changed; {
 		changed = false
@@ -108,7 +108,8 @@ func (g *lockGraph) spread() {
 	}
 }
 
-// pass adds to f the locks that one of its callees acquires, and reports whether one was new.
+// pass adds to f the locks that one of its callees acquires. It reports whether any of them was
+// new.
 func (g *lockGraph) pass(f *lockFunc, c lockCall) (changed bool) {
 	callee := g.funcs[c.to]
 	if callee == nil {
@@ -125,21 +126,21 @@ func (g *lockGraph) pass(f *lockFunc, c lockCall) (changed bool) {
 	return changed
 }
 
-// detach walks a function literal that runs in its own goroutine. No lock is held when it begins,
-// and the enclosing function does not acquire its locks.
+// detach walks a function literal that runs in its own goroutine. The goroutine holds no lock when
+// it starts, and its locks are not attributed to the enclosing function.
 func (w *lockWalk) detach(lit *ast.FuncLit) {
 	f := &lockFunc{takes: map[string]token.Position{}}
 	w.g.detached = append(w.g.detached, f)
 	(&lockWalk{p: w.p, g: w.g, f: f}).block(lit.Body.List, nil)
 }
 
-// starts reports whether a call only starts its arguments.
+// starts reports whether a call starts its arguments in other goroutines.
 func starts(c *ast.CallExpr) bool {
 	sel, ok := c.Fun.(*ast.SelectorExpr)
 	return ok && (sel.Sel.Name == "spawn" || sel.Sel.Name == "Go" || sel.Sel.Name == "AfterFunc")
 }
 
-// lockWalk walks one function in source order.
+// lockWalk walks the body of one function in source order.
 type lockWalk struct {
 	p *packages.Package
 	g *lockGraph
@@ -160,7 +161,7 @@ func (w *lockWalk) stmt(s ast.Stmt, held []string) (after []string, ends bool) {
 	case *ast.BlockStmt:
 		return w.block(s.List, held)
 	case *ast.DeferStmt:
-		return held, false // a deferred unlock: held until then
+		return held, false // a deferred unlock: the lock is held until the function returns
 	case *ast.GoStmt:
 		if lit, ok := s.Call.Fun.(*ast.FuncLit); ok {
 			w.detach(lit)

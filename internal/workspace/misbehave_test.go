@@ -269,7 +269,7 @@ func TestMisbehavingEditors(t *testing.T) {
 			equal(t, "text", b.ed.text(uri), strings.Replace(edited, "TWO", "T W O", 1))
 		})
 	inBubble(t, "formats after applying", func(t *testing.T, b *bench, uri string) {
-		formatted := make(chan struct{}) // the edit is made before that
+		formatted := make(chan struct{}) // the edit must be applied before that
 		b.ed.misbehave = func(e WorkspaceEdit) (ApplyReply, error) {
 			defer close(formatted)
 			r := b.ed.honest(e)
@@ -335,7 +335,7 @@ func TestMisbehavingEditors(t *testing.T) {
 	})
 }
 
-// states are the states of a proposal's hunks.
+// states lists the states of a proposal's hunks.
 func states(p Proposal) string {
 	var out []string
 	for _, f := range p.Files {

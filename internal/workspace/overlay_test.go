@@ -14,8 +14,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// pieces are the parts of random texts: every line end, and characters of each width in both
-// encodings.
+// pieces are the parts of random texts: every kind of line ending, and characters of each width in
+// both encodings.
 var pieces = []string{"a", "b", " ", "\t", "ä", "€", "😀", "\u2028", "e\u0301", "\n", "\n", "\r\n",
 	"\r", "line\n", "foo(bar)\r\n", "{\n", "}\n", "\x00", "\ufeff"}
 
@@ -25,8 +25,8 @@ func genText(max int) *rapid.Generator[string] {
 	})
 }
 
-// TestOverlayIsTheBuffer makes random edits in the fake editor, which computes its own
-// positions, and compares the overlay with its buffer.
+// TestOverlayIsTheBuffer makes random edits in the fake editor, which computes positions
+// independently, and compares the overlay with the editor's buffer.
 func TestOverlayIsTheBuffer(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFake(t, rapid.SampledFrom([]Encoding{UTF8, UTF16}).Draw(rt, "encoding"))
@@ -54,7 +54,7 @@ func TestOverlayIsTheBuffer(t *testing.T) {
 	})
 }
 
-// randomEdit types or replaces everything at character borders.
+// randomEdit types at character boundaries or replaces the whole text.
 func randomEdit(rt *rapid.T, f *fakeEditor, uri string) {
 	text := f.text(uri)
 	if rapid.IntRange(0, 9).Draw(rt, "whole") == 0 {
@@ -218,8 +218,8 @@ func TestOpenedUnsaved(t *testing.T) {
 	}
 }
 
-// TestWholeTextMovesHunks checks that an editor that sends the whole document for each change
-// raises a revision only when a hunk's text changed.
+// TestWholeTextMovesHunks checks that if an editor sends the whole document for each change, a
+// proposal gets a new revision only if the text of a hunk has changed.
 func TestWholeTextMovesHunks(t *testing.T) {
 	const text = "a\n}\nb\n}\nc\nd\n}\n"
 	const wanted = "a\n}\nb\n};\nc\nd\n}\n" // the hunk's old text, "}\n", occurs three times

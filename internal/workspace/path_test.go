@@ -273,7 +273,7 @@ func TestWideFoldersAreHeldBack(t *testing.T) {
 	equal(t, "folders in the home folder that are held", len(b.HeldFolders()), 0)
 }
 
-// FuzzResolve looks for a spelling that leads out of the root or makes Resolve panic.
+// FuzzResolve searches for a spelling that leads out of the root or makes Resolve panic.
 func FuzzResolve(f *testing.F) {
 	dir := realDir(f)
 	must(f, os.Symlink("/etc", filepath.Join(dir, "out")))

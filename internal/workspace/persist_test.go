@@ -10,8 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
-// While a decision is applied, the stored proposal still has the intent, so that its outcome can be
-// determined after a crash.
+// While a decision is being applied, the stored proposal still contains the intent, so that the
+// outcome can be determined after a crash.
 func TestIntentStaysWhileOthersStore(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p := b.propose(Collect, "a.txt", edited)
@@ -42,7 +42,7 @@ func TestIntentStaysWhileOthersStore(t *testing.T) {
 	equal(t, "intent of what is done", intent(), "")
 }
 
-// A request that is cancelled while it loads a session leaves the session's proposals unchanged.
+// If a request is canceled while it loads a session, the session's proposals stay unchanged.
 func TestCancelledLoadKeepsProposals(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p := b.propose(Ask, "a.txt", edited)
@@ -64,7 +64,7 @@ func TestReviewOutlivesARestart(t *testing.T) {
 	b.ed.type_(b.uri("a.txt"), 0, 0, "typed\n")
 	b.moved("cor", "a.txt", "b.txt")
 	equal(t, "moved", b.get(p.ID).Files[0].URI, b.uri("b.txt"))
-	b.ed.close(b.uri("b.txt")) // typed text is lost with the editor
+	b.ed.close(b.uri("b.txt")) // the typed text is lost when the editor closes the document
 	b.Workspace.Close()
 	b.start(b.opt)
 	must(t, b.LoadSession(context.Background(), "s"))

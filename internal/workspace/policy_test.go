@@ -282,7 +282,8 @@ func TestNewFileOpenUnsavedIsEditedInTheBuffer(t *testing.T) {
 	}
 }
 
-// TestEndOfText checks that edits never touch a line that the editor does not have.
+// TestEndOfText checks that the range of an edit at the end of a text contains only lines that the
+// editor has.
 func TestEndOfText(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": "one\ntwo\n"})
 	b.ed.open(b.uri("a.txt"), "one\ntwo\n")

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// numbered creates a text of distinct lines, so that each one can be traced.
+// numbered returns a text with distinct lines, so that each line can be traced.
 func numbered(n int) []string {
 	out := make([]string, n)
 	for i := range out {
@@ -111,7 +111,7 @@ func changedLines(a, b []string) []int {
 func (b *bench) typeBetween(rt *rapid.T, uri string, fate []string, hunkLines []int) {
 	i := rapid.IntRange(0, len(fate)-1).Draw(rt, "typed line")
 	if i%3 == 1 || i%3 == 0 && fate[i] == "" {
-		return // a hunk's own line, or the exact position where a deleted line may come back
+		return // a line of a hunk, or the exact position at which a deleted line may be restored
 	}
 	start := len(strings.Join(fate[:i], ""))
 	text := rapid.SampledFrom([]string{"user ä\n", "", "x\ny\n", "USER 😀 typed\n"}).Draw(rt,

@@ -35,10 +35,10 @@ func TestReadOnlyMount(t *testing.T) {
 	}
 }
 
-// TestOnReadOnlyMount is the process in the namespaces.
+// TestOnReadOnlyMount is run by TestReadOnlyMount in a process with the namespaces.
 func TestOnReadOnlyMount(t *testing.T) {
 	if os.Getenv(mountEnv) == "" {
-		return // run by TestReadOnlyMount only
+		return // only for TestReadOnlyMount
 	}
 	b := newBench(t, map[string]string{"d/a.txt": ten, "b.txt": ten})
 	p := b.propose(Ask, "d/a.txt", edited, "d/new.txt", "new\n", "b.txt", edited)

@@ -53,7 +53,7 @@ func TestReadOnly(t *testing.T) {
 // TestAsNobody is the unprivileged process.
 func TestAsNobody(t *testing.T) {
 	if os.Getenv(readOnlyEnv) == "" {
-		return // run by TestReadOnly only
+		return // only for TestReadOnly
 	}
 	for _, c := range []struct {
 		name, reason string

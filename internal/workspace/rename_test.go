@@ -73,7 +73,7 @@ func TestPendingFollowsFolder(t *testing.T) {
 	b.Stamp("s", b.read("d/b.txt"), true)
 	b.moved("r", "d", "e/f")
 	opt := b.opt
-	b.get(p.ID) // a reader could observe it
+	b.get(p.ID) // as a reader would
 	b.Workspace.Close()
 	b.start(opt)
 	must(t, b.LoadSession(context.Background(), "s"))
@@ -223,8 +223,8 @@ func TestRenameByHalf(t *testing.T) {
 	equal(t, "files", strings.Join(b.files(), " "), "b.txt")
 }
 
-// refuseTexts prevents text from being written: the closed file is read-only, and the editor
-// refuses to change the open one.
+// refuseTexts prevents the text of a file from being changed. A closed file is made read-only. For
+// an open one, the editor refuses edits.
 func (b *bench) refuseTexts(name string, open bool) (allow func()) {
 	if !open {
 		must(b.t, os.Chmod(b.path(name), 0o444))
@@ -346,8 +346,8 @@ func TestRenameWhileDeciding(t *testing.T) {
 	equal(t, "b", b.disk("b.txt"), edited)
 }
 
-// TestRenamesThatCannotBe tests reports from an editor about renames that lead outside the
-// workspace or nowhere.
+// TestRenamesThatCannotBe checks that renames reported by an editor are ignored if they lead
+// outside the workspace or to an invalid target.
 func TestRenamesThatCannotBe(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p := b.propose(Ask, "a.txt", edited)

@@ -37,8 +37,8 @@ func TestHunkMovesAreAsDrawn(t *testing.T) {
 	}
 }
 
-// drawing returns the words of a table in the comments of states.go, starting at the line with the
-// given prefix.
+// drawing returns the words of a table in the comments of states.go. The table starts at the line
+// with the given prefix.
 func drawing(t *testing.T, first string) (rows [][]string) {
 	src, err := os.ReadFile("states.go")
 	must(t, err)

@@ -11,7 +11,7 @@ import (
 
 const megabyte = 1 << 20
 
-// sourceText returns about n bytes of program-like text with distinct lines.
+// sourceText returns about n bytes of text that resembles source code and has distinct lines.
 func sourceText(n int) []byte {
 	var b bytes.Buffer
 	for i := 0; b.Len() < n; i++ {
@@ -20,7 +20,7 @@ func sourceText(n int) []byte {
 	return b.Bytes()
 }
 
-// editOnce performs one complete edit: match, hunks and a shown diff.
+// editOnce performs one complete edit: it matches, computes the hunks and renders a diff.
 func editOnce(tb testing.TB, base []byte, e Replace, want Tier) {
 	plan, err := Match(base, []Replace{e}, Options{})
 	if err != nil {
@@ -74,7 +74,7 @@ func BenchmarkEdit1MB(b *testing.B) {
 	})
 }
 
-// hardCases are inputs of n bytes that are as expensive as possible.
+// hardCases returns inputs of size bytes that are as expensive as possible to process.
 func hardCases(size int) map[string]func() {
 	lines := func(l string, n int) []byte { return bytes.Repeat([]byte(l), n/len(l)) }
 	match := func(base []byte, old, new string, opts ...func(*Replace)) func() {
@@ -184,9 +184,9 @@ func reversed(data []byte) []byte {
 	return out
 }
 
-// worstBound is the protocol's limit of one second for any 1 MB input, multiplied by the slowdown
-// of a loaded or instrumented machine. The test runs at half the size. The figures for 1 MB come
-// from BenchmarkHard.
+// worstBound is the protocol's limit of one second for any input of 1 MB, multiplied by a factor
+// for busy machines and instrumented builds. The test uses inputs of half that size. BenchmarkHard
+// gives the figures for 1 MB.
 const worstBound = 60 * time.Second
 
 func TestHardInputsEnd(t *testing.T) {

@@ -14,14 +14,14 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// editCase is one case of testdata/edit: a text, what a model sends, and the correct outcome.
+// editCase is one case from testdata/edit: a text, the model's edit, and the correct outcome.
 // testdata/edit/README.md describes the format.
 type editCase struct {
 	name  string
 	parts map[string]string
 }
 
-// marks make invisible bytes visible in the files.
+// marks makes invisible bytes visible in the case files.
 var marks = strings.NewReplacer("␍", "\r", "␠", " ", "␉", "\t", "⍽", "\u00a0", "␤", "\u2028")
 
 func unmark(s string, keepLast bool) string {
@@ -189,7 +189,7 @@ type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-// checkOutside checks that no byte outside the spans changes.
+// checkOutside checks that all bytes outside the spans are unchanged.
 func checkOutside(t failer, base []byte, p *Plan) {
 	got := p.Apply(base)
 	at, shift := 0, 0

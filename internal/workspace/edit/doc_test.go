@@ -33,7 +33,7 @@ func TestDocumentedExamples(t *testing.T) {
 	}
 }
 
-// documented converts an example to a case.
+// documented converts a documented example to a case.
 func documented(tier string, parts map[string]string) editCase {
 	c := editCase{parts: map[string]string{"base": parts["file"], "want": parts["result"]}}
 	if patch, ok := parts["patch"]; ok {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestWhyNotFound checks that a message names the true difference between a search text and the
+// TestWhyNotFound checks that the message names the actual difference between a search text and the
 // file.
 func TestWhyNotFound(t *testing.T) {
 	const part = "as part of a line"

@@ -64,8 +64,8 @@ func checkSpans(t *testing.T, base []byte, p *Plan, e Replace) {
 
 func first(r []Replace, _ Options) []Replace { return r }
 
-// FuzzParsePatch checks that any text is a patch or a refusal of KindPatch, and that any patch is
-// placed or refused without harm.
+// FuzzParsePatch checks that any text is either a valid patch or refused with KindPatch, and that
+// any patch is either applied or refused without side effects.
 func FuzzParsePatch(f *testing.F) {
 	for _, c := range loadCases(f) {
 		if p, ok := c.parts["patch"]; ok {
@@ -98,7 +98,7 @@ func FuzzParsePatch(f *testing.F) {
 	})
 }
 
-// FuzzDecode checks that any accepted text is written back byte for byte.
+// FuzzDecode checks that any accepted text is encoded again byte for byte.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{"", "a\n", "\xef\xbb\xbfa", "\xff\xfea\x00", "\xfe\xff\x00a",
 		"\xff\xfe=\xd8\x00\xde", "a\x00b", "\xff\xfe\x00\x00", "é\xff", "\xff\xfea"} {
@@ -119,7 +119,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzHunks checks that hunks and unified diffs of any two texts are exact.
+// FuzzHunks checks that the hunks and unified diffs for any two texts are exact.
 func FuzzHunks(f *testing.F) {
 	for _, c := range loadCases(f) {
 		f.Add(c.base(), []byte(unmark(c.parts["want"], true)), []byte("a\nb\n"))

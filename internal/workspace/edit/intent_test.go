@@ -81,7 +81,7 @@ func outcomeOf(in edittest.Intent, n edittest.Noise, c edittest.Call) outcome {
 	}
 }
 
-// saysWhatToDo checks that a message describes what the model can do next.
+// saysWhatToDo reports whether a message describes what the model can do next.
 func saysWhatToDo(msg string) bool {
 	for _, w := range []string{
 		"Send", "send", "Read", "read it", "Use longer", "use longer", "Add ", "add ",
@@ -128,8 +128,8 @@ func drawCall(
 	return in, n, c, ok && !c.Hidden
 }
 
-// TestIntents checks that, for any format and noise, the file is as intended, or the call is
-// refused with a description of what to do.
+// TestIntents checks that, with any format and noise, either the file is as intended or the call is
+// refused with a message that says what to do.
 func TestIntents(t *testing.T) {
 	count := uint64(20_000)
 	if os.Getenv("AGENT_LSP_FULL") != "" {
@@ -167,7 +167,7 @@ func TestIntents(t *testing.T) {
 	}
 }
 
-// FuzzIntent draws the intent, the format and the noise from the input.
+// FuzzIntent derives the intent, the format and the noise from the input.
 func FuzzIntent(f *testing.F) {
 	for seed := range uint64(64) {
 		r := rand.New(rand.NewPCG(seed, 1))

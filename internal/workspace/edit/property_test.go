@@ -74,8 +74,8 @@ func TestHunksNeverCutCRLF(t *testing.T) {
 	}
 }
 
-// checkHunk checks that a hunk is line-aligned, numbered correctly and preceded by an unchanged
-// line, and that the texts between it and its predecessor are equal.
+// checkHunk checks that a hunk consists of whole lines, has the correct line numbers and follows an
+// unchanged line, and that the texts between it and the previous hunk are equal.
 func checkHunk(t *rapid.T, base, new []byte, h Hunk, atBase, atNew int) {
 	if !isLineStart(base, h.BaseStart) || !isLineStart(new, h.NewStart) {
 		t.Fatalf("hunk %+v does not begin with a line", h)
@@ -117,7 +117,7 @@ func TestUnifiedIsReadBack(t *testing.T) {
 			if !errors.As(err, &me) || me.Kind == KindPatch {
 				t.Fatalf("%v\n%s", err, text)
 			}
-			return // little context may be ambiguous, which is refused
+			return // with little context, the patch may be ambiguous and is refused
 		}
 		if got := p.Apply(base); len(p.Notes) == 0 && !bytes.Equal(got, new) {
 			t.Fatalf("got %q, want %q\n%s", got, new, text)
@@ -125,7 +125,7 @@ func TestUnifiedIsReadBack(t *testing.T) {
 	})
 }
 
-// endings returns the line endings of a text, in order.
+// endings returns the line endings in a text, in order.
 func endings(data []byte) []string {
 	var out []string
 	for _, l := range splitLines(data) {

@@ -49,7 +49,7 @@ func TestUnifiedHunks(t *testing.T) {
 	})
 }
 
-// patched applies a diff strictly, line by line, like the tools that read diffs.
+// patched applies a diff strictly, line by line, as tools that read diffs do.
 func patched(t *rapid.T, base, diff string) string {
 	old := strings.SplitAfter(base, "\n")
 	var out strings.Builder

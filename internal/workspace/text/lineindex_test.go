@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// plainUnits counts UTF-16 units one character after the other.
+// plainUnits counts UTF-16 units character by character.
 func plainUnits(s []byte) (n uint32) {
 	for len(s) > 0 {
 		r, size := utf8.DecodeRune(s)

@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// slowPosition counts one character after the other. Position is compared with it.
+// slowPosition counts character by character. The test compares Position with it.
 func slowPosition(text []byte, offset int, enc Encoding) (p Position) {
 	for i := 0; i < offset; {
 		r, size := utf8.DecodeRune(text[i:])
 		switch {
 		case r == '\r' && i+1 < len(text) && text[i+1] == '\n':
 			if offset < i+2 {
-				return p // within the terminator: the end of its line
+				return p // an offset within a line ending means the end of that line
 			}
 			i, p = i+2, Position{Line: p.Line + 1}
 			continue
@@ -33,9 +33,10 @@ func slowPosition(text []byte, offset int, enc Encoding) (p Position) {
 	return p
 }
 
-// At every character boundary, the index returns the same position as a naive count, and the
-// position maps back to the offset. Any other position maps to an offset inside the text. An
-// incrementally updated index equals a newly built one.
+// FuzzPositions checks that the index returns the same position as a simple count for every
+// character boundary, and that this position maps back to the offset. Any other position must map
+// to an offset inside the text. An index that was updated incrementally must equal a newly built
+// one.
 func FuzzPositions(f *testing.F) {
 	f.Add([]byte("a\r\nb\rc\n\xf0\x9f\x98\x80x\xff\n"), uint16(3), uint16(5), []byte("\né"),
 		uint8(1), uint32(2), uint32(99))

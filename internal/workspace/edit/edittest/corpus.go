@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Case is one call of the table with its expected outcome.
+// Case is one call from the table with its expected outcome.
 type Case struct {
 	Name   string
 	Intent Intent
@@ -27,7 +27,7 @@ type kind struct {
 	tier  string
 }
 
-// kinds lists the kinds of noise of the table. tier is the tier that finds a search text with that
+// kinds lists the kinds of noise in the table. tier is the tier that finds a search text with that
 // noise.
 var kinds = []kind{
 	{"faultless", Noise{Context: 2}, "T0"},
@@ -58,7 +58,7 @@ var kinds = []kind{
 func Table(eol string) []Case {
 	intents := corpus(eol)
 	var out []Case
-	at := 0 // keeps counting, so that a template does not always get the same intents
+	at := 0 // never reset, so that each template gets different intents
 	for f := range Formats {
 		for _, k := range kinds {
 			n := 0
@@ -90,7 +90,7 @@ func Table(eol string) []Case {
 	return out
 }
 
-// affects reports whether the noise makes the call differ from the correct one.
+// affects reports whether the noise makes the call differ from the correct call.
 func (k kind) affects(in Intent, f Format, c Call) bool {
 	if k.noise.Doomed() || k.name == "faultless" {
 		return true
@@ -121,7 +121,7 @@ func tierOf(in Intent, f Format, n Noise, tier string) string {
 	return tier
 }
 
-// corpus returns handwritten intents for files as they occur in practice.
+// corpus returns handwritten intents for realistic files.
 func corpus(eol string) []Intent {
 	var out []Intent
 	add := func(path, text string, edits ...[3]string) {
@@ -156,8 +156,8 @@ func corpus(eol string) []Intent {
 	return out
 }
 
-// changeOf parses an edit: its first line, its last line ("" for the same; "+" to insert after the
-// first), and the new lines.
+// changeOf parses an edit: its first line, its last line ("" if it is the same; "+" to insert after
+// the first line), and the new lines.
 func (in Intent) changeOf(e [3]string) Change {
 	from := slices.Index(in.Lines, e[0])
 	if from < 0 {

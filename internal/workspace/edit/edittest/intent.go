@@ -15,13 +15,13 @@ type Change struct {
 	New      []string
 }
 
-// Intent is a file and the changes that a model intends to make in it.
+// Intent is a file and the changes that a model intends to make to it.
 type Intent struct {
 	Path       string
-	Lines      []string // lines of the file, without their endings
-	EOL        string   // ends each line: "\n" or "\r\n"
-	NoFinalEOL bool     // the last line has no ending, before and after the change
-	Changes    []Change // sorted, with at least two unchanged lines between them
+	Lines      []string // lines of the file, without line endings
+	EOL        string   // line ending: "\n" or "\r\n"
+	NoFinalEOL bool     // whether the last line has no ending, both before and after the change
+	Changes    []Change // sorted; at least two unchanged lines are between two changes
 }
 
 // Base returns the file before the change.
@@ -86,7 +86,7 @@ var (
 	}
 )
 
-// Random returns a random Intent: a short file with many lines that look alike, and one to three
+// Random returns a random Intent: a short file in which many lines look alike, with one to three
 // changes.
 func Random(choose Choose) Intent {
 	in := Intent{Path: "dir/file.txt", EOL: []string{"\n", "\n", "\r\n"}[choose(3)]}
@@ -128,7 +128,8 @@ func Random(choose Choose) Intent {
 	return in
 }
 
-// change chooses the new lines: other lines, or the old ones with one word changed.
+// change chooses the new lines of a change, which are either different lines or the old lines with
+// one word changed.
 func (in Intent) change(c *Change, choose Choose, line func() string) bool {
 	old := in.Lines[c.From:c.To]
 	if len(old) > 0 && choose(2) == 0 {

@@ -2,39 +2,39 @@ package edittest
 
 import "strings"
 
-// Noise describes how a model's text differs from a correct one.
+// Noise describes how a model's text differs from the correct one.
 type Noise struct {
-	Context   int  // unchanged lines shown before and after each change
-	CRLF      bool // the text of the call has CRLF
-	Fence     bool // a Markdown fence around the text of the call, or around each search text
-	Prose     bool // sentences before and after a patch
-	Trimmed   bool // white space at the end of lines is omitted
+	Context   int  // number of unchanged lines shown before and after each change
+	CRLF      bool // the text of the call has CRLF line endings
+	Fence     bool // a Markdown fence is around the text of the call, or around each search text
+	Prose     bool // sentences are before and after a patch
+	Trimmed   bool // trailing white space is omitted
 	ASCII     bool // typographic quotes and dashes are written as ASCII
 	Outdented bool // each block of lines is moved to the left margin
 	Spaces    int  // each tab is written as this many spaces; 0: tabs are kept
-	Numbers   bool // search texts have the line numbers of a listing
+	Numbers   bool // search texts contain line numbers, as in a listing
 	Ended     bool // search and replacement end with a line ending
-	BareBlank bool // the space before an empty line of context is omitted
+	BareBlank bool // the leading space of an empty context line is omitted
 	Stale     bool // one of the shown lines differs from the file's line
-	Gap       bool // a line in the middle of the shown text is omitted
+	Gap       bool // a line in the middle of the shown text is missing
 
 	Header    Header
-	NoEOLMark bool // "\ No newline at end of file" is omitted
+	NoEOLMark bool // "\ No newline at end of file" is missing
 	NoEscape  bool // lines that look like markers are not escaped
-	Decorated int  // how the name of a file is decorated: an index of decorations
-	NameOnce  bool // only the first block has the name of the file
-	EndMark   bool // a hunk at the end of the file has "*** End of File"
+	Decorated int  // decoration of the file name: an index into decorations
+	NameOnce  bool // only the first block has the file name
+	EndMark   bool // a hunk at the end of the file has the line "*** End of File"
 }
 
-// Header is the error in the headers of hunks.
+// Header describes the errors in hunk headers.
 type Header struct {
 	Offset      int  // value that is added to the line numbers
 	WrongCounts bool // the counts are wrong
-	NoRange     bool // there are no line numbers
+	NoRange     bool // line numbers are missing
 }
 
-// Doomed reports whether the noise makes words in the text of the call differ from the file, so
-// that the call must be refused.
+// Doomed reports whether the noise makes words in the call differ from the file, so that the call
+// must be refused.
 func (n Noise) Doomed() bool { return n.Stale || n.Gap }
 
 // RandomNoise chooses up to three kinds of noise.
@@ -104,7 +104,7 @@ func (n Noise) Fit(in Intent) Intent {
 			lines[i] = ""
 		}
 	}
-	if n.Spaces > 0 { // a file that is indented with tabs only
+	if n.Spaces > 0 { // make the file indented with tabs only
 		for i, l := range lines {
 			lines[i] = byTabs(l)
 		}
@@ -128,7 +128,7 @@ func (n Noise) fitNew(old, lines []string) []string {
 		if n.ASCII && (i >= len(old) || len(old) != len(out) || l != tweak(old[i])) {
 			l = strings.NewReplacer(`"`, "", "'", "", " - ", " ").
 				Replace(ascii.Replace(l))
-			// Otherwise the new line could equal a line that is shown as ASCII.
+			// Otherwise the new line could equal a line that is shown in ASCII.
 		}
 		if n.loose() && blank(l) {
 			l = ""
@@ -158,7 +158,7 @@ func indentOf(l string) string { return l[:len(l)-len(strings.TrimLeft(l, " \t")
 
 func blank(l string) bool { return strings.TrimSpace(l) == "" }
 
-// common returns the indent that all lines have in common.
+// common returns the indentation that all lines have in common.
 func common(blocks ...[]string) string {
 	out, first := "", true
 	for _, lines := range blocks {

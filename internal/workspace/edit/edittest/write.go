@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Format is one of the formats in which models send edits.
+// Format is one of the formats that models use for edits.
 type Format int
 
-// The formats, each with its origin.
+// The formats, with the tools that they come from.
 const (
-	Single  Format = iota // one old and one new text
+	Single  Format = iota // one pair of old and new text
 	Multi                 // several pairs of old and new text
-	Blocks                // SEARCH/REPLACE blocks with the name of the file above (Aider)
-	Cline                 // SEARCH/REPLACE blocks of replace_in_file, with its markers
-	Roo                   // SEARCH/REPLACE blocks of apply_diff, with line numbers
+	Blocks                // SEARCH/REPLACE blocks with the file name above (Aider)
+	Cline                 // SEARCH/REPLACE blocks with the markers of replace_in_file
+	Roo                   // SEARCH/REPLACE blocks of apply_diff, which have line numbers
 	Begin                 // *** Begin Patch (Codex)
 	Unified               // a unified diff (git)
 	Whole                 // the complete new file
@@ -32,7 +32,7 @@ type Pair struct{ Old, New string }
 // Call is what the model sends. Only one of Pairs, Patch and Content is set.
 type Call struct {
 	Format  Format
-	Path    string // name of the file, if the call names it outside the patch
+	Path    string // file name, if the call contains it outside the patch
 	Pairs   []Pair
 	Patch   string
 	Content *string
@@ -42,20 +42,21 @@ type Call struct {
 	Hidden bool
 }
 
-// shown is one changed region as the model shows it.
+// shown is one changed region as the model writes it.
 type shown struct {
 	before, old, new, after []string
 	line                    int // 1-based number of the first line
 	fileEnd                 bool
 
 	elsewhere bool // the shown text has another meaning if it is taken literally
-	wrongLine bool // the wrong line number is that of another region with the same text
+	wrongLine bool // the incorrect line number is that of another region with the same text
 }
 
 func (s shown) oldSide() []string { return slices.Concat(s.before, s.old, s.after) }
 func (s shown) newSide() []string { return slices.Concat(s.before, s.new, s.after) }
 
-// Write expresses the intent in a format. ok is false if the noise does not apply to that format.
+// Write expresses the intent in a format. ok is false if the noise cannot be applied to that
+// format.
 func Write(in Intent, f Format, n Noise, choose Choose) (call Call, ok bool) {
 	call = Call{Format: f}
 	if f == Whole {
@@ -98,7 +99,7 @@ func Write(in Intent, f Format, n Noise, choose Choose) (call Call, ok bool) {
 	return call, true
 }
 
-// regions returns the changes with their context. Regions of Single are joined.
+// regions returns the changes with their context. For the format Single, all regions are joined.
 func (in Intent) regions(f Format, n Noise) []shown {
 	changes := in.Changes
 	if f == Single && len(changes) > 1 {
@@ -140,7 +141,8 @@ func (in Intent) regions(f Format, n Noise) []shown {
 	return out
 }
 
-// write rewrites the region as the model shows it. file contains the file's lines.
+// write rewrites the region as the model writes it. file contains the lines of the region in the
+// file.
 func (s *shown) write(n Noise, f Format, file []string) {
 	indents, margin := "", ""
 	for _, l := range s.oldSide() {
@@ -188,7 +190,7 @@ func (s *shown) means(n Noise, lines []string, lo, hi int) bool {
 	return false
 }
 
-// bare returns lines without the blank lines at both ends.
+// bare returns the lines without leading and trailing blank lines.
 func bare(lines []string) []string {
 	for len(lines) > 1 && blank(lines[0]) {
 		lines = lines[1:]
@@ -199,7 +201,7 @@ func bare(lines []string) []string {
 	return lines
 }
 
-// contains reports whether part is a sequence of the lines, starting at a given line or, for -1,
+// contains reports whether part is a sequence within lines, either at the index at or, if at is -1,
 // anywhere.
 func contains(lines, part []string, at int) bool {
 	for i := 0; i+len(part) <= len(lines); i++ {
@@ -233,7 +235,7 @@ func (n Noise) spoil(regions []shown, lines []string, choose Choose) bool {
 	return !loosely(lines, s.oldSide())
 }
 
-// loosely reports whether lines contains part, ignoring white space and quotes.
+// loosely reports whether lines contains part if differences in white space and quotes are ignored.
 func loosely(lines, part []string) bool {
 	key := func(ls []string) string {
 		var b strings.Builder
@@ -254,7 +256,7 @@ type writer struct {
 	hidden  bool
 }
 
-// text joins lines as a search text or a replacement.
+// text joins lines to a search text or a replacement.
 func (w *writer) text(lines []string, ended bool) string {
 	s := strings.Join(lines, "\n")
 	if ended && len(lines) > 0 {
@@ -298,7 +300,7 @@ func (w *writer) pairs() []Pair {
 	return out
 }
 
-// decorations are the decorations that models put around a file's name above a block.
+// decorations are the ways in which models decorate a file name above a block.
 var decorations = []string{"%s", "`%s`", "**%s**", "### %s", "File: %s", "%s:"}
 
 func (w *writer) blocks(f Format) string {
@@ -363,7 +365,7 @@ func (w *writer) blockText(f Format, lines []string) string {
 				strings.HasPrefix(
 					l,
 					`\`,
-				) // the format cannot express that the backslash is literal
+				) // the format has no escape for a literal backslash
 	}
 	return w.text(out, true)
 }
@@ -411,7 +413,7 @@ func (w *writer) wrap(info, text string) string {
 
 func (w *writer) begin() string {
 	var b strings.Builder
-	w.n.NoEOLMark = true // this format does not have one
+	w.n.NoEOLMark = true // this format does not have the mark
 	b.WriteString("*** Begin Patch\n*** Update File: " + w.in.Path + "\n")
 	for _, s := range w.regions {
 		b.WriteString("@@\n")

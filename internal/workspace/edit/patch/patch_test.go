@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// summary describes a parsed patch with one line per file.
+// patchSummary describes a parsed patch with one line per file.
 func patchSummary(files []File) string {
 	var out []string
 	for _, f := range files {
