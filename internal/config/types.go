@@ -12,52 +12,52 @@ import "encoding/json"
 //house:wire
 type Config struct {
 	Model           string              `json:"model,omitzero" doc:"Model id, or NAME/id for a model of a provider in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists."`
-	FallbackModels  []string            `json:"fallbackModels,omitzero" doc:"Models to try in order when the first one fails for a reason that may not affect them, such as an outage or a rate limit. They may belong to other providers."`
+	FallbackModels  []string            `json:"fallbackModels,omitzero" doc:"Models to try in order if the model fails for a reason that other models may not share, such as an outage or a rate limit. They may belong to other providers."`
 	TitleModel      string              `json:"titleModel,omitzero" doc:"Model that writes the title of a session after its first turn, such as a small one. It may belong to another provider. Default: the title is the beginning of the first prompt."`
 	Provider        *Provider           `json:"provider,omitzero" doc:"Model endpoint for models whose id has no provider name."`
-	Providers       map[string]Provider `json:"providers,omitzero" doc:"More model endpoints by name. Refer to their models as \"NAME/model-id\". The names openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in; an entry here overrides individual keys of a built-in provider."`
-	Windows         map[string]int      `json:"windows,omitzero" doc:"Context window in tokens, by model id or glob. Overrides the server and the model catalog."`
-	Prices          map[string]Price    `json:"prices,omitzero" doc:"Prices by model id or glob. Overrides the server and the model catalog."`
+	Providers       map[string]Provider `json:"providers,omitzero" doc:"More model endpoints by name. Refer to their models as \"NAME/model-id\". The providers openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in. An entry with one of these names overrides only the keys that it sets."`
+	Windows         map[string]int      `json:"windows,omitzero" doc:"Context window in tokens, by model id or glob. Overrides the values from the server and the model catalog."`
+	Prices          map[string]Price    `json:"prices,omitzero" doc:"Prices by model id or glob. Overrides the prices from the server and the model catalog."`
 	Catalog         *Catalog            `json:"catalog,omitzero" doc:"Catalog of models with their windows, capabilities and prices."`
 	Sampling        *Sampling           `json:"sampling,omitzero" doc:"Sampling parameters. Parameters that are 0 or absent are not sent, except a temperature of 0."`
-	Thinking        string              `json:"thinking,omitzero" enum:"off,minimal,low,medium,high,xhigh" doc:"How much the model thinks. Default: the provider decides."`
+	Thinking        string              `json:"thinking,omitzero" enum:"off,minimal,low,medium,high,xhigh" doc:"Thinking level of the model. Default: the provider decides."`
 	ThinkingBudgets map[string]int      `json:"thinkingBudgets,omitzero" doc:"Thinking budget in tokens, by level."`
-	ToolChoice      string              `json:"toolChoice,omitzero" doc:"auto, none, required, or the name of a tool that the model must call."`
+	ToolChoice      string              `json:"toolChoice,omitzero" doc:"Whether the model must call a tool: auto, none, required, or the name of the tool that it must call."`
 	CacheKey        string              `json:"cacheKey,omitzero" doc:"Key for the provider's prompt cache. Default: one key per session."`
-	SystemPrompt    string              `json:"systemPrompt,omitzero" doc:"Replaces the built-in system prompt."`
+	SystemPrompt    string              `json:"systemPrompt,omitzero" doc:"System prompt that replaces the built-in one."`
 	Instructions    string              `json:"instructions,omitzero" doc:"Text to append to the system prompt."`
 	Tools           *Tools              `json:"tools,omitzero" doc:"Which tools are offered to the model."`
 	EditPolicy      string              `json:"editPolicy,omitzero" enum:"ask,review,collect,auto,confirm" default:"\"ask\"" doc:"What happens to an edit. ask: wait for the user to decide each hunk. review: apply it, then let the user keep or undo each hunk. collect: gather edits without applying them. auto: apply it. confirm: use the editor's own confirmation dialog."`
-	Permissions     *Permissions        `json:"permissions,omitzero" doc:"What commands and tools may do without asking the user."`
-	Sandbox         string              `json:"sandbox,omitzero" enum:"auto,require,off" default:"\"auto\"" doc:"Whether commands run in a sandbox. auto: if the system has one. require: always; commands are refused if there is none. off: never."`
+	Permissions     *Permissions        `json:"permissions,omitzero" doc:"What commands and tools may do without asking."`
+	Sandbox         string              `json:"sandbox,omitzero" enum:"auto,require,off" default:"\"auto\"" doc:"Whether commands run in a sandbox. auto: if the system supports one. require: always; without a sandbox, commands are refused. off: never."`
 	SandboxPaths    []string            `json:"sandboxPaths,omitzero" doc:"Additional folders that sandboxed commands may write to, such as build caches."`
 	Mode            string              `json:"mode,omitzero" doc:"Name of the active mode, such as plan."`
 	Modes           map[string]Mode     `json:"modes,omitzero" doc:"Modes by name. A mode sets the model, tools, policies and prompt together."`
-	Hooks           map[string][]Hook   `json:"hooks,omitzero" doc:"Commands to run when an event occurs, by event. See docs/reference/hooks.md for their input and for what they can decide."`
+	Hooks           map[string][]Hook   `json:"hooks,omitzero" doc:"Commands to run at events, by event name. docs/reference/hooks.md describes the events, the input and the decisions."`
 	MaxModelCalls   int                 `json:"maxModelCalls,omitzero" default:"200" doc:"Maximum number of model calls in one turn. Negative: no limit."`
 	Budget          *Budget             `json:"budget,omitzero" doc:"Limits for one turn, including its sub-agents. A turn that exceeds them ends before its next model call."`
 	ToolTimeoutMs   int                 `json:"toolTimeoutMs,omitzero" default:"600000" min:"1" doc:"Time limit of one tool call in milliseconds. If the tool has its own limit, the shorter one applies. Time spent waiting for the user does not count."`
-	MaxToolResult   int                 `json:"maxToolResultBytes,omitzero" default:"51200" min:"1000" doc:"Maximum bytes of a tool result sent to the model. Longer results keep their beginning and end; the full result is saved to a file."`
+	MaxToolResult   int                 `json:"maxToolResultBytes,omitzero" default:"51200" min:"1000" doc:"Maximum size in bytes of a tool result sent to the model. A longer result is cut to its beginning and end, and the full result is saved to a file."`
 	Retry           *Retry              `json:"retry,omitzero" doc:"When to retry a failed model call."`
 	Repair          *Repair             `json:"repair,omitzero" doc:"Repair of malformed model output."`
-	SteeringMode    string              `json:"steeringMode,omitzero" enum:"all,oneAtATime" default:"\"all\"" doc:"Whether waiting steering messages are delivered all together or one at a time."`
-	FollowUpMode    string              `json:"followUpMode,omitzero" enum:"all,oneAtATime" default:"\"oneAtATime\"" doc:"Whether waiting follow-up prompts start one turn together or one turn each."`
-	MaxQueue        int                 `json:"maxQueue,omitzero" default:"100" min:"1" doc:"Maximum number of messages waiting in one session."`
+	SteeringMode    string              `json:"steeringMode,omitzero" enum:"all,oneAtATime" default:"\"all\"" doc:"Whether steering messages that are waiting are delivered together or one at a time."`
+	FollowUpMode    string              `json:"followUpMode,omitzero" enum:"all,oneAtATime" default:"\"oneAtATime\"" doc:"Whether queued prompts start one turn together or one turn each."`
+	MaxQueue        int                 `json:"maxQueue,omitzero" default:"100" min:"1" doc:"Maximum number of queued messages in one session."`
 	Context         *Context            `json:"context,omitzero" doc:"How a long history is reduced to fit the model's context window."`
 	Memory          *Memory             `json:"memory,omitzero" doc:"What the agent remembers between sessions."`
 	Project         *Project            `json:"project,omitzero" doc:"Instructions, commands and agents that a repository contains."`
 	Sessions        *Retention          `json:"sessions,omitzero" doc:"How long to keep stored sessions."`
 	Checkpoints     *Retention          `json:"checkpoints,omitzero" doc:"How long to keep file checkpoints."`
 	MCPServers      map[string]MCP      `json:"mcpServers,omitzero" doc:"MCP servers by name, in the format that other MCP clients use."`
-	LanguageServers map[string]LSP      `json:"languageServers,omitzero" doc:"Language servers by name. The daemon starts them when the editor cannot answer. Overrides the built-in table."`
+	LanguageServers map[string]LSP      `json:"languageServers,omitzero" doc:"Language servers by name. The daemon starts a server if the editor cannot answer. An entry overrides the built-in entry with the same name."`
 	Diagnostics     *Diagnostics        `json:"diagnostics,omitzero" doc:"How diagnostics are reported after an edit."`
 	Agents          []Agent             `json:"agents,omitzero" doc:"Sub-agents that the model can call."`
 	Subagents       *Subagents          `json:"subagents,omitzero" doc:"Limits of sub-agents."`
 	AIComments      string              `json:"aiComments,omitzero" enum:"off,save" default:"\"off\"" doc:"Whether saving a file sends its comments that end in AI! (make a change) or AI? (answer a question) as a prompt."`
 	Follow          bool                `json:"follow,omitzero" doc:"Whether the editor plugin shows the files that the agent reads and changes. The keyboard focus does not move."`
 	Check           *Check              `json:"check,omitzero" doc:"A command to run after edits. Its output is sent to the model."`
-	Formatters      map[string]Command  `json:"formatters,omitzero" doc:"Formatters by file name glob. A formatter reads a file on stdin and prints the formatted text."`
-	WebSearch       *WebSearch          `json:"webSearch,omitzero" doc:"Search endpoint for the web_search tool. Without it the tool is not offered."`
+	Formatters      map[string]Command  `json:"formatters,omitzero" doc:"Formatters by file name glob. A formatter reads the file from stdin and prints the formatted text."`
+	WebSearch       *WebSearch          `json:"webSearch,omitzero" doc:"Search endpoint for the web_search tool. If it is not set, the tool is not offered."`
 	Fetch           *Fetch              `json:"fetch,omitzero" doc:"The fetch tool."`
 	Shell           *Shell              `json:"shell,omitzero" doc:"How shell commands run."`
 	Environment     *ChildEnvironment   `json:"environment,omitzero" doc:"Environment variables that child processes inherit."`
@@ -68,24 +68,24 @@ type Config struct {
 
 // Catalog says whether the catalog of models is kept up to date.
 type Catalog struct {
-	Refresh bool   `json:"refresh,omitzero" doc:"Whether to fetch the model catalog from url, at most once a day. Otherwise the built-in one is used."`
-	URL     string `json:"url,omitzero" default:"\"https://catwalk.charm.sh\"" doc:"Service from which the catalog is fetched. Nothing about you or your models is sent to it."`
+	Refresh bool   `json:"refresh,omitzero" doc:"Whether to update the model catalog from catalog.url, at most once a day. If false, the built-in catalog is used."`
+	URL     string `json:"url,omitzero" default:"\"https://catwalk.charm.sh\"" doc:"URL of the catalog service. Requests to it contain nothing about you or your models."`
 }
 
 // Provider names a model endpoint and where its key comes from.
 type Provider struct {
 	BaseURL       string            `json:"baseUrl,omitzero" doc:"Base URL, such as https://api.openai.com/v1. For Anthropic's API, the URL before /v1/messages, with or without /v1. For the Gemini API, the URL before /v1beta/models, with or without /v1beta."`
 	APIKeyEnv     string            `json:"apiKeyEnv,omitzero" doc:"Environment variable that contains the API key. Default: OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, depending on the API."`
-	APIKeyCommand []string          `json:"apiKeyCommand,omitzero" doc:"Command that prints the API key, as a list of arguments. Its output is cached for one minute, and the command runs again if the provider rejects the key."`
+	APIKeyCommand []string          `json:"apiKeyCommand,omitzero" doc:"Command that prints the API key, as a list of the program and its arguments. Its output is cached for one minute. The command runs again if the provider rejects the key."`
 	Headers       map[string]string `json:"headers,omitzero" doc:"Additional HTTP headers. ${NAME} is replaced by that environment variable."`
 	Query         map[string]string `json:"query,omitzero" doc:"Additional query parameters, such as api-version."`
 	Organization  string            `json:"organization,omitzero" doc:"OpenAI organization id."`
-	API           string            `json:"api,omitzero" enum:"chat,responses,anthropic,gemini" default:"\"chat\"" doc:"API that the provider speaks: OpenAI's chat or responses API, Anthropic's Messages API, or the Gemini API. The built-in providers anthropic and gemini use their own."`
+	API           string            `json:"api,omitzero" enum:"chat,responses,anthropic,gemini" default:"\"chat\"" doc:"API of the provider: OpenAI's chat or responses API, Anthropic's Messages API, or the Gemini API. The built-in providers anthropic and gemini use their own APIs."`
 	DeferLoading  *bool             `json:"deferLoading,omitzero" doc:"Whether the provider supports defer_loading for tools loaded on demand (responses and anthropic APIs). Default: yes for gpt-5.4 and later at OpenAI, and for Claude 4.5 and later."`
-	NativeTools   *bool             `json:"nativeTools,omitzero" doc:"Whether the provider has OpenAI's apply_patch and shell tools (responses API). Default: yes for gpt-5.1 and later at OpenAI, except chat, codex and pro models."`
+	NativeTools   *bool             `json:"nativeTools,omitzero" doc:"Whether the provider supports OpenAI's built-in apply_patch and shell tools (responses API). Default: yes for gpt-5.1 and later at OpenAI, except chat, codex and pro models."`
 	Stream        *bool             `json:"stream,omitzero" default:"true" doc:"Whether to stream replies."`
-	IdleTimeoutMs int               `json:"idleTimeoutMs,omitzero" default:"120000" min:"1" doc:"Time in milliseconds without data after which a stream counts as failed."`
-	Probe         *bool             `json:"probe,omitzero" default:"true" doc:"Whether to look for a local model server on the usual ports when no provider is set."`
+	IdleTimeoutMs int               `json:"idleTimeoutMs,omitzero" default:"120000" min:"1" doc:"Time limit in milliseconds for a stream that receives no data. After this time, the model call fails."`
+	Probe         *bool             `json:"probe,omitzero" default:"true" doc:"Whether to look for a local model server on the usual ports if no provider is set."`
 }
 
 // Price is what a million tokens cost.
@@ -98,7 +98,7 @@ type Price struct {
 
 // Sampling holds sampling parameters; zero is not sent, except as a temperature.
 type Sampling struct {
-	MaxTokens         int      `json:"maxTokens,omitzero" min:"0" doc:"Maximum tokens of a reply. Default: OpenAI, Azure, Gemini, Mistral and local servers use their own limit; for others it is derived from the model and the free part of its window."`
+	MaxTokens         int      `json:"maxTokens,omitzero" min:"0" doc:"Maximum number of tokens in a reply. By default, OpenAI, Azure, Gemini, Mistral and local servers apply their own limit. For other providers, the limit is derived from the model and the free part of its window."`
 	Temperature       *float64 `json:"temperature,omitzero" min:"0" doc:"Sampling temperature."`
 	TopP              float64  `json:"topP,omitzero" doc:"Nucleus sampling (top-p)."`
 	TopK              int      `json:"topK,omitzero" doc:"Top-k sampling, if the provider supports it."`
@@ -124,7 +124,7 @@ type ToolFilter struct {
 
 // Permissions decides what runs without asking.
 type Permissions struct {
-	Profile string   `json:"profile,omitzero" enum:"readOnly,ask,workspace,trust" default:"\"ask\"" doc:"readOnly: no edits, only read-only commands. ask: all other commands ask. workspace: commands run in the sandbox without asking. trust: nothing asks."`
+	Profile string   `json:"profile,omitzero" enum:"readOnly,ask,workspace,trust" default:"\"ask\"" doc:"readOnly: no edits and only read-only commands. ask: all other commands need approval. workspace: commands in the sandbox need no approval. trust: MCP tools need no approval either."`
 	Rules   []string `json:"rules,omitzero" doc:"Rules such as \"allow bash(go test *)\", \"deny read(**/secrets/**)\" or \"ask bash(git push*)\". deny overrides ask, and ask overrides allow."`
 }
 
@@ -159,23 +159,23 @@ type Hook struct {
 
 // Budget limits a turn; zero is no limit.
 type Budget struct {
-	Tokens int     `json:"tokens,omitzero" min:"0" doc:"Maximum number of tokens."`
-	Cost   float64 `json:"cost,omitzero" min:"0" doc:"Maximum cost, in the currency of the price table."`
+	Tokens int     `json:"tokens,omitzero" min:"0" doc:"Maximum number of tokens in one turn."`
+	Cost   float64 `json:"cost,omitzero" min:"0" doc:"Maximum cost of one turn, in the currency of the prices."`
 }
 
 // Retry says when a failed model call is tried again.
 type Retry struct {
-	MaxRetries     *int `json:"maxRetries,omitzero" default:"3" min:"0" doc:"Maximum number of retries."`
-	InitialDelayMs int  `json:"initialDelayMs,omitzero" default:"1000" min:"1" doc:"Delay before the first retry in milliseconds. It doubles with each retry, with jitter."`
+	MaxRetries     *int `json:"maxRetries,omitzero" default:"3" min:"0" doc:"Maximum number of retries of a model call."`
+	InitialDelayMs int  `json:"initialDelayMs,omitzero" default:"1000" min:"1" doc:"Delay before the first retry in milliseconds. The delay doubles with each retry and varies randomly."`
 	MaxDelayMs     int  `json:"maxDelayMs,omitzero" default:"60000" min:"1" doc:"Maximum delay in milliseconds, including delays that the provider requests."`
 }
 
 // Repair enables the repairs of what models send.
 type Repair struct {
-	Normalizer     *bool    `json:"normalizer,omitzero" default:"true" doc:"Repairs names, ids and arguments of tool calls."`
-	StripANSI      *bool    `json:"stripAnsi,omitzero" default:"true" doc:"Removes terminal escape sequences from the model's text."`
-	FallbackParser string   `json:"fallbackParser,omitzero" enum:"auto,on,off" default:"\"auto\"" doc:"Reads tool calls that a model wrote as text. auto: only for models without tool support."`
-	Validator      []string `json:"validator,omitzero" default:"[\"blank\",\"truncated\"]" doc:"Kinds of bad replies that are requested again: blank, truncated, tentative, repetitive, reasoningOnly."`
+	Normalizer     *bool    `json:"normalizer,omitzero" default:"true" doc:"Whether to repair names, ids and arguments of tool calls."`
+	StripANSI      *bool    `json:"stripAnsi,omitzero" default:"true" doc:"Whether to remove terminal escape sequences from the model's text."`
+	FallbackParser string   `json:"fallbackParser,omitzero" enum:"auto,on,off" default:"\"auto\"" doc:"Whether to run tool calls that a model wrote as text. auto: only for models without tool support."`
+	Validator      []string `json:"validator,omitzero" default:"[\"blank\",\"truncated\"]" doc:"Kinds of bad replies after which the model is asked again: blank, truncated, tentative, repetitive, reasoningOnly."`
 }
 
 // Context says how a long history is fitted into the window.
@@ -185,7 +185,7 @@ type Context struct {
 	Trigger  float64  `json:"trigger,omitzero" default:"0.85" min:"0" max:"1" doc:"Fraction of the window above which the history is reduced."`
 	Target   float64  `json:"target,omitzero" default:"0.6" min:"0" max:"1" doc:"Fraction of the window to which the history is reduced."`
 	Strategy string   `json:"strategy,omitzero" enum:"none,sliding_window,importance,hybrid,adaptive" default:"\"adaptive\"" doc:"Named list of reducers. See docs/reference/context.md."`
-	Reducers []string `json:"reducers,omitzero" doc:"Reducers in order, instead of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency."`
+	Reducers []string `json:"reducers,omitzero" doc:"Reducers to use instead of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency."`
 	Keep     int      `json:"keepRecent,omitzero" min:"0" doc:"Tokens of the newest messages that are never summarized or dropped. Default: a third of the target, between 2,000 and 20,000."`
 	Model    string   `json:"summaryModel,omitzero" doc:"Model that writes summaries. Default: the session's model."`
 }
@@ -193,20 +193,20 @@ type Context struct {
 // Memory sets what is remembered between sessions.
 type Memory struct {
 	Enabled    *bool       `json:"enabled,omitzero" default:"true" doc:"Whether to offer the tools remember and recall."`
-	Inject     int         `json:"inject,omitzero" default:"0" min:"0" doc:"Maximum number of matching memories to add to each prompt. A memory is added once until the context is reduced."`
+	Inject     int         `json:"inject,omitzero" default:"0" min:"0" doc:"Maximum number of matching memories to add to each prompt. A memory is not added a second time until the context is reduced."`
 	Embeddings *Embeddings `json:"embeddings,omitzero" doc:"Search by meaning in addition to full-text search."`
 }
 
 // Embeddings names the model that embeds memories.
 type Embeddings struct {
-	Model     string `json:"model,omitzero" doc:"Embeddings model of the provider. Default: full-text search only. Memories saved without this model are found by full-text search until they are saved again."`
+	Model     string `json:"model,omitzero" doc:"Embeddings model of the provider. Default: full-text search only. Memories saved without this model can be found only by full-text search until they are saved again."`
 	BaseURL   string `json:"baseUrl,omitzero" doc:"Endpoint for embeddings, if it differs from the provider's endpoint. The provider's key is not sent to it."`
-	APIKeyEnv string `json:"apiKeyEnv,omitzero" doc:"Environment variable that contains the key of that endpoint."`
+	APIKeyEnv string `json:"apiKeyEnv,omitzero" doc:"Environment variable that contains the API key for baseUrl."`
 }
 
 // Project sets what a repository may bring along.
 type Project struct {
-	Instructions []string `json:"instructions,omitzero" default:"[\"AGENTS.md\"]" doc:"Names of instruction files. In each folder from the root down to the working directory, the first existing one is used."`
+	Instructions []string `json:"instructions,omitzero" default:"[\"AGENTS.md\"]" doc:"Names of instruction files. In each folder from the workspace root down to the working directory, the first file that exists is used."`
 	MaxBytes     int      `json:"maxBytes,omitzero" default:"65536" min:"0" doc:"Maximum total size in bytes of the instruction files. The files nearest to the working directory are kept."`
 }
 
@@ -219,7 +219,7 @@ type Retention struct {
 // MCP is one MCP server.
 type MCP struct {
 	Type      string            `json:"type,omitzero" enum:"stdio,http,streamable-http" doc:"Transport of the server. Default: stdio if it has a command, http if it has a URL."`
-	Command   string            `json:"command,omitzero" doc:"Program of a stdio server to run."`
+	Command   string            `json:"command,omitzero" doc:"Program that starts a stdio server."`
 	Args      []string          `json:"args,omitzero" doc:"Arguments of a stdio server."`
 	Env       map[string]string `json:"env,omitzero" doc:"Environment variables of a stdio server. ${NAME} is replaced by that environment variable."`
 	Cwd       string            `json:"cwd,omitzero" doc:"Working directory of a stdio server."`
@@ -235,11 +235,11 @@ type LSP struct {
 	Command               string            `json:"command,omitzero" doc:"Program to run."`
 	Args                  []string          `json:"args,omitzero" doc:"Arguments of the program."`
 	Env                   map[string]string `json:"env,omitzero" doc:"Additional environment variables."`
-	Extensions            []string          `json:"extensions,omitzero" doc:"File name extensions, with the dot."`
+	Extensions            []string          `json:"extensions,omitzero" doc:"File name extensions that the server handles, with the dot."`
 	LanguageID            string            `json:"languageId,omitzero" doc:"Language id sent to the server. Default: chosen by extension."`
 	RootMarkers           []string          `json:"rootMarkers,omitzero" doc:"Files that mark a project root, such as go.mod."`
 	InitializationOptions json.RawMessage   `json:"initializationOptions,omitzero" doc:"Options sent with initialize."`
-	Settings              json.RawMessage   `json:"settings,omitzero" doc:"Answer to workspace/configuration."`
+	Settings              json.RawMessage   `json:"settings,omitzero" doc:"Settings to return for workspace/configuration requests."`
 	Disabled              bool              `json:"disabled,omitzero" doc:"Do not start this server, even if it is in the built-in table."`
 }
 
@@ -263,21 +263,21 @@ type Agent struct {
 
 // Subagents bounds sub-agents.
 type Subagents struct {
-	MaxDepth    int `json:"maxDepth,omitzero" default:"2" min:"1" doc:"How deeply sub-agents may be nested."`
-	MaxTasks    int `json:"maxTasks,omitzero" default:"8" min:"1" doc:"Maximum number of tasks in one parallel call."`
+	MaxDepth    int `json:"maxDepth,omitzero" default:"2" min:"1" doc:"Maximum nesting depth of sub-agents."`
+	MaxTasks    int `json:"maxTasks,omitzero" default:"8" min:"1" doc:"Maximum number of tasks in one call."`
 	Concurrency int `json:"concurrency,omitzero" default:"4" min:"1" doc:"Maximum number of tasks that run in parallel."`
 }
 
 // Check is a command that runs after edits.
 type Check struct {
-	Command   string   `json:"command,omitzero" doc:"Command line, run by the shell in the workspace root. ${files} is replaced by the changed files."`
-	Files     []string `json:"files,omitzero" doc:"Globs of files whose change triggers the command. Default: all files."`
+	Command   string   `json:"command,omitzero" doc:"Command line that the shell runs in the workspace root. ${files} is replaced by the changed files."`
+	Files     []string `json:"files,omitzero" doc:"Globs of the files whose changes trigger the command. Default: all files."`
 	TimeoutMs int      `json:"timeoutMs,omitzero" default:"60000" min:"1" doc:"Time limit in milliseconds."`
 }
 
 // WebSearch names the endpoint of the web_search tool.
 type WebSearch struct {
-	URL       string            `json:"url,omitzero" doc:"URL of an endpoint that returns JSON. {query} is replaced by the query; without it the query is sent as parameter q."`
+	URL       string            `json:"url,omitzero" doc:"URL of an endpoint that returns JSON. {query} in the URL is replaced by the search query. If the URL has no {query}, the search query is sent as the parameter q."`
 	APIKeyEnv string            `json:"apiKeyEnv,omitzero" doc:"Environment variable whose value is sent as a bearer token."`
 	Headers   map[string]string `json:"headers,omitzero" doc:"HTTP headers. ${NAME} is replaced by that environment variable."`
 }
@@ -295,16 +295,16 @@ type Shell struct {
 	Program      string   `json:"program,omitzero" doc:"Shell that runs commands. Default: the system's shell."`
 	TimeoutMs    int      `json:"timeoutMs,omitzero" default:"120000" min:"1" doc:"Default time limit of a command in milliseconds."`
 	MaxTimeoutMs int      `json:"maxTimeoutMs,omitzero" default:"600000" min:"1" doc:"Maximum time limit that a command may request, in milliseconds."`
-	PassEnv      []string `json:"passEnv,omitzero" doc:"Older name of environment.pass. Both lists apply."`
+	PassEnv      []string `json:"passEnv,omitzero" doc:"Old name of environment.pass. Both lists apply."`
 }
 
 // Network lists hosts. Other hosts ask.
 type Network struct {
-	Allow []string `json:"allow,omitzero" doc:"Hosts to allow without a question: names, globs such as *.example.org, IP addresses, or ranges such as 10.0.0.0/8. An address of this machine or of a private network is reachable only if an address or range here contains it."`
-	Deny  []string `json:"deny,omitzero" doc:"Hosts, globs, addresses or ranges that are never reachable. Overrides allow and every answer."`
+	Allow []string `json:"allow,omitzero" doc:"Hosts that may be reached without asking: names, globs such as *.example.org, IP addresses, or ranges such as 10.0.0.0/8. An address of this machine or a private network is reachable only if an address or range in this list contains it."`
+	Deny  []string `json:"deny,omitzero" doc:"Hosts, globs, addresses or ranges that are never reachable. This list overrides network.allow and the user's answers."`
 }
 
 // ChildEnvironment says what child processes inherit.
 type ChildEnvironment struct {
-	Pass []string `json:"pass,omitzero" doc:"Names of additional variables for commands, MCP servers, hooks and language servers. They always inherit PATH, the locale, HOME and the variables that locate toolchains."`
+	Pass []string `json:"pass,omitzero" doc:"Names of additional environment variables that commands, MCP servers, hooks and language servers inherit. They always inherit PATH, HOME, the locale, and the variables with the locations of toolchains."`
 }

@@ -63,25 +63,25 @@ export interface AskResult {
 
 /** Budget limits a turn; zero is no limit. */
 export interface Budget {
-  /** Maximum number of tokens. */
+  /** Maximum number of tokens in one turn. */
   tokens?: number;
-  /** Maximum cost, in the currency of the price table. */
+  /** Maximum cost of one turn, in the currency of the prices. */
   cost?: number;
 }
 
 /** Catalog says whether the catalog of models is kept up to date. */
 export interface Catalog {
-  /** Whether to fetch the model catalog from url, at most once a day. Otherwise the built-in one is used. */
+  /** Whether to update the model catalog from catalog.url, at most once a day. If false, the built-in catalog is used. */
   refresh?: boolean;
-  /** Service from which the catalog is fetched. Nothing about you or your models is sent to it. */
+  /** URL of the catalog service. Requests to it contain nothing about you or your models. */
   url?: string;
 }
 
 /** Check is a command that runs after edits. */
 export interface Check {
-  /** Command line, run by the shell in the workspace root. ${files} is replaced by the changed files. */
+  /** Command line that the shell runs in the workspace root. ${files} is replaced by the changed files. */
   command?: string;
-  /** Globs of files whose change triggers the command. Default: all files. */
+  /** Globs of the files whose changes trigger the command. Default: all files. */
   files?: Array<string>;
   /** Time limit in milliseconds. */
   timeoutMs?: number;
@@ -128,7 +128,7 @@ export interface CheckpointRestoreResult {
 
 /** ChildEnvironment says what child processes inherit. */
 export interface ChildEnvironment {
-  /** Names of additional variables for commands, MCP servers, hooks and language servers. They always inherit PATH, the locale, HOME and the variables that locate toolchains. */
+  /** Names of additional environment variables that commands, MCP servers, hooks and language servers inherit. They always inherit PATH, HOME, the locale, and the variables with the locations of toolchains. */
   pass?: Array<string>;
 }
 
@@ -191,31 +191,31 @@ export interface Compaction {
 export interface Config {
   /** Model id, or NAME/id for a model of a provider in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists. */
   model?: string;
-  /** Models to try in order when the first one fails for a reason that may not affect them, such as an outage or a rate limit. They may belong to other providers. */
+  /** Models to try in order if the model fails for a reason that other models may not share, such as an outage or a rate limit. They may belong to other providers. */
   fallbackModels?: Array<string>;
   /** Model that writes the title of a session after its first turn, such as a small one. It may belong to another provider. Default: the title is the beginning of the first prompt. */
   titleModel?: string;
   /** Model endpoint for models whose id has no provider name. */
   provider?: Provider;
-  /** More model endpoints by name. Refer to their models as "NAME/model-id". The names openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in; an entry here overrides individual keys of a built-in provider. */
+  /** More model endpoints by name. Refer to their models as "NAME/model-id". The providers openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in. An entry with one of these names overrides only the keys that it sets. */
   providers?: Record<string, Provider>;
-  /** Context window in tokens, by model id or glob. Overrides the server and the model catalog. */
+  /** Context window in tokens, by model id or glob. Overrides the values from the server and the model catalog. */
   windows?: Record<string, number>;
-  /** Prices by model id or glob. Overrides the server and the model catalog. */
+  /** Prices by model id or glob. Overrides the prices from the server and the model catalog. */
   prices?: Record<string, Price>;
   /** Catalog of models with their windows, capabilities and prices. */
   catalog?: Catalog;
   /** Sampling parameters. Parameters that are 0 or absent are not sent, except a temperature of 0. */
   sampling?: Sampling;
-  /** How much the model thinks. Default: the provider decides. */
+  /** Thinking level of the model. Default: the provider decides. */
   thinking?: "off" | "minimal" | "low" | "medium" | "high" | "xhigh";
   /** Thinking budget in tokens, by level. */
   thinkingBudgets?: Record<string, number>;
-  /** auto, none, required, or the name of a tool that the model must call. */
+  /** Whether the model must call a tool: auto, none, required, or the name of the tool that it must call. */
   toolChoice?: string;
   /** Key for the provider's prompt cache. Default: one key per session. */
   cacheKey?: string;
-  /** Replaces the built-in system prompt. */
+  /** System prompt that replaces the built-in one. */
   systemPrompt?: string;
   /** Text to append to the system prompt. */
   instructions?: string;
@@ -223,9 +223,9 @@ export interface Config {
   tools?: Tools;
   /** What happens to an edit. ask: wait for the user to decide each hunk. review: apply it, then let the user keep or undo each hunk. collect: gather edits without applying them. auto: apply it. confirm: use the editor's own confirmation dialog. */
   editPolicy?: "ask" | "review" | "collect" | "auto" | "confirm";
-  /** What commands and tools may do without asking the user. */
+  /** What commands and tools may do without asking. */
   permissions?: Permissions;
-  /** Whether commands run in a sandbox. auto: if the system has one. require: always; commands are refused if there is none. off: never. */
+  /** Whether commands run in a sandbox. auto: if the system supports one. require: always; without a sandbox, commands are refused. off: never. */
   sandbox?: "auto" | "require" | "off";
   /** Additional folders that sandboxed commands may write to, such as build caches. */
   sandboxPaths?: Array<string>;
@@ -233,7 +233,7 @@ export interface Config {
   mode?: string;
   /** Modes by name. A mode sets the model, tools, policies and prompt together. */
   modes?: Record<string, Mode>;
-  /** Commands to run when an event occurs, by event. See docs/reference/hooks.md for their input and for what they can decide. */
+  /** Commands to run at events, by event name. docs/reference/hooks.md describes the events, the input and the decisions. */
   hooks?: Record<string, Array<Hook>>;
   /** Maximum number of model calls in one turn. Negative: no limit. */
   maxModelCalls?: number;
@@ -241,17 +241,17 @@ export interface Config {
   budget?: Budget;
   /** Time limit of one tool call in milliseconds. If the tool has its own limit, the shorter one applies. Time spent waiting for the user does not count. */
   toolTimeoutMs?: number;
-  /** Maximum bytes of a tool result sent to the model. Longer results keep their beginning and end; the full result is saved to a file. */
+  /** Maximum size in bytes of a tool result sent to the model. A longer result is cut to its beginning and end, and the full result is saved to a file. */
   maxToolResultBytes?: number;
   /** When to retry a failed model call. */
   retry?: Retry;
   /** Repair of malformed model output. */
   repair?: Repair;
-  /** Whether waiting steering messages are delivered all together or one at a time. */
+  /** Whether steering messages that are waiting are delivered together or one at a time. */
   steeringMode?: "all" | "oneAtATime";
-  /** Whether waiting follow-up prompts start one turn together or one turn each. */
+  /** Whether queued prompts start one turn together or one turn each. */
   followUpMode?: "all" | "oneAtATime";
-  /** Maximum number of messages waiting in one session. */
+  /** Maximum number of queued messages in one session. */
   maxQueue?: number;
   /** How a long history is reduced to fit the model's context window. */
   context?: Context;
@@ -265,7 +265,7 @@ export interface Config {
   checkpoints?: Retention;
   /** MCP servers by name, in the format that other MCP clients use. */
   mcpServers?: Record<string, MCP>;
-  /** Language servers by name. The daemon starts them when the editor cannot answer. Overrides the built-in table. */
+  /** Language servers by name. The daemon starts a server if the editor cannot answer. An entry overrides the built-in entry with the same name. */
   languageServers?: Record<string, LSP>;
   /** How diagnostics are reported after an edit. */
   diagnostics?: Diagnostics;
@@ -279,9 +279,9 @@ export interface Config {
   follow?: boolean;
   /** A command to run after edits. Its output is sent to the model. */
   check?: Check;
-  /** Formatters by file name glob. A formatter reads a file on stdin and prints the formatted text. */
+  /** Formatters by file name glob. A formatter reads the file from stdin and prints the formatted text. */
   formatters?: Record<string, Command>;
-  /** Search endpoint for the web_search tool. Without it the tool is not offered. */
+  /** Search endpoint for the web_search tool. If it is not set, the tool is not offered. */
   webSearch?: WebSearch;
   /** The fetch tool. */
   fetch?: Fetch;
@@ -317,7 +317,7 @@ export interface Context {
   target?: number;
   /** Named list of reducers. See docs/reference/context.md. */
   strategy?: "none" | "sliding_window" | "importance" | "hybrid" | "adaptive";
-  /** Reducers in order, instead of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency. */
+  /** Reducers to use instead of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency. */
   reducers?: Array<string>;
   /** Tokens of the newest messages that are never summarized or dropped. Default: a third of the target, between 2,000 and 20,000. */
   keepRecent?: number;
@@ -441,11 +441,11 @@ export interface EditorShowDiffResult {
 
 /** Embeddings names the model that embeds memories. */
 export interface Embeddings {
-  /** Embeddings model of the provider. Default: full-text search only. Memories saved without this model are found by full-text search until they are saved again. */
+  /** Embeddings model of the provider. Default: full-text search only. Memories saved without this model can be found only by full-text search until they are saved again. */
   model?: string;
   /** Endpoint for embeddings, if it differs from the provider's endpoint. The provider's key is not sent to it. */
   baseUrl?: string;
-  /** Environment variable that contains the key of that endpoint. */
+  /** Environment variable that contains the API key for baseUrl. */
   apiKeyEnv?: string;
 }
 
@@ -608,7 +608,7 @@ export interface LSP {
   args?: Array<string>;
   /** Additional environment variables. */
   env?: Record<string, string>;
-  /** File name extensions, with the dot. */
+  /** File name extensions that the server handles, with the dot. */
   extensions?: Array<string>;
   /** Language id sent to the server. Default: chosen by extension. */
   languageId?: string;
@@ -616,7 +616,7 @@ export interface LSP {
   rootMarkers?: Array<string>;
   /** Options sent with initialize. */
   initializationOptions?: unknown;
-  /** Answer to workspace/configuration. */
+  /** Settings to return for workspace/configuration requests. */
   settings?: unknown;
   /** Do not start this server, even if it is in the built-in table. */
   disabled?: boolean;
@@ -632,7 +632,7 @@ export interface Location {
 export interface MCP {
   /** Transport of the server. Default: stdio if it has a command, http if it has a URL. */
   type?: "stdio" | "http" | "streamable-http";
-  /** Program of a stdio server to run. */
+  /** Program that starts a stdio server. */
   command?: string;
   /** Arguments of a stdio server. */
   args?: Array<string>;
@@ -656,7 +656,7 @@ export interface MCP {
 export interface Memory {
   /** Whether to offer the tools remember and recall. */
   enabled?: boolean;
-  /** Maximum number of matching memories to add to each prompt. A memory is added once until the context is reduced. */
+  /** Maximum number of matching memories to add to each prompt. A memory is not added a second time until the context is reduced. */
   inject?: number;
   /** Search by meaning in addition to full-text search. */
   embeddings?: Embeddings;
@@ -775,9 +775,9 @@ export interface ModelsResult {
 
 /** Network lists hosts. Other hosts ask. */
 export interface Network {
-  /** Hosts to allow without a question: names, globs such as *.example.org, IP addresses, or ranges such as 10.0.0.0/8. An address of this machine or of a private network is reachable only if an address or range here contains it. */
+  /** Hosts that may be reached without asking: names, globs such as *.example.org, IP addresses, or ranges such as 10.0.0.0/8. An address of this machine or a private network is reachable only if an address or range in this list contains it. */
   allow?: Array<string>;
-  /** Hosts, globs, addresses or ranges that are never reachable. Overrides allow and every answer. */
+  /** Hosts, globs, addresses or ranges that are never reachable. This list overrides network.allow and the user's answers. */
   deny?: Array<string>;
 }
 
@@ -801,7 +801,7 @@ export interface PermissionRevokeParams {
 
 /** Permissions decides what runs without asking. */
 export interface Permissions {
-  /** readOnly: no edits, only read-only commands. ask: all other commands ask. workspace: commands run in the sandbox without asking. trust: nothing asks. */
+  /** readOnly: no edits and only read-only commands. ask: all other commands need approval. workspace: commands in the sandbox need no approval. trust: MCP tools need no approval either. */
   profile?: "readOnly" | "ask" | "workspace" | "trust";
   /** Rules such as "allow bash(go test *)", "deny read(** /secrets/**)" or "ask bash(git push*)". deny overrides ask, and ask overrides allow. */
   rules?: Array<string>;
@@ -833,7 +833,7 @@ export interface Price {
 
 /** Project sets what a repository may bring along. */
 export interface Project {
-  /** Names of instruction files. In each folder from the root down to the working directory, the first existing one is used. */
+  /** Names of instruction files. In each folder from the workspace root down to the working directory, the first file that exists is used. */
   instructions?: Array<string>;
   /** Maximum total size in bytes of the instruction files. The files nearest to the working directory are kept. */
   maxBytes?: number;
@@ -952,7 +952,7 @@ export interface Provider {
   baseUrl?: string;
   /** Environment variable that contains the API key. Default: OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, depending on the API. */
   apiKeyEnv?: string;
-  /** Command that prints the API key, as a list of arguments. Its output is cached for one minute, and the command runs again if the provider rejects the key. */
+  /** Command that prints the API key, as a list of the program and its arguments. Its output is cached for one minute. The command runs again if the provider rejects the key. */
   apiKeyCommand?: Array<string>;
   /** Additional HTTP headers. ${NAME} is replaced by that environment variable. */
   headers?: Record<string, string>;
@@ -960,17 +960,17 @@ export interface Provider {
   query?: Record<string, string>;
   /** OpenAI organization id. */
   organization?: string;
-  /** API that the provider speaks: OpenAI's chat or responses API, Anthropic's Messages API, or the Gemini API. The built-in providers anthropic and gemini use their own. */
+  /** API of the provider: OpenAI's chat or responses API, Anthropic's Messages API, or the Gemini API. The built-in providers anthropic and gemini use their own APIs. */
   api?: "chat" | "responses" | "anthropic" | "gemini";
   /** Whether the provider supports defer_loading for tools loaded on demand (responses and anthropic APIs). Default: yes for gpt-5.4 and later at OpenAI, and for Claude 4.5 and later. */
   deferLoading?: boolean;
-  /** Whether the provider has OpenAI's apply_patch and shell tools (responses API). Default: yes for gpt-5.1 and later at OpenAI, except chat, codex and pro models. */
+  /** Whether the provider supports OpenAI's built-in apply_patch and shell tools (responses API). Default: yes for gpt-5.1 and later at OpenAI, except chat, codex and pro models. */
   nativeTools?: boolean;
   /** Whether to stream replies. */
   stream?: boolean;
-  /** Time in milliseconds without data after which a stream counts as failed. */
+  /** Time limit in milliseconds for a stream that receives no data. After this time, the model call fails. */
   idleTimeoutMs?: number;
-  /** Whether to look for a local model server on the usual ports when no provider is set. */
+  /** Whether to look for a local model server on the usual ports if no provider is set. */
   probe?: boolean;
 }
 
@@ -1010,13 +1010,13 @@ export interface Range {
 
 /** Repair enables the repairs of what models send. */
 export interface Repair {
-  /** Repairs names, ids and arguments of tool calls. */
+  /** Whether to repair names, ids and arguments of tool calls. */
   normalizer?: boolean;
-  /** Removes terminal escape sequences from the model's text. */
+  /** Whether to remove terminal escape sequences from the model's text. */
   stripAnsi?: boolean;
-  /** Reads tool calls that a model wrote as text. auto: only for models without tool support. */
+  /** Whether to run tool calls that a model wrote as text. auto: only for models without tool support. */
   fallbackParser?: "auto" | "on" | "off";
-  /** Kinds of bad replies that are requested again: blank, truncated, tentative, repetitive, reasoningOnly. */
+  /** Kinds of bad replies after which the model is asked again: blank, truncated, tentative, repetitive, reasoningOnly. */
   validator?: Array<string>;
 }
 
@@ -1072,9 +1072,9 @@ export interface Retention {
 
 /** Retry says when a failed model call is tried again. */
 export interface Retry {
-  /** Maximum number of retries. */
+  /** Maximum number of retries of a model call. */
   maxRetries?: number;
-  /** Delay before the first retry in milliseconds. It doubles with each retry, with jitter. */
+  /** Delay before the first retry in milliseconds. The delay doubles with each retry and varies randomly. */
   initialDelayMs?: number;
   /** Maximum delay in milliseconds, including delays that the provider requests. */
   maxDelayMs?: number;
@@ -1100,7 +1100,7 @@ export interface RetryScheduled {
 
 /** Sampling holds sampling parameters; zero is not sent, except as a temperature. */
 export interface Sampling {
-  /** Maximum tokens of a reply. Default: OpenAI, Azure, Gemini, Mistral and local servers use their own limit; for others it is derived from the model and the free part of its window. */
+  /** Maximum number of tokens in a reply. By default, OpenAI, Azure, Gemini, Mistral and local servers apply their own limit. For other providers, the limit is derived from the model and the free part of its window. */
   maxTokens?: number;
   /** Sampling temperature. */
   temperature?: number;
@@ -1284,7 +1284,7 @@ export interface Shell {
   timeoutMs?: number;
   /** Maximum time limit that a command may request, in milliseconds. */
   maxTimeoutMs?: number;
-  /** Older name of environment.pass. Both lists apply. */
+  /** Old name of environment.pass. Both lists apply. */
   passEnv?: Array<string>;
 }
 
@@ -1351,9 +1351,9 @@ export interface SteerResult {
 
 /** Subagents bounds sub-agents. */
 export interface Subagents {
-  /** How deeply sub-agents may be nested. */
+  /** Maximum nesting depth of sub-agents. */
   maxDepth?: number;
-  /** Maximum number of tasks in one parallel call. */
+  /** Maximum number of tasks in one call. */
   maxTasks?: number;
   /** Maximum number of tasks that run in parallel. */
   concurrency?: number;
@@ -1484,7 +1484,7 @@ export interface Usage {
 
 /** WebSearch names the endpoint of the web_search tool. */
 export interface WebSearch {
-  /** URL of an endpoint that returns JSON. {query} is replaced by the query; without it the query is sent as parameter q. */
+  /** URL of an endpoint that returns JSON. {query} in the URL is replaced by the search query. If the URL has no {query}, the search query is sent as the parameter q. */
   url?: string;
   /** Environment variable whose value is sent as a bearer token. */
   apiKeyEnv?: string;

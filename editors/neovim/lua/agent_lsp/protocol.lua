@@ -48,18 +48,18 @@
 
 --- Budget limits a turn; zero is no limit.
 ---@class agent_lsp.Budget
----@field tokens? number Maximum number of tokens.
----@field cost? number Maximum cost, in the currency of the price table.
+---@field tokens? number Maximum number of tokens in one turn.
+---@field cost? number Maximum cost of one turn, in the currency of the prices.
 
 --- Catalog says whether the catalog of models is kept up to date.
 ---@class agent_lsp.Catalog
----@field refresh? boolean Whether to fetch the model catalog from url, at most once a day. Otherwise the built-in one is used.
----@field url? string Service from which the catalog is fetched. Nothing about you or your models is sent to it.
+---@field refresh? boolean Whether to update the model catalog from catalog.url, at most once a day. If false, the built-in catalog is used.
+---@field url? string URL of the catalog service. Requests to it contain nothing about you or your models.
 
 --- Check is a command that runs after edits.
 ---@class agent_lsp.Check
----@field command? string Command line, run by the shell in the workspace root. ${files} is replaced by the changed files.
----@field files? string[] Globs of files whose change triggers the command. Default: all files.
+---@field command? string Command line that the shell runs in the workspace root. ${files} is replaced by the changed files.
+---@field files? string[] Globs of the files whose changes trigger the command. Default: all files.
 ---@field timeoutMs? number Time limit in milliseconds.
 
 --- Checkpoint is a file state that can be restored.
@@ -96,7 +96,7 @@
 
 --- ChildEnvironment says what child processes inherit.
 ---@class agent_lsp.ChildEnvironment
----@field pass? string[] Names of additional variables for commands, MCP servers, hooks and language servers. They always inherit PATH, the locale, HOME and the variables that locate toolchains.
+---@field pass? string[] Names of additional environment variables that commands, MCP servers, hooks and language servers inherit. They always inherit PATH, HOME, the locale, and the variables with the locations of toolchains.
 
 --- ClientCapability is capabilities.experimental.agentLsp in the params of initialize. Permission, Ask and Editor determine how the server asks, not whether. Absent means false.
 ---@class agent_lsp.ClientCapability
@@ -144,52 +144,52 @@
 --- Config is the one shape of all settings (docs/reference/configuration.md), in every layer and per session. A nil pointer or an empty value means "not set here"; this package merges the layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md and of the JSON Schema. Config holds no secret: keys are in environment variables or come from a command.
 ---@class agent_lsp.Config
 ---@field model? string Model id, or NAME/id for a model of a provider in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists.
----@field fallbackModels? string[] Models to try in order when the first one fails for a reason that may not affect them, such as an outage or a rate limit. They may belong to other providers.
+---@field fallbackModels? string[] Models to try in order if the model fails for a reason that other models may not share, such as an outage or a rate limit. They may belong to other providers.
 ---@field titleModel? string Model that writes the title of a session after its first turn, such as a small one. It may belong to another provider. Default: the title is the beginning of the first prompt.
 ---@field provider? agent_lsp.Provider Model endpoint for models whose id has no provider name.
----@field providers? table<string, agent_lsp.Provider> More model endpoints by name. Refer to their models as "NAME/model-id". The names openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in; an entry here overrides individual keys of a built-in provider.
----@field windows? table<string, number> Context window in tokens, by model id or glob. Overrides the server and the model catalog.
----@field prices? table<string, agent_lsp.Price> Prices by model id or glob. Overrides the server and the model catalog.
+---@field providers? table<string, agent_lsp.Provider> More model endpoints by name. Refer to their models as "NAME/model-id". The providers openai, anthropic, gemini, openrouter, azure, ollama, llama-server, vllm and lmstudio are built in. An entry with one of these names overrides only the keys that it sets.
+---@field windows? table<string, number> Context window in tokens, by model id or glob. Overrides the values from the server and the model catalog.
+---@field prices? table<string, agent_lsp.Price> Prices by model id or glob. Overrides the prices from the server and the model catalog.
 ---@field catalog? agent_lsp.Catalog Catalog of models with their windows, capabilities and prices.
 ---@field sampling? agent_lsp.Sampling Sampling parameters. Parameters that are 0 or absent are not sent, except a temperature of 0.
----@field thinking? "off"|"minimal"|"low"|"medium"|"high"|"xhigh" How much the model thinks. Default: the provider decides.
+---@field thinking? "off"|"minimal"|"low"|"medium"|"high"|"xhigh" Thinking level of the model. Default: the provider decides.
 ---@field thinkingBudgets? table<string, number> Thinking budget in tokens, by level.
----@field toolChoice? string auto, none, required, or the name of a tool that the model must call.
+---@field toolChoice? string Whether the model must call a tool: auto, none, required, or the name of the tool that it must call.
 ---@field cacheKey? string Key for the provider's prompt cache. Default: one key per session.
----@field systemPrompt? string Replaces the built-in system prompt.
+---@field systemPrompt? string System prompt that replaces the built-in one.
 ---@field instructions? string Text to append to the system prompt.
 ---@field tools? agent_lsp.Tools Which tools are offered to the model.
 ---@field editPolicy? "ask"|"review"|"collect"|"auto"|"confirm" What happens to an edit. ask: wait for the user to decide each hunk. review: apply it, then let the user keep or undo each hunk. collect: gather edits without applying them. auto: apply it. confirm: use the editor's own confirmation dialog.
----@field permissions? agent_lsp.Permissions What commands and tools may do without asking the user.
----@field sandbox? "auto"|"require"|"off" Whether commands run in a sandbox. auto: if the system has one. require: always; commands are refused if there is none. off: never.
+---@field permissions? agent_lsp.Permissions What commands and tools may do without asking.
+---@field sandbox? "auto"|"require"|"off" Whether commands run in a sandbox. auto: if the system supports one. require: always; without a sandbox, commands are refused. off: never.
 ---@field sandboxPaths? string[] Additional folders that sandboxed commands may write to, such as build caches.
 ---@field mode? string Name of the active mode, such as plan.
 ---@field modes? table<string, agent_lsp.Mode> Modes by name. A mode sets the model, tools, policies and prompt together.
----@field hooks? table<string, agent_lsp.Hook[]> Commands to run when an event occurs, by event. See docs/reference/hooks.md for their input and for what they can decide.
+---@field hooks? table<string, agent_lsp.Hook[]> Commands to run at events, by event name. docs/reference/hooks.md describes the events, the input and the decisions.
 ---@field maxModelCalls? number Maximum number of model calls in one turn. Negative: no limit.
 ---@field budget? agent_lsp.Budget Limits for one turn, including its sub-agents. A turn that exceeds them ends before its next model call.
 ---@field toolTimeoutMs? number Time limit of one tool call in milliseconds. If the tool has its own limit, the shorter one applies. Time spent waiting for the user does not count.
----@field maxToolResultBytes? number Maximum bytes of a tool result sent to the model. Longer results keep their beginning and end; the full result is saved to a file.
+---@field maxToolResultBytes? number Maximum size in bytes of a tool result sent to the model. A longer result is cut to its beginning and end, and the full result is saved to a file.
 ---@field retry? agent_lsp.Retry When to retry a failed model call.
 ---@field repair? agent_lsp.Repair Repair of malformed model output.
----@field steeringMode? "all"|"oneAtATime" Whether waiting steering messages are delivered all together or one at a time.
----@field followUpMode? "all"|"oneAtATime" Whether waiting follow-up prompts start one turn together or one turn each.
----@field maxQueue? number Maximum number of messages waiting in one session.
+---@field steeringMode? "all"|"oneAtATime" Whether steering messages that are waiting are delivered together or one at a time.
+---@field followUpMode? "all"|"oneAtATime" Whether queued prompts start one turn together or one turn each.
+---@field maxQueue? number Maximum number of queued messages in one session.
 ---@field context? agent_lsp.Context How a long history is reduced to fit the model's context window.
 ---@field memory? agent_lsp.Memory What the agent remembers between sessions.
 ---@field project? agent_lsp.Project Instructions, commands and agents that a repository contains.
 ---@field sessions? agent_lsp.Retention How long to keep stored sessions.
 ---@field checkpoints? agent_lsp.Retention How long to keep file checkpoints.
 ---@field mcpServers? table<string, agent_lsp.MCP> MCP servers by name, in the format that other MCP clients use.
----@field languageServers? table<string, agent_lsp.LSP> Language servers by name. The daemon starts them when the editor cannot answer. Overrides the built-in table.
+---@field languageServers? table<string, agent_lsp.LSP> Language servers by name. The daemon starts a server if the editor cannot answer. An entry overrides the built-in entry with the same name.
 ---@field diagnostics? agent_lsp.Diagnostics How diagnostics are reported after an edit.
 ---@field agents? agent_lsp.Agent[] Sub-agents that the model can call.
 ---@field subagents? agent_lsp.Subagents Limits of sub-agents.
 ---@field aiComments? "off"|"save" Whether saving a file sends its comments that end in AI! (make a change) or AI? (answer a question) as a prompt.
 ---@field follow? boolean Whether the editor plugin shows the files that the agent reads and changes. The keyboard focus does not move.
 ---@field check? agent_lsp.Check A command to run after edits. Its output is sent to the model.
----@field formatters? table<string, agent_lsp.Command> Formatters by file name glob. A formatter reads a file on stdin and prints the formatted text.
----@field webSearch? agent_lsp.WebSearch Search endpoint for the web_search tool. Without it the tool is not offered.
+---@field formatters? table<string, agent_lsp.Command> Formatters by file name glob. A formatter reads the file from stdin and prints the formatted text.
+---@field webSearch? agent_lsp.WebSearch Search endpoint for the web_search tool. If it is not set, the tool is not offered.
 ---@field fetch? agent_lsp.Fetch The fetch tool.
 ---@field shell? agent_lsp.Shell How shell commands run.
 ---@field environment? agent_lsp.ChildEnvironment Environment variables that child processes inherit.
@@ -213,7 +213,7 @@
 ---@field trigger? number Fraction of the window above which the history is reduced.
 ---@field target? number Fraction of the window to which the history is reduced.
 ---@field strategy? "none"|"sliding_window"|"importance"|"hybrid"|"adaptive" Named list of reducers. See docs/reference/context.md.
----@field reducers? string[] Reducers in order, instead of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency.
+---@field reducers? string[] Reducers to use instead of a strategy: dedupe, mask, truncate, turn_summaries, summary, importance, drop_turns, emergency.
 ---@field keepRecent? number Tokens of the newest messages that are never summarized or dropped. Default: a third of the target, between 2,000 and 20,000.
 ---@field summaryModel? string Model that writes summaries. Default: the session's model.
 
@@ -312,9 +312,9 @@
 
 --- Embeddings names the model that embeds memories.
 ---@class agent_lsp.Embeddings
----@field model? string Embeddings model of the provider. Default: full-text search only. Memories saved without this model are found by full-text search until they are saved again.
+---@field model? string Embeddings model of the provider. Default: full-text search only. Memories saved without this model can be found only by full-text search until they are saved again.
 ---@field baseUrl? string Endpoint for embeddings, if it differs from the provider's endpoint. The provider's key is not sent to it.
----@field apiKeyEnv? string Environment variable that contains the key of that endpoint.
+---@field apiKeyEnv? string Environment variable that contains the API key for baseUrl.
 
 --- Empty is a result or params without fields.
 ---@class agent_lsp.Empty
@@ -438,11 +438,11 @@
 ---@field command? string Program to run.
 ---@field args? string[] Arguments of the program.
 ---@field env? table<string, string> Additional environment variables.
----@field extensions? string[] File name extensions, with the dot.
+---@field extensions? string[] File name extensions that the server handles, with the dot.
 ---@field languageId? string Language id sent to the server. Default: chosen by extension.
 ---@field rootMarkers? string[] Files that mark a project root, such as go.mod.
 ---@field initializationOptions? any Options sent with initialize.
----@field settings? any Answer to workspace/configuration.
+---@field settings? any Settings to return for workspace/configuration requests.
 ---@field disabled? boolean Do not start this server, even if it is in the built-in table.
 
 --- Location is a location in a file.
@@ -453,7 +453,7 @@
 --- MCP is one MCP server.
 ---@class agent_lsp.MCP
 ---@field type? "stdio"|"http"|"streamable-http" Transport of the server. Default: stdio if it has a command, http if it has a URL.
----@field command? string Program of a stdio server to run.
+---@field command? string Program that starts a stdio server.
 ---@field args? string[] Arguments of a stdio server.
 ---@field env? table<string, string> Environment variables of a stdio server. ${NAME} is replaced by that environment variable.
 ---@field cwd? string Working directory of a stdio server.
@@ -466,7 +466,7 @@
 --- Memory sets what is remembered between sessions.
 ---@class agent_lsp.Memory
 ---@field enabled? boolean Whether to offer the tools remember and recall.
----@field inject? number Maximum number of matching memories to add to each prompt. A memory is added once until the context is reduced.
+---@field inject? number Maximum number of matching memories to add to each prompt. A memory is not added a second time until the context is reduced.
 ---@field embeddings? agent_lsp.Embeddings Search by meaning in addition to full-text search.
 
 --- MemoryEntry is an entry that is kept across sessions.
@@ -554,8 +554,8 @@
 
 --- Network lists hosts. Other hosts ask.
 ---@class agent_lsp.Network
----@field allow? string[] Hosts to allow without a question: names, globs such as *.example.org, IP addresses, or ranges such as 10.0.0.0/8. An address of this machine or of a private network is reachable only if an address or range here contains it.
----@field deny? string[] Hosts, globs, addresses or ranges that are never reachable. Overrides allow and every answer.
+---@field allow? string[] Hosts that may be reached without asking: names, globs such as *.example.org, IP addresses, or ranges such as 10.0.0.0/8. An address of this machine or a private network is reachable only if an address or range in this list contains it.
+---@field deny? string[] Hosts, globs, addresses or ranges that are never reachable. This list overrides network.allow and the user's answers.
 
 --- PermissionListResult lists the permissions that the user has given for longer than once.
 ---@class agent_lsp.PermissionListResult
@@ -574,7 +574,7 @@
 
 --- Permissions decides what runs without asking.
 ---@class agent_lsp.Permissions
----@field profile? "readOnly"|"ask"|"workspace"|"trust" readOnly: no edits, only read-only commands. ask: all other commands ask. workspace: commands run in the sandbox without asking. trust: nothing asks.
+---@field profile? "readOnly"|"ask"|"workspace"|"trust" readOnly: no edits and only read-only commands. ask: all other commands need approval. workspace: commands in the sandbox need no approval. trust: MCP tools need no approval either.
 ---@field rules? string[] Rules such as "allow bash(go test *)", "deny read(**/secrets/**)" or "ask bash(git push*)". deny overrides ask, and ask overrides allow.
 
 --- PlanEntry is one line of a plan item.
@@ -596,7 +596,7 @@
 
 --- Project sets what a repository may bring along.
 ---@class agent_lsp.Project
----@field instructions? string[] Names of instruction files. In each folder from the root down to the working directory, the first existing one is used.
+---@field instructions? string[] Names of instruction files. In each folder from the workspace root down to the working directory, the first file that exists is used.
 ---@field maxBytes? number Maximum total size in bytes of the instruction files. The files nearest to the working directory are kept.
 
 --- PromptContext is what the user sees at the time of the prompt.
@@ -695,16 +695,16 @@
 ---@class agent_lsp.Provider
 ---@field baseUrl? string Base URL, such as https://api.openai.com/v1. For Anthropic's API, the URL before /v1/messages, with or without /v1. For the Gemini API, the URL before /v1beta/models, with or without /v1beta.
 ---@field apiKeyEnv? string Environment variable that contains the API key. Default: OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, depending on the API.
----@field apiKeyCommand? string[] Command that prints the API key, as a list of arguments. Its output is cached for one minute, and the command runs again if the provider rejects the key.
+---@field apiKeyCommand? string[] Command that prints the API key, as a list of the program and its arguments. Its output is cached for one minute. The command runs again if the provider rejects the key.
 ---@field headers? table<string, string> Additional HTTP headers. ${NAME} is replaced by that environment variable.
 ---@field query? table<string, string> Additional query parameters, such as api-version.
 ---@field organization? string OpenAI organization id.
----@field api? "chat"|"responses"|"anthropic"|"gemini" API that the provider speaks: OpenAI's chat or responses API, Anthropic's Messages API, or the Gemini API. The built-in providers anthropic and gemini use their own.
+---@field api? "chat"|"responses"|"anthropic"|"gemini" API of the provider: OpenAI's chat or responses API, Anthropic's Messages API, or the Gemini API. The built-in providers anthropic and gemini use their own APIs.
 ---@field deferLoading? boolean Whether the provider supports defer_loading for tools loaded on demand (responses and anthropic APIs). Default: yes for gpt-5.4 and later at OpenAI, and for Claude 4.5 and later.
----@field nativeTools? boolean Whether the provider has OpenAI's apply_patch and shell tools (responses API). Default: yes for gpt-5.1 and later at OpenAI, except chat, codex and pro models.
+---@field nativeTools? boolean Whether the provider supports OpenAI's built-in apply_patch and shell tools (responses API). Default: yes for gpt-5.1 and later at OpenAI, except chat, codex and pro models.
 ---@field stream? boolean Whether to stream replies.
----@field idleTimeoutMs? number Time in milliseconds without data after which a stream counts as failed.
----@field probe? boolean Whether to look for a local model server on the usual ports when no provider is set.
+---@field idleTimeoutMs? number Time limit in milliseconds for a stream that receives no data. After this time, the model call fails.
+---@field probe? boolean Whether to look for a local model server on the usual ports if no provider is set.
 
 --- ProviderStatus describes the provider in use. It never contains a key.
 ---@class agent_lsp.ProviderStatus
@@ -736,10 +736,10 @@
 
 --- Repair enables the repairs of what models send.
 ---@class agent_lsp.Repair
----@field normalizer? boolean Repairs names, ids and arguments of tool calls.
----@field stripAnsi? boolean Removes terminal escape sequences from the model's text.
----@field fallbackParser? "auto"|"on"|"off" Reads tool calls that a model wrote as text. auto: only for models without tool support.
----@field validator? string[] Kinds of bad replies that are requested again: blank, truncated, tentative, repetitive, reasoningOnly.
+---@field normalizer? boolean Whether to repair names, ids and arguments of tool calls.
+---@field stripAnsi? boolean Whether to remove terminal escape sequences from the model's text.
+---@field fallbackParser? "auto"|"on"|"off" Whether to run tool calls that a model wrote as text. auto: only for models without tool support.
+---@field validator? string[] Kinds of bad replies after which the model is asked again: blank, truncated, tentative, repetitive, reasoningOnly.
 
 --- RequestPermissionParams asks the user whether a call may run.
 ---@class agent_lsp.RequestPermissionParams
@@ -784,8 +784,8 @@
 
 --- Retry says when a failed model call is tried again.
 ---@class agent_lsp.Retry
----@field maxRetries? number Maximum number of retries.
----@field initialDelayMs? number Delay before the first retry in milliseconds. It doubles with each retry, with jitter.
+---@field maxRetries? number Maximum number of retries of a model call.
+---@field initialDelayMs? number Delay before the first retry in milliseconds. The delay doubles with each retry and varies randomly.
 ---@field maxDelayMs? number Maximum delay in milliseconds, including delays that the provider requests.
 
 --- RetryError is the reason for retrying a model call.
@@ -806,7 +806,7 @@
 
 --- Sampling holds sampling parameters; zero is not sent, except as a temperature.
 ---@class agent_lsp.Sampling
----@field maxTokens? number Maximum tokens of a reply. Default: OpenAI, Azure, Gemini, Mistral and local servers use their own limit; for others it is derived from the model and the free part of its window.
+---@field maxTokens? number Maximum number of tokens in a reply. By default, OpenAI, Azure, Gemini, Mistral and local servers apply their own limit. For other providers, the limit is derived from the model and the free part of its window.
 ---@field temperature? number Sampling temperature.
 ---@field topP? number Nucleus sampling (top-p).
 ---@field topK? number Top-k sampling, if the provider supports it.
@@ -955,7 +955,7 @@
 ---@field program? string Shell that runs commands. Default: the system's shell.
 ---@field timeoutMs? number Default time limit of a command in milliseconds.
 ---@field maxTimeoutMs? number Maximum time limit that a command may request, in milliseconds.
----@field passEnv? string[] Older name of environment.pass. Both lists apply.
+---@field passEnv? string[] Old name of environment.pass. Both lists apply.
 
 --- SlashCommand is a template that a prompt can start with, as /name.
 ---@class agent_lsp.SlashCommand
@@ -1009,8 +1009,8 @@
 
 --- Subagents bounds sub-agents.
 ---@class agent_lsp.Subagents
----@field maxDepth? number How deeply sub-agents may be nested.
----@field maxTasks? number Maximum number of tasks in one parallel call.
+---@field maxDepth? number Maximum nesting depth of sub-agents.
+---@field maxTasks? number Maximum number of tasks in one call.
 ---@field concurrency? number Maximum number of tasks that run in parallel.
 
 --- Subject is what a permission concerns.
@@ -1114,6 +1114,6 @@
 
 --- WebSearch names the endpoint of the web_search tool.
 ---@class agent_lsp.WebSearch
----@field url? string URL of an endpoint that returns JSON. {query} is replaced by the query; without it the query is sent as parameter q.
+---@field url? string URL of an endpoint that returns JSON. {query} in the URL is replaced by the search query. If the URL has no {query}, the search query is sent as the parameter q.
 ---@field apiKeyEnv? string Environment variable whose value is sent as a bearer token.
 ---@field headers? table<string, string> HTTP headers. ${NAME} is replaced by that environment variable.
