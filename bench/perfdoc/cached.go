@@ -60,14 +60,15 @@ func billed(of func(*peer) *cached) func(*peer) string {
 const cachedHead = `
 ## Prompt cache
 
-A turn of %d requests over Anthropic's Messages API, to a mock that bills by cached prefix. Measured
+The table shows a turn of %d requests over Anthropic's Messages API, with a mock server that bills
+by cached prefix. It was measured
 %s on %s.
 
 | |`
 
 const cachedTail = `
-In the first two rows a command prints each file, so all programs send the same results. In the last
-two each program's own tool shows the file. agent-lsp and opencode number its lines, and pi does
-not. [bench/peers](../../bench/peers/README.md) explains how the mock bills and what the numbers
-cost.
+In the first two rows, a command prints each file, so all programs send the same results. In the
+last two rows, each program's own tool shows the file. agent-lsp and opencode add line numbers, and
+pi does not. [bench/peers](../../bench/peers/README.md) explains how the mock server bills, and how
+much the line numbers cost.
 `

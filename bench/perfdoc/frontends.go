@@ -86,10 +86,12 @@ func (p frontEndPair) costs(r *row) []float64 {
 const bothHead = `
 ## Both front ends
 
-LSP and ACP in %d more runs without the rivals, the last at %s. Figures are
-medians over the runs. The cost is the median of the runs' costs, with the least and the most. For
-all rows of time the front ends took turns, prompt by prompt, in pairs of fresh processes. A p99 is
-the median over the streams or groups. Its cost is that of all consecutive pairs, with quartiles.
+LSP and ACP were compared in %d more runs without the rivals, the last at
+%s. The figures are medians over the runs. The cost is the ratio of the ACP
+figure to the LSP figure: the median over the runs, with the minimum and the maximum in parentheses.
+For times, the two front ends ran alternately, prompt by prompt, in pairs of new processes. A p99 is
+the median over the streams or groups. Its cost is the median over all consecutive pairs, with the
+quartiles in parentheses.
 
 | | LSP | ACP | ACP's cost |
 |---|---:|---:|---:|

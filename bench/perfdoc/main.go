@@ -343,11 +343,11 @@ func writeShort(b *strings.Builder, own *peer) {
 			fmt.Fprintf(b, "- %s: not measured in this run\n", r.name)
 			continue
 		}
-		fmt.Fprintf(b, "- %s: %s, the target is %s\n", r.name,
+		fmt.Fprintf(b, "- %s: %s (the target is %s)\n", r.name,
 			strings.TrimSpace(number(v)+" "+r.unit), number(r.target))
 	}
 	if n == 0 {
-		b.WriteString("Nothing in this run: each figure is within its target.\n")
+		b.WriteString("In this run, all figures are within their targets.\n")
 	}
 }
 
@@ -359,7 +359,7 @@ const barWidth = 50
 // writeBars draws some figures on a logarithmic scale.
 func writeBars(b *strings.Builder, own *peer, all []*peer) {
 	b.WriteString(
-		"\n## At a glance\n\nBars are logarithmic: one step of ten characters is about a factor of four. Shorter is better.\n\n```text\n",
+		"\n## At a glance\n\nThe bars have a logarithmic scale. Ten characters are a factor of four. Shorter bars are better.\n\n```text\n",
 	)
 	for _, i := range barred {
 		r := rows[i]
@@ -381,7 +381,7 @@ func bar(ratio float64) string {
 
 func writeGrowth(b *strings.Builder, all []*peer) {
 	b.WriteString(
-		"\n## Growth\n\nPrompt → request at the model as the conversation grows, ms (size of the request):\n\n" +
+		"\n## Growth\n\nThe table shows the time from the prompt to the request at the model in ms, and the size of the\nrequest, as the conversation grows:\n\n" +
 			"| agent | start | first third | second third | end |\n|---|---|---|---|---|\n",
 	)
 	for _, p := range all {
@@ -409,7 +409,7 @@ func writeNoise(b *strings.Builder, all []*peer) {
 		if p.Busy > 10 || p.Steal > 5 {
 			fmt.Fprintf(
 				b,
-				"\nNoisy: something else kept the machine %.0f %% busy before %s was started, the host took %.0f %% meanwhile.\n",
+				"\nNoisy: other programs kept the machine %.0f %% busy before %s was started. The host withheld %.0f %% of the processor time during the measurement.\n",
 				p.Busy,
 				p.Name,
 				p.Steal,
@@ -420,12 +420,13 @@ func writeNoise(b *strings.Builder, all []*peer) {
 
 const head = `# Performance
 
-Written by ` + "`make bench-peers`" + `; do not edit by hand. Agents that an editor can drive run against one
-scripted model server on loopback. Each starts as an editor starts it, in a network namespace with
-nothing else. Times are medians in milliseconds; memory is the total of the whole process tree.
-Quote the ratios: both sides of one come from one run on one machine. ` + "`refdaemon`" + ` is not an agent
-(no history on disk, two tools): it shows what Go and the protocol cost at least. ` + "`agentlsp-acp`" + ` is
-this program over the Agent Client Protocol.
+This page compares agent-lsp with other agents that editors can use. ` + "`make bench-peers`" + ` writes the
+page; do not edit it by hand. All agents use the same scripted model server on loopback. Each agent
+is started in the same way as by an editor, in a separate network namespace. Times are medians in
+milliseconds. Memory is the total for the whole process tree. Quote ratios instead of times: both
+figures in a ratio come from the same run on the same machine. ` + "`refdaemon`" + ` is not an agent, because
+it has no history on disk and only two tools. It shows the minimum cost of Go and the protocol.
+` + "`agentlsp-acp`" + ` is agent-lsp with the Agent Client Protocol.
 
 `
 
@@ -434,23 +435,24 @@ const tail = `
 
 | command | what it does |
 |---|---|
-| ` + "`make bench-peers`" + ` | this page; ` + "`INSTALL=1`" + ` first installs the rivals from npm, ` + "`ONLY=agentlsp,refdaemon`" + ` measures without them |
-| ` + "`make bench`" + ` | our own benchmarks, each named after the figure it is about |
-| ` + "`make soak`" + ` | what the daemon holds while 20 sessions run at full speed, as a plot |
+| ` + "`make bench-peers`" + ` | writes this page; ` + "`INSTALL=1`" + ` first installs the rivals from npm; ` + "`ONLY=agentlsp,refdaemon`" + ` measures without the rivals |
+| ` + "`make bench`" + ` | runs agent-lsp's own benchmarks, each named after the figure that it measures |
+| ` + "`make soak`" + ` | plots the daemon's resources while 20 sessions run at full speed |
 
 ## What the time is made of
 
-- Start: the Go runtime, the settings' files, and one model list that nothing waits for. No session,
-  index or server is opened before the first prompt.
-- A delta: read from the model's connection, decoded, put into one buffer, written by one writer.
-  Deltas that wait are merged, never queued.
-- A round with an effect: the assistant's message is on disk before the tool runs, which is one
-  ` + "`fsync`" + `. Reading tools do not wait for it.
-- A shell command: a supervisor ends every descendant. One supervisor serves command after command,
-  so its start is part of the first round only.
-- A sandboxed command: the sandbox of the next command is made while the model is thinking. The
-  bench checks that a command can write to the workspace and not outside. Rivals without a sandbox
-  of their own on Linux have no figure.
-- A request: only what is new since the last one is encoded. The rest is written, without a copy,
-  from what was encoded before.
+- **Start.** The daemon starts the Go runtime, reads the settings files and requests one model list,
+  without waiting for the list. It does not open a session, an index or a server before the first
+  prompt.
+- **Delta.** A delta is read from the model's connection, decoded, put into a buffer, and written by
+  a single writer. If the writer is busy, deltas are merged instead of queued.
+- **Tool round with an effect.** The assistant's message is on disk before the tool runs, which
+  takes one ` + "`fsync`" + `. Read-only tools do not wait for the ` + "`fsync`" + `.
+- **Shell command.** A supervisor ends every descendant of a command. One supervisor runs many
+  commands, so only the first round includes its start.
+- **Sandboxed command.** The sandbox for the next command is prepared while the model is thinking.
+  The benchmark checks that a command can write in the workspace and not outside it. Rivals without
+  their own sandbox on Linux have no figure.
+- **Request.** Only messages that are new since the last request are encoded. The stored encodings
+  of all other messages are written without a copy.
 `
