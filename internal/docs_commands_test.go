@@ -20,22 +20,22 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// patience is the time limit of each command that a page names.
+// patience limits the time of each command that a page names.
 const patience = 10 * time.Minute
 
-// harmless lists the commands that the test really runs, because they change nothing outside an
+// harmless lists the commands that the test actually runs, because they change nothing outside an
 // empty home folder.
 var harmless = map[string]bool{"version": true, "help": true, "schema": true, "doctor": true,
 	"demo": true, "run": true, "completion": true, "bundle": true, "trust": true}
 
-// otherwise lists the commands of other programs, by page, that a separate test runs.
+// otherwise lists, by page, the commands of other programs that a separate test runs.
 var otherwise = map[string]map[string]string{
 	"docs/reference/hooks.md": {"tail": "TestHooksAreDocumented", "go": "TestHooksAreDocumented"},
 	"editors/neovim/README.md": {"git": "docs_spec.lua", "mkdir": "docs_spec.lua",
 		"ln": "docs_spec.lua"},
 }
 
-// builtins lists the shell's built-in commands, which are not programs to search for.
+// builtins lists shell built-ins, which are not searched for as programs.
 var builtins = map[string]bool{"source": true, "exit": true, "echo": true, "cd": true}
 
 // commandsAtOnce is the number of commands that run in parallel.
@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 	os.Exit(testspeed.Run(m))
 }
 
-// Every command that a page shows exists with its flags. The test runs the harmless ones.
+// Every command that a page shows exists, with all its flags. The test runs the harmless commands.
 func TestCommandsInDocs(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -76,7 +76,7 @@ func TestCommandsInDocs(t *testing.T) {
 	}
 }
 
-// checkKnown requires that each command in a page's blocks is checked here or elsewhere.
+// checkKnown requires that this test or another one checks each command in a page's code blocks.
 func checkKnown(t *testing.T, from string, lines []string) {
 	t.Helper()
 	for _, line := range lines {
@@ -92,15 +92,15 @@ func checkKnown(t *testing.T, from string, lines []string) {
 	}
 }
 
-// nothing expands variables and substitutions to an empty text.
+// nothing expands variables and command substitutions to an empty string.
 var nothing = &expand.Config{
 	Env:       expand.FuncEnviron(func(string) string { return "" }),
 	CmdSubst:  func(io.Writer, *syntax.CmdSubst) error { return nil },
 	ProcSubst: func(*syntax.ProcSubst) (string, error) { return "", nil },
 }
 
-// calls returns the simple commands of a shell line with their words expanded, or none if the line
-// is not valid shell.
+// calls returns the simple commands in a shell line, with their words expanded. It returns none if
+// the line is not valid shell code.
 func calls(line string) (found [][]string) {
 	f, err := syntax.NewParser().Parse(strings.NewReader(line), "")
 	if err != nil {
@@ -160,7 +160,7 @@ func checkMake(t *testing.T, from string, args []string) {
 	}
 }
 
-// checkGoTest checks that the packages and the tests that a command names exist.
+// checkGoTest checks that the packages and tests named in a go test command exist.
 func checkGoTest(t *testing.T, from string, args []string) {
 	t.Helper()
 	for i, a := range args {
@@ -193,7 +193,7 @@ func checkPattern(t *testing.T, from, pattern string) {
 	}
 }
 
-// checkProgram checks that the program's own help lists a subcommand and its flags, and runs the
+// checkProgram checks that the help of the program lists the subcommand and its flags. It runs the
 // command if it is harmless.
 func checkProgram(t *testing.T, from string, args []string) {
 	t.Helper()
@@ -221,14 +221,14 @@ func checkProgram(t *testing.T, from string, args []string) {
 	}
 	if name == "run" && !slices.ContainsFunc(args,
 		func(a string) bool { return !strings.HasPrefix(a, "-") }) {
-		return // the user adds a prompt
+		return // the user has to add a prompt
 	}
 	if harmless[name] || name == "sessions" && (len(args) == 0 || args[0] == "list") {
 		runProgram(t, home, 0, append([]string{name}, args...)...)
 	}
 }
 
-// runProgram runs the built program in an empty home folder with a scripted model, and returns its
+// runProgram runs the program in an empty home folder with a scripted model, and returns its
 // output.
 func runProgram(t *testing.T, home string, want int, args ...string) string {
 	t.Helper()
@@ -247,8 +247,8 @@ func runProgram(t *testing.T, home string, want int, args ...string) string {
 	return out.String()
 }
 
-// homeEnv returns the environment of a new user, with an empty home folder and no key. A script
-// plays the model.
+// homeEnv returns the environment of a new user, who has an empty home folder and no key. The model
+// is scripted.
 func homeEnv(t *testing.T, home string) []string {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "model.jsonl")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// setUp returns the n-th block of a kind below a heading of docs/use/editors.md.
+// setUp returns the n-th code block of the given kind below a heading in docs/use/editors.md.
 func setUp(t *testing.T, heading, kind string, n int) string {
 	t.Helper()
 	for _, p := range pages() {
@@ -25,8 +25,8 @@ func setUp(t *testing.T, heading, kind string, n int) string {
 	return ""
 }
 
-// tomlTables parses the part of TOML that a setup needs: tables, arrays of tables, and values with
-// the same syntax as in JSON.
+// tomlTables parses the subset of TOML that the setups use: tables, arrays of tables, and values
+// that have the same syntax in JSON.
 func tomlTables(t *testing.T, text string) map[string]map[string]any {
 	t.Helper()
 	tables, name := map[string]map[string]any{}, ""
@@ -48,7 +48,8 @@ func tomlTables(t *testing.T, text string) map[string]map[string]any {
 	return tables
 }
 
-// The Helix page names the server by its program, and each of the server's languages by its name.
+// The setup for Helix names the program in the server's table, and lists the server for a language
+// by its name.
 func TestHelixSetUp(t *testing.T) {
 	tables := tomlTables(t, setUp(t, "Helix", "toml", 0))
 	if got := tables["language-server.agent-lsp"]["command"]; got != "agent-lsp" {
@@ -60,7 +61,7 @@ func TestHelixSetUp(t *testing.T) {
 	}
 }
 
-// decodeSetUp decodes a block of JSON as its editor does.
+// decodeSetUp decodes a JSON block in the same way as the editor that it is for.
 func decodeSetUp(t *testing.T, text string, into any) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))
@@ -70,7 +71,7 @@ func decodeSetUp(t *testing.T, text string, into any) {
 	}
 }
 
-// Kate starts the program for the modes that its expression matches.
+// In the setup for Kate, the program is started for the modes that the regular expression matches.
 func TestKateSetUp(t *testing.T) {
 	var config struct {
 		Servers map[string]struct {
@@ -91,7 +92,8 @@ func TestKateSetUp(t *testing.T) {
 	}
 }
 
-// Sublime Text starts the program, and the palette's command is one that the program accepts.
+// In the setup for Sublime Text, the program is started, and the program accepts the command in the
+// palette.
 func TestSublimeSetUp(t *testing.T) {
 	t.Parallel()
 	var clients map[string]struct {

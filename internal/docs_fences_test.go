@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// fenced lists the tests that run or load each fenced block of the pages: Go tests by name, and the
-// editors' tests by file. A block that no test can run has a reason instead.
+// fenced lists the fenced blocks in the pages with the tests that run or load them: Go tests by
+// name, and tests of editors by file. For a block that no test can run, unrun gives the reason.
 var fenced = []struct{ page, kind, by, unrun string }{
 	{"*", "sh", "TestCommandsInDocs", ""},
 	{"*", "json", "TestJSONInDocs", ""},
@@ -51,7 +51,8 @@ var fenced = []struct{ page, kind, by, unrun string }{
 		"a chart that make bench-peers writes from its measurements"},
 }
 
-// Each fenced block of a page has an existing test that runs it, or a reason why no test can.
+// For each fenced block in a page, either a test exists that runs it, or a reason is given why no
+// test can.
 func TestEveryFenceIsRun(t *testing.T) {
 	tests, used := testFunctions(t), map[int]bool{}
 	for _, p := range pages() {

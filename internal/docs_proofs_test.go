@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// proofs is the page that names the tests behind the statements of provenPages.
+// proofs is the page that names the tests for the statements in provenPages.
 const proofs = "docs/reference/proofs.md"
 
-// provenPages are the pages whose statements need a test.
+// provenPages are the pages whose statements must have tests.
 var provenPages = []string{"docs/use/permissions.md", "docs/use/security.md"}
 
-// tested is a table of provenPages whose last column names the tests.
+// tested is the heading of the last column in tables that name their tests themselves.
 const tested = "| test |"
 
 var (
@@ -24,7 +24,7 @@ var (
 	linkText    = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 	scriptName  = regexp.MustCompile("`([a-z]+/[a-z0-9-]+)`")
 	testFile    = regexp.MustCompile("`(editors/[\\w./-]+)`")
-	// promise matches a word of sentences that promise protection. Such a sentence needs a test.
+	// promise matches words that promise protection. A sentence that contains one must have a test.
 	promise = regexp.MustCompile(`(?i)\b(never|cannot|only|nothing|none|refuse[sd]?|den(y|ies|ied)` +
 		`|asks?|asked|hides?|hidden|read-only|ignore[sd]?|stopp?s?|stopped|ends|redacted)\b`)
 )
@@ -32,8 +32,8 @@ var (
 // statement is a sentence, a list item or a table row of a page.
 type statement struct{ page, heading, text string }
 
-// statements returns the statements of a page. A row of a table that names its tests itself is
-// checked here and skipped.
+// statements returns the statements in a page. A table row that names its own tests is checked here
+// and omitted from the result.
 func statements(t *testing.T, path string) (out []statement) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(top, path))
@@ -82,7 +82,7 @@ func statements(t *testing.T, path string) (out []statement) {
 	return out
 }
 
-// sentencesOf splits a paragraph into sentences, without the targets of its links.
+// sentencesOf splits a paragraph into sentences and removes the link targets.
 func sentencesOf(paragraph string) (out []string) {
 	var code []string
 	rest := inlineCode.ReplaceAllStringFunc(linkText.ReplaceAllString(paragraph, "$1"),
@@ -104,15 +104,16 @@ func sentencesOf(paragraph string) (out []string) {
 	return out
 }
 
-// proof returns the row of a statement in the table of proofs.
+// row returns the row for a statement in the table of proofs.
 func (s statement) row(tests string) string {
 	return fmt.Sprintf("| %s | %s |\n", strings.ReplaceAll(s.text, "|", `\|`), tests)
 }
 
-// TestEveryStatementHasAProof checks that the page of proofs has a row for each statement of the
-// security and permission pages, and that the row names an existing test. A statement that promises
-// no protection is marked "explains", and one about a missing protection "limit". UPDATE_DOCS=1
-// writes the rows and keeps the tests of unchanged statements.
+// TestEveryStatementHasAProof checks that the page of proofs has a row for each statement in the
+// security and permission pages, and that each row names tests that exist. A statement that
+// promises no protection is marked "explains", and a statement about missing protection is marked
+// "limit". With UPDATE_DOCS=1, the test writes the rows and keeps the tests for unchanged
+// statements.
 func TestEveryStatementHasAProof(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(top, proofs))
 	if err != nil {
@@ -192,8 +193,8 @@ func (s statement) check(t *testing.T, known map[string]bool, tests string) {
 
 var promisesLess = regexp.MustCompile(`\b(not|no)\b`)
 
-// TestNotProtectedPerSystem checks that the security page has a section about what is not protected
-// on each system.
+// TestNotProtectedPerSystem checks that the security page has a section for each operating system,
+// and one for all systems, about what is not protected there.
 func TestNotProtectedPerSystem(t *testing.T) {
 	var headings []string
 	for _, s := range statements(t, "docs/use/security.md") {

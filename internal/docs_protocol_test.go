@@ -15,7 +15,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// protocolBlocks are the plain blocks of docs/reference/protocol/README.md.
+// protocolBlocks returns the code blocks without a language in docs/reference/protocol/README.md.
 func protocolBlocks(t *testing.T) []block {
 	t.Helper()
 	for _, p := range pages() {
@@ -29,8 +29,8 @@ func protocolBlocks(t *testing.T) []block {
 	return nil
 }
 
-// The messages of the first session are sent to the program unchanged, and the answers arrive as
-// shown and in the same order.
+// TestFirstSessionOfTheProtocol sends the messages of the documented first session to the program
+// unchanged. The responses must match the page, in the same order.
 func TestFirstSessionOfTheProtocol(t *testing.T) {
 	t.Parallel()
 	editor := startProgram(t)
@@ -58,7 +58,7 @@ func TestFirstSessionOfTheProtocol(t *testing.T) {
 	}
 }
 
-// startProgram starts the built program as a language server, with a scripted model.
+// startProgram starts the program as a language server with a scripted model.
 func startProgram(t *testing.T) *rpctest.Editor {
 	t.Helper()
 	bin := rpctest.Program(t)
@@ -85,13 +85,15 @@ func startProgram(t *testing.T) *rpctest.Editor {
 	return rpctest.NewEditor(out, in)
 }
 
-// elided turns a message as the page shows it, with … for omitted parts, into a pattern of rpctest.
+// elided converts a message as shown in the page, with … for omitted parts, to a pattern for
+// rpctest.
 func elided(shown string) string {
 	s := regexp.MustCompile(`"(\w*)…"`).ReplaceAllString(shown, `"~^$1"`)
 	return strings.NewReplacer(",…", "", "…,", "", "…", "").Replace(s)
 }
 
-// expectShown waits for a message that the page shows, and returns the index after it in the log.
+// expectShown waits for a message that the page shows. It returns the index after that message in
+// the log.
 func expectShown(t *testing.T, editor *rpctest.Editor, at int, shown string) int {
 	t.Helper()
 	var want struct {
@@ -123,7 +125,7 @@ func next(t *testing.T, editor *rpctest.Editor, at int, method, pattern string) 
 	return at
 }
 
-// The diagram of the notifications contains exactly the existing ones.
+// The diagram of notifications contains exactly the notifications that exist.
 func TestOrderOfTheProtocol(t *testing.T) {
 	var shown []string
 	methods := regexp.MustCompile(`(?m)^[^a-z]*(agent/[\w/]+)`)
@@ -138,7 +140,7 @@ func TestOrderOfTheProtocol(t *testing.T) {
 	}
 }
 
-// A comment that cites the protocol, as in "protocol 3.3", names an existing heading.
+// If a comment cites the protocol, as in "protocol 3.3", the heading with that number exists.
 func TestProtocolCitations(t *testing.T) {
 	headings, number := map[string]bool{}, regexp.MustCompile(`(?m)^#+ (\d+\.\d+) `)
 	for _, p := range pages() {

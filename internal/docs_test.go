@@ -18,10 +18,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/config"
 )
 
-// top is the root folder of the checkout.
+// top is the root folder of the repository.
 const top = ".."
 
-// mostLines limits the length of pages that must stay short.
+// mostLines limits the number of lines in pages that must stay short.
 var mostLines = map[string]int{"README.md": 150, "ARCHITECTURE.md": 150}
 
 var (
@@ -40,7 +40,7 @@ type page struct{ path, text, prose string }
 
 type block struct{ kind, text string }
 
-// pages returns all Markdown files of the checkout.
+// pages returns all Markdown files in the repository.
 var pages = sync.OnceValue(func() []page {
 	var all []page
 	walkTree(func(path string) {
@@ -57,8 +57,8 @@ var pages = sync.OnceValue(func() []page {
 	return all
 })
 
-// walkTree calls f with each file of the checkout, with slashes in the name. It skips built and
-// downloaded files.
+// walkTree calls f with the path of each file in the repository, with slashes as separators. It
+// skips built and downloaded files.
 func walkTree(f func(path string)) {
 	err := filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -93,7 +93,8 @@ func (p page) blocks(kinds ...string) (found []block) {
 	return found
 }
 
-// Every relative link leads to an existing file and, if it names a heading, to an existing heading.
+// Every relative link leads to a file that exists and, if the link has an anchor, to a heading that
+// exists.
 func TestLinks(t *testing.T) {
 	for _, p := range pages() {
 		for _, m := range link.FindAllStringSubmatch(inlineCode.ReplaceAllString(p.prose, ""), -1) {
@@ -133,14 +134,14 @@ func checkTarget(t *testing.T, from, link, target, anchor string) {
 	t.Errorf("%s: %s has no heading %s", from, target, anchor)
 }
 
-// slug returns a heading's anchor as GitHub generates it.
+// slug returns the anchor that GitHub generates for a heading.
 func slug(h string) string {
 	h = strings.ToLower(h)
 	h = regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(h, "")
 	return strings.ReplaceAll(h, " ", "-")
 }
 
-// Every test, benchmark, fuzz target and file of the tree that a page names exists.
+// Every test, benchmark, fuzz target and file that a page names exists in the repository.
 func TestNamesInDocs(t *testing.T) {
 	known := testFunctions(t)
 	for _, p := range pages() {
@@ -154,7 +155,7 @@ func TestNamesInDocs(t *testing.T) {
 				!strings.HasSuffix(m[1], "README.md") {
 				continue // a placeholder such as NAME.go
 			}
-			// a separate module names its own files
+			// A page in a separate module may name files relative to that module.
 			_, beside := os.Stat(filepath.Join(top, filepath.Dir(p.path), m[1]))
 			if _, err := os.Stat(filepath.Join(top, m[1])); err != nil && beside != nil {
 				t.Errorf("%s: there is no file %s", p.path, m[1])
@@ -163,7 +164,7 @@ func TestNamesInDocs(t *testing.T) {
 	}
 }
 
-// testFunctions returns the names of all tests of the tree.
+// testFunctions returns the names of all tests in the repository.
 func testFunctions(t *testing.T) map[string]bool {
 	known := map[string]bool{}
 	walkTree(func(path string) {
@@ -184,7 +185,8 @@ func testFunctions(t *testing.T) map[string]bool {
 	return known
 }
 
-// Every JSON example is valid. Examples with comments are settings and load without a notice.
+// Every JSON example is valid. Examples with comments are settings, and loading them produces no
+// notice.
 func TestJSONInDocs(t *testing.T) {
 	for _, p := range pages() {
 		for _, b := range p.blocks("json") {
@@ -198,7 +200,7 @@ func TestJSONInDocs(t *testing.T) {
 	}
 }
 
-// decodeAll reads consecutive JSON values to the end.
+// decodeAll decodes consecutive JSON values until the end of the text.
 func decodeAll(text string) error {
 	d := json.NewDecoder(strings.NewReader(text))
 	for {
@@ -223,7 +225,7 @@ func checkSettings(t *testing.T, from, text string) {
 	}
 }
 
-// The settings in the README load.
+// The settings in the README can be loaded.
 func TestReadmeSettings(t *testing.T) {
 	for _, p := range pages() {
 		if p.path != "README.md" {
@@ -239,7 +241,7 @@ func TestReadmeSettings(t *testing.T) {
 	}
 }
 
-// Pages stay short and name no folder of a particular machine.
+// Pages stay short and do not mention folders that exist only on one machine.
 func TestPagesStayShortAndPortable(t *testing.T) {
 	for _, p := range pages() {
 		if most, n := mostLines[p.path], strings.Count(p.text, "\n"); most > 0 && n > most {

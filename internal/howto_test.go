@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// The tool that CONTRIBUTING.md adds is built into a copy of the tools' package that exists only
-// for the compiler. The test runs the tool's own test there, and the tests whose tables list all
-// tools.
+// TestHowToOfATool checks the instructions in CONTRIBUTING.md for adding a tool. It compiles the
+// documented tool into the tools package with an overlay, and runs the tool's own test and the
+// tests whose tables list all tools.
 func TestHowToOfATool(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(top, "CONTRIBUTING.md"))
 	if err != nil {
@@ -49,7 +49,8 @@ func TestHowToOfATool(t *testing.T) {
 	if err := os.WriteFile(overlay, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// No other file is changed, because the tables of these tests follow from the registration.
+	// No other file needs to change, because the tables of these tests are derived from the
+	// registered tools.
 	const tables = "TestToolSearch|TestAliases|TestAlwaysSent|TestEveryFileToolWithstandsPathAttacks"
 	out, err := exec.Command("go", "test", "-overlay", overlay, "-run", "^(TestCount|"+tables+")$",
 		"-v", "./tools").CombinedOutput()

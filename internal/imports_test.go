@@ -1,4 +1,4 @@
-// Package internal_test contains the tests that concern the complete tree.
+// Package internal_test contains tests that concern the whole repository.
 package internal_test
 
 import (
@@ -11,8 +11,8 @@ import (
 
 const module = "github.com/agent-lsp/agent-lsp/"
 
-// bans lists the imports that no package under a prefix may have, each with its reason. Packages
-// for which the reason does not apply are named as exceptions.
+// bans lists the imports that packages under a prefix may not have, each with its reason. Packages
+// to which the reason does not apply are listed as exceptions.
 var bans = []struct {
 	under, imports, reason string
 	except                 []string
@@ -127,10 +127,10 @@ var bans = []struct {
 		[]string{"internal/cli"}},
 }
 
-// ioAllowed lists the packages below internal/agent whose purpose is I/O, which are the stores.
+// ioAllowed lists the packages below internal/agent whose purpose is I/O: the stores.
 var ioAllowed = []string{"internal/agent/session", "internal/agent/memory"}
 
-// onlyImporters lists the packages that only one package may import.
+// onlyImporters lists packages that only one other package may import.
 var onlyImporters = map[string]string{
 	module + "internal/app": "internal/cli",
 	module + "internal/cli": "cmd/agent-lsp",
@@ -178,8 +178,8 @@ func allowed(pkg, imp string, except []string) bool {
 	return false
 }
 
-// within reports whether path is root or a package below it. In the standard library, only the
-// package itself matches.
+// within reports whether path is root or a package below it. For the standard library, it reports
+// only whether path is root.
 func within(path, root string) bool {
 	if !strings.HasPrefix(root, "internal") && !strings.HasPrefix(root, module) {
 		return path == root

@@ -32,7 +32,7 @@ func TestLicensesAreListed(t *testing.T) {
 	}
 }
 
-// lockfile contains the fields of a package-lock.json that the tests read.
+// lockfile contains the fields of package-lock.json that the tests read.
 type lockfile struct {
 	Packages map[string]struct {
 		Version              string            `json:"version"`
@@ -46,7 +46,7 @@ type lockfile struct {
 	} `json:"packages"`
 }
 
-// readLockfile reads the package-lock.json of one of the editors' folders.
+// readLockfile reads package-lock.json from an editor's folder.
 func readLockfile(t *testing.T, editor string) (lock lockfile) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(top, "editors", editor, "package-lock.json"))
@@ -59,8 +59,9 @@ func readLockfile(t *testing.T, editor string) (lock lockfile) {
 	return lock
 }
 
-// The page also lists every npm package that the VS Code extension bundles. The list is computed
-// from the imports of the extension's sources and of the packages themselves.
+// The license page also lists every npm package that is bundled with the VS Code extension. The
+// test finds these packages by the imports in the extension's sources and in the packages
+// themselves.
 func TestLicensesOfBundledPackages(t *testing.T) {
 	lock := readLockfile(t, "vscode")
 	doc, err := os.ReadFile(filepath.Join(top, "docs", "contribute", "licenses.md"))
@@ -89,10 +90,10 @@ func TestLicensesOfBundledPackages(t *testing.T) {
 	}
 }
 
-// A lock file that npm wrote on one system works on all systems. It contains each package that
-// another package in it names, including packages for other systems, which npm drops when it
-// installs next to an old node_modules. Packages for every system are listed with their hash and
-// without their address.
+// A lock file that npm wrote on one system works on all systems. It must contain every package that
+// another of its packages names, including packages for other systems. npm omits those if it
+// installs into an existing node_modules folder. Each package has a hash, unless it is optional,
+// and no address.
 func TestLockfilesAreWhole(t *testing.T) {
 	for _, editor := range []string{"acp", "vscode"} {
 		lock := readLockfile(t, editor)
@@ -113,8 +114,8 @@ func TestLockfilesAreWhole(t *testing.T) {
 	}
 }
 
-// finds reports whether a package finds another one by name: below itself, or below a folder that
-// contains it.
+// finds reports whether Node.js resolves a package by name from the folder at: below that folder,
+// or below a folder that contains it.
 func (l lockfile) finds(at, name string) bool {
 	for {
 		if _, ok := l.Packages[strings.TrimPrefix(at+"/node_modules/"+name, "/")]; ok || at == "" {
@@ -124,7 +125,7 @@ func (l lockfile) finds(at, name string) bool {
 	}
 }
 
-// importedPackages returns the packages that the extension's sources import by name.
+// importedPackages returns the names of the packages that the extension's sources import.
 func importedPackages(t *testing.T) (names []string) {
 	t.Helper()
 	from := regexp.MustCompile(`(?m)^(?:import|export)[^;]*?from '([^'.][^']*)'`)
@@ -145,7 +146,7 @@ func importedPackages(t *testing.T) (names []string) {
 	return names
 }
 
-// packageOf removes the path within a package from an import.
+// packageOf returns the package name in an import path.
 func packageOf(module string) string {
 	parts := strings.Split(module, "/")
 	if strings.HasPrefix(module, "@") && len(parts) > 1 {

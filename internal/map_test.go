@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The code map of ARCHITECTURE.md contains every package of the program and describes its purpose.
+// The code map in ARCHITECTURE.md contains every package of the program with its purpose.
 func TestEveryPackageIsOnTheMap(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(top, "ARCHITECTURE.md"))
 	if err != nil {
@@ -49,10 +49,10 @@ func TestEveryPackageIsOnTheMap(t *testing.T) {
 	}
 }
 
-// packageComment matches a comment directly above its package clause.
+// packageComment matches a comment directly above the package clause.
 var packageComment = regexp.MustCompile(`(?m)(^//.*|\*/)\r?\npackage `)
 
-// The walks name a file and a function for each step. Both exist.
+// The walks name a file and a function for each step, and both exist.
 func TestWalksNameFunctions(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(top, "docs", "contribute", "walks.md"))
 	if err != nil {

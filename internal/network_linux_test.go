@@ -11,13 +11,13 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/rpctest"
 )
 
-// connected matches an attempt to connect to an Internet address in the output of strace.
+// connected matches an attempt to connect to an Internet address in strace output.
 var connected = regexp.MustCompile(`connect\(\d+, \{sa_family=(AF_INET6?), (.*?)\}, \d+`)
 
 // TestNoConnectionButLoopback traces a complete run with a session, model calls, tools, an edit and
-// undo. It checks that the program connects only to loopback, so it sends no telemetry and does not
-// check for a newer version. It counts attempts, so the test is valid on a machine without a
-// network.
+// an undo. It checks that the program connects only to loopback addresses, and therefore sends no
+// telemetry and does not check for new versions. It counts attempts, so it is also valid on a
+// machine without a network.
 func TestNoConnectionButLoopback(t *testing.T) {
 	t.Parallel()
 	out := traced(t, "demo")
@@ -30,7 +30,7 @@ func TestNoConnectionButLoopback(t *testing.T) {
 	checkLoopback(t, lines)
 }
 
-// checkLoopback checks the addresses that connected matched.
+// checkLoopback checks the addresses that the regular expression connected matched.
 func checkLoopback(t *testing.T, lines [][]string) {
 	t.Helper()
 	for _, m := range lines {
@@ -40,14 +40,15 @@ func checkLoopback(t *testing.T, lines [][]string) {
 	}
 }
 
-// TestABundleIsNotSent traces the command that collects a bug report. It connects only to the model
-// of the settings, which is on loopback here, to report whether it answers.
+// TestABundleIsNotSent traces the command that collects a bug report. The command may connect only
+// to the configured model, which uses a loopback address here, to check whether the model answers.
 func TestABundleIsNotSent(t *testing.T) {
 	t.Parallel()
 	checkLoopback(t, connected.FindAllStringSubmatch(traced(t, "bundle", "bug.tar.gz"), -1))
 }
 
-// TestTheTraceSeesConnections checks that the test above can fail.
+// TestTheTraceSeesConnections checks that the trace shows other connections, so that the tests
+// above can fail.
 func TestTheTraceSeesConnections(t *testing.T) {
 	const elsewhere = `connect(7, {sa_family=AF_INET, sin_port=htons(443), sin_addr=inet_addr("192.0.2.1")}, 16) = -1 ENETUNREACH`
 	if m := connected.FindStringSubmatch(elsewhere); m == nil ||
@@ -56,8 +57,8 @@ func TestTheTraceSeesConnections(t *testing.T) {
 	}
 }
 
-// traced runs the program under strace in a network namespace that has only loopback, and returns
-// the trace.
+// traced runs the program under strace in a network namespace that has only a loopback interface.
+// It returns the trace.
 func traced(t *testing.T, args ...string) string {
 	t.Helper()
 	for _, need := range []string{"strace", "unshare", "ip"} {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestFrontEnds compares the front ends run by run, for rows in which more is better and for rows
-// in which less is better.
+// TestFrontEnds checks that front ends are compared run by run, both for rows in which more is
+// better and for rows in which less is better.
 func TestFrontEnds(t *testing.T) {
 	run := func(lsp, other, many, few float64) *results {
 		return &results{Peers: []peer{
@@ -32,7 +32,8 @@ func TestFrontEnds(t *testing.T) {
 	}
 }
 
-// TestFrontEndsInPairs compares consecutive measurements and uses all runs.
+// TestFrontEndsInPairs checks that consecutive measurements are compared in pairs, and that all
+// runs are used.
 func TestFrontEndsInPairs(t *testing.T) {
 	run := func(lsp, other []float64) *results {
 		groups := func(p99s []float64) []group {
@@ -43,8 +44,8 @@ func TestFrontEndsInPairs(t *testing.T) {
 			{Name: acp, Groups: groups(other)}}}
 	}
 	var b strings.Builder
-	// The machine was slow during the last pairs, and the second measurement of the last pair was
-	// stopped.
+	// In this data, the machine was slow during the last pairs, and the second measurement of the
+	// last pair is missing.
 	writeFrontEnds(&b, []*results{run([]float64{4, 5, 4}, []float64{4.4, 5, 3.6}),
 		run([]float64{40, 50}, []float64{60, 50}), run([]float64{4, 5}, []float64{9})})
 	if want := "| 100 parallel sessions: delta, p99, ms | 5.00 | 9.00 | 1.00× (1.00–1.10) |"; !strings.Contains(b.String(), want) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestDocument writes a page with two columns, which shows the ratio, the missed target and the
+// TestDocument checks that a page with two columns shows the ratio, the missed target and the
 // noise.
 func TestDocument(t *testing.T) {
 	own := peer{Name: ours, ColdInit: &stat{10}, Throughput: &stat{50000},

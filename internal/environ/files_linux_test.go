@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isOpen runs in the child process. It reports whether a descriptor is open.
+// isOpen runs in the child process. It reports whether the descriptor with the given number is
+// open.
 func isOpen(number string) {
 	fd, err := strconv.Atoi(number)
 	if err != nil {
@@ -22,7 +23,7 @@ func isOpen(number string) {
 }
 
 func TestKeepFiles(t *testing.T) {
-	fd, err := unix.Dup(0) // without close-on-exec, like an inherited one
+	fd, err := unix.Dup(0) // without close-on-exec, like an inherited descriptor
 	if err != nil {
 		t.Fatal(err)
 	}

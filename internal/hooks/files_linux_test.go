@@ -8,8 +8,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 )
 
-// TestHookLeavesNoFileOpen checks that a hook closes its pipes. Hooks run at each call of each
-// tool, so pipes that only the garbage collector closes would soon accumulate.
+// TestHookLeavesNoFileOpen checks that a hook closes its pipes. Hooks run for every tool call, so
+// pipes that only the garbage collector closes would soon accumulate.
 func TestHookLeavesNoFileOpen(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	h := hook(t, BeforeRun, `exit 0`).(agent.RunHook)

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// hook returns a hook that runs a line of shell.
+// hook returns a hook that runs a shell script.
 func hook(t *testing.T, point, script string) agent.Hook {
 	t.Helper()
 	runner, err := shell.New(shell.Options{SpillDir: t.TempDir()})
@@ -68,8 +68,8 @@ func TestHookBeforeTool(t *testing.T) {
 	}
 }
 
-// A hook can replace a result by an empty one. A result that the hook does not mention stays
-// unchanged.
+// A hook can replace a result with an empty one. If the hook's output does not mention the result,
+// the result stays unchanged.
 func TestHookAfterTool(t *testing.T) {
 	call, res := &tool.Call{Name: "bash"}, &tool.Result{Text: "secret"}
 	got, err := hook(t, AfterTool,
@@ -128,8 +128,8 @@ func TestHookUnknownPoint(t *testing.T) {
 	}
 }
 
-// decide runs a hook's script at a point of a session's life. It returns the context that the
-// script added, or the reason why it denied.
+// decide runs a hook's script at a lifecycle point of a session. It returns the context that the
+// script added, or the reason why it denied the operation.
 func decide(t *testing.T, point, script string) (string, error) {
 	t.Helper()
 	h, ctx := hook(t, point, script), t.Context()
@@ -156,12 +156,13 @@ func decide(t *testing.T, point, script string) (string, error) {
 	return "", nil
 }
 
-// Checks what the hooks at each point of a session's life read, and what they may decide.
+// TestHookLifecyclePoints checks what hooks receive at each lifecycle point of a session, and what
+// they may decide.
 func TestHookLifecyclePoints(t *testing.T) {
 	for _, c := range []struct{ point, script, got, err string }{
 		{SessionStart, `grep -q '"restored":true' && echo '{"context":"on main"}'`, "on main", ""},
 		{SessionStart, `exit 7`, "", "code 7"},
-		{SubagentStart, `exit 7`, "", ""}, // the session is not the session of a sub-agent
+		{SubagentStart, `exit 7`, "", ""}, // not called, because this session is not a sub-agent's
 		{SessionEnd, `grep -q '"point":"sessionEnd"'`, "", ""},
 		{SessionEnd, `exit 7`, "", "code 7"},
 		{SubagentEnd, `exit 7`, "", ""},
@@ -188,7 +189,7 @@ func TestHookLifecyclePoints(t *testing.T) {
 	}
 }
 
-// The start of a sub-agent does not run the hooks for the start of a session.
+// When a sub-agent starts, the hooks for the start of a session do not run.
 func TestHookSubagentPoints(t *testing.T) {
 	child := agent.SessionInfo{ID: "s1/x-1", Parent: "s1"}
 	for point, want := range map[string]string{SubagentStart: "hi", SessionStart: ""} {
@@ -209,7 +210,7 @@ func TestHookAfterToolEndsTheTurn(t *testing.T) {
 	}
 }
 
-// docs/reference/hooks.md names every point, and its examples do what the page describes.
+// docs/reference/hooks.md names every point, and its examples behave as the page describes.
 func TestHooksAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reference/hooks.md")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"go.lsp.dev/jsonrpc2"
 )
 
-// specification lists all examples of the JSON-RPC 2.0 specification and the additions of protocol
+// specification lists all examples in the JSON-RPC 2.0 specification, and additions from protocol
 // 1.1. Error responses are compared by ID and code.
 var specification = []struct{ name, in, want string }{
 	{
@@ -146,8 +146,8 @@ func specServer(ctx context.Context, req *jsonrpc2.Request) (any, error) {
 	return nil, jsonrpc2.ErrMethodNotFound
 }
 
-// plainAnswer removes from a response what the specification leaves open, and sorts the responses
-// of a batch.
+// plainAnswer removes from a response what the specification leaves undefined, and sorts the
+// responses of a batch.
 func plainAnswer(t *testing.T, text string) any {
 	t.Helper()
 	if strings.TrimSpace(text) == "" {
@@ -192,8 +192,8 @@ func TestSpecification(t *testing.T) {
 	}
 }
 
-// talk sends a frame and then a final request. It returns what arrived before the response to the
-// final request.
+// talk sends a frame followed by a final request. It returns everything that arrived before the
+// response to the final request.
 func talk(t *testing.T, lines bool, body string) string {
 	t.Helper()
 	const last = `{"jsonrpc":"2.0","method":"sum","params":[],"id":"last"}`

@@ -21,8 +21,8 @@ func frameOf(body string) string {
 
 func ping(id int) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, id) }
 
-// readAll feeds input to a stream. It returns the bodies that the stream returned and the error
-// codes that it answered.
+// readAll passes input to a stream. It returns the bodies that the stream returned, and the error
+// codes with which the stream responded.
 func readAll(t *testing.T, input string) (bodies []string, codes []int) {
 	t.Helper()
 	var sent lockedBuffer
@@ -126,8 +126,8 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// TestMutatedStreamsRecover damages streams at random. After enough padding the stream must always
-// find a valid frame again.
+// TestMutatedStreamsRecover damages streams at random. After enough padding, the stream must always
+// find the next valid frame.
 func TestMutatedStreamsRecover(t *testing.T) {
 	rounds := 3000
 	if testing.Short() {
@@ -162,8 +162,8 @@ func mutated(rng *rand.Rand, s string) string {
 	return string(b)
 }
 
-// checkRecovers appends padding, because a wrong length consumes as many bytes as it claims, and
-// then a marker.
+// checkRecovers appends padding and then a marker. The padding is needed because a frame with a
+// wrong length consumes as many bytes as it claims.
 func checkRecovers(t *testing.T, input string, round int) {
 	t.Helper()
 	const room = 12_000
@@ -186,7 +186,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// lockedBuffer is a writer whose content can be read during writes.
+// lockedBuffer is a writer whose content can be read while others write.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -305,8 +305,8 @@ func TestStatesReplaceEachOther(t *testing.T) {
 	}
 }
 
-// A response precedes the state that its request causes, even if an older state is still queued
-// before the response.
+// A response is sent before the state that its request causes, even if an older state is still
+// queued before the response.
 func TestAStateDoesNotOvertakeAnAnswer(t *testing.T) {
 	g := newGate()
 	o := NewOutbox(g)

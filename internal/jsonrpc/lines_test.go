@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// lines reads all messages of an input and returns them together with the responses.
+// lines reads all messages from an input. It returns them together with the error responses.
 func lines(t *testing.T, in io.Reader) (bodies []string, answers string) {
 	t.Helper()
 	var written lockedBuffer

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A name is remembered only while a caller has its lock or waits for it.
+// A name is kept in memory only while a caller holds its lock or waits for it.
 func TestLocksForgetNames(t *testing.T) {
 	var l Locks
 	release, err := l.Acquire(t.Context(), []string{"/b", "/a", "/b"})

@@ -10,11 +10,11 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// inBus is set in the process that runs on its own session bus with an unlocked keyring.
+// inBus is set in the process that runs with its own session bus and an unlocked keyring.
 const inBus = "AGENT_LSP_TEST_KEYRING_BUS"
 
-// TestSystemKeyring checks that a desktop's real keyring stores a key, that another store reads it,
-// and that the error of a locked keyring says what to do.
+// TestSystemKeyring checks that a real desktop keyring stores a key, that another store reads the
+// key, and that the error for a locked keyring says what to do.
 func TestSystemKeyring(t *testing.T) {
 	if os.Getenv(inBus) != "" {
 		useKeyring(t)

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// fakeRouter acts as OpenRouter. It issues a key for the code that belongs to the received
-// challenge.
+// fakeRouter simulates OpenRouter. It issues a key in exchange for the code that belongs to the
+// challenge it received.
 type fakeRouter struct {
 	*httptest.Server
 	challenge, verifier string
@@ -44,8 +44,8 @@ func newFakeRouter(t *testing.T) *fakeRouter {
 	return f
 }
 
-// visit opens the address that the user is shown, and returns the address to which the browser
-// returns.
+// visit opens the address that is shown to the user. It returns the address to which the browser is
+// redirected.
 func (f *fakeRouter) visit(t *testing.T, address string) *url.URL {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -82,8 +82,8 @@ func get(t *testing.T, address string) int {
 	return resp.StatusCode
 }
 
-// TestOpenRouterLogin checks that the browser's return with the right state and code produces the
-// key. A foreign state and a return without a code are refused, and the login continues to wait.
+// TestOpenRouterLogin checks that a redirect with the right state and code results in a key. A
+// redirect with a foreign state or without a code is rejected, and the login continues to wait.
 func TestOpenRouterLogin(t *testing.T) {
 	f := newFakeRouter(t)
 	var out bytes.Buffer
@@ -117,8 +117,8 @@ func TestOpenRouterLogin(t *testing.T) {
 	}
 }
 
-// TestOpenRouterLoginWithoutBrowser checks that the address is shown, and that the user can paste
-// the address on which a browser on another machine ended.
+// TestOpenRouterLoginWithoutBrowser checks that the login shows its address, and that the user can
+// paste the address to which a browser on another machine was redirected.
 func TestOpenRouterLoginWithoutBrowser(t *testing.T) {
 	f := newFakeRouter(t)
 	shown, show := io.Pipe()
@@ -151,8 +151,8 @@ func TestOpenRouterLoginWithoutBrowser(t *testing.T) {
 	_ = show.Close()
 }
 
-// TestOpenRouterRefuses checks that a response without a key and an abandoned login are errors that
-// say what to do.
+// TestOpenRouterRefuses checks that a response without a key, and a login that the user abandons,
+// return errors that say what to do.
 func TestOpenRouterRefuses(t *testing.T) {
 	f := newFakeRouter(t)
 	o := OpenRouter{Site: f.URL, Out: io.Discard}

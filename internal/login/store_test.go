@@ -12,7 +12,7 @@ import (
 
 func noEnv(string) string { return "" }
 
-// ring is a keyring in memory. If err is set, every call returns it.
+// ring is an in-memory keyring. If err is set, every call returns it.
 type ring struct {
 	keys map[string]string
 	err  error
@@ -45,8 +45,8 @@ func stored(t *testing.T, s *Store, name, want string) {
 	}
 }
 
-// Without a keyring, keys are in a file that only this user can read, and another process sees each
-// change.
+// Without a keyring, keys are stored in a file that only the current user can read. Another process
+// sees each change.
 func TestKeysInAFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	writer, reader := Open(dir, noEnv), Open(dir, noEnv)
@@ -72,7 +72,7 @@ func TestKeysInAFile(t *testing.T) {
 	}
 }
 
-// With a keyring, the file contains no key, and the keyring is queried once after each change.
+// With a keyring, the file contains no keys, and the keyring is queried once after each change.
 func TestKeysInTheKeyring(t *testing.T) {
 	dir, r := t.TempDir(), &ring{keys: map[string]string{}}
 	writer, reader := Open(dir, noEnv), Open(dir, noEnv)
@@ -97,7 +97,8 @@ func TestKeysInTheKeyring(t *testing.T) {
 	}
 }
 
-// If a keyring refuses, the error names the alternative. A missing keyring is not used.
+// If the keyring returns an error, Set's error names the alternative. If no keyring exists, Set
+// stores the key in the file.
 func TestAKeyringThatRefuses(t *testing.T) {
 	r := &ring{keys: map[string]string{}, err: errors.New("it is locked")}
 	s := Open(t.TempDir(), noEnv)
@@ -123,7 +124,7 @@ func TestAKeyringThatRefuses(t *testing.T) {
 	}
 }
 
-// A damaged file causes an error that names it, and nothing is overwritten.
+// If the file is damaged, the error names it, and the file is not overwritten.
 func TestADamagedFile(t *testing.T) {
 	s := Open(t.TempDir(), noEnv)
 	if err := os.WriteFile(s.path, []byte("{"), 0o600); err != nil {

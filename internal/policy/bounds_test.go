@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// ends fails the test if f does not return. The limit is far above what a slow machine needs and
-// far below what exponential work takes.
+// ends fails the test if f does not return in time. The limit is far longer than f takes on a slow
+// machine, but far shorter than exponential work would take.
 func ends(t *testing.T, what string, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -91,7 +91,8 @@ func TestStarsMatchAsBefore(t *testing.T) {
 	}
 }
 
-// TestClassifyIsBounded measures allocations, which do not depend on the machine's load.
+// TestClassifyIsBounded limits the memory allocated for extreme scripts. Unlike time, allocations
+// do not depend on the machine's load.
 func TestClassifyIsBounded(t *testing.T) {
 	const limit = 32 << 20
 	deny, _ := ParseRule("deny bash(rm *)")

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// ownEnv is an environment with one variable of each kind. R is the workspace.
+// ownEnv is an environment with one variable of each kind. R stands for the workspace.
 const ownEnv = `PATH=/usr/bin:.:bin::R/bin:/bin:R HOME=/home/u LANG=C LC_ALL=C TERM=xterm TZ=UTC
 GOPATH=/go EDITOR=vi BASH_ENV=/tmp/x ENV=/tmp/x BASH_FUNC_ls%%=() SHELLOPTS=xtrace LESSOPEN=|x
 RIPGREP_CONFIG_PATH=rc GOFLAGS=-toolexec=x NODE_OPTIONS=-rx LD_PRELOAD=x.so GIT_SSH_COMMAND=x
@@ -49,9 +49,9 @@ func TestChildEnv(t *testing.T) {
 	}
 }
 
-// TestNothingRunsFromTheEnvironment starts a real shell in a folder with a program called ls.
-// Without the filter, the daemon's own environment would make the shell run three things that the
-// command does not name.
+// TestNothingRunsFromTheEnvironment starts a real shell in a folder that contains a program named
+// ls. Without the filter, the daemon's own environment would make the shell run three programs that
+// the command does not name.
 func TestNothingRunsFromTheEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkClassify10KB classifies a script of the size that the protocol names.
+// BenchmarkClassify10KB classifies a script of 10 KB, the size that the protocol specifies.
 func BenchmarkClassify10KB(b *testing.B) {
 	script := strings.Repeat("for f in $(git ls-files '*.go'); do grep -n \"TODO\" \"$f\" | head -5 >> out.txt; done\n", 130)[:10240]
 	script = script[:strings.LastIndexByte(script, '\n')]
@@ -15,8 +15,8 @@ func BenchmarkClassify10KB(b *testing.B) {
 	}
 }
 
-// The cost of classifying a script is proportional to its length. Four times the text needs about
-// four times the allocations, regardless of the machine's load.
+// The cost of classifying a script is proportional to its length. A script that is four times as
+// long needs about four times as many allocations, regardless of the machine's load.
 func TestClassifyIsLinear(t *testing.T) {
 	cost := func(repeats int) float64 {
 		script := strings.Repeat("git log --oneline | grep -v \"$x\" && ls *.go; ", repeats) +

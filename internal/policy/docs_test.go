@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// block returns the text of a fenced block of docs/use/permissions.md.
+// block returns the content of a fenced block in docs/use/permissions.md.
 func block(t *testing.T, name string) []string {
 	t.Helper()
 	b, err := os.ReadFile("../../docs/use/permissions.md")

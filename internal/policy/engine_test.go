@@ -16,7 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// scriptedUser answers questions with a function, and records what was shown.
+// scriptedUser answers questions with a function and records the questions that were shown.
 type scriptedUser struct {
 	mu      sync.Mutex
 	batches [][]Question
@@ -50,7 +50,8 @@ func always(r Reply) func(context.Context, []Question) []Reply {
 	}
 }
 
-// boxed is a system with our own sandbox. weak is a system with a sandbox that does not hide files.
+// boxed is a system that has the daemon's own sandbox. weak is a system whose sandbox does not hide
+// files.
 var (
 	boxed = sandbox.Support{Kind: sandbox.Own}
 	weak  = sandbox.Support{Kind: sandbox.Namespace, ABI: 7}
@@ -382,7 +383,7 @@ func TestGrantsAreScopedCountedListedAndRevoked(t *testing.T) {
 	}
 }
 
-// Several daemons that add grants at the same time read and write one file.
+// If several daemons add grants to the same file at the same time, all grants are kept.
 func TestGrantsOfDaemonsAtOnceAreAllKept(t *testing.T) {
 	const daemons, each = 3, 5
 	path := filepath.Join(t.TempDir(), "state", "grants.json")
@@ -406,8 +407,8 @@ func TestGrantsOfDaemonsAtOnceAreAllKept(t *testing.T) {
 	}
 }
 
-// Two daemons share one store. A grant or revocation by one daemon persists when the other daemon
-// ends, although the other daemon read the store earlier. A daemon without changes writes nothing.
+// If two daemons share one store, a grant or revocation by one daemon is kept when the other daemon
+// exits, even if that daemon read the store earlier. A daemon without changes writes nothing.
 func TestDaemonsDoNotUndoEachOthersGrants(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state", "grants.json")
 	p := &scriptedUser{answer: always(Reply{OptionID: "allow_always"})}
@@ -451,7 +452,7 @@ func TestDaemonsDoNotUndoEachOthersGrants(t *testing.T) {
 	if ok, err := other.Revoke(other.Grants()[0].ID); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	approve(one, "npm test") // counts a use of the grant that the other daemon has revoked
+	approve(one, "npm test") // uses the grant that the other daemon has revoked
 	flush(one)
 	if got := stored(); len(got) != 2 || strings.Contains(strings.Join(got, " "), "npm") {
 		t.Errorf("what was taken back is there again: %v", got)
@@ -497,20 +498,20 @@ func TestQuestionsOfOneMomentAreShownTogether(t *testing.T) {
 	for _, b := range p.batches {
 		sizes = append(sizes, len(b))
 	}
-	// The question "first" arrived again while the user was granting it for the session, so it is
-	// not shown again.
+	// The second call of "first" is not asked about, because the user has granted it for the
+	// session by then.
 	if !slices.Equal(sizes, []int{1, 3}) {
 		t.Errorf("shown in batches of %v, want 1 and then 3 together", sizes)
 	}
 }
 
-// Questions of calls that started together are shown together and in call order, regardless of the
-// order and the time at which they arrive. A question that never arrives delays the others for a
-// bounded time.
+// Questions about calls that started together are shown together and in call order, in whatever
+// order and at whatever time they arrive. If one of the questions never arrives, the others are
+// delayed only for a limited time.
 func TestTheFirstOfAMomentWaitsForTheOthers(t *testing.T) {
 	p := &scriptedUser{answer: always(Reply{OptionID: "allow_once"})}
 	e := newEngine(t, p, boxed, nil)
-	e.asks.bound = time.Hour // independent of the speed of the machine
+	e.asks.bound = time.Hour // so that the result does not depend on the speed of the machine
 	gathered, queued := make(chan struct{}), make(chan struct{}, 3)
 	var wg sync.WaitGroup
 	for _, i := range []int{2, 0, 1} {
@@ -607,7 +608,7 @@ func TestAPlanIsApprovedByAPersonOnly(t *testing.T) {
 	}
 }
 
-// trusts is a TrustStore in memory.
+// trusts is an in-memory TrustStore.
 type trusts map[string]bool
 
 func (m trusts) Trusts(root string) (bool, bool)     { t, ok := m[root]; return t, ok }

@@ -7,8 +7,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/search"
 )
 
-// TestRulesAndGlobsAgree checks that a pattern with a slash means the same in a permission rule and
-// in a search.
+// TestRulesAndGlobsAgree checks that a pattern with a slash has the same meaning in permission
+// rules and in searches.
 func TestRulesAndGlobsAgree(t *testing.T) {
 	paths := strings.Fields(
 		"src src/a.go src/x/a.go src/x/y/a_test.go srcx/a.go a.go docs/src/a.go src/[id].go src/{x}.go .github/w/ci.yml src/.env",

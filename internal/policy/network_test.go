@@ -8,7 +8,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/hosts"
 )
 
-// TestHosts checks how the profiles, the lists of the network setting and the rules decide about a
+// TestHosts checks how the profiles, the network allow and deny lists, and the rules apply to a
 // host.
 func TestHosts(t *testing.T) {
 	for _, c := range []struct {

@@ -9,8 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// TestMCPToolsPerProfile checks what each profile does with MCP tools. A tool's claim that it only
-// reads does not let it run without a question.
+// TestMCPToolsPerProfile checks what each profile decides about MCP tools. A tool that claims to be
+// read-only still does not run without a question.
 func TestMCPToolsPerProfile(t *testing.T) {
 	for _, c := range []struct {
 		profile Profile
@@ -31,7 +31,7 @@ func TestMCPToolsPerProfile(t *testing.T) {
 	}
 }
 
-// TestNamesOfToolsInRules denies the same requests by each name of their tool.
+// TestNamesOfToolsInRules checks that a rule can deny a request by any of the names of its tool.
 func TestNamesOfToolsInRules(t *testing.T) {
 	root := t.TempDir()
 	build := command("s", "make")
@@ -61,8 +61,8 @@ func TestNamesOfToolsInRules(t *testing.T) {
 	}
 }
 
-// TestAlwaysIsNotOfferedForWhatOnlyASandboxLimits asks about commands whose arguments choose what
-// is replaced, fetched, published or installed.
+// TestAlwaysIsNotOfferedForWhatOnlyASandboxLimits checks that, without a sandbox, "always" is not
+// offered for commands whose arguments determine what is replaced, fetched, published or installed.
 func TestAlwaysIsNotOfferedForWhatOnlyASandboxLimits(t *testing.T) {
 	none := sandbox.Support{Kind: sandbox.None, Why: "a test"}
 	for _, script := range []string{

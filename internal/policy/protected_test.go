@@ -9,8 +9,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// TestProtectedFilesAskInEveryProfile edits every name of the protocol's list of files that start
-// programs, and reads and edits secret files, at two depths.
+// TestProtectedFilesAskInEveryProfile checks that edits to files that can start programs, and reads
+// of and edits to secret files, require the user's approval in every profile and at two folder
+// depths.
 func TestProtectedFilesAskInEveryProfile(t *testing.T) {
 	starting := strings.Fields(`.git/config .git/hooks/x .agent-lsp.json .agent-lsp/agents/a.md
 		.agents/skills/s/SKILL.md .vscode/tasks.json .idea/x.xml .zed/settings.json .nvim.lua
@@ -54,7 +55,8 @@ func TestProtectedFilesAskInEveryProfile(t *testing.T) {
 	want(ProfileReadOnly, tool.SubjectEdit, "a.txt", Deny)
 }
 
-// TestRepositoriesUnderOtherNamesAsk checks that edits ask in a repository that a .git file names.
+// TestRepositoriesUnderOtherNamesAsk checks that edits in a repository that a .git file points to
+// require the user's approval.
 func TestRepositoriesUnderOtherNamesAsk(t *testing.T) {
 	root := t.TempDir()
 	link := filepath.Join(root, ".git")
@@ -72,8 +74,8 @@ func TestRepositoriesUnderOtherNamesAsk(t *testing.T) {
 	}
 }
 
-// TestHardLinksToSecretFiles checks that a second name of a secret file needs a question, and that
-// another file does not.
+// TestHardLinksToSecretFiles checks that access to a secret file by another name requires the
+// user's approval, and that access to other files does not.
 func TestHardLinksToSecretFiles(t *testing.T) {
 	root := t.TempDir()
 	for name, content := range map[string]string{"sub/.env": "KEY=1", "a.txt": "a"} {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// slipRules are the rules that are used in the table of bypass attempts.
+// slipRules are the rules used with the table of bypass attempts.
 func slipRules(t testing.TB) []Rule {
 	t.Helper()
 	b, err := os.ReadFile(tables + "/slips.txt")
@@ -78,7 +78,7 @@ func TestAllowRules(t *testing.T) {
 		{[]string{"allow bash(*)", "deny bash(git push *)"}, "git -C x push", Deny},
 		{[]string{"allow bash(*)", "deny bash(git push *)"}, "git --no-pager push origin", Deny},
 		{[]string{"allow bash(*)", "deny bash(git push *)"}, "git $sub", Ask},
-		// No part needs a rule, so the profile decides.
+		// No part of the command needs a rule, so the profile decides.
 		{[]string{"allow bash(*)", "deny bash(git push *)"}, "git log", Ask},
 		{[]string{"allow bash(*)", "deny bash(git push *)"}, "A=1 git push", Deny},
 		{[]string{"allow bash(*)", "deny bash(git push *)"}, "f() { git push; }; f", Deny},
@@ -157,8 +157,8 @@ func TestPropose(t *testing.T) {
 	}
 }
 
-// TestProposalsOfTheTableAllowTheirCommand checks that an "always" answer is not followed by
-// another question about the same command.
+// TestProposalsOfTheTableAllowTheirCommand checks that the patterns proposed for an "always" answer
+// allow the command, so that the user is not asked about it again.
 func TestProposalsOfTheTableAllowTheirCommand(t *testing.T) {
 	for _, line := range lines(t, "commands.txt") {
 		_, script, _ := strings.Cut(line, " | ")
@@ -175,7 +175,8 @@ func TestProposalsOfTheTableAllowTheirCommand(t *testing.T) {
 	}
 }
 
-// wrapped are ways to hide a command. %s is the command, which contains no quotes.
+// wrapped are ways to hide a command inside another one. %s is the hidden command, which contains
+// no quotes.
 var wrapped = []string{"%s", "ls; %s", "ls && %s", "ls | %s", "%s & ls", "ls\n%s", "(%s)",
 	"{ %s; }", "echo $(%s)", "echo `%s`", "echo \"$(%s)\"", "cat <(%s)", "x=$(%s)",
 	"if ls; then %s; fi", "while ls; do %s; done", "for f in $(%s); do ls; done",
@@ -189,7 +190,7 @@ var wrapped = []string{"%s", "ls; %s", "ls && %s", "ls | %s", "%s & ls", "ls\n%s
 
 var plainCommand = regexp.MustCompile(`^[a-z]+( [a-zA-Z0-9./_-]+)*$`)
 
-// FuzzWrappedDenied checks that a command that wraps a denied one is never read-only and never
+// FuzzWrappedDenied checks that a command that contains a denied one is never read-only and never
 // allowed.
 func FuzzWrappedDenied(f *testing.F) {
 	for i := range wrapped {
@@ -200,7 +201,7 @@ func FuzzWrappedDenied(f *testing.F) {
 	}
 	allow, _ := ParseRules("rules", []string{"allow bash(*)", "deny bash(touch *)"})
 	f.Fuzz(func(t *testing.T, inner string, a, b, c byte) {
-		Classify(inner) // any input is parsed without a panic
+		Classify(inner) // must not panic for any input
 		if !plainCommand.MatchString(inner) {
 			inner = "touch x"
 		}
@@ -216,10 +217,10 @@ func FuzzWrappedDenied(f *testing.F) {
 				strings.Contains(w, `"%s"`) && strings.ContainsAny(script, "\"`$\n\\") ||
 				strings.Contains(script, "<<") || strings.ContainsAny(script, "`") &&
 				strings.Contains(w, "`") {
-				continue // the quotes would end too early and form another command
+				continue // otherwise the quotes would end too early and form another command
 			}
 			if wordsOnly(w) && !plainCommand.MatchString(script) {
-				continue // a wrapper accepts a simple command
+				continue // this wrapper accepts only a simple command
 			}
 			script = strings.Replace(w, "%s", script, 1)
 		}
@@ -233,7 +234,7 @@ func FuzzWrappedDenied(f *testing.F) {
 	})
 }
 
-// wordsOnly reports whether the wrapper precedes a simple command, not a list.
+// wordsOnly reports whether the wrapper accepts only a simple command, and no list of commands.
 func wordsOnly(w string) bool {
 	return strings.HasSuffix(w, " %s") && !strings.ContainsAny(w, ";|&\n") ||
 		strings.HasPrefix(w, "find")

@@ -39,7 +39,7 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// TestRedactInJSON checks that a key is also found if it is quoted in JSON, once or twice, or
+// TestRedactInJSON checks that a key is also found if it is quoted once or twice as JSON, or
 // encoded in a URL.
 func TestRedactInJSON(t *testing.T) {
 	const key = `pa"ss\wo/rd+1`

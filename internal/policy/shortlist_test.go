@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// shortWorkspace creates a folder with the files that the short-list tests name, and another folder
-// outside it.
+// shortWorkspace creates a folder with the files that the short-list tests name, and a second
+// folder outside it.
 func shortWorkspace(t *testing.T) (work, outside string) {
 	t.Helper()
 	base := t.TempDir()

@@ -80,7 +80,7 @@ func TestInstructionsFollowChange(t *testing.T) {
 	write(t, path, "one")
 	checkInstructions(t, p, root, ".=one")
 	write(t, path, "two")
-	// same size, so only the time differs
+	// The size stays the same, so only the time differs.
 	if err := os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestInstructionsAreBounded(t *testing.T) {
 	}
 }
 
-// Links inside the root are followed. Links out of the root and special files are not.
+// Links within the root are followed. Links out of the root, and special files, are not.
 func TestReadingStaysInside(t *testing.T) {
 	outside := tree(t, map[string]string{"secret": "secret"})
 	root := tree(t, map[string]string{"real.md": "inside", "dir/AGENTS.md/x": ""})
@@ -181,8 +181,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// Neither the name of an instruction file nor a link causes the text of a secret file, or of a file
-// that is not Markdown, to be sent.
+// Instructions never contain the text of a secret file, or of a file that is not Markdown, whatever
+// the instruction file's name is and wherever its links lead.
 func TestInstructionsAreNeverSecret(t *testing.T) {
 	secret := func(path string) bool { return strings.HasPrefix(filepath.Base(path), ".env") }
 	root := tree(t, map[string]string{

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/realpath"
 )
 
-// TestEval compares Eval with filepath.EvalSymlinks on every kind of path.
+// TestEval compares Eval with filepath.EvalSymlinks for every kind of path.
 func TestEval(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a", "b", "file")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The requested parallelism takes effect, and a higher value on the command line is kept. Fuzzing
-// keeps the value.
+// Parallel sets the requested parallelism, but keeps a higher value from the command line. When
+// fuzzing, the value stays unchanged.
 func TestParallel(t *testing.T) {
 	at := flag.Lookup("test.parallel").Value.String()
 	defer func() { _ = flag.Set("test.parallel", at) }()
@@ -25,8 +25,8 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// A folder in memory is removed at the end with all its content, and a TMPDIR that the user has set
-// is kept. If there is not enough memory, no variable is set and no folder is removed.
+// The in-memory folder is removed at the end with all its content. If the user has set TMPDIR, it
+// stays unchanged. If not enough memory is available, no variable is set and no folder is removed.
 func TestInMemory(t *testing.T) {
 	t.Setenv("TMPDIR", "/somewhere")
 	InMemory()()

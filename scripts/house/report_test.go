@@ -13,7 +13,7 @@ func TestALargePartNeedsAReason(t *testing.T) {
 		t.Errorf("without a reason: %q", got)
 	}
 	var found []large
-	for range maxExceptions { // exceptions with the same reason count separately
+	for range maxExceptions { // exceptions with the same reason are counted separately
 		found = append(found, large{text: "a", reason: wireReason})
 	}
 	if got := failures(found); len(got) != 0 {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The output contains the licenses of Go and of exactly the modules that
+// The output contains the licenses of Go and of exactly those modules that
 // docs/contribute/licenses.md lists as built in.
 func TestNoticesOfTheProgram(t *testing.T) {
 	t.Chdir("../..")
@@ -45,7 +45,7 @@ func TestNoticesOfTheProgram(t *testing.T) {
 	}
 }
 
-// A module's license files are those in its root and in the linked folders only.
+// Only files in a module's root and in the linked folders are treated as its license files.
 func TestLicenses(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"LICENSE", "NOTICE.txt", "a-license.md", "license.go", "README",

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The same content results in the same bytes, regardless of its times and its location.
+// Packing the same content gives the same bytes, regardless of file times and location.
 func TestPackIsReproducible(t *testing.T) {
 	for _, name := range []string{"a.tar.gz", "a.zip"} {
 		var packed [2][]byte

@@ -11,7 +11,7 @@ import (
 
 const top = "../.."
 
-// The strings that users see and the layout of all files have no findings. `make check` also runs
+// The strings that users see, and the layout of all files, have no findings. `make check` also runs
 // Vale.
 func TestTree(t *testing.T) {
 	files, err := tree(top)
@@ -30,15 +30,15 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// bad violates each kind of rule. good contains the same words in correct uses.
+// bad violates each kind of rule. good uses the same words correctly.
 const (
 	bad  = "The rule is told anew. It is no text. Of a crowd of prompts. That is the model's. A colour."
 	good = "There is no text. It is no longer here. The model's answer stands for itself. It is cancelled."
-	n    = 7 // one for each word or phrase that the rules name
+	n    = 7 // one for each word or phrase that a rule names
 )
 
-// planted contains files with the bad sentence where users or readers see it, and the good one next
-// to it.
+// planted contains files with the bad sentence in places that users or readers see, and with the
+// good one next to it.
 var planted = map[string]string{
 	"a.md": "# Title\n\n" + bad + "\n\n" + good + "\n\n`" + bad + "`\n\n```\n" + bad + "\n```\n",
 	"cmd/a.go": "// Package a is fine. " + good + "\npackage a\n\n// F is bad. " + bad +
@@ -66,7 +66,7 @@ var ok = "` + good + `"
 	"editors/neovim/doc/agent_lsp.txt": good + "\n" + bad + "\n",
 }
 
-// The check finds a bad sentence in every place, and accepts a good one.
+// The check finds a bad sentence in every such place, and accepts a good one.
 func TestPlantedSentences(t *testing.T) {
 	if _, err := findVale(); err != nil {
 		t.Skip(err)
@@ -89,7 +89,7 @@ func TestPlantedSentences(t *testing.T) {
 	}
 }
 
-// plant writes files and the tree's rules into a new folder.
+// plant writes files, together with the repository's rules, to a new folder.
 func plant(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -118,7 +118,8 @@ func write(t *testing.T, file, content string) {
 	}
 }
 
-// The check finds wide lines and long pages, except where they are allowed.
+// The check reports lines that are too wide and pages that are too long, except where they are
+// allowed.
 func TestLayout(t *testing.T) {
 	wide := strings.Repeat("word ", 30) + "\n"
 	for _, c := range []struct {
@@ -147,7 +148,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// Without Vale, the check explains how to install it.
+// If Vale is not installed, the check says how to install it.
 func TestWithoutVale(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("PATH", t.TempDir())

@@ -19,7 +19,7 @@ var messagesAPI = &modeltest.API{
 	New: func(o modelhttp.Options) modeltest.Model { return ours.New(o) },
 }
 
-// claudeReads streams params through the SDK and gathers the reply.
+// claudeReads streams params through the SDK and returns the accumulated reply.
 func claudeReads(t *testing.T, w *wire, params anthropic.MessageNewParams) *anthropic.Message {
 	t.Helper()
 	client := anthropic.NewClient(
@@ -38,7 +38,7 @@ func claudeReads(t *testing.T, w *wire, params anthropic.MessageNewParams) *anth
 	return &m
 }
 
-// claudeReply is what the SDK read.
+// claudeReply converts the SDK's message to a reply.
 func claudeReply(m *anthropic.Message) reply {
 	u := m.Usage
 	out := reply{
@@ -55,8 +55,9 @@ func claudeReply(m *anthropic.Message) reply {
 	return out
 }
 
-// TestAnthropic: both clients read the documented streams alike, and the next request of the
-// conversation is equal. The caller of the SDK chooses the position of the cache marks.
+// TestAnthropic checks that both clients decode the documented streams identically, and that the
+// next request of the conversation is equal. The SDK's caller chooses the positions of the cache
+// marks.
 func TestAnthropic(t *testing.T) {
 	for _, name := range []string{"weather.sse", "thinking.sse"} {
 		answer := fixture(t, "anthropic/testdata/"+name)
@@ -85,7 +86,7 @@ func TestAnthropic(t *testing.T) {
 		for _, b := range theirs.Content {
 			if b.Type == "tool_use" {
 				result := anthropic.NewToolResultBlock(b.ID, "sunny", false)
-				result.OfToolResult.IsError = param.Opt[bool]{} // the SDK's helper sends false
+				result.OfToolResult.IsError = param.Opt[bool]{} // the SDK's helper would send false
 				last = append(last, result)
 			}
 		}
@@ -98,7 +99,8 @@ func TestAnthropic(t *testing.T) {
 	}
 }
 
-// TestAnthropicRequests: no part of a request is lost in the SDK's types, whatever its history.
+// TestAnthropicRequests checks that requests with any history pass through the SDK's types without
+// loss.
 func TestAnthropicRequests(t *testing.T) {
 	answer := fixture(t, "anthropic/testdata/thinking.sse")
 	histories(t, messagesAPI, claude, answer, func(body []byte) error {

@@ -62,16 +62,16 @@ func geminiReads(
 	return content, out
 }
 
-// signatures makes the signatures of the fixtures base64, as the service sends them and the SDK's
-// type requires them. The service also accepts base64 for URLs, like the documented dummy
+// signatures changes the signatures in the fixtures to standard base64, which the service sends and
+// the SDK's type requires. The service also accepts URL-safe base64, such as the documented dummy
 // signature.
 var signatures = strings.NewReplacer(
 	"SignatureA", "SignatureAAA", "SignatureB", "SignatureBBB",
 	"skip_thought_signature_validator", "skip/thought/signature/validator",
 )
 
-// TestGemini: both clients read the documented streams alike, and the next request of the
-// conversation is equal.
+// TestGemini checks that both clients decode the documented streams identically, and that the next
+// request of the conversation is equal.
 func TestGemini(t *testing.T) {
 	for _, name := range []string{"weather.sse", "thinking.sse"} {
 		answer := signatures.Replace(fixture(t, "gemini/testdata/"+name))
@@ -82,7 +82,7 @@ func TestGemini(t *testing.T) {
 		same(t, name, read(first), theirs)
 
 		for _, c := range first.Message.ToolCalls() {
-			c.ID = cmp.Or(c.ID, "engine") // it assigns an id to a call without one
+			c.ID = cmp.Or(c.ID, "engine") // the engine assigns an ID to a call without one
 		}
 		for _, p := range content.Parts {
 			if p.FunctionCall != nil {
@@ -105,8 +105,8 @@ func TestGemini(t *testing.T) {
 	}
 }
 
-// goesOn is a reply as the SDK sends it back, with the results of its calls and a prompt. Thoughts
-// are not sent back, and pieces of one text are one part.
+// goesOn returns a reply as the SDK sends it back, with the results of its calls and a prompt.
+// Thoughts are omitted, and the pieces of a text are joined to one part.
 func goesOn(content *genai.Content) []*genai.Content {
 	model, user := &genai.Content{Role: genai.RoleModel}, &genai.Content{Role: genai.RoleUser}
 	for _, p := range content.Parts {
@@ -131,8 +131,8 @@ func goesOn(content *genai.Content) []*genai.Content {
 	return append(out, genai.NewContentFromText("And now?", genai.RoleUser))
 }
 
-// plainGemini removes parts without meaning: an empty text and configuration, and the role of the
-// system prompt.
+// plainGemini removes parts that have no effect: an empty text, an empty configuration, and the
+// role of the system prompt.
 func plainGemini(t *testing.T, body []byte) []byte {
 	t.Helper()
 	var m map[string]any
@@ -149,7 +149,7 @@ func plainGemini(t *testing.T, body []byte) []byte {
 	return text(m)
 }
 
-// TestGeminiRequests: the SDK's types know each member of a request, whatever its history.
+// TestGeminiRequests checks that the SDK's types support every field in requests with any history.
 func TestGeminiRequests(t *testing.T) {
 	answer := fixture(t, "gemini/testdata/thinking.sse")
 	histories(t, geminiAPI, flash, answer, func(body []byte) error {

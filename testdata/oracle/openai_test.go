@@ -27,7 +27,7 @@ var (
 	}}
 )
 
-// The streams have the events of OpenAI's reference, with a text and two calls.
+// The streams contain the events in OpenAI's API reference, with a text and two calls.
 const (
 	chatStream = `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"gpt-5.1","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}],"usage":null}
 
@@ -89,7 +89,7 @@ func parameters() map[string]any {
 	return p
 }
 
-// chatReads streams params through the SDK and gathers the completion.
+// chatReads streams params through the SDK and returns the accumulated completion.
 func chatReads(t *testing.T, w *wire,
 	params openai.ChatCompletionNewParams) *openai.ChatCompletion {
 	t.Helper()
@@ -107,7 +107,8 @@ func chatReads(t *testing.T, w *wire,
 	return &acc.ChatCompletion
 }
 
-// TestChat: both clients read the stream alike, and the next request of the conversation is equal.
+// TestChat checks that both clients decode the stream identically, and that the next request of the
+// conversation is equal.
 func TestChat(t *testing.T) {
 	first := generate(t, chatAPI.New(options(gpt, stream(chatStream))), modeltest.User("Weather?"))
 	params := openai.ChatCompletionNewParams{
@@ -146,8 +147,8 @@ func TestChat(t *testing.T) {
 	equal(t, "chat", w.Body, sdk.Body)
 }
 
-// TestResponses: both clients read the stream alike, and the next request of the conversation is
-// equal.
+// TestResponses checks that both clients decode the stream identically, and that the next request
+// of the conversation is equal.
 func TestResponses(t *testing.T) {
 	first := generate(t, responsesAPI.New(options(gpt, stream(responsesStream))),
 		modeltest.User("Weather?"))
@@ -196,7 +197,7 @@ func TestResponses(t *testing.T) {
 	equal(t, "responses", w.Body, sdk.Body)
 }
 
-// responsesRead streams params through the SDK and returns the response at the end.
+// responsesRead streams params through the SDK and returns the final response.
 func responsesRead(t *testing.T, w *wire, params responses.ResponseNewParams) *responses.Response {
 	t.Helper()
 	client := gptClient(w)
@@ -213,7 +214,8 @@ func responsesRead(t *testing.T, w *wire, params responses.ResponseNewParams) *r
 	return &out
 }
 
-// TestOpenAIRequests: no part of a request is lost in the SDK's types, whatever its history.
+// TestOpenAIRequests checks that requests with any history pass through the SDK's types without
+// loss.
 func TestOpenAIRequests(t *testing.T) {
 	histories(t, chatAPI, gpt, chatStream, func(body []byte) error {
 		return survives(body, &openai.ChatCompletionNewParams{})
@@ -221,7 +223,7 @@ func TestOpenAIRequests(t *testing.T) {
 	histories(t, responsesAPI, gpt, responsesStream, responsesSurvives)
 }
 
-// responsesSurvives checks each item separately, because the SDK's union of items does not decode a
+// responsesSurvives checks each item separately, because the SDK's union of items cannot decode a
 // message without a type, which the API allows.
 func responsesSurvives(body []byte) error {
 	var m map[string]any
@@ -232,7 +234,7 @@ func responsesSurvives(body []byte) error {
 	for _, item := range items {
 		var into any = &responses.EasyInputMessageParam{}
 		switch item.(map[string]any)["type"] {
-		case "reasoning": // goes back as the service sent it
+		case "reasoning": // sent back as the service sent it
 			continue
 		case "function_call":
 			into = &responses.ResponseFunctionToolCallParam{}
@@ -255,8 +257,8 @@ func responsesSurvives(body []byte) error {
 	return survives(text(m), &responses.ResponseNewParams{})
 }
 
-// TestNativeTools: the SDK reads the documented items identically, and the returned items and
-// outputs equal those that it builds.
+// TestNativeTools checks that the SDK decodes the documented items identically, and that the items
+// and outputs sent back equal those that the SDK builds.
 func TestNativeTools(t *testing.T) {
 	answer := fixture(t, "openai/testdata/native.sse")
 	native := func(w *wire) modeltest.Model {
@@ -314,8 +316,8 @@ func TestNativeTools(t *testing.T) {
 		}}},
 	}
 	responsesRead(t, sdk, params)
-	// Nothing is stored, so the ids of items and the container are not sent back. The function bash
-	// is among the tools, too.
+	// Nothing is stored, so item IDs and the container are not sent back. The adapter's tools also
+	// include the function bash.
 	var body map[string]any
 	if err := json.Unmarshal(w.Body, &body); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,6 @@
-// Package oracle compares the adapters with the SDKs of the services: the same conversation is an
-// equal request, and the same stream is read alike. It is a module of its own, so that the SDKs are
-// no dependencies of agent-lsp.
+// Package oracle compares the model adapters with the services' SDKs. For the same conversation,
+// both must send equal requests, and both must decode the same stream identically. It is a separate
+// module, so that agent-lsp does not depend on the SDKs.
 package oracle
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/modeltest"
 )
 
-// fixture is a documented stream of an adapter's tests.
+// fixture returns a documented stream from an adapter's tests.
 func fixture(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile("../../internal/model/" + path)
@@ -29,10 +29,10 @@ func fixture(t *testing.T, path string) string {
 	return string(b)
 }
 
-// schema is the parameters of the tool in the conversations.
+// schema is the parameter schema of the tool in the conversations.
 const schema = `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`
 
-// request is a conversation that has begun with reply.
+// request returns a conversation in which the model has answered with reply.
 func request(reply *message.Message) *agent.Request {
 	req := modeltest.User("Weather?")
 	req.System = []agent.SystemBlock{{Text: "Be careful.", Cache: true}}
@@ -53,7 +53,7 @@ func result(c *message.ToolCall) *message.Message {
 	return m
 }
 
-// generate makes a call over w.
+// generate calls the model with a request.
 func generate(t *testing.T, m modeltest.Model, req *agent.Request) *agent.Reply {
 	t.Helper()
 	defer m.Close()
@@ -69,7 +69,7 @@ type wire struct{ modeltest.Wire }
 
 func stream(answer string) *wire { return &wire{modeltest.Wire{Answer: answer}} }
 
-// RoundTrip answers a request.
+// RoundTrip implements http.RoundTripper.
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := w.Wire.RoundTrip(r)
 	if resp != nil {
@@ -78,7 +78,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// equal compares two JSON texts without the members that drop names.
+// equal compares two JSON texts. It ignores the fields named in drop.
 func equal(t *testing.T, name string, ours, theirs []byte, drop ...string) {
 	t.Helper()
 	a, b := parse(t, ours, drop), parse(t, theirs, drop)
@@ -102,7 +102,7 @@ func parse(t *testing.T, b []byte, drop []string) any {
 	return v
 }
 
-// remove deletes members wherever they are.
+// remove deletes the named fields at every depth.
 func remove(v any, names []string) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -119,7 +119,7 @@ func remove(v any, names []string) {
 	}
 }
 
-// reply is what both sides read in a stream, in one line.
+// reply contains the parts of a decoded stream that the tests compare.
 type reply struct {
 	Text, Thinking, Calls, Stop string
 	Input, Output, Cached       int
@@ -147,7 +147,7 @@ func (r *reply) call(id, name, args string) {
 	r.Calls += fmt.Sprintf("%s %s %s; ", id, name, text(v))
 }
 
-// same compares what both sides read.
+// same compares the replies that both clients decoded.
 func same(t *testing.T, name string, a, b reply) {
 	t.Helper()
 	if a != b {
@@ -155,7 +155,7 @@ func same(t *testing.T, name string, a, b reply) {
 	}
 }
 
-// histories sends random histories through a and passes each body to check.
+// histories sends requests with random histories through a and passes each request body to check.
 func histories(t *testing.T, a *modeltest.API, model, answer string, check func([]byte) error) {
 	t.Helper()
 	for seed := range uint64(300) {
@@ -178,7 +178,7 @@ func histories(t *testing.T, a *modeltest.API, model, answer string, check func(
 	}
 }
 
-// survives reports what a body loses if it is decoded into an SDK's type and encoded again.
+// survives reports what is lost when a body is decoded into an SDK's type and encoded again.
 func survives(body []byte, into any) error {
 	if err := json.Unmarshal(body, into); err != nil {
 		return err
@@ -194,7 +194,7 @@ func survives(body []byte, into any) error {
 	if err := json.Unmarshal(again, &b); err != nil {
 		return err
 	}
-	delete(a, "stream") // the SDK sets it itself
+	delete(a, "stream") // the SDK sets this field itself
 	delete(b, "stream")
 	if !reflect.DeepEqual(a, b) {
 		return fmt.Errorf("the SDK's type makes it\n%s", strings.TrimSpace(string(again)))

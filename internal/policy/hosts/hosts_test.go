@@ -100,8 +100,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// A name is resolved once and its addresses are checked. A name that resolves to this computer is
-// refused, whatever it resolves to before or after.
+// A name is resolved only once, and the dialer checks the resolved addresses. A name that resolves
+// to this computer is refused, whatever it resolves to at other times.
 func TestDialResolvesOnce(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -121,7 +121,7 @@ func TestDialResolvesOnce(t *testing.T) {
 		refused           bool
 	}{
 		{"", "", "rebound.example", true},
-		{"rebound.example", "", "rebound.example", true}, // a name is not an address
+		{"rebound.example", "", "rebound.example", true}, // allows no address
 		{"127.0.0.0/8", "", "rebound.example", false},
 		{"127.0.0.0/8", "127.0.0.1", "rebound.example", true},
 		{"127.0.0.0/8", "rebound.example", "REBOUND.example.", true},

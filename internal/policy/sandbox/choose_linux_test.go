@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestChooseFallsBack checks that choose skips the kinds that a system lacks and returns all
-// reasons.
+// TestChooseFallsBack checks that choose skips the kinds of sandbox that a system does not support,
+// and returns all reasons.
 func TestChooseFallsBack(t *testing.T) {
 	for lacking, want := range []Kind{Own, Bubblewrap, Namespace, Landlock, None} {
 		var all []probe

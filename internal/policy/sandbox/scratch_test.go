@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// left lists the folders of runs in base.
+// left lists the folders in base that belong to runs.
 func left(t *testing.T, base string) []string {
 	t.Helper()
 	dirs, err := filepath.Glob(filepath.Join(base, "run-*"))
@@ -33,7 +33,7 @@ func TestScratch(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// An overlay leaves its work folder in this state.
+		// An overlay mount leaves its work folder in this state.
 		if err := os.Chmod(layer+"/work", 0); err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func TestScratch(t *testing.T) {
 	if n := len(left(t, base)); n != 2 {
 		t.Errorf("%d folders of two living scratches", n)
 	}
-	other.lock.Close() // as if its process had died
+	other.lock.Close() // as if the process had died
 	third := NewScratch(base)
 	folders(third, "d")
 	if n := len(left(t, base)); n != 2 {

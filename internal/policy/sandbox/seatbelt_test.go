@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSeatbeltProfile compares the profile of macOS as text, because no other system can run it.
+// TestSeatbeltProfile compares the macOS profile as text, because other systems cannot run it.
 func TestSeatbeltProfile(t *testing.T) {
 	const head = `(version 1)
 (allow default)

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// BenchmarkColdStart measures the variants in turn, so that the machine's load affects all of them
-// equally: /bin/true without a sandbox, and the additional time of each kind of sandbox. It reports
-// medians in milliseconds.
+// BenchmarkColdStart measures the time of /bin/true without a sandbox, and the additional time that
+// each kind of sandbox needs. The variants alternate, so that the machine's load affects all of
+// them equally. It reports medians in milliseconds.
 func BenchmarkColdStart(b *testing.B) {
 	x := newBox(b)
 	readOnly, write, caches := x.spec, x.spec, x.spec
@@ -71,8 +71,8 @@ func median(d []time.Duration) time.Duration {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// BenchmarkChanges measures the cost of passing changes to the broker. It creates and removes 2,000
-// files, with and without a sandbox, and reports microseconds per change.
+// BenchmarkChanges measures the cost of passing file changes to the broker. It creates and removes
+// 2,000 files, with and without a sandbox, and reports microseconds per change.
 func BenchmarkChanges(b *testing.B) {
 	const files, script = 2000, `for i in $(seq 2000); do : > f$i; done; rm f*`
 	x := newBox(b)

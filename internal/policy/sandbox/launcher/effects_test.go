@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// protectedNames are representatives of every entry of the complete list.
+// protectedNames contains an example for each entry in the list of protected files.
 var protectedNames = []string{
 	".git/x",
 	".git",
@@ -49,7 +49,7 @@ var protectedNames = []string{
 	".GitHub/Workflows/x",
 }
 
-// creations are ways to create a file NAME whose folder DIR may not exist yet.
+// creations are ways to create a file NAME in a folder DIR that may not exist yet.
 var creations = []string{
 	`mkdir -p DIR && echo x > NAME`,
 	`mkdir -p DIR; touch NAME`,
@@ -96,8 +96,8 @@ func TestProtectedFilesAreNeverCreated(t *testing.T) {
 	}
 }
 
-// TestInstalledPackages checks that some protected names are allowed below node_modules, so that
-// packages that contain them can be installed, and that such files cannot be moved in or out.
+// TestInstalledPackages checks that some protected names are allowed below node_modules, because
+// packages may contain them, and that such files cannot be moved into or out of node_modules.
 func TestInstalledPackages(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
@@ -142,15 +142,15 @@ exit(c.renameat2(-100, b"sub", -100, b"node_modules/p", 2) != 0)'`,
 		}
 		b.run(
 			"rm -rf Node_Modules x node_modules/up node_modules/node_modules",
-		) // the file that the attempt may create
+		) // files that the attempt may have created
 		if now := b.tree(); now != before {
 			t.Fatalf("%s changed\n%s\nto\n%s", script, before, now)
 		}
 	}
 }
 
-// TestStoredSecretsAreReadable checks secret files whose content Git has stored. A mask would not
-// hide their content.
+// TestStoredSecretsAreReadable checks that a secret file is readable if Git has stored its current
+// content, because hiding the file would not hide that content.
 func TestStoredSecretsAreReadable(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"2", "4"} {
@@ -170,13 +170,13 @@ func TestStoredSecretsAreReadable(t *testing.T) {
 			`cd a; cat key.pem other.pem; cat changed.pem mine.pem 2>/dev/null || echo masked`,
 			"storedstored toomasked\n",
 		)
-		b.write("a/key.pem", "STORED") // with the same size
+		b.write("a/key.pem", "STORED") // same size as before
 		b.want(`cat a/key.pem 2>/dev/null || echo masked`, "masked\n")
 	}
 }
 
-// TestDescriptors checks that a command may change an open file through its descriptor in the same
-// cases as by its name.
+// TestDescriptors checks that a command can change the mode, times or owner of a file through an
+// open descriptor only if it can change the file by name.
 func TestDescriptors(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
@@ -205,7 +205,7 @@ for name in [".vscode", ".vscode/tasks.json", "/etc", "/etc/hostname"]:
 	}
 }
 
-// changes are ways to change or remove an existing protected file P, whose folder is D.
+// changes are ways to change or remove an existing protected file P in the folder D.
 var changes = []string{
 	`echo x > P`,
 	`echo x >> P`,
@@ -470,7 +470,7 @@ s = socket.create_server(("127.0.0.1", 0)); c = socket.create_connection(s.getso
 	}
 }
 
-// TestNothingIsLeft checks that no mounts, files or processes remain.
+// TestNothingIsLeft checks that no mounts, files or processes remain after a command.
 func TestNothingIsLeft(t *testing.T) {
 	b := newBox(t)
 	b.write("a", "a")
@@ -502,7 +502,8 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// A long-running command sees the editor's changes, and its own changes take effect immediately.
+// A long-running command sees changes made by the editor while it runs, and its own changes are
+// visible immediately.
 func TestTheUserWorksMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A repository that a .git file names is protected like .git.
+// A repository that a .git file points to is protected in the same way as .git.
 func TestRepositoriesUnderOtherNames(t *testing.T) {
 	t.Parallel()
 	for _, layout := range []struct{ link, text, folder string }{

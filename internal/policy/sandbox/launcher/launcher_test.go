@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// box is a workspace with the sandbox for its commands.
+// box is a workspace with a sandbox for its commands.
 type box struct {
 	t    testing.TB
 	work string
@@ -65,7 +65,7 @@ func (b *box) run(script string) (int, string) {
 	return c.ProcessState.ExitCode(), out.String()
 }
 
-// want runs a script that must succeed with the given output.
+// want runs a script that must succeed and print the given output.
 func (b *box) want(script, output string) {
 	b.t.Helper()
 	if code, out := b.run(script); code != 0 || out != output {
@@ -84,7 +84,7 @@ func (b *box) write(name, content string) {
 	}
 }
 
-// tree lists the workspace: names, kinds, permissions and contents.
+// tree lists the names, kinds, permissions and contents of the files in the workspace.
 func (b *box) tree() string {
 	b.t.Helper()
 	var out strings.Builder

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// A program of the workspace must not run as its owner when another user starts it.
+// If a command sets the set-user-ID bit on a file in the workspace, the bit has no effect.
+// Otherwise the file would run as its owner when another user starts it.
 func TestNoFileRunsAsItsOwner(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
@@ -39,7 +40,8 @@ libc.syscall(259 if os.uname().machine == "x86_64" else 33, -100, b"i", 0o104755
 	}
 }
 
-// The devices belong to the machine, and a command that root runs owns them.
+// A command must not change the mode of a device. Devices belong to the machine, and a command that
+// runs as root owns them.
 func TestDevicesKeepTheirModes(t *testing.T) {
 	b := newBox(t)
 	before, err := os.Stat("/dev/full")

@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// raceSeconds is how long the commands of a test compete.
+// raceSeconds is the number of seconds for which the commands of a test compete.
 const raceSeconds = "3"
 
-// compete runs scripts at the same time, each in a sandbox of its own, and returns their outputs.
-// The scripts are Python. They end when the variable end is reached or when the file won exists.
+// compete runs Python scripts at the same time, each in its own sandbox, and returns their outputs.
+// The scripts stop at the time in the variable end or when the file won exists.
 func (b *box) compete(scripts ...string) string {
 	b.t.Helper()
 	const head = `import os, time
@@ -30,8 +30,8 @@ going = lambda: time.time() < end and not os.path.exists("won")
 	return strings.Join(outputs, "\n")
 }
 
-// While one command moves a folder to a name with protected contents, another one creates these
-// contents.
+// One command moves a folder to a name under which some contents are protected, while another
+// command creates these contents. No protected file may result.
 func TestCommandsTogetherCreateNoProtectedFile(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ folder, name string }{

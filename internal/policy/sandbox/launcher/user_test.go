@@ -20,8 +20,8 @@ func (b *box) git(args ...string) {
 	}
 }
 
-// TestGitCannotWrite checks that git commands that write to .git fail with a reason, and that git
-// commands that read succeed.
+// TestGitCannotWrite checks that git commands that write to .git fail with a reason, and that
+// read-only git commands succeed.
 func TestGitCannotWrite(t *testing.T) {
 	b := newBox(t)
 	b.write("a", "one\n")
@@ -39,7 +39,7 @@ func TestGitCannotWrite(t *testing.T) {
 	}
 }
 
-// homeCaches lists the existing package caches of a home.
+// homeCaches lists the existing package caches in a home folder.
 func homeCaches(home string) []string {
 	return existing(
 		joined(
@@ -49,7 +49,7 @@ func homeCaches(home string) []string {
 	)
 }
 
-// TestAsAnOrdinaryUser runs the tests of this package again without root privileges.
+// TestAsAnOrdinaryUser runs the tests in this package again without root privileges.
 func TestAsAnOrdinaryUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("this is an ordinary user already")
