@@ -17,9 +17,9 @@ export function refusal(edit: WorkspaceEdit, versions: OpenVersions): string | u
     const open = versions(uri);
     if (version === null || version === undefined) continue;
     if (open === undefined)
-      return `${uri} is not open, the edit was made for its version ${version}`;
+      return `${uri} is not open, but the edit was made for version ${version}`;
     if (open !== version)
-      return `${uri} has version ${open}, the edit was made for version ${version}`;
+      return `${uri} has version ${open}, but the edit was made for version ${version}`;
   }
   return undefined;
 }

@@ -39,8 +39,8 @@ export function findBinary(places: Places): Found {
     if (executable(file)) return { file, source: 'PATH' };
   }
   throw new NoProgramError(
-    'The agent-lsp program was not found. Locate it on this machine, or download it. ' +
-      'It is also found in a folder on the PATH of your login shell. The .vsix for your system includes it.',
+    'The agent-lsp program was not found. Locate it on this machine, add its folder to the PATH ' +
+      'of your login shell, or download it. The .vsix package for your system includes it.',
   );
 }
 

@@ -11,7 +11,7 @@ interface Row extends vscode.QuickPickItem {
   id: string;
 }
 
-const nothing = 'Nothing changed since.\n';
+const nothing = 'No changes since this checkpoint.\n';
 
 export class Checkpoints implements vscode.Disposable {
   /** The checkpoint that undoes the last restore. */
@@ -37,14 +37,14 @@ export class Checkpoints implements vscode.Disposable {
   async restore(checkpointId?: string): Promise<void> {
     const id =
       checkpointId ??
-      (await this.choose('Put the files back as they were before a prompt', reversed));
+      (await this.choose('Restore the files to their state before a prompt', reversed));
     if (!id) return;
     const result = await this.daemon.request('agent/checkpoint/restore', { checkpointId: id });
     this.redoId = result.undoCheckpointId;
     const left = result.conflicts.map(
       (c) => `${vscode.workspace.asRelativePath(vscode.Uri.parse(c.uri))}: ${c.reason}`,
     );
-    const text = `${counted(result.changes.length, 'file')} put back.${left.length > 0 ? ` Skipped: ${left.join('; ')}` : ''}`;
+    const text = `${counted(result.changes.length, 'file')} restored.${left.length > 0 ? ` Skipped: ${left.join('; ')}` : ''}`;
     this.restored.fire({ undoCheckpointId: result.undoCheckpointId, text });
     if (this.transcriptVisible()) return; // a notification would cover the input
     const choice = await vscode.window.showInformationMessage(text, 'Undo the restore');
@@ -54,17 +54,17 @@ export class Checkpoints implements vscode.Disposable {
   /** Undoes the named restore, or the last one. */
   async redo(undoCheckpointId?: string): Promise<void> {
     const id = undoCheckpointId ?? this.redoId;
-    if (!id) return void vscode.window.setStatusBarMessage('Nothing was restored.', 4000);
+    if (!id) return void vscode.window.setStatusBarMessage('There is no restore to undo.', 4000);
     const result = await this.daemon.request('agent/checkpoint/restore', { checkpointId: id });
     this.redoId = result.undoCheckpointId;
-    const text = `Restore undone: ${counted(result.changes.length, 'file')} brought back.`;
+    const text = `Restore undone: ${counted(result.changes.length, 'file')} changed back.`;
     this.restored.fire({ undoCheckpointId: result.undoCheckpointId, text });
     vscode.window.setStatusBarMessage(text, 5000);
   }
 
   async diff(checkpointId?: string): Promise<void> {
     const id =
-      checkpointId ?? (await this.choose('Show what changed since a prompt', (diff) => diff));
+      checkpointId ?? (await this.choose('Show the changes since a prompt', (diff) => diff));
     if (!id) return;
     const content = (await this.changesSince(id)) || nothing;
     await vscode.window.showTextDocument(
@@ -97,7 +97,7 @@ export class Checkpoints implements vscode.Disposable {
     Object.assign(pick, {
       title,
       items: rows,
-      placeholder: 'The editor shows what it changes',
+      placeholder: 'The editor previews the changes',
       matchOnDescription: true,
       matchOnDetail: true,
       ignoreFocusOut: true,

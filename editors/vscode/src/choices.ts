@@ -52,7 +52,7 @@ function scopeOf(choice: Choice): string {
     const found = configuration().inspect(key);
     return (found?.workspaceFolderValue ?? found?.workspaceValue ?? null) !== null;
   });
-  return isOverridden ? 'overridden by the workspace settings' : 'this session and new ones';
+  return isOverridden ? 'overridden by the workspace settings' : 'this session and new sessions';
 }
 
 /** Writes the user's settings. Other fields of the permissions keep their values. */

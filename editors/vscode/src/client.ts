@@ -122,7 +122,9 @@ export class Daemon implements vscode.Disposable {
     if (client)
       await client
         .dispose(4000)
-        .catch((error: unknown) => this.around.output.warn(`stopping: ${String(error)}`));
+        .catch((error: unknown) =>
+          this.around.output.warn(`stopping the daemon: ${String(error)}`),
+        );
     if (!this.client) this.become('stopped');
   }
 

@@ -53,7 +53,7 @@ export function commandTable(parts: Parts): [string, Run][] {
       withText('Send a message to the running agent', text, (t) => session.steer(t)),
     ),
     'agentLsp.queue': guarded((text?: string) =>
-      withText('Ask when the agent is done', text, (t) =>
+      withText('Queue a prompt for the end of the turn', text, (t) =>
         session.prompt(t, 'queue', parts.surroundings.prompt()),
       ),
     ),
@@ -142,7 +142,7 @@ function openSettings(names: string[]): Thenable<unknown> {
 /** Asks the user to locate the program. The setting stores the program's path. */
 async function locateProgram({ daemon }: Parts): Promise<void> {
   const chosen = await vscode.window.showOpenDialog({
-    title: 'Where is agent-lsp?',
+    title: 'Locate the agent-lsp program',
     openLabel: 'Use this program',
     canSelectMany: false,
   });
@@ -263,7 +263,7 @@ async function compact({ daemon, session }: Parts, instructions?: string): Promi
   const done =
     tokensAfter < tokensBefore
       ? `${tokensBefore} → ${tokensAfter} tokens`
-      : `${tokensBefore} tokens, nothing to shorten`;
+      : `${tokensBefore} tokens, nothing to compact`;
   vscode.window.setStatusBarMessage(`Context: ${done}`, 5000);
 }
 
@@ -275,8 +275,8 @@ async function showTrace({ trace }: Parts): Promise<void> {
   const configuration = vscode.workspace.getConfiguration('agentLsp');
   if (configuration.get('trace.server', 'off') === 'off') {
     const choice = await vscode.window.showInformationMessage(
-      'Messages between the editor and the daemon are not written.',
-      'Write them',
+      'Messages between the editor and the daemon are not being logged.',
+      'Log them',
     );
     if (!choice) return;
     await configuration.update('trace.server', 'verbose', vscode.ConfigurationTarget.Global);

@@ -73,7 +73,7 @@ export class Surroundings implements vscode.Disposable {
     }));
     const local = [
       { label: '/new', detail: 'New session', insert: '/new' },
-      { label: '/compact', detail: 'Shorten the context', insert: '/compact' },
+      { label: '/compact', detail: 'Compact the context', insert: '/compact' },
       {
         label: '/options',
         detail: 'Model and thinking level for the next prompt',
@@ -175,5 +175,5 @@ function problemText(problems: [vscode.Uri, vscode.Diagnostic[]][]): string {
       (d) => `${vscode.workspace.asRelativePath(uri)}:${d.range.start.line + 1}: ${d.message}`,
     ),
   );
-  return `Problems that the editor shows:\n${lines.slice(0, 200).join('\n')}`;
+  return `Problems shown in the editor:\n${lines.slice(0, 200).join('\n')}`;
 }

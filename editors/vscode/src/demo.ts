@@ -11,8 +11,8 @@ import type { SessionControl } from './session';
 
 export const demoPrompt = 'The check fails. Find the cause and fix it.';
 const after =
-  'This was the demo: its model is a script that knows one task. ' +
-  '*End the demo* above the input leads back to your own session.';
+  'This was the demo. Its model is a script that can do only this task. ' +
+  'To return to your own session, select *End the demo* above the input.';
 /** The number of further prompts that the script answers. */
 const spare = 50;
 

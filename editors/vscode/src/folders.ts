@@ -47,12 +47,12 @@ export class FolderQuestion {
     const large = folders.map(({ uri }) => tooLarge(uri.fsPath, os.homedir())).find((what) => what);
     if (!large || this.agreed) return;
     if (this.refused && !again) throw this.refused;
-    const text = `The folder of this window is ${large}.`;
+    const text = `This window's folder is ${large}.`;
     const detail = 'The agent could read, search and propose changes to everything in it.';
     const choice = await vscode.window.showWarningMessage(text, { modal: true, detail }, open, use);
     if (choice === use) return this.state.update(agreed, true);
     this.refused = new Error(
-      `${text} Open the folder of a project, or press Restart to be asked again.`,
+      `${text} Open a project folder, or press Restart to be asked again.`,
     );
     if (choice === open) await vscode.commands.executeCommand('vscode.openFolder');
     throw this.refused;

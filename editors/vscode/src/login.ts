@@ -32,7 +32,7 @@ export function login({ program, name, key, providers, environment, cwd }: Login
     child.on('error', reject);
     child.on('close', (code) => {
       if (code === 0) resolve(output.trim());
-      else reject(new Error(`The key could not be stored: ${problem.trim() || `code ${code}`}`));
+      else reject(new Error(`The key was not stored: ${problem.trim() || `exit code ${code}`}`));
     });
     // The program may exit before it reads the input. Its message explains why.
     child.stdin.on('error', () => {});

@@ -287,6 +287,6 @@ async function link(href: string): Promise<void> {
 
 async function insert({ surroundings }: Parts, text: string): Promise<void> {
   const editor = surroundings.editor;
-  if (!editor) return void vscode.window.setStatusBarMessage('No editor to insert into.', 4000);
+  if (!editor) return void vscode.window.setStatusBarMessage('No editor is open.', 4000);
   await editor.edit((edit) => edit.replace(editor.selection, text));
 }

@@ -11,14 +11,14 @@ const policies: [NonNullable<Config['editPolicy']>, string][] = [
   ['ask', 'You decide on each hunk before it is applied'],
   ['review', 'Edits are applied immediately; you keep or undo each hunk'],
   ['collect', 'Edits are collected and applied when you accept them'],
-  ['auto', 'Edits are applied; checkpoints undo them'],
+  ['auto', 'Edits are applied; you can undo them with checkpoints'],
 ];
 
 const profiles: ['readOnly' | 'ask' | 'workspace' | 'trust', string][] = [
   ['readOnly', 'No edits, only read-only commands'],
-  ['ask', 'Read-only commands run, all others ask'],
-  ['workspace', 'Commands run in the sandbox; leaving it asks'],
-  ['trust', 'Nothing asks for permission'],
+  ['ask', 'Read-only commands run; all others need your permission'],
+  ['workspace', 'Commands run in the sandbox; leaving it needs your permission'],
+  ['trust', 'Everything runs without asking you'],
 ];
 
 type ThinkingLevel = NonNullable<PromptOptions['thinking']>;
@@ -42,7 +42,7 @@ export class Pickers {
     if (!choice) return;
     const model =
       choice === anotherModel
-        ? await vscode.window.showInputBox({ prompt: 'Id of the model', value: now })
+        ? await vscode.window.showInputBox({ prompt: 'Model id', value: now })
         : choice;
     if (model) await this.choices.apply({ model }, `Model: ${model}`);
   }
@@ -67,7 +67,7 @@ export class Pickers {
         .join(', ') + (models.length > 3 ? ', …' : '');
     const found = `Found ${models.length === 1 ? 'the model' : `${models.length} models:`} ${names}`;
     const choice = await vscode.window.showInformationMessage(
-      models.length > 0 ? found : 'The server has no model yet: load one there, then look again.',
+      models.length > 0 ? found : 'The server has no model yet. Load one there, then try again.',
       ...(models.length > 1 ? ['Choose'] : []),
     );
     if (choice) await this.model();
@@ -96,7 +96,7 @@ export class Pickers {
     );
     const typed =
       model === anotherModel
-        ? await vscode.window.showInputBox({ prompt: 'Id of the model' })
+        ? await vscode.window.showInputBox({ prompt: 'Model id' })
         : model;
     return typed ? { model: typed } : undefined;
   }
@@ -112,7 +112,7 @@ export class Pickers {
       : [
           {
             label: 'plan',
-            description: 'Reads and plans; changes nothing until you approve the plan',
+            description: 'Reads and plans; makes no changes until you approve the plan',
           },
         ];
     const choice = await vscode.window.showQuickPick(
@@ -120,7 +120,7 @@ export class Pickers {
         [{ label: 'default', description: 'No mode' }, ...builtin, ...modes],
         this.session.effective.mode || 'default',
       ),
-      { title: 'Mode of this session' },
+      { title: 'Mode for this session' },
     );
     if (choice)
       await this.session.configure({ mode: choice.label === 'default' ? '' : choice.label });
@@ -128,13 +128,13 @@ export class Pickers {
 
   async policy(): Promise<void> {
     const now = this.session.effective.editPolicy;
-    const editPolicy = await this.choose('What happens to edits', policies, policyWords, now);
+    const editPolicy = await this.choose('Edit policy', policies, policyWords, now);
     if (editPolicy) await this.choices.apply({ editPolicy }, `Edits: ${policyWords[editPolicy]}`);
   }
 
   async permissions(): Promise<void> {
     const now = this.session.effective.permissions?.profile;
-    const profile = await this.choose('What commands may do', profiles, profileWords, now);
+    const profile = await this.choose('Command permissions', profiles, profileWords, now);
     if (!profile) return;
     await this.choices.apply({ permissions: { profile } }, `Commands: ${profileWords[profile]}`);
   }

@@ -15,7 +15,7 @@ const buttons = {
   rename: { iconPath: new vscode.ThemeIcon('edit'), tooltip: 'Rename' },
   fork: { iconPath: new vscode.ThemeIcon('repo-forked'), tooltip: 'Fork' },
   archive: { iconPath: new vscode.ThemeIcon('archive'), tooltip: 'Archive' },
-  bringBack: { iconPath: new vscode.ThemeIcon('reply'), tooltip: 'Bring back' },
+  bringBack: { iconPath: new vscode.ThemeIcon('reply'), tooltip: 'Unarchive' },
   export: { iconPath: new vscode.ThemeIcon('export'), tooltip: 'Export as Markdown' },
   remove: { iconPath: new vscode.ThemeIcon('trash'), tooltip: 'Delete' },
 };
@@ -39,7 +39,7 @@ const allRow: Row = {
   label: '$(eye) Show all sessions',
   alwaysShow: true,
   showsAll: true,
-  description: 'including those from `agent-lsp run` and those without an answer',
+  description: 'including sessions from `agent-lsp run` and sessions without an answer',
 };
 
 /**
@@ -183,7 +183,7 @@ export class SessionList {
     switch (button.tooltip) {
       case buttons.rename.tooltip: {
         const title = await vscode.window.showInputBox({
-          prompt: 'Title of the session',
+          prompt: 'Session title',
           value: session.title,
         });
         if (title) await this.daemon.request('agent/session/update', { sessionId, title });

@@ -69,7 +69,7 @@ export class Setup {
     }));
     const row = await vscode.window.showQuickPick(rows, {
       title: 'Choose a provider',
-      placeHolder: 'Where the model runs',
+      placeHolder: 'Choose where the model runs',
       matchOnDescription: true,
     });
     if (row) await this.add(row.choice);
@@ -112,12 +112,12 @@ export class Setup {
   private async askUrl(choice: ProviderChoice, address?: string): Promise<string | undefined> {
     const known = choice.name === '' ? address : settings().providers?.[choice.name]?.baseUrl;
     const url = await vscode.window.showInputBox({
-      title: `Base URL of ${choice.name === '' ? 'the server' : choice.label}`,
+      title: `Base URL for ${choice.name === '' ? 'the server' : choice.label}`,
       value: known,
       placeHolder: choice.url,
       prompt:
         choice.name === ''
-          ? 'Chat completions are sent to this address with /chat/completions after it.'
+          ? 'Chat requests go to this URL followed by /chat/completions.'
           : undefined,
       ignoreFocusOut: true,
       validateInput: (text) => urlProblem(text),
@@ -144,7 +144,7 @@ export class Setup {
         ? 'Leave it empty if the server does not need one.'
         : 'Leave it empty to keep the stored one.';
     const key = await vscode.window.showInputBox({
-      title: `API key of ${choice.label === 'Other URL' ? name : choice.label}`,
+      title: `API key for ${choice.label === 'Other URL' ? name : choice.label}`,
       password: true,
       ignoreFocusOut: true,
       prompt: `Stored in the system keyring, or in a file that only you can read.${page} ${empty}`,
@@ -163,7 +163,7 @@ export class Setup {
       cwd: os.homedir(),
     });
     const note = /Note: (.*)$/m.exec(done)?.[1];
-    if (note) void vscode.window.showWarningMessage(`The key of ${name} is stored, but ${note}`);
+    if (note) void vscode.window.showWarningMessage(`The key for ${name} is stored, but ${note}`);
     return true;
   }
 
@@ -181,9 +181,9 @@ export class Setup {
 
   private async typed({ name, choice }: Provider): Promise<string | undefined> {
     const prompt =
-      choice.name === 'azure' ? 'The name of your deployment' : 'As the provider names it';
+      choice.name === 'azure' ? 'The name of your deployment' : 'The id that the provider uses';
     const id = await vscode.window.showInputBox({
-      title: `Model of ${name}`,
+      title: `Model from ${name}`,
       prompt,
       ignoreFocusOut: true,
     });
@@ -199,7 +199,7 @@ export class Setup {
         this.daemon.request('agent/models', { provider: name }),
       );
       if (models.length > 0) return models;
-      return this.failed(provider, `${choice.label} lists no model that can chat.`, [
+      return this.failed(provider, `${choice.label} lists no chat models.`, [
         again,
         typeModel,
       ]);
@@ -238,7 +238,7 @@ export class Setup {
   private async tryModel(provider: Provider, model: string | undefined): Promise<void> {
     if (!model) return;
     const { test } = await working(
-      `Trying ${model}…`,
+      `Testing ${model}…`,
       this.daemon.request('agent/models', { provider: provider.name, test: model }),
     );
     if (test?.ok) {
@@ -247,7 +247,7 @@ export class Setup {
       const time = ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`;
       const name = model.slice(model.lastIndexOf('/') + 1); // the complete message would be cut off
       return void vscode.window.showInformationMessage(
-        `${name} answered after ${time}. It is now your model.`,
+        `${name} answered in ${time}. It is now your model.`,
       );
     }
     const ways = [...(provider.choice.key === 'none' ? [] : [retype]), otherModel, useAnyway];

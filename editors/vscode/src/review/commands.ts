@@ -77,7 +77,7 @@ export class ReviewCommands {
       { label: '$(comment) Comment', run: () => this.comment(ref) },
       {
         label: '$(diff) Show as diff',
-        description: applied ? undefined : 'Edit its right side, then accept',
+        description: applied ? undefined : 'Edit the right side, then accept',
         run: () => this.showDiff(ref),
       },
       ...(all > 1
@@ -298,5 +298,5 @@ function isThread(target: Target): target is vscode.CommentThread {
 }
 
 function nothingPending(): void {
-  vscode.window.setStatusBarMessage('There is no pending change by the agent here.', 4000);
+  vscode.window.setStatusBarMessage('There is no pending change here.', 4000);
 }

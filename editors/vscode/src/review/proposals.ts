@@ -160,7 +160,7 @@ export class Proposals implements vscode.Disposable {
       if (result.conflicts.length > 0) {
         const reasons = [...new Set(result.conflicts.map((c) => c.reason))].join('; ');
         void vscode.window.showWarningMessage(
-          `${counted(result.conflicts.length, 'change')} could not be decided: ${reasons}`,
+          `${counted(result.conflicts.length, 'change')} could not be accepted or rejected: ${reasons}`,
         );
       }
       return result.conflicts.length === 0;

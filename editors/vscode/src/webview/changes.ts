@@ -46,10 +46,10 @@ export function drawChanges(
         title: 'Keep the changes and hide this bar',
       }),
       run('Undo all', 'agentLsp.restoreCheckpoint', [bar.checkpointId], {
-        title: 'Put the files back as they were before the turn',
+        title: 'Restore the files to their state before the turn',
       }),
       run('Review', 'agentLsp.diffCheckpoint', [bar.checkpointId], {
-        title: 'Show what the turn changed',
+        title: 'Show the changes made in the turn',
       }),
     ],
   };
@@ -69,6 +69,6 @@ export function drawOffer(send: (message: FromPanel) => void): Node[] {
     run('Make this my default', 'agentLsp.applyEditsFirst', 'default'),
     run('Keep asking', 'agentLsp.keepAsking'),
   ];
-  const words = 'Apply edits first from now on, and keep or undo them afterwards?';
+  const words = 'Apply edits immediately from now on, and keep or undo them afterwards?';
   return [h('span', { class: 'label' }, words), h('span', { class: 'row' }, ...actions)];
 }

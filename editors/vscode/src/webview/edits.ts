@@ -118,7 +118,7 @@ export function decision(item: Item, proposal: Proposal | undefined): string {
   const end = state === undefined ? undefined : endWords[state];
   if (end) return accepted > 0 ? `${accepted} accepted. ${end}` : end;
   if (counts) return counts;
-  return item.status === 'failed' ? 'Not applied. The agent knows why and can try again.' : '';
+  return item.status === 'failed' ? 'Not applied. The agent got the reason and can try again.' : '';
 }
 
 interface Count {

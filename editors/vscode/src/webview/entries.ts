@@ -132,7 +132,7 @@ function userActions(
     checkpoint !== undefined &&
       button('Restore', command('agentLsp.restoreCheckpoint', checkpoint), {
         class: 'small',
-        title: 'Put the files back as they were before this prompt',
+        title: 'Restore the files to their state before this prompt',
       }),
     checkpoint !== undefined &&
       button('Changes since', command('agentLsp.diffCheckpoint', checkpoint), { class: 'small' }),
@@ -140,7 +140,7 @@ function userActions(
       button('Resend', () => editMessage(entry, into, context), {
         class: 'small',
         'aria-label': 'Edit and resend',
-        title: 'Change the message and send it again, in a fork',
+        title: 'Edit the message and resend it in a fork of the session',
       }),
     entry.done &&
       button(
@@ -149,7 +149,7 @@ function userActions(
         {
           class: 'small',
           title:
-            'A pinned message stays in the context unchanged, however long the conversation gets',
+            'A pinned message stays in the context unchanged, even in a long conversation',
         },
       ),
     entry.done &&
@@ -281,8 +281,8 @@ function drawRetry({ retry }: Entry, into: HTMLElement): void {
 }
 
 const endWords: Record<string, string> = {
-  max_model_calls: 'Stopped at the limit of model calls.',
-  budget: 'Stopped at the budget.',
+  max_model_calls: 'Stopped at the model call limit.',
+  budget: 'Stopped at the budget limit.',
   length: 'The reply was cut off at the length limit.',
   content_filter: 'The provider withheld the reply.',
   aborted: 'Stopped.',
@@ -300,12 +300,12 @@ const ways: Record<string, { text?: string; buttons?: Way[] }> = {
     ],
   },
   quota: {
-    text: 'The account has no quota left; choose another model or provider.',
+    text: 'The account has no quota left. Choose another model or provider.',
     buttons: [['Choose Model', 'agentLsp.selectModel']],
   },
   rate_limit: { text: 'Wait a moment, then continue.' },
   overloaded: {
-    text: 'The provider is overloaded; continue in a while or choose another model.',
+    text: 'The provider is overloaded. Continue later, or choose another model.',
     buttons: [['Choose Model', 'agentLsp.selectModel']],
   },
   context_overflow: {

@@ -99,7 +99,7 @@ export function drawGauge({ contextTokens, contextWindow, usage }: PanelState): 
         'span',
         {
           class: 'cost',
-          title: 'Cost of this session in US dollars: an estimate from the prices per token',
+          title: 'Estimated cost of this session in US dollars, based on token prices',
         },
         cost,
       ),
@@ -223,7 +223,11 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
 function digit(index: number): HTMLElement {
   return h(
     'kbd',
-    { class: 'digit', 'aria-hidden': 'true', title: `Type ${index + 1} and Enter in the input` },
+    {
+      class: 'digit',
+      'aria-hidden': 'true',
+      title: `Type ${index + 1} in the input, then press Enter`,
+    },
     String(index + 1),
   );
 }

@@ -88,7 +88,7 @@ export class StopQuestion {
 
   ask(changes: number): void {
     const those = counted(changes, 'change');
-    this.confirm.ask('stop', `Stopping discards ${those} that you have not decided.`, [
+    this.confirm.ask('stop', `Stopping discards ${those} that you have not reviewed.`, [
       {
         label: `Stop and discard ${those}`,
         action: () => this.send({ type: 'abort', discard: changes }),

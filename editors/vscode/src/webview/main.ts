@@ -73,7 +73,7 @@ const demo = h(
   h('span', { class: 'label' }, 'Demo: a scripted model in a sample folder.'),
   h('span', { class: 'row' }, button('End the demo', run('agentLsp.endDemo'), { class: 'small' })),
 );
-const offer = h('div', { class: 'offer', role: 'group', 'aria-label': 'What happens to edits' });
+const offer = h('div', { class: 'offer', role: 'group', 'aria-label': 'Edit policy' });
 const pickers = h('div', { class: 'pickers' });
 const gauge = h('div', { class: 'gauge' });
 const foot = h('div', { class: 'foot' }, pickers);

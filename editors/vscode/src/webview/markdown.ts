@@ -116,7 +116,7 @@ function plain(text: string): DocumentFragment {
     const more = document.createElement('button');
     more.className = 'link';
     more.dataset.action = 'copy';
-    more.textContent = `… ${(text.length - shown).toLocaleString()} more characters: copy all`;
+    more.textContent = `… ${(text.length - shown).toLocaleString()} more characters (copy the full text)`;
     holdText(more, text);
     fragment.append(more);
   }

@@ -11,7 +11,7 @@ const command =
     send({ type: 'command', command: `agentLsp.${name}`, args });
 
 const about =
-  'The agent reads your files, unsaved changes included. Every edit is shown as a diff that you accept or reject, hunk by hunk.';
+  'The agent reads your files, including unsaved changes. Every edit is shown as a diff that you accept or reject, hunk by hunk.';
 
 export function drawWelcome(setup: SetupState | undefined, send: Send): HTMLElement[] {
   const link = (label: string, name: string) =>
@@ -22,8 +22,8 @@ export function drawWelcome(setup: SetupState | undefined, send: Send): HTMLElem
       h(
         'p',
         {},
-        `${setup.provider} runs on this machine and answers with ${setup.model}. ` +
-          'Nothing needs to be set.',
+        `${setup.provider} is running on this machine with the model ${setup.model}. ` +
+          'No setup is needed.',
       );
     const others = setup ? [link('Choose another provider', 'chooseProvider')] : [];
     return [
@@ -38,7 +38,7 @@ export function drawWelcome(setup: SetupState | undefined, send: Send): HTMLElem
   }
   return [
     h('h2', {}, 'Choose a model first'),
-    h('p', {}, 'No model provider is set up, and no model server runs on this machine.'),
+    h('p', {}, 'No model provider is set up, and no model server is running on this machine.'),
     h(
       'div',
       { class: 'row' },

@@ -258,13 +258,13 @@ async function restoreAndRedo(d) {
   await d.openFile('calc.js');
   await d.click(d.entry('userMessage', 'fix add').getByRole('button', { name: 'Restore' }));
   await d.bufferHas('return a - b;');
-  await d.entry('restore', 'put back').waitFor();
-  assert.equal(await d.page.locator('.notification-toast', { hasText: 'put back' }).count(), 0);
+  await d.entry('restore', 'restored').waitFor();
+  assert.equal(await d.page.locator('.notification-toast', { hasText: 'restored' }).count(), 0);
   const undo = (text) => d.entry('restore', text).getByRole('button', { name: 'Undo' });
   await d.shot('restored');
-  await d.click(undo('1 file put back'));
+  await d.click(undo('1 file restored'));
   await d.bufferHas('return a + b;');
-  await d.click(undo('1 file brought back'));
+  await d.click(undo('1 file changed back'));
   await d.bufferHas('return a - b;');
   await until('each restore has its entry', async () => (await d.entry('restore').count()) === 3);
   await d.command('workbench.action.webview.reloadWebviewAction');

@@ -310,7 +310,7 @@ async function bringBack(d) {
   );
   await d.shot('archived');
   await d.clickUntil(
-    rows.locator('.action-label[aria-label^="Bring back"]'),
+    rows.locator('.action-label[aria-label^="Unarchive"]'),
     async () => (await rows.count()) === 0,
     rows,
   );
@@ -421,7 +421,7 @@ const dayBefore = (text) =>
 const sessionRows = (d, text) =>
   d.page.locator('.quick-input-list .monaco-list-row', { hasText: text });
 const inputBox = (d) =>
-  d.page.locator('.quick-input-widget .quick-input-message', { hasText: 'Title of the session' });
+  d.page.locator('.quick-input-widget .quick-input-message', { hasText: 'Session title' });
 
 /**
  * Opens the list of sessions. Once it has enough entries with a text, presses a button of the first

@@ -173,7 +173,7 @@ async function filesReviewed(d) {
   await looks(d, 'reviewed');
   await window(d, 'reviewed-window');
   await d.click(d.panel.locator('.changes').getByRole('button', { name: 'Undo all' }));
-  await inView(d.entry('restore', '4 files put back').getByRole('button', { name: 'Undo' }));
+  await inView(d.entry('restore', '4 files restored').getByRole('button', { name: 'Undo' }));
   await looks(d, 'reviewed-undone');
 }
 
@@ -399,7 +399,7 @@ async function conversation(d) {
   await looks(d, 'edit-resend');
   await d.click(d.panel.getByRole('button', { name: 'Cancel' }));
   await d.click(d.entry('userMessage').getByRole('button', { name: 'Restore' }));
-  await inView(d.entry('restore', 'put back').getByRole('button', { name: 'Undo' }));
+  await inView(d.entry('restore', 'restored').getByRole('button', { name: 'Undo' }));
   await looks(d, 'restored');
   await window(d, 'restored');
 }
@@ -431,8 +431,8 @@ async function editorsOwn(d) {
     ['Sessions', 'sessions'],
     ['Choose Model', 'model'],
     ['Choose Mode', 'mode'],
-    ['Choose What Happens to Edits', 'edits'],
-    ['Choose What Commands May Do', 'commands'],
+    ['Choose Edit Policy', 'edits'],
+    ['Choose Command Permissions', 'commands'],
   ]) {
     await pictured(d, async (theme) => {
       await d.agent(title);

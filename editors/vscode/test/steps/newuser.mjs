@@ -116,8 +116,8 @@ async function firstSteps(d, press) {
   await heading(d, 'Choose a provider').waitFor();
   await link(d, 'Choose a provider').waitFor();
   await d.shot(`${d.step}-2-first-steps`);
-  await step('Find a model', 'Look for a model');
-  await press(link(d, 'Look for a model'), () =>
+  await step('Find a model', 'Find a model');
+  await press(link(d, 'Find a model'), () =>
     d.page.locator('.notification-toast', { hasText: 'Found' }).isVisible(),
   );
   await heading(d, 'Find a model').locator('.codicon-getting-started-step-checked').waitFor();
@@ -255,7 +255,7 @@ export async function newUserByMouse(d) {
   await prompt.hover();
   await d.click(prompt.getByRole('button', { name: 'Restore' }));
   await d.bufferHas(fixed, false);
-  await d.entry('restore', 'put back').waitFor();
+  await d.entry('restore', 'restored').waitFor();
   await d.shot(`${d.step}-9-undone`);
   await save(d);
   assert.equal(onDisk(d), project['slug.js'], 'all is as it was');

@@ -110,7 +110,7 @@ async function compact(d) {
   await d.entry('assistantMessage', 'Short').waitFor();
   await d.idle();
   await d.prompt('/compact');
-  await d.page.locator('.statusbar-item', { hasText: 'nothing to shorten' }).waitFor();
+  await d.page.locator('.statusbar-item', { hasText: 'nothing to compact' }).waitFor();
   const ways = {
     typed: () => d.prompt('/compact keep the goal'),
     palette: () => d.agent('Compact the Context'),

@@ -112,7 +112,7 @@ async function setUpProvider(d) {
     );
     await d.shot('setup-4-models');
     await d.choose(model);
-    await notified(d, 'answered after');
+    await notified(d, 'answered in');
     await d.panel.locator('.picker.model', { hasText: 'tiny-chat' }).waitFor();
     await problem.waitFor({ state: 'hidden' });
     await d.panel.locator('.welcome', { hasText: 'Ask for a change' }).waitFor();

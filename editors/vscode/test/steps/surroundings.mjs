@@ -192,7 +192,7 @@ async function localModel(d) {
     await d.newSession();
     await d.agent('First Steps');
     const step = d.page.locator('.getting-started-step', { hasText: 'Find a model' });
-    const look = step.locator('.monaco-button', { hasText: 'Look for a model' });
+    const look = step.locator('.monaco-button', { hasText: 'Find a model' });
     await d.clickUntil(step, () => look.isVisible());
     await d.clickUntil(look, () =>
       d.page.locator('.notification-toast', { hasText: 'tiny-local' }).isVisible(),

@@ -158,7 +158,7 @@ async function firstMinutes(d) {
     const decided = [hello, `${hello.trimEnd()} // mine\n`, before, hello];
     await until('the files are as decided', () => texts().join() === decided.join());
     await d.click(bar.getByRole('button', { name: 'Undo all' }));
-    const undo = d.entry('restore', '3 files put back').getByRole('button', { name: 'Undo' });
+    const undo = d.entry('restore', '3 files restored').getByRole('button', { name: 'Undo' });
     await undo.waitFor();
     await d.shot('trial-10-undone');
     await until('all is as before', async () => {
@@ -166,7 +166,7 @@ async function firstMinutes(d) {
       return texts().every((text) => text === before);
     });
     await d.click(undo);
-    await d.entry('restore', '3 files brought back').waitFor();
+    await d.entry('restore', '3 files changed back').waitFor();
     await until('all is back', async () => {
       await d.command('workbench.action.files.saveAll');
       return texts().join() === decided.join();

@@ -54,7 +54,7 @@ async function withoutTheProgram(d) {
   await d.prompt('say hello');
   await problem(
     d,
-    'The agent-lsp program was not found. Locate it on this machine, or download it.',
+    'The agent-lsp program was not found. Locate it on this machine, add its folder to the PATH',
   ).waitFor();
   await until(
     'what could not be sent stands in the input',
@@ -102,7 +102,7 @@ async function withoutTheProgram(d) {
   await d.command('closeEditors');
   await d.page.locator('.settings-editor').waitFor({ state: 'hidden' });
   await d.clickUntil(d.panel.locator('.problem').getByRole('button', { name: 'Locate…' }), () =>
-    d.page.locator('.quick-input-title', { hasText: 'Where is agent-lsp?' }).isVisible(),
+    d.page.locator('.quick-input-title', { hasText: 'Locate the agent-lsp program' }).isVisible(),
   );
   await d.answerPath(path.join(d.dir, 'mine', 'agent-lsp'));
   await answered(d, path.join(d.dir, 'mine', 'agent-lsp'));
@@ -120,7 +120,7 @@ async function wholeHome(d) {
   await d.shot('home-folder');
   await d.click(dialog.locator('.monaco-button', { hasText: 'Cancel' }));
   await shown;
-  await problem(d, 'The folder of this window is your home folder.').waitFor();
+  await problem(d, "This window's folder is your home folder.").waitFor();
   await d.command('agentLsp.newSession'); // commands that need the daemon do not ask again
   assert.equal(await dialog.count(), 0);
   assert.deepEqual(
