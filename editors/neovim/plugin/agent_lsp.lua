@@ -11,7 +11,7 @@ local commands = {
     'prompt',
     nargs = '*',
     range = true,
-    desc = 'Prompt the agent (with a range: about the selection)',
+    desc = 'Prompt the agent, about the selection if there is a range',
   },
   AgentSteer = { 'steer', nargs = '*', desc = 'Steer the running turn' },
   AgentQueue = {
@@ -40,11 +40,11 @@ local commands = {
     desc = 'Reject the hunk under the cursor or in the range (! = all), with a comment',
   },
   AgentEdit = { 'edit_hunk', desc = 'Edit the hunk under the cursor, then accept it' },
-  AgentDiff = { 'diff', desc = 'Show base and proposal side by side; the proposal may be edited' },
+  AgentDiff = { 'diff', desc = 'Show the base and the editable proposal side by side' },
   AgentFix = { 'fix', nargs = '*', desc = 'Fix the diagnostic at the cursor' },
-  AgentUndo = { 'undo', desc = 'Undo what the agent changed in its last turn' },
+  AgentUndo = { 'undo', desc = "Undo the agent's changes from its last turn" },
   AgentCheckpoints = { 'checkpoints', desc = 'List checkpoints and restore one' },
-  AgentEdits = { 'edits', nargs = '?', bang = true, desc = 'Choose what happens to edits' },
+  AgentEdits = { 'edits', nargs = '?', bang = true, desc = 'Choose the edit policy' },
   AgentModel = { 'model', nargs = '?', bang = true, desc = 'Choose the model' },
   AgentOnce = {
     'once',
@@ -52,7 +52,7 @@ local commands = {
     desc = 'Set the model or thinking level for the next prompt only',
   },
   AgentSetup = { 'setup', desc = 'Choose a provider, enter its key, choose a model' },
-  AgentDemo = { 'demo', desc = 'Show the agent at work on a sample, without a model' },
+  AgentDemo = { 'demo', desc = 'Show the agent at work on a sample project, without a model' },
   AgentCompact = { 'compact', nargs = '*', desc = 'Compact the context' },
   AgentLog = { 'log', desc = 'Open the log' },
 }

@@ -256,7 +256,7 @@ scene('question', {
     },
   },
   ':AgentPrompt print totals<CR>',
-  { see = 'answer in words' },
+  { see = 'write an answer' },
 })
 scene('question-multi', {
   script = {
@@ -436,7 +436,7 @@ scene(
   })
 )
 scene('health', { ':checkhealth agent_lsp<CR>', { see = 'version' } })
-scene('compacted', from(stored, { ':AgentCompact<CR>', { see = 'the context stays' } }))
+scene('compacted', from(stored, { ':AgentCompact<CR>', { see = 'the context was not reduced' } }))
 
 --- The screens that are inspected before a release: one for each state of the panel.
 M.main = {

@@ -135,7 +135,7 @@ local on_pending = {
 function M.act(action, idle)
   local s = M.summary(idle)
   if not s then
-    return log.tell('there are no changes to decide')
+    return log.tell('there are no pending changes')
   end
   local actions = s.kind == 'done' and on_done or on_pending
   actions[action]()

@@ -286,7 +286,7 @@ local function on_exit(ws, id, ended)
       ws,
       nil,
       ended.refused
-        or ('it stopped while starting (%s); see :AgentLog'):format(process.ending(ended))
+        or ('it stopped during startup (%s); see :AgentLog'):format(process.ending(ended))
     )
   end
   if ws.id ~= id then
@@ -391,7 +391,7 @@ function M.with(fn, opts)
   ws.starting = true
   wide.ask(ws.root, function(scope)
     if not scope then
-      return finish(ws, nil, 'no workspace was chosen; open a file of a project, or use :cd')
+      return finish(ws, nil, 'no workspace was chosen; open a file in a project, or use :cd')
     end
     ws.scope = scope
     start(ws)

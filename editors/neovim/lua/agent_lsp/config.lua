@@ -133,10 +133,10 @@ end
 function M.command()
   local cmd = M.options.cmd
   if cmd and not (type(cmd) == 'table' and type(cmd[1]) == 'string') then
-    return nil, 'the setting cmd must be a list, such as { "agent-lsp" }'
+    return nil, 'the cmd setting must be a list, such as { "agent-lsp" }'
   elseif cmd then
     if vim.fn.executable(M.options.cmd[1]) == 0 then
-      return nil, ('the binary in your setting, %s, cannot be run'):format(M.options.cmd[1])
+      return nil, ('%s from the cmd setting is not an executable program'):format(M.options.cmd[1])
     end
     return M.options.cmd
   end
@@ -154,7 +154,7 @@ function M.command()
   if located ~= '' and vim.fn.executable(located) == 1 then
     return { located }
   end
-  return nil, 'the program agent-lsp was not found next to the plugin or on PATH'
+  return nil, 'the agent-lsp program was not found next to the plugin or on PATH'
 end
 
 return M

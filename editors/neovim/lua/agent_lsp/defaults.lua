@@ -49,7 +49,7 @@ function M.make_default(key, value, name, ws)
     return M.set(key, value, name .. ', in this session; setup() sets the default', ws)
   end
   keep(key, value)
-  M.set(key, value, name .. ', in this session and in new ones', ws)
+  M.set(key, value, name .. ', in this session and in new sessions', ws)
 end
 
 --- Asks the user whether a setting applies to this session or to all new ones, and sets it.

@@ -8,8 +8,8 @@ local M = {}
 
 M.prompt = 'The check fails. Find the cause and fix it.'
 
-local after = 'This was the demo: its model is a script that knows one task. '
-  .. '`:AgentSetup` chooses a provider for your own work.'
+local after = 'This was the demo. Its model is a script that can do only this task. '
+  .. 'To choose a provider for your own work, use `:AgentSetup`.'
 
 --- The number of further prompts that the script answers.
 local spare = 50

@@ -167,7 +167,7 @@ local function accept(proposal, file, buf, list, proposed)
   local made, own = decisions(list, proposed, now)
   if not made then
     return log.tell(
-      'a change crosses the border of a hunk; accept first, then edit in the file',
+      'a change crosses the edge of a hunk; accept the hunk first, then edit the file',
       vim.log.levels.WARN
     )
   end
@@ -197,8 +197,8 @@ end
 function M.hint()
   local room = vim.api.nvim_win_get_width(0) - 1
   for _, text in ipairs({
-    'proposed, editable: :w accepts, :tabclose leaves it',
-    'proposed, editable: :w accepts',
+    'proposed, editable (:w accepts, :tabclose cancels)',
+    'proposed, editable (:w accepts)',
   }) do
     if #text <= room then
       return text

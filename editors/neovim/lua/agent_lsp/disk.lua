@@ -54,7 +54,7 @@ function M.write(buf)
   if differs[buf] then
     local name = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(buf), ':~:.')
     log.tell(
-      ('%s changed in the buffer and on disk and was not saved: use :write! or :edit!'):format(name),
+      ('%s changed in the buffer and on disk and was not saved; use :write! or :edit!'):format(name),
       vim.log.levels.WARN
     )
     return false
@@ -66,7 +66,7 @@ function M.write(buf)
   end)
   vim.o.confirm = confirm
   if not ok then
-    log.error(('saving %s: %s'):format(vim.api.nvim_buf_get_name(buf), err))
+    log.error(('cannot save %s: %s'):format(vim.api.nvim_buf_get_name(buf), err))
   end
   return ok
 end

@@ -101,7 +101,7 @@ end
 
 local function file_note(file)
   if file.placement == 'applied' and file.op == 'rename' then
-    return ' the agent renamed this file, it was ' .. vim.fs.basename(file.uri)
+    return ' the agent renamed this file from ' .. vim.fs.basename(file.uri)
   end
   return ({
     create = ' new file',

@@ -37,7 +37,7 @@ local function mismatch(client_id, edit)
       if not vim.lsp.buf_is_attached(buf, client_id) then
         return ('%s is no longer open'):format(vim.fn.bufname(buf)) -- otherwise it would change unnoticed
       elseif have and have ~= version then
-        return ('%s is at version %d, the edit is for %d'):format(
+        return ('%s is at version %d, but the edit is for version %d'):format(
           vim.fn.bufname(buf),
           have,
           version

@@ -40,7 +40,7 @@ function M.emit(name, params)
     for _, fn in ipairs(listeners[key] or {}) do
       local ok, err = pcall(fn, params, name)
       if not ok then
-        require('agent_lsp.log').error(('listener of %s: %s'):format(name, err))
+        require('agent_lsp.log').error(('listener for %s: %s'):format(name, err))
       end
     end
   end

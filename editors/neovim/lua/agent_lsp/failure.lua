@@ -12,7 +12,7 @@ local openings = {
 
 local key = { 'K', 'enter another API key' }
 local model = { 'M', 'choose another model (:AgentModel)' }
-local provider = { 'S', 'change the address or the provider (:AgentSetup)' }
+local provider = { 'S', 'change the URL or the provider (:AgentSetup)' }
 
 --- The keys of the transcript that help with an error.
 local helps = {

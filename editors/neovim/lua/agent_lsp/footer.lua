@@ -46,7 +46,7 @@ local function add_changes(state, add, lines, marks)
     add_change_keys(add, lines, marks, s)
   end
   if s and s.kind ~= 'done' then
-    add(' ↵  go there, then ]h and [h', 'AgentLspMeta', 4)
+    add(' ↵  go to the first change, then use ]h and [h', 'AgentLspMeta', 4)
     add(('    %s accepts, %s rejects a hunk'):format(deciding()), 'AgentLspMeta')
   end
   if s and s.kind == 'proposed' and policy.is_offered(transcript.session, state.status) then
@@ -54,7 +54,7 @@ local function add_changes(state, add, lines, marks)
   end
   local elsewhere = require('agent_lsp.hunks').count() - (s and s.changes or 0)
   if elsewhere > 0 then
-    add(('✎ %d more in another folder, :AgentReview shows all'):format(elsewhere), 'AgentLspMeta')
+    add(('✎ %d more in another folder (:AgentReview)'):format(elsewhere), 'AgentLspMeta')
   end
 end
 
@@ -75,7 +75,7 @@ local function add_beginning(add)
     add(' q  hide this panel', 'AgentLspMeta', 2)
     return add('    ' .. permission.where[1], 'AgentLspMeta')
   end
-  add('Ask for a change, or about the code.', 'AgentLspUser')
+  add('Ask for a change, or ask about the code.', 'AgentLspUser')
   add(' i  write a prompt (:AgentPrompt)', 'Normal', 2)
   add(' q  hide this panel', 'Normal', 2)
   add('', 'Normal')
@@ -88,7 +88,7 @@ local function add_beginning(add)
     { ':AgentReview', 'shows all changes' },
     { ':AgentUndo', 'undoes the last turn' },
     { ':AgentSessions', 'lists your sessions' },
-    { ':help agent_lsp', 'has the details' },
+    { ':help agent_lsp', 'opens the manual' },
   }) do
     add((' %-15s  %s'):format(later[1], later[2]), 'AgentLspMeta', 1 + #later[1])
   end
@@ -120,10 +120,10 @@ function M.look(state)
       end
     end
     if permission.is_multi(entry) then
-      add(' ↵  send the marked ones', 'Normal', 4)
+      add(' ↵  send the marked choices', 'Normal', 4)
     end
     local is_question = entry.kind == 'question'
-    add(is_question and ' a  answer in words' or ' f  reject and give a reason', 'Normal', 2)
+    add(is_question and ' a  write an answer' or ' f  reject and give a reason', 'Normal', 2)
     for _, line in ipairs(permission.where) do
       add('    ' .. line, 'AgentLspMeta')
     end
@@ -141,7 +141,7 @@ function M.look(state)
     add((' %s  %s'):format(help[1], help[2]), 'Normal', 2)
   end
   if state.status == 'idle' and (state.broken or #state.queue > 0) then
-    local what = #state.queue > 0 and 'send the first of these now' or 'continue where it stopped'
+    local what = #state.queue > 0 and 'send the first queued prompt' or 'continue the stopped turn'
     add(' c  ' .. what, 'AgentLspMeta', 2)
   end
   if #lines == 0 and transcript.is_empty() then

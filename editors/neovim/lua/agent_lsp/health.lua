@@ -11,7 +11,8 @@ local function tell(text, ready)
     if advice and i == #lines - 1 then
       h.warn(line, { advice })
     elseif ready and vim.startswith(line, 'next: ') then
-      h.ok('ready: tell the agent what you want with `:AgentPrompt`') -- the report's own advice is for a shell
+      -- The daemon's own advice is for a shell.
+      h.ok('ready: use `:AgentPrompt` to prompt the agent')
     elseif not advice or i < #lines then
       h.info(line)
     end
@@ -22,7 +23,7 @@ function M.check()
   local h = vim.health
   h.start('agent-lsp')
   if vim.fn.has('nvim-0.10') == 0 then
-    return h.error('Neovim 0.10 or newer is needed')
+    return h.error('Neovim 0.10 or newer is required')
   end
   local cmd, problem = require('agent_lsp.config').command()
   if not cmd then

@@ -57,7 +57,7 @@ local not_configured = 1006
 local function said(fn)
   return function(err, res, raw)
     if raw and raw.code == not_configured then
-      err = err .. '\n:AgentSetup chooses a provider, :AgentDemo shows the agent without one'
+      err = err .. '\n:AgentSetup sets up a provider. :AgentDemo shows the agent without one.'
     end
     if err then
       require('agent_lsp.log').tell(err, vim.log.levels.ERROR)
@@ -147,7 +147,7 @@ function M.abort()
   end
   local those = ('%d %s'):format(count, count == 1 and 'change' or 'changes')
   vim.ui.select({ 'Keep reviewing', 'Stop and discard ' .. those }, {
-    prompt = ('Stopping discards %s that you have not decided.'):format(those),
+    prompt = ('Stopping discards %s that you have not reviewed.'):format(those),
     kind = 'agent_lsp',
   }, function(_, n)
     if n == 2 then

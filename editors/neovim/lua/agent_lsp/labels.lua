@@ -16,7 +16,7 @@ local edits = {
 }
 
 local commands = {
-  readOnly = 'only read',
+  readOnly = 'read-only',
   ask = 'ask',
   workspace = 'in the sandbox',
   trust = 'run without asking',

@@ -40,11 +40,11 @@ local function diagnostics_text()
     end
   end
   return #out > 0 and 'Diagnostics from the editor:\n' .. table.concat(out, '\n')
-    or 'The editor has no diagnostics.'
+    or 'The editor shows no diagnostics.'
 end
 
 local function buffers_text()
-  return 'Open in the editor:\n'
+  return 'Files open in the editor:\n'
     .. table.concat(
       vim.tbl_map(function(buf)
         return shown(vim.api.nvim_buf_get_name(buf))
@@ -55,8 +55,8 @@ local function buffers_text()
 end
 
 local words = {
-  diagnostics = { menu = 'problems that the editor reports', text = diagnostics_text },
-  buffers = { menu = 'which files are open', text = buffers_text },
+  diagnostics = { menu = 'problems shown in the editor', text = diagnostics_text },
+  buffers = { menu = 'open files', text = buffers_text },
 }
 
 --- Returns the content of a prompt: its text, and a block for each @ that refers to something.

@@ -41,7 +41,7 @@ function M.figures(m)
   end
   if m.cost then
     local input, output = dollars(m.cost.input), dollars(m.cost.output)
-    table.insert(parts, ('%s in and %s out per million'):format(input, output))
+    table.insert(parts, ('%s in and %s out per million tokens'):format(input, output))
   end
   return table.concat(vim.list_extend(parts, abilities(m)), ', ')
 end

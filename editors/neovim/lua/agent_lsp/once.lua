@@ -37,7 +37,7 @@ end
 local function set(key, value)
   options[key] = value
   vim.cmd.redrawstatus({ bang = true })
-  log.tell(('only the next prompt: %s'):format(M.text()))
+  log.tell(('only for the next prompt: %s'):format(M.text()))
 end
 
 --- Sets the options that the user wrote as model=NAME or thinking=LEVEL.
@@ -48,7 +48,7 @@ local function parse(args)
       local all = table.concat(levels, ', ')
       return log.tell(('%s is not one of %s'):format(value, all), vim.log.levels.WARN)
     elseif key ~= 'model' and key ~= 'thinking' then
-      local text = ('%s is not model=NAME or thinking=LEVEL'):format(word)
+      local text = ('%s is not valid; use model=NAME or thinking=LEVEL'):format(word)
       return log.tell(text, vim.log.levels.WARN)
     end
     set(key, value)

@@ -218,7 +218,7 @@ end
 local function finish()
   vim.cmd.bwipeout(buffer)
   buffer = nil
-  log.tell('there are no pending hunks left; the review is closed')
+  log.tell('no pending hunks are left; the review is closed')
 end
 
 events.on('review', function()

@@ -192,7 +192,7 @@ local function stop_subagent()
     return item.data.type == 'toolCall' and item.data.name == 'agent' and not item.done
   end)
   if not call then
-    return log.tell('no running sub-agent here')
+    return log.tell('there is no running sub-agent here')
   end
   client.request('agent/abort', { sessionId = transcript.session, itemId = call.id })
 end
@@ -256,13 +256,13 @@ local function map_setting_keys(map)
   end, 'locate the program')
   map('O', function()
     require('agent_lsp.program').download()
-  end, 'open the page to download the program')
+  end, 'open the download page of the program')
   map('D', function()
     require('agent_lsp.demo').start()
   end, 'start the demo')
   map('P', function()
     require('agent_lsp.policy').pick('')
-  end, 'choose what happens to edits')
+  end, 'choose the edit policy')
 end
 
 local function map_keys(buf)
@@ -278,12 +278,12 @@ local function map_keys(buf)
       permission.answer(n)
     end, 'answer the request')
   end
-  map('a', permission.answer_in_words, 'answer in words')
+  map('a', permission.answer_in_words, 'write an answer')
   map('f', permission.refuse, 'reject and give a reason')
   map('gf', M.go_to_file, 'open the file under the cursor')
   map('x', stop_subagent, 'stop the sub-agent')
   map('p', pin, 'pin or unpin this message')
-  map('c', go_on, 'continue where the turn stopped, or with the queue')
+  map('c', go_on, 'continue the stopped turn, or send the queue')
   for lhs, action in pairs({ A = 'keep', U = 'undo', R = 'review' }) do
     map(lhs, function()
       changes.act(action, state.status == 'idle')
@@ -409,7 +409,7 @@ events.on('turn/completed', function(p)
   if config.options.notify and not p.replay and not (M.is_open() and transcript.ours(p)) then
     local text = {
       completed = 'the turn is done',
-      aborted = 'the turn was aborted',
+      aborted = 'the turn was stopped',
       failed = 'the turn failed: ' .. (err and err.message or ''),
     }
     local ws = client.count() > 1 and client.by_id(p.client_id)

@@ -303,7 +303,7 @@ function M.in_words(entry, text)
 end
 
 --- Descriptions of where the keys work that are listed with a request.
-M.where = { 'The keys work in this window.', 'In any window: :AgentAnswer' }
+M.where = { 'These keys work in this window.', 'In any window, use :AgentAnswer.' }
 
 --- Returns the texts that answer the first request when typed into the input, or nil if there are
 --- none.
@@ -349,7 +349,7 @@ end
 --- Reminds the user that the question still waits, because leaving its prompt decides nothing.
 local function still_waits(entry)
   if vim.list_contains(pending, entry) then
-    log.tell('the question is still open; :AgentAnswer shows it again')
+    log.tell('the question is still open; use :AgentAnswer to show it again')
   end
 end
 
@@ -378,7 +378,7 @@ end
 function M.select(entry)
   entry = entry or pending[1]
   if not entry then
-    return log.tell('nothing is waiting for an answer')
+    return log.tell('no question is waiting for an answer')
   end
   local choices = M.choices(entry)
   if #choices == 0 and entry.kind == 'question' then

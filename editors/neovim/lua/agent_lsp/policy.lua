@@ -9,8 +9,8 @@ local M = {}
 
 local policies = {
   { 'ask', 'Ask first: each edit waits for your decision' },
-  { 'review', 'Apply edits; keep or undo each of them afterwards' },
-  { 'collect', 'Collect edits; nothing is applied until you accept' },
+  { 'review', 'Apply edits; keep or undo each one afterwards' },
+  { 'collect', 'Collect edits; nothing is applied until you accept it' },
   { 'auto', 'Apply edits without a review' },
 }
 
@@ -69,7 +69,7 @@ function M.pick(name, default)
       end
       local now = (res.config or {}).editPolicy or 'ask'
       vim.ui.select(policies, {
-        prompt = 'What happens to edits',
+        prompt = 'Edit policy',
         format_item = function(p)
           return p[2] .. (p[1] == now and '  (now)' or '')
         end,

@@ -9,8 +9,8 @@ M.page = 'https://github.com/agent-lsp/agent-lsp/releases'
 
 --- The keys of the transcript that help with a missing program.
 M.actions = {
-  { 'L', 'locate the program on this machine' },
-  { 'O', 'open the page to download it' },
+  { 'L', 'locate the agent-lsp program on this machine' },
+  { 'O', 'open its download page' },
 }
 
 local missing = false
@@ -33,26 +33,26 @@ end
 local function try(path)
   path = vim.fn.expand(path)
   if vim.fn.executable(path) == 0 then
-    return log.tell(path .. ' is not a program that can be run', vim.log.levels.WARN)
+    return log.tell(path .. ' is not an executable program', vim.log.levels.WARN)
   end
   vim.system({ path, 'version' }, { text = true }, function(ended)
     vim.schedule(function()
       if ended.code ~= 0 or not (ended.stdout or ''):find('agent-lsp', 1, true) then
-        return log.tell(path .. ' is not agent-lsp', vim.log.levels.WARN)
+        return log.tell(path .. ' is not the agent-lsp program', vim.log.levels.WARN)
       end
       local problem = config.store_program(path)
       if problem then
         return log.tell('the path was not saved: ' .. problem, vim.log.levels.WARN)
       end
       M.set_missing(false)
-      log.tell(('%s is used from now on'):format(vim.trim(ended.stdout)))
+      log.tell(('%s will be used from now on'):format(vim.trim(ended.stdout)))
     end)
   end)
 end
 
 --- Asks the user for the path of the program.
 function M.locate()
-  vim.ui.input({ prompt = 'Path of agent-lsp: ', completion = 'file' }, function(path)
+  vim.ui.input({ prompt = 'Path to agent-lsp: ', completion = 'file' }, function(path)
     path = vim.trim(path or '')
     if path ~= '' then
       try(path)

@@ -87,10 +87,10 @@ end
 ---@param c { tokensBefore: integer, tokensAfter: integer }
 function M.compaction(c)
   if c.tokensAfter == c.tokensBefore then
-    return ('the context stays as it is, at %d tokens'):format(c.tokensAfter)
+    return ('the context was not reduced: %d tokens'):format(c.tokensAfter)
   end
   local what = c.tokensAfter < c.tokensBefore and 'context reduced from %d to %d tokens'
-    or 'context summarized, but not smaller: %d tokens before, %d after'
+    or 'context summarized but not reduced: %d tokens before, %d after'
   return what:format(c.tokensBefore, c.tokensAfter)
 end
 
@@ -249,7 +249,7 @@ local function message(item, columns)
   if d.status == 'retracted' then
     return {
       lines = {
-        ('(%d %s withdrawn, the answer starts again)'):format(
+        ('(%d %s withdrawn; the answer starts again)'):format(
           #out,
           #out == 1 and 'line' or 'lines'
         ),

@@ -29,7 +29,7 @@ end
 
 --- Reports a restore to the user and in the transcript.
 local function report(res, kind, at)
-  local what = kind == 'back' and ' brought back' or ' restored'
+  local what = kind == 'back' and ' changed back' or ' restored'
   local uris = vim.tbl_map(function(c)
     return c.uri
   end, res.changes)
@@ -38,7 +38,7 @@ local function report(res, kind, at)
   if #res.conflicts > 0 then
     skipped = (', %d skipped: %s'):format(#res.conflicts, res.conflicts[1].reason)
   end
-  log.tell(text .. skipped .. '; :AgentUndo again undoes this')
+  log.tell(text .. skipped .. '; use :AgentUndo again to undo this')
   if transcript.session == at.workspace.session then
     local named = #uris > 0 and ': ' .. names(uris) or ''
     local undo = { checkpoint = res.undoCheckpointId, workspace = at.workspace }
@@ -90,7 +90,7 @@ function M.restore(id, at, kind)
       return log.tell(err, vim.log.levels.WARN)
     end
     if #res.changes + #res.conflicts == 0 then
-      return log.tell('nothing to undo: the files are already as they were then')
+      return log.tell('nothing to undo: the files already have their earlier content')
     end
     kinds[res.undoCheckpointId] = kind == 'undo' and 'back' or 'undo'
     vim.cmd.checktime()
@@ -117,7 +117,7 @@ local function restore_both(c, at)
       require('agent_lsp.session').load(at.workspace.session, at.workspace)
     end
     local prompt = before and (' before: %s'):format(before) or ''
-    log.tell(('%s restored, and the conversation%s'):format(files(#res.changes), prompt))
+    log.tell(('%s and the conversation restored%s'):format(files(#res.changes), prompt))
   end, at)
 end
 
@@ -138,7 +138,7 @@ local function checkpoints(fn)
         return log.tell(err, vim.log.levels.WARN)
       end
       if #res.checkpoints == 0 then
-        return log.tell('there is no checkpoint yet')
+        return log.tell('there are no checkpoints yet')
       end
       fn(res.checkpoints, at)
     end, at)
@@ -173,8 +173,8 @@ local ns = vim.api.nvim_create_namespace('agent_lsp_restore')
 --- conversation that can be restored.
 ---@param c agent_lsp.Checkpoint
 local function preview_keys(c)
-  local also = c.messageId ~= '' and ', b also the conversation' or ''
-  return ('Enter restores the files%s. q leaves them.'):format(also)
+  local also = c.messageId ~= '' and ', b also restores the conversation' or ''
+  return ('Enter restores the files%s, q closes the window.'):format(also)
 end
 
 --- Returns the text of the preview. It contains the changes since the checkpoint, and later changes

@@ -101,7 +101,7 @@ local function told(err, res, raw)
     end
     log.tell(err, vim.log.levels.WARN)
   elseif #(res.conflicts or {}) > 0 then
-    log.tell(('not done: %s'):format(res.conflicts[1].reason), vim.log.levels.WARN)
+    log.tell(('the decision failed: %s'):format(res.conflicts[1].reason), vim.log.levels.WARN)
   end
 end
 
@@ -227,7 +227,7 @@ local function tell_next(buf)
   if #uris > 0 then
     local key = require('agent_lsp.keys').of(buf, 'next') or ':AgentReview'
     local path = vim.fn.fnamemodify(vim.uri_to_fname(uris[1]), ':.')
-    log.tell(('no more hunks in this file; %s continues in %s'):format(key, path))
+    log.tell(('no more hunks in this file; use %s to continue in %s'):format(key, path))
   end
 end
 
@@ -353,7 +353,7 @@ function M.edit()
     width = width_for(buf),
     height = math.min(20, math.max(3, vim.api.nvim_buf_line_count(buf) + 1)),
     border = 'rounded',
-    title = ' :w accepts this text, :q leaves it ',
+    title = ' :w accepts this text, :q cancels ',
   })
   vim.wo[win][0].fillchars = 'eob: '
   vim.api.nvim_create_autocmd('BufWriteCmd', {

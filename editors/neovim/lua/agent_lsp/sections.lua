@@ -109,7 +109,7 @@ local function add_hunk(out, w, at, read)
   local stale = w.hunk.state == 'stale'
   local lines, marks, first = out.lines, out.marks, #out.lines
   marks[first] = { stale and 'AgentLspStale' or 'AgentLspHint' }
-  local note = stale and ', stale: its text has changed' or ''
+  local note = stale and ', stale: the text has changed' or ''
   lines[#lines + 1] = ('@@ line %d%s'):format(at.row + 1, note)
   local old, new = hunks.split(w.hunk.oldText), hunks.split(w.hunk.newText)
   local around = not stale and w.file.op == 'modify'

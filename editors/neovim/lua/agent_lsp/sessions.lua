@@ -129,11 +129,11 @@ local many = 10
 local function question(text, shown, hidden, more)
   local notes = {}
   if hidden > 0 then
-    local others = '%d from agent-lsp run or without an answer: :AgentSessions!'
+    local others = ':AgentSessions! also lists %d from agent-lsp run or without an answer'
     table.insert(notes, others:format(hidden))
   end
   if more then
-    table.insert(notes, 'older ones: :AgentSessions WORDS searches all')
+    table.insert(notes, ':AgentSessions WORDS searches all sessions')
   elseif shown >= many then
     table.insert(notes, ':AgentSessions WORDS searches')
   end

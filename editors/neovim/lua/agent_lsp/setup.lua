@@ -37,7 +37,7 @@ local offers = {
   { name = 'azure', title = 'Azure OpenAI', variable = 'AZURE_OPENAI_API_KEY', url = '' },
   {
     name = 'custom',
-    title = 'Other URL with the OpenAI API',
+    title = 'Other URL with an OpenAI-compatible API',
     short = 'the server',
     example = ', such as https://host/v1',
     url = '',
@@ -101,7 +101,7 @@ function choose_model(o, ws)
     end, res and res.models or {})
     if #list == 0 then
       local why = err and (' (%s)'):format(err) or ''
-      local prompt = ('%s lists no models%s. Name of the model: '):format(o.short or o.title, why)
+      local prompt = ('%s lists no models%s. Model id: '):format(o.short or o.title, why)
       return vim.ui.input({ prompt = prompt }, function(id)
         if id and id ~= '' then
           use(o, vim.startswith(id, o.name .. '/') and id or o.name .. '/' .. id, ws)
@@ -109,7 +109,7 @@ function choose_model(o, ws)
       end)
     end
     vim.ui.select(list, {
-      prompt = 'Model of ' .. (o.short or o.title),
+      prompt = 'Model from ' .. (o.short or o.title),
       format_item = models.entry,
       kind = 'agent_lsp',
     }, function(m)
@@ -132,7 +132,7 @@ local function login(o, key, ws, after)
     vim.schedule(function()
       if ended.code ~= 0 then
         local why = vim.trim(ended.stderr or '')
-        local instead = o.variable and ('\nset %s and start Neovim again'):format(o.variable) or ''
+        local instead = o.variable and ('\nset %s and restart Neovim'):format(o.variable) or ''
         return log.tell('the key was not stored: ' .. why .. instead, vim.log.levels.ERROR)
       end
       after(o, ws)
@@ -158,9 +158,9 @@ function M.enter_key(o, ws, after)
   local from_environment = o.variable and (vim.env[o.variable] or '') ~= ''
   local aside = ' (not shown'
   if from_environment then
-    aside = aside .. ('; empty: the one in %s'):format(o.variable)
+    aside = aside .. ('; leave empty to use %s'):format(o.variable)
   elseif o.optional or not o.variable then
-    aside = aside .. '; empty: none'
+    aside = aside .. '; leave empty for none'
   end
   local key = M.ask_secretly(('Key for %s%s): '):format(o.short or o.title, aside))
   if key ~= '' then
@@ -168,7 +168,7 @@ function M.enter_key(o, ws, after)
   elseif from_environment or not o.variable then
     return after(o, ws)
   end
-  log.tell('no key was entered; nothing was changed')
+  log.tell('no key was entered; nothing changed')
 end
 
 local function after_address(o, ws)
@@ -183,11 +183,11 @@ local function enter_address(o, ws)
   if not o.url then
     return after_address(o, ws)
   end
-  local prompt = ('Address of %s%s: '):format(o.short or o.title, o.example or '')
+  local prompt = ('URL of %s%s: '):format(o.short or o.title, o.example or '')
   vim.ui.input({ prompt = prompt, default = o.url }, function(url)
     url = vim.trim(url or '')
     if not url:match('^https?://.') then
-      return log.tell('an address begins with http:// or https://; nothing was changed')
+      return log.tell('the URL must begin with http:// or https://; nothing changed')
     end
     local problem = userfile.set_provider(o.name, url)
     if problem then
@@ -201,7 +201,7 @@ end
 function M.start()
   local ws = client.workspace()
   vim.ui.select(offers, {
-    prompt = 'Provider of the model',
+    prompt = 'Provider',
     kind = 'agent_lsp',
     format_item = function(o)
       local set = o.variable and (vim.env[o.variable] or '') ~= ''

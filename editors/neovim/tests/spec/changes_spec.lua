@@ -101,7 +101,7 @@ H.case('after a turn its diff is shown, and keeping the changes hides the summar
   H.wait('a notice', function()
     return #H.notices > 0
   end)
-  H.matches(H.notices[#H.notices].text, 'no changes')
+  H.matches(H.notices[#H.notices].text, 'no pending changes')
 end)
 
 H.case('the next turn hides the summary', function()

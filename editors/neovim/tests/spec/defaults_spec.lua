@@ -49,7 +49,7 @@ H.case(
     H.choose('^Apply edits; keep', 'Make this my default')
     vim.api.nvim_set_current_win(require('agent_lsp.transcript').window())
     vim.api.nvim_feedkeys('P', 'xt', false)
-    told('in this session and in new ones')
+    told('in this session and in new sessions')
     H.matches(H.asked[1].items[1], '%(now%)', 'the policy in effect is marked')
     H.equal(policy(), 'review')
     H.equal(footer():find('P  apply', 1, true), nil, 'it is offered again')

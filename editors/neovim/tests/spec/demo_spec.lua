@@ -49,7 +49,7 @@ H.case('a decision of the demo is real, and a later prompt is answered', functio
   vim.cmd('AgentPrompt and now?')
   H.turn(2)
   require('agent_lsp.transcript').flush()
-  H.matches(H.panel_text(), 'a script that knows one task')
+  H.matches(H.panel_text(), 'a script that can do only this task')
 end)
 
 H.case('the sample is that of agent-lsp demo', function()

@@ -69,7 +69,7 @@ H.case(
     vim.cmd('AgentPrompt again')
     H.equal(H.turn(2).status, 'completed')
     H.wait('the offer to go', function()
-      return not H.panel_text():find('change the address', 1, true)
+      return not H.panel_text():find('change the URL', 1, true)
     end)
   end
 )
@@ -103,7 +103,7 @@ H.case('a program that is not found can be located, and the place is kept', func
   end
   vim.env.PATH = '/nonexistent'
   vim.cmd('AgentPrompt go')
-  shown('the program agent-lsp was not found next to the plugin or on PATH')
+  shown('the agent-lsp program was not found next to the plugin or on PATH')
   shown(' L  locate the program on this machine')
   shown(' O  open the page to download it')
   local opened
@@ -115,7 +115,7 @@ H.case('a program that is not found can be located, and the place is kept', func
   H.choose(H.dir .. '/nowhere')
   press('L')
   H.wait('the refusal', function()
-    return H.notices[#H.notices].text:find('is not a program that can be run', 1, true)
+    return H.notices[#H.notices].text:find('is not an executable program', 1, true)
   end)
   vim.env.PATH = path
   H.choose(H.bin)

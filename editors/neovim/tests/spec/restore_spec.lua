@@ -32,7 +32,7 @@ H.case('the last turn is undone and redone, also in a buffer', function()
     return #H.notices == 2
   end)
   H.matches(H.notices[1].text, '1 file restored')
-  H.matches(H.notices[2].text, '1 file brought back')
+  H.matches(H.notices[2].text, '1 file changed back')
   vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'one' }) -- undone by hand
   vim.cmd('silent write')
   H.notices = {}
@@ -148,7 +148,7 @@ H.case('a restore leaves an entry in the transcript, whose key undoes it', funct
   vim.fn.search('1 file restored')
   vim.api.nvim_feedkeys('u', 'xt', false)
   H.wait('the entry of the undo', function()
-    return H.panel_text():find('↶ `1 file brought back: a.txt`', 1, true)
+    return H.panel_text():find('↶ `1 file changed back: a.txt`', 1, true)
   end)
   H.equal(H.read(H.dir .. '/a.txt'), 'two\n')
   vim.cmd('AgentUndo')

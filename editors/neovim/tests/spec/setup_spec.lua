@@ -91,7 +91,7 @@ H.case('the empty panel says that no provider is configured, and its keys lead o
     return H.panel_text():find('No model provider is configured yet', 1, true)
   end)
   H.matches(H.panel_text(), 'S  choose a provider %(:AgentSetup%)')
-  H.matches(H.panel_text(), 'The keys work in this window')
+  H.matches(H.panel_text(), 'These keys work in this window')
   H.matches(H.panel_text(), 'D  try the demo, which needs no key')
   vim.api.nvim_set_current_win(require('agent_lsp.transcript').window())
   vim.api.nvim_feedkeys('S', 'xt', false)
@@ -106,7 +106,7 @@ end)
 H.case('a prompt without a provider names the setup and the demo', function()
   start()
   vim.cmd('AgentPrompt hello')
-  told(':AgentSetup chooses a provider, :AgentDemo shows the agent without one')
+  told(':AgentSetup sets up a provider. :AgentDemo shows the agent without one.')
 end)
 
 H.case(
@@ -254,7 +254,7 @@ H.case('a key that cannot be stored is reported; without a key nothing changes',
   vim.cmd('AgentSetup')
   told('the key was not stored: no keyring\nset AZURE_OPENAI_API_KEY and start Neovim again')
   vim.cmd('AgentSetup')
-  told('no key was entered; nothing was changed')
+  told('no key was entered; nothing changed')
   H.equal(vim.fn.filereadable(vim.env.LOGIN_FILE), 0)
 end)
 
