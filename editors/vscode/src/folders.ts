@@ -51,9 +51,7 @@ export class FolderQuestion {
     const detail = 'The agent could read, search and propose changes to everything in it.';
     const choice = await vscode.window.showWarningMessage(text, { modal: true, detail }, open, use);
     if (choice === use) return this.state.update(agreed, true);
-    this.refused = new Error(
-      `${text} Open a project folder, or press Restart to be asked again.`,
-    );
+    this.refused = new Error(`${text} Open a project folder, or press Restart to be asked again.`);
     if (choice === open) await vscode.commands.executeCommand('vscode.openFolder');
     throw this.refused;
   }

@@ -95,9 +95,7 @@ export class Pickers {
       await this.modelInUse(),
     );
     const typed =
-      model === anotherModel
-        ? await vscode.window.showInputBox({ prompt: 'Model id' })
-        : model;
+      model === anotherModel ? await vscode.window.showInputBox({ prompt: 'Model id' }) : model;
     return typed ? { model: typed } : undefined;
   }
 

@@ -199,10 +199,7 @@ export class Setup {
         this.daemon.request('agent/models', { provider: name }),
       );
       if (models.length > 0) return models;
-      return this.failed(provider, `${choice.label} lists no chat models.`, [
-        again,
-        typeModel,
-      ]);
+      return this.failed(provider, `${choice.label} lists no chat models.`, [again, typeModel]);
     } catch (error) {
       const { what, help } = errorParts((error as Error).message);
       const isKey = /\b(key|401|403|unauthorized)\b/i.test(what) && choice.key !== 'none';

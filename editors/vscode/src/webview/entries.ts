@@ -148,8 +148,7 @@ function userActions(
         () => context.send({ type: 'pin', itemId: entry.id, on: !entry.item?.pinned }),
         {
           class: 'small',
-          title:
-            'A pinned message stays in the context unchanged, even in a long conversation',
+          title: 'A pinned message stays in the context unchanged, even in a long conversation',
         },
       ),
     entry.done &&
