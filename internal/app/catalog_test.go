@@ -141,7 +141,7 @@ func TestCatalogFailures(t *testing.T) {
 		<-s.started
 	}
 	k.follow(s.settings())
-	<-s.started // it hangs now
+	<-s.started // the refresh hangs now
 	k.follow(s.settings())
 	k.close()
 }

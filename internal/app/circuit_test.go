@@ -40,8 +40,8 @@ func guardedBy(m agent.Model) *guardedModel {
 	}
 }
 
-// A provider that keeps failing is skipped for a while if another one can answer. No request is
-// made, the error names the provider and the time, and a later call tries the provider again.
+// A provider that keeps failing is skipped for a while if another provider can answer. No request
+// is made, and the error names the provider and the time. Later, a call tries the provider again.
 func TestCircuitOpensAndCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &failing{err: &retry.Error{Kind: retry.Overloaded, Message: "busy"}}

@@ -33,8 +33,8 @@ func probedProviders(t *testing.T, at string) (p *providers, url string) {
 	return p, url
 }
 
-// TestNothingGoesToAServerWithoutAnAnswer: prompts and texts of every kind go to a found server
-// only after the user has agreed to the program that listens there.
+// TestNothingGoesToAServerWithoutAnAnswer checks that prompts and texts of every kind go to a found
+// server only after the user has agreed to the program that listens there.
 func TestNothingGoesToAServerWithoutAnAnswer(t *testing.T) {
 	server := newEndpoint(t)
 	p, url := probedProviders(t, server.URL)
@@ -103,8 +103,8 @@ func text(err error) string {
 	return err.Error()
 }
 
-// TestAnAnswerThatCannotBeStored is valid for the rest of the run, as is one about a program that
-// is not known.
+// TestAnAnswerThatCannotBeStored checks that such an answer is valid for the rest of the run. The
+// same applies to an answer about an unknown program.
 func TestAnAnswerThatCannotBeStored(t *testing.T) {
 	p, url := probedProviders(t, "http://127.0.0.1:1")
 	for _, owners := range [][]string{nil, {"/usr/bin/server"}} {
@@ -122,7 +122,8 @@ func TestAnAnswerThatCannotBeStored(t *testing.T) {
 	}
 }
 
-// TestARefusalOfOneProgramKeepsOthers refuses a second program that listens with the first one.
+// TestARefusalOfOneProgramKeepsOthers refuses a second program that listens at the same time as the
+// first one.
 func TestARefusalOfOneProgramKeepsOthers(t *testing.T) {
 	p, url := probedProviders(t, "http://127.0.0.1:1")
 	with := func(owners ...string) foundServer {
@@ -144,8 +145,8 @@ func TestARefusalOfOneProgramKeepsOthers(t *testing.T) {
 	}
 }
 
-// TestOwnersThatCannotBeInspected: a process of another user is known by the user, and one of this
-// user that hides is not known.
+// TestOwnersThatCannotBeInspected checks that a process of another user is identified by that user,
+// and that a process of this user cannot be identified if it hides.
 func TestOwnersThatCannotBeInspected(t *testing.T) {
 	me, other := os.Getuid(), 1<<30
 	named := "a program of the user " + strconv.Itoa(other)
@@ -164,7 +165,7 @@ func TestOwnersThatCannotBeInspected(t *testing.T) {
 	}
 }
 
-// TestListeners uses loopback addresses of its own, so that no other program's port interferes.
+// TestListeners uses its own loopback addresses, so that no other program's port interferes.
 func TestListeners(t *testing.T) {
 	exe, err := os.Readlink("/proc/self/exe")
 	if err != nil {

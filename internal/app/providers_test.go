@@ -22,7 +22,7 @@ import (
 type endpoint struct {
 	*httptest.Server
 	mu     sync.Mutex
-	status int // status of the answers to requests for a reply; 0: 200
+	status int // status of the answers to model requests; 0: 200
 	seen   []string
 	list   string // "": modelList
 }
@@ -115,7 +115,7 @@ func ask(t *testing.T, m agent.Model) error {
 }
 
 // Each model of a chain is sent to its own provider with that provider's key, even if the model ID
-// contains a slash. A provider without its key fails with the name of the variable, and nothing is
+// contains a slash. If a provider's key is missing, the error names the variable, and nothing is
 // sent.
 func TestEachProviderHasItsOwnKey(t *testing.T) {
 	one, two := newEndpoint(t), newEndpoint(t)
@@ -155,8 +155,8 @@ func TestEachProviderHasItsOwnKey(t *testing.T) {
 }
 
 // The list contains the models of all usable providers. Models of the default provider have no
-// prefix. A provider that does not answer hides no other provider. Settings override the server's
-// figures.
+// prefix. A provider that does not answer does not affect the others. Settings override the
+// server's figures.
 func TestModelListOfSeveralProviders(t *testing.T) {
 	one, two := newEndpoint(t), newEndpoint(t)
 	p := testProviders(t, "ONE=key-one")
@@ -225,8 +225,8 @@ func TestProviderStatus(t *testing.T) {
 	}
 }
 
-// A test sends one word to the model of a reference. An error is a sentence, and nothing is sent to
-// a provider without its key.
+// A test sends one word to the model of a reference. An error is a complete sentence. Nothing is
+// sent to a provider whose key is missing.
 func TestTryModel(t *testing.T) {
 	one, two := newEndpoint(t), newEndpoint(t)
 	p := testProviders(t, "ONE=key-one")
@@ -259,8 +259,8 @@ func TestTryModel(t *testing.T) {
 	}
 }
 
-// If the server gave no reason, an error names the server. It states first whether a key is invalid
-// or missing.
+// If the server gave no reason, the error names the server. The error first states whether a key is
+// invalid or missing.
 func TestProviderErrors(t *testing.T) {
 	for _, c := range []struct {
 		status          int
@@ -290,8 +290,8 @@ func TestProviderErrors(t *testing.T) {
 	}
 }
 
-// The catalog's prices apply to hosted providers, but not to a local server that uses the model
-// name of a hosted one.
+// The catalog's prices apply to hosted providers, but not to a local server whose model has the
+// same name as a hosted one.
 func TestLocalServersHaveNoListPrice(t *testing.T) {
 	for at, priced := range map[*config.Endpoint]bool{
 		{ID: "", BaseURL: "http://127.0.0.1:8080/v1"}:       false,

@@ -23,8 +23,9 @@ func localServer(t *testing.T, answers map[string]string) string {
 	return srv.URL + "/v1"
 }
 
-// The window that a local server reports overrides the catalog's, and settings override both, in
-// the list of models and for a session. gpt-oss-20b has 131,072 tokens in the catalog.
+// The window that a local server reports overrides the window in the catalog, and settings override
+// both. This applies to the list of models and to sessions. gpt-oss-20b has 131,072 tokens in the
+// catalog.
 func TestServersReportWindows(t *testing.T) {
 	const list = `{"data":[{"id":"gpt-oss-20b"%s}]}`
 	plain := fmt.Sprintf(list, "")
@@ -107,8 +108,8 @@ func TestServersReportWindows(t *testing.T) {
 	}
 }
 
-// A server without a name on this computer is also queried when its models are listed, but only
-// while it answers. The next prompt uses the result of the list.
+// A server on this computer without a known name is also queried when its models are listed, but
+// only while it answers. The next prompt uses the result.
 func TestUnnamedServersReportWindows(t *testing.T) {
 	p := testProviders(t)
 	set := &config.Config{Model: "m", Provider: &config.Provider{}}
@@ -169,7 +170,7 @@ func TestReportsAreRefreshedInTheBackground(t *testing.T) {
 	}
 	p.reports.mu.Unlock()
 	window = 4096
-	uses(2048) // the server has not answered
+	uses(2048) // the server has not answered yet
 	answer <- true
 	p.reports.wg.Wait()
 	uses(4096)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Checking whether the state directory is writable creates nothing and leaves nothing behind. The
-// session script sessions/read-only shows what happens if it is not writable.
+// Checking whether the state directory is writable leaves no files behind. The session script
+// sessions/read-only covers a directory that is not writable.
 func TestLookingAtTheStateLeavesNothing(t *testing.T) {
 	home := t.TempDir()
 	for _, dir := range []string{home, filepath.Join(home, "not", "yet"),

@@ -7,7 +7,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Models decorate titles, include their reasoning and write too much.
+// The title is clean even if the model decorates it, includes its reasoning or writes too much.
 func TestCleanTitle(t *testing.T) {
 	for reply, want := range map[string]string{
 		"Parser fix":                          "Parser fix",

@@ -8,7 +8,7 @@ import (
 )
 
 // The options of a turn override the settings but do not change them. References without a provider
-// still belong to the provider that the settings' model names.
+// still belong to the provider of the model in the settings.
 func TestWithOptions(t *testing.T) {
 	set := config.Config{
 		Model: "anthropic/claude-opus-5", Thinking: "high",

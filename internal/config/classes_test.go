@@ -36,8 +36,8 @@ func classOf(path string) (classes []string) {
 	return classes
 }
 
-// Each setting has one class, and each table names existing settings. A new setting without a class
-// fails here: decide what an untrusted workspace may do with it.
+// Each setting has one class, and each table names existing settings. This test fails for a new
+// setting without a class. To fix it, decide what an untrusted workspace may do with the setting.
 func TestEverySettingIsClassified(t *testing.T) {
 	known := map[string]bool{}
 	visit(configType, "", func(path string, _ field) { known[path] = true })
@@ -98,7 +98,7 @@ func sample(f field) string {
 	return `"evil"`
 }
 
-// in returns a settings file that sets a value at a path.
+// in returns the content of a settings file that sets a value at a path.
 func in(t *testing.T, path, value string) string {
 	t.Helper()
 	tree := map[string]any{}
@@ -192,8 +192,8 @@ func TestAnUntrustedWorkspaceMayOnlyTighten(t *testing.T) {
 	}
 }
 
-// A session's own config cannot set the keys that the page about sessions lists, whichever client
-// writes it. Every other privileged setting is listed here.
+// A session's own config cannot set the keys that the page about sessions lists. This applies to
+// every client. Every other privileged setting is listed here.
 func TestASessionSetsNoPrograms(t *testing.T) {
 	allowed := []string{
 		"prices", "fetch", "shell", "sandboxPaths", "mode", "aiComments", "repair", "catalog",

@@ -16,7 +16,7 @@ var update = flag.Bool("update", false,
 
 const generatedMark = "<!-- The rest is generated from internal/config/types.go: go test ./internal/config -update -->\n"
 
-// docs/reference/configuration.md describes every key as it is declared in the code.
+// docs/reference/configuration.md describes every key in the same way as the code.
 func TestDocumentation(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "reference", "configuration.md")
 	text, err := os.ReadFile(path)

@@ -51,7 +51,7 @@ func entryType(t reflect.Type) reflect.Type {
 
 func row(b *strings.Builder, path string, f field, variable bool) {
 	if f.typ.Kind() == reflect.Struct {
-		return // its keys follow
+		return // the keys of the entries follow
 	}
 	name := typeWord(f)
 	if f.enum != nil {

@@ -16,7 +16,7 @@ func Schema() json.RawMessage {
 	root["properties"].(map[string]any)["$schema"] = map[string]any{"type": "string"}
 	b, err := json.MarshalIndent(root, "", "  ")
 	if err != nil {
-		return nil // only maps, strings and numbers: cannot fail
+		return nil // only maps, strings and numbers, so encoding cannot fail
 	}
 	return b
 }
@@ -50,7 +50,7 @@ func typeSchema(t reflect.Type, defs map[string]any) map[string]any {
 	switch t.Kind() {
 	case reflect.Struct:
 		if _, ok := defs[t.Name()]; !ok {
-			defs[t.Name()] = nil // ends a recursion
+			defs[t.Name()] = nil // prevents an endless recursion
 			defs[t.Name()] = objectSchema(t, defs)
 		}
 		return map[string]any{"$ref": "#/$defs/" + t.Name()}

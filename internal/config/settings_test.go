@@ -25,8 +25,8 @@ func files(t *testing.T, user, workspace string, environ ...string) Sources {
 	return src
 }
 
-// check asserts values of the effective tree (JSON by path; "" means not set), and that there is
-// exactly one notice for each of the given words.
+// check asserts values of the effective tree. The values are JSON, keyed by path, and "" means not
+// set. It also asserts that there is exactly one notice for each of the given words.
 func check(t *testing.T, s *Set, values map[string]string, notices ...string) {
 	t.Helper()
 	for path, want := range values {
@@ -192,8 +192,8 @@ func TestWorkspaceMayTighten(t *testing.T) {
 
 func TestUserSettingsOfAClient(t *testing.T) {
 	base := Load(Sources{})
-	// A client that does not mark the user's settings speaks for the user at initialize, but not
-	// later.
+	// If a client does not mark the user's settings, its settings are treated as the user's at
+	// initialize, but not later.
 	check(t, base.With(Initialization,
 		json.RawMessage(`{"editPolicy":"auto","provider":{"baseUrl":"http://x"}}`)),
 		map[string]string{"editPolicy": `"auto"`, "provider.baseUrl": `"http://x"`})

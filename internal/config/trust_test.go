@@ -68,7 +68,7 @@ func TestTrustOfOlderVersions(t *testing.T) {
 	}
 }
 
-// Several daemons that store answers at the same time read and write one file.
+// Several daemons that store answers at the same time share one file.
 func TestTrustOfDaemonsAtOnceIsAllKept(t *testing.T) {
 	const daemons, each = 3, 5
 	path := filepath.Join(t.TempDir(), "state", "trust.json")
@@ -143,8 +143,8 @@ func create(t *testing.T, root, name, text string) {
 
 const scriptHook = `{"hooks": {"beforeRun": [{"command": "sh", "args": ["hook.sh"]}]}}`
 
-// For each kind of content in a claim: if it changes, the user is asked again, and until then
-// nothing of the claim takes effect.
+// For each kind of content in a claim, a change revokes the trust. Until the user has answered
+// again, nothing of the claim takes effect.
 func TestTrustEndsWithTheContent(t *testing.T) {
 	const hook = `{"hooks": {"beforeRun": [{"command": "sh", "args": ["tools/hook.sh"]}]}}`
 	for _, c := range []struct {
@@ -288,7 +288,8 @@ func TestTrustEndsWithTheContent(t *testing.T) {
 	}
 }
 
-// checkEnded checks that the trust has ended, also in a session, until the user is asked again.
+// checkEnded checks that the workspace is no longer trusted, also in a session, until the user is
+// asked again.
 func checkEnded(t *testing.T, l *Live, src Sources) {
 	t.Helper()
 	c, _, _ := l.Session(nil)
@@ -314,7 +315,7 @@ func TestTrustOutlivesOtherChanges(t *testing.T) {
 		{"command": "touch", "args": ["made"]}]}`
 	l, src := trusted(t, `{`+settings+`}`, map[string]string{"hook.sh": "1", "main.go": "1"})
 	create(t, src.Root, "main.go", "2")
-	for _, name := range []string{"made", "data.sqlite"} { // by the hooks
+	for _, name := range []string{"made", "data.sqlite"} { // files that the hooks created
 		create(t, src.Root, name, map[string]string{"made": "", "data.sqlite": "2"}[name])
 	}
 	create(t, src.Root, WorkspaceName,
@@ -387,7 +388,8 @@ func TestTrustFollowsLinkedFolders(t *testing.T) {
 	checkEnded(t, l, src)
 }
 
-// A claim that would leave out files cannot be trusted, because these files could change unnoticed.
+// A claim that would have to omit files cannot be trusted, because these files could change
+// unnoticed.
 func TestTrustLeavesOutNoFile(t *testing.T) {
 	src := files(t, "", scriptHook)
 	for i := range maxReferences + maxBound + 1 {
@@ -402,7 +404,8 @@ func TestTrustLeavesOutNoFile(t *testing.T) {
 	}
 }
 
-// The answer applies to what was shown, even if the file changed while the question was open.
+// The answer applies to the contents that were shown, even if the file changed while the question
+// was open.
 func TestTrustIsForWhatWasShown(t *testing.T) {
 	src := files(t, "", `{"hooks": {"beforeRun": [{"command": "shown"}]}}`)
 	src.Trust = NewTrustFile(filepath.Join(t.TempDir(), "trust.json"))
@@ -416,7 +419,7 @@ func TestTrustIsForWhatWasShown(t *testing.T) {
 }
 
 // The digest is compared for the same settings that take effect. If a writer changes the file
-// continuously, either the trusted hook or none takes effect, but never another one.
+// continuously, either the trusted hook or none takes effect, but never another hook.
 func TestTrustHasNoRace(t *testing.T) {
 	l, src := trusted(t, `{"hooks": {"beforeRun": [{"command": "good"}]}}`, nil)
 	stop := make(chan struct{})
@@ -446,7 +449,7 @@ func TestTrustHasNoRace(t *testing.T) {
 	wg.Wait()
 }
 
-// The question shows each value in full, and no character that changes the displayed text.
+// The question shows each value in full, without characters that would change the displayed text.
 func TestAClaimIsShownInFull(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	src := files(t, "", `{"mcpServers": {"s": {"command": "evil", "env": {"A": "<b>"},
@@ -473,7 +476,7 @@ func TestAClaimIsShownInFull(t *testing.T) {
 	}
 }
 
-// An excessive number of names takes a bounded time, and such a claim is not trusted.
+// Computing a claim with too many names takes a bounded time, and the claim is not trusted.
 func TestAClaimWithTooManyNames(t *testing.T) {
 	names := strings.Join(slices.Collect(numbers(20000)), " ")
 	src := files(t, "", `{"check": {"command": "`+names+`"}}`)
