@@ -2,12 +2,12 @@ package config
 
 import "encoding/json"
 
-// Config is the one shape of all settings (docs/reference/configuration.md), in every layer and per
-// session. A nil pointer or an empty value means "not set here"; this package merges the layers.
-// The tags doc, default, enum and min are the source of docs/reference/configuration.md and of the
-// JSON Schema.
+// Config contains all settings (docs/reference/configuration.md). Every layer and every session
+// uses this type. A nil pointer or an empty value means "not set here". This package merges the
+// layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md and
+// of the JSON Schema.
 //
-// Config holds no secret: keys are in environment variables or come from a command.
+// Config contains no secrets. Keys come from environment variables or from commands.
 //
 //house:wire
 type Config struct {
@@ -63,16 +63,16 @@ type Config struct {
 	Environment     *ChildEnvironment   `json:"environment,omitzero" doc:"Environment variables that child processes inherit."`
 	Network         *Network            `json:"network,omitzero" doc:"Hosts that sandboxed commands and the fetch tool may connect to."`
 
-	home *string // the default provider, where it is not the one that Model names
+	home *string // the default provider, if it differs from the provider of Model
 }
 
-// Catalog says whether the catalog of models is kept up to date.
+// Catalog configures whether the catalog of models is kept up to date.
 type Catalog struct {
 	Refresh bool   `json:"refresh,omitzero" doc:"Whether to update the model catalog from catalog.url, at most once a day. If false, the built-in catalog is used."`
 	URL     string `json:"url,omitzero" default:"\"https://catwalk.charm.sh\"" doc:"URL of the catalog service. Requests to it contain nothing about you or your models."`
 }
 
-// Provider names a model endpoint and where its key comes from.
+// Provider configures a model endpoint and the source of its key.
 type Provider struct {
 	BaseURL       string            `json:"baseUrl,omitzero" doc:"Base URL, such as https://api.openai.com/v1. For Anthropic's API, the URL before /v1/messages, with or without /v1. For the Gemini API, the URL before /v1beta/models, with or without /v1beta."`
 	APIKeyEnv     string            `json:"apiKeyEnv,omitzero" doc:"Environment variable that contains the API key. Default: OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, depending on the API."`
@@ -88,7 +88,7 @@ type Provider struct {
 	Probe         *bool             `json:"probe,omitzero" default:"true" doc:"Whether to look for a local model server on the usual ports if no provider is set."`
 }
 
-// Price is what a million tokens cost.
+// Price contains prices per million tokens.
 type Price struct {
 	Input      float64 `json:"input,omitzero" doc:"Price per million input tokens."`
 	Output     float64 `json:"output,omitzero" doc:"Price per million output tokens."`
@@ -96,7 +96,8 @@ type Price struct {
 	CacheWrite float64 `json:"cacheWrite,omitzero" doc:"Price per million input tokens written to the provider's cache."`
 }
 
-// Sampling holds sampling parameters; zero is not sent, except as a temperature.
+// Sampling contains sampling parameters. A parameter that is zero is not sent, except for a
+// temperature of 0.
 type Sampling struct {
 	MaxTokens         int      `json:"maxTokens,omitzero" min:"0" doc:"Maximum number of tokens in a reply. By default, OpenAI, Azure, Gemini, Mistral and local servers apply their own limit. For other providers, the limit is derived from the model and the free part of its window."`
 	Temperature       *float64 `json:"temperature,omitzero" min:"0" doc:"Sampling temperature."`
@@ -107,7 +108,7 @@ type Sampling struct {
 	RepetitionPenalty float64  `json:"repetitionPenalty,omitzero" doc:"Repetition penalty, if the provider supports it."`
 }
 
-// Tools chooses the model's tools.
+// Tools selects the tools that the model can use.
 type Tools struct {
 	Enable      []string `json:"enable,omitzero" doc:"Offer only these tools (names or globs). This also enables tools that are off by default."`
 	Disable     []string `json:"disable,omitzero" doc:"Do not offer these tools (names or globs)."`
@@ -116,13 +117,13 @@ type Tools struct {
 	MaxParallel int      `json:"maxParallel,omitzero" default:"8" min:"1" doc:"Maximum number of read-only calls that run in parallel."`
 }
 
-// ToolFilter chooses among the tools of an MCP server, by the server's own names.
+// ToolFilter selects tools of an MCP server by the server's own names.
 type ToolFilter struct {
 	Enable  []string `json:"enable,omitzero" doc:"Offer only these tools (names or globs)."`
 	Disable []string `json:"disable,omitzero" doc:"Do not offer these tools (names or globs)."`
 }
 
-// Permissions decides what runs without asking.
+// Permissions determines which actions are allowed without asking the user.
 type Permissions struct {
 	Profile string   `json:"profile,omitzero" enum:"readOnly,ask,workspace,trust" default:"\"ask\"" doc:"readOnly: no edits and only read-only commands. ask: all other commands need approval. workspace: commands in the sandbox need no approval. trust: MCP tools need no approval either."`
 	Rules   []string `json:"rules,omitzero" doc:"Rules such as \"allow bash(go test *)\", \"deny read(**/secrets/**)\" or \"ask bash(git push*)\". deny overrides ask, and ask overrides allow."`
@@ -139,7 +140,7 @@ type Mode struct {
 	Instructions string       `json:"instructions,omitzero" doc:"Text to append to the system prompt in this mode."`
 }
 
-// Command is a program with arguments; no shell reads it.
+// Command is a program with arguments. It runs without a shell.
 type Command struct {
 	Command   string            `json:"command,omitzero" doc:"Program to run."`
 	Args      []string          `json:"args,omitzero" doc:"Arguments of the program."`
@@ -148,7 +149,8 @@ type Command struct {
 	TimeoutMs int               `json:"timeoutMs,omitzero" min:"1" doc:"Time limit in milliseconds."`
 }
 
-// Hook is a command at a point of the loop: JSON on stdin, a decision on stdout.
+// Hook is a command that runs when an event occurs. It reads JSON from stdin and writes a decision
+// to stdout.
 type Hook struct {
 	Matcher   string            `json:"matcher,omitzero" doc:"For tool hooks: glob of tool names. Default: all tools."`
 	Command   string            `json:"command,omitzero" doc:"Program to run."`
@@ -157,20 +159,20 @@ type Hook struct {
 	TimeoutMs int               `json:"timeoutMs,omitzero" default:"30000" min:"1" doc:"Time limit in milliseconds."`
 }
 
-// Budget limits a turn; zero is no limit.
+// Budget limits a turn. Zero means no limit.
 type Budget struct {
 	Tokens int     `json:"tokens,omitzero" min:"0" doc:"Maximum number of tokens in one turn."`
 	Cost   float64 `json:"cost,omitzero" min:"0" doc:"Maximum cost of one turn, in the currency of the prices."`
 }
 
-// Retry says when a failed model call is tried again.
+// Retry configures when a failed model call is retried.
 type Retry struct {
 	MaxRetries     *int `json:"maxRetries,omitzero" default:"3" min:"0" doc:"Maximum number of retries of a model call."`
 	InitialDelayMs int  `json:"initialDelayMs,omitzero" default:"1000" min:"1" doc:"Delay before the first retry in milliseconds. The delay doubles with each retry and varies randomly."`
 	MaxDelayMs     int  `json:"maxDelayMs,omitzero" default:"60000" min:"1" doc:"Maximum delay in milliseconds, including delays that the provider requests."`
 }
 
-// Repair enables the repairs of what models send.
+// Repair configures the repair of malformed model output.
 type Repair struct {
 	Normalizer     *bool    `json:"normalizer,omitzero" default:"true" doc:"Whether to repair names, ids and arguments of tool calls."`
 	StripANSI      *bool    `json:"stripAnsi,omitzero" default:"true" doc:"Whether to remove terminal escape sequences from the model's text."`
@@ -178,7 +180,7 @@ type Repair struct {
 	Validator      []string `json:"validator,omitzero" default:"[\"blank\",\"truncated\"]" doc:"Kinds of bad replies after which the model is asked again: blank, truncated, tentative, repetitive, reasoningOnly."`
 }
 
-// Context says how a long history is fitted into the window.
+// Context configures how a long history is reduced to fit the context window.
 type Context struct {
 	Window   int      `json:"window,omitzero" doc:"Context window in tokens. Default: the size that the provider reports, otherwise the size in the model catalog. Negative: never reduce the history."`
 	Reserve  int      `json:"reserve,omitzero" min:"0" doc:"Tokens reserved for the reply, at most a quarter of the window. Default: derived from the window."`
@@ -190,33 +192,33 @@ type Context struct {
 	Model    string   `json:"summaryModel,omitzero" doc:"Model that writes summaries. Default: the session's model."`
 }
 
-// Memory sets what is remembered between sessions.
+// Memory configures what the agent remembers between sessions.
 type Memory struct {
 	Enabled    *bool       `json:"enabled,omitzero" default:"true" doc:"Whether to offer the tools remember and recall."`
 	Inject     int         `json:"inject,omitzero" default:"0" min:"0" doc:"Maximum number of matching memories to add to each prompt. A memory is not added a second time until the context is reduced."`
 	Embeddings *Embeddings `json:"embeddings,omitzero" doc:"Search by meaning in addition to full-text search."`
 }
 
-// Embeddings names the model that embeds memories.
+// Embeddings configures the model that computes embeddings of memories.
 type Embeddings struct {
 	Model     string `json:"model,omitzero" doc:"Embeddings model of the provider. Default: full-text search only. Memories saved without this model can be found only by full-text search until they are saved again."`
 	BaseURL   string `json:"baseUrl,omitzero" doc:"Endpoint for embeddings, if it differs from the provider's endpoint. The provider's key is not sent to it."`
 	APIKeyEnv string `json:"apiKeyEnv,omitzero" doc:"Environment variable that contains the API key for baseUrl."`
 }
 
-// Project sets what a repository may bring along.
+// Project configures which files of a repository are used.
 type Project struct {
 	Instructions []string `json:"instructions,omitzero" default:"[\"AGENTS.md\"]" doc:"Names of instruction files. In each folder from the workspace root down to the working directory, the first file that exists is used."`
 	MaxBytes     int      `json:"maxBytes,omitzero" default:"65536" min:"0" doc:"Maximum total size in bytes of the instruction files. The files nearest to the working directory are kept."`
 }
 
-// Retention bounds what is stored; zero is no limit.
+// Retention limits how long stored data is kept and how large it may become. Zero means no limit.
 type Retention struct {
 	MaxAgeDays *int   `json:"maxAgeDays,omitzero" default:"90" min:"0" doc:"Maximum age in days. 0: no limit."`
 	MaxBytes   *int64 `json:"maxBytes,omitzero" default:"1073741824" min:"0" doc:"Maximum size in bytes for one workspace. The oldest entries are removed first. 0: no limit."`
 }
 
-// MCP is one MCP server.
+// MCP configures one MCP server.
 type MCP struct {
 	Type      string            `json:"type,omitzero" enum:"stdio,http,streamable-http" doc:"Transport of the server. Default: stdio if it has a command, http if it has a URL."`
 	Command   string            `json:"command,omitzero" doc:"Program that starts a stdio server."`
@@ -230,7 +232,7 @@ type MCP struct {
 	TimeoutMs int               `json:"timeoutMs,omitzero" default:"300000" min:"1" doc:"Time limit of one call in milliseconds."`
 }
 
-// LSP is one language server that the daemon may start.
+// LSP configures one language server that the daemon may start.
 type LSP struct {
 	Command               string            `json:"command,omitzero" doc:"Program to run."`
 	Args                  []string          `json:"args,omitzero" doc:"Arguments of the program."`
@@ -243,13 +245,14 @@ type LSP struct {
 	Disabled              bool              `json:"disabled,omitzero" doc:"Do not start this server, even if it is in the built-in table."`
 }
 
-// Diagnostics configures what the model gets about diagnostics after an edit.
+// Diagnostics configures which diagnostics the model gets after an edit.
 type Diagnostics struct {
 	AfterEdit *bool `json:"afterEdit,omitzero" default:"true" doc:"Whether to add new diagnostics to the result of an edit."`
 	WaitMs    int   `json:"waitMs,omitzero" default:"3000" min:"0" doc:"Maximum time to wait for diagnostics in milliseconds."`
 }
 
-// Agent is a sub-agent that the model can call; also written as Markdown in .agent-lsp/agents.
+// Agent is a sub-agent that the model can call. It can also be written as Markdown in
+// .agent-lsp/agents.
 type Agent struct {
 	Name          string       `json:"name,omitzero" doc:"Name by which the model calls the agent."`
 	Description   string       `json:"description,omitzero" doc:"Description of the agent for the model."`
@@ -261,7 +264,7 @@ type Agent struct {
 	MaxModelCalls int          `json:"maxModelCalls,omitzero" doc:"Maximum number of the agent's model calls. Default: the parent's limit."`
 }
 
-// Subagents bounds sub-agents.
+// Subagents limits sub-agents.
 type Subagents struct {
 	MaxDepth    int `json:"maxDepth,omitzero" default:"2" min:"1" doc:"Maximum nesting depth of sub-agents."`
 	MaxTasks    int `json:"maxTasks,omitzero" default:"8" min:"1" doc:"Maximum number of tasks in one call."`
@@ -275,14 +278,14 @@ type Check struct {
 	TimeoutMs int      `json:"timeoutMs,omitzero" default:"60000" min:"1" doc:"Time limit in milliseconds."`
 }
 
-// WebSearch names the endpoint of the web_search tool.
+// WebSearch configures the endpoint of the web_search tool.
 type WebSearch struct {
 	URL       string            `json:"url,omitzero" doc:"URL of an endpoint that returns JSON. {query} in the URL is replaced by the search query. If the URL has no {query}, the search query is sent as the parameter q."`
 	APIKeyEnv string            `json:"apiKeyEnv,omitzero" doc:"Environment variable whose value is sent as a bearer token."`
 	Headers   map[string]string `json:"headers,omitzero" doc:"HTTP headers. ${NAME} is replaced by that environment variable."`
 }
 
-// Fetch sets the fetch tool.
+// Fetch configures the fetch tool.
 type Fetch struct {
 	Enabled   *bool    `json:"enabled,omitzero" default:"false" doc:"Whether to offer the fetch tool."`
 	Hosts     []string `json:"hosts,omitzero" doc:"Hosts (globs) that the tool may connect to. Default: all public hosts."`
@@ -290,7 +293,7 @@ type Fetch struct {
 	TimeoutMs int      `json:"timeoutMs,omitzero" default:"30000" min:"1" doc:"Time limit in milliseconds."`
 }
 
-// Shell sets how commands run.
+// Shell configures how commands run.
 type Shell struct {
 	Program      string   `json:"program,omitzero" doc:"Shell that runs commands. Default: the system's shell."`
 	TimeoutMs    int      `json:"timeoutMs,omitzero" default:"120000" min:"1" doc:"Default time limit of a command in milliseconds."`
@@ -298,13 +301,13 @@ type Shell struct {
 	PassEnv      []string `json:"passEnv,omitzero" doc:"Old name of environment.pass. Both lists apply."`
 }
 
-// Network lists hosts. Other hosts ask.
+// Network lists hosts. For any other host, the user is asked.
 type Network struct {
 	Allow []string `json:"allow,omitzero" doc:"Hosts that may be reached without asking: names, globs such as *.example.org, IP addresses, or ranges such as 10.0.0.0/8. An address of this machine or a private network is reachable only if an address or range in this list contains it."`
 	Deny  []string `json:"deny,omitzero" doc:"Hosts, globs, addresses or ranges that are never reachable. This list overrides network.allow and the user's answers."`
 }
 
-// ChildEnvironment says what child processes inherit.
+// ChildEnvironment configures which variables child processes inherit.
 type ChildEnvironment struct {
 	Pass []string `json:"pass,omitzero" doc:"Names of additional environment variables that commands, MCP servers, hooks and language servers inherit. They always inherit PATH, HOME, the locale, and the variables with the locations of toolchains."`
 }

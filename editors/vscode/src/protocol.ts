@@ -14,7 +14,7 @@ export interface AbortResult {
   state: "aborting" | "idle";
 }
 
-/** Agent is a sub-agent that the model can call; also written as Markdown in .agent-lsp/agents. */
+/** Agent is a sub-agent that the model can call. It can also be written as Markdown in .agent-lsp/agents. */
 export interface Agent {
   /** Name by which the model calls the agent. */
   name?: string;
@@ -61,7 +61,7 @@ export interface AskResult {
   declined?: boolean;
 }
 
-/** Budget limits a turn; zero is no limit. */
+/** Budget limits a turn. Zero means no limit. */
 export interface Budget {
   /** Maximum number of tokens in one turn. */
   tokens?: number;
@@ -69,7 +69,7 @@ export interface Budget {
   cost?: number;
 }
 
-/** Catalog says whether the catalog of models is kept up to date. */
+/** Catalog configures whether the catalog of models is kept up to date. */
 export interface Catalog {
   /** Whether to update the model catalog from catalog.url, at most once a day. If false, the built-in catalog is used. */
   refresh?: boolean;
@@ -126,23 +126,23 @@ export interface CheckpointRestoreResult {
   undoCheckpointId: string;
 }
 
-/** ChildEnvironment says what child processes inherit. */
+/** ChildEnvironment configures which variables child processes inherit. */
 export interface ChildEnvironment {
   /** Names of additional environment variables that commands, MCP servers, hooks and language servers inherit. They always inherit PATH, HOME, the locale, and the variables with the locations of toolchains. */
   pass?: Array<string>;
 }
 
-/** ClientCapability is capabilities.experimental.agentLsp in the params of initialize. Permission, Ask and Editor determine how the server asks, not whether. Absent means false. */
+/** ClientCapability is capabilities.experimental.agentLsp in the params of initialize. Permission, Ask and Editor determine with which requests the server asks, but not whether it asks. Absent means false. */
 export interface ClientCapability {
   version?: number;
   permission?: boolean;
   ask?: boolean;
   editor?: EditorCapability;
-  /** WholeFolders means that the user has agreed that all of the home folder, or of the root of the file system, is the workspace, so that the server does not ask. */
+  /** WholeFolders means that the user has already agreed to use the entire home folder, or the root of the file system, as the workspace. The server then does not ask. */
   wholeFolders?: boolean;
 }
 
-/** Command is a program with arguments; no shell reads it. */
+/** Command is a program with arguments. It runs without a shell. */
 export interface Command {
   /** Program to run. */
   command?: string;
@@ -187,7 +187,7 @@ export interface Compaction {
   messagesAfter: number;
 }
 
-/** Config is the one shape of all settings (docs/reference/configuration.md), in every layer and per session. A nil pointer or an empty value means "not set here"; this package merges the layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md and of the JSON Schema. Config holds no secret: keys are in environment variables or come from a command. */
+/** Config contains all settings (docs/reference/configuration.md). Every layer and every session uses this type. A nil pointer or an empty value means "not set here". This package merges the layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md and of the JSON Schema. Config contains no secrets. Keys come from environment variables or from commands. */
 export interface Config {
   /** Model id, or NAME/id for a model of a provider in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists. */
   model?: string;
@@ -305,7 +305,7 @@ export interface ContentBlock {
   range?: Range;
 }
 
-/** Context says how a long history is fitted into the window. */
+/** Context configures how a long history is reduced to fit the context window. */
 export interface Context {
   /** Context window in tokens. Default: the size that the provider reports, otherwise the size in the model catalog. Negative: never reduce the history. */
   window?: number;
@@ -325,7 +325,7 @@ export interface Context {
   summaryModel?: string;
 }
 
-/** Costs are the parts of a cost and add up to it. Input is the cost of input that was neither read from nor written to a cache. */
+/** Costs contains the parts of a cost, which add up to it. Input is the cost of input that was neither read from nor written to a cache. */
 export interface Costs {
   input: number;
   output: number;
@@ -333,7 +333,7 @@ export interface Costs {
   cacheWrite: number;
 }
 
-/** Decision decides one hunk or, with "*", every pending hunk that is not listed. */
+/** Decision decides one hunk. With "*", it decides every pending hunk that is not listed. */
 export interface Decision {
   hunkId: string;
   action: "accept" | "reject";
@@ -362,7 +362,7 @@ export interface Diagnostic {
   message: string;
 }
 
-/** Diagnostics configures what the model gets about diagnostics after an edit. */
+/** Diagnostics configures which diagnostics the model gets after an edit. */
 export interface Diagnostics {
   /** Whether to add new diagnostics to the result of an edit. */
   afterEdit?: boolean;
@@ -395,7 +395,7 @@ export interface EditorQueryParams {
   uri?: string;
   position?: Position;
   query?: string;
-  /** Settle asks to wait for diagnostics. The response may then report whether they arrived: "settled" next to the URIs or, for one URI, {items, settled}. */
+  /** Settle requests to wait for diagnostics. The response may then report whether they arrived. It contains "settled" next to the URIs or, for one URI, {items, settled}. */
   settle?: EditorSettle;
 }
 
@@ -421,10 +421,10 @@ export interface EditorSaveResult {
   failed: Array<string>;
 }
 
-/** EditorSettle names the documents to wait for: the editor's language servers must have published diagnostics for their current text. */
+/** EditorSettle names the documents to wait for. The editor's language servers must have published diagnostics for the current text of each one. */
 export interface EditorSettle {
   uris: Array<string>;
-  /** the longest time to wait; 0: do not wait */
+  /** maximum waiting time; 0 means no waiting */
   timeoutMs: number;
 }
 
@@ -439,7 +439,7 @@ export interface EditorShowDiffResult {
   opened: boolean;
 }
 
-/** Embeddings names the model that embeds memories. */
+/** Embeddings configures the model that computes embeddings of memories. */
 export interface Embeddings {
   /** Embeddings model of the provider. Default: full-text search only. Memories saved without this model can be found only by full-text search until they are saved again. */
   model?: string;
@@ -453,7 +453,7 @@ export interface Embeddings {
 export interface Empty {
 }
 
-/** Fetch sets the fetch tool. */
+/** Fetch configures the fetch tool. */
 export interface Fetch {
   /** Whether to offer the fetch tool. */
   enabled?: boolean;
@@ -465,7 +465,7 @@ export interface Fetch {
   timeoutMs?: number;
 }
 
-/** FileBase is the text for which the hunks were made. */
+/** FileBase is the text to which the hunks refer. */
 export interface FileBase {
   sha256: string;
   eol: string;
@@ -497,12 +497,12 @@ export interface Grant {
   uses: number;
 }
 
-/** HintData is the data of CodeProviderNotConfigured: what to configure. */
+/** HintData is the data of CodeProviderNotConfigured. It describes what to configure. */
 export interface HintData {
   hint: string;
 }
 
-/** Hook is a command at a point of the loop: JSON on stdin, a decision on stdout. */
+/** Hook is a command that runs when an event occurs. It reads JSON from stdin and writes a decision to stdout. */
 export interface Hook {
   /** For tool hooks: glob of tool names. Default: all tools. */
   matcher?: string;
@@ -532,7 +532,7 @@ export interface HunkConflict {
   reason: string;
 }
 
-/** Item is one thing of a turn that a client shows. Type says which fields are set. */
+/** Item is one part of a turn that a client shows. Type determines which fields are set. */
 export interface Item {
   itemId: string;
   type: "userMessage" | "assistantMessage" | "reasoning" | "toolCall" | "plan" | "notice";
@@ -548,11 +548,11 @@ export interface Item {
   status?: "pending" | "awaitingPermission" | "awaitingReview" | "running" | "completed" | "failed" | "denied" | "skipped" | "cancelled" | "retracted" | "aborted";
   /** Level is set for notice. */
   level?: "info" | "warning" | "error";
-  /** Pinned is set for a userMessage that stays in the model's context, whatever is reduced. */
+  /** Pinned is set for a userMessage that stays in the model's context after every reduction. */
   pinned?: boolean;
   /** plan */
   entries?: Array<PlanEntry>;
-  /** For tool calls. Result is the text that the model gets. Details are for display. */
+  /** These fields are set for tool calls. Result is the text that the model gets. Details are for display. */
   callId?: string;
   name?: string;
   label?: string;
@@ -600,7 +600,7 @@ export interface JobReadResult {
   status: "running" | "completed" | "failed" | "killed";
 }
 
-/** LSP is one language server that the daemon may start. */
+/** LSP configures one language server that the daemon may start. */
 export interface LSP {
   /** Program to run. */
   command?: string;
@@ -628,7 +628,7 @@ export interface Location {
   range?: Range;
 }
 
-/** MCP is one MCP server. */
+/** MCP configures one MCP server. */
 export interface MCP {
   /** Transport of the server. Default: stdio if it has a command, http if it has a URL. */
   type?: "stdio" | "http" | "streamable-http";
@@ -652,7 +652,7 @@ export interface MCP {
   timeoutMs?: number;
 }
 
-/** Memory sets what is remembered between sessions. */
+/** Memory configures what the agent remembers between sessions. */
 export interface Memory {
   /** Whether to offer the tools remember and recall. */
   enabled?: boolean;
@@ -727,7 +727,7 @@ export interface Mode {
 export interface Model {
   /** usable as a model reference */
   id: string;
-  /** its name, or else the host */
+  /** name of the provider, or else its host */
   provider: string;
   name?: string;
   /** tokens */
@@ -739,7 +739,7 @@ export interface Model {
   /** levels */
   thinking?: Array<string>;
   cost?: ModelCost;
-  /** of the numbers */
+  /** source of the numbers */
   source: "server" | "catalog" | "settings";
 }
 
@@ -754,15 +754,15 @@ export interface ModelCost {
 /** ModelTest is the result of a test request. */
 export interface ModelTest {
   ok: boolean;
-  /** until the whole reply had arrived */
+  /** time until the complete reply arrived */
   latencyMs?: number;
   /** a sentence */
   error?: string;
 }
 
-/** ModelsParams asks for the models. If Test is a model reference, that model is sent a one-word request. */
+/** ModelsParams requests the models. If Test is a model reference, the server sends a one-word request to that model. */
 export interface ModelsParams {
-  /** list only its models, and report its error if that fails */
+  /** Provider limits the list to the models of one provider. If listing them fails, the request returns the provider's error. */
   provider?: string;
   test?: string;
 }
@@ -773,7 +773,7 @@ export interface ModelsResult {
   test?: ModelTest;
 }
 
-/** Network lists hosts. Other hosts ask. */
+/** Network lists hosts. For any other host, the user is asked. */
 export interface Network {
   /** Hosts that may be reached without asking: names, globs such as *.example.org, IP addresses, or ranges such as 10.0.0.0/8. An address of this machine or a private network is reachable only if an address or range in this list contains it. */
   allow?: Array<string>;
@@ -781,7 +781,7 @@ export interface Network {
   deny?: Array<string>;
 }
 
-/** PermissionListResult lists the permissions that the user has given for longer than once. */
+/** PermissionListResult lists the permissions that the user gave for more than one call. */
 export interface PermissionListResult {
   grants: Array<Grant>;
 }
@@ -799,7 +799,7 @@ export interface PermissionRevokeParams {
   grantId: string;
 }
 
-/** Permissions decides what runs without asking. */
+/** Permissions determines which actions are allowed without asking the user. */
 export interface Permissions {
   /** readOnly: no edits and only read-only commands. ask: all other commands need approval. workspace: commands in the sandbox need no approval. trust: MCP tools need no approval either. */
   profile?: "readOnly" | "ask" | "workspace" | "trust";
@@ -819,7 +819,7 @@ export interface Position {
   character: number;
 }
 
-/** Price is what a million tokens cost. */
+/** Price contains prices per million tokens. */
 export interface Price {
   /** Price per million input tokens. */
   input?: number;
@@ -831,7 +831,7 @@ export interface Price {
   cacheWrite?: number;
 }
 
-/** Project sets what a repository may bring along. */
+/** Project configures which files of a repository are used. */
 export interface Project {
   /** Names of instruction files. In each folder from the workspace root down to the working directory, the first file that exists is used. */
   instructions?: Array<string>;
@@ -839,7 +839,7 @@ export interface Project {
   maxBytes?: number;
 }
 
-/** PromptContext is what the user sees at the time of the prompt. */
+/** PromptContext describes what the user sees in the editor when sending the prompt. */
 export interface PromptContext {
   uri?: string;
   selection?: Range;
@@ -853,7 +853,7 @@ export interface PromptParams {
   context?: PromptContext;
   delivery?: "auto" | "queue";
   clientMessageId?: string;
-  /** stays in the model's context, whatever is reduced */
+  /** Pin keeps the message in the model's context after every reduction. */
   pin?: boolean;
   options?: TurnOptions;
 }
@@ -901,7 +901,7 @@ export interface ProposalFile {
   op: "modify" | "create" | "delete" | "rename";
   uri: string;
   newUri?: string;
-  /** whether pending text is already in the buffer */
+  /** Placement reports whether pending text is already in the buffer. */
   placement: "proposed" | "applied";
   version: number | null;
   base: FileBase;
@@ -931,7 +931,7 @@ export interface ProposalParams {
   proposalId: string;
 }
 
-/** ProposalResolveParams decides hunks. If Revision is set, it must be the proposal's current revision. */
+/** ProposalResolveParams contains decisions about hunks. If Revision is set, it must be the proposal's current revision. */
 export interface ProposalResolveParams {
   proposalId: string;
   revision?: number;
@@ -939,14 +939,14 @@ export interface ProposalResolveParams {
   comment?: string;
 }
 
-/** ProposalResolveResult reports the outcome of the decisions, after the edit was verified. */
+/** ProposalResolveResult reports the outcome of the decisions, after the edit has been verified. */
 export interface ProposalResolveResult {
   proposal: Proposal;
   applied: Array<AppliedFile>;
   conflicts: Array<HunkConflict>;
 }
 
-/** Provider names a model endpoint and where its key comes from. */
+/** Provider configures a model endpoint and the source of its key. */
 export interface Provider {
   /** Base URL, such as https://api.openai.com/v1. For Anthropic's API, the URL before /v1/messages, with or without /v1. For the Gemini API, the URL before /v1beta/models, with or without /v1beta. */
   baseUrl?: string;
@@ -979,7 +979,7 @@ export interface ProviderStatus {
   configured: boolean;
   baseUrl?: string;
   model?: string;
-  /** where it was configured: settings, environment, detected, script */
+  /** Source is where the provider was configured: settings, environment, detected or script. */
   source?: string;
   hint?: string;
 }
@@ -1008,7 +1008,7 @@ export interface Range {
   end: Position;
 }
 
-/** Repair enables the repairs of what models send. */
+/** Repair configures the repair of malformed model output. */
 export interface Repair {
   /** Whether to repair names, ids and arguments of tool calls. */
   normalizer?: boolean;
@@ -1029,7 +1029,7 @@ export interface RequestPermissionParams {
   title: string;
   reason: string;
   subject: Subject;
-  /** for a command: where it runs if it is allowed */
+  /** Sandbox is set for a command. It states where the command runs if it is allowed. */
   sandbox?: "inside" | "outside" | "none";
   preview?: string;
   options: Array<PermissionOption>;
@@ -1062,7 +1062,7 @@ export interface RestoreConflict {
   reason: string;
 }
 
-/** Retention bounds what is stored; zero is no limit. */
+/** Retention limits how long stored data is kept and how large it may become. Zero means no limit. */
 export interface Retention {
   /** Maximum age in days. 0: no limit. */
   maxAgeDays?: number;
@@ -1070,7 +1070,7 @@ export interface Retention {
   maxBytes?: number;
 }
 
-/** Retry says when a failed model call is tried again. */
+/** Retry configures when a failed model call is retried. */
 export interface Retry {
   /** Maximum number of retries of a model call. */
   maxRetries?: number;
@@ -1098,7 +1098,7 @@ export interface RetryScheduled {
   error: RetryError;
 }
 
-/** Sampling holds sampling parameters; zero is not sent, except as a temperature. */
+/** Sampling contains sampling parameters. A parameter that is zero is not sent, except for a temperature of 0. */
 export interface Sampling {
   /** Maximum number of tokens in a reply. By default, OpenAI, Azure, Gemini, Mistral and local servers apply their own limit. For other providers, the limit is derived from the model and the free part of its window. */
   maxTokens?: number;
@@ -1147,9 +1147,9 @@ export interface Session {
   queue: Array<QueueEntry>;
   config: unknown;
   archived?: boolean;
-  /** "run": created by agent-lsp run */
+  /** "run" if agent-lsp run created the session. */
   origin?: string;
-  /** item IDs; only sent for a loaded session */
+  /** Pinned contains item IDs. It is sent only for a loaded session. */
   pinned?: Array<string>;
 }
 
@@ -1164,18 +1164,18 @@ export interface SessionConfigureResult {
   config: unknown;
 }
 
-/** SessionExportParams exports a session as json (can be imported) or markdown. */
+/** SessionExportParams exports a session as json, which can be imported, or as markdown. */
 export interface SessionExportParams {
   sessionId: string;
   format?: "json" | "markdown";
 }
 
-/** SessionExportResult is the exported text. */
+/** SessionExportResult contains the exported text. */
 export interface SessionExportResult {
   content: string;
 }
 
-/** SessionForkParams copies a session up to an item; the default is the last committed one. */
+/** SessionForkParams copies a session up to an item. The default is the last committed item. */
 export interface SessionForkParams {
   sessionId: string;
   atItemId?: string;
@@ -1200,14 +1200,14 @@ export interface SessionListResult {
   nextCursor?: string;
 }
 
-/** SessionLoadParams attaches to a stored session. With Replay, its past is sent again before the response, starting after SinceSeq. */
+/** SessionLoadParams attaches to a stored session. With Replay, past events after SinceSeq are sent again before the response. */
 export interface SessionLoadParams {
   sessionId: string;
   sinceSeq?: number;
   replay?: boolean;
 }
 
-/** SessionLoadResult contains the session and the last seq used. Live notifications continue after it. */
+/** SessionLoadResult contains the session and the last used seq. Live notifications continue after that number. */
 export interface SessionLoadResult {
   session: Session;
   lastSeq: number;
@@ -1228,7 +1228,7 @@ export interface SessionNewResult {
   config: unknown;
 }
 
-/** SessionParams names a session and nothing else. */
+/** SessionParams only names a session. */
 export interface SessionParams {
   sessionId: string;
 }
@@ -1276,7 +1276,7 @@ export interface SessionUpdated {
   pinned?: Array<string>;
 }
 
-/** Shell sets how commands run. */
+/** Shell configures how commands run. */
 export interface Shell {
   /** Shell that runs commands. Default: the system's shell. */
   program?: string;
@@ -1288,7 +1288,7 @@ export interface Shell {
   passEnv?: Array<string>;
 }
 
-/** SlashCommand is a template that a prompt can start with, as /name. */
+/** SlashCommand is a template that is used by a prompt that starts with /name. */
 export interface SlashCommand {
   name: string;
   description?: string;
@@ -1296,12 +1296,12 @@ export interface SlashCommand {
   source?: string;
 }
 
-/** StaleProposalData is the data of CodeStaleProposal: the current proposal. */
+/** StaleProposalData is the data of CodeStaleProposal. It contains the current proposal. */
 export interface StaleProposalData {
   proposal: Proposal | null;
 }
 
-/** Stamp is part of every notification about a session. Replay marks notifications that agent/session/load repeats. */
+/** Stamp is part of every notification about a session. Replay is set for notifications that agent/session/load sends again. */
 export interface Stamp {
   sessionId: string;
   seq: number;
@@ -1333,12 +1333,12 @@ export interface SteerParams {
   ifIdle?: "startTurn" | "queue" | "error";
   /** absent: true */
   persist?: boolean;
-  /** system requires persist false */
+  /** The role system requires persist to be false. */
   role?: "user" | "system";
   itemId?: string;
-  /** stays in the model's context, whatever is reduced */
+  /** Pin keeps the message in the model's context after every reduction. */
   pin?: boolean;
-  /** only if the message starts a turn */
+  /** used only if the message starts a turn */
   options?: TurnOptions;
 }
 
@@ -1349,7 +1349,7 @@ export interface SteerResult {
   turnId?: string;
 }
 
-/** Subagents bounds sub-agents. */
+/** Subagents limits sub-agents. */
 export interface Subagents {
   /** Maximum nesting depth of sub-agents. */
   maxDepth?: number;
@@ -1378,7 +1378,7 @@ export interface Tool {
   deferred?: boolean;
 }
 
-/** ToolFilter chooses among the tools of an MCP server, by the server's own names. */
+/** ToolFilter selects tools of an MCP server by the server's own names. */
 export interface ToolFilter {
   /** Offer only these tools (names or globs). */
   enable?: Array<string>;
@@ -1386,7 +1386,7 @@ export interface ToolFilter {
   disable?: Array<string>;
 }
 
-/** Tools chooses the model's tools. */
+/** Tools selects the tools that the model can use. */
 export interface Tools {
   /** Offer only these tools (names or globs). This also enables tools that are off by default. */
   enable?: Array<string>;
@@ -1482,7 +1482,7 @@ export interface Usage {
   costs?: Costs;
 }
 
-/** WebSearch names the endpoint of the web_search tool. */
+/** WebSearch configures the endpoint of the web_search tool. */
 export interface WebSearch {
   /** URL of an endpoint that returns JSON. {query} in the URL is replaced by the search query. If the URL has no {query}, the search query is sent as the parameter q. */
   url?: string;

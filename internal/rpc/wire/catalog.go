@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// ModelsParams asks for the models. If Test is a model reference, that model is sent a one-word
-// request.
+// ModelsParams requests the models. If Test is a model reference, the server sends a one-word
+// request to that model.
 type ModelsParams struct {
-	// list only its models, and report its error if that fails
+	// Provider limits the list to the models of one provider. If listing them fails, the request
+	// returns the provider's error.
 	Provider string `json:"provider,omitzero"`
 	Test     string `json:"test,omitzero"`
 }
@@ -22,14 +23,14 @@ type ModelsResult struct {
 // ModelTest is the result of a test request.
 type ModelTest struct {
 	OK        bool   `json:"ok"`
-	LatencyMs int    `json:"latencyMs,omitzero"` // until the whole reply had arrived
+	LatencyMs int    `json:"latencyMs,omitzero"` // time until the complete reply arrived
 	Error     string `json:"error,omitzero"`     // a sentence
 }
 
 // Model is one model. Absent properties are unknown.
 type Model struct {
 	ID            string     `json:"id"`       // usable as a model reference
-	Provider      string     `json:"provider"` // its name, or else the host
+	Provider      string     `json:"provider"` // name of the provider, or else its host
 	Name          string     `json:"name,omitzero"`
 	ContextWindow int        `json:"contextWindow,omitzero"` // tokens
 	MaxOutput     int        `json:"maxOutput,omitzero"`     // tokens
@@ -37,7 +38,7 @@ type Model struct {
 	Tools         *bool      `json:"tools,omitzero"`
 	Thinking      []string   `json:"thinking,omitzero"` // levels
 	Cost          *ModelCost `json:"cost,omitzero"`
-	Source        string     `json:"source" enum:"server,catalog,settings"` // of the numbers
+	Source        string     `json:"source" enum:"server,catalog,settings"` // source of the numbers
 }
 
 // ModelCost is the price of a model in US dollars per million tokens.
@@ -69,7 +70,7 @@ type CommandListResult struct {
 	Commands []SlashCommand `json:"commands"`
 }
 
-// SlashCommand is a template that a prompt can start with, as /name.
+// SlashCommand is a template that is used by a prompt that starts with /name.
 type SlashCommand struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitzero"`
@@ -92,7 +93,7 @@ type ProviderStatus struct {
 	Configured bool   `json:"configured"`
 	BaseURL    string `json:"baseUrl,omitzero"`
 	Model      string `json:"model,omitzero"`
-	// where it was configured: settings, environment, detected, script
+	// Source is where the provider was configured: settings, environment, detected or script.
 	Source string `json:"source,omitzero"`
 	Hint   string `json:"hint,omitzero"`
 }

@@ -10,7 +10,8 @@ const (
 	CodeNotInitialized   = -32002
 	CodeRequestCancelled = -32800
 	CodeContentModified  = -32801
-	CodeRequestFailed    = -32803 // returned by a client for agent/editor/open: it refuses the file
+	// A client returns this for agent/editor/open if it refuses the file.
+	CodeRequestFailed = -32803
 )
 
 // Error codes of agent/*.
@@ -28,12 +29,12 @@ const (
 	CodeNotFound              = 1011 // memory, grant, job, queued message
 )
 
-// StaleProposalData is the data of CodeStaleProposal: the current proposal.
+// StaleProposalData is the data of CodeStaleProposal. It contains the current proposal.
 type StaleProposalData struct {
 	Proposal *Proposal `json:"proposal"`
 }
 
-// HintData is the data of CodeProviderNotConfigured: what to configure.
+// HintData is the data of CodeProviderNotConfigured. It describes what to configure.
 type HintData struct {
 	Hint string `json:"hint"`
 }

@@ -32,10 +32,10 @@ type ContentBlock struct {
 	Range    *Range `json:"range,omitzero"`
 }
 
-// Prompt is the user's input: on the wire a string or an array of blocks.
+// Prompt is the user's input. On the wire it is a string or an array of blocks.
 type Prompt []ContentBlock
 
-// UnmarshalJSON accepts both forms.
+// UnmarshalJSON accepts a string or an array of blocks.
 func (p *Prompt) UnmarshalJSON(data []byte) error {
 	data = bytes.TrimSpace(data)
 	switch {
@@ -68,7 +68,7 @@ func (p Prompt) MarshalJSON() ([]byte, error) {
 	return json.Marshal(append([]ContentBlock{}, p...))
 }
 
-// PromptContext is what the user sees at the time of the prompt.
+// PromptContext describes what the user sees in the editor when sending the prompt.
 type PromptContext struct {
 	URI         string       `json:"uri,omitzero"`
 	Selection   *Range       `json:"selection,omitzero"`

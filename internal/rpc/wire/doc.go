@@ -2,7 +2,7 @@
 // agent/* messages, their method names and the error codes. It has no behavior and, except for
 // positions and ranges, no types that LSP defines.
 //
-// Decoding is lenient: unknown fields are ignored, absent ones are zero. Fields that a client may
-// rely on are always encoded; optional ones are omitted if they are zero. docs/reference/protocol
-// describes the meaning of each message. Start at methods.go.
+// Decoding is lenient. Unknown fields are ignored, and absent fields are zero. Fields that a client
+// may rely on are always encoded. Optional fields are omitted if they are zero.
+// docs/reference/protocol describes the meaning of each message. Start at methods.go.
 package wire

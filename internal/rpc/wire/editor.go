@@ -6,16 +6,16 @@ type EditorQueryParams struct {
 	URI       string    `json:"uri,omitzero"`
 	Position  *Position `json:"position,omitzero"`
 	Query     string    `json:"query,omitzero"`
-	// Settle asks to wait for diagnostics. The response may then report whether they arrived:
-	// "settled" next to the URIs or, for one URI, {items, settled}.
+	// Settle requests to wait for diagnostics. The response may then report whether they arrived.
+	// It contains "settled" next to the URIs or, for one URI, {items, settled}.
 	Settle *EditorSettle `json:"settle,omitzero"`
 }
 
-// EditorSettle names the documents to wait for: the editor's language servers must have published
-// diagnostics for their current text.
+// EditorSettle names the documents to wait for. The editor's language servers must have published
+// diagnostics for the current text of each one.
 type EditorSettle struct {
 	URIs      []string `json:"uris"`
-	TimeoutMs int      `json:"timeoutMs"` // the longest time to wait; 0: do not wait
+	TimeoutMs int      `json:"timeoutMs"` // maximum waiting time; 0 means no waiting
 }
 
 // EditorSaveParams asks the editor to save documents.

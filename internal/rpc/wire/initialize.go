@@ -14,14 +14,15 @@ type ServerCapability struct {
 }
 
 // ClientCapability is capabilities.experimental.agentLsp in the params of initialize. Permission,
-// Ask and Editor determine how the server asks, not whether. Absent means false.
+// Ask and Editor determine with which requests the server asks, but not whether it asks. Absent
+// means false.
 type ClientCapability struct {
 	Version    int              `json:"version,omitzero"`
 	Permission bool             `json:"permission,omitzero"`
 	Ask        bool             `json:"ask,omitzero"`
 	Editor     EditorCapability `json:"editor,omitzero"`
-	// WholeFolders means that the user has agreed that all of the home folder, or of the root of
-	// the file system, is the workspace, so that the server does not ask.
+	// WholeFolders means that the user has already agreed to use the entire home folder, or the
+	// root of the file system, as the workspace. The server then does not ask.
 	WholeFolders bool `json:"wholeFolders,omitzero"`
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Item is one thing of a turn that a client shows. Type says which fields are set.
+// Item is one part of a turn that a client shows. Type determines which fields are set.
 //
 //house:wire
 type Item struct {
@@ -23,12 +23,13 @@ type Item struct {
 	Status string `json:"status,omitzero" enum:"pending,awaitingPermission,awaitingReview,running,completed,failed,denied,skipped,cancelled,retracted,aborted"`
 	// Level is set for notice.
 	Level string `json:"level,omitzero" enum:"info,warning,error"`
-	// Pinned is set for a userMessage that stays in the model's context, whatever is reduced.
+	// Pinned is set for a userMessage that stays in the model's context after every reduction.
 	Pinned bool `json:"pinned,omitzero"`
 
 	Entries []PlanEntry `json:"entries,omitzero"` // plan
 
-	// For tool calls. Result is the text that the model gets. Details are for display.
+	// These fields are set for tool calls. Result is the text that the model gets. Details are for
+	// display.
 	CallID     string          `json:"callId,omitzero"`
 	Name       string          `json:"name,omitzero"`
 	Label      string          `json:"label,omitzero"`

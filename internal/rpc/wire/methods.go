@@ -104,7 +104,8 @@ var Notifications = []string{
 	MethodProposalCreated, MethodProposalUpdated, MethodProposalClosed, MethodRequestResolved,
 }
 
-// ServerRequests lists the requests that the server may send to a client that claims them.
+// ServerRequests lists the requests that the server may send to a client that claims support for
+// them.
 var ServerRequests = []string{
 	MethodRequestPermission, MethodAsk, MethodEditorQuery, MethodEditorSave, MethodEditorReveal,
 	MethodEditorShowDiff, MethodEditorOpen,

@@ -2,8 +2,8 @@ package wire
 
 import "encoding/json"
 
-// Stamp is part of every notification about a session. Replay marks notifications that
-// agent/session/load repeats.
+// Stamp is part of every notification about a session. Replay is set for notifications that
+// agent/session/load sends again.
 type Stamp struct {
 	SessionID string `json:"sessionId"`
 	Seq       int64  `json:"seq"`

@@ -9,7 +9,7 @@ type RequestPermissionParams struct {
 	Title     string  `json:"title"`
 	Reason    string  `json:"reason"`
 	Subject   Subject `json:"subject"`
-	// for a command: where it runs if it is allowed
+	// Sandbox is set for a command. It states where the command runs if it is allowed.
 	Sandbox string             `json:"sandbox,omitzero" enum:"inside,outside,none"`
 	Preview string             `json:"preview,omitzero"`
 	Options []PermissionOption `json:"options"`
@@ -59,7 +59,7 @@ type AskResult struct {
 	Declined bool   `json:"declined,omitzero"`
 }
 
-// PermissionListResult lists the permissions that the user has given for longer than once.
+// PermissionListResult lists the permissions that the user gave for more than one call.
 type PermissionListResult struct {
 	Grants []Grant `json:"grants"`
 }

@@ -8,7 +8,7 @@ type PromptParams struct {
 	Context         *PromptContext `json:"context,omitzero"`
 	Delivery        string         `json:"delivery,omitzero" enum:"auto,queue"`
 	ClientMessageID string         `json:"clientMessageId,omitzero"`
-	// stays in the model's context, whatever is reduced
+	// Pin keeps the message in the model's context after every reduction.
 	Pin     bool         `json:"pin,omitzero"`
 	Options *TurnOptions `json:"options,omitzero"`
 }
@@ -39,12 +39,12 @@ type SteerParams struct {
 	ExpectedTurnID string `json:"expectedTurnId,omitzero"`
 	IfIdle         string `json:"ifIdle,omitzero" enum:"startTurn,queue,error"`
 	Persist        *bool  `json:"persist,omitzero"` // absent: true
-	// system requires persist false
+	// The role system requires persist to be false.
 	Role   string `json:"role,omitzero" enum:"user,system"`
 	ItemID string `json:"itemId,omitzero"`
-	// stays in the model's context, whatever is reduced
+	// Pin keeps the message in the model's context after every reduction.
 	Pin     bool         `json:"pin,omitzero"`
-	Options *TurnOptions `json:"options,omitzero"` // only if the message starts a turn
+	Options *TurnOptions `json:"options,omitzero"` // used only if the message starts a turn
 }
 
 // SteerResult reports what happened to a steering message.

@@ -26,14 +26,14 @@ type ProposalFile struct {
 	Op     string `json:"op" enum:"modify,create,delete,rename"`
 	URI    string `json:"uri"`
 	NewURI string `json:"newUri,omitzero"`
-	// whether pending text is already in the buffer
+	// Placement reports whether pending text is already in the buffer.
 	Placement string   `json:"placement" enum:"proposed,applied"`
 	Version   *int32   `json:"version"`
 	Base      FileBase `json:"base"`
 	Hunks     []Hunk   `json:"hunks"`
 }
 
-// FileBase is the text for which the hunks were made.
+// FileBase is the text to which the hunks refer.
 type FileBase struct {
 	SHA256 string `json:"sha256"`
 	EOL    string `json:"eol"`
@@ -73,8 +73,8 @@ type ProposalGetResult struct {
 	Diff     string   `json:"diff"`
 }
 
-// ProposalResolveParams decides hunks. If Revision is set, it must be the proposal's current
-// revision.
+// ProposalResolveParams contains decisions about hunks. If Revision is set, it must be the
+// proposal's current revision.
 type ProposalResolveParams struct {
 	ProposalID string     `json:"proposalId"`
 	Revision   *int       `json:"revision,omitzero"`
@@ -82,7 +82,7 @@ type ProposalResolveParams struct {
 	Comment    string     `json:"comment,omitzero"`
 }
 
-// Decision decides one hunk or, with "*", every pending hunk that is not listed.
+// Decision decides one hunk. With "*", it decides every pending hunk that is not listed.
 type Decision struct {
 	HunkID  string  `json:"hunkId"`
 	Action  string  `json:"action" enum:"accept,reject"`
@@ -90,7 +90,7 @@ type Decision struct {
 	Comment string  `json:"comment,omitzero"`
 }
 
-// ProposalResolveResult reports the outcome of the decisions, after the edit was verified.
+// ProposalResolveResult reports the outcome of the decisions, after the edit has been verified.
 type ProposalResolveResult struct {
 	Proposal  Proposal       `json:"proposal"`
 	Applied   []AppliedFile  `json:"applied"`

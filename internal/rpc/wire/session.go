@@ -57,21 +57,22 @@ type Session struct {
 	Queue         []QueueEntry    `json:"queue"`
 	Config        json.RawMessage `json:"config"`
 	Archived      bool            `json:"archived,omitzero"`
-	Origin        string          `json:"origin,omitzero"` // "run": created by agent-lsp run
-	// item IDs; only sent for a loaded session
+	// "run" if agent-lsp run created the session.
+	Origin string `json:"origin,omitzero"`
+	// Pinned contains item IDs. It is sent only for a loaded session.
 	Pinned []string `json:"pinned,omitzero"`
 }
 
-// SessionLoadParams attaches to a stored session. With Replay, its past is sent again before the
-// response, starting after SinceSeq.
+// SessionLoadParams attaches to a stored session. With Replay, past events after SinceSeq are sent
+// again before the response.
 type SessionLoadParams struct {
 	SessionID string `json:"sessionId"`
 	SinceSeq  int64  `json:"sinceSeq,omitzero"`
 	Replay    bool   `json:"replay,omitzero"`
 }
 
-// SessionLoadResult contains the session and the last seq used. Live notifications continue after
-// it.
+// SessionLoadResult contains the session and the last used seq. Live notifications continue after
+// that number.
 type SessionLoadResult struct {
 	Session Session `json:"session"`
 	LastSeq int64   `json:"lastSeq"`
@@ -103,13 +104,13 @@ type SessionConfigureResult struct {
 	Config json.RawMessage `json:"config"`
 }
 
-// SessionForkParams copies a session up to an item; the default is the last committed one.
+// SessionForkParams copies a session up to an item. The default is the last committed item.
 type SessionForkParams struct {
 	SessionID string `json:"sessionId"`
 	AtItemID  string `json:"atItemId,omitzero"`
 }
 
-// SessionParams names a session and nothing else.
+// SessionParams only names a session.
 type SessionParams struct {
 	SessionID string `json:"sessionId"`
 }
@@ -119,13 +120,13 @@ type SessionResult struct {
 	SessionID string `json:"sessionId"`
 }
 
-// SessionExportParams exports a session as json (can be imported) or markdown.
+// SessionExportParams exports a session as json, which can be imported, or as markdown.
 type SessionExportParams struct {
 	SessionID string `json:"sessionId"`
 	Format    string `json:"format,omitzero" enum:"json,markdown"`
 }
 
-// SessionExportResult is the exported text.
+// SessionExportResult contains the exported text.
 type SessionExportResult struct {
 	Content string `json:"content"`
 }

@@ -2,8 +2,8 @@ package wire
 
 import "embed"
 
-// Source is the source of this package, from which internal/rpc/schema makes the types of the
-// clients, comments included.
+// Source is the source code of this package. internal/rpc/schema generates the types of the clients
+// from it, including the comments.
 //
 //go:embed *.go
 var Source embed.FS

@@ -33,8 +33,8 @@ type Usage struct {
 	Costs         *Costs  `json:"costs,omitzero"`
 }
 
-// Costs are the parts of a cost and add up to it. Input is the cost of input that was neither read
-// from nor written to a cache.
+// Costs contains the parts of a cost, which add up to it. Input is the cost of input that was
+// neither read from nor written to a cache.
 type Costs struct {
 	Input      float64 `json:"input"`
 	Output     float64 `json:"output"`

@@ -12,7 +12,7 @@
 ---@class agent_lsp.AbortResult
 ---@field state "aborting"|"idle"
 
---- Agent is a sub-agent that the model can call; also written as Markdown in .agent-lsp/agents.
+--- Agent is a sub-agent that the model can call. It can also be written as Markdown in .agent-lsp/agents.
 ---@class agent_lsp.Agent
 ---@field name? string Name by which the model calls the agent.
 ---@field description? string Description of the agent for the model.
@@ -46,12 +46,12 @@
 ---@field answer? string
 ---@field declined? boolean
 
---- Budget limits a turn; zero is no limit.
+--- Budget limits a turn. Zero means no limit.
 ---@class agent_lsp.Budget
 ---@field tokens? number Maximum number of tokens in one turn.
 ---@field cost? number Maximum cost of one turn, in the currency of the prices.
 
---- Catalog says whether the catalog of models is kept up to date.
+--- Catalog configures whether the catalog of models is kept up to date.
 ---@class agent_lsp.Catalog
 ---@field refresh? boolean Whether to update the model catalog from catalog.url, at most once a day. If false, the built-in catalog is used.
 ---@field url? string URL of the catalog service. Requests to it contain nothing about you or your models.
@@ -94,19 +94,19 @@
 ---@field conflicts agent_lsp.RestoreConflict[]
 ---@field undoCheckpointId string
 
---- ChildEnvironment says what child processes inherit.
+--- ChildEnvironment configures which variables child processes inherit.
 ---@class agent_lsp.ChildEnvironment
 ---@field pass? string[] Names of additional environment variables that commands, MCP servers, hooks and language servers inherit. They always inherit PATH, HOME, the locale, and the variables with the locations of toolchains.
 
---- ClientCapability is capabilities.experimental.agentLsp in the params of initialize. Permission, Ask and Editor determine how the server asks, not whether. Absent means false.
+--- ClientCapability is capabilities.experimental.agentLsp in the params of initialize. Permission, Ask and Editor determine with which requests the server asks, but not whether it asks. Absent means false.
 ---@class agent_lsp.ClientCapability
 ---@field version? number
 ---@field permission? boolean
 ---@field ask? boolean
 ---@field editor? agent_lsp.EditorCapability
----@field wholeFolders? boolean WholeFolders means that the user has agreed that all of the home folder, or of the root of the file system, is the workspace, so that the server does not ask.
+---@field wholeFolders? boolean WholeFolders means that the user has already agreed to use the entire home folder, or the root of the file system, as the workspace. The server then does not ask.
 
---- Command is a program with arguments; no shell reads it.
+--- Command is a program with arguments. It runs without a shell.
 ---@class agent_lsp.Command
 ---@field command? string Program to run.
 ---@field args? string[] Arguments of the program.
@@ -141,7 +141,7 @@
 ---@field messagesBefore number
 ---@field messagesAfter number
 
---- Config is the one shape of all settings (docs/reference/configuration.md), in every layer and per session. A nil pointer or an empty value means "not set here"; this package merges the layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md and of the JSON Schema. Config holds no secret: keys are in environment variables or come from a command.
+--- Config contains all settings (docs/reference/configuration.md). Every layer and every session uses this type. A nil pointer or an empty value means "not set here". This package merges the layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md and of the JSON Schema. Config contains no secrets. Keys come from environment variables or from commands.
 ---@class agent_lsp.Config
 ---@field model? string Model id, or NAME/id for a model of a provider in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists.
 ---@field fallbackModels? string[] Models to try in order if the model fails for a reason that other models may not share, such as an outage or a rate limit. They may belong to other providers.
@@ -206,7 +206,7 @@
 ---@field uri? string
 ---@field range? agent_lsp.Range
 
---- Context says how a long history is fitted into the window.
+--- Context configures how a long history is reduced to fit the context window.
 ---@class agent_lsp.Context
 ---@field window? number Context window in tokens. Default: the size that the provider reports, otherwise the size in the model catalog. Negative: never reduce the history.
 ---@field reserve? number Tokens reserved for the reply, at most a quarter of the window. Default: derived from the window.
@@ -217,14 +217,14 @@
 ---@field keepRecent? number Tokens of the newest messages that are never summarized or dropped. Default: a third of the target, between 2,000 and 20,000.
 ---@field summaryModel? string Model that writes summaries. Default: the session's model.
 
---- Costs are the parts of a cost and add up to it. Input is the cost of input that was neither read from nor written to a cache.
+--- Costs contains the parts of a cost, which add up to it. Input is the cost of input that was neither read from nor written to a cache.
 ---@class agent_lsp.Costs
 ---@field input number
 ---@field output number
 ---@field cacheRead number
 ---@field cacheWrite number
 
---- Decision decides one hunk or, with "*", every pending hunk that is not listed.
+--- Decision decides one hunk. With "*", it decides every pending hunk that is not listed.
 ---@class agent_lsp.Decision
 ---@field hunkId string
 ---@field action "accept"|"reject"
@@ -249,7 +249,7 @@
 ---@field source? string
 ---@field message string
 
---- Diagnostics configures what the model gets about diagnostics after an edit.
+--- Diagnostics configures which diagnostics the model gets after an edit.
 ---@class agent_lsp.Diagnostics
 ---@field afterEdit? boolean Whether to add new diagnostics to the result of an edit.
 ---@field waitMs? number Maximum time to wait for diagnostics in milliseconds.
@@ -276,7 +276,7 @@
 ---@field uri? string
 ---@field position? agent_lsp.Position
 ---@field query? string
----@field settle? agent_lsp.EditorSettle Settle asks to wait for diagnostics. The response may then report whether they arrived: "settled" next to the URIs or, for one URI, {items, settled}.
+---@field settle? agent_lsp.EditorSettle Settle requests to wait for diagnostics. The response may then report whether they arrived. It contains "settled" next to the URIs or, for one URI, {items, settled}.
 
 --- EditorRevealParams shows a location without taking the focus.
 ---@class agent_lsp.EditorRevealParams
@@ -296,10 +296,10 @@
 ---@field saved string[]
 ---@field failed string[]
 
---- EditorSettle names the documents to wait for: the editor's language servers must have published diagnostics for their current text.
+--- EditorSettle names the documents to wait for. The editor's language servers must have published diagnostics for the current text of each one.
 ---@class agent_lsp.EditorSettle
 ---@field uris string[]
----@field timeoutMs number the longest time to wait; 0: do not wait
+---@field timeoutMs number maximum waiting time; 0 means no waiting
 
 --- EditorShowDiffParams opens a proposal's diff for one file.
 ---@class agent_lsp.EditorShowDiffParams
@@ -310,7 +310,7 @@
 ---@class agent_lsp.EditorShowDiffResult
 ---@field opened boolean
 
---- Embeddings names the model that embeds memories.
+--- Embeddings configures the model that computes embeddings of memories.
 ---@class agent_lsp.Embeddings
 ---@field model? string Embeddings model of the provider. Default: full-text search only. Memories saved without this model can be found only by full-text search until they are saved again.
 ---@field baseUrl? string Endpoint for embeddings, if it differs from the provider's endpoint. The provider's key is not sent to it.
@@ -319,14 +319,14 @@
 --- Empty is a result or params without fields.
 ---@class agent_lsp.Empty
 
---- Fetch sets the fetch tool.
+--- Fetch configures the fetch tool.
 ---@class agent_lsp.Fetch
 ---@field enabled? boolean Whether to offer the fetch tool.
 ---@field hosts? string[] Hosts (globs) that the tool may connect to. Default: all public hosts.
 ---@field maxBytes? number Maximum size of a response in bytes.
 ---@field timeoutMs? number Time limit in milliseconds.
 
---- FileBase is the text for which the hunks were made.
+--- FileBase is the text to which the hunks refer.
 ---@class agent_lsp.FileBase
 ---@field sha256 string
 ---@field eol string
@@ -353,11 +353,11 @@
 ---@field scope "session"|"always"
 ---@field uses number
 
---- HintData is the data of CodeProviderNotConfigured: what to configure.
+--- HintData is the data of CodeProviderNotConfigured. It describes what to configure.
 ---@class agent_lsp.HintData
 ---@field hint string
 
---- Hook is a command at a point of the loop: JSON on stdin, a decision on stdout.
+--- Hook is a command that runs when an event occurs. It reads JSON from stdin and writes a decision to stdout.
 ---@class agent_lsp.Hook
 ---@field matcher? string For tool hooks: glob of tool names. Default: all tools.
 ---@field command? string Program to run.
@@ -379,7 +379,7 @@
 ---@field hunkId string
 ---@field reason string
 
---- Item is one thing of a turn that a client shows. Type says which fields are set.
+--- Item is one part of a turn that a client shows. Type determines which fields are set.
 ---@class agent_lsp.Item
 ---@field itemId string
 ---@field type "userMessage"|"assistantMessage"|"reasoning"|"toolCall"|"plan"|"notice"
@@ -390,9 +390,9 @@
 ---@field source? "prompt"|"steer"|"followUp"|"job" Source is set for userMessage.
 ---@field status? "pending"|"awaitingPermission"|"awaitingReview"|"running"|"completed"|"failed"|"denied"|"skipped"|"cancelled"|"retracted"|"aborted" Status is always set for toolCall. For a message it is retracted, aborted or absent.
 ---@field level? "info"|"warning"|"error" Level is set for notice.
----@field pinned? boolean Pinned is set for a userMessage that stays in the model's context, whatever is reduced.
+---@field pinned? boolean Pinned is set for a userMessage that stays in the model's context after every reduction.
 ---@field entries? agent_lsp.PlanEntry[] plan
----@field callId? string For tool calls. Result is the text that the model gets. Details are for display.
+---@field callId? string These fields are set for tool calls. Result is the text that the model gets. Details are for display.
 ---@field name? string
 ---@field label? string
 ---@field args? any
@@ -433,7 +433,7 @@
 ---@field output string
 ---@field status "running"|"completed"|"failed"|"killed"
 
---- LSP is one language server that the daemon may start.
+--- LSP configures one language server that the daemon may start.
 ---@class agent_lsp.LSP
 ---@field command? string Program to run.
 ---@field args? string[] Arguments of the program.
@@ -450,7 +450,7 @@
 ---@field uri string
 ---@field range? agent_lsp.Range
 
---- MCP is one MCP server.
+--- MCP configures one MCP server.
 ---@class agent_lsp.MCP
 ---@field type? "stdio"|"http"|"streamable-http" Transport of the server. Default: stdio if it has a command, http if it has a URL.
 ---@field command? string Program that starts a stdio server.
@@ -463,7 +463,7 @@
 ---@field tools? agent_lsp.ToolFilter Which of the server's tools to offer.
 ---@field timeoutMs? number Time limit of one call in milliseconds.
 
---- Memory sets what is remembered between sessions.
+--- Memory configures what the agent remembers between sessions.
 ---@class agent_lsp.Memory
 ---@field enabled? boolean Whether to offer the tools remember and recall.
 ---@field inject? number Maximum number of matching memories to add to each prompt. A memory is not added a second time until the context is reduced.
@@ -519,7 +519,7 @@
 --- Model is one model. Absent properties are unknown.
 ---@class agent_lsp.Model
 ---@field id string usable as a model reference
----@field provider string its name, or else the host
+---@field provider string name of the provider, or else its host
 ---@field name? string
 ---@field contextWindow? number tokens
 ---@field maxOutput? number tokens
@@ -527,7 +527,7 @@
 ---@field tools? boolean
 ---@field thinking? string[] levels
 ---@field cost? agent_lsp.ModelCost
----@field source "server"|"catalog"|"settings" of the numbers
+---@field source "server"|"catalog"|"settings" source of the numbers
 
 --- ModelCost is the price of a model in US dollars per million tokens.
 ---@class agent_lsp.ModelCost
@@ -539,12 +539,12 @@
 --- ModelTest is the result of a test request.
 ---@class agent_lsp.ModelTest
 ---@field ok boolean
----@field latencyMs? number until the whole reply had arrived
+---@field latencyMs? number time until the complete reply arrived
 ---@field error? string a sentence
 
---- ModelsParams asks for the models. If Test is a model reference, that model is sent a one-word request.
+--- ModelsParams requests the models. If Test is a model reference, the server sends a one-word request to that model.
 ---@class agent_lsp.ModelsParams
----@field provider? string list only its models, and report its error if that fails
+---@field provider? string Provider limits the list to the models of one provider. If listing them fails, the request returns the provider's error.
 ---@field test? string
 
 --- ModelsResult lists the models of all usable providers.
@@ -552,12 +552,12 @@
 ---@field models agent_lsp.Model[]
 ---@field test? agent_lsp.ModelTest
 
---- Network lists hosts. Other hosts ask.
+--- Network lists hosts. For any other host, the user is asked.
 ---@class agent_lsp.Network
 ---@field allow? string[] Hosts that may be reached without asking: names, globs such as *.example.org, IP addresses, or ranges such as 10.0.0.0/8. An address of this machine or a private network is reachable only if an address or range in this list contains it.
 ---@field deny? string[] Hosts, globs, addresses or ranges that are never reachable. This list overrides network.allow and the user's answers.
 
---- PermissionListResult lists the permissions that the user has given for longer than once.
+--- PermissionListResult lists the permissions that the user gave for more than one call.
 ---@class agent_lsp.PermissionListResult
 ---@field grants agent_lsp.Grant[]
 
@@ -572,7 +572,7 @@
 ---@class agent_lsp.PermissionRevokeParams
 ---@field grantId string
 
---- Permissions decides what runs without asking.
+--- Permissions determines which actions are allowed without asking the user.
 ---@class agent_lsp.Permissions
 ---@field profile? "readOnly"|"ask"|"workspace"|"trust" readOnly: no edits and only read-only commands. ask: all other commands need approval. workspace: commands in the sandbox need no approval. trust: MCP tools need no approval either.
 ---@field rules? string[] Rules such as "allow bash(go test *)", "deny read(**/secrets/**)" or "ask bash(git push*)". deny overrides ask, and ask overrides allow.
@@ -587,19 +587,19 @@
 ---@field line number
 ---@field character number
 
---- Price is what a million tokens cost.
+--- Price contains prices per million tokens.
 ---@class agent_lsp.Price
 ---@field input? number Price per million input tokens.
 ---@field output? number Price per million output tokens.
 ---@field cached? number Price per million input tokens read from the provider's cache.
 ---@field cacheWrite? number Price per million input tokens written to the provider's cache.
 
---- Project sets what a repository may bring along.
+--- Project configures which files of a repository are used.
 ---@class agent_lsp.Project
 ---@field instructions? string[] Names of instruction files. In each folder from the workspace root down to the working directory, the first file that exists is used.
 ---@field maxBytes? number Maximum total size in bytes of the instruction files. The files nearest to the working directory are kept.
 
---- PromptContext is what the user sees at the time of the prompt.
+--- PromptContext describes what the user sees in the editor when sending the prompt.
 ---@class agent_lsp.PromptContext
 ---@field uri? string
 ---@field selection? agent_lsp.Range
@@ -612,7 +612,7 @@
 ---@field context? agent_lsp.PromptContext
 ---@field delivery? "auto"|"queue"
 ---@field clientMessageId? string
----@field pin? boolean stays in the model's context, whatever is reduced
+---@field pin? boolean Pin keeps the message in the model's context after every reduction.
 ---@field options? agent_lsp.TurnOptions
 
 --- PromptResult is returned when the prompt is accepted.
@@ -654,7 +654,7 @@
 ---@field op "modify"|"create"|"delete"|"rename"
 ---@field uri string
 ---@field newUri? string
----@field placement "proposed"|"applied" whether pending text is already in the buffer
+---@field placement "proposed"|"applied" Placement reports whether pending text is already in the buffer.
 ---@field version number|nil
 ---@field base agent_lsp.FileBase
 ---@field hunks agent_lsp.Hunk[]
@@ -678,20 +678,20 @@
 ---@class agent_lsp.ProposalParams
 ---@field proposalId string
 
---- ProposalResolveParams decides hunks. If Revision is set, it must be the proposal's current revision.
+--- ProposalResolveParams contains decisions about hunks. If Revision is set, it must be the proposal's current revision.
 ---@class agent_lsp.ProposalResolveParams
 ---@field proposalId string
 ---@field revision? number
 ---@field decisions agent_lsp.Decision[]
 ---@field comment? string
 
---- ProposalResolveResult reports the outcome of the decisions, after the edit was verified.
+--- ProposalResolveResult reports the outcome of the decisions, after the edit has been verified.
 ---@class agent_lsp.ProposalResolveResult
 ---@field proposal agent_lsp.Proposal
 ---@field applied agent_lsp.AppliedFile[]
 ---@field conflicts agent_lsp.HunkConflict[]
 
---- Provider names a model endpoint and where its key comes from.
+--- Provider configures a model endpoint and the source of its key.
 ---@class agent_lsp.Provider
 ---@field baseUrl? string Base URL, such as https://api.openai.com/v1. For Anthropic's API, the URL before /v1/messages, with or without /v1. For the Gemini API, the URL before /v1beta/models, with or without /v1beta.
 ---@field apiKeyEnv? string Environment variable that contains the API key. Default: OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, depending on the API.
@@ -711,7 +711,7 @@
 ---@field configured boolean
 ---@field baseUrl? string
 ---@field model? string
----@field source? string where it was configured: settings, environment, detected, script
+---@field source? string Source is where the provider was configured: settings, environment, detected or script.
 ---@field hint? string
 
 --- QueueEntry is a message that is waiting to be delivered.
@@ -734,7 +734,7 @@
 ---@field start agent_lsp.Position
 ---@field end agent_lsp.Position
 
---- Repair enables the repairs of what models send.
+--- Repair configures the repair of malformed model output.
 ---@class agent_lsp.Repair
 ---@field normalizer? boolean Whether to repair names, ids and arguments of tool calls.
 ---@field stripAnsi? boolean Whether to remove terminal escape sequences from the model's text.
@@ -750,7 +750,7 @@
 ---@field title string
 ---@field reason string
 ---@field subject agent_lsp.Subject
----@field sandbox? "inside"|"outside"|"none" for a command: where it runs if it is allowed
+---@field sandbox? "inside"|"outside"|"none" Sandbox is set for a command. It states where the command runs if it is allowed.
 ---@field preview? string
 ---@field options agent_lsp.PermissionOption[]
 
@@ -777,12 +777,12 @@
 ---@field uri string
 ---@field reason string
 
---- Retention bounds what is stored; zero is no limit.
+--- Retention limits how long stored data is kept and how large it may become. Zero means no limit.
 ---@class agent_lsp.Retention
 ---@field maxAgeDays? number Maximum age in days. 0: no limit.
 ---@field maxBytes? number Maximum size in bytes for one workspace. The oldest entries are removed first. 0: no limit.
 
---- Retry says when a failed model call is tried again.
+--- Retry configures when a failed model call is retried.
 ---@class agent_lsp.Retry
 ---@field maxRetries? number Maximum number of retries of a model call.
 ---@field initialDelayMs? number Delay before the first retry in milliseconds. The delay doubles with each retry and varies randomly.
@@ -804,7 +804,7 @@
 ---@field delayMs number
 ---@field error agent_lsp.RetryError
 
---- Sampling holds sampling parameters; zero is not sent, except as a temperature.
+--- Sampling contains sampling parameters. A parameter that is zero is not sent, except for a temperature of 0.
 ---@class agent_lsp.Sampling
 ---@field maxTokens? number Maximum number of tokens in a reply. By default, OpenAI, Azure, Gemini, Mistral and local servers apply their own limit. For other providers, the limit is derived from the model and the free part of its window.
 ---@field temperature? number Sampling temperature.
@@ -843,8 +843,8 @@
 ---@field queue agent_lsp.QueueEntry[]
 ---@field config any
 ---@field archived? boolean
----@field origin? string "run": created by agent-lsp run
----@field pinned? string[] item IDs; only sent for a loaded session
+---@field origin? string "run" if agent-lsp run created the session.
+---@field pinned? string[] Pinned contains item IDs. It is sent only for a loaded session.
 
 --- SessionConfigureParams merges Config over the session's own configuration.
 ---@class agent_lsp.SessionConfigureParams
@@ -855,16 +855,16 @@
 ---@class agent_lsp.SessionConfigureResult
 ---@field config any
 
---- SessionExportParams exports a session as json (can be imported) or markdown.
+--- SessionExportParams exports a session as json, which can be imported, or as markdown.
 ---@class agent_lsp.SessionExportParams
 ---@field sessionId string
 ---@field format? "json"|"markdown"
 
---- SessionExportResult is the exported text.
+--- SessionExportResult contains the exported text.
 ---@class agent_lsp.SessionExportResult
 ---@field content string
 
---- SessionForkParams copies a session up to an item; the default is the last committed one.
+--- SessionForkParams copies a session up to an item. The default is the last committed item.
 ---@class agent_lsp.SessionForkParams
 ---@field sessionId string
 ---@field atItemId? string
@@ -885,13 +885,13 @@
 ---@field sessions agent_lsp.Session[]
 ---@field nextCursor? string
 
---- SessionLoadParams attaches to a stored session. With Replay, its past is sent again before the response, starting after SinceSeq.
+--- SessionLoadParams attaches to a stored session. With Replay, past events after SinceSeq are sent again before the response.
 ---@class agent_lsp.SessionLoadParams
 ---@field sessionId string
 ---@field sinceSeq? number
 ---@field replay? boolean
 
---- SessionLoadResult contains the session and the last seq used. Live notifications continue after it.
+--- SessionLoadResult contains the session and the last used seq. Live notifications continue after that number.
 ---@class agent_lsp.SessionLoadResult
 ---@field session agent_lsp.Session
 ---@field lastSeq number
@@ -909,7 +909,7 @@
 ---@field sessionId string
 ---@field config any
 
---- SessionParams names a session and nothing else.
+--- SessionParams only names a session.
 ---@class agent_lsp.SessionParams
 ---@field sessionId string
 
@@ -950,25 +950,25 @@
 ---@field config? any
 ---@field pinned? string[] itemIds; absent: none
 
---- Shell sets how commands run.
+--- Shell configures how commands run.
 ---@class agent_lsp.Shell
 ---@field program? string Shell that runs commands. Default: the system's shell.
 ---@field timeoutMs? number Default time limit of a command in milliseconds.
 ---@field maxTimeoutMs? number Maximum time limit that a command may request, in milliseconds.
 ---@field passEnv? string[] Old name of environment.pass. Both lists apply.
 
---- SlashCommand is a template that a prompt can start with, as /name.
+--- SlashCommand is a template that is used by a prompt that starts with /name.
 ---@class agent_lsp.SlashCommand
 ---@field name string
 ---@field description? string
 ---@field hint? string
 ---@field source? string
 
---- StaleProposalData is the data of CodeStaleProposal: the current proposal.
+--- StaleProposalData is the data of CodeStaleProposal. It contains the current proposal.
 ---@class agent_lsp.StaleProposalData
 ---@field proposal agent_lsp.Proposal|nil
 
---- Stamp is part of every notification about a session. Replay marks notifications that agent/session/load repeats.
+--- Stamp is part of every notification about a session. Replay is set for notifications that agent/session/load sends again.
 ---@class agent_lsp.Stamp
 ---@field sessionId string
 ---@field seq number
@@ -996,10 +996,10 @@
 ---@field expectedTurnId? string
 ---@field ifIdle? "startTurn"|"queue"|"error"
 ---@field persist? boolean absent: true
----@field role? "user"|"system" system requires persist false
+---@field role? "user"|"system" The role system requires persist to be false.
 ---@field itemId? string
----@field pin? boolean stays in the model's context, whatever is reduced
----@field options? agent_lsp.TurnOptions only if the message starts a turn
+---@field pin? boolean Pin keeps the message in the model's context after every reduction.
+---@field options? agent_lsp.TurnOptions used only if the message starts a turn
 
 --- SteerResult reports what happened to a steering message.
 ---@class agent_lsp.SteerResult
@@ -1007,7 +1007,7 @@
 ---@field messageId string
 ---@field turnId? string
 
---- Subagents bounds sub-agents.
+--- Subagents limits sub-agents.
 ---@class agent_lsp.Subagents
 ---@field maxDepth? number Maximum nesting depth of sub-agents.
 ---@field maxTasks? number Maximum number of tasks in one call.
@@ -1030,12 +1030,12 @@
 ---@field source string
 ---@field deferred? boolean
 
---- ToolFilter chooses among the tools of an MCP server, by the server's own names.
+--- ToolFilter selects tools of an MCP server by the server's own names.
 ---@class agent_lsp.ToolFilter
 ---@field enable? string[] Offer only these tools (names or globs).
 ---@field disable? string[] Do not offer these tools (names or globs).
 
---- Tools chooses the model's tools.
+--- Tools selects the tools that the model can use.
 ---@class agent_lsp.Tools
 ---@field enable? string[] Offer only these tools (names or globs). This also enables tools that are off by default.
 ---@field disable? string[] Do not offer these tools (names or globs).
@@ -1112,7 +1112,7 @@
 ---@field costEstimated? boolean
 ---@field costs? agent_lsp.Costs
 
---- WebSearch names the endpoint of the web_search tool.
+--- WebSearch configures the endpoint of the web_search tool.
 ---@class agent_lsp.WebSearch
 ---@field url? string URL of an endpoint that returns JSON. {query} in the URL is replaced by the search query. If the URL has no {query}, the search query is sent as the parameter q.
 ---@field apiKeyEnv? string Environment variable whose value is sent as a bearer token.
