@@ -64,7 +64,6 @@ func newProviders(resolver *config.Resolver, scriptFile, cache string) (*provide
 			return http.ErrUseLastResponse // the key is valid only for this address
 		}},
 	}
-	go catalog.Load() // in the background: the first prompt needs the catalog
 	if scriptFile == "" {
 		return p, nil
 	}

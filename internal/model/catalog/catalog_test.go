@@ -1,12 +1,75 @@
 package catalog
 
 import (
+	"flag"
 	"fmt"
+	"os"
+	"reflect"
 	"strings"
 	"testing"
 
 	"charm.land/catwalk/pkg/embedded"
 )
+
+var update = flag.Bool("update", false, "write models.txt from the module charm.land/catwalk")
+
+// TestDataIsCurrent checks that models.txt is what the module charm.land/catwalk contains.
+func TestDataIsCurrent(t *testing.T) {
+	var lists []list
+	for _, p := range embedded.GetAll() {
+		if l, n := listOf(&p); n > 0 {
+			lists = append(lists, l)
+		}
+	}
+	want := format(lists)
+	if *update {
+		if err := os.WriteFile("models.txt", []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		data = want
+	}
+	if data != want {
+		t.Error("models.txt is out of date: run go test ./internal/model/catalog -update")
+	}
+}
+
+// TestEveryModelIsFound checks that each model of the module is found with its facts by its ID and
+// by its plain name. If several models of a list share a name, the first one is found.
+func TestEveryModelIsFound(t *testing.T) {
+	for _, p := range embedded.GetAll() {
+		first := map[string]Model{}
+		for i := range p.Models {
+			m := &p.Models[i]
+			want := Model{
+				Name: m.Name, Window: int(m.ContextWindow), Reply: int(m.DefaultMaxTokens),
+				Price: priceOf(m), Vision: m.SupportsImages, Levels: levelsOf(m), Found: true,
+			}
+			for _, name := range []string{strings.ToLower(m.ID), plainName(m.ID)} {
+				if _, ok := first[name]; !ok {
+					first[name] = want
+				}
+				if got := Lookup(string(p.ID), name); !reflect.DeepEqual(got, first[name]) {
+					t.Errorf("%s %s: %+v, want %+v", p.ID, name, got, first[name])
+				}
+			}
+		}
+	}
+}
+
+// BenchmarkLookup looks for a model that no list has, by each part of its name.
+func BenchmarkLookup(b *testing.B) {
+	for b.Loop() {
+		Lookup("", "acme/no-such-model-of-any-provider")
+	}
+}
+
+// BenchmarkNewCatalog reads the data in the binary, as the first lookup does.
+func BenchmarkNewCatalog(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		newCatalog(parse(data))
+	}
+}
 
 // Models are found by each provider's spelling of their name. If the name does not identify a model
 // exactly, data such as the price is omitted.

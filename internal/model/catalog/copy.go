@@ -8,11 +8,10 @@ import (
 	"time"
 
 	"charm.land/catwalk/pkg/catwalk"
-	"charm.land/catwalk/pkg/embedded"
 )
 
-// copyFormat is the version of the format that Encode writes. It increases with every change that
-// older versions cannot read.
+// copyFormat is the version of what Encode writes. A change that older versions cannot read
+// raises it.
 const copyFormat = 1
 
 // Copy is a copy of the catalog that is newer than the one in the binary. It does not change.
@@ -20,28 +19,37 @@ type Copy struct {
 	Fetched time.Time
 	ETag    string // ETag of the service's response
 	// Models is the number of models.
-	Models    int
-	providers []catwalk.Provider
+	Models int
+	lists  []list
 }
 
 // copyFile is a Copy as it is stored.
 type copyFile struct {
-	Format    int                `json:"format"`
-	Fetched   time.Time          `json:"fetched"`
-	ETag      string             `json:"etag,omitempty"`
-	Providers []catwalk.Provider `json:"providers"`
+	Format  int       `json:"format"`
+	Fetched time.Time `json:"fetched"`
+	ETag    string    `json:"etag,omitempty"`
+	Models  int       `json:"models"`
+	Lists   string    `json:"lists"` // see format
 }
 
-// NewCopy reads the response of a catwalk service at /v2/providers.
+// NewCopy reads what a catwalk service answers at /v2/providers. It skips entries that cannot be
+// models.
 func NewCopy(answer []byte, etag string, fetched time.Time) (*Copy, error) {
-	f := copyFile{Fetched: fetched, ETag: etag}
-	if err := json.Unmarshal(answer, &f.Providers); err != nil {
+	var providers []catwalk.Provider
+	if err := json.Unmarshal(answer, &providers); err != nil {
 		return nil, fmt.Errorf("reading the model catalog: %w", err)
 	}
-	return f.checked()
+	c := &Copy{Fetched: fetched, ETag: etag}
+	for i := range providers {
+		if l, n := listOf(&providers[i]); n > 0 && l.provider != "" {
+			c.lists = append(c.lists, l)
+			c.Models += n
+		}
+	}
+	return c.checked()
 }
 
-// Read decodes the result of Encode.
+// Read reads what Encode wrote.
 func Read(data []byte) (*Copy, error) {
 	var f copyFile
 	var version struct {
@@ -57,46 +65,36 @@ func Read(data []byte) (*Copy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it is damaged: %w", err)
 	}
-	return f.checked()
+	c := &Copy{Fetched: f.Fetched, ETag: f.ETag, Models: f.Models, lists: parse(f.Lists)}
+	return c.checked()
 }
 
-// checked returns an error for lists that cannot be a catalog, and omits entries that cannot be
-// models.
-func (f *copyFile) checked() (*Copy, error) {
-	c := &Copy{Fetched: f.Fetched, ETag: f.ETag}
-	for _, p := range f.Providers {
-		p.Models = slices.DeleteFunc(slices.Clone(p.Models), func(m catwalk.Model) bool {
-			return m.ID == "" || m.ContextWindow < 0 || m.DefaultMaxTokens < 0
-		})
-		if p.ID != "" && len(p.Models) > 0 {
-			c.providers = append(c.providers, p)
-			c.Models += len(p.Models)
-		}
-	}
-	if c.Models == 0 {
+// checked refuses lists that cannot be a catalog.
+func (c *Copy) checked() (*Copy, error) {
+	if c.Models == 0 || len(c.lists) == 0 {
 		return nil, errors.New("it is damaged: it lists no models")
 	}
 	return c, nil
 }
 
-// Encode returns the copy as the content of a file.
+// Encode returns the copy as a file.
 func (c *Copy) Encode() ([]byte, error) {
-	return json.Marshal(copyFile{copyFormat, c.Fetched, c.ETag, c.providers})
+	return json.Marshal(copyFile{copyFormat, c.Fetched, c.ETag, c.Models, format(c.lists)})
 }
 
-// Use makes later lookups use the copy. For providers that are not in the copy, they use the data
-// in the binary. With nil, they use only the data in the binary.
+// Use makes later lookups use the copy, and for the providers that it lacks the data in the
+// binary. nil makes them use that alone.
 func Use(c *Copy) {
 	if c == nil {
-		current.Store(builtin())
+		current.Store(nil)
 		return
 	}
-	list := slices.Clone(c.providers)
-	for _, p := range embedded.GetAll() {
-		has := func(q catwalk.Provider) bool { return q.ID == p.ID }
-		if !slices.ContainsFunc(c.providers, has) {
-			list = append(list, p)
+	lists := slices.Clone(c.lists)
+	for _, l := range builtin().lists {
+		has := func(fresh list) bool { return fresh.provider == l.provider }
+		if !slices.ContainsFunc(c.lists, has) {
+			lists = append(lists, l)
 		}
 	}
-	current.Store(newIndex(list))
+	current.Store(newCatalog(lists))
 }

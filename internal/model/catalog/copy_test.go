@@ -46,11 +46,12 @@ func TestCopy(t *testing.T) {
 // Reading a damaged file, or one written by a newer version, returns an error with the reason.
 func TestReadRefuses(t *testing.T) {
 	for data, want := range map[string]string{
-		"":                                  "it is damaged",
-		`{"format":1,"providers":[{"id"`:    "it is damaged",
-		`{"format":1,"providers":{"a":1}}`:  "it is damaged",
-		`{"format":1,"providers":[]}`:       "it lists no models",
-		`{"format":2,"providers":{"a":[]}}`: "a newer version of agent-lsp",
+		"":                                   "it is damaged",
+		`{"format":1,"lists":"a`:             "it is damaged",
+		`{"format":1,"lists":["a"]}`:         "it is damaged",
+		`{"format":1,"models":1,"lists":""}`: "it lists no models",
+		`{"format":1,"lists":"a\tb\nc\n\n"}`: "it lists no models",
+		`{"format":2,"models":{"a":[]}}`:     "a newer version of agent-lsp",
 	} {
 		if _, err := Read([]byte(data)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", data, err, want)
