@@ -275,7 +275,8 @@ func document(r *results, frontEnds []*results) (string, error) {
 	}
 	var b strings.Builder
 	b.WriteString(head)
-	fmt.Fprintf(&b, "Measured %s on\n%s.\n", strings.TrimSuffix(r.When, "Z"), r.Machine)
+	fmt.Fprintf(&b, "The figures were measured at %s on\n%s.\n", strings.TrimSuffix(r.When, "Z"),
+		r.Machine)
 	writeTable(&b, own, rivals, all)
 	writeShort(&b, own)
 	writeCached(&b, r)

@@ -11,7 +11,7 @@ import "encoding/json"
 //
 //house:wire
 type Config struct {
-	Model           string              `json:"model,omitzero" doc:"Model id, or NAME/id for a model of a provider in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists."`
+	Model           string              `json:"model,omitzero" doc:"Model id, or NAME/id for a model from one of the providers in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists."`
 	FallbackModels  []string            `json:"fallbackModels,omitzero" doc:"Models to try in order if the model fails for a reason that other models may not share, such as an outage or a rate limit. They may belong to other providers."`
 	TitleModel      string              `json:"titleModel,omitzero" doc:"Model that writes the title of a session after its first turn, such as a small one. It may belong to another provider. Default: the title is the beginning of the first prompt."`
 	Provider        *Provider           `json:"provider,omitzero" doc:"Model endpoint for models whose id has no provider name."`
@@ -27,7 +27,7 @@ type Config struct {
 	SystemPrompt    string              `json:"systemPrompt,omitzero" doc:"System prompt that replaces the built-in one."`
 	Instructions    string              `json:"instructions,omitzero" doc:"Text to append to the system prompt."`
 	Tools           *Tools              `json:"tools,omitzero" doc:"Which tools are offered to the model."`
-	EditPolicy      string              `json:"editPolicy,omitzero" enum:"ask,review,collect,auto,confirm" default:"\"ask\"" doc:"What happens to an edit. ask: wait for the user to decide each hunk. review: apply it, then let the user keep or undo each hunk. collect: gather edits without applying them. auto: apply it. confirm: use the editor's own confirmation dialog."`
+	EditPolicy      string              `json:"editPolicy,omitzero" enum:"ask,review,collect,auto,confirm" default:"\"ask\"" doc:"What happens to edits. ask: the user decides each hunk before it is applied. review: edits are applied, and the user keeps or undoes each hunk. collect: edits are collected and not applied. auto: edits are applied. confirm: the editor asks with its own confirmation dialog."`
 	Permissions     *Permissions        `json:"permissions,omitzero" doc:"What commands and tools may do without asking."`
 	Sandbox         string              `json:"sandbox,omitzero" enum:"auto,require,off" default:"\"auto\"" doc:"Whether commands run in a sandbox. auto: if the system supports one. require: always; without a sandbox, commands are refused. off: never."`
 	SandboxPaths    []string            `json:"sandboxPaths,omitzero" doc:"Additional folders that sandboxed commands may write to, such as build caches."`
@@ -53,7 +53,7 @@ type Config struct {
 	Diagnostics     *Diagnostics        `json:"diagnostics,omitzero" doc:"How diagnostics are reported after an edit."`
 	Agents          []Agent             `json:"agents,omitzero" doc:"Sub-agents that the model can call."`
 	Subagents       *Subagents          `json:"subagents,omitzero" doc:"Limits of sub-agents."`
-	AIComments      string              `json:"aiComments,omitzero" enum:"off,save" default:"\"off\"" doc:"Whether saving a file sends its comments that end in AI! (make a change) or AI? (answer a question) as a prompt."`
+	AIComments      string              `json:"aiComments,omitzero" enum:"off,save" default:"\"off\"" doc:"Whether comments that end in AI! (make a change) or AI? (answer a question) are sent as a prompt when a file is saved."`
 	Follow          bool                `json:"follow,omitzero" doc:"Whether the editor plugin shows the files that the agent reads and changes. The keyboard focus does not move."`
 	Check           *Check              `json:"check,omitzero" doc:"A command to run after edits. Its output is sent to the model."`
 	Formatters      map[string]Command  `json:"formatters,omitzero" doc:"Formatters by file name glob. A formatter reads the file from stdin and prints the formatted text."`
@@ -77,7 +77,7 @@ type Provider struct {
 	BaseURL       string            `json:"baseUrl,omitzero" doc:"Base URL, such as https://api.openai.com/v1. For Anthropic's API, the URL before /v1/messages, with or without /v1. For the Gemini API, the URL before /v1beta/models, with or without /v1beta."`
 	APIKeyEnv     string            `json:"apiKeyEnv,omitzero" doc:"Environment variable that contains the API key. Default: OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, depending on the API."`
 	APIKeyCommand []string          `json:"apiKeyCommand,omitzero" doc:"Command that prints the API key, as a list of the program and its arguments. Its output is cached for one minute. The command runs again if the provider rejects the key."`
-	Headers       map[string]string `json:"headers,omitzero" doc:"Additional HTTP headers. ${NAME} is replaced by that environment variable."`
+	Headers       map[string]string `json:"headers,omitzero" doc:"Additional HTTP headers. ${NAME} is replaced by the value of the environment variable NAME."`
 	Query         map[string]string `json:"query,omitzero" doc:"Additional query parameters, such as api-version."`
 	Organization  string            `json:"organization,omitzero" doc:"OpenAI organization id."`
 	API           string            `json:"api,omitzero" enum:"chat,responses,anthropic,gemini" default:"\"chat\"" doc:"API of the provider: OpenAI's chat or responses API, Anthropic's Messages API, or the Gemini API. The built-in providers anthropic and gemini use their own APIs."`
@@ -223,10 +223,10 @@ type MCP struct {
 	Type      string            `json:"type,omitzero" enum:"stdio,http,streamable-http" doc:"Transport of the server. Default: stdio if it has a command, http if it has a URL."`
 	Command   string            `json:"command,omitzero" doc:"Program that starts a stdio server."`
 	Args      []string          `json:"args,omitzero" doc:"Arguments of a stdio server."`
-	Env       map[string]string `json:"env,omitzero" doc:"Environment variables of a stdio server. ${NAME} is replaced by that environment variable."`
+	Env       map[string]string `json:"env,omitzero" doc:"Environment variables of a stdio server. ${NAME} is replaced by the value of the environment variable NAME."`
 	Cwd       string            `json:"cwd,omitzero" doc:"Working directory of a stdio server."`
 	URL       string            `json:"url,omitzero" doc:"Address of an HTTP server."`
-	Headers   map[string]string `json:"headers,omitzero" doc:"HTTP headers. ${NAME} is replaced by that environment variable."`
+	Headers   map[string]string `json:"headers,omitzero" doc:"HTTP headers. ${NAME} is replaced by the value of the environment variable NAME."`
 	Disabled  bool              `json:"disabled,omitzero" doc:"Do not start this server."`
 	Tools     *ToolFilter       `json:"tools,omitzero" doc:"Which of the server's tools to offer."`
 	TimeoutMs int               `json:"timeoutMs,omitzero" default:"300000" min:"1" doc:"Time limit of one call in milliseconds."`
@@ -282,7 +282,7 @@ type Check struct {
 type WebSearch struct {
 	URL       string            `json:"url,omitzero" doc:"URL of an endpoint that returns JSON. {query} in the URL is replaced by the search query. If the URL has no {query}, the search query is sent as the parameter q."`
 	APIKeyEnv string            `json:"apiKeyEnv,omitzero" doc:"Environment variable whose value is sent as a bearer token."`
-	Headers   map[string]string `json:"headers,omitzero" doc:"HTTP headers. ${NAME} is replaced by that environment variable."`
+	Headers   map[string]string `json:"headers,omitzero" doc:"HTTP headers. ${NAME} is replaced by the value of the environment variable NAME."`
 }
 
 // Fetch configures the fetch tool.

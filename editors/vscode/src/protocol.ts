@@ -189,7 +189,7 @@ export interface Compaction {
 
 /** Config contains all settings (docs/reference/configuration.md). Every layer and every session uses this type. A nil pointer or an empty value means "not set here". This package merges the layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md and of the JSON Schema. Config contains no secrets. Keys come from environment variables or from commands. */
 export interface Config {
-  /** Model id, or NAME/id for a model of a provider in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists. */
+  /** Model id, or NAME/id for a model from one of the providers in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists. */
   model?: string;
   /** Models to try in order if the model fails for a reason that other models may not share, such as an outage or a rate limit. They may belong to other providers. */
   fallbackModels?: Array<string>;
@@ -221,7 +221,7 @@ export interface Config {
   instructions?: string;
   /** Which tools are offered to the model. */
   tools?: Tools;
-  /** What happens to an edit. ask: wait for the user to decide each hunk. review: apply it, then let the user keep or undo each hunk. collect: gather edits without applying them. auto: apply it. confirm: use the editor's own confirmation dialog. */
+  /** What happens to edits. ask: the user decides each hunk before it is applied. review: edits are applied, and the user keeps or undoes each hunk. collect: edits are collected and not applied. auto: edits are applied. confirm: the editor asks with its own confirmation dialog. */
   editPolicy?: "ask" | "review" | "collect" | "auto" | "confirm";
   /** What commands and tools may do without asking. */
   permissions?: Permissions;
@@ -273,7 +273,7 @@ export interface Config {
   agents?: Array<Agent>;
   /** Limits of sub-agents. */
   subagents?: Subagents;
-  /** Whether saving a file sends its comments that end in AI! (make a change) or AI? (answer a question) as a prompt. */
+  /** Whether comments that end in AI! (make a change) or AI? (answer a question) are sent as a prompt when a file is saved. */
   aiComments?: "off" | "save";
   /** Whether the editor plugin shows the files that the agent reads and changes. The keyboard focus does not move. */
   follow?: boolean;
@@ -636,13 +636,13 @@ export interface MCP {
   command?: string;
   /** Arguments of a stdio server. */
   args?: Array<string>;
-  /** Environment variables of a stdio server. ${NAME} is replaced by that environment variable. */
+  /** Environment variables of a stdio server. ${NAME} is replaced by the value of the environment variable NAME. */
   env?: Record<string, string>;
   /** Working directory of a stdio server. */
   cwd?: string;
   /** Address of an HTTP server. */
   url?: string;
-  /** HTTP headers. ${NAME} is replaced by that environment variable. */
+  /** HTTP headers. ${NAME} is replaced by the value of the environment variable NAME. */
   headers?: Record<string, string>;
   /** Do not start this server. */
   disabled?: boolean;
@@ -954,7 +954,7 @@ export interface Provider {
   apiKeyEnv?: string;
   /** Command that prints the API key, as a list of the program and its arguments. Its output is cached for one minute. The command runs again if the provider rejects the key. */
   apiKeyCommand?: Array<string>;
-  /** Additional HTTP headers. ${NAME} is replaced by that environment variable. */
+  /** Additional HTTP headers. ${NAME} is replaced by the value of the environment variable NAME. */
   headers?: Record<string, string>;
   /** Additional query parameters, such as api-version. */
   query?: Record<string, string>;
@@ -1488,7 +1488,7 @@ export interface WebSearch {
   url?: string;
   /** Environment variable whose value is sent as a bearer token. */
   apiKeyEnv?: string;
-  /** HTTP headers. ${NAME} is replaced by that environment variable. */
+  /** HTTP headers. ${NAME} is replaced by the value of the environment variable NAME. */
   headers?: Record<string, string>;
 }
 

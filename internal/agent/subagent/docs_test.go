@@ -15,7 +15,7 @@ func TestDocumentedLimits(t *testing.T) {
 	}
 	text := strings.Join(strings.Fields(string(page)), " ")
 	for _, want := range []string{
-		fmt.Sprintf("`tasks` to at most %d, of which %d run in parallel", MaxTasks, Concurrency),
+		fmt.Sprintf("`tasks` runs at most %d sub-agents, of which %d run in parallel", MaxTasks, Concurrency),
 		fmt.Sprintf("can be nested %d levels deep", MaxDepth),
 		fmt.Sprintf("n answer beyond %d KB is cut in the middle", maxOutput>>10),
 		fmt.Sprintf("within %.0f s of its end", closeTimeout.Seconds()),

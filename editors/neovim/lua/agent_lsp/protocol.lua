@@ -143,7 +143,7 @@
 
 --- Config contains all settings (docs/reference/configuration.md). Every layer and every session uses this type. A nil pointer or an empty value means "not set here". This package merges the layers. The tags doc, default, enum and min are the source of docs/reference/configuration.md and of the JSON Schema. Config contains no secrets. Keys come from environment variables or from commands.
 ---@class agent_lsp.Config
----@field model? string Model id, or NAME/id for a model of a provider in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists.
+---@field model? string Model id, or NAME/id for a model from one of the providers in providers. Default: gpt-5 if the provider lists it, otherwise the first chat model that it lists.
 ---@field fallbackModels? string[] Models to try in order if the model fails for a reason that other models may not share, such as an outage or a rate limit. They may belong to other providers.
 ---@field titleModel? string Model that writes the title of a session after its first turn, such as a small one. It may belong to another provider. Default: the title is the beginning of the first prompt.
 ---@field provider? agent_lsp.Provider Model endpoint for models whose id has no provider name.
@@ -159,7 +159,7 @@
 ---@field systemPrompt? string System prompt that replaces the built-in one.
 ---@field instructions? string Text to append to the system prompt.
 ---@field tools? agent_lsp.Tools Which tools are offered to the model.
----@field editPolicy? "ask"|"review"|"collect"|"auto"|"confirm" What happens to an edit. ask: wait for the user to decide each hunk. review: apply it, then let the user keep or undo each hunk. collect: gather edits without applying them. auto: apply it. confirm: use the editor's own confirmation dialog.
+---@field editPolicy? "ask"|"review"|"collect"|"auto"|"confirm" What happens to edits. ask: the user decides each hunk before it is applied. review: edits are applied, and the user keeps or undoes each hunk. collect: edits are collected and not applied. auto: edits are applied. confirm: the editor asks with its own confirmation dialog.
 ---@field permissions? agent_lsp.Permissions What commands and tools may do without asking.
 ---@field sandbox? "auto"|"require"|"off" Whether commands run in a sandbox. auto: if the system supports one. require: always; without a sandbox, commands are refused. off: never.
 ---@field sandboxPaths? string[] Additional folders that sandboxed commands may write to, such as build caches.
@@ -185,7 +185,7 @@
 ---@field diagnostics? agent_lsp.Diagnostics How diagnostics are reported after an edit.
 ---@field agents? agent_lsp.Agent[] Sub-agents that the model can call.
 ---@field subagents? agent_lsp.Subagents Limits of sub-agents.
----@field aiComments? "off"|"save" Whether saving a file sends its comments that end in AI! (make a change) or AI? (answer a question) as a prompt.
+---@field aiComments? "off"|"save" Whether comments that end in AI! (make a change) or AI? (answer a question) are sent as a prompt when a file is saved.
 ---@field follow? boolean Whether the editor plugin shows the files that the agent reads and changes. The keyboard focus does not move.
 ---@field check? agent_lsp.Check A command to run after edits. Its output is sent to the model.
 ---@field formatters? table<string, agent_lsp.Command> Formatters by file name glob. A formatter reads the file from stdin and prints the formatted text.
@@ -455,10 +455,10 @@
 ---@field type? "stdio"|"http"|"streamable-http" Transport of the server. Default: stdio if it has a command, http if it has a URL.
 ---@field command? string Program that starts a stdio server.
 ---@field args? string[] Arguments of a stdio server.
----@field env? table<string, string> Environment variables of a stdio server. ${NAME} is replaced by that environment variable.
+---@field env? table<string, string> Environment variables of a stdio server. ${NAME} is replaced by the value of the environment variable NAME.
 ---@field cwd? string Working directory of a stdio server.
 ---@field url? string Address of an HTTP server.
----@field headers? table<string, string> HTTP headers. ${NAME} is replaced by that environment variable.
+---@field headers? table<string, string> HTTP headers. ${NAME} is replaced by the value of the environment variable NAME.
 ---@field disabled? boolean Do not start this server.
 ---@field tools? agent_lsp.ToolFilter Which of the server's tools to offer.
 ---@field timeoutMs? number Time limit of one call in milliseconds.
@@ -696,7 +696,7 @@
 ---@field baseUrl? string Base URL, such as https://api.openai.com/v1. For Anthropic's API, the URL before /v1/messages, with or without /v1. For the Gemini API, the URL before /v1beta/models, with or without /v1beta.
 ---@field apiKeyEnv? string Environment variable that contains the API key. Default: OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, depending on the API.
 ---@field apiKeyCommand? string[] Command that prints the API key, as a list of the program and its arguments. Its output is cached for one minute. The command runs again if the provider rejects the key.
----@field headers? table<string, string> Additional HTTP headers. ${NAME} is replaced by that environment variable.
+---@field headers? table<string, string> Additional HTTP headers. ${NAME} is replaced by the value of the environment variable NAME.
 ---@field query? table<string, string> Additional query parameters, such as api-version.
 ---@field organization? string OpenAI organization id.
 ---@field api? "chat"|"responses"|"anthropic"|"gemini" API of the provider: OpenAI's chat or responses API, Anthropic's Messages API, or the Gemini API. The built-in providers anthropic and gemini use their own APIs.
@@ -1116,4 +1116,4 @@
 ---@class agent_lsp.WebSearch
 ---@field url? string URL of an endpoint that returns JSON. {query} in the URL is replaced by the search query. If the URL has no {query}, the search query is sent as the parameter q.
 ---@field apiKeyEnv? string Environment variable whose value is sent as a bearer token.
----@field headers? table<string, string> HTTP headers. ${NAME} is replaced by that environment variable.
+---@field headers? table<string, string> HTTP headers. ${NAME} is replaced by the value of the environment variable NAME.
