@@ -26,7 +26,7 @@ func (c Class) String() string { return [...]string{"read_only", "mutates", "dan
 // The limits of the parser. A command that exceeds one of them needs a question.
 const (
 	maxScriptBytes = 64 << 10
-	maxNesting     = 100 // brackets and substitutions, before the parser sees them
+	maxNesting     = 100 // nested brackets and substitutions, counted before the parser runs
 	maxUnfolding   = 6   // sh -c inside eval inside …
 	bytesPerPart   = 24  // estimate that avoids growing the list of parts
 	maxWrapping    = 32  // nice nohup env …
@@ -73,7 +73,7 @@ type walker struct {
 	dark    bool
 	depth   int    // nesting depth of scripts
 	wrapped int    // nesting depth of commands
-	words   int    // words of all commands; nested words count again
+	words   int    // words of all commands; nested words are counted again
 	src     string // text of the script that is being walked
 	movedTo bool   // the script contains a cd
 	git     bool

@@ -37,7 +37,7 @@ type Engine struct {
 	loadErr  error
 
 	saveMu sync.Mutex // orders the saves; guards stored
-	stored []Grant    // the grants as they were last read or written
+	stored []Grant    // the grants as last read or written
 }
 
 var _ toolcall.Foreseer = (*Engine)(nil)

@@ -31,8 +31,8 @@ type Grant struct {
 	Patterns []string `json:"patterns"`
 	Scope    Scope    `json:"scope"`
 	Deny     bool     `json:"deny,omitempty"`
-	Session  string   `json:"session,omitempty"` // for ScopeSession: the session
-	Root     string   `json:"root,omitempty"`    // for ScopeAlways: the workspace
+	Session  string   `json:"session,omitempty"` // the session, for ScopeSession
+	Root     string   `json:"root,omitempty"`    // the workspace, for ScopeAlways
 	Uses     int      `json:"uses"`
 	// Files are the workspace's files that the granted commands run by their path, with their
 	// hashes at that time. A changed file needs a new grant.

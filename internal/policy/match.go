@@ -214,7 +214,7 @@ func allowedByParts(rules []Rule, c Classification) commandVerdict {
 		v.used, v.decided = append(v.used, i), true
 	}
 	if !v.decided {
-		v.action = Ask // no part needed a rule: the profile decides
+		v.action = Ask // no part needed a rule, so the profile decides
 	}
 	return v
 }

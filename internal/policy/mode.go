@@ -69,7 +69,7 @@ type TrustQuestion struct {
 }
 
 // TrustSettings returns the question whether workspace settings may loosen the agent's permissions.
-// what lists these settings.
+// The parameter what lists these settings.
 func TrustSettings(session, root, what string) TrustQuestion {
 	return TrustQuestion{
 		Request: tool.ApprovalRequest{SessionID: session}, Root: root, What: what,
@@ -100,8 +100,8 @@ func (e *Engine) AskTrust(ctx context.Context, store TrustStore, q TrustQuestion
 	return d.Allow, store.Set(q.Root, d.Allow)
 }
 
-// AskFolder asks whether to use a folder that is unlikely to be a workspace. what describes the
-// folder. The answer is not stored.
+// AskFolder asks whether to use a folder that is unlikely to be a workspace. The parameter what
+// describes the folder. The answer is not stored.
 func (e *Engine) AskFolder(ctx context.Context, session, folder, what string) (bool, error) {
 	d, err := e.askPerson(ctx, tool.ApprovalRequest{SessionID: session},
 		tool.Subject{

@@ -23,7 +23,7 @@ var secretNames = []string{
 // list.
 var secretFree = []string{".env.example", ".env.sample", ".env.template"}
 
-// secretFolders contain keys, whatever the names of their files are.
+// secretFolders contain keys, regardless of the file names.
 var secretFolders = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", "gcloud"}
 
 // historyFolders contain the programs that version control systems other than git start. The

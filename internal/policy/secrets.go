@@ -121,7 +121,7 @@ func quoted(s string) string {
 // shapes are tokens that are recognized by their format. hint is a piece of text that every such
 // token contains. Searching for it is much cheaper than the expression.
 var shapes = []struct {
-	hints []string // any of them, lower case
+	hints []string // the text contains one of them, in lower case
 	re    lazyregexp.Regexp
 	keep  string // text that is kept
 }{

@@ -18,7 +18,7 @@ type shortProgram struct {
 	numbered string // expression for an option whose value is the next argument, a number
 	pattern  bool   // the first other argument is a pattern, not a path
 	folders  bool   // a path may be a folder
-	operand  bool   // requires a path: without one, the program searches the folder
+	operand  bool   // a path is required; without one, the program searches the folder
 	none     bool   // no path is accepted
 }
 

@@ -183,7 +183,7 @@ func (w *walker) declare(d *syntax.DeclClause) {
 
 // assign walks an assignment, and reports whether it can change nothing except the variable.
 func (w *walker) assign(a *syntax.Assign) (text string, harmless bool) {
-	if a.Name == nil { // a flag or an expansion of a declaration
+	if a.Name == nil { // this is a flag or an expansion in a declaration
 		if a.Value != nil {
 			return w.word(a.Value).text, false
 		}

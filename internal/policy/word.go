@@ -8,7 +8,7 @@ import (
 
 // arg is one argument, as far as it is known before the script runs.
 type arg struct {
-	text    string // without quotes; expansions stay as written
+	text    string // the argument without quotes; expansions stay as written
 	dynamic bool   // expands to something unknown
 	many    bool   // may expand to several words, or none
 	fixed   bool   // expands to one word, or to file names, that begin like text

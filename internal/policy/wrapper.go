@@ -48,9 +48,9 @@ func init() {
 type options struct {
 	flags    string   // letters without a value
 	values   string   // letters with a value
-	long     []string // without the dashes; a final "=" means that the value is given after "="
+	long     []string // names without the dashes; a final "=" means that the value follows "="
 	numbers  bool     // accepts numbers such as -5
-	operands int      // between the options and the command
+	operands int      // number of operands between the options and the command
 }
 
 // unwrap skips the wrapper's options and processes the command after them.
@@ -284,7 +284,7 @@ func (w *walker) trap(args []arg, _ []string) {
 
 // find processes find, which is a program itself and starts others with -exec.
 func (w *walker) find(args []arg, assigns []string) {
-	w.parts = w.parts[:len(w.parts)-1] // the command does more than wrap
+	w.parts = w.parts[:len(w.parts)-1] // the command does more than start another one
 	own := []arg{args[0]}
 	for i := 1; i < len(args); i++ {
 		switch args[i].text {

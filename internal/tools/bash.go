@@ -156,7 +156,7 @@ func (e *sessionEnv) runCommand(ctx context.Context, call *tool.Call,
 // with the session.
 func (e *sessionEnv) spillDir(call *tool.Call) string {
 	if e.SpillDir == "" || call.SessionID == "" || strings.ContainsAny(call.SessionID, `/\.`) {
-		return e.SpillDir // a call by a sub-agent
+		return e.SpillDir // the call is by a sub-agent
 	}
 	return filepath.Join(e.SpillDir, call.SessionID)
 }
@@ -305,7 +305,7 @@ func bashResult(a bashArgs, dir string, most time.Duration, cmd shell.Command, r
 		b.WriteString("\n[" + n + "]")
 	}
 	res := text("%s", b.String())
-	res.IsError = r.Aborted // so that an aborted call is shown as canceled
+	res.IsError = r.Aborted // makes the client show the aborted call as canceled
 	res.Missed = r.ExitCode != 0 || r.TimedOut || r.Lost
 	res.Meta = tool.Meta{Kind: "command", Key: a.Command + "\x00" + dir, Spill: r.SpillPath}
 	res.Details = details(map[string]any{"exitCode": r.ExitCode, "timedOut": r.TimedOut,

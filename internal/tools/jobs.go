@@ -52,7 +52,7 @@ type Jobs struct {
 	wg    sync.WaitGroup
 
 	mu     sync.Mutex
-	jobs   []*job // in order of their start
+	jobs   []*job // ordered by their start
 	closed bool
 }
 

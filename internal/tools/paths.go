@@ -14,7 +14,7 @@ import (
 // the call is prepared, so that the tool reads or changes the same file that the user was asked
 // about.
 type named struct {
-	path string // as the model wrote it
+	path string // the path as the model wrote it
 	ref  workspace.Ref
 	err  error // why the path cannot be used
 }

@@ -372,7 +372,7 @@ func (v *view) footer() string {
 	return s
 }
 
-// cutLine splits off the first line; a line ends at LF, CRLF or CR.
+// cutLine splits off the first line. A line ends at LF, CRLF or CR.
 func cutLine(text []byte) (line, rest []byte) {
 	i := bytes.IndexByte(text, '\n')
 	if cr := bytes.IndexByte(text[:max(i, 0)], '\r'); i >= 0 && (cr < 0 || cr == i-1) {

@@ -26,7 +26,7 @@ const (
 type WebSearchOptions struct {
 	// Endpoint is the URL of the search. It contains {query}. Otherwise, q=… is added to it.
 	Endpoint string
-	Headers  map[string]string // a key, for instance
+	Headers  map[string]string // for instance, a key
 	Client   *http.Client      // if nil, the tool creates one
 }
 

@@ -22,7 +22,7 @@ const (
 type Decision struct {
 	HunkID  string
 	Action  Action
-	NewText *string // accept with this text instead
+	NewText *string // accept the hunk with this text instead
 	Comment string  // for the model
 }
 

@@ -31,7 +31,7 @@ type DocInfo struct {
 	Ref        Ref
 	LanguageID string
 	Version    int32
-	Dirty      bool // differs from the file on disk, or has no file
+	Dirty      bool // the text differs from the file on disk, or there is no file
 	Text       []byte
 }
 
@@ -40,7 +40,7 @@ type document struct {
 	uri        string // the client's own spelling
 	path       string // "" if the document is not a file
 	lexical    string // key based on the spelling of the URI
-	key        string // canonical key, "" until first needed, because computing it reads the disk
+	key        string // canonical key, set when first needed, because computing it reads the disk
 	languageID string
 	version    int32
 	text       []byte

@@ -197,7 +197,7 @@ func (w *Workspace) move(ctx context.Context, p *proposal, f *File, to Ref, anno
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.renames = append(w.renames, &rename{from.Path, to.Path}) // moves other proposals too
+	w.renames = append(w.renames, &rename{from.Path, to.Path}) // also moves other proposals
 	return nil
 }
 

@@ -146,8 +146,8 @@ type proposal struct {
 	teller   teller
 	changes  []*change
 	comment  string
-	notes    []string  // for the model: formatting and check results
-	diff     string    // the diff as it was last shown
+	notes    []string  // formatting and check results, for the model
+	diff     string    // the diff that was last shown
 	reported string    // outcome that the model knows
 	refused  []refusal // for a restore: files that cannot be changed; the others are changed anyway
 }

@@ -19,7 +19,7 @@ type Source string
 const (
 	FromDisk    Source = "disk"
 	FromBuffer  Source = "buffer"
-	FromPending Source = "pending" // include the session's own changes that are not applied yet
+	FromPending Source = "pending" // includes the session's own changes that are not applied yet
 )
 
 // File is the content of a file at one moment. Text.Data is shared and must not be changed.
@@ -27,8 +27,8 @@ type File struct {
 	Ref        Ref
 	Text       edit.Text
 	Source     Source
-	Dirty      bool   // the buffer differs from the disk: say "buffer (unsaved)"
-	Diverged   bool   // the disk was changed outside the editor: the user must reload or save
+	Dirty      bool   // the buffer differs from the disk; described as "buffer (unsaved)"
+	Diverged   bool   // the disk was changed outside the editor, so the user must reload or save
 	Version    *int32 // version of the open document
 	LanguageID string
 	SHA256     string // hash of the bytes on disk, or of the buffer's text if it is open

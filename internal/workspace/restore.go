@@ -15,7 +15,7 @@ import (
 type RestoreResult struct {
 	Changes          []RestoreChange
 	Conflicts        []RestoreConflict
-	UndoCheckpointID string // restoring it undoes the restore; "" if nothing changed
+	UndoCheckpointID string // checkpoint that undoes the restore; "" if nothing changed
 	MessageID        string // ID of the checkpoint's prompt, for a branch of the conversation
 }
 
@@ -111,7 +111,7 @@ func restoreChange(ref Ref, file *File, now, then checkpoint.Content) *Change {
 
 // unwound contains what a restore knows about its files, by their keys.
 type unwound struct {
-	steps map[string]*checkpoint.Step // the first one for each file
+	steps map[string]*checkpoint.Step // the first step for each file
 	from  map[string]string           // the old names of renamed files
 	stuck map[string]bool             // files that are not restored
 }

@@ -39,7 +39,7 @@ type side struct {
 	old              []byte
 	new              []byte
 	hunks            []edit.Hunk // changes from old to new, if byHunks
-	byHunks          bool        // new is nil: old with hunks applied
+	byHunks          bool        // new is nil, and old with hunks applied is used instead
 }
 
 // text returns the text with the open hunks.

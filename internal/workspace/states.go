@@ -23,7 +23,7 @@ type hunkPhase uint8
 const (
 	hunkPending  hunkPhase = iota // its text is in the file, and it waits for a decision
 	hunkApplying                  // a decision is being applied: changes of its text are expected
-	hunkStale                     // its text is gone; it waits until the text is found again
+	hunkStale                     // its text is gone; the hunk waits until the text is found again
 	hunkOutdone                   // stale because of another proposal, until its position changes
 	// The hunk's text was never written to the file, but the rest of the change was.
 	hunkMissing
@@ -41,7 +41,7 @@ const (
 	hunkTyped                     // a change touched its text
 	hunkCompeted                  // like typed, during another proposal's apply
 	hunkFound                     // its text occurs in the file exactly once
-	hunkLost                      // its file is gone or has a different text than the apply needs
+	hunkLost                      // its file is gone or does not have the text that the apply needs
 	hunkMissed                    // the file was written without the hunk
 	hunkAccept
 	hunkReject
@@ -244,7 +244,7 @@ func (k proposalKind) final() bool { return k != editProposal }
 type teller uint8
 
 const (
-	tellByOutcomes teller = iota // Outcomes reports what has changed since the last report
+	tellByOutcomes teller = iota // Outcomes reports the changes since the last report
 	tellByCall                   // the call that waits in Await reports it
 	tellByResult                 // the result of the call has reported it
 )

@@ -62,14 +62,15 @@ type ApplyReply struct {
 // disk.
 type Options struct {
 	Client     Client
-	StateDir   string // for checkpoints and pending proposals; "" keeps them in memory
+	StateDir   string // folder for checkpoints and pending proposals; "" keeps them in memory
 	WorkingDir string // used if no workspace folder is open
 	Home       string // a folder that is never treated as a root
 
 	// OnProposal gets every event of a proposal, in order. It must not block and must not
 	// call Propose, Decide or Restore.
 	OnProposal func(ProposalEvent)
-	// OnNotice shows the user a message; level is "info", "warning" or "error". It never blocks.
+	// OnNotice shows a message to the user. level is "info", "warning" or "error". OnNotice never
+	// blocks.
 	OnNotice func(level, text string)
 	// Format, if set, formats a new text before it is proposed. If Format returns an error, the
 	// text is not changed.
@@ -110,7 +111,7 @@ type Workspace struct {
 	ctx    context.Context // ends with Close; parent of every context that outlives a call
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
-	spawns sync.Mutex // no goroutine starts once Close waits
+	spawns sync.Mutex // no goroutine is started once Close waits
 
 	mu        sync.Mutex
 	encoding  Encoding
@@ -124,7 +125,7 @@ type Workspace struct {
 	// proposals that it shows. The positions in its preview refer to the text at that time.
 	confirming map[string][]*proposal
 
-	checkpoints *checkpoint.Log // has a lock of its own
+	checkpoints *checkpoint.Log // has its own lock
 }
 
 // New returns a Workspace. The caller must close it.

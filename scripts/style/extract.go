@@ -94,7 +94,7 @@ func lineTexts(src []byte) (found []text, err error) {
 type language struct {
 	lineComment           string
 	blockOpen, blockClose string
-	longOpen, longClose   string // strings without escapes, over several lines
+	longOpen, longClose   string // strings without escapes, which may span several lines
 	quotes                string
 	regexps               bool
 }

@@ -34,7 +34,7 @@ export function findBinary(places: Places): Found {
   const bundled = path.join(places.extensionDir, 'bin', name);
   if (executable(bundled)) return { file: bundled, source: 'bundled' };
   for (const dir of places.pathVariable.split(places.platform === 'win32' ? ';' : ':')) {
-    if (!path.isAbsolute(dir)) continue; // a relative entry would mean the workspace's files
+    if (!path.isAbsolute(dir)) continue; // a relative entry would refer to the workspace's files
     const file = path.join(dir, name);
     if (executable(file)) return { file, source: 'PATH' };
   }

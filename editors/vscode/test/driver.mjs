@@ -527,7 +527,7 @@ export class Driver {
   /** Takes a picture of the window, or of a part of it. */
   async shot(name, part = this.page) {
     if (!this.shots) return;
-    await this.page.mouse.move(500, 784); // where no element is under the pointer
+    await this.page.mouse.move(500, 784); // no element is under the pointer there
     await part.screenshot({ path: path.join(this.shots, `${name}.png`) });
   }
 }

@@ -31,7 +31,7 @@ func listenUnix(path string) (*net.UnixListener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.SetUnlinkOnClose(false) // removed with its folder, and the path may name a closed descriptor
+	l.SetUnlinkOnClose(false) // the folder is removed, and the path may name a closed descriptor
 	return l, nil
 }
 

@@ -66,7 +66,7 @@ func (c *conn) run(r io.Reader, w io.WriteCloser) error {
 	writer.Go(func() { c.frames.writeTo(w) })
 	c.rpc.Go(context.Background(), c.handle)
 	<-c.rpc.Done()
-	c.frames.end(c.rpc.Err()) // no effect if the reader has ended the connection
+	c.frames.end(c.rpc.Err()) // has no effect if the reader has ended the connection
 	_ = w.Close()
 	writer.Wait()
 	return c.frames.reason()

@@ -19,8 +19,8 @@ import (
 const (
 	// diagnosticsWait is how long a question waits for a server to publish diagnostics of a text.
 	diagnosticsWait = 3 * time.Second
-	// quiet is the time without publications after which a server is considered done with the other
-	// files.
+	// quiet is the time without publications after which a server is considered to have finished
+	// checking the other files.
 	quiet = 100 * time.Millisecond
 	// sparing is the time without a publication about a file after which the file is considered
 	// clean, for servers that do not repeat that a file is clean.

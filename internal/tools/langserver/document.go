@@ -168,7 +168,7 @@ func (s *server) put(path, language string, text []byte, pin bool) error {
 		text,
 	), string(
 		uri.File(path),
-	), s.hub.tick() // before mu, because the hub's lock is acquired first
+	), s.hub.tick() // called before mu is locked, because the hub's lock is acquired first
 	s.mu.Lock()
 	d, known := s.open.docs[path], s.open.docs[path] != nil
 	if !known {

@@ -38,7 +38,7 @@ type textEdit struct {
 // draft is a file in the state in which a server's edit would leave it.
 type draft struct {
 	ref     workspace.Ref   // its current location
-	to      workspace.Ref   // its new location, if renamed
+	to      workspace.Ref   // the file's new location, if renamed
 	file    *workspace.File // nil if the file does not exist yet
 	data    []byte
 	renamed bool
@@ -49,9 +49,9 @@ type draft struct {
 type drafts struct {
 	s    *server
 	ctx  context.Context
-	cwd  string // for names in messages
+	cwd  string // cwd for names in messages
 	list []*draft
-	by   map[string]*draft // by the key of the current path; nil: the path no longer exists
+	by   map[string]*draft // drafts by the key of the current path; nil: the path no longer exists
 }
 
 // changes converts a server's edit to changes to propose. It converts either all of the edit or

@@ -90,7 +90,7 @@ type Hub struct {
 
 	mu      sync.Mutex
 	closed  bool
-	servers map[string]*server // by name and root
+	servers map[string]*server // servers by name and root
 	clock   uint64
 	code    *codefiles.Finder
 }

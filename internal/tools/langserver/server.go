@@ -61,7 +61,7 @@ type server struct {
 // openDocuments records which documents were sent to the server.
 type openDocuments struct {
 	sending sync.Mutex           // orders outgoing messages; acquired before the server's lock
-	docs    map[string]*document // by path; guarded by the server's lock
+	docs    map[string]*document // documents by path; guarded by the server's lock
 }
 
 // commandActions runs the commands of code actions, one at a time.
@@ -95,7 +95,7 @@ func (s *server) run(ctx context.Context) {
 	})
 	err = s.c.run(proc.Stdout, proc.Stdin)
 	proc.Kill()
-	_, _ = proc.Wait() // its stderr is complete at that point
+	_, _ = proc.Wait() // stderr is complete after this call
 	_ = proc.Stdout.Close()
 	if text := strings.TrimSpace(proc.Stderr()); text != "" {
 		lines := strings.Split(text, "\n")

@@ -233,7 +233,7 @@ func (s *server) explain(ctx context.Context, proc *shell.Process, err error) er
 		return err
 	}
 	proc.Kill()
-	_, _ = proc.Wait() // its stderr is complete at that point
+	_, _ = proc.Wait() // stderr is complete after this call
 	if text := strings.TrimSpace(proc.Stderr()); text != "" {
 		lines := strings.Split(text, "\n")
 		return fmt.Errorf("%w; it said: %s", err, strings.Join(lines[max(0, len(lines)-3):], " | "))

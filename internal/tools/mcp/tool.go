@@ -20,7 +20,7 @@ import (
 // serverTool is one tool of a server.
 type serverTool struct {
 	server *server
-	remote string // its name on the server
+	remote string // the tool's name on the server
 	spec   tool.Spec
 }
 

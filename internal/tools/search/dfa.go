@@ -39,7 +39,7 @@ type dfa struct {
 }
 
 type dfaState struct {
-	next [129]int32 // by byte; 128 is the line's end; 0 means not known yet
+	next [129]int32 // next state by byte; 128 is the line's end; 0 means not known yet
 	set  []uint32
 	word bool // the last byte belonged to a word
 	any  bool // a byte was read

@@ -19,7 +19,7 @@ const (
 
 // Hit is a file that matches a query. A higher Score is better.
 type Hit struct {
-	Path  string // relative to the root, slash-separated
+	Path  string // path relative to the root, slash-separated
 	Score int
 }
 
@@ -83,7 +83,7 @@ type ranking struct {
 type candidate struct {
 	path   []byte // lower-case
 	orig   []byte // unchanged, or lower-case if that changes the length
-	folder int    // where the name begins
+	folder int    // offset at which the name begins
 }
 
 func (r *ranking) folder(n *node) {
@@ -253,7 +253,7 @@ func lettersOf(text string) letters {
 			m |= 1 << (c - 'A')
 		case c >= '0' && c <= '9':
 			m |= 1 << (26 + c - '0')
-		case c >= utf8.RuneSelf: // lower case may be other bytes
+		case c >= utf8.RuneSelf: // the lower-case form may consist of other bytes
 			continue
 		case c == '/':
 		default:

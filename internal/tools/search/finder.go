@@ -15,10 +15,10 @@ type finder struct {
 	text     []byte // lower-case if fold is set
 	fold     bool
 	i, j     int  // offsets of the two rarest bytes, i < j unless the text has one byte
-	rare     int  // i or j: the rarest
+	rare     int  // offset of the rarest byte (i or j)
 	low, up  byte // the rarest byte, and its upper case if that differs
 	two      bool // low and up differ
-	other    int  // i or j: the second rarest
+	other    int  // offset of the second rarest byte (i or j)
 	otherLow byte
 	otherBit byte // 0x20 if the case of the second rarest does not matter
 }

@@ -44,12 +44,12 @@ type Query struct {
 type Line struct {
 	Number  int
 	Text    string
-	Context bool // shown as context of a match
+	Context bool // the line is shown as context of a match
 }
 
 // FileMatches contains the matches of one file.
 type FileMatches struct {
-	Path    string // relative to the root, slash-separated; "" if the root is the file
+	Path    string // path relative to the root, slash-separated; "" if the root is the file
 	Lines   []Line
 	Count   int
 	Unsaved bool
@@ -223,7 +223,7 @@ func (g *grepper) run() {
 			rel := dirPrefix(b.dir) + name
 			fm, state, err := w.file(g.root + "/" + rel)
 			if err != nil {
-				continue // missing or unreadable: treated as missing
+				continue // an unreadable file is treated as missing
 			}
 			if searched++; state == fileBinary {
 				binary++

@@ -31,14 +31,14 @@ const (
 
 // rules are the lines of one ignore file. They apply to paths below base.
 type rules struct {
-	base string // absolute, slash-separated, no final slash
+	base string // absolute path, slash-separated, no final slash
 	list []rule
 }
 
 type rule struct {
 	kind ruleKind
-	// If kind is name: the name. If kind is suffix: the text after the star. Otherwise a pattern in
-	// doublestar's syntax.
+	// text is the name if kind is ruleName, the text after the star if kind is ruleSuffix, and
+	// otherwise a pattern in doublestar's syntax.
 	text    string
 	negate  bool
 	dirOnly bool
@@ -47,10 +47,10 @@ type rule struct {
 type ruleKind uint8
 
 const (
-	ruleName   ruleKind = iota // a plain name at any depth
-	ruleSuffix                 // *.ext at any depth
-	ruleGlob                   // a glob on the last element, at any depth
-	rulePath                   // a glob on the path from base
+	ruleName   ruleKind = iota // plain name, matched at any depth
+	ruleSuffix                 // *.ext, matched at any depth
+	ruleGlob                   // glob that matches the last element, at any depth
+	rulePath                   // glob that matches the path from base
 )
 
 func parseRules(base, text string) *rules {
@@ -150,7 +150,7 @@ type ignores struct {
 	agent, dot, git *rules
 	exclude         *rules // .git/info/exclude and the user's global file, at a repository's root
 	global          *rules
-	repo            bool // the folder is a repository's root: git rules of parents end here
+	repo            bool // the folder is a repository's root, where git rules of parents end
 }
 
 // inRepo reports whether the folder is in a repository. .gitignore applies only there.

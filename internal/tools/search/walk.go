@@ -78,7 +78,7 @@ type walker struct {
 	mu    sync.Mutex
 	wake  *sync.Cond
 	stack []*folder
-	ahead int // loaded, not yet visited
+	ahead int // number of loaded folders that are not visited yet
 	ended bool
 }
 

@@ -25,7 +25,7 @@ const (
 
 // Command describes what a Runner runs. Either Script or Argv is set.
 type Command struct {
-	Script string   // run by the shell
+	Script string   // script that the shell runs
 	Shell  string   // the program that runs Script; "": the machine's default (see shellArgv)
 	Argv   []string // alternative to Script, run unchanged; Argv[0] is looked up in Env's PATH
 	Dir    string   // absolute; must exist
@@ -34,7 +34,7 @@ type Command struct {
 	Env     []string
 	Timeout time.Duration // 0: none
 	Sandbox *sandbox.Plan // nil: no sandbox
-	Stdin   io.Reader     // nil: empty. Only for Run
+	Stdin   io.Reader     // nil: empty; used only by Run
 
 	// Output gets the merged output while the command runs, cut between characters, from one
 	// goroutine. It must not retain the bytes. It must not block for long, because the command
@@ -55,7 +55,7 @@ type Result struct {
 	Signal    string // signal that ended the command, "" if it exited
 	TimedOut  bool
 	Aborted   bool // the context ended
-	Lost      bool // its supervisor was killed; the remaining processes have been ended
+	Lost      bool // the supervisor was killed; the remaining processes have been ended
 	Prepared  bool // the sandbox was created before the command was known
 	Lingered  int  // processes that the command left behind and that were ended
 	Head      []byte

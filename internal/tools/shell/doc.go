@@ -1,5 +1,5 @@
 // Package shell runs commands and long-lived children (MCP servers, language servers, hooks) so
-// that none of their processes outlives them, whatever the processes do.
+// that none of their processes outlives them, even if they try to escape.
 //
 // Each command runs under a supervisor, which is this same binary, re-executed with a hidden first
 // argument. The supervisor is the subreaper of all processes that the command starts, and it

@@ -36,7 +36,7 @@ func helperPipes() (control, status *os.File, err error) {
 	return os.NewFile(controlFD, "control"), os.NewFile(statusFD, "status"), nil
 }
 
-// catchSignals returns the signals to the supervisor itself that make it end the command in order.
+// catchSignals returns the signals to the supervisor itself that make it shut down the command.
 func catchSignals() <-chan os.Signal {
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -103,7 +103,7 @@ func (s *supervisor) start() error {
 	// If this fails, a process that leaves the command's group and session may outlive the command.
 	_ = becomeSubreaper()
 	if !s.startPrepared() {
-		s.discard() // before the command's own sandbox takes the folder of the layers
+		s.discard() // the command's own sandbox needs the folder of the layers
 		fork := s.fork
 		if s.order.Sandbox.Enters() {
 			fork = s.forkApart
@@ -151,7 +151,7 @@ func (s *supervisor) stdio() []uintptr {
 func (s *supervisor) forkApart() (pid int, err error) {
 	forked := make(chan struct{})
 	go func() {
-		runtime.LockOSThread() // permanently, because the goroutine keeps the thread to the end
+		runtime.LockOSThread() // permanently, because the goroutine keeps the thread until it ends
 		if isFirstThread() {
 			pid, err = s.forkApart()
 		} else {
@@ -246,7 +246,7 @@ func (s *supervisor) wait() {
 			return
 		}
 	}
-	var exit report // status of the command, until it is sent
+	var exit report // the command's status, until it is sent
 	for {
 		var ws syscall.WaitStatus
 		flags := 0

@@ -32,7 +32,7 @@ type kept struct {
 	cp    *record
 	file  *File
 	step  *Step
-	was   Step // state before the change extended the step; zero for a new step
+	was   Step // state of the step before the change extended it; zero for a new step
 	fresh bool
 }
 

@@ -38,8 +38,8 @@ type Checkpoint struct {
 	CreatedAt  time.Time
 	Files      []string // URIs
 	Stat       Stat
-	Restore    bool     // created by a restore; restoring it undoes that restore
-	Undone     bool     // a restore reverted its changes
+	Restore    bool     // created by a restore, which restoring this checkpoint undoes
+	Undone     bool     // whether a restore reverted the checkpoint's changes
 	NotCovered []string // files changed by commands, which no checkpoint can undo
 }
 
@@ -54,8 +54,8 @@ type record struct {
 	Files      []*File   `json:"files,omitempty"`
 	Restore    bool      `json:"restore,omitempty"`
 	Undone     bool      `json:"undone,omitempty"`
-	Undid      []string  `json:"undid,omitempty"` // for a restore: what it reverted
-	Redid      []string  `json:"redid,omitempty"` // for a restore: what it brought back
+	Undid      []string  `json:"undid,omitempty"` // checkpoints that the restore reverted
+	Redid      []string  `json:"redid,omitempty"` // checkpoints that it brought back
 	NotCovered []string  `json:"notCovered,omitempty"`
 }
 
@@ -286,7 +286,7 @@ func (l *Log) Content(sha string) ([]byte, error) {
 }
 
 // Files returns copies of a checkpoint's files, and the names of files that commands changed in the
-// same turn. The error is ErrUnknown.
+// same turn. It returns ErrUnknown if the checkpoint does not exist.
 func (l *Log) Files(id string) (list []File, notCovered []string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -120,7 +120,7 @@ func (l *Log) Unwind(now Content, f *File) (Content, error) {
 	return now, nil
 }
 
-// undoStep reverts one step of the agent in a state.
+// undoStep reverts one step of the agent in the given content.
 func (l *Log) undoStep(now Content, s *Step) (Content, error) {
 	pre, err := l.Content(s.Pre)
 	if err != nil {

@@ -30,7 +30,7 @@ type differ struct {
 	a, b     []int32
 	deadline time.Time
 	out      []chunk
-	seen     []seen // by id; all zero between two searches for anchors
+	seen     []seen // occurrences by id; all zero between two searches for anchors
 }
 
 // seen counts the occurrences of an item on both sides of a gap.
@@ -130,7 +130,7 @@ func (d *differ) anchors(c chunk) [][2]int {
 
 // rising returns the longest subsequence of pairs (sorted by [1]) that rises in [0].
 func rising(pairs [][2]int) [][2]int {
-	var tails []int // index of the last pair of the best run of each length
+	var tails []int // index of the last pair in the best run of each length
 	prev := make([]int, len(pairs))
 	for i, p := range pairs {
 		k := len(tails)

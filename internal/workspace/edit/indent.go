@@ -16,7 +16,7 @@ const (
 type shift struct {
 	add, remove string
 	from, to    string // unit of the model and of the file; "" for a plain prefix shift
-	levels      int    // added after the mapping of units
+	levels      int    // levels added after the units are mapped
 }
 
 // apply re-indents one line. It returns false if the line cannot be shifted.
@@ -116,7 +116,7 @@ func (m *matcher) lines() []line {
 type lineTable struct {
 	ids      []int32
 	known    map[string]int32
-	distinct []string // by id, for T0
+	distinct []string // the distinct lines by id, for T0
 }
 
 // lineKey returns the text that tier t compares of a line.

@@ -18,13 +18,13 @@ type Replace struct {
 	// least twice as near to the line as the next match. With WholeLines, it must be the first line
 	// of one of the matches.
 	NearLine   int
-	WholeLines bool // match only from the beginning of a line to the end of a line
+	WholeLines bool // match only complete lines
 }
 
 // Options configures Match and MatchPatch. The zero value is the normal case.
 type Options struct {
 	Path      string      // selects the parse guard and is named in messages; "" disables both
-	Elsewhere []Elsewhere // other versions of the file, to report where a missing text is
+	Elsewhere []Elsewhere // other versions of the file, used to report where a missing text occurs
 }
 
 // Elsewhere is another version of the file, such as "the version on disk" or "a pending proposal".

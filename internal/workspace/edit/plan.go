@@ -21,10 +21,10 @@ const (
 	T1
 	T2 // trailing white space is ignored
 	T3 // one uniform shift of the indent
-	T4 // typographic quotes, dashes and spaces read as ASCII
-	T5 // over-escaped: explained only
-	T6 // elided with "...": explained only
-	T7 // merely similar: explained only
+	T4 // typographic quotes, dashes and spaces are treated as ASCII
+	T5 // the text is over-escaped; explained but not applied
+	T6 // the text is elided with "..."; explained but not applied
+	T7 // the text is only similar; explained but not applied
 )
 
 var tierNames = [...]string{

@@ -10,9 +10,9 @@ import (
 type reading int
 
 const (
-	unclear  reading = iota // fits both or neither
-	relative                // it has the search text's indent and is shifted in the same way
-	absolute                // it already has the file's indent and stays unchanged
+	unclear  reading = iota // the indent fits both or neither
+	relative                // the indent is that of the search text and is shifted in the same way
+	absolute                // the indent is already that of the file and does not change
 )
 
 const unclearIndent = "it is unclear whether the new text has the indent of the search text or that of the file"

@@ -5,7 +5,7 @@ import "strings"
 // piece is one line of a model's text.
 type piece struct {
 	text string
-	nl   bool // followed by a line ending
+	nl   bool // whether a line ending follows
 }
 
 func pieces(s string) []piece {
@@ -70,7 +70,7 @@ type splicer struct {
 	tier Tier
 	// The search text, the new text, and the new text adapted to the file.
 	old, new, final []piece
-	file            []line // the matched lines in the view, offsets from pl.start
+	file            []line // the matched lines in the view, with offsets from pl.start
 	// whole means that the texts consist of complete lines, as in a hunk. If a hunk's line ends the
 	// file without an ending, the line gets one.
 	whole bool

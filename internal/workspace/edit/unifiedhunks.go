@@ -46,8 +46,8 @@ type hunkWriter struct {
 	context int
 	out     strings.Builder
 	at      int // offset in base
-	line    int // lines of base before at
-	shift   int // additional lines of the new text up to at
+	line    int // number of lines in base before at
+	shift   int // number of additional lines in the new text up to at
 }
 
 // group returns the end of the hunks that share their context with hunk i.

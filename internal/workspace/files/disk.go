@@ -106,8 +106,8 @@ func readAll(r io.Reader, size int64) ([]byte, error) {
 // temporary name. Commit renames that file to its final name, or changes nothing. One goroutine
 // owns a Staged and ends it with Commit or Discard.
 type Staged struct {
-	in     *folder // of the target
-	tmp    string  // in the same folder
+	in     *folder // folder of the target
+	tmp    string  // name of the temporary file in the same folder
 	base   string  // sha256 that the target must still have; "" if it must not exist
 	shown  string
 	mode   fs.FileMode // mode of a new file; 0 for the default

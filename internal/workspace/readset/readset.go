@@ -31,7 +31,7 @@ type Record struct {
 	SHA   string // hash of the decoded text, or of the bytes on disk
 	Text  []byte // nil if the text is not kept
 	Whole bool   // all of the file was read, not only a part
-	Own   bool   // left by the session's own edit
+	Own   bool   // the record is from the session's own edit
 }
 
 type id struct{ session, key string }

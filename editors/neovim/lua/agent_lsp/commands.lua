@@ -264,7 +264,7 @@ local fixed = {
   sessions = { 'resume', 'fork', 'rename', 'archive', 'export', 'delete' },
 }
 
---- Completes the commands' arguments: words, models and, in prompts, whatever follows an @.
+--- Completes the commands' arguments: words, models and, in prompts, the text after an @.
 function M.complete(name, lead)
   local words = fixed[name]
   if name == 'model' then

@@ -142,7 +142,7 @@ function M.command()
   end
   local plugin = M.plugin_dir()
   for _, dir in ipairs({ plugin, vim.fs.dirname(vim.fs.dirname(plugin)) }) do
-    local bundled = dir .. '/bin/agent-lsp' -- next to the plugin, or built in its repository
+    local bundled = dir .. '/bin/agent-lsp' -- in the plugin or in its repository
     if vim.fn.executable(bundled) == 1 then
       return { bundled }
     end

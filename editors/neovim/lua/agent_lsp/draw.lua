@@ -138,7 +138,7 @@ local function columns(buf)
     local soon = not drawn[buf]
       and config.options.review.signs
       and vim.startswith(vim.wo[win].signcolumn, 'auto')
-    width = soon and width - 2 or width -- the signs will add their column
+    width = soon and width - 2 or width -- the signs will need their column
     least = vim.wo[win].wrap and width >= 10 and math.min(least or width, width) or least
   end
   return least
@@ -201,7 +201,7 @@ local function place(buf, w, width)
   end
   local count = vim.api.nvim_buf_line_count(buf)
   local row = note and 0 or row_of(buf, h, shown)
-  local last = math.min(row + #shown, count) -- first row after the hunk
+  local last = math.min(row + #shown, count) -- the first row after the hunk
   local opts = {
     priority = 150,
     virt_text = (stale and { { ' stale: the text here has changed', 'AgentLspStale' } })

@@ -321,7 +321,7 @@ function M.open()
   if not vim.b[buf].agent_lsp_mapped then
     map_keys(buf)
   end
-  pcall(vim.api.nvim_win_close, layout.input() or -1, true) -- an input without a transcript
+  pcall(vim.api.nvim_win_close, layout.input() or -1, true) -- close an input without a transcript
   local win =
     vim.api.nvim_open_win(buf, false, { split = o.side, width = (layout.sizes()), win = -1 })
   layout.note(win, (layout.sizes()))
@@ -392,7 +392,7 @@ end)
 events.on('turn/started', function(p)
   if transcript.ours(p) then
     state.failure = nil
-    state.broken = true -- until the turn is completed, because a crash reports no end
+    state.broken = true -- a crash reports no end, so this stays set until the turn is completed
   end
 end)
 

@@ -217,7 +217,7 @@ function M.choices(entry)
   return shown, asides
 end
 
---- Toggles the mark of a choice of a question that accepts several.
+--- Toggles the mark of a choice in a question that accepts several choices.
 local function mark(entry, n)
   if entry.params.options[n] then
     entry.chosen[n] = not entry.chosen[n]
@@ -234,7 +234,7 @@ local function marked(entry)
   return #labels > 0 and { answer = table.concat(labels, ', ') } or { declined = true }
 end
 
---- Answers the first question with its marked choices if it accepts several.
+--- Answers the first question with its marked choices if it accepts several choices.
 ---@return boolean answered
 function M.send()
   local entry = pending[1]

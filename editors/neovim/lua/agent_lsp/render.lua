@@ -116,7 +116,7 @@ function M.time(iso)
     sec = tonumber(s),
   }
   fields.isdst = false
-  local told = os.time(fields) -- treated as local time
+  local told = os.time(fields) -- the time is treated as local time
   local sign, zone_h, zone_m = zone:match('^([+-])(%d+):(%d+)$')
   local east = sign and (sign == '+' and 1 or -1) * (zone_h * 3600 + zone_m * 60) or 0
   local utc = os.date('!*t', told)

@@ -233,7 +233,7 @@ function M.follow(win)
   vim.api.nvim_win_call(win, function()
     vim.cmd('keepjumps normal! zb')
     if tall then
-      vim.api.nvim_win_set_cursor(win, { first + 2, 0 }) -- without the fence, which 0.10 shows as a line
+      vim.api.nvim_win_set_cursor(win, { first + 2, 0 }) -- skip the fence, which 0.10 shows
       vim.cmd('keepjumps normal! zt')
     end
   end)

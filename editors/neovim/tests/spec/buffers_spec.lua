@@ -200,7 +200,7 @@ H.case(
       return vim.deep_equal(H.lines(buf), { 'first', '\tsecond' })
     end)
     H.equal(H.read(H.dir .. '/new.txt'), text)
-    H.hunks(1) -- from the second edit of what is now an open document
+    H.hunks(1) -- the second edit changes an open document
     vim.cmd('AgentAccept!')
     H.equal(H.turn().status, 'completed')
     H.equal(H.lines(buf), { 'FIRST', '\tsecond' })

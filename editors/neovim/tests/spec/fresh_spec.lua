@@ -174,7 +174,7 @@ H.case(
     local server, buf = with_server({ textDocumentSync = 1 })
     server.publish(buf, 'wrong')
     local uri = vim.uri_from_bufnr(buf)
-    require('agent_lsp.fresh').expect(buf) -- as after an edit
+    require('agent_lsp.fresh').expect(buf) -- simulate the state after an edit
     local settle = { uris = { uri }, timeoutMs = 60000 }
     local result = H.wait('the answer', ask({ operation = 'diagnostics', settle = settle }))[1]
     H.equal({ result.settled, #result[uri] }, { true, 1 })

@@ -424,7 +424,7 @@ local function processes(text)
 end
 
 H.case(':qa in mid-turn leaves no process', function()
-  local number = ('86417.%d'):format(vim.uv.os_getpid()) -- differs from that of a concurrent run
+  local number = ('86417.%d'):format(vim.uv.os_getpid()) -- unique to this run
   H.start({
     settings = { permissions = { profile = 'trust' }, sandbox = 'off' },
     script = { H.call('bash', { command = 'exec sleep ' .. number }) },

@@ -88,7 +88,9 @@ export class Composer {
   private chosen = 0;
   private recalled = -1;
   private busy = false;
-  /** What the agent was waiting for when the first character of the text was typed. */
+  /**
+   * The question or changes that the agent was waiting for when the user typed the first character.
+   */
   private askedAtFirst = '';
 
   constructor(

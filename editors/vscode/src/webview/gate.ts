@@ -5,7 +5,7 @@ import type { Answer, Confirm } from './confirm';
 import type { FromPanel, Waiting } from './messages';
 import { answerOf, replyWith } from './typed';
 
-/** What the agent is waiting for: its oldest question, and the number of undecided changes. */
+/** The agent's oldest question, and the number of undecided changes. */
 interface Pending {
   waiting: Waiting | undefined;
   /** Whether the menu of the question is open, so that its digits are shown. */

@@ -31,7 +31,10 @@ async function closeEditors() {
   await vscode.commands.executeCommand('workbench.action.closeAllEditors');
 }
 
-/** Reports whether diagnostics are reported for a file that has none before and after a change. */
+/**
+ * Reports whether diagnostics are reported for a file that has no diagnostics before and after a
+ * change.
+ */
 async function toldOfCleanFile(file, within) {
   const document = await vscode.workspace.openTextDocument(vscode.Uri.file(file));
   await vscode.window.showTextDocument(document, { preview: false });

@@ -141,7 +141,7 @@ async function byKeysAlone(d) {
   await d.panel.locator('.queue li').waitFor({ state: 'detached' });
   await until('the focus is kept in the panel', async () => (await focused(d)) !== '');
   await d.focusByKey('Shift+Tab', 'Allow once');
-  await keyboard.press('Escape'); // anywhere except in a text field
+  await keyboard.press('Escape'); // the focus may be anywhere except in a text field
   await d.entry('turn', 'Stopped').waitFor();
   await until(
     'the focus is in the input again',

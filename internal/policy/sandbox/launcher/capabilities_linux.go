@@ -18,7 +18,7 @@ func DropPrivileges() error {
 	for c := 0; ; c++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0)
 		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) {
-			break // beyond the kernel's last capability, or not allowed
+			break // the number is beyond the kernel's last capability, or the call is not allowed
 		}
 		if err != nil {
 			return fmt.Errorf("dropping capability %d from the bounding set: %w", c, err)
@@ -41,7 +41,7 @@ func DropTracing() error {
 		return fmt.Errorf("reading the capabilities: %w", err)
 	}
 	err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_PTRACE, 0, 0, 0)
-	if err != nil && !errors.Is(err, unix.EPERM) { // root in some containers, and ordinary users
+	if err != nil && !errors.Is(err, unix.EPERM) { // ordinary users, and root in some containers
 		return fmt.Errorf("dropping the right to trace: %w", err)
 	}
 	have[0].Inheritable &^= 1 << unix.CAP_SYS_PTRACE // this also clears the ambient set

@@ -284,7 +284,7 @@ func (c *call) protectedBelow(from, to *place) string {
 		seen += len(names)
 		switch {
 		case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOENT):
-			continue // a file or a link
+			continue // the entry is a file or a link
 		case err != nil || seen > mostMoved:
 			return path.Join(from.path(), dir.rel)
 		}

@@ -185,7 +185,7 @@ func (c *call) opened(fd uint64) (*place, error) {
 	}
 	now, err := c.pin(p)
 	if err != nil || !same(file, now) {
-		return nil, errElsewhere // moved, removed, or masked
+		return nil, errElsewhere // the file was moved, removed, or masked
 	}
 	return p, c.changeable(p)
 }

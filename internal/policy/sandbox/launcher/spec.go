@@ -44,11 +44,11 @@ type Spec struct {
 	HomeName string `json:"homeName,omitempty"`
 	// shared package caches, which are readable; writes are stored in a private layer
 	Caches []string `json:"caches,omitempty"`
-	// existing folder that stores the private layers and the private home; "": they end with the
-	// command
+	// existing folder for the private layers and the private home; "": they are deleted when the
+	// command ends
 	Layer string `json:"layer,omitempty"`
-	// file in an existing folder, made if missing, with which all sandboxes of a user exclude each
-	// other while one of them changes the workspace; "": this is the only one
+	// Lock file in an existing folder, created if missing. While a sandbox changes the workspace,
+	// the user's other sandboxes with the same lock wait. "" means that there is no other sandbox.
 	Lock string `json:"lock,omitempty"`
 	// existing folder that becomes /tmp; "": an empty folder in memory
 	Tmp string `json:"tmp,omitempty"`
@@ -189,7 +189,7 @@ func Below(path, dir string) bool {
 func RemoveLayer(dir string) error {
 	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if d != nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700) // before the walk opens it
+			_ = os.Chmod(path, 0o700) // make the folder accessible before the walk opens it
 		}
 		return nil
 	})

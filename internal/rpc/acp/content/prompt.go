@@ -1,8 +1,7 @@
-// Package content converts between the wire's structs and the corresponding content of the Agent
-// Client Protocol: the blocks of a prompt, a tool call with its result, and the diffs of a
-// proposal.
+// Package content converts between the structs of package wire and those of the Agent Client
+// Protocol: prompt blocks, tool calls with their results, and proposal diffs.
 //
-// Its functions are pure. They do not depend on a connection or a session.
+// The functions are pure. They do not depend on a connection or a session.
 package content
 
 import (

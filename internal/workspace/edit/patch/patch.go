@@ -28,7 +28,7 @@ const (
 type File struct {
 	Op            string
 	Path, NewPath string // NewPath is set only for Rename
-	Content       []byte // the text of a created file, LF
+	Content       []byte // the text of a created file, with LF line endings
 	Blocks        []Block
 	Hunks         []Hunk
 }
@@ -41,7 +41,7 @@ type Block struct {
 
 // Hunk is one changed region.
 type Hunk struct {
-	Scopes   []string // lines named by "@@", outermost first: the hunk is after them
+	Scopes   []string // lines named by "@@", outermost first; the hunk is after them
 	Section  string   // heading after a unified header; used only to distinguish equal locations
 	HasRange bool     // OldLine comes from a header
 	// OldLine is the 1-based first line, as a hint. For a pure insertion, it is the line before the
