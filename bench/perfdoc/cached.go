@@ -8,9 +8,10 @@ import (
 // cached is the cost of a tool conversation over the Messages API.
 type cached struct {
 	Requests int
-	// Share of the input of requests 3 to the last that was read from the cache.
+	// Share is the share of the input of the third to the last request that was read from the
+	// cache.
 	Share  float64 `json:"share_pct"`
-	Billed int     // tokens of plain input that the whole turn costs
+	Billed int     // cost of the whole turn in tokens of plain input
 }
 
 // writeCached writes the cost of a conversation on an endpoint that bills by prefix, for the

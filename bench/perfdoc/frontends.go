@@ -12,13 +12,14 @@ const closeEnough = 1.10
 // frontEndPair contains the figures of one row for both front ends, one per run.
 type frontEndPair struct {
 	lsp, acp []float64
-	// ratios of the ACP figure to the LSP figure, one per pair of consecutive measurements
+	// pairs contains ratios of the ACP figure to the LSP figure, one for each pair of consecutive
+	// measurements.
 	pairs []float64
 }
 
-// inPairs are the rows that consist of few large samples, such as complete groups. Load on the
-// machine changes them more than the protocol does and lasts longer than one sample. Each sample is
-// therefore compared with the neighboring sample.
+// inPairs contains the rows that consist of few large samples, such as complete groups. Load on the
+// machine changes these samples more than the protocol does, and lasts longer than one sample. Each
+// sample is therefore compared with its neighbor.
 var inPairs = map[string]func(p *peer) []float64{
 	"added latency per delta, p99":      func(p *peer) []float64 { return p.DeltaP99s },
 	"10 parallel sessions: delta, p99":  func(p *peer) []float64 { return p.groupP99s(10) },

@@ -1,10 +1,10 @@
-// Command perfdoc writes docs/contribute/performance.md from the measurements of the benchmark: one
-// table with a target and a ratio for each figure, bars, and the figures that missed their targets.
-// It computes nothing that was not measured.
+// Command perfdoc writes docs/contribute/performance.md from the measurements of the benchmark. The
+// page contains one table with a target and a ratio for each figure, bars, and the figures that
+// missed their targets. All figures are measured.
 //
 //	go run ./bench/perfdoc RESULTS.json [FRONTENDS.json ...] > docs/contribute/performance.md
 //
-// Further results come from runs with agent-lsp's two front ends only.
+// The optional further files contain results of runs with only agent-lsp's two front ends.
 package main
 
 import (
@@ -51,10 +51,10 @@ const (
 	ours   = "agentlsp"
 	acp    = "agentlsp-acp"
 	floor  = "refdaemon"
-	direct = "direct" // the bench reads the model server itself
+	direct = "direct" // the benchmark reads the model server itself
 )
 
-// results contains the part of the bench's results.json that the page shows.
+// results contains the part of results.json that the page shows.
 type results struct {
 	When, Machine, Options string
 	Peers                  []peer
@@ -138,8 +138,8 @@ func (p *peer) group(n int) *group {
 func groupP50(c *group) float64    { return c.Latency.P50 }
 func groupMemory(c *group) float64 { return mib(c.Memory) }
 
-// groupP99 returns the median over the groups of the same size, as for streams, so that one group
-// slowed down by the machine does not decide the figure.
+// groupP99 returns the median over the groups of the same size, as for streams. One group that the
+// machine slowed down therefore does not determine the figure.
 func groupP99(c *group) float64 {
 	if len(c.P99s) > 0 {
 		return median(c.P99s)
@@ -255,7 +255,7 @@ func (r *row) ahead(own float64, rivals []*peer) float64 {
 	return best
 }
 
-// document writes the page. frontEnds contains the runs with agent-lsp's two front ends only.
+// document writes the page. frontEnds contains the runs with only agent-lsp's two front ends.
 func document(r *results, frontEnds []*results) (string, error) {
 	var own *peer
 	var rivals, all []*peer

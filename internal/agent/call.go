@@ -21,7 +21,7 @@ type callRun struct {
 	t    *turn
 	step *Step
 	call *message.ToolCall
-	reg  *tool.Entry // nil: no such tool
+	reg  *tool.Entry // nil if there is no such tool
 	args json.RawMessage
 	// object is the decoded form of args. It is nil if early is set.
 	object map[string]any

@@ -19,13 +19,13 @@ import (
 // ContextConfig configures how the history is kept within a model's window. Zero values mean the
 // defaults.
 type ContextConfig struct {
-	Window   int      // tokens; 0: the model's window, and if that is unknown, no limit
+	Window   int      // in tokens; 0 means the model's window or, if that is unknown, no limit
 	Reserve  int      // tokens kept free for the reply, at most a quarter of the window
 	Trigger  float64  // share of the window at which the history is reduced
 	Target   float64  // share of the window that a reduction aims at
 	Recent   int      // tokens of the latest messages that are neither summarized nor dropped
-	Reducers []string // names of reducers, or one strategy; empty: adaptive
-	Summary  Model    // writes summaries; nil: the session's first model
+	Reducers []string // names of reducers, or one strategy; empty means adaptive
+	Summary  Model    // writes summaries; nil means the session's first model
 }
 
 // Constants of the context reduction.

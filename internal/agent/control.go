@@ -16,13 +16,14 @@ import (
 // Prompt is a message that starts a turn or waits for one.
 type Prompt struct {
 	Content         []message.Block
-	Source          message.Source // "": prompt, or followUp if it is queued
+	Source          message.Source // "" means prompt, or followUp if the message is queued
 	Delivery        Delivery       // "": DeliverAuto
 	ClientMessageID string         // repeating the ID returns the same result
 	Author          string         // "": user
 	Pin             bool           // stays in the model's context, whatever is reduced
-	Options         *TurnOptions   // options of the turn that the message starts; nil: the settings
-	Meta            map[string]json.RawMessage
+	// Options of the turn that the message starts; nil means the settings.
+	Options *TurnOptions
+	Meta    map[string]json.RawMessage
 }
 
 // Accepted reports what happened to a prompt.
@@ -82,7 +83,7 @@ const (
 
 // AbortRequest names what to abort.
 type AbortRequest struct {
-	TurnID string // "": whatever is running
+	TurnID string // "" means the running turn or Compact
 	Silent bool   // put no marker into the history
 	Ending bool   // the process is ending, so pending decisions are kept
 }

@@ -16,11 +16,11 @@ import (
 type Options struct {
 	ID     string
 	Cwd    string // absolute
-	Parent string // the session whose tool call created this one; "": created by a user
+	Parent string // the session whose tool call created this one; "" if a user created it
 
-	Sink     Sink              // nil: events are dropped
-	Store    Store             // nil: nothing is stored
-	Approver toolcall.Approver // nil: everything is allowed
+	Sink     Sink              // nil means that events are dropped
+	Store    Store             // nil means that nothing is stored
+	Approver toolcall.Approver // nil means that everything is allowed
 
 	// Environment provides what each step of a turn uses. If it is nil, every turn fails with
 	// ErrNoProvider.
@@ -35,10 +35,10 @@ type Options struct {
 	// changes it.
 	QueueLimit int
 
-	Locks    *keylock.Locks // shared by sessions with the same files; nil: not shared
-	Starts   *Starts        // shared by all sessions of the process; nil: no limit
+	Locks    *keylock.Locks // shared by sessions with the same files; nil means not shared
+	Starts   *Starts        // shared by all sessions of the process; nil means no limit
 	Restored Restored
-	NewID    func(prefix string) string // nil: random IDs
+	NewID    func(prefix string) string // nil means random IDs
 	// Redact removes secrets from the title that is derived from a prompt. If it is nil, nothing is
 	// removed.
 	Redact func(text string) string
@@ -106,25 +106,25 @@ type Step struct {
 	CacheKey   string
 
 	Limits       Limits
-	Retry        retry.Policy // the zero value: retry.Default
+	Retry        retry.Policy // the zero value means retry.Default
 	SteeringMode QueueMode
 	FollowUpMode QueueMode
-	MaxParallel  int           // read-only calls that run concurrently; 0: MaxParallelCalls
-	ToolTimeout  time.Duration // 0: toolcall.DefaultTimeout; negative: none
+	MaxParallel  int           // read-only calls that run concurrently; 0 means MaxParallelCalls
+	ToolTimeout  time.Duration // 0 means toolcall.DefaultTimeout, negative means no limit
 	// EndsTurn reports whether a successful result of a tool ends the turn. If it is nil, no result
 	// does.
 	EndsTurn  func(tool string) bool
-	MaxResult int // 0: toolcall.DefaultMaxResult; negative: none
+	MaxResult int // 0 means toolcall.DefaultMaxResult, negative means no limit
 
-	Repair  repair.Options // repairs and checks that apply to replies; the zero value: none
+	Repair  repair.Options // repairs and checks that apply to replies; the zero value means none
 	Context ContextConfig  // how to keep the history within the model's window
 }
 
 // Limits bound a turn. Zero means the default, negative means no limit.
 type Limits struct {
 	MaxModelCalls int
-	Tokens        int     // limit for all model calls of the turn; 0: no limit
-	Cost          float64 // limit for all model calls of the turn; 0: no limit
+	Tokens        int     // limit for all model calls of the turn; 0 means no limit
+	Cost          float64 // limit for all model calls of the turn; 0 means no limit
 }
 
 // QueueMode determines how many queued messages are delivered together.

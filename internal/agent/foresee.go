@@ -22,7 +22,7 @@ type foresight struct {
 
 // question is the state of asking the user about a call.
 type question struct {
-	ahead    *foresight // nil: the user is not asked in advance
+	ahead    *foresight // nil if the user is not asked in advance
 	begun    atomic.Bool
 	asked    atomic.Bool // the user was asked
 	faltered bool        // set when the call is about to run and an earlier call went wrong

@@ -19,7 +19,7 @@ type Item struct {
 	Text    string
 	Content []message.Block // for a user message, its content other than text
 	Source  message.Source
-	Status  ItemStatus // for messages, also retracted and aborted
+	Status  ItemStatus // for messages, it may also be retracted or aborted
 	Pinned  bool       // userMessage: no reduction of the context removes it
 	Level   string     // notice: info, warning, error
 

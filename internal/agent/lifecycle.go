@@ -53,7 +53,7 @@ type (
 
 // CompactInfo describes a reduction that is about to happen.
 type CompactInfo struct {
-	TurnID string // "": requested by the user
+	TurnID string // "" if the user requested the reduction
 	Tokens int
 	Window int  // 0: unknown
 	Must   bool // the next call would not fit without it

@@ -26,10 +26,10 @@ type ModelInfo struct {
 	Name          string // name that the provider shows
 	Provider      string // host or name, for display
 	ContextWindow int    // tokens
-	MaxOutput     int    // tokens; 0: unknown
+	MaxOutput     int    // in tokens; 0 if unknown
 	Vision        *bool
 	Tools         *bool
-	Thinking      []string       // levels that the model accepts; nil: unknown
+	Thinking      []string       // levels that the model accepts; nil if unknown
 	Price         *message.Costs // the provider's list price in US dollars per million tokens
 	Reported      bool           // the provider itself reported some of this
 }
@@ -70,7 +70,7 @@ type Sampling struct {
 // Thinking sets how much the model thinks. "" leaves it to the provider, and "off" disables it.
 type Thinking struct {
 	Level  string // "", off, minimal, low, medium, high, xhigh
-	Budget int    // tokens for that level; 0: the provider's default
+	Budget int    // tokens for that level; 0 means the provider's default
 }
 
 // DeltaKind is the kind of content to which a delta adds.

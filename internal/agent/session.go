@@ -66,7 +66,7 @@ type inbox struct {
 	queue   []*entry            // each entry starts or joins a turn
 	notes   []*entry            // delivered at the next boundary
 	unseen  []*message.Message  // messages that no hook had seen when the last turn ended
-	limit   int                 // maximum number of waiting messages; 0: DefaultQueueLimit
+	limit   int                 // maximum number of waiting messages; 0 means DefaultQueueLimit
 	clients map[string]Accepted // by ClientMessageID
 }
 
@@ -83,14 +83,14 @@ type pausing struct {
 // hookState records the current hooks, and which of the session's lifecycle hooks were called. The
 // session's lock guards it.
 type hookState struct {
-	list     []Hook // from the last step
+	list     []Hook // the hooks of the last step
 	started  bool   // whether the hooks of the session's start were called
 	restored bool   // whether the session was loaded from the store
 }
 
 // compactions records the reductions of the conversation. The session's lock guards it.
 type compactions struct {
-	cancel    context.CancelCauseFunc // cancels the running Compact; nil: none is running
+	cancel    context.CancelCauseFunc // cancels the running Compact; nil if none is running
 	commits   int                     // number since the session was created
 	strategy  string                  // strategy of the last reduction
 	fruitless int                     // number of consecutive reductions that saved nothing

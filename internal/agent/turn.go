@@ -21,10 +21,11 @@ type turn struct {
 	id      string
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	options *TurnOptions       // options of the turn's first message; nil: the settings
-	step    *Step              // of the current model call; never changed, replaced before the next
-	extra   []*message.Message // messages of the step, not yet in the history
-	sum     Turn
+	options *TurnOptions // options of the turn's first message; nil means the settings
+	// Step of the current model call; never changed, but replaced before the next call.
+	step  *Step
+	extra []*message.Message // messages of the step, not yet in the history
+	sum   Turn
 
 	begun   bool   // the hooks before the turn were called
 	started func() // lets the next turn start; may be called more than once

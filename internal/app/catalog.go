@@ -35,7 +35,7 @@ type modelCatalog struct {
 	// path is the file of the copy. The modification time of path.checked is the time of the last
 	// attempt.
 	path string
-	log  *slog.Logger // nil: nothing is logged
+	log  *slog.Logger // nil means that nothing is logged
 
 	ctx  context.Context // ends with close
 	stop context.CancelFunc

@@ -42,7 +42,7 @@ func (d *daemon) newLocalServers() *localServers {
 type foundServer struct {
 	*localServers
 	endpoint *config.Endpoint
-	owners   []string // executables or users; empty: they cannot be determined
+	owners   []string // executables or users; empty if they cannot be determined
 }
 
 var _ policy.TrustStore = foundServer{}

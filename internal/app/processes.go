@@ -22,7 +22,7 @@ import (
 type processRunner struct {
 	env    []string        // the daemon's own environment, with secrets
 	root   string          // the working directory of checks and hooks
-	roots  func() []string // folders of the workspace; nil: only root
+	roots  func() []string // folders of the workspace; nil means only root
 	config func() *config.Config
 	runner *shell.Runner
 	redact *policy.Redactor

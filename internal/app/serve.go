@@ -22,14 +22,14 @@ import (
 // Options are the inputs of a daemon. The caller owns the streams and closes them.
 type Options struct {
 	Version string
-	Env     []string // nil: the environment of this process
+	Env     []string // nil means the environment of this process
 	In      io.Reader
 	Out     io.Writer
 	Log     io.Writer // receives the log, without the secrets that the daemon knows
 	Verbose bool      // log more than warnings
 
 	Script   string // the file of a scripted model that replaces the provider, or ""
-	StateDir string // where sessions, checkpoints and grants are stored; "": see StateDir
+	StateDir string // where sessions, checkpoints and grants are stored; "" means StateDir
 	// WholeFolder means that the user allows all of the home folder, or of the root of the file
 	// system, as the workspace.
 	WholeFolder bool

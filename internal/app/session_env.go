@@ -34,7 +34,7 @@ type sessionParts struct {
 	parentage
 
 	mu       sync.Mutex
-	release  func() // lets MCP servers start again; nil: this session does not hold them back
+	release  func() // lets MCP servers start again; nil if this session does not hold them back
 	budget   *tools.Budget
 	registry *tool.Registry
 	key      string             // the inputs from which the registry was built
@@ -77,7 +77,7 @@ func (d *daemon) prepare(ctx context.Context, info host.SessionInfo) (agent.Opti
 type parentage struct {
 	depth     int                    // 1: called by a user's session
 	caller    string                 // the session that called it
-	only      func(tool string) bool // nil: it has all of its parent's tools
+	only      func(tool string) bool // nil means all of the parent's tools
 	user      string                 // the user's session at the top
 	ownerTurn string                 // the turn of that session in which it started
 }

@@ -96,7 +96,7 @@ func (p *program) demo(ctx context.Context, workspace, policy, prompt string) in
 		err = d.playSample(ctx, p)
 	} else {
 		if d.alone = d.desk == nil; d.alone && d.policy == "" {
-			d.policy = "auto" // as run does
+			d.policy = "auto" // as the run command does
 		}
 		err = d.playFolder(ctx, p, workspace, prompt)
 	}

@@ -11,7 +11,7 @@ import (
 // keySource describes where a provider's key comes from.
 type keySource struct {
 	setting  string // path of the provider: "provider" or "providers.NAME"
-	variable string // "": no variable
+	variable string // "" if there is no variable
 	named    bool   // apiKeyEnv was set
 	required bool   // the provider refuses every call without a key
 	command  []string

@@ -36,7 +36,7 @@ var localServers = []struct{ name, baseURL string }{
 // Endpoint is a resolved provider. It is safe for concurrent use.
 type Endpoint struct {
 	ID      string // the name that references use; "" is the provider without a name
-	Name    string // for the screen: ID, the host, or the local server's name
+	Name    string // name for the user: ID, the host, or the local server's name
 	BaseURL string
 	Model   string // "" means the model that ChatModel chooses from the provider's list
 	Local   bool   // found on a loopback port

@@ -268,7 +268,8 @@ func (f *feed) replay(
 	defer f.mu.Unlock()
 	last := int64(f.store.Entry().LastSeq)
 	again := func(seq int64, event any) {
-		if seq == 0 { // without a number: there was no subscriber, or another daemon wrote the item
+		// There was no subscriber, or another daemon wrote the item, so it has no number.
+		if seq == 0 {
 			seq = last
 		}
 		to.Notify(Notification{SessionID: f.id, Seq: seq, Replay: true, Event: event})

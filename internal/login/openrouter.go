@@ -38,7 +38,7 @@ const (
 type OpenRouter struct {
 	Site   string                 // "" means OpenRouter's own site
 	Client *http.Client           // nil means http.DefaultClient
-	Open   func(url string) error // opens a browser; nil: the user opens the printed address
+	Open   func(url string) error // opens a browser; if nil, the user opens the printed address
 	Out    io.Writer              // shows the address
 	// Input supplies the address of the page that the browser ended on, in case the browser runs on
 	// another machine. If Input is nil, it is not read.

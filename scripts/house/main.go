@@ -1,6 +1,6 @@
-// Command house checks the structure of the code. No code may be used by tests only, the program
-// itself must set every option of an option struct, and a part of the code that exceeds a size
-// limit needs a reason next to it. At most ten parts may have a reason.
+// Command house checks the structure of the code. Code must not be used only by tests. The program
+// itself must set every option of an option struct. A part of the code that exceeds a size limit
+// needs a reason next to it, and at most ten parts may have one.
 //
 //	go run ./scripts/house          checks and report
 //	go run ./scripts/house -report  the report only

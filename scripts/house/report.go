@@ -46,7 +46,7 @@ type reporter struct {
 	used  map[*ast.Comment]bool // directives that apply to a finding
 }
 
-// report lists the parts of the code that exceed a limit. Promoted methods count as methods.
+// report lists the parts of the code that exceed a limit. Promoted methods are counted as methods.
 func report(pkgs []*packages.Package) (found []large, unused []string) {
 	r := &reporter{used: map[*ast.Comment]bool{}}
 	for _, p := range pkgs {
@@ -135,7 +135,8 @@ func typeComments(files []*ast.File) map[string]*ast.CommentGroup {
 	return out
 }
 
-// failures returns the findings without a reason, and one more if there are too many exceptions.
+// failures returns the findings without a reason. It adds a finding if there are too many
+// exceptions.
 func failures(found []large) (lines []string) {
 	exceptions := 0
 	for _, l := range found {

@@ -2,7 +2,7 @@
 //
 //	go run ./scripts/movie OUT.gif HUNDREDTHS FRAME.png [HUNDREDTHS FRAME.png ...]
 //
-// Each frame is shown for as many hundredths of a second as the number before it.
+// The number before each frame is the time for which the frame is shown, in hundredths of a second.
 package main
 
 import (
@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// write creates the film from pairs of a time and a picture.
+// write creates the animation from pairs of a time and a picture.
 func write(out string, args []string) error {
 	var pictures []image.Image
 	var film gif.GIF

@@ -91,7 +91,8 @@ func checkWithoutVale(dir string, files []string) (findings []finding, err error
 	return findings, nil
 }
 
-// extract returns the strings of a file that a user may see. Tests and test tools contain none.
+// extract returns the strings of a file that users may see. Tests and test tools contain no such
+// strings.
 func extract(file string, src []byte) ([]text, error) {
 	switch {
 	case strings.HasSuffix(file, "_test.go"), strings.Contains(file, "test/"),

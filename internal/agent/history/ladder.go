@@ -24,14 +24,15 @@ type Reducer interface {
 type Input struct {
 	Messages []*message.Message
 	Target   int // tokens that the messages should use, according to Tokens
-	Limit    int // maximum number of tokens that they may use; 0: Target
-	Recent   int // tokens of recent messages that summaries do not touch; 0: a share of the target
+	Limit    int // maximum number of tokens that they may use; 0 means Target
+	// Tokens of recent messages that summaries do not touch; 0 means a share of the target.
+	Recent int
 
 	// Pins maps the IDs of messages to whether the messages are pinned now. It overrides the mark
 	// in the message.
 	Pins map[string]bool
 
-	Summarize    Summarizer // nil: no summary by a model
+	Summarize    Summarizer // nil means that no model writes a summary
 	Instructions string     // the user's instructions for the summary
 	Lookup       string     // explains to the model how to look up what was omitted
 	Spill        func(name, text string) (path string, err error)

@@ -10,11 +10,11 @@ import (
 // The weights of the estimate, in tokens. The provider's own counts calibrate it (Meter).
 const (
 	bytesPerToken  = 4    // bytes of ASCII text in a token
-	tokensMessage  = 4    // for the frame of a message
-	tokensCall     = 12   // for the frame of a tool call
-	tokensImage    = 1200 // for an image of unknown size
-	tokensWideRune = 1.0  // for a rune of Chinese, Japanese or Korean, or an emoji
-	tokensRune     = 0.5  // for any other rune beyond ASCII
+	tokensMessage  = 4    // tokens of a message's frame
+	tokensCall     = 12   // tokens of a tool call's frame
+	tokensImage    = 1200 // tokens of an image of unknown size
+	tokensWideRune = 1.0  // tokens of a Chinese, Japanese or Korean rune, or of an emoji
+	tokensRune     = 0.5  // tokens of any other rune beyond ASCII
 )
 
 // Text estimates the tokens of a text.
@@ -79,9 +79,9 @@ func Total(msgs []*message.Message) int {
 type Meter struct {
 	overhead  int     // estimate for system prompt and tools
 	estimate  int     // estimate for all messages
-	counted   int     // the provider's count after the last call; 0: unknown
+	counted   int     // the provider's count after the last call; 0 if unknown
 	atCounted int     // the estimate at that time
-	ratio     float64 // the provider's count / the estimate; 0: unknown
+	ratio     float64 // the provider's count divided by the estimate; 0 if unknown
 	stored    stored  // the count of a stored reply, until the overhead is known
 }
 

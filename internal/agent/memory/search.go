@@ -179,7 +179,8 @@ func textRank(ctx context.Context, db *sql.DB, terms []string, q Query, f filter
 		return ids, err
 	}
 	var more []int64
-	if len(terms) > 1 { // for a single word, all and any are the same
+	// With a single word, the searches for all words and for any word are the same.
+	if len(terms) > 1 {
 		more, err = match(ctx, db, quoted(terms, " OR ", ""), order, q.TopK, f)
 	}
 	if err == nil && len(ids)+len(more) == 0 {

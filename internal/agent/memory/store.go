@@ -52,7 +52,7 @@ type Memory struct {
 	Author    string // user, agent, or a sub-agent's name
 	CreatedAt time.Time
 	UpdatedAt time.Time
-	Score     float64 // of a search result: higher is better, at most 1
+	Score     float64 // score of a search result, at most 1; higher is better
 }
 
 // Saved is the result of saving a memory.
@@ -72,10 +72,10 @@ type Options struct {
 	// that converts texts to vectors, and the name of its model, because vectors of different
 	// models are not compared. If Embedder or the function is nil, only full-text search is used.
 	Embedder func() (model string, embed Embed)
-	Redact   func([]byte) []byte // removes secrets before anything is stored; nil: removes nothing
+	Redact   func([]byte) []byte // removes secrets before anything is stored; nil removes nothing
 	Log      *slog.Logger        // nil: no log
 
-	now func() time.Time // the clock in tests; nil: time.Now
+	now func() time.Time // the clock in tests; nil means time.Now
 }
 
 // Store stores memories. It is safe for concurrent use.
@@ -168,7 +168,7 @@ func (s *Store) patiently(ctx context.Context) (*sql.DB, error) {
 func (s *Store) connect(ctx context.Context) (*sql.DB, error) {
 	path := filepath.ToSlash(s.opts.Path)
 	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // for a path that begins with a drive letter
+		path = "/" + path // needed if the path begins with a drive letter
 	}
 	// A transaction acquires the write lock at its start. If it read first, it could not continue
 	// after a write by another daemon.

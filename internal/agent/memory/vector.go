@@ -228,8 +228,9 @@ type likeness struct {
 	cos float64
 }
 
-// nearest compares vectors with a query. It compares the vectors at the given indices (nil: all
-// vectors) that wanted accepts. It also returns how many vectors it compared.
+// nearest compares vectors with a query. It compares the vectors that are at the given indices and
+// that wanted accepts. If places is nil, it considers all indices. It also returns how many vectors
+// it compared.
 func nearest(all []vector, places []int, packed []byte, wanted func(*vector) bool) (near []likeness,
 	compared int) {
 	compare := func(v *vector) {

@@ -109,7 +109,8 @@ type Usage struct {
 
 // Costs are the parts of a cost. They add up to Usage.Cost. They are zero if no price is known.
 type Costs struct {
-	Input      float64 `json:"input"` // for input that was neither read from nor written to a cache
+	// Cost of input that was neither read from nor written to a cache.
+	Input      float64 `json:"input"`
 	Output     float64 `json:"output"`
 	CacheRead  float64 `json:"cacheRead"`
 	CacheWrite float64 `json:"cacheWrite"`
@@ -159,7 +160,7 @@ type Message struct {
 	CallID  string          `json:"callId,omitempty"`
 	Name    string          `json:"name,omitempty"` // tool name
 	IsError bool            `json:"isError,omitempty"`
-	Details json.RawMessage `json:"details,omitempty"` // for display only
+	Details json.RawMessage `json:"details,omitempty"` // used only for display
 
 	// These fields are set for an assistant message.
 	Stop       StopReason `json:"stop,omitempty"`
@@ -185,7 +186,7 @@ type Message struct {
 type derived struct {
 	mu       sync.Mutex
 	encoded  []encoding   // one for each requested format, seldom more than one
-	measured atomic.Int64 // the size plus one; 0: not measured
+	measured atomic.Int64 // the size plus one; 0 if not measured
 }
 
 // encoding is a message in one format.

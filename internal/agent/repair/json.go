@@ -388,7 +388,7 @@ func (p *parser) escape() {
 		p.out = append(p.out, c)
 	case '\n':
 		p.out = append(p.out, `\n`...)
-	default: // for example \d in a regular expression
+	default: // an example is \d in a regular expression
 		p.out = append(p.out, `\\`...)
 		p.i++
 		return

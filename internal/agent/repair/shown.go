@@ -53,8 +53,8 @@ func (s *Shown) End() string {
 type callGate struct {
 	known []string
 	shown strings.Builder // released
-	held  string          // not released yet
-	fence bool            // in a code block that contains no calls
+	held  string          // text that is not released yet
+	fence bool            // whether the line is in a code block that contains no calls
 	shut  bool            // a call may have begun: the rest waits for the end
 	mid   bool            // the beginning of the line in held has been released
 }

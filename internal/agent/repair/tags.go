@@ -10,8 +10,9 @@ import (
 // tagForm is an explicit form of a call. It defines the opening, the end, and how the text in
 // between is parsed.
 type tagForm struct {
-	open  string
-	close []string // the first of these ends it; empty: the next opening or the end of the text
+	open string
+	// The first of these ends the form; empty means the next opening or the end of the text.
+	close []string
 	read  func(name, body string) []parsed
 	named bool // the opening continues with a name up to ">"
 }

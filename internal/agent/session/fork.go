@@ -7,10 +7,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Fork creates a new session from another one's history, up to and including the message that an
-// item shows ("": all of it). If before is set, that message is excluded, so that the user can edit
-// a prompt and send it again. The results of a call are kept with the call. Items keep their IDs
-// and get new numbers.
+// Fork creates a new session from another one's history, up to and including the message that the
+// item atItem shows. If atItem is "", it copies the complete history. If before is set, that
+// message is excluded, so that the user can edit a prompt and send it again. The results of a call
+// are kept with the call. Items keep their IDs and get new numbers.
 func (l *Library) Fork(id, atItem string, before bool) (*Session, error) {
 	in, err := l.borrow(id)
 	if err != nil {

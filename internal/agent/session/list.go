@@ -18,8 +18,8 @@ const DefaultLimit = 50
 type Query struct {
 	Text     string // searched in titles and messages, ignoring case
 	Archived bool   // list archived sessions instead of unarchived ones
-	Cursor   string // from an earlier page
-	Limit    int    // 0: DefaultLimit; negative: all
+	Cursor   string // cursor from an earlier page
+	Limit    int    // 0 means DefaultLimit, negative means all
 }
 
 // List returns sessions, most recently updated first, and a cursor if there are more. Sessions

@@ -43,8 +43,8 @@ type Item struct {
 	Item   agent.Item
 }
 
-// Branch reports that the history continues after message Through ("": from the start). Later
-// messages stay in the log, and a later Branch can return to them.
+// Branch reports that the history continues after message Through, or from the start if Through is
+// "". Later messages stay in the log, and a later Branch can return to them.
 type Branch struct {
 	Through  string `json:"through"`
 	Messages int    `json:"messages"` // length of the history up to and including Through

@@ -58,8 +58,8 @@ type Recording struct {
 	Root string
 	// Files contains the initial content of files, by slash-separated paths relative to Root.
 	Files  map[string][]byte
-	Config json.RawMessage // the script's settings; nil: none
-	Notes  []string        // for the reader, for example which file was omitted
+	Config json.RawMessage // the script's settings; nil means none
+	Notes  []string        // notes for the reader, for example which file was omitted
 }
 
 // Record returns the session as a session script. With a statement of what should have happened,

@@ -366,8 +366,8 @@ func (s *Session) SetArchived(archived bool) error {
 // SetPaused stores whether the session is paused.
 func (s *Session) SetPaused(paused bool) error { return s.store(RecordPaused, pausedData{paused}) }
 
-// BranchTo makes the history continue after a message ("": from the start). The caller must give
-// the engine the shortened history by loading the session again.
+// BranchTo makes the history continue after a message, or from the start if messageID is "". The
+// caller must give the engine the shortened history by loading the session again.
 func (s *Session) BranchTo(messageID string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,7 +29,7 @@ const (
 // Agent is a configured sub-agent.
 type Agent struct {
 	Name        string
-	Description string // for the model that calls it
+	Description string // description for the model that calls the agent
 	Prompt      string // its instructions
 	Model       string // "" means the parent's model
 	Thinking    string

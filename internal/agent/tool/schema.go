@@ -29,8 +29,8 @@ const (
 // jsonschema-go stops at the first problem. To report all problems together, schema itself checks
 // the common keywords. The library checks the rest.
 type schema struct {
-	root     *jsonschema.Schema   // nil: anything goes
-	resolved *jsonschema.Resolved // nil: the library did not accept the schema
+	root     *jsonschema.Schema   // nil means that any arguments are valid
+	resolved *jsonschema.Resolved // nil if the library did not accept the schema
 	given    map[string]string    // Spec.ParamAliases
 	aliases  map[string]string    // lower-case alias of a parameter to its real name
 	bare     map[string]string    // Spec.BareItems

@@ -24,10 +24,10 @@ type Tool interface {
 
 // Prepared is a call with decoded arguments. It belongs to that call. Only Run is required.
 type Prepared struct {
-	Effect    Effect     // what the call can do; "": Spec.Effect
-	Label     string     // what the call does, in a few words ("Read main.go"); "": Spec.Title
+	Effect    Effect     // what the call can do; "" means Spec.Effect
+	Label     string     // what the call does, in a few words ("Read main.go"); "" means Spec.Title
 	Locations []Location // what the call concerns, for clients that follow the agent
-	Subject   *Subject   // subject of a permission request for the call; nil: none
+	Subject   *Subject   // subject of a permission request for the call; nil means none
 	// Locks names the resources (canonical paths) that the call uses. Calls that share a resource
 	// never overlap, even in different sessions that share their locks. Call.Wait releases the
 	// locks.

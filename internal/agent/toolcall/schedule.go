@@ -51,8 +51,8 @@ type Schedule struct {
 // Slot is the position of a call in its schedule. The call reports its progress with it. Its
 // methods are safe for concurrent use and allow a nil Slot, which is in no schedule.
 type Slot struct {
-	edit   *edit   // nil: not in a group of edits
-	moment *moment // nil: started alone
+	edit   *edit   // nil if the call is not in a group of edits
+	moment *moment // nil if the call started alone
 }
 
 // NewSchedule returns the schedule of a reply's calls, of which at most parallel read at a time.

@@ -67,7 +67,7 @@ type thinks struct {
 	adaptive bool // the model decides how long it thinks; effort guides it
 	effort   string
 	off      bool // explicitly off
-	budget   int  // number of tokens in the older form; 0: none
+	budget   int  // number of tokens in the older form; 0 means none
 	samples  bool // the model accepts sampling parameters
 }
 

@@ -40,7 +40,7 @@ func Lookup(provider, id string) Model { return get().lookup(provider, id) }
 
 // Endpoint is where a model runs.
 type Endpoint struct {
-	Provider string // the catalog's name for the provider; "": derived from the host
+	Provider string // the catalog's name for the provider; "" means that the host determines it
 	Host     string
 	Local    bool // a local server
 }

@@ -17,12 +17,12 @@ import (
 // goroutine.
 type Call struct {
 	Client  *Client
-	Model   string            // for errors and prices; "" if the request concerns no model
+	Model   string            // model for errors and prices; "" if the request concerns no model
 	Req     *agent.Request    // nil if the request concerns no model
 	On      func(agent.Delta) // counts each delta of the reply and forwards it
 	Builder BodyBuilder       // of Body
 	Ctx     context.Context   // context of the request; ends with the call
-	Body    *Body             // nil: the request's own body
+	Body    *Body             // nil means the request's own body
 	Meter   Meter
 	Notices []string // what the user should know about the reply
 	Lasting []string // the Notices that are shown once per session

@@ -2,7 +2,7 @@ package modelhttp
 
 // Limits in tokens for a request without its own output limit.
 const (
-	DerivedOutput = 32000 // in addition to the tokens for thinking
+	DerivedOutput = 32000 // does not include the tokens for thinking
 	minOutput     = 1024
 	// safeCount is the percentage of the estimated input that is reserved, because the provider
 	// refuses a limit beyond the window.

@@ -37,11 +37,11 @@ type KeyRefused func(key string) bool
 type Options struct {
 	BaseURL    string
 	Model      string
-	Provider   string // name for the user; "": the host
+	Provider   string // name for the user; "" means the host
 	Scripted   bool   // the endpoint is the scripted model, whose host is meaningless to the user
 	Key        KeyFunc
-	KeyRefused KeyRefused // nil: KeyFunc is not called again after a refusal
-	KeyHeader  string     // header of the key; "": Authorization with "Bearer"
+	KeyRefused KeyRefused // nil means that KeyFunc is not called again after a refusal
+	KeyHeader  string     // header of the key; "" means Authorization with "Bearer"
 	Headers    map[string]string
 	// Query is added to the URL of each request, for example Azure's api-version.
 	Query    map[string]string

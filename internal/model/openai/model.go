@@ -24,7 +24,7 @@ type Options struct {
 	modelhttp.Options
 	Organization string
 	API          string  // APIChat (default) or APIResponses
-	Dialect      Dialect // "": derived from BaseURL
+	Dialect      Dialect // "" means that BaseURL determines it
 	// NativeTools reports whether the responses API has OpenAI's tools apply_patch and shell. If it
 	// is nil, the endpoint and the model decide.
 	NativeTools *bool

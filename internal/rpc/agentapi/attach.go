@@ -37,7 +37,7 @@ func Withheld(b message.Block) bool {
 // Attachments reads the resources that messages attach.
 type Attachments struct {
 	Workspace *workspace.Workspace
-	Secret    func(path string) bool // nil: no file is secret
+	Secret    func(path string) bool // nil means that no file is secret
 }
 
 // Secrets returns the secret files that the URI or name of an attachment may refer to. This

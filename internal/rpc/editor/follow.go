@@ -17,7 +17,7 @@ type follower struct {
 	mu    sync.Mutex
 	item  string // the last shown item and location
 	last  wire.Location
-	next  *followed // nil: nothing is waiting
+	next  *followed // nil if no location is waiting
 	shows bool      // whether the goroutine that asks the editor is running
 }
 

@@ -37,8 +37,9 @@ func alternate(one, other *bench, pairs int) {
 		pairs)
 }
 
-// kinds are the turns of one process. Kinds that give one short figure per turn are played more
-// often, because the machine's noise is larger than the differences between programs.
+// kinds are the kinds of turns that one process plays. Kinds that give one short figure per turn
+// are played more often, because the machine's noise is larger than the differences between
+// programs.
 var kinds = strings.Fields(
 	`prompt prompt read prompt shell read prompt abort burst prompt abort prompt shell burst prompt stream read prompt abort
 stream shell prompt abort burst stream prompt abort stream shell prompt abort prompt stream burst abort prompt stream read prompt abort prompt prompt`,
@@ -46,16 +47,16 @@ stream shell prompt abort burst stream prompt abort stream shell prompt abort pr
 
 // pacedDeltas is the number of deltas of a paced stream. The streams are shorter and more numerous
 // than when a program is measured alone, so that the programs alternate at short intervals. The row
-// is the median of the figures of the streams.
+// contains the median over the streams.
 const pacedDeltas = 500
 
-// starts is the number of processes of each program that are started in a pair for the rows of a
+// starts is the number of processes of each program that are started in a pair to measure the
 // start.
 const starts = 4
 
-// playPair starts both programs several times. Every process but the last is measured only for its
-// start, and the last processes play alternate turns. The program that goes first changes with each
-// pair, start and turn.
+// playPair starts both programs several times. Every process except the last one is measured only
+// for its start. The last processes play alternate turns. The program that goes first changes with
+// each pair, start and turn.
 func playPair(both []*bench, all []samples, pair int) error {
 	for start := range starts - 1 {
 		for n := range both {

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// Cached is the cost of a tool conversation over the Messages API. Tokens are those of the third to
+// Cached is the cost of a tool conversation over the Messages API. Token counts cover the third to
 // the last request.
 type Cached struct {
-	Requests int     `json:"requests"` // in the complete turn
+	Requests int     `json:"requests"` // number of requests in the complete turn
 	Input    int     `json:"input"`    // all input
 	Read     int     `json:"read"`     // input read from the cache
 	Write    int     `json:"write"`
 	Share    float64 `json:"share_pct"` // share of read in input
-	// Billed is the cost of the complete turn in tokens of plain input. A write costs 1.25 of them
-	// and a read 0.1.
+	// Billed is the cost of the complete turn in tokens of plain input. A token that is written
+	// costs 1.25 of them, and a token that is read costs 0.1.
 	Billed int `json:"billed"`
 }
 
 // cached plays the conversations of the Messages API. In one of them, a command prints the files,
 // so that each program gets the same results. In the other, the program's own tool reads the files,
-// so the format of the results is the program's own.
+// so each program uses its own format of results.
 func (b *bench) cached(rounds int) {
 	if _, ok := b.p.(anthropicPeer); !ok || b.p.Name() == "refdaemon" {
 		return
@@ -33,7 +33,7 @@ func (b *bench) cached(rounds int) {
 	b.res.CachedRead = b.conversationOf("read", rounds)
 }
 
-// conversationOf plays one turn with the given number of tool calls of a kind, each for another
+// conversationOf plays one turn with the given number of tool calls of a kind, each for a different
 // file. It returns nil if the turn fails.
 func (b *bench) conversationOf(kind string, rounds int) *Cached {
 	b.env.reset()

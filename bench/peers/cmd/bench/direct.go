@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// direct reads the mock's stream without an agent. Its figures are the best possible ones.
+// direct reads the mock's stream without an agent. No agent can have better figures.
 func direct(e *Env, o options) *Result {
 	r := &Result{Name: "direct", Info: Info{Version: "-",
 		Protocol: "the benchmark reads the model server itself", WireAPI: "chat"},

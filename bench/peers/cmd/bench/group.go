@@ -10,14 +10,16 @@ import (
 	"time"
 )
 
-// SessionGroup contains the measurements of many parallel sessions in one process, which all have
-// the same paced stream. The total number of deltas per second is the same for all groups, however
-// many sessions share it.
+// SessionGroup contains the measurements of many parallel sessions in one process. All sessions
+// have the same paced stream. The total number of deltas per second is the same for groups of any
+// size.
 type SessionGroup struct {
 	Sessions int   `json:"sessions"`
 	Latency  *Stat `json:"delta_latency_ms"`
-	First    *Stat `json:"first_delta_ms"` // from sending the prompt to the first delta of its session
-	// from sending the prompt to the end of its turn; the spread shows the fairness
+	// Time from sending the prompt to the first delta of its session.
+	First *Stat `json:"first_delta_ms"`
+	// Turn is the time from sending the prompt to the end of its turn. The spread shows the
+	// fairness.
 	Turn    *Stat   `json:"turn_ms"`
 	Memory  *Memory `json:"memory"` // after the turns; the median of several groups
 	Missing int     `json:"missing_deltas"`
@@ -81,8 +83,8 @@ func (b *bench) group(home string, n int, s *groupSamples) error {
 	return nil
 }
 
-// gather opens the sessions and lets each answer once, so that the measurement excludes the start
-// of a session.
+// gather opens the sessions and lets each one answer once, so that the measurement excludes the
+// start of a session.
 func (b *bench) gather(c *Conn, n int) ([]*member, error) {
 	all := []*member{{id: c.session}}
 	for len(all) < n {
@@ -128,8 +130,8 @@ func (b *bench) watch(c *Conn, all []*member, pending map[int]*member) error {
 	return nil
 }
 
-// owner returns the session that a message belongs to. A response belongs to the prompt with its
-// id.
+// owner returns the session that a message belongs to. A response belongs to the session whose
+// prompt has the response's id.
 func owner(c *Conn, m Msg, byID map[string]*member, pending map[int]*member) *member {
 	if h := sessionOf.FindSubmatch(m.Data); h != nil {
 		return byID[string(h[1])]
@@ -140,7 +142,7 @@ func owner(c *Conn, m Msg, byID map[string]*member, pending map[int]*member) *me
 	}
 	id, _ := strconv.Atoi(string(r.ID))
 	if who := pending[id]; who != nil {
-		c.pending = id // so that the peer's reader recognizes the response
+		c.pending = id // lets the peer's reader recognize the response
 		return who
 	}
 	return nil

@@ -17,7 +17,7 @@ func newAgentLSPACP() *acp {
 				WireAPI: "chat", SizeBytes: fileSize(p.bin), Binary: fileSize(p.bin)}, nil
 		},
 		launch: func(p *acp, e *Env, home string) (Launch, error) {
-			// The same Config as in lspInitOptions, in the user's file.
+			// This is the same Config as in lspInitOptions, in the user's file.
 			config := `{"model":"mock-model","provider":{"baseUrl":"` + e.BaseURL +
 				`/v1","api":"chat"},"editPolicy":"auto","permissions":{"profile":"trust"},"sandbox":"off","context":{"window":4000000}}`
 			if err := writeFile(home+"/config/agent-lsp/config.json", config); err != nil {

@@ -5,7 +5,7 @@ import (
 	"sort"
 )
 
-// Record mirrors the mock's Record.
+// Record has the same fields as the mock's Record.
 type Record struct {
 	Seq      int    `json:"seq"`
 	ID       string `json:"id"`
@@ -62,73 +62,83 @@ type Result struct {
 	Info   Info     `json:"info"`
 	Errors []string `json:"errors,omitempty"`
 
-	FirstEverReadyMS float64 `json:"first_ever_ready_ms,omitempty"` // with an empty home
-	// process start -> initialize answered
-	ColdInit  *Stat `json:"cold_init_ms,omitempty"`
-	ColdReady *Stat `json:"cold_ready_ms,omitempty"` // spawn -> session usable
-	// first prompt sent -> request at the model server
+	// Measured with an empty home folder.
+	FirstEverReadyMS float64 `json:"first_ever_ready_ms,omitempty"`
+	// ColdInit is the time from the start of the process to the response to initialize.
+	ColdInit *Stat `json:"cold_init_ms,omitempty"`
+	// Time from the start of the process until the session is usable.
+	ColdReady *Stat `json:"cold_ready_ms,omitempty"`
+	// ColdFirstRequest is the time from sending the first prompt to the request at the model
+	// server.
 	ColdFirstRequest *Stat `json:"cold_first_request_ms,omitempty"`
-	SpawnToRequest   *Stat `json:"spawn_to_request_ms,omitempty"` // spawn -> that request
-	// stdin closed -> process exited; -1 if it had to be killed
+	// Time from the start of the process to that request.
+	SpawnToRequest *Stat `json:"spawn_to_request_ms,omitempty"`
+	// Exit is the time from closing stdin to the exit of the process. It is -1 if the process had
+	// to be killed.
 	Exit *Stat `json:"exit_ms,omitempty"`
 
-	// later prompts: sent -> request at the model server
+	// WarmRequest is the time from sending a later prompt to the request at the model server.
 	WarmRequest *Stat `json:"warm_request_ms,omitempty"`
-	// model server done -> end of turn reported to the client
+	// WarmTail is the time from the model server's last byte to the end of the turn as reported to
+	// the client.
 	WarmTail *Stat `json:"warm_tail_ms,omitempty"`
-	// first delta written by the model server -> read by the client
+	// FirstToken is the time from writing the first delta in the model server to reading it in the
+	// client.
 	FirstToken  *Stat `json:"first_token_ms,omitempty"`
-	RequestSize int   `json:"request_bytes,omitempty"` // of a first turn
-	// other model requests in a first turn, such as the one for a title
+	RequestSize int   `json:"request_bytes,omitempty"` // size of a request in a first turn
+	// Extra is the number of other model requests in a first turn, such as the one for a title.
 	Extra int `json:"extra_requests,omitempty"`
 
-	DeltaLatency *Stat     `json:"delta_latency_ms,omitempty"` // paced stream, all runs pooled
+	// Measured in the paced stream, all runs pooled.
+	DeltaLatency *Stat     `json:"delta_latency_ms,omitempty"`
 	DeltaP50s    []float64 `json:"delta_p50_ms_by_run,omitempty"`
 	DeltaP99s    []float64 `json:"delta_p99_ms_by_run,omitempty"`
-	// notifications that contained the 2000 deltas
+	// DeltaMessages is the number of notifications that contained the 2000 deltas.
 	DeltaMessages *Stat `json:"delta_messages,omitempty"`
 	StdoutBytes   *Stat `json:"stdout_bytes_per_stream,omitempty"`
 	StreamCPU     *Stat `json:"cpu_ms_per_stream,omitempty"`
 	Throughput    *Stat `json:"deltas_per_s,omitempty"` // unpaced stream
-	// latency of the deltas in the unpaced stream
+	// BurstLatency is the latency of the deltas in the unpaced stream.
 	BurstLatency *Stat `json:"burst_latency_ms,omitempty"`
 	Missing      int   `json:"missing_deltas"`
 
 	Idle *Memory `json:"memory_idle,omitempty"`
-	// after the first paced stream of 2000 deltas
+	// AfterStream is measured after the first paced stream of 2000 deltas.
 	AfterStream *Memory `json:"memory_after_stream,omitempty"`
 	AfterAll    *Memory `json:"memory_after_streams,omitempty"` // after all streams
 	AfterTurns  *Memory `json:"memory_after_turns,omitempty"`   // after the growth test
 	IdleCPU     float64 `json:"idle_cpu_ms_per_10s"`
 
-	// percentage of all cores, in the 2 s before this peer was started
+	// BackgroundBusy is the load in percent of all cores in the 2 s before this peer was started.
 	BackgroundBusy float64 `json:"background_busy_pct"`
-	// CPU time that the host took while this peer was measured
+	// Steal is the CPU time that the host took while this peer was measured.
 	Steal float64 `json:"steal_pct"`
 
 	ToolRead    *Stat  `json:"tool_read_ms,omitempty"`
 	ToolReadBy  string `json:"tool_read_by,omitempty"`
 	ToolShell   *Stat  `json:"tool_shell_ms,omitempty"`
 	ToolShellBy string `json:"tool_shell_by,omitempty"`
-	// ToolSandboxed is the row "shell true" with the program's own sandbox on.
+	// ToolSandboxed is the row "shell true" with the program's own sandbox turned on.
 	ToolSandboxed *Stat `json:"tool_sandboxed_ms,omitempty"`
-	// beginnings of results, which show that the tools ran
+	// ToolSamples contains the beginnings of results, which show that the tools ran.
 	ToolSamples []string `json:"tool_result_samples,omitempty"`
 	ToolsWorked bool     `json:"tools_worked"`
 
-	AbortDone *Stat `json:"abort_done_ms,omitempty"` // abort sent -> end of turn reported
-	// abort sent -> the model server detects the closed connection
+	// Time from sending the abort to the reported end of the turn.
+	AbortDone *Stat `json:"abort_done_ms,omitempty"`
+	// AbortGone is the time from sending the abort until the model server detects the closed
+	// connection.
 	AbortGone *Stat `json:"abort_gone_ms,omitempty"`
 
-	// Conversations over the Messages API: with the same results for all programs, and with the
-	// program's own tool for reading files.
+	// These are conversations over the Messages API. CachedShow gives the same results to all
+	// programs. In the other one, each program reads files with its own tool.
 	CachedShow *Cached `json:"cached_show,omitempty"`
 	CachedRead *Cached `json:"cached_read,omitempty"`
 
 	Growth      []GrowthRow    `json:"growth,omitempty"`
 	GrowthTurns int            `json:"growth_turns,omitempty"`
 	Groups      []SessionGroup `json:"groups,omitempty"` // many sessions in parallel
-	// one very long conversation of agent-lsp's daemon and of refdaemon
+	// Long is one very long conversation with agent-lsp's daemon and with refdaemon.
 	Long       []GrowthRow `json:"long,omitempty"`
 	GrowthDisk int64       `json:"growth_home_bytes,omitempty"` // growth of the home folder
 }

@@ -12,8 +12,9 @@ import (
 // home returns the program's home folder, which all its processes share.
 func (b *bench) home() string { return filepath.Join(b.env.Work, "home", b.p.Name()) }
 
-// all measures every row of one program. It is long because the measurements use the same home
-// folder and, in most cases, the same connection, so each depends on those before it.
+// all measures every row of one program. The function is long because the measurements use the same
+// home folder and, in most cases, the same connection. Each measurement therefore depends on the
+// earlier ones.
 func (b *bench) all() {
 	r, o := b.res, b.opt
 	b.env.reset()
@@ -24,7 +25,7 @@ func (b *bench) all() {
 	}
 	os.MkdirAll(home, 0o755)
 
-	// The very first start with an empty home, then cold starts.
+	// Measure the very first start with an empty home folder, and then cold starts.
 	var init, ready, first, total, exit []float64
 	for i := 0; i <= o.cold; i++ {
 		c, in, re, err := b.open(home)
@@ -41,7 +42,8 @@ func (b *bench) all() {
 		if i == 0 {
 			r.FirstEverReadyMS = round(re)
 			r.RequestSize, r.Extra = t.Recs[0].Bytes, t.Extra
-			c.Drain(time.Second) // wait until it has written what it writes only once
+			// Wait until the peer has written the files that it writes only at its first start.
+			c.Drain(time.Second)
 			c.Stop()
 			continue
 		}
@@ -55,7 +57,7 @@ func (b *bench) all() {
 		stat(first), stat(total), stat(exit)
 	log.Printf("%s: cold start measured", b.p.Name())
 
-	// One long-lived process for the remaining rows.
+	// The remaining rows use one long-lived process.
 	c, _, _, err := b.open(home)
 	if err != nil {
 		b.fail("start", err)
@@ -108,7 +110,7 @@ func (b *bench) all() {
 	log.Printf("%s: streams measured", b.p.Name())
 	c.Stop()
 
-	// Tools in a new session.
+	// The tools are measured in a new session.
 	if c, _, _, err = b.open(home); err != nil {
 		b.fail("start", err)
 		return
@@ -200,8 +202,8 @@ func (b *bench) conversation() (*conversation, error) {
 	return &conversation{b: b, c: c, disk: diskUse(b.home())}, nil
 }
 
-// grow measures conversations with the given number of turns, times of them for each program, and
-// alternates between the programs turn by turn.
+// grow measures conversations with the given number of turns. Each program plays as many
+// conversations as times says. The programs alternate turn by turn.
 func grow(times, turns int, all ...*bench) {
 	talks := make([][]*conversation, len(all))
 	for range times {
@@ -244,7 +246,7 @@ func (g *conversation) play(turns int) {
 	}
 }
 
-// turn plays turn i unless an earlier one failed.
+// turn plays turn i, unless an earlier turn failed.
 func (g *conversation) turn(i int) {
 	if g.failed {
 		return

@@ -16,13 +16,13 @@ type Turn struct {
 	LastAt     int64
 	Msgs       int
 	Bytes      int64
-	Recs       []Record // without title requests
+	Recs       []Record // records of the mock, without title requests
 	Extra      int
 	Failed     string
 }
 
-// turn runs one prompt to its end. If abortAfter is positive, it aborts the turn that long after
-// the first delta.
+// turn plays one prompt until the turn ends. If abortAfter is positive, turn aborts the turn that
+// long after the first delta.
 func (b *bench) turn(c *Conn, script string, timeout,
 	abortAfter time.Duration) (*Turn, int64, error) {
 	id := b.id()
@@ -131,7 +131,7 @@ func (b *bench) follow(c *Conn, t *Turn, timeout, abortAfter time.Duration) erro
 				end = h[1]
 			}
 			if len(buf)-end > 21 {
-				end = len(buf) - 21 // the rest can contain at most the start of a token
+				end = len(buf) - 21 // the rest can contain at most the beginning of a token
 			}
 			buf = append(buf[:0], buf[end:]...)
 		}
@@ -144,8 +144,8 @@ func ms(a, b int64) float64 { return float64(b-a) / 1e6 }
 type samples struct {
 	init, cold, request, tail, first, read, shell, done, gone []float64
 
-	latency, messages, bytes, cpu, p50s, p99s []float64 // from paced streams
-	rate, burst                               []float64 // from unpaced streams
+	latency, messages, bytes, cpu, p50s, p99s []float64 // samples from paced streams
+	rate, burst                               []float64 // samples from unpaced streams
 	missing                                   int
 }
 
@@ -183,7 +183,7 @@ func (b *bench) paced(c *Conn, n int, s *samples) error {
 	return nil
 }
 
-// unpaced plays a turn with deltas that the mock sends as fast as they are read.
+// unpaced plays a turn whose deltas the mock sends as fast as the peer reads them.
 func (b *bench) unpaced(c *Conn, s *samples) error {
 	t, last, err := b.turn(c, fmt.Sprintf("STREAM n=%d size=%d delay_us=0", b.opt.n, b.opt.size),
 		90*time.Second, 0)

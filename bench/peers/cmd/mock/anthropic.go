@@ -8,9 +8,10 @@ import (
 	"sync"
 )
 
-// The Messages API with the billing that Anthropic documents. A request reads from the cache the
-// part that it shares with an earlier prefix that ended at a mark. It writes the rest up to its own
-// last mark. A mark searches back over 20 blocks. A token is four bytes.
+// This file implements the Messages API with the billing that Anthropic documents. If a request
+// begins with an earlier prefix that ended at a mark, it reads that prefix from the cache. It
+// writes the rest up to its own last mark. A mark searches back over 20 blocks. A token is four
+// bytes.
 
 const (
 	maxMarks = 4
@@ -24,7 +25,7 @@ var (
 
 // block is one content block of a request, a tool, or a part of the system prompt.
 type block struct {
-	bytes  []byte // without the mark
+	bytes  []byte // the block without its mark
 	marked bool
 }
 

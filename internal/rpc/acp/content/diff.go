@@ -22,7 +22,7 @@ const (
 // texts, even if the files have changed since.
 type Picture struct {
 	Proposal *wire.Proposal
-	texts    []*string // text of each file; nil: the file is not shown completely
+	texts    []*string // text of each file; nil if the file is not shown completely
 }
 
 // Lacks reports whether a text is missing.
