@@ -108,7 +108,8 @@ func (e *sessionEnv) glob(ctx context.Context, call *tool.Call, where named,
 	return res, nil
 }
 
-// lookError returns the error of reading a folder or file, which may not exist.
+// lookError returns the error for a folder or file that could not be read, for example because it
+// does not exist.
 func (e *sessionEnv) lookError(call *tool.Call, doing, path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s does not exist. Use glob or ls to see what there is",

@@ -279,8 +279,8 @@ func (s *server) editByCommand(ctx context.Context, act *action) (json.RawMessag
 	}
 }
 
-// take sends the next edit that the server asks to apply to the channel edits, which must have room
-// for it. If edits is nil, edits are refused.
+// take sets the channel that receives the next edit that the server asks to apply. The channel must
+// have room for the edit. If edits is nil, edits are refused.
 func (s *server) take(edits chan json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

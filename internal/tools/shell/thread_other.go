@@ -2,5 +2,5 @@
 
 package shell
 
-// isFirstThread matters only if sandboxes apply per thread.
+// isFirstThread always returns false, because sandboxes do not apply per thread on this system.
 func isFirstThread() bool { return false }

@@ -16,7 +16,7 @@ import (
 // mask would also break git diff, and tests that read their own keys.
 type tracked map[string]entry
 
-// entry is what Git's index records about a file.
+// entry is a file's record in Git's index.
 type entry struct {
 	ctime, mtime syscall.Timespec
 	ino, size    uint32 // the low bits

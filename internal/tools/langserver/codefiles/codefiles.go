@@ -107,8 +107,8 @@ func (f *Finder) Code(top, command string) (names []string, all bool) {
 	return names, w.all
 }
 
-// walked searches a folder. It caches the result long enough to keep the cost below a twentieth of
-// the time.
+// walked searches a folder. It caches the result for so long that searches use less than a
+// twentieth of the time.
 func (f *Finder) walked(top string) walk {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -107,8 +107,8 @@ func (k kind) affects(in Intent, f Format, c Call) bool {
 }
 
 // tierOf returns the tier that finds a call of the format. Two formats hide the noise from the
-// matcher. A complete file is not matched, and patches lose their fence before they are matched,
-// unlike pairs. A last line without an ending may need another tier.
+// matcher: a complete file is not matched, and the fence around a patch is removed before matching.
+// A last line without an ending may need another tier.
 func tierOf(in Intent, f Format, n Noise, tier string) string {
 	switch {
 	case f == Whole, n.Doomed(), in.NoFinalEOL:

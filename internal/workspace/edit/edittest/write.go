@@ -29,7 +29,7 @@ func (f Format) String() string {
 // Pair is a search text and its replacement.
 type Pair struct{ Old, New string }
 
-// Call is what the model sends. Only one of Pairs, Patch and Content is set.
+// Call contains the texts of one call by the model. Only one of Pairs, Patch and Content is set.
 type Call struct {
 	Format  Format
 	Path    string // file name, if the call contains it outside the patch
