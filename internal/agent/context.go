@@ -221,7 +221,7 @@ func (s *Session) reduce(
 		return tooLargeAlone(meter.Overhead(), b.window)
 	}
 	floor := in.Limit / 8
-	if t == nil { // Compact summarizes everything but the end, even if there is room.
+	if t == nil { // Compact summarizes everything but the end, even if there is room
 		floor = min(floor, history.Total(msgs)/4)
 		in.Recent = max(1, max(in.Target, floor)/recentShare)
 		ladder = summaryFirst(ladder)
@@ -381,7 +381,7 @@ func (s *Session) askSummary(
 	}
 }
 
-// spend accounts for a call that is not one of the turn's own.
+// spend accounts for a model call outside of the turn's own calls.
 func (s *Session) spend(t *turn, m *message.Message) {
 	if m.Usage == nil {
 		return
@@ -421,7 +421,7 @@ func (s *Session) Compact(ctx context.Context, instructions string) (Compaction,
 		return Compaction{}, err
 	}
 	s.compaction.cancel = cancel
-	s.compaction.unsummed = 0 // The user asked for a reduction, so try summaries again.
+	s.compaction.unsummed = 0 // the user asked for a reduction, so try summaries again
 	s.changedLocked()
 	before := s.conv.view.meter.Used()
 	s.wg.Add(1)

@@ -20,7 +20,7 @@ type Prompt struct {
 	Delivery        Delivery       // "": DeliverAuto
 	ClientMessageID string         // repeating the ID returns the same result
 	Author          string         // "": user
-	Pin             bool           // stays in the model's context, whatever is reduced
+	Pin             bool           // the message stays in the model's context after every reduction
 	// Options of the turn that the message starts; nil means the settings.
 	Options *TurnOptions
 	Meta    map[string]json.RawMessage
@@ -52,7 +52,7 @@ type SteerRequest struct {
 	OneShot bool
 	Role    message.Role
 	Author  string
-	Pin     bool // stays in the model's context, whatever is reduced; not with OneShot
+	Pin     bool // the message stays in the model's context after every reduction; not with OneShot
 	// Options are for the turn that the message starts. They are ignored if it does not start one.
 	Options *TurnOptions
 }

@@ -4,27 +4,27 @@ import "time"
 
 // The engine's defaults and limits. A test compares docs/reference/features.md with them.
 const (
-	// DefaultMaxModelCalls bounds the model calls of one turn.
+	// DefaultMaxModelCalls is the maximum number of model calls in one turn.
 	DefaultMaxModelCalls = 200
-	// DefaultQueueLimit bounds the queued messages of a session.
+	// DefaultQueueLimit is the maximum number of queued messages in a session.
 	DefaultQueueLimit = 100
-	// DefaultHookTimeout bounds one call of a hook without its own timeout.
+	// DefaultHookTimeout is the time limit for one call of a hook without its own timeout.
 	DefaultHookTimeout = 60 * time.Second
 
-	// MaxParallelCalls is how many read-only calls run concurrently.
+	// MaxParallelCalls is the maximum number of read-only calls that run concurrently.
 	MaxParallelCalls = 8
 
-	// MaxRephrase bounds how often the model is asked to rephrase a filtered reply.
+	// MaxRephrase is how often the model is asked to rephrase a filtered reply.
 	MaxRephrase = 1
-	// MaxVetoes bounds how often hooks may veto the end of one turn.
+	// MaxVetoes is how often hooks may veto the end of one turn.
 	MaxVetoes = 10
 
 	// modelGrace is how long a model call may take to end after its context has ended.
 	modelGrace = time.Second
 
-	// maxRemembered bounds the ended turns that a session remembers.
+	// maxRemembered is the maximum number of ended turns that a session remembers.
 	maxRemembered = 1024
-	// maxTitle bounds the runes of a title derived from the first prompt.
+	// maxTitle is the maximum length, in runes, of a title derived from the first prompt.
 	maxTitle = 80
 )
 

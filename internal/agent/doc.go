@@ -8,8 +8,8 @@
 // Start at Session (session.go) and at run (turn.go). A turn passes through boundary, infer
 // (infer.go, stream.go), settle (settle.go) and runTools (schedule.go, prepare.go, call.go,
 // gate.go; the stages themselves are in package toolcall) until finish. control.go and queue.go
-// contain what the user can do to a turn. context.go and package history keep its context within a
-// window.
+// contain the operations with which the user controls a turn. context.go and package history keep
+// its context within a window.
 //
 //house:large one state machine under one lock; what can be read alone is in packages below
 package agent

@@ -22,7 +22,7 @@ type Options struct {
 	Store    Store             // nil means that nothing is stored
 	Approver toolcall.Approver // nil means that everything is allowed
 
-	// Environment provides what each step of a turn uses. If it is nil, every turn fails with
+	// Environment provides the values for each step of a turn. If it is nil, every turn fails with
 	// ErrNoProvider.
 	Environment Environment
 	// Spill stores text that is too long for the model and returns a path under which a tool can
@@ -64,10 +64,10 @@ type Restored struct {
 // Environment is the engine's only source of models, tools, settings and hooks. An implementation
 // serves one session.
 type Environment interface {
-	// Next returns what the next step of a turn uses. The engine calls Next on the turn's goroutine
-	// before each model call, and once for a compaction that the user requests. Next may block, for
-	// example on a question to the user, until ctx ends. An error ends the turn. ErrNoProvider
-	// reports that no model can be called.
+	// Next returns the values for the next step of a turn. The engine calls Next on the turn's
+	// goroutine before each model call, and once for a compaction that the user requests. Next may
+	// block, for example on a question to the user, until ctx ends. An error ends the turn.
+	// ErrNoProvider reports that no model can be called.
 	Next(ctx context.Context, turn TurnInfo) (Step, error)
 }
 
@@ -83,13 +83,13 @@ func (f EnvironmentFunc) Next(ctx context.Context,
 // TurnInfo describes the step for which Next is called.
 type TurnInfo struct {
 	TurnID string // "" for a compaction that the user requests, which delivers nothing to the model
-	Begins bool   // the turn's first step: none of its hooks has been called
+	Begins bool   // whether this is the turn's first step and none of its hooks has been called
 	// Options are the options of the message that started the turn, or nil.
 	Options *TurnOptions
 }
 
-// Step contains what one step of a turn uses: a model call and the tool calls of its reply. The
-// engine never changes it. A later step may have different values.
+// Step contains the values for one step of a turn, which is a model call with the tool calls of its
+// reply. The engine never changes a Step. A later step may have different values.
 type Step struct {
 	// Messages are added to the history before the model call. They are usually hidden from the
 	// user.

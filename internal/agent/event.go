@@ -108,7 +108,7 @@ func (Compacted) SessionEvent() {}
 // SessionEvent marks an event.
 func (StateChanged) SessionEvent() {}
 
-// Status is what a session is doing.
+// Status is the activity of a session that clients see.
 type Status string
 
 // The statuses of a session.
@@ -239,7 +239,7 @@ type RecordType string
 // clientMessage, branch …) belong to rpc and the store.
 const (
 	RecordMessage   RecordType = "message"
-	RecordQueue     RecordType = "queue" // the whole current queue
+	RecordQueue     RecordType = "queue" // the complete current queue
 	RecordTurnStart RecordType = "turnStart"
 	RecordTurnEnd   RecordType = "turnEnd"
 	// The Data of RecordToolStart is {"callId":…,"itemId":…}. A call without a result after this

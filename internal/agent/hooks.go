@@ -42,7 +42,7 @@ type (
 	ToolHook interface {
 		BeforeTool(ctx context.Context, call *tool.Call, spec tool.Spec) (ToolOutcome, error)
 	}
-	// ToolEndHook may replace a result; nil keeps it.
+	// ToolEndHook may replace a result. If it returns nil, the result stays.
 	ToolEndHook interface {
 		AfterTool(ctx context.Context, call *tool.Call, result *tool.Result) (*tool.Result, error)
 	}
@@ -53,7 +53,7 @@ type (
 	}
 	// MatchHook limits a ToolHook to some tools. Without it, a hook is called for all tools.
 	MatchHook interface{ Concerns(tool string) bool }
-	// TimeoutHook sets the time limit of the hook's calls; 0 means DefaultHookTimeout.
+	// TimeoutHook sets the time limit of the hook's calls. 0 means DefaultHookTimeout.
 	TimeoutHook interface{ HookTimeout() time.Duration }
 )
 

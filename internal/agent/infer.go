@@ -14,7 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/pause"
 )
 
-// infer makes one model call: it builds the request, tries models and attempts, and returns the
+// infer makes one model call. It builds the request, tries models and attempts, and returns the
 // reply with the items into which it was streamed. No tool runs during the call.
 func (s *Session) infer(t *turn) (*Reply, *stream, error) {
 	t.phase = PhaseInference
@@ -133,7 +133,7 @@ func (s *Session) request(t *turn, oneShots []*message.Message) (*Request, error
 	return s.rewritten(t, req)
 }
 
-// rewritten calls the hooks before the model call.
+// rewritten returns the request after the hooks before the model call have changed it.
 func (s *Session) rewritten(t *turn, req *Request) (*Request, error) {
 	hooks := slices.Collect(hooksOf[ModelHook](s))
 	if len(hooks) == 0 {
@@ -230,7 +230,7 @@ func (s *Session) callModel(t *turn, m Model, req *Request) (*Reply, *stream, er
 }
 
 // attempt makes one call whose deltas become items. The output is shown once the prompt is synced
-// to disk, if that is possible. This seldom waits, because the sync began before the model was
+// to disk, if that is possible. This rarely waits, because the sync began before the model was
 // called.
 func (s *Session) attempt(t *turn, m Model, req *Request, st *stream) (*Reply, error) {
 	waited := false
@@ -238,7 +238,7 @@ func (s *Session) attempt(t *turn, m Model, req *Request, st *stream) (*Reply, e
 		if !waited {
 			waited = true
 			_ = s.journal.sync() // the client that sent the prompt is notified of an error
-			defer t.started()    // once the first output arrives
+			defer t.started()    // called when the first output arrives
 		}
 		st.on(d)
 	})

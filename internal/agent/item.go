@@ -20,8 +20,8 @@ type Item struct {
 	Content []message.Block // for a user message, its content other than text
 	Source  message.Source
 	Status  ItemStatus // for messages, it may also be retracted or aborted
-	Pinned  bool       // userMessage: no reduction of the context removes it
-	Level   string     // notice: info, warning, error
+	Pinned  bool       // for a userMessage, no reduction of the context removes it
+	Level   string     // for a notice: info, warning or error
 
 	Plan []tool.PlanEntry // plan
 	Call *CallItem        // toolCall
@@ -36,7 +36,7 @@ type CallItem struct {
 	Name       string
 	Label      string
 	Args       json.RawMessage
-	Result     string // what the model got
+	Result     string // the text that the model received
 	Content    []message.Block
 	Details    json.RawMessage
 	IsError    bool

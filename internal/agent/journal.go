@@ -7,7 +7,7 @@ import (
 )
 
 // journal writes a session's records to its store in the order in which they were added. Adding
-// never blocks. Flushing does, without holding a lock that a control method needs.
+// never blocks. Flushing may block, but it holds no lock that a control method needs.
 type journal struct {
 	store Store
 

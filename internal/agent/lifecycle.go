@@ -40,8 +40,8 @@ type (
 			m *message.Message,
 		) (tell string, err error)
 	}
-	// CompactHook is called before the context is reduced. It may return what a summary should
-	// keep. An error prevents the reduction if the context fits without it.
+	// CompactHook is called before the context is reduced. It may return instructions for the
+	// summary. An error prevents the reduction if the context fits without it.
 	CompactHook interface {
 		BeforeCompact(ctx context.Context, c CompactInfo) (instructions string, err error)
 	}
@@ -79,7 +79,7 @@ func (s *Session) info() SessionInfo {
 	}
 }
 
-// sessionStarts calls the hooks of the session's start, once.
+// sessionStarts calls the hooks of the session's start. It does so only once.
 func (s *Session) sessionStarts(t *turn) {
 	s.mu.Lock()
 	first := !s.hooks.started

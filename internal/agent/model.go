@@ -31,7 +31,7 @@ type ModelInfo struct {
 	Tools         *bool
 	Thinking      []string       // levels that the model accepts; nil if unknown
 	Price         *message.Costs // the provider's list price in US dollars per million tokens
-	Reported      bool           // the provider itself reported some of this
+	Reported      bool           // the provider itself reported some of these values
 }
 
 // Request is one model call. The model must not change it or keep it.
@@ -88,9 +88,9 @@ const (
 type Delta struct {
 	Kind   DeltaKind
 	Text   string
-	Index  int    // toolInput: index of the call in the reply
-	CallID string // toolInput: once known
-	Name   string // toolInput: once known
+	Index  int    // for toolInput, the index of the call in the reply
+	CallID string // for toolInput, once the ID is known
+	Name   string // for toolInput, once the name is known
 }
 
 // Reply is a complete reply. Message is new and belongs to the caller, who sets its ID, Time and
@@ -98,8 +98,8 @@ type Delta struct {
 type Reply struct {
 	Message *message.Message
 	Finish  string
-	Notices []string // what the user should know, such as omitted images
-	Lasting []string // the Notices that are shown once per session
+	Notices []string // information for the user, for example about omitted images
+	Lasting []string // the notices that are shown once per session
 }
 
 // ToolSpec is the description of a tool for a model.

@@ -21,9 +21,9 @@ const (
 	recallWhole   = 8000 // bytes of a message that is requested by number
 )
 
-// recallName is the tool with which a model looks up what a reduction has removed from its view. A
-// reduction does not load it if it is deferred, because the tools that the provider has cached
-// would change.
+// recallName is the name of the tool with which a model looks up text that a reduction has removed
+// from its view. A reduction does not load the tool if it is deferred, because that would change
+// the tools that the provider has cached.
 const recallName = "recall"
 
 // recallNote refers the model to recall where something was omitted. If recall is deferred,

@@ -42,14 +42,14 @@ type Session struct {
 	inbox    inbox
 	pause    pausing
 	hooks    hookState
-	notified map[string]bool // notices that are shown once
+	notified map[string]bool // notices that are shown once and have been shown
 	usage    message.Usage
 
 	compaction compactions
 }
 
-// conversation is the source of what the model receives and of what clients see of the session's
-// past. The session's lock guards it.
+// conversation contains the history, from which the model's requests and the clients' view of the
+// session are created. The session's lock guards it.
 type conversation struct {
 	messages []*message.Message
 	view     view
@@ -60,12 +60,13 @@ type conversation struct {
 	title    string
 }
 
-// inbox contains what waits to become part of the conversation. The session's lock guards it.
+// inbox contains the messages that wait to become part of the conversation. The session's lock
+// guards it.
 type inbox struct {
 	steers  []*entry            // delivered in the running turn
 	queue   []*entry            // each entry starts or joins a turn
 	notes   []*entry            // delivered at the next boundary
-	unseen  []*message.Message  // messages that no hook had seen when the last turn ended
+	unseen  []*message.Message  // messages that no hook had received when the last turn ended
 	limit   int                 // maximum number of waiting messages; 0 means DefaultQueueLimit
 	clients map[string]Accepted // by ClientMessageID
 }
@@ -77,7 +78,7 @@ type pausing struct {
 	// entries.
 	held    bool
 	resumed *turn        // the turn that Resume started, until Continue has returned it
-	unsaid  *TurnOptions // options of the next turn, if it begins without a message
+	unsaid  *TurnOptions // options of the next turn, if that turn begins without a message
 }
 
 // hookState records the current hooks, and which of the session's lifecycle hooks were called. The
@@ -91,7 +92,7 @@ type hookState struct {
 // compactions records the reductions of the conversation. The session's lock guards it.
 type compactions struct {
 	cancel    context.CancelCauseFunc // cancels the running Compact; nil if none is running
-	commits   int                     // number since the session was created
+	commits   int                     // number of reductions since the session was created
 	strategy  string                  // strategy of the last reduction
 	fruitless int                     // number of consecutive reductions that saved nothing
 	unsummed  int                     // number of consecutive failed summaries
@@ -207,8 +208,8 @@ func (s *Session) noticeLocked(level, text string) {
 	s.em.emit(ItemCompleted{TurnID: turnID, Item: it})
 }
 
-// Close aborts the running turn or Compact, refuses all later calls, and returns when every
-// goroutine of the session has ended, or with ctx's error.
+// Close aborts the running turn or Compact, and refuses all later calls. It returns when every
+// goroutine of the session has ended. If ctx ends first, it returns ctx's error.
 func (s *Session) Close(ctx context.Context) error {
 	s.mu.Lock()
 	if s.turn != nil {
@@ -249,7 +250,7 @@ func (s *Session) bug(format string, args ...any) {
 	}
 }
 
-// restore applies the stored state. Calls that a restart interrupted now get their results.
+// restore applies the stored state. Calls that a restart interrupted get their results now.
 func (s *Session) restore(r Restored) {
 	missing := func(m *message.Message, c *message.ToolCall) *message.Message {
 		res := message.NewText(message.RoleTool, interruptedText(r, c))
@@ -283,8 +284,8 @@ func (s *Session) restore(r Restored) {
 	}
 }
 
-// interrupted reports whether the last turn stopped before it was complete, as a turn does that a
-// pause stops.
+// interrupted reports whether the last turn stopped before it was complete, for example because of
+// a pause.
 func (s *Session) interrupted(turns []Turn) bool {
 	if len(turns) == 0 || s.answeredLocked() {
 		return false

@@ -187,7 +187,7 @@ func (s *Session) account(t *turn, m *message.Message) {
 	s.changedLocked()
 }
 
-// decision is what happens to a reply without calls.
+// decision determines what happens to a reply without calls.
 type decision struct {
 	end   outcome
 	nudge string // ask again with this message

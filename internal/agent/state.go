@@ -5,8 +5,8 @@ import "errors"
 // This file contains every change to a session's run state. TestOnlyTheTableChangesTheRunState
 // checks that no other file assigns the run state.
 //
-// The table shows the next state for each state and event. A dash means that the event changes
-// nothing. "busy", "paused!" and "closed!" mean that the event is refused with ErrNotIdle,
+// The table shows the state that follows each state after each event. A dash means that the event
+// changes nothing. "busy", "paused!" and "closed!" mean that the event is refused with ErrNotIdle,
 // ErrPaused or ErrClosed. "never" means that the event cannot happen, because the engine raises it
 // itself and only in other states. A plus sign means that the session is also paused.
 //
@@ -24,7 +24,7 @@ import "errors"
 //	closed      closed!  never    never     closed!     never      closed!     closed!    -
 //	closed+     closed!  never    never     closed!     never      closed!     closed!    -
 
-// runState is what a session is doing. It is more detailed than the Status that clients see.
+// runState is the activity of a session. It is more detailed than the Status that clients see.
 type runState uint8
 
 const (
@@ -38,7 +38,7 @@ const (
 	runCompactingPaused                 // the same, but the session is paused afterwards
 	runClosing                          // the last turn or Compact is ending
 	runClosingPaused                    // the same, for a paused session
-	runClosed                           // nothing runs, and nothing will
+	runClosed                           // nothing runs, and nothing will run
 	runClosedPaused                     // the same, for a paused session
 	runStates           = iota
 )
@@ -61,7 +61,7 @@ const (
 // errNever reports an event that cannot happen in a state.
 var errNever = errors.New("the event cannot happen in this state")
 
-// runMove is the effect of an event in a state: it leads to another state or is refused.
+// runMove is the effect of an event in a state. It leads to another state, or the event is refused.
 type runMove struct {
 	to      runState
 	refused error
@@ -145,13 +145,14 @@ var runShown = [runStates]Status{
 	runClosed: SessionIdle, runClosedPaused: SessionPaused,
 }
 
-// refuses returns why the state refuses an event, or nil if it does not.
+// refuses returns the error with which the state refuses an event, or nil if it allows the event.
 func (r runState) refuses(e runEvent) error { return runMoves[r][e].refused }
 
 // busy reports whether a turn or Compact is running.
 func (r runState) busy() bool { return runShown[r] == SessionRunning }
 
-// holds reports whether the end of the pause is all that a message which arrives now waits for.
+// holds reports whether a message that arrives now would only have to wait for the end of the
+// pause.
 func (r runState) holds() bool { return r == runPaused || r == runCompactingPaused }
 
 // closed reports whether Close was called.
@@ -173,8 +174,8 @@ func (s *Session) onLocked(e runEvent) (changed bool, err error) {
 	return changed, nil
 }
 
-// mustLocked is onLocked for an event that the engine raises itself. A refusal is a bug in the
-// engine and is reported as one.
+// mustLocked is like onLocked, for an event that the engine raises itself. If the event is refused,
+// the engine has a bug, which mustLocked reports.
 func (s *Session) mustLocked(e runEvent) (changed bool) {
 	changed, err := s.onLocked(e)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/panics"
 )
 
-// turn is one run: from the messages that start it to an answer without tool calls, or to another
-// end. The goroutine of the turn owns the fields, unless stated otherwise.
+// turn is one run. It begins with the messages that start it, and ends with an answer without tool
+// calls or for another reason. The goroutine of the turn owns the fields, unless stated otherwise.
 type turn struct {
 	id      string
 	ctx     context.Context
@@ -29,9 +29,9 @@ type turn struct {
 
 	begun   bool   // the hooks before the turn were called
 	started func() // lets the next turn start; may be called more than once
-	phase   string // what an abort would interrupt: inference or tool_execution
+	phase   string // the phase that an abort would interrupt: inference or tool_execution
 	replies replies
-	ends    bool // a tool's result ends the turn
+	ends    bool // whether a tool's result ends the turn
 
 	// The session's lock guards these fields.
 	fresh  []*message.Message // user messages that no hook has seen
@@ -49,8 +49,8 @@ type replies struct {
 	nudge      *message.Message // sent with the next call only
 	skips      []string         // notices about skipped providers
 	previous   *message.Message // the previous assistant message of this turn
-	afterTools bool             // the last event was a tool result
-	budget     repair.Budget    // count since tools last ran, as for the fields below
+	afterTools bool             // whether the last event was a tool result
+	budget     repair.Budget    // counted since tools last ran, like the fields below
 	rephrased  int
 	vetoes     int
 }
@@ -309,8 +309,8 @@ func (s *Session) steered() bool {
 	return len(s.inbox.steers) > 0
 }
 
-// finish ends a turn and returns the next one, if the queue may continue automatically. A steer
-// that arrived after the last boundary of a clean turn resumes the turn.
+// finish ends a turn. It returns the next turn, if the queue may continue automatically. If a steer
+// arrived after the last boundary of a turn that ended normally, the turn resumes.
 func (s *Session) finish(t *turn, out outcome) *turn {
 	s.mu.Lock()
 	if out.reason == EndStop && len(s.inbox.steers) > 0 && s.state == runRunning {

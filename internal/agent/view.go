@@ -7,9 +7,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// view is what the model sees of the history: the whole history, or a compaction's replacement and
-// what came after it. It grows with the history. Only a commit changes its beginning. The session's
-// lock guards it.
+// view is the part of the history that the model sees. It is the whole history, or the replacement
+// from a compaction and the messages after it. The view grows with the history. Only a commit
+// changes its beginning. The session's lock guards it.
 type view struct {
 	msgs   []*message.Message
 	paired int // number of leading messages that were found paired
@@ -66,8 +66,8 @@ func (v *view) restoreCount(from int) {
 	}
 }
 
-// replace makes a commit's replacement the beginning of the view and returns how many messages
-// came after it. Messages with only an ID are looked up in the log.
+// replace makes a commit's replacement the beginning of the view. It returns how many messages came
+// after the replacement. Messages with only an ID are looked up in the log.
 func (v *view) replace(all []*message.Message, c *Commit) (newer int) {
 	i := slices.IndexFunc(all, func(m *message.Message) bool { return m.ID == c.Through })
 	if i < 0 {
@@ -104,7 +104,8 @@ func (v *view) sendable() (msgs []*message.Message, repaired bool) {
 // forTheModel converts the history to messages for the model. It omits app-level messages and
 // assistant messages without content. It joins consecutive assistant messages, such as a reply and
 // its continuation, because strict providers require alternating roles. They also require a user
-// message first, which is missing if a one-shot steer, which is never stored, began the session.
+// message at the beginning. It is missing if the session began with a one-shot steer, because such
+// a steer is never stored.
 func forTheModel(msgs []*message.Message) []*message.Message {
 	msgs = joined(msgs)
 	if len(msgs) > 0 && msgs[0].Role == message.RoleAssistant {

@@ -116,8 +116,8 @@ var byCost = []string{Dedupe, Mask, Truncate, TurnSummaries, Summary, Importance
 func cost(r Reducer) int { return slices.Index(byCost, r.Name()) }
 
 // Fit runs the reducers until the target is met. A reducer that fails or breaks a rule is skipped
-// and listed in Problems. If not even the limit is met, the error is an *OverflowError, and the
-// result is valid nevertheless.
+// and listed in Problems. If not even the limit is met, the error is an *OverflowError, but the
+// result is still valid.
 func Fit(ctx context.Context, in Input, ladder []Reducer) (Result, error) {
 	if in.Limit == 0 {
 		in.Limit = in.Target

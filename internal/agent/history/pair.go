@@ -6,7 +6,7 @@ package history
 
 import "github.com/agent-lsp/agent-lsp/internal/agent/message"
 
-// MissingResult is the text of the result that Pair adds for a call without one.
+// MissingResult is the text of the result that Pair adds for a call without a result.
 const MissingResult = "No result was recorded for this call."
 
 // Paired reports whether every tool call in msgs is followed immediately by exactly one result, in
@@ -43,7 +43,7 @@ func PairedPrefix(msgs []*message.Message) (n int, open bool) {
 
 // Pair returns msgs itself if it is paired. Otherwise it returns a new slice: results are moved
 // behind their calls in call order, and results without a call are dropped. missing creates the
-// missing results; nil means MissingResult.
+// missing results. If it is nil, they have the text MissingResult.
 func Pair(msgs []*message.Message,
 	missing func(m *message.Message, c *message.ToolCall) *message.Message) []*message.Message {
 	if Paired(msgs) {

@@ -35,7 +35,7 @@ const (
 	transcriptArg    = 97   // bytes of an argument's value in the transcript
 	transcriptResult = 497  // bytes of a result in the transcript
 	transcriptText   = 4000 // bytes of other text in the transcript
-	minSummarized    = 2    // units: fewer are not worth a model call
+	minSummarized    = 2    // minimum number of units; fewer are not worth a model call
 )
 
 // summaryKey is the key in message.Message.Meta that marks a summary.

@@ -99,12 +99,12 @@ const (
 // Add counts an appended message.
 func (c *Meter) Add(m *message.Message) { c.estimate += Tokens(m) }
 
-// Reset counts a history that was replaced.
+// Reset counts the messages of a history that replaces the previous one.
 func (c *Meter) Reset(msgs []*message.Message) {
 	c.estimate, c.counted, c.atCounted, c.stored = Total(msgs), 0, 0, stored{}
 }
 
-// SetOverhead sets the estimate for what is sent in addition to the messages.
+// SetOverhead sets the estimate for the content that is sent in addition to the messages.
 func (c *Meter) SetOverhead(tokens int) {
 	c.overhead = tokens
 	if c.ratio == 0 && c.stored.input > 0 {
@@ -167,7 +167,8 @@ func (c *Meter) Used() int {
 	return int(float64(c.overhead+c.estimate) * c.Ratio())
 }
 
-// Overhead returns the calibrated estimate for what is sent in addition to the messages.
+// Overhead returns the calibrated estimate for the content that is sent in addition to the
+// messages.
 func (c *Meter) Overhead() int { return int(float64(c.overhead) * c.Ratio()) }
 
 // resultMeta is a tool's metadata about its result, as the engine stores it.

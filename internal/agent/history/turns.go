@@ -20,12 +20,12 @@ const (
 	recentMax      = 20000
 	summaryAsked   = 300 // runes of the request in a turn's summary
 	summaryAnswer  = 250 // runes of the answer
-	summaryFiles   = 3   // files that are named; more are only counted
+	summaryFiles   = 3   // number of files that are named; further files are only counted
 	importanceHead = 3   // units at the beginning that importance keeps
 	importanceTail = 24  // messages at the end that importance keeps
 )
 
-// recentBudget returns how many tokens of recent messages stay untouched.
+// recentBudget returns how many tokens of recent messages are left unchanged.
 func (in *Input) recentBudget() int {
 	if in.Recent > 0 {
 		return in.Recent
@@ -43,7 +43,7 @@ func (turnSummaries) Reduce(_ context.Context, in *Input) ([]*message.Message, e
 	us := in.units(in.Messages)
 	recent := recentFrom(us, in.recentBudget())
 	total := Total(in.Messages)
-	gone := map[int]string{} // first unit of a turn to its summary
+	gone := map[int]string{} // maps the first unit of a turn to the turn's summary
 	drop := make([]bool, len(us))
 	for _, t := range turnsOf(us) {
 		if t.to > recent || total <= in.Target {
@@ -139,8 +139,8 @@ func toolsUsed(msgs []*message.Message) string {
 	return strings.Join(names, ", ")
 }
 
-// filesOf returns which files were read but not changed, and which were changed, according to the
-// tools' metadata and the summaries in msgs.
+// filesOf returns the files that were read but not changed, and the files that were changed,
+// according to the tools' metadata and the summaries in msgs.
 func filesOf(msgs []*message.Message) (read, changed []string) {
 	r, c := map[string]bool{}, map[string]bool{}
 	for _, m := range msgs {

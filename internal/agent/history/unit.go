@@ -20,8 +20,8 @@ type unit struct {
 	tokens   int
 }
 
-// units splits msgs into units. It marks what must always be kept: pinned messages, system
-// messages, the last visible user message, and the last unit.
+// units splits msgs into units. It marks the units that must always be kept: pinned messages,
+// system messages, the last visible user message, and the last unit.
 func (in *Input) units(msgs []*message.Message) []unit {
 	var us []unit
 	for i := 0; i < len(msgs); {
@@ -65,8 +65,8 @@ func BornPinned(m *message.Message) bool {
 	return ok
 }
 
-// recentFrom returns the index of the first recent unit. Recent are as many whole units at the end
-// as fit into budget tokens, but at least one.
+// recentFrom returns the index of the first recent unit. The recent units are the last whole units
+// that fit into budget tokens, but at least one unit.
 func recentFrom(us []unit, budget int) int {
 	i := len(us)
 	for i > 0 && (i == len(us) || budget >= us[i-1].tokens) {

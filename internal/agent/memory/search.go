@@ -13,9 +13,9 @@ import (
 const (
 	// DefaultTopK is the number of results if the query does not set one.
 	DefaultTopK = 5
-	// MaxTopK bounds the results of one query.
+	// MaxTopK is the maximum number of results of one query.
 	MaxTopK = 100
-	// maxTerms bounds the words of a query.
+	// maxTerms is the maximum number of words in a query.
 	maxTerms = 16
 	// fusion reduces the weight of a rank when two rankings are merged (reciprocal rank fusion).
 	fusion = 60

@@ -22,7 +22,8 @@ type sketches struct {
 	bits  []uint64  // all sketches, one after another
 }
 
-// sketch computes the sketches of vectors of one length. For other vectors there are none.
+// sketch computes the sketches of vectors. If the vectors differ in length or are too few, it
+// returns none.
 func sketch(all []vector) sketches {
 	if len(all) < sketchFrom || len(all[0].packed) < 5 {
 		return sketches{}

@@ -16,17 +16,17 @@ import (
 	"time"
 	"unicode/utf8"
 
-	_ "modernc.org/sqlite" // the driver; its registration costs well under a millisecond
+	_ "modernc.org/sqlite" // the database driver; registering it takes well under a millisecond
 )
 
 const (
-	// MaxContent bounds one memory in bytes.
+	// MaxContent is the maximum size of one memory in bytes.
 	MaxContent = 64 << 10
-	// MaxKey bounds a key in bytes.
+	// MaxKey is the maximum length of a key in bytes.
 	MaxKey = 200
-	// MaxTags bounds the tags of one memory.
+	// MaxTags is the maximum number of tags of one memory.
 	MaxTags = 32
-	// MaxTag bounds one tag in bytes.
+	// MaxTag is the maximum length of one tag in bytes.
 	MaxTag = 100
 	// busyMs is how long to wait for another daemon's write, in milliseconds.
 	busyMs = 3000
@@ -57,14 +57,15 @@ type Memory struct {
 
 // Saved is the result of saving a memory.
 type Saved struct {
-	Key       string // the key under which it is found
-	Duplicate string // the key of an existing memory with the same content; "" if it is new
+	Key string // the key under which it is found
+	// The key of an existing memory with the same content; "" if the content is new.
+	Duplicate string
 }
 
 // Embed converts texts to vectors, one for each text.
 type Embed func(ctx context.Context, texts []string) ([][]float32, error)
 
-// Options of a Store.
+// Options configure a Store.
 type Options struct {
 	Path string // the database file; its folder is created when needed
 	Root string // workspace root, to which memories of scope workspace belong
@@ -73,7 +74,7 @@ type Options struct {
 	// models are not compared. If Embedder or the function is nil, only full-text search is used.
 	Embedder func() (model string, embed Embed)
 	Redact   func([]byte) []byte // removes secrets before anything is stored; nil removes nothing
-	Log      *slog.Logger        // nil: no log
+	Log      *slog.Logger        // nil means that nothing is logged
 
 	now func() time.Time // the clock in tests; nil means time.Now
 }

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// embedTimeout bounds one call of the embedding function. Memory works without it.
+	// embedTimeout is the time limit for one call of the embedding function. If the function fails,
+	// memory works without it.
 	embedTimeout = 5 * time.Second
 	// twinCosine is the minimum similarity of two memories with the same meaning.
 	twinCosine = 0.97
@@ -99,12 +100,12 @@ func dot(x, y []byte) int32 {
 	return a + b
 }
 
-// vectorCache caches the vectors of one state of the database.
+// vectorCache caches the vectors for one state of the database.
 type vectorCache struct {
 	mu      sync.Mutex
 	model   string
-	version int64 // PRAGMA data_version: changes by other connections
-	changes int64 // total_changes: changes by this connection
+	version int64 // PRAGMA data_version, which counts changes by other connections
+	changes int64 // total_changes, which counts changes by this connection
 	valid   bool
 	all     []vector
 	sketch  sketches

@@ -36,7 +36,7 @@ const (
 	SourceJob      Source = "job"
 	SourceNudge    Source = "nudge"   // a hidden reminder from the engine
 	SourceSummary  Source = "summary" // the hidden result of a compaction
-	SourceOutcome  Source = "outcome" // hidden: the outcome of earlier proposals
+	SourceOutcome  Source = "outcome" // the hidden outcome of earlier proposals
 )
 
 // BlockType is the kind of a content block.
@@ -185,11 +185,11 @@ type Message struct {
 // derived caches values that are computed at most once per message.
 type derived struct {
 	mu       sync.Mutex
-	encoded  []encoding   // one for each requested format, seldom more than one
+	encoded  []encoding   // one for each requested format, rarely more than one
 	measured atomic.Int64 // the size plus one; 0 if not measured
 }
 
-// encoding is a message in one format.
+// encoding is the encoding of a message in one format.
 type encoding struct {
 	key   string
 	bytes []byte

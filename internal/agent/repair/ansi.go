@@ -159,7 +159,7 @@ func unfinishedEscape(s string) bool {
 	return false
 }
 
-// unfinishedCSI is unfinishedEscape for the parameters of a control sequence.
+// unfinishedCSI is like unfinishedEscape, for the parameters of a control sequence.
 func unfinishedCSI(s string) bool {
 	n := csiLen(s)
 	return n == len(s) && n < maxParams && (n == 0 || s[n-1] < 0x40)

@@ -12,14 +12,14 @@ import (
 type fixed struct {
 	value     json.RawMessage
 	ok        bool
-	cut       bool // closers were missing
+	cut       bool // whether closing brackets were missing
 	cutString bool // the text ended in a string, whose rest is lost
 }
 
 // maxDepth bounds nesting, because the parser is recursive.
 const maxDepth = 500
 
-// fix converts what a model meant as JSON to valid JSON. It handles code fences, comments, single
+// fix converts malformed JSON from a model to valid JSON. It handles code fences, comments, single
 // or typographic quotes, unquoted keys, Python's words, trailing and missing commas, pairs without
 // braces, raw control characters and wrong escapes in strings, missing closing brackets, and a
 // document that is repeated. It never changes the meaning of a string. Valid JSON is returned
@@ -228,7 +228,7 @@ func (p *parser) member() bool {
 	}
 	p.space()
 	switch {
-	case p.i >= len(p.s): // cut off after the key
+	case p.i >= len(p.s): // the text is cut off after the key
 		p.cut = true
 		p.out = append(p.out, ":null"...)
 		return true

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// Report describes what Normalize did.
+// Report describes the changes that Normalize made.
 type Report struct {
 	Repaired int // calls whose arguments, name or ID were repaired
 	Dropped  int // copies of another call: the same ID, name and arguments
@@ -23,8 +23,8 @@ type Report struct {
 // stray tokens become that name. Arguments become JSON objects. Arguments that cannot be repaired
 // are kept in Raw with a Problem, so that the call's result can inform the model. Calls that were
 // cut off by the output limit are removed. If the parser is on and there is no structured call,
-// Normalize searches for calls in the text. Normalize does not change msg; it returns msg itself if
-// no change is necessary.
+// Normalize searches for calls in the text. Normalize does not change msg. If no change is
+// necessary, it returns msg itself.
 func Normalize(msg *message.Message, known []string, o Options) (*message.Message, Report) {
 	n := &normalizer{o: o, known: known, seen: map[string]string{}}
 	out := msg.Clone()
@@ -142,7 +142,7 @@ func (n *normalizer) keep(c *message.ToolCall, cutOff bool) bool {
 	return true
 }
 
-// mendArgs converts what the model sent to an object, or records what is wrong with it.
+// mendArgs converts the arguments from the model to an object, or records what is wrong with them.
 func mendArgs(c *message.ToolCall) {
 	raw := c.Raw
 	if raw == "" {

@@ -91,7 +91,7 @@ type scanner struct {
 	seen   map[string]int // the next position of a tag (see next)
 }
 
-// fence is a code block: text[start:end] with its fences, text[bodyStart:bodyEnd] without them.
+// fence is a code block. text[start:end] includes its fences, and text[bodyStart:bodyEnd] does not.
 type fence struct {
 	start, bodyStart, bodyEnd, end int
 	label                          string

@@ -1,4 +1,4 @@
-// Package repair repairs what models send: tool calls with invalid IDs, names and arguments
+// Package repair repairs the output of models: tool calls with invalid IDs, names and arguments
 // (Normalize), calls written as text (ParseCalls), malformed JSON (JSON), unusable replies
 // (Validate), and terminal escape sequences (StripANSI). It makes no decisions. Each function
 // returns its findings, and the engine acts on them. All functions take linear time and can be
@@ -7,7 +7,7 @@ package repair
 
 import "strings"
 
-// Options switches the repairs on or off. The zero value switches all off; see Default.
+// Options switches the repairs on or off. The zero value switches all of them off (see Default).
 type Options struct {
 	Normalizer bool
 	// FallbackParser searches for calls in the text of messages without structured calls. It is

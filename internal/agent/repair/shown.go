@@ -55,7 +55,7 @@ type callGate struct {
 	shown strings.Builder // released
 	held  string          // text that is not released yet
 	fence bool            // whether the line is in a code block that contains no calls
-	shut  bool            // a call may have begun: the rest waits for the end
+	shut  bool            // a call may have begun, so the rest waits for the end
 	mid   bool            // the beginning of the line in held has been released
 }
 

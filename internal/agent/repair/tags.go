@@ -41,8 +41,8 @@ var wrappers = []string{"<tool_calls>", "</tool_calls>", "<function_calls>", "</
 	"<|tool_calls_section_begin|>", "<|tool_calls_section_end|>",
 	"<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"}
 
-// tags finds calls written in explicit tags. The first opening tag that matches wins. Calls inside
-// a call are ignored.
+// tags finds calls written in explicit tags. The first opening tag that matches is used. Calls
+// inside a call are ignored.
 func (s *scanner) tags() {
 	s.seen = map[string]int{}
 	at := 0

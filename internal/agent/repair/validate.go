@@ -147,8 +147,8 @@ func LooksTruncated(text string) bool {
 }
 
 // repeats reports whether a reply repeats an earlier one. It does if both are equal except for case
-// and spacing or, when both are long enough, if most words are the same. A short reply that is
-// given twice does not count.
+// and spacing. If both are long enough, it also does if most words are the same. A short reply that
+// is given twice does not count.
 func repeats(text, previous string) bool {
 	a, b := strings.Fields(strings.ToLower(text)), strings.Fields(strings.ToLower(previous))
 	if len(a) == 0 || len(b) == 0 {

@@ -14,11 +14,11 @@ const (
 	DefaultJitter       = 0.2
 )
 
-// Policy determines how often and when a failed call is retried. It is a plain value; start from
-// Default.
+// Policy determines how often and when a failed call is retried. It is a plain value. To create
+// one, start from Default.
 type Policy struct {
-	MaxRetries   int           // attempts after the first; 0 or less: none
-	InitialDelay time.Duration // before the first retry, doubled for each further one
+	MaxRetries   int           // attempts after the first one; 0 or less means none
+	InitialDelay time.Duration // delay before the first retry; it doubles for each further retry
 	// MaxDelay bounds the delay, including a delay that the provider requests. 0 means
 	// DefaultMaxDelay.
 	MaxDelay time.Duration

@@ -12,7 +12,7 @@ import (
 )
 
 // storedItem is an item on disk. Text that is part of a message (for a tool call, its result and
-// its arguments) is not stored again: Ref and ArgsRef refer to it.
+// its arguments) is not stored again. Ref and ArgsRef refer to it.
 type storedItem struct {
 	ID        string           `json:"id"`
 	Type      agent.ItemType   `json:"type"`
@@ -191,7 +191,8 @@ func shownText(typ agent.ItemType, m *message.Message) string {
 	return b.String()
 }
 
-// recentMessages is how many messages are kept in memory to find the text of items in.
+// recentMessages is the number of recent messages in memory. The text of items is looked up in
+// them.
 const recentMessages = 128
 
 // recent contains the last messages of a session.

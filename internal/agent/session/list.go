@@ -22,9 +22,9 @@ type Query struct {
 	Limit    int    // 0 means DefaultLimit, negative means all
 }
 
-// List returns sessions, most recently updated first, and a cursor if there are more. Sessions
-// without messages are omitted unless they are open here. List reads a log only if it is newer than
-// its index or a text is searched.
+// List returns sessions, most recently updated first. If there are more sessions, it also returns a
+// cursor. Sessions without messages are omitted unless they are open here. List reads a log only if
+// it is newer than its index or a text is searched.
 func (l *Library) List(q Query) ([]Entry, string, error) {
 	all, err := l.entries()
 	if err != nil {

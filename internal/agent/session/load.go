@@ -24,14 +24,15 @@ var migrations = map[int]func(line []byte) ([]byte, error){}
 type Loaded struct {
 	Session *Session
 	Entry   Entry
-	// Messages is the complete and paired history: each assistant message is followed by the
+	// Messages is the complete and paired history. Each assistant message is followed by the
 	// results of its calls, in call order.
-	Messages    []*message.Message
-	Commits     []*agent.Commit
-	Pins        []agent.PinChange
-	Queue       []agent.QueueEntry
-	Config      json.RawMessage
-	Turns       []agent.Turn  // the last MaxTurns ended turns, including one that a crash ended
+	Messages []*message.Message
+	Commits  []*agent.Commit
+	Pins     []agent.PinChange
+	Queue    []agent.QueueEntry
+	Config   json.RawMessage
+	// At least the last MaxTurns ended turns, including a turn that a crash ended.
+	Turns       []agent.Turn
 	Interrupted []Interrupted // calls without a result because of a crash
 	Paused      bool
 	LastSeq     uint64
@@ -56,7 +57,7 @@ func (l *Loaded) Restored() agent.Restored {
 type Interrupted struct {
 	Call       *message.ToolCall
 	TurnID     string
-	Started    bool // it was running and may have had effects
+	Started    bool // the call was running and may have had effects
 	ProposalID string
 	Result     *message.Message
 }

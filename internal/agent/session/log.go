@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// MaxTitle bounds a title derived from the first prompt, in runes.
+// MaxTitle is the maximum length, in runes, of a title derived from the first prompt.
 const MaxTitle = 80
 
 // Entry is a session's entry in a list.
@@ -34,10 +34,10 @@ type Entry struct {
 	Config json.RawMessage `json:"config,omitempty"`
 }
 
-// maxEntryConfig bounds the configuration in a list entry.
+// maxEntryConfig is the maximum size, in bytes, of the configuration in a list entry.
 const maxEntryConfig = 16 << 10
 
-// Empty reports that the session has no messages. It may have been configured.
+// Empty reports whether the session has no messages. An empty session may have a configuration.
 func (e *Entry) Empty() bool {
 	return e.Messages == 0 && e.Title == "" && e.ForkOf == "" && e.Damaged == 0
 }

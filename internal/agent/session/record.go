@@ -16,7 +16,7 @@ const Version = 1
 const (
 	RecordHeader  agent.RecordType = "session"
 	RecordItem    agent.RecordType = "item"
-	RecordConfig  agent.RecordType = "config" // Data: the session's own complete Config
+	RecordConfig  agent.RecordType = "config" // Data contains the session's own complete Config
 	RecordTitle   agent.RecordType = "title"
 	RecordArchive agent.RecordType = "archive"
 	RecordSeq     agent.RecordType = "seq"
@@ -57,7 +57,8 @@ type (
 	archiveData struct {
 		Archived bool `json:"archived"`
 	}
-	// seqData reserves numbers. When it was written, no number above Reserved had been used.
+	// seqData reserves numbers. When the record was written, no number above Reserved had been
+	// used.
 	seqData struct {
 		Reserved uint64 `json:"reserved"`
 	}
@@ -82,7 +83,7 @@ func newRecord(typ agent.RecordType, at time.Time, data any) (agent.Record, erro
 	return agent.Record{Type: typ, Data: b, Time: at}, nil
 }
 
-// marshal is json.Marshal without escaping <, > and &, which are common in code.
+// marshal is like json.Marshal, but does not escape <, > and &, which are common in code.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	if err := encode(&b, v); err != nil {

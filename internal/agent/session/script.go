@@ -62,8 +62,8 @@ type Recording struct {
 	Notes  []string        // notes for the reader, for example which file was omitted
 }
 
-// Record returns the session as a session script. With a statement of what should have happened,
-// such a bug report becomes a test. It contains no secret that the log does not contain.
+// Record returns the session as a session script. If the expected outcome is added to such a bug
+// report, it becomes a test. It contains no secret that the log does not contain.
 func Record(in *Loaded, rec Recording) ([]byte, error) {
 	model, err := ModelScript(in)
 	if err != nil {
@@ -108,8 +108,9 @@ func prompts(in *Loaded) string {
 	return story.String()
 }
 
-// addFiles adds the workspace's files. Some files cannot be represented exactly, or have names that
-// are also names of sections. Script lines, which addFiles returns, write these files.
+// addFiles adds the workspace's files. The script format cannot represent some files exactly, and
+// some files have the name of a section. Such files are written by script lines, which addFiles
+// returns.
 func (r *Recording) addFiles(a *txtar.Archive) (lines string) {
 	names := slices.Sorted(maps.Keys(r.Files))
 	for _, name := range names {

@@ -21,7 +21,7 @@ const (
 	// seqBlock is how many notification numbers are reserved at a time. After a crash the numbers
 	// continue above the reserved ones, so that none is used twice.
 	seqBlock = 4096
-	// indexEvery is how many bytes of the log may be newer than the index.
+	// indexEvery is the number of bytes by which the log may be ahead of the index.
 	indexEvery = 64 << 10
 	// maxHeld is how many items may wait for their messages.
 	maxHeld = 512
@@ -54,7 +54,8 @@ type Session struct {
 	seq      atomic.Uint64 // the last used number
 	reserved atomic.Uint64
 	entry    atomic.Pointer[Entry]
-	writer   atomic.Bool // whether the lock is held; for readers that must not wait for the disk
+	// Whether the session holds the lock; for readers that must not wait for the disk.
+	writer atomic.Bool
 
 	mu      sync.Mutex
 	file    *os.File
@@ -62,7 +63,7 @@ type Session struct {
 	size    int64 // bytes of complete lines
 	seen    int64 // size of the file when it was read
 	index   indexState
-	newline bool // the last line lacks its newline
+	newline bool // the last line has no newline at its end
 	locked  bool
 	closed  bool
 	repairs []agent.Record // records that Load added; the next write stores them
@@ -227,8 +228,9 @@ func (s *Session) publish() {
 	s.entry.Store(&e)
 }
 
-// NextSeq returns the number of the next notification: 1, 2, 3 … over the session's whole life.
-// NextSeq is cheap. Without Append in between, it writes only about once in a few thousand calls.
+// NextSeq returns the number of the next notification. The numbers are 1, 2, 3 … and continue over
+// the session's whole lifetime. NextSeq is cheap. Without Append in between, it writes only about
+// once in a few thousand calls.
 func (s *Session) NextSeq() uint64 {
 	n := s.seq.Add(1)
 	if n > s.reserved.Load() {
@@ -251,8 +253,8 @@ func (s *Session) reserve(n uint64) {
 }
 
 // AddItem adds a completed item. It never waits for the disk. The Append that stores the item's
-// message also stores the item. This happens at the latest at the end of its turn. Text that a
-// message contains is not stored again. The item must not be changed afterwards.
+// message also stores the item, at the latest at the end of the item's turn. Text that a message
+// contains is not stored again. The item must not be changed afterwards.
 func (s *Session) AddItem(it Item) {
 	s.held.mu.Lock()
 	defer s.held.mu.Unlock()

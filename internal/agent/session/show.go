@@ -43,7 +43,7 @@ func shownBy(history []*message.Message) (items []Item) {
 	return items
 }
 
-// resultsOf returns the results by their calls.
+// resultsOf returns the results in a history, keyed by call.
 func resultsOf(history []*message.Message) map[string]*message.Message {
 	results := map[string]*message.Message{}
 	for _, m := range history {

@@ -16,7 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// closeTimeout bounds closing a sub-agent's session.
+// closeTimeout limits how long closing a sub-agent's session may take.
 const closeTimeout = 5 * time.Second
 
 // child is one sub-agent with its task.
@@ -101,7 +101,7 @@ func (c *child) converse(ctx context.Context, call *tool.Call, s *agent.Session,
 	return withError(out, turn)
 }
 
-// withError adds the reason why a sub-agent did not complete to its text.
+// withError adds the reason why a sub-agent did not complete to the sub-agent's text.
 func withError(out outcome, turn agent.Turn) outcome {
 	if !out.ok() {
 		why := "ended as " + out.Status

@@ -14,11 +14,11 @@ import (
 
 // Limits and defaults.
 const (
-	// MaxTasks bounds the tasks of one parallel call, and the steps of a chain.
+	// MaxTasks is the maximum number of tasks in one parallel call, and of steps in a chain.
 	MaxTasks = 8
 	// Concurrency is how many tasks of one call run at a time.
 	Concurrency = 4
-	// MaxDepth is how deeply sub-agents may call sub-agents: 1 means not at all.
+	// MaxDepth is how deeply sub-agents may call sub-agents. 1 means that they may not call any.
 	MaxDepth = 2
 	// maxOutput limits how much of one sub-agent's answer the model gets.
 	maxOutput = 40 << 10
@@ -63,7 +63,7 @@ type Background interface {
 		outputFile string, err error)
 }
 
-// Options contains what the tool needs from its environment.
+// Options contains the functions and services that the tool needs.
 type Options struct {
 	// Agents lists the configured agents. General is added if no agent has its name.
 	Agents func() []Agent

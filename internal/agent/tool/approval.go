@@ -23,8 +23,8 @@ type ApprovalRequest struct {
 	// alone.
 	Gathered <-chan struct{}
 	Index    int // index of the call in its message
-	// Foreseen is the user's answer to this request from before the call started (see
-	// toolcall.Foreseer). It is nil if there is no such answer.
+	// Foreseen is the user's answer to this request if the user was asked before the call started
+	// (see toolcall.Foreseer). Otherwise it is nil.
 	Foreseen *Decision
 	Again    string // why the user is asked again; "" for the first question
 }
@@ -37,5 +37,5 @@ type Decision struct {
 	Reason   string
 	Unboxed  bool     // the user agreed to run the call outside the sandbox
 	Secrets  []string // secret files that a command may read, with links resolved
-	GrantKey string   // the grant that allowed it, for the record
+	GrantKey string   // the grant that allowed the call, for the record
 }

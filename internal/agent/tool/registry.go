@@ -22,7 +22,7 @@ type Registry struct {
 // Entry is a registered tool.
 type Entry struct {
 	Tool   Tool
-	Spec   Spec // the registry's copy: Deferred is false after Send
+	Spec   Spec // the registry's copy, in which Deferred is false after Send
 	schema *schema
 }
 
@@ -75,7 +75,7 @@ func (r *Registry) add(t Tool) error {
 	return nil
 }
 
-// index rebuilds byName: real names first, then aliases in the tools' order.
+// index rebuilds byName. It adds real names first, then aliases in the order of the tools.
 func (r *Registry) index() {
 	clear(r.byName)
 	for key, e := range r.tools {

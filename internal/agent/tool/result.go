@@ -6,7 +6,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Result is what a call returns. The engine owns it after Prepared.Run returned.
+// Result is the result of a call. After Prepared.Run has returned, the engine owns it.
 type Result struct {
 	Text    string          // for the model
 	Content []message.Block // images and files for the model, in addition to Text
@@ -38,7 +38,8 @@ func (e *TemporaryError) Unwrap() error { return e.Err }
 // Meta describes the contents of a result for the context reducers. All fields are optional.
 type Meta struct {
 	Kind string `json:"kind,omitempty"` // file, command, search, list
-	// Key is what was read or run: a canonical path with its range, a command with its folder.
+	// Key identifies the subject of the call: a canonical path with its range, or a command with
+	// its folder.
 	Key     string `json:"key,omitempty"`
 	SHA256  string `json:"sha256,omitempty"`  // hash of the content shown
 	Spill   string `json:"spill,omitempty"`   // file with the whole text

@@ -17,11 +17,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/clip"
 )
 
-// Limits of the error results for bad arguments.
+// Limits of error results for invalid arguments.
 const (
-	// MaxProblems bounds the problems with a call's arguments that one result lists.
+	// MaxProblems is the maximum number of problems with a call's arguments that one result lists.
 	MaxProblems = 20
-	// MaxQuote bounds the bytes of bad input that a result quotes.
+	// MaxQuote is the maximum number of bytes of invalid input that a result quotes.
 	MaxQuote = 400
 )
 

@@ -1,6 +1,6 @@
 package tool
 
-// Subject is what a permission request is about. The approver shows it to the user and matches
+// Subject is the subject of a permission request. The approver shows it to the user and matches
 // rules against it.
 type Subject struct {
 	Kind    SubjectKind
@@ -13,7 +13,7 @@ type Subject struct {
 	Unboxed bool     // for kind command, the model asks to run it outside the sandbox
 }
 
-// SubjectKind names what a permission is about.
+// SubjectKind is the kind of a permission's subject.
 type SubjectKind string
 
 // The kinds of subjects.

@@ -26,7 +26,7 @@ type Tool interface {
 type Prepared struct {
 	Effect    Effect     // what the call can do; "" means Spec.Effect
 	Label     string     // what the call does, in a few words ("Read main.go"); "" means Spec.Title
-	Locations []Location // what the call concerns, for clients that follow the agent
+	Locations []Location // files that the call concerns, for clients that follow the agent
 	Subject   *Subject   // subject of a permission request for the call; nil means none
 	// Locks names the resources (canonical paths) that the call uses. Calls that share a resource
 	// never overlap, even in different sessions that share their locks. Call.Wait releases the
@@ -36,10 +36,9 @@ type Prepared struct {
 	// run while the user decides about edits of other files. If Reads is nil, the call may read
 	// anything. If it is empty, the call reads nothing that an edit changes.
 	Reads []string
-	// Run runs the call, in a goroutine of its own. The engine calls it again after a
-	// TemporaryError of a call that only reads. An error becomes an error result with the same
-	// text. Run must return soon after ctx ends. Otherwise the engine abandons the call and reports
-	// that.
+	// Run runs the call in a separate goroutine. The engine calls it again after a TemporaryError
+	// of a call that only reads. An error becomes an error result with the same text. Run must
+	// return soon after ctx ends. Otherwise the engine abandons the call and reports that.
 	Run func(ctx context.Context, call *Call) (*Result, error)
 }
 
@@ -50,7 +49,7 @@ type Spec struct {
 	Label        string            // short name for the user
 	Description  string            // for the model
 	Schema       json.RawMessage   // JSON Schema of the arguments, an object
-	ParamAliases map[string]string // other names of parameters, to the real ones
+	ParamAliases map[string]string // other names of parameters, mapped to the real ones
 	// BareItems maps a list parameter to a property of its objects. A bare string in the list
 	// stands for an object with only that property.
 	BareItems map[string]string

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// Class is the information about a call that a Schedule needs.
+// Class determines when a Schedule may run a call.
 type Class uint8
 
 const (
@@ -48,8 +48,8 @@ type Schedule struct {
 	parallel int
 }
 
-// Slot is the position of a call in its schedule. The call reports its progress with it. Its
-// methods are safe for concurrent use and allow a nil Slot, which is in no schedule.
+// Slot is the position of a call in its schedule. The call uses it to report its progress. Its
+// methods are safe for concurrent use. They allow a nil Slot, which belongs to no schedule.
 type Slot struct {
 	edit   *edit   // nil if the call is not in a group of edits
 	moment *moment // nil if the call started alone
@@ -227,8 +227,8 @@ func (s *Slot) Arrive() {
 	}
 }
 
-// Gathered returns a channel that is closed when every call of the same moment has arrived; nil for
-// a call that started alone.
+// Gathered returns a channel that is closed when every call of the same moment has arrived. It
+// returns nil for a call that started alone.
 func (s *Slot) Gathered() <-chan struct{} {
 	if s == nil || s.moment == nil {
 		return nil
