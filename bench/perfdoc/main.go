@@ -422,9 +422,9 @@ func writeNoise(b *strings.Builder, all []*peer) {
 const head = `# Performance
 
 This page compares agent-lsp with other agents that editors can use. ` + "`make bench-peers`" + ` writes the
-page; do not edit it by hand. All agents use the same scripted model server on loopback. Each agent
-is started in the same way as by an editor, in a separate network namespace. Times are medians in
-milliseconds. Memory is the total for the whole process tree. Quote ratios instead of times: both
+page; do not edit it by hand. All agents use the same scripted model server on loopback. The
+benchmark starts each agent as an editor would, in a separate network namespace. Times are medians
+in milliseconds. Memory is the total for the whole process tree. Quote ratios instead of times: both
 figures in a ratio come from the same run on the same machine. ` + "`refdaemon`" + ` is not an agent, because
 it has no history on disk and only two tools. It shows the minimum cost of Go and the protocol.
 ` + "`agentlsp-acp`" + ` is agent-lsp with the Agent Client Protocol.
