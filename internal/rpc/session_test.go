@@ -716,13 +716,13 @@ func TestARestoreOfBothKeepsTheOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	var c *testClient
-	propose := func(session, turn string, policy workspace.Policy, text string) error {
+	propose := func(session, turn, prompt string, policy workspace.Policy, text string) error {
 		ref, err := c.core.Workspace.Resolve(root, "a.txt")
 		if err == nil {
 			_, err = c.core.Workspace.Propose(
 				context.Background(),
-				workspace.ProposeRequest{SessionID: session, TurnID: turn, Policy: policy,
-					Changes: []workspace.Change{
+				workspace.ProposeRequest{SessionID: session, TurnID: turn, MessageID: prompt,
+					Policy: policy, Changes: []workspace.Change{
 						{Op: workspace.Modify, Ref: ref, Data: []byte(text)},
 					}},
 			)
@@ -737,6 +737,7 @@ func TestARestoreOfBothKeepsTheOrder(t *testing.T) {
 				}, propose(
 					call.SessionID,
 					call.TurnID,
+					call.History()[0].ID,
 					workspace.Auto,
 					"one\nTWO\n",
 				)
@@ -745,11 +746,11 @@ func TestARestoreOfBothKeepsTheOrder(t *testing.T) {
 	c = claimed(t, harnessOptions{root: root, model: callsOnce("edit"), tools: []tool.Tool{edit}})
 	r := c.prompt("", "edit")
 	c.turnEnd(r.TurnID)
-	if err := propose(r.SessionID, "later", workspace.Ask, "one\nTWO!\n"); err != nil {
+	if err := propose(r.SessionID, "later", "", workspace.Ask, "one\nTWO!\n"); err != nil {
 		t.Fatal(err)
 	}
 	checkpoint := c.core.Workspace.Checkpoints(r.SessionID)[0].ID
-	_, answered := c.wait(
+	answer, answered := c.wait(
 		"the answer",
 		isAnswer(
 			c.request(
@@ -758,6 +759,9 @@ func TestARestoreOfBothKeepsTheOrder(t *testing.T) {
 			),
 		),
 	)
+	if answer.Error != nil {
+		t.Fatalf("the restore failed: %s", answer)
+	}
 	_, reported := c.wait("the update", isMethod(wire.MethodProposalUpdated))
 	if reported < answered {
 		t.Error("a proposal's update came before the answer of the restore that caused it")

@@ -95,10 +95,14 @@ func (w *Workspace) Checkpoints(
 	return w.checkpoints.List(sessionID)
 }
 
-// CheckpointSession returns the session of a checkpoint.
-func (w *Workspace) CheckpointSession(checkpointID string) (sessionID, messageID string,
-	err error) {
-	return w.checkpoints.Session(checkpointID)
+// Checkpoint returns one checkpoint.
+func (w *Workspace) Checkpoint(id string) (Checkpoint, error) { return w.checkpoints.Get(id) }
+
+// KeepConversation records that a restore also shortened a session's conversation, whose last
+// message was through. restoreID is the restore's own checkpoint, or "" if it changed no file. The
+// returned checkpoint undoes the restore.
+func (w *Workspace) KeepConversation(session, restoreID, through string) (string, error) {
+	return w.checkpoints.KeepConversation(session, restoreID, through)
 }
 
 // FirstContents returns the contents of the files that a session changed, from before its first

@@ -90,9 +90,9 @@ func TestCheckpointsListDiffUndo(t *testing.T) {
 }
 
 func (b *bench) session(id string) string {
-	s, _, err := b.CheckpointSession(id)
+	cp, err := b.Checkpoint(id)
 	must(b.t, err)
-	return s
+	return cp.SessionID
 }
 
 // TestCheckpointCountsARetryOnce checks that an edit that the editor made only at the second

@@ -7,6 +7,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent"
 	"github.com/agent-lsp/agent-lsp/internal/host"
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
+	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
 func (a Checkpoints) List(
@@ -39,7 +40,8 @@ func (a Checkpoints) Diff(
 }
 
 // Restore reverts files, the conversation, or both. The conversation returns to the state before
-// the checkpoint's prompt. Later messages stay in the log.
+// the checkpoint's prompt or before the restore that the checkpoint undoes. Later messages stay in
+// the log.
 func (a Checkpoints) Restore(
 	ctx context.Context,
 	p *wire.CheckpointRestoreParams,
@@ -61,16 +63,22 @@ func (a Checkpoints) Restore(
 	default:
 		return out, Invalid("scope", "%q is not one of files, conversation, both", p.Scope)
 	}
-	sessionID, messageID, err := a.Core().Workspace.CheckpointSession(p.CheckpointID)
+	cp, err := a.Core().Workspace.Checkpoint(p.CheckpointID)
 	if err != nil {
 		return out, err
 	}
-	l, err := a.writable(ctx, sessionID)
+	l, err := a.writable(ctx, cp.SessionID)
 	if err != nil {
 		return out, err
 	}
 	if conversation && l.Busy() {
 		return out, agent.ErrNotIdle
+	}
+	through := ""
+	if conversation {
+		if through, err = endBefore(l, cp); err != nil {
+			return out, err
+		}
 	}
 	a.holdFor(ctx, l.ID)
 	if files {
@@ -79,7 +87,7 @@ func (a Checkpoints) Restore(
 		}
 	}
 	if conversation {
-		err = a.restoreConversation(ctx, l, messageID)
+		err = a.restoreConversation(ctx, l, through, &out)
 	}
 	return out, err
 }
@@ -103,22 +111,37 @@ func (a *API) restoreFiles(
 	return nil
 }
 
-// restoreConversation shortens the history so that it ends before the message.
-func (a *API) restoreConversation(ctx context.Context, l *host.Session, messageID string) error {
-	through, found := "", false
+// endBefore returns the last message of the conversation that a checkpoint restores, "" if it is
+// empty.
+func endBefore(l *host.Session, cp workspace.Checkpoint) (string, error) {
+	if cp.Through != nil {
+		return *cp.Through, nil
+	}
+	through := ""
 	for _, m := range l.Engine.Messages() {
-		if m.ID == messageID {
-			found = true
-			break
+		if m.ID == cp.MessageID {
+			return through, nil
 		}
 		through = m.ID
 	}
-	if !found {
-		return fmt.Errorf(
-			"restoring the conversation: its message %s is no longer in the history",
-			messageID,
-		)
+	return "", fmt.Errorf(
+		"restoring the conversation: its message %s is no longer in the history",
+		cp.MessageID,
+	)
+}
+
+// restoreConversation ends the history after the message.
+func (a *API) restoreConversation(
+	ctx context.Context,
+	l *host.Session,
+	through string,
+	out *wire.CheckpointRestoreResult,
+) error {
+	id, err := a.Core().Workspace.KeepConversation(l.ID, out.UndoCheckpointID, l.Store.Last())
+	if err != nil {
+		return err
 	}
+	out.UndoCheckpointID = id
 	if err := l.Store.BranchTo(through); err != nil {
 		return err
 	}

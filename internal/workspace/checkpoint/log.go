@@ -41,6 +41,10 @@ type Checkpoint struct {
 	Restore    bool     // created by a restore, which restoring this checkpoint undoes
 	Undone     bool     // whether a restore reverted the checkpoint's changes
 	NotCovered []string // files changed by commands, which no checkpoint can undo
+
+	// Through is set if the restore also shortened the conversation: the ID of the last message
+	// before the restore, "" if there was none.
+	Through *string
 }
 
 // record is the stored form of a checkpoint.
@@ -57,6 +61,7 @@ type record struct {
 	Undid      []string  `json:"undid,omitempty"` // checkpoints that the restore reverted
 	Redid      []string  `json:"redid,omitempty"` // checkpoints that it brought back
 	NotCovered []string  `json:"notCovered,omitempty"`
+	Through    *string   `json:"through,omitempty"` // as in Checkpoint
 }
 
 // File contains the steps of one file in a checkpoint.
@@ -218,12 +223,15 @@ func (l *Log) report(err error) {
 	}
 }
 
-// List returns a session's checkpoints, newest first.
+// List returns a session's checkpoints of files, newest first.
 func (l *Log) List(session string) []Checkpoint {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []Checkpoint
 	for _, cp := range slices.Backward(l.session(session).list) {
+		if cp.Restore && len(cp.Files) == 0 {
+			continue // it restored only the conversation, and there is no change to show
+		}
 		out = append(out, cp.view())
 	}
 	return out
@@ -234,6 +242,7 @@ func (cp *record) view() Checkpoint {
 		ID: cp.ID, SessionID: cp.Session, TurnID: cp.Turn, MessageID: cp.Message,
 		CreatedAt: cp.Created,
 		Restore:   cp.Restore, Undone: cp.Undone, NotCovered: slices.Clone(cp.NotCovered),
+		Through: cp.Through,
 	}
 	for _, f := range cp.Files {
 		v.Files = append(v.Files, f.URI)
@@ -266,15 +275,31 @@ func (l *Log) find(id string) (*sessionLog, int) {
 	return nil, -1
 }
 
-// Session returns the session of a checkpoint and the message of its prompt, or ErrUnknown.
-func (l *Log) Session(id string) (sessionID, messageID string, err error) {
+// Get returns a checkpoint, or ErrUnknown.
+func (l *Log) Get(id string) (Checkpoint, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, i := l.find(id)
 	if i < 0 {
-		return "", "", fmt.Errorf("looking for checkpoint %s: %w", id, ErrUnknown)
+		return Checkpoint{}, fmt.Errorf("looking for checkpoint %s: %w", id, ErrUnknown)
 	}
-	return s.list[i].Session, s.list[i].Message, nil
+	return s.list[i].view(), nil
+}
+
+// KeepConversation records that a restore also shortened a session's conversation, and returns the
+// ID of the checkpoint that undoes it. restoreID is the checkpoint of the restored files, or "" if
+// no file changed. Through is the last message before the restore.
+func (l *Log) KeepConversation(session, restoreID, through string) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var cp *record
+	if s, i := l.find(restoreID); restoreID != "" && i >= 0 {
+		cp = s.list[i]
+	} else {
+		cp = l.current(Turn{Session: session, Restore: NewID()})
+	}
+	cp.Through = &through
+	return cp.ID, l.save(cp)
 }
 
 // Content returns the content with the hash of a Step, or nil for "".
