@@ -83,7 +83,7 @@ func ProviderAt(host string) string {
 // current is the catalog in use, nil for the one in the binary.
 var current atomic.Pointer[catalog]
 
-var builtin = sync.OnceValue(func() *catalog { return newCatalog(parse(data)) })
+var builtin = sync.OnceValue(func() *catalog { return parse(data) })
 
 func get() *catalog {
 	if c := current.Load(); c != nil {
@@ -129,5 +129,5 @@ func (c *catalog) find(own list, name string) string {
 	if row := own.find(name); row != "" {
 		return row
 	}
-	return c.all[name]
+	return c.all.findPlain(name)
 }

@@ -3,6 +3,7 @@ package catalog
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"strings"
@@ -21,7 +22,7 @@ func TestDataIsCurrent(t *testing.T) {
 			lists = append(lists, l)
 		}
 	}
-	want := format(lists)
+	want := newCatalog(lists).format()
 	if *update {
 		if err := os.WriteFile("models.txt", []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -37,20 +38,25 @@ func TestDataIsCurrent(t *testing.T) {
 // by its plain name. If several models of a list share a name, the first one is found.
 func TestEveryModelIsFound(t *testing.T) {
 	for _, p := range embedded.GetAll() {
-		first := map[string]Model{}
+		byID, byName := map[string]Model{}, map[string]Model{}
 		for i := range p.Models {
 			m := &p.Models[i]
 			want := Model{
 				Name: m.Name, Window: int(m.ContextWindow), Reply: int(m.DefaultMaxTokens),
 				Price: priceOf(m), Vision: m.SupportsImages, Levels: levelsOf(m), Found: true,
 			}
-			for _, name := range []string{strings.ToLower(m.ID), plainName(m.ID)} {
-				if _, ok := first[name]; !ok {
-					first[name] = want
+			for name, found := range map[string]map[string]Model{
+				strings.ToLower(m.ID): byID, plainName(m.ID): byName,
+			} {
+				if _, ok := found[name]; !ok {
+					found[name] = want
 				}
-				if got := Lookup(string(p.ID), name); !reflect.DeepEqual(got, first[name]) {
-					t.Errorf("%s %s: %+v, want %+v", p.ID, name, got, first[name])
-				}
+			}
+		}
+		maps.Copy(byName, byID)
+		for name, want := range byName {
+			if got := Lookup(string(p.ID), name); !reflect.DeepEqual(got, want) {
+				t.Errorf("%s %s: %+v, want %+v", p.ID, name, got, want)
 			}
 		}
 	}
@@ -63,11 +69,11 @@ func BenchmarkLookup(b *testing.B) {
 	}
 }
 
-// BenchmarkNewCatalog reads the data in the binary, as the first lookup does.
-func BenchmarkNewCatalog(b *testing.B) {
+// BenchmarkParse reads the data in the binary, as the first lookup does.
+func BenchmarkParse(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		newCatalog(parse(data))
+		parse(data)
 	}
 }
 

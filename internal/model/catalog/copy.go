@@ -29,7 +29,7 @@ type copyFile struct {
 	Fetched time.Time `json:"fetched"`
 	ETag    string    `json:"etag,omitempty"`
 	Models  int       `json:"models"`
-	Lists   string    `json:"lists"` // see format
+	Lists   string    `json:"lists"` // see catalog.format
 }
 
 // NewCopy reads what a catwalk service answers at /v2/providers. It skips entries that cannot be
@@ -65,7 +65,7 @@ func Read(data []byte) (*Copy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it is damaged: %w", err)
 	}
-	c := &Copy{Fetched: f.Fetched, ETag: f.ETag, Models: f.Models, lists: parse(f.Lists)}
+	c := &Copy{Fetched: f.Fetched, ETag: f.ETag, Models: f.Models, lists: parse(f.Lists).lists}
 	return c.checked()
 }
 
@@ -79,7 +79,8 @@ func (c *Copy) checked() (*Copy, error) {
 
 // Encode returns the copy as a file.
 func (c *Copy) Encode() ([]byte, error) {
-	return json.Marshal(copyFile{copyFormat, c.Fetched, c.ETag, c.Models, format(c.lists)})
+	return json.Marshal(copyFile{copyFormat, c.Fetched, c.ETag, c.Models,
+		(&catalog{lists: c.lists}).format()})
 }
 
 // Use makes later lookups use the copy, and for the providers that it lacks the data in the

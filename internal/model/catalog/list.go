@@ -3,6 +3,7 @@ package catalog
 import (
 	_ "embed"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -19,28 +20,31 @@ var data string
 // catalog has the lists of all providers, in the order of vendors. It is immutable.
 type catalog struct {
 	lists []list
-	all   map[string]string // the first row with a plain name
+	all   list // for a model of an unknown provider: the first row with each plain name
 }
 
+// newCatalog makes a catalog of lists, which it sorts.
 func newCatalog(lists []list) *catalog {
 	slices.SortStableFunc(lists, func(a, b list) int { return a.rank() - b.rank() })
-	c := &catalog{lists: lists, all: map[string]string{}}
+	var rows []string
+	seen := map[string]bool{}
 	for _, l := range lists {
 		if l.provider == copilot {
 			continue // has its own context windows
 		}
 		for row := range strings.SplitSeq(strings.Trim(l.rows, "\n"), "\n") {
-			name := row[strings.LastIndexByte(row, '\t')+1:]
-			if c.all[name] == "" {
-				c.all[name] = row
+			if name := plainOf(row); !seen[name] {
+				seen[name] = true
+				rows = append(rows, row)
 			}
 		}
 	}
-	return c
+	return &catalog{lists, list{rows: sorted(rows)}}
 }
 
-// list has the models of a provider, one in a row of the columns below, separated by tabs. The text
-// begins and ends with a newline, so that a search finds the first and the last column.
+// list has the models of a provider in the order of their plain names, one in a row of the columns
+// below, which tabs separate. The text begins and ends with a newline, so that a search finds the
+// first and the last column.
 type list struct {
 	provider string
 	host     string // of the endpoint, or ""
@@ -80,20 +84,43 @@ func (l list) rank() int {
 	return len(vendors)
 }
 
-// find returns the first row whose ID or plain name is name, or "" if there is none.
+// find returns the first row with the ID or else the plain name, or "" if there is none.
 func (l list) find(name string) string {
-	id := strings.Index(l.rows, "\n"+name+"\t")
-	plain := strings.Index(l.rows, "\t"+name+"\n")
-	at := id
-	if id < 0 || plain >= 0 && plain < id {
-		at = plain
+	if at := strings.Index(l.rows, "\n"+name+"\t"); at >= 0 {
+		return l.rowAt(at + 1)
 	}
-	if at < 0 {
+	return l.findPlain(name)
+}
+
+// findPlain returns the first row with a plain name, or "" if there is none.
+func (l list) findPlain(name string) string {
+	at := sort.Search(len(l.rows), func(at int) bool { return plainOf(l.rowAt(at)) >= name })
+	if row := l.rowAt(at); row != "" && plainOf(row) == name {
+		return row
+	}
+	return ""
+}
+
+// rowAt returns the row at a position in the text, without its newline. At the position of a
+// newline, it returns the row that follows. It returns "" after the last row.
+func (l list) rowAt(at int) string {
+	for at < len(l.rows) && l.rows[at] == '\n' {
+		at++
+	}
+	if at >= len(l.rows) {
 		return ""
 	}
-	start := strings.LastIndexByte(l.rows[:at+1], '\n') + 1
-	end := strings.IndexByte(l.rows[start:], '\n')
-	return l.rows[start : start+end]
+	start := strings.LastIndexByte(l.rows[:at], '\n') + 1
+	end := strings.IndexByte(l.rows[at:], '\n')
+	return l.rows[start : at+end]
+}
+
+// plainOf returns the last column of a row. The end of a list, "", is after all names.
+func plainOf(row string) string {
+	if row == "" {
+		return "\xff"
+	}
+	return row[strings.LastIndexByte(row, '\t')+1:]
 }
 
 // modelOf decodes a row. A column with an invalid number is zero.
@@ -121,48 +148,56 @@ func modelOf(row string) Model {
 }
 
 // parse reads what format wrote. Each list begins with a row of the provider and the host, and ends
-// with an empty row.
-func parse(text string) (lists []list) {
-	for text != "" {
-		var block string
-		block, text, _ = strings.Cut(text, "\n\n")
+// with an empty row. The list of all models has no provider.
+func parse(text string) *catalog {
+	c := &catalog{}
+	for end := strings.Index(text, "\n\n"); end >= 0; end = strings.Index(text, "\n\n") {
+		block := text[:end+1]
+		text = text[end+2:]
 		head, _, _ := strings.Cut(block, "\n")
-		provider, host, ok := strings.Cut(head, "\t")
-		if !ok || len(block) == len(head) {
-			continue
+		provider, host, _ := strings.Cut(head, "\t")
+		l := list{provider: provider, host: host, rows: block[len(head):]}
+		if provider == "" {
+			c.all = l
+		} else if l.rows != "\n" {
+			c.lists = append(c.lists, l)
 		}
-		// A newline after the block is part of what was cut.
-		lists = append(lists, list{provider: provider, host: host, rows: block[len(head):] + "\n"})
 	}
-	return lists
+	return c
 }
 
-// format writes lists as text.
-func format(lists []list) string {
+// format writes a catalog as text.
+func (c *catalog) format() string {
 	var b strings.Builder
-	for _, l := range lists {
+	for _, l := range slices.Concat(c.lists, []list{c.all}) {
 		b.WriteString(l.provider + "\t" + l.host + l.rows + "\n")
 	}
 	return b.String()
 }
 
+// sorted joins rows in the order of their plain names.
+func sorted(rows []string) string {
+	slices.SortStableFunc(rows, func(a, b string) int {
+		return strings.Compare(plainOf(a), plainOf(b))
+	})
+	return "\n" + strings.Join(rows, "\n") + "\n"
+}
+
 // listOf converts a provider's list and returns the number of its models. It skips entries that
 // cannot be models.
 func listOf(p *catwalk.Provider) (l list, models int) {
-	var b strings.Builder
+	var rows []string
 	for i := range p.Models {
 		if m := &p.Models[i]; m.ID != "" && m.ContextWindow >= 0 && m.DefaultMaxTokens >= 0 {
-			models++
-			b.WriteString("\n" + rowOf(m))
+			rows = append(rows, rowOf(m))
 		}
 	}
-	b.WriteString("\n")
-	l = list{provider: oneColumn(string(p.ID)), rows: b.String()}
+	l = list{provider: oneColumn(string(p.ID)), rows: sorted(rows)}
 	if _, rest, ok := strings.Cut(p.APIEndpoint, "://"); ok {
 		host, _, _ := strings.Cut(rest, "/")
 		l.host = oneColumn(host)
 	}
-	return l, models
+	return l, len(rows)
 }
 
 // oneColumn removes what separates columns and rows.
