@@ -130,7 +130,7 @@ func (in *reach) inside(dir, path string) (string, bool) {
 		}
 		rel = filepath.ToSlash(rel)
 		return path, !launcher.StartsPrograms(rel) && !Secret(path) &&
-			!launcher.InGitFolder(rel, launcher.GitFolders(root))
+			!launcher.InGitFolder(rel, launcher.Guards(root, rel))
 	}
 	return "", false
 }

@@ -93,8 +93,8 @@ func (s Settings) protectedEdit(path string) string {
 	if why := protectedRead(path); why != "" {
 		return why
 	}
-	if s.inGitFolder(path) {
-		return "git stores a repository there, whose settings and hooks start programs"
+	if s.guarded(path) {
+		return "git or a link with a protected name uses it, so it can start programs"
 	}
 	parts := strings.Split(strings.ToLower(filepath.ToSlash(s.inRoot(path))), "/")
 	for i, name := range parts {
@@ -109,12 +109,15 @@ func (s Settings) protectedEdit(path string) string {
 	return ""
 }
 
-// inGitFolder reports whether a path is in a folder of a root that git uses like .git.
-func (s Settings) inGitFolder(path string) bool {
+// guarded reports whether a path of a root starts programs although its name is not protected.
+func (s Settings) guarded(path string) bool {
 	return slices.ContainsFunc(s.Roots, func(root string) bool {
 		rel, err := filepath.Rel(root, path)
-		return err == nil && filepath.IsLocal(rel) &&
-			launcher.InGitFolder(filepath.ToSlash(rel), launcher.GitFolders(root))
+		if err != nil || !filepath.IsLocal(rel) {
+			return false
+		}
+		rel = filepath.ToSlash(rel)
+		return launcher.InGitFolder(rel, launcher.Guards(resolved(root), rel))
 	})
 }
 

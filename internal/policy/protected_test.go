@@ -74,6 +74,37 @@ func TestRepositoriesUnderOtherNamesAsk(t *testing.T) {
 	}
 }
 
+// TestTargetsOfProtectedLinksAsk checks that edits ask in a folder to which a link with a protected
+// name leads, and in a folder that Git's settings name.
+func TestTargetsOfProtectedLinksAsk(t *testing.T) {
+	root := t.TempDir()
+	if err := os.Symlink("editor", filepath.Join(root, ".vscode")); err != nil {
+		t.Skip("this system has no links: ", err)
+	}
+	for name, content := range map[string]string{
+		"HEAD": "x", "objects/x": "x", "refs/x": "x", "config": "[core]\nhooksPath=hooks\n",
+	} {
+		path := filepath.Join(root, ".git", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, action := range map[string]Action{
+		"editor/tasks.json": Ask, "hooks/pre-commit": Ask, "src/hooks/x": Allow,
+	} {
+		s := Settings{Profile: ProfileTrust, Roots: []string{root}}
+		got := s.judgePaths(nil, &tool.ApprovalRequest{Subject: &tool.Subject{
+			Kind: tool.SubjectEdit, Paths: []string{filepath.Join(root, name)},
+		}})
+		if got.action != action {
+			t.Errorf("%s: %v (%s), want %v", name, got.action, got.reason, action)
+		}
+	}
+}
+
 // TestHardLinksToSecretFiles checks that access to a secret file by another name requires the
 // user's approval, and that access to other files does not.
 func TestHardLinksToSecretFiles(t *testing.T) {

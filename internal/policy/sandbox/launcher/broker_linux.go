@@ -23,7 +23,7 @@ type broker struct {
 	listener int
 	lock     int // makes each check and its change atomic across brokers; -1 if there is only one
 
-	mu      sync.Mutex // guards the fields below
+	mu      sync.Mutex // guards the fields below and root.git
 	refused []string   // protected paths, for the note at the end
 }
 
@@ -57,6 +57,15 @@ const (
 	respContinue = 1 // let the kernel execute the call in the read-only view
 	syncWakeUp   = 1
 )
+
+// guard protects more paths of the roots. The command has not started yet.
+func (b *broker) guard(g *guards) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.roots {
+		b.roots[i].git = append(g.inRoots(b.roots[i].path), GitFolders(b.roots[i].path)...)
+	}
+}
 
 func (b *broker) ioctl(op uintptr, p unsafe.Pointer) (uintptr, unix.Errno) {
 	r, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(b.listener), op, uintptr(p))

@@ -6,11 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
-// If a command sets the set-user-ID bit on a file in the workspace, the bit has no effect.
-// Otherwise the file would run as its owner when another user starts it.
+// If a command sets the setuid or setgid bit of a file in the workspace, the bit has no effect.
+// Otherwise the file would run as its owner or group when another user starts it.
 func TestNoFileRunsAsItsOwner(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
@@ -28,15 +29,29 @@ libc.syscall(452, -100, b"f", 0o4755, 0)
 os.umask(0)
 os.open("h", os.O_CREAT | os.O_RDWR, 0o4755)
 libc.syscall(259 if os.uname().machine == "x86_64" else 33, -100, b"i", 0o104755, 0)
+'
+for n in j k l; do touch $n; done; chmod 2755 j; chmod g+s k; mkdir d; chmod g+s d
+python3 -c '
+import os
+os.umask(0)
+l = os.open("l", os.O_RDWR)
+for name in [l, "/proc/self/fd/%d" % l]:
+    try: os.chmod(name, 0o2755)
+    except OSError: pass
+os.open("m", os.O_CREAT | os.O_RDWR, 0o2755)
+os.mknod("n", 0o102755)
 '`)
-	for _, name := range []string{"f", "g", "h", "i"} {
+	for _, name := range strings.Split("f g h i j k l m n", " ") {
 		fi, err := os.Lstat(filepath.Join(b.work, name))
-		if err != nil || fi.Mode()&fs.ModeSetuid != 0 {
+		if err != nil || fi.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
 			t.Errorf("%s: %v, %v; %s", name, fi, err, out)
 		}
 	}
 	if fi, err := os.Lstat(filepath.Join(b.work, "g")); err != nil || fi.Mode().Perm() != 0o755 {
 		t.Errorf("an ordinary mode was not set: %v; %s", err, out)
+	}
+	if fi, err := os.Lstat(filepath.Join(b.work, "d")); err != nil || fi.Mode()&fs.ModeSetgid == 0 {
+		t.Errorf("a folder's group bit was not set: %v; %s", err, out)
 	}
 }
 

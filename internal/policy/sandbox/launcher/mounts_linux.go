@@ -17,7 +17,7 @@ import (
 type root struct {
 	path string   // path from the command's perspective
 	fd   int      // the folder's writable mount, which is not attached to a path
-	git  []string // its GitFolders
+	git  []string // more protected paths, see guards
 }
 
 // enter replaces this process's view of the file system and enables loopback. It returns the roots
@@ -73,6 +73,7 @@ type view struct {
 	layer  int    // -1: the layers are in memory
 	homeFD int    // -1: the home is in memory
 	state  state
+	guards *guards // nil if the command may not write
 }
 
 // tree is a mount that is mounted at its path again after the folders above it were hidden.
@@ -124,7 +125,7 @@ func (v *view) take() ([]root, error) {
 			if err := v.saw(r, fd); err != nil {
 				return nil, err
 			}
-			roots = append(roots, root{r, fd, GitFolders(r)})
+			roots = append(roots, root{path: r, fd: fd})
 		}
 	}
 	for _, path := range append(hidden(), v.spec.Home) {

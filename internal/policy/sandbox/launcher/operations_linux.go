@@ -128,7 +128,7 @@ func (c *call) openFile(p *place, flags int, mode uint32, exists bool) (int64, e
 		p.dir,
 		p.name,
 		flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY,
-		mode&0o7777&^setuid,
+		mode&0o7777&^setids,
 	)
 	if err != nil {
 		return 0, err
@@ -201,6 +201,9 @@ func (c *call) existsFirst(p *place, err error) error {
 
 func (c *call) unlink() (int64, error) {
 	p, err := c.changeableTarget(c.args[0], c.args[1], false)
+	if err == nil && p.aboveGit() {
+		err = c.refuse(p.path())
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -248,8 +251,10 @@ func crossing(from, to *place, fromErr, toErr error) error {
 // with files that are protected under its old or new name, and a secret file that gets an ordinary
 // name.
 func (c *call) renamable(from, to *place) error {
-	if from.aboveGit() {
-		return c.refuse(from.path())
+	for _, p := range []*place{from, to} {
+		if p.aboveGit() {
+			return c.refuse(p.path())
+		}
 	}
 	if inPackages(from.path()) != inPackages(to.path()) {
 		if inner := c.protectedBelow(from, to); inner != "" {
@@ -350,6 +355,9 @@ func (c *call) symlink() (int64, error) {
 		return 0, err
 	}
 	p, err := c.changeableTarget(c.args[1], c.args[2], false)
+	if err == nil && p.aboveGit() { // it would redirect a protected path that is missing
+		err = c.refuse(p.path())
+	}
 	if err != nil {
 		return 0, c.existsFirst(p, err)
 	}
@@ -366,19 +374,7 @@ func (c *call) mknod() (int64, error) {
 	if kind := mode & unix.S_IFMT; kind != 0 && kind != unix.S_IFREG && kind != unix.S_IFIFO {
 		return 0, unix.EPERM
 	}
-	return 0, unix.Mknodat(p.dir, p.name, mode&(unix.S_IFMT|0o7777)&^setuid&^c.umask(), 0)
-}
-
-func (c *call) chmod() (int64, error) {
-	p, err := c.changeableTarget(c.args[0], c.args[1], c.args[3]&unix.AT_SYMLINK_NOFOLLOW == 0)
-	if err != nil {
-		return 0, err
-	}
-	fd, err := c.pin(p)
-	if err != nil {
-		return 0, err
-	}
-	return 0, unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), uint32(c.args[2])&0o7777)
+	return 0, unix.Mknodat(p.dir, p.name, mode&(unix.S_IFMT|0o7777)&^setids&^c.umask(), 0)
 }
 
 // pin opens the file at a location without following a link, so the change cannot reach another
@@ -413,20 +409,7 @@ func (c *call) chown() (int64, error) {
 	)
 }
 
-// fchmod and fchown change the file that a descriptor refers to. tar opens folders for reading and
-// then sets their modes.
-func (c *call) fchmod() (int64, error) {
-	p, err := c.opened(c.args[0])
-	if err != nil {
-		return 0, err
-	}
-	fd, err := c.pin(p)
-	if err != nil {
-		return 0, err
-	}
-	return 0, unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), uint32(c.args[1])&0o7777)
-}
-
+// fchown changes the owner of the file that a descriptor refers to.
 func (c *call) fchown() (int64, error) {
 	p, err := c.opened(c.args[0])
 	if err != nil {

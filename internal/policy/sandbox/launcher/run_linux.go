@@ -139,6 +139,7 @@ func (b *sandbox) run(c Start) int {
 	if err := b.view.finish(c.Dir); err != nil {
 		return failed(err)
 	}
+	b.forker.broker.guard(b.view.guards)
 	if b.proxy >= 0 && token != "" {
 		if err := OfferProxy(b.proxy, token); err != nil {
 			return failed(err)

@@ -94,6 +94,10 @@ func (f *filter) refuse(nr uintptr, arg int, bits, action uint32) {
 // users of the machine could then act as this user.
 const setuid = unix.S_ISUID
 
+// setids are the bits that no file of the workspace gets. Folders may have setgid, which only
+// chooses the group of new files in them.
+const setids = unix.S_ISUID | unix.S_ISGID
+
 // namespaces are the flags with which a process would get capabilities in new namespaces.
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWPID |
 	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP

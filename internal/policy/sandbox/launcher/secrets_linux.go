@@ -19,15 +19,21 @@ type secretWalk struct {
 	found  []string
 	inodes map[inode]bool // inodes of secret files that also have other names (hard links)
 	git    []tracked      // index of each root, nil until the first secret file is found
+	guards *guards        // nil: not needed
 }
 
 type inode struct{ dev, ino uint64 }
 
 // maskSecrets mounts an unreadable file over every secret file of the roots, and over every other
-// name of such a file.
+// name of such a file. The same walk finds the guards.
 func (v *view) maskSecrets() error {
 	w := &secretWalk{roots: v.spec.Roots, inodes: map[inode]bool{}}
+	if v.spec.Write {
+		w.guards = &guards{roots: v.spec.Roots, home: v.spec.Home}
+		v.guards = w.guards
+	}
 	w.all(w.byName)
+	w.guards = nil
 	if len(w.inodes) > 0 {
 		w.found = nil
 		w.all(w.byInode)
@@ -99,6 +105,9 @@ func (w *secretWalk) folder(dir string, file func(path string, e os.DirEntry)) {
 	f.Close()
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
+		if w.guards != nil {
+			w.guards.walked(path, e)
+		}
 		switch {
 		case e.IsDir():
 			if !packageFolders[e.Name()] &&
