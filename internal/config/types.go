@@ -40,7 +40,7 @@ type Config struct {
 	MaxToolResult   int                 `json:"maxToolResultBytes,omitzero" default:"51200" min:"1000" doc:"Maximum size in bytes of a tool result sent to the model. A longer result is cut to its beginning and end, and the full result is saved to a file."`
 	Retry           *Retry              `json:"retry,omitzero" doc:"When to retry a failed model call."`
 	Repair          *Repair             `json:"repair,omitzero" doc:"Repair of malformed model output."`
-	SteeringMode    string              `json:"steeringMode,omitzero" enum:"all,oneAtATime" default:"\"all\"" doc:"Whether steering messages that are waiting are delivered together or one at a time."`
+	SteeringMode    string              `json:"steeringMode,omitzero" enum:"all,oneAtATime" default:"\"all\"" doc:"Whether pending steering messages are delivered together or one at a time."`
 	FollowUpMode    string              `json:"followUpMode,omitzero" enum:"all,oneAtATime" default:"\"oneAtATime\"" doc:"Whether queued prompts start one turn together or one turn each."`
 	MaxQueue        int                 `json:"maxQueue,omitzero" default:"100" min:"1" doc:"Maximum number of queued messages in one session."`
 	Context         *Context            `json:"context,omitzero" doc:"How a long history is reduced to fit the model's context window."`
@@ -195,7 +195,7 @@ type Context struct {
 // Memory configures what the agent remembers between sessions.
 type Memory struct {
 	Enabled    *bool       `json:"enabled,omitzero" default:"true" doc:"Whether to offer the tools remember and recall."`
-	Inject     int         `json:"inject,omitzero" default:"0" min:"0" doc:"Maximum number of matching memories to add to each prompt. A memory is not added a second time until the context is reduced."`
+	Inject     int         `json:"inject,omitzero" default:"0" min:"0" doc:"Maximum number of matching memories to add to each prompt. A memory is not added again unless the context was reduced in the meantime."`
 	Embeddings *Embeddings `json:"embeddings,omitzero" doc:"Search by meaning in addition to full-text search."`
 }
 
@@ -309,5 +309,5 @@ type Network struct {
 
 // ChildEnvironment configures which variables child processes inherit.
 type ChildEnvironment struct {
-	Pass []string `json:"pass,omitzero" doc:"Names of additional environment variables that commands, MCP servers, hooks and language servers inherit. They always inherit PATH, HOME, the locale, and the variables with the locations of toolchains."`
+	Pass []string `json:"pass,omitzero" doc:"Names of additional environment variables that commands, MCP servers, hooks and language servers inherit. They always inherit PATH, HOME, the locale, and the variables that locate toolchains."`
 }

@@ -128,7 +128,7 @@ export interface CheckpointRestoreResult {
 
 /** ChildEnvironment configures which variables child processes inherit. */
 export interface ChildEnvironment {
-  /** Names of additional environment variables that commands, MCP servers, hooks and language servers inherit. They always inherit PATH, HOME, the locale, and the variables with the locations of toolchains. */
+  /** Names of additional environment variables that commands, MCP servers, hooks and language servers inherit. They always inherit PATH, HOME, the locale, and the variables that locate toolchains. */
   pass?: Array<string>;
 }
 
@@ -247,7 +247,7 @@ export interface Config {
   retry?: Retry;
   /** Repair of malformed model output. */
   repair?: Repair;
-  /** Whether steering messages that are waiting are delivered together or one at a time. */
+  /** Whether pending steering messages are delivered together or one at a time. */
   steeringMode?: "all" | "oneAtATime";
   /** Whether queued prompts start one turn together or one turn each. */
   followUpMode?: "all" | "oneAtATime";
@@ -656,7 +656,7 @@ export interface MCP {
 export interface Memory {
   /** Whether to offer the tools remember and recall. */
   enabled?: boolean;
-  /** Maximum number of matching memories to add to each prompt. A memory is not added a second time until the context is reduced. */
+  /** Maximum number of matching memories to add to each prompt. A memory is not added again unless the context was reduced in the meantime. */
   inject?: number;
   /** Search by meaning in addition to full-text search. */
   embeddings?: Embeddings;

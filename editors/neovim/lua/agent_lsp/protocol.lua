@@ -96,7 +96,7 @@
 
 --- ChildEnvironment configures which variables child processes inherit.
 ---@class agent_lsp.ChildEnvironment
----@field pass? string[] Names of additional environment variables that commands, MCP servers, hooks and language servers inherit. They always inherit PATH, HOME, the locale, and the variables with the locations of toolchains.
+---@field pass? string[] Names of additional environment variables that commands, MCP servers, hooks and language servers inherit. They always inherit PATH, HOME, the locale, and the variables that locate toolchains.
 
 --- ClientCapability is capabilities.experimental.agentLsp in the params of initialize. Permission, Ask and Editor determine with which requests the server asks, but not whether it asks. Absent means false.
 ---@class agent_lsp.ClientCapability
@@ -172,7 +172,7 @@
 ---@field maxToolResultBytes? number Maximum size in bytes of a tool result sent to the model. A longer result is cut to its beginning and end, and the full result is saved to a file.
 ---@field retry? agent_lsp.Retry When to retry a failed model call.
 ---@field repair? agent_lsp.Repair Repair of malformed model output.
----@field steeringMode? "all"|"oneAtATime" Whether steering messages that are waiting are delivered together or one at a time.
+---@field steeringMode? "all"|"oneAtATime" Whether pending steering messages are delivered together or one at a time.
 ---@field followUpMode? "all"|"oneAtATime" Whether queued prompts start one turn together or one turn each.
 ---@field maxQueue? number Maximum number of queued messages in one session.
 ---@field context? agent_lsp.Context How a long history is reduced to fit the model's context window.
@@ -466,7 +466,7 @@
 --- Memory configures what the agent remembers between sessions.
 ---@class agent_lsp.Memory
 ---@field enabled? boolean Whether to offer the tools remember and recall.
----@field inject? number Maximum number of matching memories to add to each prompt. A memory is not added a second time until the context is reduced.
+---@field inject? number Maximum number of matching memories to add to each prompt. A memory is not added again unless the context was reduced in the meantime.
 ---@field embeddings? agent_lsp.Embeddings Search by meaning in addition to full-text search.
 
 --- MemoryEntry is an entry that is kept across sessions.
