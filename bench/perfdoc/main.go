@@ -150,7 +150,7 @@ func groupP99(c *group) float64 {
 // unfair returns the ratio of the slowest turn's time to the fastest turn's time.
 func unfair(c *group) float64 { return c.Turn.Max / c.Turn.Min }
 
-// row describes a figure: how to read it, and the project's target for it.
+// row describes how to read a figure, and the project's target for it.
 type row struct {
 	name, unit string
 	target     float64

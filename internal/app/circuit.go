@@ -73,8 +73,8 @@ func newCircuit(name string) *circuit {
 	return c
 }
 
-// saysNothing reports whether an error says nothing about the health of a provider, because the
-// caller gave up or the account lacks a key or credit.
+// saysNothing reports whether an error is unrelated to the health of a provider. Examples are that
+// the caller gave up, or that the account lacks a key or credit.
 func saysNothing(err error) bool {
 	e := retry.As(err)
 	return err != nil && (e == nil || e.Kind == retry.Auth || e.Kind == retry.Quota)

@@ -19,7 +19,7 @@ import (
 // Redactor removes secrets from texts.
 type Redactor = policy.Redactor
 
-// NewRedactor returns a redactor that knows the secrets of an environment.
+// NewRedactor returns a redactor for the secrets of an environment.
 func NewRedactor(env []string) *Redactor { return policy.NewRedactor(secretsIn(env)...) }
 
 // Secret reports whether a file's path is one of those that usually contain secrets.
@@ -62,8 +62,8 @@ func Faults(c config.Config, env []string, root string) []string {
 // unenforcedNote explains the effect of having no sandbox.
 const unenforcedNote = "only a short list of commands that read runs without a question"
 
-// DescribeSandbox returns lines for the user: which sandbox commands get, why there is no better
-// one, and what commands see of the home folder.
+// DescribeSandbox returns lines for the user about the sandbox for commands, the reason why there
+// is no better one, and the part of the home folder that commands see.
 func DescribeSandbox(c *config.Config) []string {
 	if sandbox.Setting(c.Sandbox) == sandbox.Off {
 		return []string{"sandbox: off in the settings: " + unenforcedNote}
@@ -80,7 +80,7 @@ func DescribeSandbox(c *config.Config) []string {
 	return lines
 }
 
-// ShellLacks names what the system lacks to run commands, or returns "".
+// ShellLacks names the program or feature that the system lacks to run commands, or returns "".
 func ShellLacks() string { return shell.Lacks() }
 
 // CheckState returns the reason why nothing can be stored in a state directory, or nil. It creates

@@ -130,8 +130,9 @@ func (l *languageServers) beforeEdit(ctx context.Context, _ []string) any {
 	return l.hub.BeforeEdit(ctx)
 }
 
-// afterEdit returns what the model gets in addition to the result of an applied edit: the errors
-// that the edit caused, and the output of the check command from the settings.
+// afterEdit returns the text that the model gets in addition to the result of an applied edit. The
+// text contains the errors that the edit caused, and the output of the check command from the
+// settings.
 func (l *languageServers) afterEdit(ctx context.Context, paths []string, seen any) (string, error) {
 	before, _ := seen.(langserver.Shown)
 	broken := l.hub.AfterEdit(ctx, paths, before)

@@ -31,8 +31,8 @@ type mcpServers struct {
 	definitions mcp.Definitions[config.MCP]
 }
 
-// later runs start when no request is urgent. A session's first prompt arrives with the session,
-// and its model request takes precedence over the servers.
+// later runs start when no request is urgent. The model request of a session's first prompt takes
+// precedence over the servers, because the prompt arrives together with the session.
 func (m *mcpServers) later() {
 	if !m.due.Swap(true) {
 		m.hub.Later(m.start)
@@ -146,7 +146,7 @@ func (p *sessionParts) takeHold() (release func()) {
 	return release
 }
 
-// letServers lets the servers that holdServers held back start.
+// letServers allows the servers that holdServers held back to start.
 func (p *sessionParts) letServers() {
 	if release := p.takeHold(); release != nil {
 		release()

@@ -150,8 +150,8 @@ func listedModel(e *config.Endpoint, c *config.Config, m agent.ModelInfo) wire.M
 	return w
 }
 
-// catalogName returns the catalog's name for a built-in provider, whatever its base URL, or "" for
-// other providers.
+// catalogName returns the catalog's name for a built-in provider, even if its base URL was changed.
+// It returns "" for other providers.
 func catalogName(e *config.Endpoint) string {
 	if config.Hosted(e.ID) {
 		return e.ID
@@ -191,7 +191,7 @@ func unpriced(e *config.Endpoint) bool {
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// status returns what is configured, without using the network.
+// status returns the configuration of the provider, without using the network.
 func (p *providers) status(c *config.Config) wire.ProviderStatus {
 	if p.script != nil {
 		return wire.ProviderStatus{
@@ -233,7 +233,7 @@ func (p *providers) offline(c *config.Config) (*config.Endpoint, error) {
 // maxReports is how many models of one server are queried individually.
 const maxReports = 32
 
-// reported adds what a local server reports about a listed model. It returns false if the server
+// reported adds a local server's report about a listed model. It returns false if the server
 // reports nothing.
 func (p *providers) reported(ctx context.Context, e *config.Endpoint, m *agent.ModelInfo) bool {
 	said, recent := p.reports.get(e.BaseURL, m.ID)

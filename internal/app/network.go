@@ -71,8 +71,8 @@ func connectTitle(host, port string) string {
 	return title
 }
 
-// DescribeHosts returns lines for the user: which hosts the settings allow and deny, and what that
-// means in this machine's sandbox.
+// DescribeHosts returns lines for the user about the hosts that the settings allow and deny, and
+// about their effect in this machine's sandbox.
 func DescribeHosts(c *config.Config) []string { return describeHosts(c, sandbox.Detect()) }
 
 func describeHosts(c *config.Config, box sandbox.Support) []string {

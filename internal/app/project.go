@@ -66,9 +66,9 @@ func (d *daemon) expand(ctx context.Context, _, text string) (string, bool) {
 	return expanded, err == nil
 }
 
-// fileAgents returns the agents that Markdown files define. A file cannot extend what an agent may
-// do: it has at most its parent's permissions. An agent of the workspace has at most its parent's
-// number of model calls.
+// fileAgents returns the agents that Markdown files define. A file cannot give an agent more
+// permissions than its parent has. An agent from the workspace has at most its parent's number of
+// model calls.
 func (d *daemon) fileAgents(info host.SessionInfo, maxCalls int) []subagent.Agent {
 	files, _ := d.project.Agents()
 	var out []subagent.Agent

@@ -28,7 +28,7 @@ const (
 	maxReport = 4 << 20
 )
 
-// serverReport is what a local server reports about a model in addition to the list of models. Zero
+// serverReport is a local server's report about a model, in addition to the list of models. Zero
 // means unknown.
 type serverReport struct {
 	Window        int // tokens
@@ -67,7 +67,7 @@ type keptReport struct {
 	at time.Time
 }
 
-// get returns what is known about a model, and whether it is recent.
+// get returns the cached report about a model, and whether the report is recent.
 func (r *reports) get(baseURL, id string) (serverReport, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,7 +109,7 @@ func (r *reports) refresh(baseURL, id string, ask func(ctx context.Context) serv
 	})
 }
 
-// apply overrides what is known about a model with the server's report.
+// apply overrides the known properties of a model with the server's report.
 func (s serverReport) apply(m *agent.ModelInfo) {
 	if s.Window > 0 {
 		m.ContextWindow, m.Reported = s.Window, true

@@ -23,7 +23,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// sessionParts contains what a session needs from the daemon between its model calls.
+// sessionParts contains the state that the daemon keeps for a session between its model calls.
 type sessionParts struct {
 	d        *daemon
 	info     host.SessionInfo
@@ -72,8 +72,8 @@ func (d *daemon) prepare(ctx context.Context, info host.SessionInfo) (agent.Opti
 	}, nil
 }
 
-// parentage contains what a sub-agent's session gets from its parent. It is zero for a user's
-// session.
+// parentage contains the values that a sub-agent's session gets from its parent. It is zero for a
+// user's session.
 type parentage struct {
 	depth     int                    // 1: called by a user's session
 	caller    string                 // the session that called it
@@ -183,8 +183,8 @@ func (p *sessionParts) ready(model string) error {
 // Next implements agent.Environment. A change of the settings takes effect at the next step. At the
 // start of a turn, Next first asks the user whether a wide folder may be the workspace, and whether
 // to trust the workspace settings that need trust. It asks first so that hooks in those settings
-// also run at the start. Before the first model call it also asks about a model server that is not
-// configured.
+// also run at the start. Before the first model call, Next also asks about a model server that was
+// found but not configured.
 func (p *sessionParts) Next(ctx context.Context, turn agent.TurnInfo) (agent.Step, error) {
 	if turn.Begins && p.depth == 0 {
 		p.d.askFolders(ctx, p.info)

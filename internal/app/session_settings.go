@@ -173,7 +173,7 @@ func retryPolicy(c *config.Config) retry.Policy {
 	return p
 }
 
-// repairOptions selects what is repaired and validated in replies.
+// repairOptions selects the repairs and checks for replies.
 func repairOptions(c *config.Config, info agent.ModelInfo) repair.Options {
 	o := repair.Default()
 	o.FallbackParser = info.Tools != nil && !*info.Tools

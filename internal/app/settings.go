@@ -83,8 +83,8 @@ func (s *settings) askTrust(ctx context.Context, p *policy.Engine, sessionID str
 	}
 }
 
-// claims are the subject of a question about trust. They store the answer for exactly what was
-// shown, even if the files have changed in the meantime.
+// claims are the subject of a question about trust. They store the answer for exactly the contents
+// that were shown, even if the files have changed in the meantime.
 type claims struct {
 	file *config.TrustFile
 	list []config.Claim

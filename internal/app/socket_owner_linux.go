@@ -14,9 +14,9 @@ import (
 	"strings"
 )
 
-// listeners returns what listens on a loopback address of this machine: the executable of each
-// process that has the socket or, for a process of another user, that user. It returns nil if
-// nothing listens there or the owner cannot be determined.
+// listeners returns the programs that listen on a loopback address of this machine. It returns the
+// executable of each process that has the socket or, for a process of another user, that user. It
+// returns nil if nothing listens there or the owner cannot be determined.
 func listeners(address string) []string {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -78,8 +78,8 @@ func listening(at netip.AddrPort) map[string]int {
 	return sockets
 }
 
-// socketAddress decodes an address of the kernel's tables: words in the byte order of the machine,
-// and the port. An IPv4 address in IPv6 becomes an IPv4 address.
+// socketAddress decodes an address in the kernel's tables. It consists of words in the byte order
+// of the machine, and the port. An IPv4 address in IPv6 becomes an IPv4 address.
 func socketAddress(text string) (netip.AddrPort, bool) {
 	host, port, _ := strings.Cut(text, ":")
 	b, err := hex.DecodeString(host)

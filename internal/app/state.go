@@ -8,8 +8,8 @@ import (
 )
 
 // writableState returns the state directory. If that is not writable, it returns a temporary folder
-// for this run and the reason. It creates nothing unnecessarily: if the directory does not exist
-// yet, it checks the nearest existing parent.
+// for this run and the reason. It does not create the directory. If the directory does not exist
+// yet, writableState checks the nearest existing parent.
 func writableState(dir string) (string, error) {
 	err := tryWriting(standing(dir))
 	if !errors.Is(err, os.ErrPermission) && !errors.Is(err, syscall.EROFS) {

@@ -24,7 +24,7 @@ import (
 // bundleLog is the number of bytes from the end of the log that a bundle contains.
 const bundleLog = 256 << 10
 
-// bundle collects what a bug report needs, without secrets, messages and titles.
+// bundle collects the information for a bug report, without secrets, messages and titles.
 type bundle struct {
 	p      *program
 	redact *app.Redactor

@@ -254,8 +254,8 @@ func (d *demo) reply(ctx context.Context, n event) any {
 	return d.permit(ctx, p)
 }
 
-// refuse returns the answer if there is no user to ask. The answer lets the model know that no user
-// made the decision.
+// refuse returns the answer if there is no user to ask. The answer explains to the model that no
+// user made the decision.
 func (d *demo) refuse() any {
 	d.denied++
 	return wire.RequestPermissionResult{Cancelled: true, Feedback: "no user was available to ask"}

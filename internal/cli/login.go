@@ -194,7 +194,8 @@ func (p *program) readKey(name string, fromInput bool) (string, error) {
 	return line, nil
 }
 
-// overriding returns the setting or variable that takes precedence over a stored key, or "".
+// overriding returns the setting or variable that takes precedence over a stored key, or "" if
+// there is none.
 func (p *program) overriding(name string) string {
 	root, err := workingFolder()
 	if err != nil {

@@ -21,7 +21,8 @@ func onScreen(w io.Writer) io.Writer {
 	return w
 }
 
-// kept matches what a screen does not escape: line breaks, tabs and the colors that paint uses.
+// kept matches the characters that a screen does not escape: line breaks, tabs and the colors that
+// paint uses.
 var kept = lazyregexp.New("\r?\n|\t|\x1b\\[(?:0|1|2|31|32|33|36)m")
 
 func (s screen) Write(p []byte) (int, error) {

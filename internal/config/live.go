@@ -69,8 +69,8 @@ func (l *Live) statTrusted() (stamps []stamp) {
 	return stamps
 }
 
-// changed reports whether a file may have changed since it was read. A file that changed a moment
-// ago counts as changed only if the user's trust depends on its contents.
+// changed reports whether a file may have changed since it was read. For a file that changed a
+// moment ago, it returns true only if the user's trust depends on the file's contents.
 func (l *Live) changed() bool {
 	now := append(l.stat(), l.statTrusted()...)
 	if !slices.Equal(now, l.stamps) {

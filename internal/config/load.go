@@ -37,7 +37,7 @@ func DefaultUserFile() string {
 	return filepath.Join(xdg.ConfigHome, "agent-lsp", "config.json")
 }
 
-// Load reads the layers that exist before a client sends anything. It never fails: a file that
+// Load reads the layers that exist before a client sends anything. It never fails. A file that
 // cannot be read becomes a notice.
 func Load(src Sources) *Set {
 	layers := []layer{{kind: Builtin, tree: builtin(), all: true}}

@@ -22,9 +22,10 @@ var privileged = []string{
 	"mode", "aiComments", "repair",
 }
 
-// sessionsMayNotSet are the keys that a session's own config cannot set, whichever client writes it
-// (docs/reference/protocol/sessions.md). Their values come from the layers below that config.
-// TestASessionSetsNoPrograms requires a decision for every privileged key.
+// sessionsMayNotSet are the keys that a session's own config cannot set
+// (docs/reference/protocol/sessions.md). This applies to every client. Their values come from the
+// layers below that config. TestASessionSetsNoPrograms requires a decision for every privileged
+// key.
 var sessionsMayNotSet = []string{
 	"provider", "providers", "mcpServers", "languageServers", "hooks", "network", "environment",
 	"readRoots",

@@ -50,7 +50,7 @@ type Endpoint struct {
 // NotConfiguredError reports that no provider is configured and none was found (wire code 1006).
 type NotConfiguredError struct {
 	Reason string
-	Hint   string // what to set
+	Hint   string // the setting that is missing
 }
 
 func (e *NotConfiguredError) Error() string { return e.Reason + ": " + e.Hint }

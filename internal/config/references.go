@@ -26,7 +26,7 @@ const (
 // are trusted together with the workspace's settings.
 var boundFolders = []string{".agent-lsp", ".agents"}
 
-// manifests are the files that determine what a program runs.
+// manifests are the files that determine which code a program runs.
 var manifests = map[string][]string{
 	"npm": nodeFiles, "npx": nodeFiles, "pnpm": nodeFiles, "yarn": nodeFiles, "bun": nodeFiles,
 	"bunx": nodeFiles, "node": nodeFiles, "pnpx": nodeFiles, "corepack": nodeFiles,
@@ -43,8 +43,8 @@ var (
 	pythonFiles = []string{"pyproject.toml", "uv.toml"}
 )
 
-// interpreters run the contents of their argument file, whatever its name is. The shell's "." and
-// "source" do too.
+// interpreters run the contents of their argument file, regardless of its name. The shell's "." and
+// "source" do the same.
 var interpreters = set("sh", "bash", "dash", "zsh", "ksh", "fish", "node", "deno", "bun",
 	"python", "python3", "ruby", "perl", "php", "lua", "pwsh", "powershell", "tclsh", "awk",
 	"Rscript", "env", "exec", ".", "source")

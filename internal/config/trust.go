@@ -16,12 +16,12 @@ type Answer struct {
 	Trusted map[string]string // digest of the claim that the user trusts, by the claim's layer
 }
 
-// Covers reports whether the user trusts exactly what a claim contains.
+// Covers reports whether the user trusts exactly the contents of a claim.
 func (a Answer) Covers(c Claim) bool {
 	return !a.Refused && c.Digest != "" && a.Trusted[c.Layer] == c.Digest
 }
 
-// RefusesNow reports whether the user refused exactly what a claim contains.
+// RefusesNow reports whether the user refused exactly the contents of a claim.
 func (a Answer) RefusesNow(c Claim) bool {
 	return a.Refused || c.Digest != "" && a.Trusted[c.Layer] == refused+c.Digest
 }
@@ -94,7 +94,7 @@ func (f *TrustFile) note(root string, claims []Claim, prefix string) error {
 	})
 }
 
-// Refuse records that the user does not trust a root, whatever it contains later.
+// Refuse records that the user does not trust a root, regardless of its later contents.
 func (f *TrustFile) Refuse(root string) error {
 	return f.change(root, func(Answer) Answer { return Answer{Refused: true} })
 }

@@ -1,10 +1,10 @@
 // Package hooks runs external commands at points of the engine's loop. A command reads JSON from
 // stdin and writes a decision as JSON to stdout, within a time limit.
 //
-// A command that exits with code 2 denies, and its stderr is the reason. Any other failure,
-// including invalid output, is an error. The engine treats an error as a denial if the hook may
-// deny, and otherwise reports it. Hooks come from the user's own settings or from a trusted
-// workspace. docs/reference/hooks.md describes each point. Start at New.
+// A command that exits with code 2 denies the action, and its stderr is the reason. Any other
+// failure, including invalid output, is an error. The engine treats an error as a denial if the
+// hook may deny, and otherwise reports it. Hooks come from the user's own settings or from a
+// trusted workspace. docs/reference/hooks.md describes each point. Start at New.
 package hooks
 
 import (
@@ -178,7 +178,7 @@ type Output struct {
 	// beforePrompt).
 	Context string `json:"context"`
 
-	Instructions string `json:"instructions"` // beforeCompact: what a summary should keep
+	Instructions string `json:"instructions"` // beforeCompact: instructions for the summary
 }
 
 // denied returns the reason why the output denies, or "" if it does not.

@@ -79,7 +79,7 @@ func add[F any](mu *sync.Mutex, list *atomic.Pointer[[]*F], f F) (remove func())
 }
 
 // Join counts a new connection. It reports whether the connection is the first one. The first
-// connection prepares what all connections share.
+// connection prepares the state that all connections share.
 func (c *Clients) Join() (first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

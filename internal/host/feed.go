@@ -20,9 +20,10 @@ type feed struct {
 	mu      sync.Mutex
 	held    int
 	pending []func()
-	last    int64                // the last number used
-	open    map[string]*openItem // started and not completed items, as the subscribers know them
-	order   []string             // the IDs of the open items, oldest first
+	last    int64 // the last number used
+	// Items that have started and not completed, as the subscribers have seen them.
+	open  map[string]*openItem
+	order []string // the IDs of the open items, oldest first
 	// proposals maps each pending proposal to the number of the notification that created it.
 	proposals map[string]int64
 }
@@ -255,9 +256,10 @@ func (h *Host) CloseQuestion(sessionID, requestID string) {
 	}
 }
 
-// replay sends the past to one subscriber: first the completed items whose numbers are above since,
-// then the open items with their text so far, then the pending proposals. It returns the last
-// number used. The caller must have held the feed (HoldFor), so that no new events come in between.
+// replay sends past events to one subscriber. It sends the completed items whose numbers are above
+// since, then the open items with their text so far, and then the pending proposals. It returns the
+// last number used. The caller must have held the feed (HoldFor), so that no new events come in
+// between.
 func (f *feed) replay(
 	to Subscriber,
 	items []session.Item,

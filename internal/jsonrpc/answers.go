@@ -49,7 +49,7 @@ func Without(body []byte, drop func(message []byte) bool) []byte {
 	case 0:
 		return nil
 	}
-	out, _ := jsonv2.Marshal(kept, Lenient) // cannot fail: the values are valid
+	out, _ := jsonv2.Marshal(kept, Lenient) // cannot fail, because the values are valid
 	return out
 }
 

@@ -37,7 +37,7 @@ func splitBatch(body []byte) (frames [][]byte, bad *frameError) {
 		}
 	}
 	if len(rest) > 0 {
-		out, _ := jsonv2.Marshal(rest, Lenient) // cannot fail: the values are valid
+		out, _ := jsonv2.Marshal(rest, Lenient) // cannot fail, because the values are valid
 		frames = append(frames, out)
 	}
 	return frames, nil

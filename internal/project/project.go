@@ -1,5 +1,6 @@
-// Package project reads what a repository defines for the agent: instructions (AGENTS.md), commands
-// (.agent-lsp/commands/*.md) and agents (.agent-lsp/agents/*.md), along with the user's own.
+// Package project reads the files for the agent in a repository: instructions (AGENTS.md), commands
+// (.agent-lsp/commands/*.md) and agents (.agent-lsp/agents/*.md). It also reads the user's own
+// files of these kinds.
 //
 // Each call checks the files' size and time, so that a change takes effect with the next prompt.
 // The package does not watch or poll files. It never reads a file outside of the root, even through

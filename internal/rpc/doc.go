@@ -1,5 +1,5 @@
-// Package rpc is the daemon's LSP front end: a language server that supports agent/* in addition to
-// LSP.
+// Package rpc is the daemon's LSP front end. It is a language server that supports agent/* in
+// addition to LSP.
 //
 // It reads frames and preserves their order where it matters. It converts wire messages to calls of
 // the engine, the workspace and the session library, and converts events to notifications. It does

@@ -1272,7 +1272,7 @@ export interface SessionUpdated {
   contextWindow?: number;
   queue?: Array<QueueEntry>;
   config?: unknown;
-  /** itemIds; absent: none */
+  /** item IDs; absent means none */
   pinned?: Array<string>;
 }
 
@@ -1359,7 +1359,7 @@ export interface Subagents {
   concurrency?: number;
 }
 
-/** Subject is what a permission concerns. */
+/** Subject is the subject of a permission. */
 export interface Subject {
   kind: "command" | "edit" | "read" | "mcp" | "network" | "trust";
   command?: string;

@@ -1,6 +1,6 @@
-// Package catalog knows the models of many providers: context windows, abilities, thinking levels
-// and prices. Its data comes from the module charm.land/catwalk or from a newer copy of it (see
-// Read). Start at Lookup.
+// Package catalog contains data about the models of many providers: context windows, abilities,
+// thinking levels and prices. Its data comes from the module charm.land/catwalk or from a newer
+// copy of it (see Read). Start at Lookup.
 package catalog
 
 import (
@@ -14,7 +14,7 @@ import (
 type Model struct {
 	Name   string
 	Window int // tokens
-	Reply  int // tokens: a reply limit that the model accepts, not the largest one
+	Reply  int // in tokens; a reply limit that the model accepts, but not the largest one
 	Price  Price
 	Vision bool
 	// Levels lists the thinking levels that the model accepts, named as in the setting thinking. It

@@ -10,8 +10,8 @@ import (
 	"charm.land/catwalk/pkg/catwalk"
 )
 
-// copyFormat is the version of what Encode writes. A change that older versions cannot read
-// raises it.
+// copyFormat is the version of the format that Encode writes. It increases with every change that
+// older versions cannot read.
 const copyFormat = 1
 
 // Copy is a copy of the catalog that is newer than the one in the binary. It does not change.
@@ -32,7 +32,7 @@ type copyFile struct {
 	Lists   string    `json:"lists"` // see catalog.format
 }
 
-// NewCopy reads what a catwalk service answers at /v2/providers. It skips entries that cannot be
+// NewCopy reads the response of a catwalk service at /v2/providers. It skips entries that cannot be
 // models.
 func NewCopy(answer []byte, etag string, fetched time.Time) (*Copy, error) {
 	var providers []catwalk.Provider
@@ -49,7 +49,7 @@ func NewCopy(answer []byte, etag string, fetched time.Time) (*Copy, error) {
 	return c.checked()
 }
 
-// Read reads what Encode wrote.
+// Read decodes the result of Encode.
 func Read(data []byte) (*Copy, error) {
 	var f copyFile
 	var version struct {

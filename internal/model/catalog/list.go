@@ -10,9 +10,9 @@ import (
 	"charm.land/catwalk/pkg/catwalk"
 )
 
-// data is the content of the module charm.land/catwalk as a text that needs no decoding: reading
-// the module's own JSON takes longer than all the rest of a first prompt. A test writes it:
-// go test ./internal/model/catalog -update
+// data is the content of the module charm.land/catwalk, as a text that needs no decoding. Reading
+// the module's own JSON would take longer than the rest of a first prompt. To write data, run go
+// test ./internal/model/catalog -update.
 //
 //go:embed models.txt
 var data string
@@ -51,7 +51,7 @@ type list struct {
 	rows     string
 }
 
-// The columns of a row. An ID is in lower case. A plain name is what plainName returns.
+// The columns of a row. An ID is in lower case. A plain name is the result of plainName.
 const (
 	columnID = iota
 	columnName
@@ -67,8 +67,8 @@ const (
 	columns
 )
 
-// vendors lists whose data is preferred for a model of an unknown provider: first the vendors that
-// make models, then the resellers with the most models.
+// vendors lists the vendors whose data is preferred for a model of an unknown provider. The makers
+// of models come first, followed by the resellers with the most models.
 var vendors = []string{
 	"anthropic", "openai", "gemini", "xai", "deepseek", "moonshot", "zai", "minimax",
 	"alibaba-singapore", "openrouter", "vercel",
@@ -200,7 +200,7 @@ func listOf(p *catwalk.Provider) (l list, models int) {
 	return l, len(rows)
 }
 
-// oneColumn removes what separates columns and rows.
+// oneColumn removes the characters that separate columns and rows.
 func oneColumn(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' }), " ")
 }
@@ -229,7 +229,7 @@ func rowOf(m *catwalk.Model) string {
 }
 
 // levelsOf returns the thinking levels, named as in the settings. A model that thinks but has no
-// levels of its own takes a budget.
+// levels of its own accepts a budget.
 func levelsOf(m *catwalk.Model) []string {
 	if !m.CanReason {
 		return nil

@@ -24,7 +24,7 @@ type Call struct {
 	Ctx     context.Context   // context of the request; ends with the call
 	Body    *Body             // nil means the request's own body
 	Meter   Meter
-	Notices []string // what the user should know about the reply
+	Notices []string // information for the user about the reply
 	Lasting []string // the Notices that are shown once per session
 	Over    bool     // the reply is complete, even if the provider sends more
 

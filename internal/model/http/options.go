@@ -53,8 +53,8 @@ type Options struct {
 	EndMark  string // data of the event that ends a stream; "" if there is none
 	PathHint string // the usual path of a base URL, for errors
 
-	// These fields are for errors. Setting is the setting that configures the provider; "" means
-	// "provider". KeyHint returns where to correct a key that the provider refused; nil or "" means
+	// These fields are for errors. Setting is the setting that configures the provider. "" means
+	// "provider". KeyHint returns where to correct a key that the provider refused. nil or "" means
 	// a general hint. ModelHint explains what to do about a model that the provider does not have.
 	Setting   string
 	KeyHint   func() string

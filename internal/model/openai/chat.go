@@ -333,7 +333,8 @@ func (d *chatDecoder) Reply() (*agent.Reply, error) {
 	return d.c.finish(msg, d.finish, len(d.calls) > 0)
 }
 
-// message builds the message: blocks in the order of their arrival, then the calls by index.
+// message builds the message. Its blocks are in the order of their arrival, followed by the calls
+// in the order of their indexes.
 func (d *chatDecoder) message() *message.Message {
 	d.blocks.End()
 	msg := &message.Message{Content: d.blocks.List}

@@ -37,7 +37,7 @@ type core struct {
 	lane sync.Mutex
 
 	mu    sync.Mutex
-	gone  bool // no new request is accepted
+	gone  bool // whether new requests are refused
 	calls sync.WaitGroup
 	asked map[*host.Open]*sync.WaitGroup // open questions, each with a group for its repetitions
 	last  string                         // the session that was prompted last

@@ -10,7 +10,7 @@ import (
 )
 
 // authMethod is the only supported authentication method. Keys come from the environment or the
-// settings, so authentication checks that they exist.
+// settings, so authentication only checks that a key exists.
 const authMethod = "provider"
 
 // method handles one request. It calls free once later messages may run concurrently.

@@ -47,7 +47,7 @@ func (a *adapter) choose(ctx context.Context,
 	}
 	out := new(permissionAnswer)
 	if json.Unmarshal(raw, out) != nil {
-		out = new(permissionAnswer) // wrong type: treat as a refusal
+		out = new(permissionAnswer) // the type is wrong, so treat the answer as a refusal
 	}
 	return out, nil
 }

@@ -236,7 +236,8 @@ func (a *API) noteUnsent(l *host.Session, blocks []message.Block) {
 	}
 }
 
-// contextBlocks describe what the user is looking at: file, selection and diagnostics.
+// contextBlocks describes what the user sees in the editor: the file, the selection and the
+// diagnostics.
 func (a *API) contextBlocks(
 	ctx context.Context,
 	l *host.Session,

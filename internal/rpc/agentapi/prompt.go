@@ -257,7 +257,7 @@ func (a Turns) QueueClear(ctx context.Context, p *wire.QueueParams) (wire.QueueR
 // errTimeout is the cause of a wait that exceeded the client's time limit.
 var errTimeout = errors.New("the wait timed out")
 
-// maxWaitMs is longer than any real wait: a hundred years.
+// maxWaitMs is a hundred years, which is longer than any real wait.
 const maxWaitMs int64 = 100 * 365 * 24 * 60 * 60 * 1000
 
 // Wait answers when the turn has ended and its last notification is queued.

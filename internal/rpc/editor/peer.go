@@ -43,7 +43,7 @@ func NewPeer(link *conn.Link, api *agentapi.API) *Peer {
 	}
 }
 
-// Features returns what the client's workspace/applyEdit supports.
+// Features returns the features of workspace/applyEdit that the client supports.
 func (p *Peer) Features() workspace.ClientFeatures { return p.link.Client.Features }
 
 // ApplyEdit asks the editor to change its buffers.

@@ -50,7 +50,7 @@ type Editor struct {
 	grease   bool
 }
 
-// activity tracks what the daemon is currently doing. The editor's lock guards it.
+// activity tracks the current work of the daemon. The editor's lock guards it.
 type activity struct {
 	turns  map[string]bool   // turns that have started but not completed
 	queued bool              // whether the last session/updated listed queued prompts

@@ -20,7 +20,7 @@ type SessionUpdated struct {
 	ContextWindow int             `json:"contextWindow,omitzero"`
 	Queue         []QueueEntry    `json:"queue,omitzero"`
 	Config        json.RawMessage `json:"config,omitzero"`
-	Pinned        []string        `json:"pinned,omitzero"` // itemIds; absent: none
+	Pinned        []string        `json:"pinned,omitzero"` // item IDs; absent means none
 }
 
 // TurnStarted reports the start of a turn and the messages with which it begins.

@@ -15,7 +15,7 @@ type RequestPermissionParams struct {
 	Options []PermissionOption `json:"options"`
 }
 
-// Subject is what a permission concerns.
+// Subject is the subject of a permission.
 type Subject struct {
 	Kind    string   `json:"kind" enum:"command,edit,read,mcp,network,trust"`
 	Command string   `json:"command,omitzero"`

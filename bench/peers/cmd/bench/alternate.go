@@ -8,8 +8,8 @@ import (
 )
 
 // alternate measures the timed rows of two programs in pairs of fresh processes, and plays one turn
-// of each program alternately. Load on the machine then affects both programs alike. Groups
-// alternate as a unit.
+// of each program alternately. Load on the machine then affects both programs alike. Groups of
+// sessions alternate as a whole.
 func alternate(one, other *bench, pairs int) {
 	both := []*bench{one, other}
 	all := make([]samples, len(both))

@@ -202,8 +202,8 @@ func (b *bench) conversation() (*conversation, error) {
 	return &conversation{b: b, c: c, disk: diskUse(b.home())}, nil
 }
 
-// grow measures conversations with the given number of turns. Each program plays as many
-// conversations as times says. The programs alternate turn by turn.
+// grow measures conversations with the given number of turns. times is the number of conversations
+// of each program. The programs alternate turn by turn.
 func grow(times, turns int, all ...*bench) {
 	talks := make([][]*conversation, len(all))
 	for range times {

@@ -39,8 +39,8 @@ func (b *bench) sandboxed(home string) {
 	b.res.ToolSandboxed = stat(gaps)
 }
 
-// confined runs a command in the program that writes one file into the workspace and one outside.
-// Only the file in the workspace may exist afterwards.
+// confined runs a command in the program that writes one file inside the workspace and one outside
+// it. Only the file in the workspace may exist afterwards.
 func (b *bench) confined(c *Conn) error {
 	inside := filepath.Join(b.env.WS, "inside-"+b.p.Name())
 	outside := filepath.Join(b.env.Work, "outside-"+b.p.Name())

@@ -948,7 +948,7 @@
 ---@field contextWindow? number
 ---@field queue? agent_lsp.QueueEntry[]
 ---@field config? any
----@field pinned? string[] itemIds; absent: none
+---@field pinned? string[] item IDs; absent means none
 
 --- Shell configures how commands run.
 ---@class agent_lsp.Shell
@@ -1013,7 +1013,7 @@
 ---@field maxTasks? number Maximum number of tasks in one call.
 ---@field concurrency? number Maximum number of tasks that run in parallel.
 
---- Subject is what a permission concerns.
+--- Subject is the subject of a permission.
 ---@class agent_lsp.Subject
 ---@field kind "command"|"edit"|"read"|"mcp"|"network"|"trust"
 ---@field command? string

@@ -18,7 +18,7 @@ const (
 	maxImage = 1 << 20
 )
 
-// Shown is what the client sees of a running call in addition to its title and status.
+// Shown is the part of a running call that the client sees in addition to the title and the status.
 type Shown struct {
 	Content []acp.ToolCallContent  // the call's diffs or terminal
 	Places  []acp.ToolCallLocation // locations of its diffs
