@@ -64,17 +64,18 @@ func TestEveryFenceIsRun(t *testing.T) {
 				}
 			}
 			if !found {
-				t.Errorf("%s: no test is named here that runs its blocks of kind %q:\n%s", p.path,
+				t.Errorf("%s: no test is listed here that runs its blocks of kind %q:\n%s", p.path,
 					m[1], m[2])
 			}
 		}
 	}
 	for i, f := range fenced {
 		if !used[i] {
-			t.Errorf("%s has no block of kind %q any more", f.page, f.kind)
+			t.Errorf("%s no longer has a block of kind %q", f.page, f.kind)
 		}
 		if (f.by == "") == (f.unrun == "") {
-			t.Errorf("%s, %q: name who runs it, or why nobody does", f.page, f.kind)
+			t.Errorf("%s, %q: name the test that runs it, or the reason why none does",
+				f.page, f.kind)
 		}
 		for _, by := range strings.Fields(f.by) {
 			if _, err := os.Stat(filepath.Join(top, by)); !tests[by] &&

@@ -162,7 +162,8 @@ func (s statement) check(t *testing.T, known map[string]bool, tests string) {
 	switch {
 	case tests == "limit":
 		if !strings.Contains(s.heading, "ot protected") && !promisesLess.MatchString(s.text) {
-			t.Errorf("%s: a limit of protection belongs under \"Not protected\": %s", s.page, s.text)
+			t.Errorf("%s: a statement about missing protection belongs under \"Not protected\": %s",
+				s.page, s.text)
 		}
 		return
 	case tests == "explains":

@@ -25,7 +25,7 @@ func protocolBlocks(t *testing.T) []block {
 			}
 		}
 	}
-	t.Fatal("the protocol page needs two plain blocks: the first session and the order")
+	t.Fatal("the protocol page needs two code blocks without a language: the first session and the order")
 	return nil
 }
 
@@ -79,7 +79,7 @@ func startProgram(t *testing.T) *rpctest.Editor {
 	t.Cleanup(func() {
 		in.Close()
 		if err := cmd.Wait(); err != nil && !t.Failed() {
-			t.Errorf("the program ended with %v", err)
+			t.Errorf("the program exited with %v", err)
 		}
 	})
 	return rpctest.NewEditor(out, in)
@@ -136,7 +136,7 @@ func TestOrderOfTheProtocol(t *testing.T) {
 	slices.Sort(shown)
 	slices.Sort(all)
 	if !slices.Equal(shown, all) {
-		t.Errorf("the picture shows\n%q, the notifications are\n%q", shown, all)
+		t.Errorf("the diagram shows\n%q, the notifications are\n%q", shown, all)
 	}
 }
 

@@ -115,7 +115,7 @@ func checkTarget(t *testing.T, from, link, target, anchor string) {
 	t.Helper()
 	path := filepath.Join(top, target)
 	if _, err := os.Stat(path); err != nil {
-		t.Errorf("%s: the link %s leads nowhere", from, link)
+		t.Errorf("%s: the target of the link %s does not exist", from, link)
 		return
 	}
 	if anchor == "" {
@@ -221,7 +221,7 @@ func checkSettings(t *testing.T, from, text string) {
 	}
 	set := config.Load(config.Sources{UserFile: file, Environ: []string{"AZURE_OPENAI_KEY=k"}})
 	for _, n := range set.Notices() {
-		t.Errorf("%s: settings give the notice %v:\n%s", from, n, text)
+		t.Errorf("%s: loading the settings gives the notice %v:\n%s", from, n, text)
 	}
 }
 
@@ -248,7 +248,7 @@ func TestPagesStayShortAndPortable(t *testing.T) {
 			t.Errorf("%s has %d lines, more than %d", p.path, n, most)
 		}
 		for _, m := range machine.FindAllStringSubmatch(p.text, -1) {
-			t.Errorf("%s names the machine's path %s", p.path, m[1])
+			t.Errorf("%s contains the path %s of one machine", p.path, m[1])
 		}
 	}
 }

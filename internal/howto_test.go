@@ -29,7 +29,7 @@ func TestHowToOfATool(t *testing.T) {
 	}
 	with := strings.Replace(string(set), "env.lsTool(),", "env.lsTool(), env.countTool(),", 1)
 	if with == string(set) {
-		t.Fatal("set.go does not name its constructors any more")
+		t.Fatal("set.go no longer names its constructors")
 	}
 	dir := t.TempDir()
 	replace := map[string]string{}

@@ -25,7 +25,7 @@ func TestLicensesAreListed(t *testing.T) {
 		-1) {
 		_, rest, found := strings.Cut(string(doc), "| "+m[1]+" | "+m[2]+" | ")
 		if !found {
-			t.Errorf("docs/contribute/licenses.md lacks %s %s", m[1], m[2])
+			t.Errorf("docs/contribute/licenses.md does not list %s %s", m[1], m[2])
 		} else if !known.MatchString(rest) {
 			t.Errorf("docs/contribute/licenses.md: the license of %s is unknown", m[1])
 		}
@@ -77,9 +77,10 @@ func TestLicensesOfBundledPackages(t *testing.T) {
 		seen[name] = true
 		p, ok := lock.Packages["node_modules/"+name]
 		if !ok {
-			t.Errorf("package-lock.json lacks %s", name)
+			t.Errorf("package-lock.json does not list %s", name)
 		} else if !strings.Contains(string(doc), "| "+name+" | "+p.Version+" | "+p.License+" |") {
-			t.Errorf("docs/contribute/licenses.md lacks %s %s under %s", name, p.Version, p.License)
+			t.Errorf("docs/contribute/licenses.md does not list %s %s under %s",
+				name, p.Version, p.License)
 		}
 		for d := range p.Dependencies {
 			todo = append(todo, d)

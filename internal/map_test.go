@@ -33,7 +33,7 @@ func TestEveryPackageIsOnTheMap(t *testing.T) {
 	})
 	for dir := range packages {
 		if !reported[dir] {
-			t.Errorf("%s: no file says what the package is for", dir)
+			t.Errorf("%s: no file states the purpose of the package", dir)
 		}
 		named := false
 		for _, name := range []string{dir, strings.TrimPrefix(dir, "internal/"), path.Base(dir),
@@ -41,7 +41,7 @@ func TestEveryPackageIsOnTheMap(t *testing.T) {
 			named = named || strings.Contains(section, "`"+name+"`")
 		}
 		if !named {
-			t.Errorf("ARCHITECTURE.md does not name %s in its code map", dir)
+			t.Errorf("the code map in ARCHITECTURE.md does not list %s", dir)
 		}
 	}
 	if len(packages) < 30 {

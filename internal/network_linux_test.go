@@ -24,7 +24,7 @@ func TestNoConnectionButLoopback(t *testing.T) {
 	lines := connected.FindAllStringSubmatch(out, -1)
 	if len(lines) == 0 {
 		t.Error(
-			"no connection was seen, although the scripted model is reached over loopback: the trace is blind",
+			"no connection was traced, although the scripted model uses loopback: the trace sees nothing",
 		)
 	}
 	checkLoopback(t, lines)
@@ -53,7 +53,7 @@ func TestTheTraceSeesConnections(t *testing.T) {
 	const elsewhere = `connect(7, {sa_family=AF_INET, sin_port=htons(443), sin_addr=inet_addr("192.0.2.1")}, 16) = -1 ENETUNREACH`
 	if m := connected.FindStringSubmatch(elsewhere); m == nil ||
 		!strings.Contains(m[2], "192.0.2.1") {
-		t.Errorf("%q is not seen as a connection", elsewhere)
+		t.Errorf("%q was not traced as a connection", elsewhere)
 	}
 }
 

@@ -292,7 +292,7 @@ func TestSmallerTimeLimitCounts(t *testing.T) {
 			wait, done := call.WaitContext(ctx)
 			select {
 			case <-wait.Done():
-				t.Errorf("the wait for a person was ended: %v", context.Cause(wait))
+				t.Errorf("the wait for the user was ended: %v", context.Cause(wait))
 			case <-time.After(10 * time.Minute):
 			}
 			done()
@@ -312,7 +312,7 @@ func TestSmallerTimeLimitCounts(t *testing.T) {
 		for _, e := range r.log.all() {
 			if e, ok := e.(ItemCompleted); ok && e.Item.Call != nil &&
 				e.Item.Call.Duration > 5*time.Second {
-				t.Errorf("%s took %s: the wait for a person is counted", e.Item.Call.Name,
+				t.Errorf("%s took %s: the wait for the user is counted", e.Item.Call.Name,
 					e.Item.Call.Duration)
 			}
 		}

@@ -39,7 +39,7 @@ func (c *chaos) verify() {
 	}
 	for id := range seen {
 		if seen[id] != 1 {
-			c.t.Errorf("message %s stands %d times in the history", id, seen[id])
+			c.t.Errorf("message %s is in the history %d times", id, seen[id])
 		}
 	}
 	waiting := map[string]bool{}
@@ -48,7 +48,7 @@ func (c *chaos) verify() {
 	}
 	for id := range c.accepted {
 		if seen[id] == 0 && !waiting[id] {
-			c.t.Errorf("message %s was accepted and is lost", id)
+			c.t.Errorf("message %s was accepted but is lost", id)
 		}
 	}
 	for _, id := range c.s.State().Pinned {
@@ -59,11 +59,12 @@ func (c *chaos) verify() {
 					slices.Contains(c.s.conv.messages, m)
 			},
 		) {
-			c.t.Errorf("message %s is pinned, and the model does not see it whole", id)
+			c.t.Errorf("message %s is pinned, but the model does not see all of it", id)
 		}
 	}
 	if !history.Paired(c.s.conv.view.msgs) {
-		c.t.Errorf("what the model sees is not paired at the end:\n%s", texts(c.s.conv.view.msgs))
+		c.t.Errorf("the messages that the model sees are not paired at the end:\n%s",
+			texts(c.s.conv.view.msgs))
 	}
 	if !history.Paired(c.s.Messages()) {
 		c.t.Errorf("not paired at the end:\n%s", texts(c.s.Messages()))
@@ -134,11 +135,11 @@ func (k *checker) toolStarts(callID string, e tool.Effect) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.stored[callID] {
-		k.t.Errorf("the tool of call %s runs before its message is stored", callID)
+		k.t.Errorf("the tool of call %s ran before its message was stored", callID)
 	}
 	if e != tool.ReadOnly && !k.synced[callID] {
 		k.t.Errorf(
-			"the tool of call %s has an effect and runs before its message is on the disk",
+			"the tool of call %s has an effect and ran before its message was on disk",
 			callID,
 		)
 	}
@@ -156,7 +157,7 @@ func (k *checker) Emit(_ string, e Event) {
 		k.turn = e.TurnID
 	case TurnCompleted:
 		if len(k.open) > 0 || k.turn != e.Turn.TurnID {
-			k.t.Errorf("turn %s completes with open items %v, running %s", e.Turn.TurnID, k.open,
+			k.t.Errorf("turn %s completed with open items %v, running %s", e.Turn.TurnID, k.open,
 				k.turn)
 		}
 		k.turn, k.ended[e.Turn.TurnID] = "", true
@@ -184,7 +185,7 @@ func (k *checker) Emit(_ string, e Event) {
 
 func (k *checker) bears(turnID string, e Event) {
 	if turnID != "" && turnID != k.turn {
-		k.t.Errorf("%s bears turn %s, running is %q", eventLine(e), turnID, k.turn)
+		k.t.Errorf("%s has turn %s, but %q is running", eventLine(e), turnID, k.turn)
 	}
 }
 
@@ -198,6 +199,6 @@ func (k *checker) atEnd() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.turn != "" || len(k.open) > 0 {
-		k.t.Errorf("at the end turn %q runs and items %v are open", k.turn, k.open)
+		k.t.Errorf("at the end turn %q is running and items %v are open", k.turn, k.open)
 	}
 }

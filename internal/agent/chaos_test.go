@@ -66,7 +66,7 @@ func TestChaos(t *testing.T) {
 			t.Logf("replay with AGENT_LSP_CHAOS_SEED=%d", seed)
 		}
 	}
-	t.Logf("%d random runs in %v, every invariant held: %t", runs, budget, !t.Failed())
+	t.Logf("%d random runs in %v, all invariants satisfied: %t", runs, budget, !t.Failed())
 }
 
 // chaos is one random run. A single random source makes all choices. In a replay, goroutines may

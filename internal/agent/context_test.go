@@ -213,7 +213,7 @@ func TestWindowFarTooLarge(t *testing.T) {
 			}
 			turn := r.run(strings.Repeat("word ", 20000))
 			if turn.Status != TurnStatusFailed || turn.Error.Kind != string(retry.ContextOverflow) {
-				t.Errorf("named %v: a message beyond the window: %+v", c.names, turn)
+				t.Errorf("named %v: a message larger than the window: %+v", c.names, turn)
 			}
 			if turn := r.run("short"); turn.Status != TurnStatusCompleted {
 				t.Errorf("named %v: after it: %+v %v", c.names, turn, turn.Error)

@@ -178,7 +178,7 @@ func TestNotify(t *testing.T) {
 		r.wait(acc.TurnID)
 		r.s.Notify(message.NewText(message.RoleUser, "quiet"), false)
 		if r.s.State().Status != SessionIdle {
-			t.Error("a quiet note woke the session")
+			t.Error("a silent notification woke the session")
 		}
 		r.s.Notify(message.NewText(message.RoleUser, "loud"), true)
 		r.wait("")

@@ -87,7 +87,7 @@ func checkDoc(t *testing.T, name, from, to, want string) {
 		return
 	}
 	if on, _ := strconv.ParseBool(os.Getenv("UPDATE_DOCS")); !on {
-		t.Errorf("docs/%s does not say what is measured (run with UPDATE_DOCS=1):\n%s", name, want)
+		t.Errorf("docs/%s does not match the measurement (run with UPDATE_DOCS=1):\n%s", name, want)
 		return
 	}
 	if err := os.WriteFile(docs+name, []byte(page[:at]+want+page[end:]), 0o644); err != nil {
@@ -236,7 +236,8 @@ func TestDocumentedTestsExist(t *testing.T) {
 		rows++
 		tests := named.FindAllStringSubmatch(cells[2], -1)
 		if len(tests) == 0 || strings.TrimSpace(cells[3]) == "" {
-			t.Errorf("docs/reference/features.md: no test or no way in:%s", cells[1])
+			t.Errorf("docs/reference/features.md: no test, or no way to reach the feature:%s",
+				cells[1])
 		}
 		for _, m := range tests {
 			if !have[m[1]] {

@@ -98,7 +98,7 @@ assistant "A"
 user "two"
 user "Seen: two"`)
 		if strings.Contains(r.log.lines(), "Seen:") {
-			t.Error("the user is shown what only the model was sent")
+			t.Error("the user is shown text that only the model should receive")
 		}
 	})
 }

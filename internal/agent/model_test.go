@@ -78,7 +78,7 @@ func TestTooLongReplyKeepsWhatArrived(t *testing.T) {
 		if lines := r.log.lines(); !strings.Contains(lines,
 			"completed assistantMessage aborted \"on and on") ||
 			strings.Contains(lines, "retracted") {
-			t.Errorf("the item did not stay:\n%.2000s", lines)
+			t.Errorf("the item was not kept:\n%.2000s", lines)
 		}
 		if turn := r.run("again"); turn.Status != TurnStatusCompleted {
 			t.Errorf("the next turn: %+v", turn)
@@ -362,7 +362,7 @@ func TestResultIsStoredBeforeTheNextCall(t *testing.T) {
 		defer r.close()
 		r.run("go")
 		if stored != 2 {
-			t.Errorf("%d results were stored when the model was called with two", stored)
+			t.Errorf("%d results were stored when the model was called with two of them", stored)
 		}
 	})
 }

@@ -171,7 +171,7 @@ func TestPauseSurvivesARestart(t *testing.T) {
 		_ = two.s.Resume()
 		synctest.Wait()
 		if st := two.s.State(); st.Status != SessionIdle || len(st.Queue) != 1 {
-			t.Errorf("what was parked: %s, %d queued", st.Status, len(st.Queue))
+			t.Errorf("messages queued before the pause: %s, %d queued", st.Status, len(st.Queue))
 		}
 		two.close()
 		three := newRig(t, script(steps(3)...), func(o *Options) { o.Restored = withHeld })
@@ -300,7 +300,8 @@ func TestResumeGoesOnBehindAPausedEnd(t *testing.T) {
 				_ = r.s.Resume()
 				synctest.Wait()
 				if q := r.s.Queue(); len(q) > 0 {
-					t.Errorf("compacts %v, restarts %v: %d messages wait", compacts, restarts,
+					t.Errorf("compacts %v, restarts %v: %d messages are still waiting",
+						compacts, restarts,
 						len(q))
 				}
 			})

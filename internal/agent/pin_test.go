@@ -94,7 +94,7 @@ func TestPinAndUnpin(t *testing.T) {
 			three.turns(1)
 			three.seesRule(false)
 			if got := three.s.State().Pinned; len(got) != 0 {
-				t.Errorf("pinned after it was unpinned: %q", got)
+				t.Errorf("still pinned after it was unpinned: %q", got)
 			}
 		})
 	}

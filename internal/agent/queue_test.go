@@ -71,7 +71,7 @@ func TestAbortWhileTheEndIsStored(t *testing.T) {
 		r.wait(acc.TurnID)
 		synctest.Wait()
 		if n := len(r.s.Queue()); state != AbortAborting || n != 1 {
-			t.Errorf("the abort was answered %q, and %d messages wait", state, n)
+			t.Errorf("the abort returned %q, and %d messages are waiting", state, n)
 		}
 	})
 }

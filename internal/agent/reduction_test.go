@@ -36,10 +36,10 @@ func TestFruitlessReductionsStop(t *testing.T) {
 			r.run(fmt.Sprint("turn ", i))
 		}
 		if h.n != MaxFruitless {
-			t.Errorf("%d reductions were tried, want %d", h.n, MaxFruitless)
+			t.Errorf("%d reductions were attempted, want %d", h.n, MaxFruitless)
 		}
 		if strings.Contains(r.log.lines(), "compacted") {
-			t.Error("a reduction that gained nothing was committed")
+			t.Error("a reduction that saved nothing was committed")
 		}
 	})
 }
@@ -60,7 +60,7 @@ func TestFailedSummariesStop(t *testing.T) {
 			r.run(fmt.Sprint("turn ", i))
 		}
 		if asked != MaxFruitless {
-			t.Errorf("%d summaries were asked for, want %d", asked, MaxFruitless)
+			t.Errorf("%d summaries were requested, want %d", asked, MaxFruitless)
 		}
 	})
 }
@@ -89,7 +89,8 @@ func TestPrefixIsStable(t *testing.T) {
 			}
 			commits := strings.Count(r.log.lines(), "compacted ")
 			if anew != commits || commits == 0 || commits > calls/3 {
-				t.Errorf("%v: %d of %d calls began anew, with %d reductions", reducers, anew, calls,
+				t.Errorf("%v: %d of %d requests had a new beginning, with %d reductions",
+					reducers, anew, calls,
 					commits)
 			}
 		})
@@ -129,7 +130,7 @@ func TestRestartKeepsTheCount(t *testing.T) {
 		r.run("second")
 		again := NewSession(Options{ID: "s", Restored: Restored{Messages: r.s.Messages()}})
 		if got, want := again.State().ContextTokens, r.s.State().ContextTokens; got != want {
-			t.Errorf("%d tokens after a restart, before it %d", got, want)
+			t.Errorf("%d tokens after a restart, %d before it", got, want)
 		}
 		live, restored := &r.s.conv.view.meter, &again.conv.view.meter
 		restored.SetOverhead(0)

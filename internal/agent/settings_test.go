@@ -90,7 +90,7 @@ func TestKeepRecent(t *testing.T) {
 		return n
 	}
 	if few, many := kept(1000), kept(12000); few*3 > many {
-		t.Errorf("%d messages stay of 1,000 tokens, %d of 12,000", few, many)
+		t.Errorf("%d messages remain of 1,000 tokens, %d of 12,000", few, many)
 	}
 }
 

@@ -21,16 +21,16 @@ func TestStarts(t *testing.T) {
 		cancel()
 		s.enter(ended)() // an aborted turn does not wait for a slot
 		if took := time.Since(begun); took != 0 {
-			t.Errorf("places that were free took %v", took)
+			t.Errorf("free slots took %v", took)
 		}
 		third := s.enter(ctx)
 		if took := time.Since(begun); took != startHold {
-			t.Errorf("a place was held for %v, not %v", took, startHold)
+			t.Errorf("a slot was held for %v, not %v", took, startHold)
 		}
 		second()
 		third()
 		if len(s.places) != 0 {
-			t.Error("a place is left taken")
+			t.Error("a slot was not released")
 		}
 		(*Starts)(nil).enter(ctx)()
 	})

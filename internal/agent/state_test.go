@@ -26,7 +26,7 @@ func TestRunStatesMoveAsDrawn(t *testing.T) {
 	rows := drawnStates(t)
 	eq(t, "events", strings.Join(rows[0], " "), strings.Join(runEventNames, " "))
 	if len(rows) != runStates+1 || len(stateNames) != runStates || len(runEventNames) != runEvents {
-		t.Fatalf("%d rows, %d names of %d states", len(rows), len(stateNames), runStates)
+		t.Fatalf("%d rows, %d names for %d states", len(rows), len(stateNames), runStates)
 	}
 	for from, row := range rows[1:] {
 		eq(t, "state", row[0], stateNames[from])
@@ -53,7 +53,7 @@ func tryMove(t *testing.T, from runState, e runEvent, cell string) {
 	changed, err := s.onLocked(e)
 	eq(t, name, stateNames[s.state], want)
 	if !errors.Is(err, refused) || refused == nil && err != nil {
-		t.Errorf("%s is refused with %v, want %v", name, err, refused)
+		t.Errorf("%s returns %v, want %v", name, err, refused)
 	}
 	if changed != (want != stateNames[from]) {
 		t.Errorf("%s changes the state: %v", name, changed)
@@ -92,7 +92,7 @@ func TestRunStatesAreConsistent(t *testing.T) {
 		isPaused := strings.HasSuffix(name, "+") || name == "paused" ||
 			name == "pausing" || name == "halting"
 		if runShown[s] == "" {
-			t.Errorf("clients see nothing of %s", name)
+			t.Errorf("%s has no status for clients", name)
 		}
 		if s.closed() != strings.HasPrefix(name, "clos") {
 			t.Errorf("%s is closed: %v", name, s.closed())
@@ -103,7 +103,7 @@ func TestRunStatesAreConsistent(t *testing.T) {
 				t.Errorf("%s leads from %s to %s", runEventNames[e], name, stateNames[m.to])
 			}
 			if m.refused == nil && (runShown[m.to] == SessionPaused) != isPaused {
-				t.Errorf("%s from %s loses a pause or makes one", runEventNames[e], name)
+				t.Errorf("%s in %s loses or adds a pause", runEventNames[e], name)
 			}
 		}
 		starts := s.refuses(runStart) == nil

@@ -39,7 +39,7 @@ func TestSteerRules(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := steer(SteerRequest{Role: message.RoleSystem}); err == nil {
-			t.Error("a stored system steer was taken")
+			t.Error("a stored system steer was accepted")
 		}
 	})
 }

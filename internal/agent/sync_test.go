@@ -47,12 +47,12 @@ func TestTheDiskIsNotWaitedForByTheModel(t *testing.T) {
 		go r.promptBeside(func() { answered = true })
 		synctest.Wait()
 		if !asked || answered {
-			t.Errorf("before the prompt is on the disk: asked %v, answered %v", asked, answered)
+			t.Errorf("before the prompt is on disk: asked %v, answered %v", asked, answered)
 		}
 		close(there)
 		synctest.Wait()
 		if !answered {
-			t.Error("not answered when the prompt is on the disk")
+			t.Error("not answered after the prompt is on disk")
 		}
 		r.close()
 	})
@@ -76,12 +76,12 @@ func TestToolsWithAnEffectWaitForTheDisk(t *testing.T) {
 			go r.promptBeside(func() {})
 			synctest.Wait()
 			if ran == waits {
-				t.Errorf("%s: ran %v before the disk has it", effect, ran)
+				t.Errorf("%s: ran %v before the disk was synced", effect, ran)
 			}
 			close(there)
 			synctest.Wait()
 			if !ran {
-				t.Errorf("%s: it did not run when the disk has it", effect)
+				t.Errorf("%s: it did not run after the disk was synced", effect)
 			}
 			r.close()
 		})

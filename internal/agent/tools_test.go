@@ -236,7 +236,7 @@ func TestResultCapAndSpill(t *testing.T) {
 			t.Errorf("%d bytes: %.60q … %q", len(got), got, got[len(got)-60:])
 		}
 		if spilled != long || !strings.Contains(string(m.Meta[tool.MetaKey]), "/spill/1") {
-			t.Error("the whole was not kept")
+			t.Error("the complete result was not stored")
 		}
 	})
 }

@@ -131,7 +131,7 @@ func TestCatalogFailures(t *testing.T) {
 			t.Errorf("tried twice in a day: %v", err)
 		}
 		if stored, err := readCopy(k.path); err != nil || stored.Models != 1 {
-			t.Errorf("%.9s: the copy is now %+v, %v", answer, stored, err)
+			t.Errorf("%.9s: the catalog copy is now %+v, %v", answer, stored, err)
 		}
 	}
 	day(t, k)

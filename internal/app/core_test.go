@@ -88,7 +88,7 @@ func answerTrust(t *testing.T, home, dir, state string, trusted bool) {
 		user := filepath.Join(home, "config.json")
 		set := config.Load(config.Sources{UserFile: user, Root: dir, Trust: file})
 		if err = file.Allow(dir, set.Claims()); len(set.Claims()) == 0 {
-			t.Fatal("the settings claim nothing")
+			t.Fatal("the settings do not ask for trust")
 		}
 	}
 	if err != nil {

@@ -97,7 +97,7 @@ func requestOf(t *testing.T, text string) asked {
 	defer m.Close()
 	_, err := m.Generate(t.Context(), promptOf(c), nil)
 	if err == nil || a.url == "" {
-		t.Fatalf("%s: no request was made: %v", text, err)
+		t.Fatalf("%s: no request was sent: %v", text, err)
 	}
 	return a
 }
@@ -222,7 +222,7 @@ func documentedProviders(t *testing.T) map[string][]string {
 	if m := snippet.FindStringSubmatch(ollama); m != nil {
 		out["Ollama"] = append(out["Ollama"], m[1])
 	} else {
-		t.Error("the README has no settings of a model")
+		t.Error("the README has no settings for a model")
 	}
 	page := read("docs/use/models.md")
 	for _, part := range strings.Split(page, "\n## ")[1:] {

@@ -12,7 +12,7 @@ import (
 func TestNoServerStartsAheadAtHome(t *testing.T) {
 	home, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(home, link); err != nil {
-		t.Skip("this system makes no links for us")
+		t.Skip("this system does not support links")
 	}
 	project := filepath.Join(home, "project")
 	if err := os.Mkdir(project, 0o700); err != nil {

@@ -31,7 +31,7 @@ func TestLookingAtTheStateLeavesNothing(t *testing.T) {
 	}
 	own, why := writableState(filepath.Join(home, "not", "yet"))
 	if why == nil || own == filepath.Join(home, "not", "yet") {
-		t.Errorf("a folder that cannot be written: %s, %v", own, why)
+		t.Errorf("a folder that is not writable: %s, %v", own, why)
 	}
 	_ = os.Remove(own)
 }

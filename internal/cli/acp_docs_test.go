@@ -44,6 +44,6 @@ func TestEditorsDocumentation(t *testing.T) {
 		}
 	}
 	if found < 3 {
-		t.Errorf("%d set-ups were found", found)
+		t.Errorf("%d setups were found", found)
 	}
 }

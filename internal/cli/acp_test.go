@@ -149,7 +149,7 @@ func TestACP(t *testing.T) {
 		t.Errorf("said %q", got)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "a.txt")); err == nil {
-		t.Error("a refused edit was made")
+		t.Error("a rejected edit was applied")
 	}
 	if code := c.end(); code != exitOK {
 		t.Errorf("exit code %d", code)
@@ -279,7 +279,7 @@ func TestACPModels(t *testing.T) {
 	}
 	for tries := 0; !strings.Contains(session(), "second"); tries++ {
 		if tries == 10000 {
-			t.Fatal("the models do not come with a session")
+			t.Fatal("the response for a new session contains no models")
 		}
 	}
 	if n := asked.Load(); n != 2 {

@@ -35,11 +35,11 @@ func secretWorkspace(t *testing.T, dir string) {
 		"a-link.txt": "a.txt",
 	} {
 		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
-			t.Skip("this system has no links: ", err)
+			t.Skip("this system does not support links: ", err)
 		}
 	}
 	if err := os.Link(filepath.Join(dir, ".env"), filepath.Join(dir, "hard.txt")); err != nil {
-		t.Skip("this file system has no hard links: ", err)
+		t.Skip("this file system does not support hard links: ", err)
 	}
 }
 

@@ -78,11 +78,12 @@ func TestBundleHoldsNoSecret(t *testing.T) {
 	}
 	if list := parts["agent-lsp-bundle/sessions.txt"]; strings.Count(list, "1 message,") != 2 ||
 		strings.Contains(list, "sell") || strings.Contains(list, "secret-plans") {
-		t.Errorf("the list of sessions lacks one, or tells titles or names:\n%s", list)
+		t.Errorf("a session is missing in the list, or the list contains titles or names:\n%s",
+			list)
 	}
 	for name, text := range parts {
 		if strings.Contains(text, secret) || strings.Contains(text, home) {
-			t.Errorf("%s holds the key or the name of the home folder", name)
+			t.Errorf("%s contains the key or the name of the home folder", name)
 		}
 	}
 	if st, err := os.Stat(file); err != nil || len(parts["agent-lsp-bundle/log.txt"]) > bundleLog ||
@@ -107,7 +108,7 @@ func TestBundleOfASession(t *testing.T) {
 		all += text
 	}
 	if !strings.Contains(all, "sell the company") || strings.Contains(all, secret) {
-		t.Errorf("the bundle lacks the message or contains the key:\n%s", all)
+		t.Errorf("the bundle does not contain the message, or contains the key:\n%s", all)
 	}
 }
 
@@ -201,7 +202,7 @@ func TestBundleRefuses(t *testing.T) {
 		}
 	}
 	if b, _ := os.ReadFile(there); string(b) != "mine" {
-		t.Error("a file that was there was overwritten")
+		t.Error("an existing file was overwritten")
 	}
 }
 
@@ -216,10 +217,10 @@ func TestCompletion(t *testing.T) {
 		offers, _, _ := play(t, nil, "__complete", c.Name(), "--")
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if !strings.Contains(help, "--"+f.Name) {
-				t.Errorf("the help for %s lacks --%s", c.Name(), f.Name)
+				t.Errorf("the help for %s does not list --%s", c.Name(), f.Name)
 			}
 			if !strings.Contains(offers, "--"+f.Name+"\t") {
-				t.Errorf("the completion of %s lacks --%s: %s", c.Name(), f.Name, offers)
+				t.Errorf("the completion for %s does not offer --%s: %s", c.Name(), f.Name, offers)
 			}
 		})
 	}

@@ -25,7 +25,7 @@ func TestCommandPage(t *testing.T) {
 	head, rest, _ := strings.Cut(text, begin)
 	_, tail, found := strings.Cut(rest, end)
 	if !found {
-		t.Fatalf("%s has no part between %q and %q", path, begin, end)
+		t.Fatalf("%s has no section between %q and %q", path, begin, end)
 	}
 	want := head + begin + helpTexts(t) + end + tail
 	if text == want {

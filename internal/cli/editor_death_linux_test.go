@@ -141,7 +141,8 @@ func TestNoOrphansAfterTheEditorsDeath(t *testing.T) {
 			end := time.Now().Add(endPatience)
 			for ; naming(number) < 4; time.Sleep(5 * time.Millisecond) {
 				if time.Now().After(end) {
-					t.Fatalf("only %d processes are there: the test tests nothing", naming(number))
+					t.Fatalf("only %d processes are running, so the test checks nothing",
+						naming(number))
 				}
 			}
 			if err := editor.Process.Kill(); err != nil {

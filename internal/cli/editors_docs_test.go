@@ -142,7 +142,7 @@ func TestTablesOfEditors(t *testing.T) {
 			continue
 		}
 		if on, _ := strconv.ParseBool(os.Getenv("UPDATE_DOCS")); !on {
-			t.Errorf("%s does not say what testdata/editors.json says (make docs writes it):\n%s",
+			t.Errorf("%s does not match testdata/editors.json (make docs writes it):\n%s",
 				page, want)
 		} else if err := os.WriteFile(repository+page, []byte(before+want+"\n"+after),
 			0o644); err != nil {
@@ -175,7 +175,7 @@ func TestTestsOfEditorsRun(t *testing.T) {
 		says := regexp.MustCompile(`\bran(\.mjs"? |\()['"]?` + kind)
 		if len(r.Did) == 0 || !slices.ContainsFunc(slices.Collect(maps.Keys(run)),
 			func(script string) bool { return says.MatchString(textOf(script)) }) {
-			t.Errorf("nothing holds what %s did against the list", r.By)
+			t.Errorf("no test compares the results of %s with the list", r.By)
 		}
 	}
 	for _, r := range l.Readme {
@@ -202,7 +202,7 @@ func TestProfilesNameTheirSource(t *testing.T) {
 		if !strings.Contains(source, p.Version) ||
 			!regexp.MustCompile(`\.(el|lua|rs|cpp|py)\b|github\.com|`+
 				`microsoft/`).MatchString(source) {
-			t.Errorf("%s names no source of version %s: %s", p.Profile, p.Version, source)
+			t.Errorf("%s does not name the source of version %s: %s", p.Profile, p.Version, source)
 		}
 		for _, step := range []string{"prompt", "watch", "permit", "review", "undo"} {
 			if !regexp.MustCompile(`(?m)^# ` + step + `\b`).MatchString(script) {
@@ -211,7 +211,7 @@ func TestProfilesNameTheirSource(t *testing.T) {
 		}
 		if !slices.ContainsFunc(l.Readme,
 			func(r readmeEditor) bool { return slices.Contains(r.Profiles, p.Profile) }) {
-			t.Errorf("the README does not tell of %s", p.Profile)
+			t.Errorf("the README does not mention %s", p.Profile)
 		}
 	}
 }

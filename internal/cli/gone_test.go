@@ -43,7 +43,7 @@ func TestDaemonEndsBeforeTheTurn(t *testing.T) {
 				t.Errorf("%s: %v, screen:\n%s", name, err, screen)
 			}
 		case <-time.After(10 * time.Second):
-			t.Fatalf("%s waits for a daemon that is gone", name)
+			t.Fatalf("%s still waits after the daemon has exited", name)
 		}
 	}
 }

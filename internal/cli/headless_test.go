@@ -229,7 +229,7 @@ func TestRunSaysOnce(t *testing.T) {
 	}
 	n := strings.Count(errs.String(), "modle: unknown key")
 	if n != 1 || out.String() != "done\n" || strings.Contains(errs.String(), "level=") {
-		t.Errorf("said %d times; stdout:\n%sstderr:\n%s", n, &out, &errs)
+		t.Errorf("reported %d times; stdout:\n%sstderr:\n%s", n, &out, &errs)
 	}
 	run(t.Context(), []string{"run", "--verbose", "hello"}, env, strings.NewReader(""), &out, &errs)
 	has(t, "stderr with --verbose", errs.String(), "level=WARN")

@@ -187,7 +187,7 @@ func (h *hundred) report(began time.Time, memory int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.came) != sessionsAtOnce {
-		h.b.Errorf("only %d sessions got anything", len(h.came))
+		h.b.Errorf("only %d sessions received anything", len(h.came))
 		return
 	}
 	var ends []time.Time

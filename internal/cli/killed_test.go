@@ -55,7 +55,8 @@ func TestDaemonsKilledAtRandom(t *testing.T) {
 			t.Fatalf("kill %d of seed %d", i, seed)
 		}
 	}
-	t.Logf("%d daemons killed, %d of them in a call, after %d commands in all: each session loaded and went on", kills, interrupted, steps)
+	t.Logf("%d daemons killed, %d of them during a call, after %d commands in total: each session loaded and continued",
+		kills, interrupted, steps)
 }
 
 // killed is a workspace whose daemon is killed.
@@ -182,6 +183,6 @@ func (k *killed) goOn() {
 	in, err := library.Load(k.id)
 	if err != nil || len(in.Messages) <= k.before ||
 		in.Messages[len(in.Messages)-1].TextContent() != "All done." {
-		k.t.Errorf("what went on was not stored: %v", err)
+		k.t.Errorf("the continued session was not stored: %v", err)
 	}
 }

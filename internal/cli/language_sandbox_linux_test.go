@@ -35,7 +35,7 @@ type serverBox struct {
 func newServerBox(t *testing.T) *serverBox {
 	t.Helper()
 	if box := sandbox.Detect(); box.Kind != sandbox.Own {
-		t.Skip("this machine has another sandbox: " + box.Why)
+		t.Skip("this machine uses another sandbox: " + box.Why)
 	}
 	b := &serverBox{t: t, home: t.TempDir(), work: t.TempDir(), out: t.TempDir()}
 	t.Setenv("HOME", b.home)
@@ -97,7 +97,7 @@ func (b *serverBox) diagnose(file, want, path, settings string, trust bool) {
 func (b *serverBox) check() {
 	b.t.Helper()
 	if _, err := os.Stat("ran.txt"); err != nil {
-		b.t.Error("the server did not run the script, so the test tests nothing")
+		b.t.Error("the server did not run the script, so the test checks nothing")
 	}
 	for _, name := range []string{b.out + "/pwned", b.home + "/pwned", ".envrc"} {
 		if _, err := os.Lstat(name); err == nil {

@@ -51,7 +51,8 @@ func TestADiagnosticsQuestionRunsNoCodeOfAnUntrustedWorkspace(t *testing.T) {
 					t.Errorf("%s: exit code %d\n%s%s", when, code, out, errs)
 				}
 				if _, err := os.Stat("pwned"); (err == nil) != runs {
-					t.Errorf("%s: the code of the repository left its file: %v", when, err == nil)
+					t.Errorf("%s: the code in the repository created its file: %v",
+						when, err == nil)
 				}
 				_ = os.Remove("pwned")
 			}

@@ -67,23 +67,23 @@ func TestLogin(t *testing.T) {
 	}
 	_, errs, code := playWith(t, env, "k\n", "login", "No body", "--stdin")
 	if code != exitUsage || !strings.Contains(errs, `"No body"`) {
-		t.Errorf("a name of a wrong form ended with %d: %s", code, errs)
+		t.Errorf("a name in a wrong format: exit code %d: %s", code, errs)
 	}
 	_, errs, code = playWith(t, env, "", "logout", "nobody")
 	if code != exitUsage || !strings.Contains(errs, `"nobody"`) {
-		t.Errorf("an unknown name ended with %d: %s", code, errs)
+		t.Errorf("an unknown name: exit code %d: %s", code, errs)
 	}
 	_, errs, code = playWith(t, env, "k\n", "login", "other-url", "--stdin")
 	if code != exitUsage || !strings.Contains(errs, `"other-url"`) {
-		t.Errorf("a name that no settings have ended with %d: %s", code, errs)
+		t.Errorf("a name that is not in the settings: exit code %d: %s", code, errs)
 	}
 	_, errs, code = playWith(t, env, "\n", "login", "own", "--stdin")
 	if code != exitFailed || !strings.Contains(errs, "empty") {
-		t.Errorf("an empty key ended with %d: %s", code, errs)
+		t.Errorf("an empty key: exit code %d: %s", code, errs)
 	}
 	_, errs, code = playWith(t, env, "", "models", "--provider", "own")
 	if code == exitOK || !strings.Contains(errs, "agent-lsp login own") {
-		t.Errorf("without a key it ended with %d: %s", code, errs)
+		t.Errorf("without a key: exit code %d: %s", code, errs)
 	}
 	for _, key := range []string{"secret-1", "secret-2"} {
 		out, errs, code := playWith(t, env, key+"\n", "login", "own", "--stdin")
@@ -104,7 +104,7 @@ func TestLogin(t *testing.T) {
 	}
 	out, _, code = playWith(t, env, "", "logout", "own")
 	if code != exitOK || !strings.Contains(out, "No key") {
-		t.Errorf("a second logout ended with %d: %s", code, out)
+		t.Errorf("a second logout: exit code %d: %s", code, out)
 	}
 }
 
@@ -118,11 +118,11 @@ func TestLoginOfAnACPClient(t *testing.T) {
 	}
 	out, errs, code := playWith(t, env, "secret\n", "acp", "login", "openai", "--stdin")
 	if code != exitOK || !strings.Contains(out, "openai is stored") {
-		t.Errorf("the login ended with %d: %s%s", code, out, errs)
+		t.Errorf("login: exit code %d: %s%s", code, out, errs)
 	}
 	_, errs, code = playWith(t, env, "", "acp", "login")
 	if code != exitUsage || !strings.Contains(errs, "name one of") {
-		t.Errorf("without a terminal it ended with %d: %s", code, errs)
+		t.Errorf("without a terminal: exit code %d: %s", code, errs)
 	}
 }
 

@@ -61,7 +61,7 @@ func TestNoServerStartsBeforeTheFirstRequest(t *testing.T) {
 		_ = one.Run()
 	}
 	if n := len(started); n > 0 {
-		t.Errorf("%d servers started while the request was made", n)
+		t.Errorf("%d servers started while the request was prepared", n)
 	}
 	held.Close()
 	<-r.requests
@@ -94,18 +94,18 @@ func TestBigResultOfAServer(t *testing.T) {
 	<-r.requests
 	request := <-r.requests
 	if end.Status != "completed" || len(request) > 100_000 {
-		t.Errorf("the turn is %s, the request that holds the result has %d bytes", end.Status,
+		t.Errorf("the turn is %s, the request that contains the result has %d bytes", end.Status,
 			len(request))
 	}
 	path := regexp.MustCompile(`the full text is in ([^]"]+\.txt)`).FindSubmatch(request)
 	if path == nil {
-		t.Fatalf("the model is informed of no file: %s", request)
+		t.Fatalf("the model is not informed of a file: %s", request)
 	}
 	whole, err := os.ReadFile(string(path[1]))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := bytes.Count(whole, []byte("x")); len(whole) != size || n != size {
-		t.Errorf("the file has %d bytes, %d of the result's", len(whole), n)
+		t.Errorf("the file has %d bytes, %d of them from the result", len(whole), n)
 	}
 }

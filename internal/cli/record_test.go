@@ -67,7 +67,7 @@ func TestARecordedSessionIsATest(t *testing.T) {
 	}
 	if s := string(text); strings.Contains(s, "never recorded") || strings.Contains(s, ws) ||
 		strings.Contains(s, "untouched") || !strings.Contains(s, "Skipped blob.bin: binary file") {
-		t.Errorf("the recording holds what it should not, or does not say what it lacks:\n%s", s)
+		t.Errorf("the recording contains too much, or does not say what it omits:\n%s", s)
 	}
 	whole := strings.Replace(string(text), "\nwait\n",
 		"\nwait {\"status\": \"completed\", \"modelCalls\": 4, \"toolErrors\": 2}\n"+

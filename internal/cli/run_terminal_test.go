@@ -92,7 +92,7 @@ func TestRunQuietAndVerbose(t *testing.T) {
 	}
 	has(t, "with --verbose, the terminal", errs, "level=WARN", "● ", "→ 1 change applied")
 	if _, errs = runOnTerminal(t, edits+done, nil); strings.Contains(errs, "level=") {
-		t.Errorf("without --verbose the terminal has the log:\n%s", errs)
+		t.Errorf("without --verbose the terminal shows the log:\n%s", errs)
 	}
 }
 

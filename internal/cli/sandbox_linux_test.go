@@ -16,7 +16,7 @@ import (
 // behind.
 func TestASessionsCommandsRunInOurSandbox(t *testing.T) {
 	if box := sandbox.Detect(); box.Kind != sandbox.Own {
-		t.Skip("this machine has another sandbox: " + box.Why)
+		t.Skip("this machine uses another sandbox: " + box.Why)
 	}
 	home, dir := t.TempDir(), t.TempDir()
 	t.Setenv("HOME", home)
@@ -44,7 +44,7 @@ func TestASessionsCommandsRunInOurSandbox(t *testing.T) {
 		t.Errorf("left %q, %v", left, err)
 	}
 	if _, err := os.Stat(home + "/state/agent-lsp/scratch"); err != nil {
-		t.Errorf("the commands used no scratch: %v; the test tests nothing", err)
+		t.Errorf("the commands used no scratch folder: %v; the test checks nothing", err)
 	}
 	for name, want := range map[string]bool{"made": true, ".envrc": false, ".vscode": false} {
 		if _, err := os.Lstat(name); (err == nil) != want {
@@ -87,7 +87,7 @@ func TestDoctorNamesTheHosts(t *testing.T) {
 		out, _, _ := play(t, env, "doctor")
 		for _, line := range want {
 			if !strings.Contains(out, line+"\n") {
-				t.Errorf("the line %q is missing in\n%s", line, out)
+				t.Errorf("the line %q is missing from\n%s", line, out)
 			}
 		}
 	}
@@ -157,7 +157,7 @@ func TestWhatCommandsInherit(t *testing.T) {
 // but not to the folder next to it.
 func TestSandboxPaths(t *testing.T) {
 	if box := sandbox.Detect(); box.Kind != sandbox.Own {
-		t.Skip("this machine has another sandbox: " + box.Why)
+		t.Skip("this machine uses another sandbox: " + box.Why)
 	}
 	home, out := t.TempDir(), t.TempDir()
 	t.Setenv("HOME", home)

@@ -28,7 +28,7 @@ func TestNothingControlsTheTerminal(t *testing.T) {
 	}
 	var b bytes.Buffer
 	if onScreen(&b) != &b {
-		t.Error("a file or pipe is changed too")
+		t.Error("output to a file or pipe is changed too")
 	}
 	user, terminal, err := pty.Open()
 	if err != nil {
@@ -38,6 +38,6 @@ func TestNothingControlsTheTerminal(t *testing.T) {
 	defer terminal.Close()
 	w := onScreen(terminal)
 	if _, ok := w.(screen); !ok || !isTerminal(w) {
-		t.Errorf("a terminal gets what is written as it is: %T", w)
+		t.Errorf("output to a terminal is not changed: %T", w)
 	}
 }

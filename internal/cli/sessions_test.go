@@ -85,7 +85,7 @@ func TestSessions(t *testing.T) {
 			t.Parallel()
 			script := loadSession(t, path)
 			if script.NeedsDisk() && !canFillDisk {
-				t.Skip("a process can be given a disk of its own on Linux only")
+				t.Skip("only Linux can give a process its own disk")
 			}
 			alone := script.NeedsKill() || script.NeedsDisk()
 			if alone || *update || testspeed.Full() {

@@ -58,7 +58,7 @@ func TestSoak(t *testing.T) {
 	samples := s.sample(t, budget)
 	cancel()
 	workers.Wait()
-	t.Logf("soak: %d sessions at once for %v, %d sessions, %d turns, %d deltas", soakSessions,
+	t.Logf("soak: %d sessions in parallel for %v, %d sessions, %d turns, %d deltas", soakSessions,
 		budget, s.sessions.Load(), s.turns.Load(), s.deltas.Load())
 	for _, of := range []struct {
 		what, unit string

@@ -89,7 +89,7 @@ func TestRetentionCountsForWhatWasLeft(t *testing.T) {
 	c := startACPIn(t, filepath.Join(home, "state"), env...)
 	id := c.session(dir)
 	if _, err := os.Stat(left[0]); err != nil {
-		t.Errorf("removed before anything was asked: %v", err)
+		t.Errorf("removed before the first request: %v", err)
 	}
 	c.prompt(id, "hello")
 	// there is no notification when a file is removed, so poll
@@ -98,7 +98,7 @@ func TestRetentionCountsForWhatWasLeft(t *testing.T) {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatal("the session is still there")
+			t.Fatal("the session still exists")
 		}
 	}
 	if code := c.end(); code != exitOK {

@@ -125,7 +125,7 @@ func TestWithoutSubreaper(t *testing.T) {
 		!zombie(pid); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
-			t.Fatal("what the command left in its group outlived it")
+			t.Fatal("processes in the command's group outlived it")
 		}
 	}
 	if out := start(

@@ -74,7 +74,7 @@ func TestWorkingFolderGone(t *testing.T) {
 	}
 	t.Chdir(gone)
 	if err := os.Remove(gone); err != nil {
-		t.Skip("here a folder that is in use cannot be removed:", err)
+		t.Skip("this system cannot remove a folder that is in use:", err)
 	}
 	for _, args := range []string{"run hello", "sessions list", "trust", "doctor"} {
 		_, errs, code := play(t, []string{"HOME=" + t.TempDir()}, strings.Fields(args)...)
@@ -150,7 +150,7 @@ func TestFirstMistakes(t *testing.T) {
 			"OPENAI_BASE_URL=" + c.url, "OPENAI_API_KEY=" + c.key, "OPENAI_MODEL=" + c.model}
 		out, errs, code := play(t, env, "doctor")
 		if !strings.Contains(out, c.doctor) || code != c.code {
-			t.Errorf("%s: doctor ended with %d, want %d and %q\n%s%s", c.name, code, c.code,
+			t.Errorf("%s: doctor: exit code %d, want %d and %q\n%s%s", c.name, code, c.code,
 				c.doctor, out, errs)
 		}
 		if c.run == "" {
@@ -159,12 +159,12 @@ func TestFirstMistakes(t *testing.T) {
 		out, errs, code = play(t, env, "run", "hello")
 		if !strings.Contains(out+errs, c.run) || code == exitOK ||
 			strings.Contains(errs, "agent/") {
-			t.Errorf("%s: run ended with %d, want %q\n%s%s", c.name, code, c.run, out, errs)
+			t.Errorf("%s: run: exit code %d, want %q\n%s%s", c.name, code, c.run, out, errs)
 		}
 		if _, errs, code := play(t, append(env, envRunMain+"=1"), "demo", "--workspace", dir,
 			"hello"); code == exitOK || !strings.Contains(errs, "agent-lsp demo: ") ||
 			strings.Contains(errs, "agent/") {
-			t.Errorf("%s: demo ended with %d and %q", c.name, code, errs)
+			t.Errorf("%s: demo: exit code %d and %q", c.name, code, errs)
 		}
 		if left, _ := filepath.Glob(filepath.Join(home, "agent-lsp", "sessions", "*",
 			"*")); c.code == exitNoProvider && len(left) != 0 {
@@ -197,7 +197,7 @@ func TestNamesOfNothing(t *testing.T) {
 		"MCP server files: there is no command no-such-program\n",
 		"MCP server none: its settings have neither")...)
 	if strings.Contains(out, "server far") || strings.Contains(out, "server off") {
-		t.Errorf("doctor complains of what it knows nothing against:\n%s", out)
+		t.Errorf("doctor reports problems although there are none:\n%s", out)
 	}
 	out, errs, _ = play(t, env, "run", "is it?")
 	has(t, "run", out+errs, append(reported, "Yes.")...)

@@ -41,7 +41,7 @@ func TestRunDoesNotTakeTheWholeHome(t *testing.T) {
 		}
 		told := strings.Count(errs.String(), "start it with --whole-folder")
 		if told != 1 && flags == "" || told != 0 && flags != "" {
-			t.Errorf("%v: the user was told %d times what to do:\n%s", args, told, &errs)
+			t.Errorf("%v: the user was informed %d times what to do:\n%s", args, told, &errs)
 		}
 	}
 }

@@ -236,6 +236,6 @@ func TestASessionSetsNoPrograms(t *testing.T) {
 		`"permissions":{"profile":"trust","rules":["allow bash(ls *)"]}}`))
 	if c.EditPolicy != "auto" || c.Sandbox != "off" || c.Permissions.Profile != "trust" ||
 		len(c.Permissions.Rules) != 1 {
-		t.Errorf("a session's own permissions, sandbox or edit policy are ignored: %+v", c)
+		t.Errorf("a session's own permissions, sandbox or edit policy were ignored: %+v", c)
 	}
 }

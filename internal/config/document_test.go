@@ -25,7 +25,7 @@ func TestDocumentation(t *testing.T) {
 	}
 	head, tail, ok := strings.Cut(strings.ReplaceAll(string(text), "\r\n", "\n"), generatedMark)
 	if !ok {
-		t.Fatalf("%s lacks its mark of the generated part", path)
+		t.Fatalf("%s has no mark of the generated part", path)
 	}
 	if want := "\n" + Document(); tail != want {
 		if !*update {

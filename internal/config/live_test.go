@@ -25,7 +25,7 @@ func TestLive(t *testing.T) {
 		t.Errorf("wrong type: %v", err)
 	}
 	if _, _, err := l.Session(json.RawMessage(`[]`)); err == nil {
-		t.Error("a list was taken for a config")
+		t.Error("a list was accepted as a config")
 	}
 	if notices, err := l.ClientChanged(json.RawMessage(`{"model":"client","sandbox":"off"}`)); err != nil || len(notices) != 1 || !strings.Contains(notices[0], "sandbox") {
 		t.Errorf("client: %q, %v", notices, err)
@@ -60,7 +60,7 @@ func TestLiveReadsChangedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := model(); got != "" {
-		t.Errorf("model %q of a file that is gone", got)
+		t.Errorf("model %q comes from a file that no longer exists", got)
 	}
 	if err := os.WriteFile(path, []byte(`{"sandbox":"off"}`), 0o600); err != nil {
 		t.Fatal(err)

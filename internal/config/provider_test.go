@@ -170,7 +170,7 @@ func TestKeyCommand(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := e.Key(t.Context()); err == nil {
-			t.Error("no error of the key command")
+			t.Error("the error of the key command is missing")
 		}
 	}
 }
@@ -213,13 +213,13 @@ func TestRefusedKey(t *testing.T) {
 	}
 	want("key-1")
 	if e.Refused("key-1") {
-		t.Error("a key that was asked for this call is to be asked for again at once")
+		t.Error("a key that was requested for this call is requested again immediately")
 	}
 	want("key-2")
 	want("key-2")
 	for range 2 {
 		if !e.Refused("key-2") {
-			t.Error("a kept key is not to be asked for anew")
+			t.Error("a stored key that was refused is not requested again")
 		}
 	}
 	want("key-3")

@@ -227,7 +227,7 @@ func TestPatch(t *testing.T) {
 		t.Errorf("patched: %s, %v", got, err)
 	}
 	if _, err := Patch(nil, json.RawMessage(`[]`)); err == nil {
-		t.Error("a list is no config")
+		t.Error("a list was accepted as a config")
 	}
 }
 

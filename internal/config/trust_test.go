@@ -17,7 +17,7 @@ func TestTrustFile(t *testing.T) {
 	f := NewTrustFile(filepath.Join(t.TempDir(), "state", "trust.json"))
 	claim := Claim{Layer: "workspace file", Digest: "sha256:1"}
 	if f.Answer("/w").Given() {
-		t.Error("an answer that nobody gave")
+		t.Error("there is an answer although the user gave none")
 	}
 	if err := f.Allow("/w/", []Claim{claim}); err != nil {
 		t.Fatal(err)
@@ -55,16 +55,16 @@ func TestTrustOfOlderVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f.Answer("/yes").Given() {
-		t.Error("a plain true is an answer")
+		t.Error("a plain true is treated as an answer")
 	}
 	if !f.Answer("/no").Refused {
-		t.Error("a plain false is no refusal")
+		t.Error("a plain false is not treated as a refusal")
 	}
 	if err := f.Allow("/other", nil); err != nil {
 		t.Fatal(err)
 	}
 	if f.Answer("/yes").Given() || !f.Answer("/no").Refused || !f.Answer("/other").Given() {
-		t.Error("a change of another answer changed these")
+		t.Error("changing another answer changed these")
 	}
 }
 
@@ -118,7 +118,7 @@ func trusted(t *testing.T, settings string, names map[string]string) (*Live, Sou
 	src.Trust = NewTrustFile(filepath.Join(t.TempDir(), "trust.json"))
 	l := NewLive(src, nil)
 	if len(l.Set().NeedsTrust()) == 0 {
-		t.Fatal("the workspace claims nothing")
+		t.Fatal("the workspace does not ask for trust")
 	}
 	if err := src.Trust.Allow(src.Root, l.Set().Untrusted()); err != nil {
 		t.Fatal(err)
@@ -295,10 +295,10 @@ func checkEnded(t *testing.T, l *Live, src Sources) {
 	c, _, _ := l.Session(nil)
 	open := min(len(l.Set().NeedsTrust()), len(l.Set().Untrusted()))
 	if open == 0 || len(c.Hooks["beforeRun"]) > 0 {
-		t.Fatal("what changed is still trusted")
+		t.Fatal("the changed contents are still trusted")
 	}
 	if again := NewLive(src, nil); len(again.Set().NeedsTrust()) == 0 {
-		t.Error("another daemon trusts what changed")
+		t.Error("another daemon trusts the changed contents")
 	}
 	if err := src.Trust.Allow(src.Root, l.Set().Untrusted()); err != nil {
 		t.Fatal(err)
@@ -441,7 +441,7 @@ func TestTrustHasNoRace(t *testing.T) {
 	for range 300 {
 		c, _, _ := l.Session(nil)
 		if list := c.Hooks["beforeRun"]; len(list) > 0 && list[0].Command != "good" {
-			t.Error("a hook took effect that the user does not trust")
+			t.Error("a hook that the user does not trust took effect")
 			break
 		}
 	}
@@ -472,7 +472,7 @@ func TestAClaimIsShownInFull(t *testing.T) {
 		}
 	}
 	if strings.ContainsFunc(strings.ReplaceAll(b.String(), "\n", ""), visible.Hidden) {
-		t.Errorf("the question has characters that are not seen: %q", b.String())
+		t.Errorf("the question contains invisible characters: %q", b.String())
 	}
 }
 

@@ -25,7 +25,7 @@ func TestConfigTags(t *testing.T) {
 				continue // no setting
 			}
 			if doc := f.Tag.Get("doc"); doc == "" || doc[len(doc)-1] != '.' {
-				t.Errorf("%s.%s: doc tag %q is no sentence", typ.Name(), f.Name, doc)
+				t.Errorf("%s.%s: doc tag %q is not a sentence", typ.Name(), f.Name, doc)
 			}
 			if d := f.Tag.Get("default"); d != "" {
 				if err := json.Unmarshal([]byte(d), reflect.New(f.Type).Interface()); err != nil {

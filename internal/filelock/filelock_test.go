@@ -40,7 +40,7 @@ func TestWithGivesUp(t *testing.T) {
 		enough := errors.New("enough")
 		err := With(path, func() error {
 			if err := With(path, func() error { return nil }); err == nil {
-				t.Error("two had the lock at once")
+				t.Error("two callers held the lock at the same time")
 			}
 			return enough
 		})

@@ -161,7 +161,7 @@ func TestTwoSubscribers(t *testing.T) {
 	h.Clients().Subscribe(two)
 	aTurn(h, s.ID)
 	if got := two.all(); !slices.Equal(one.all(), got) || len(got) != 9 || one.merges != 0 {
-		t.Errorf("one got %q\ntwo got %q, %d merges", one.all(), got, one.merges)
+		t.Errorf("one subscriber got %q\nthe other got %q, %d merges", one.all(), got, one.merges)
 	}
 	for i, seq := range one.seqs {
 		if seq != one.seqs[0]+int64(i) {
@@ -172,7 +172,8 @@ func TestTwoSubscribers(t *testing.T) {
 	h.Emit(s.ID, agent.TurnStarted{TurnID: "late"})
 	h.Emit(s.ID, agent.ItemDelta{TurnID: "late", ItemID: "i", Kind: agent.DeltaText, Text: "d"})
 	if one.merges != 1 || len(one.all()) != 10 || len(two.all()) != 9 {
-		t.Errorf("after one left: %q, %d merges; it got %q", one.all(), one.merges, two.all())
+		t.Errorf("after one subscriber left: %q, %d merges; it got %q",
+			one.all(), one.merges, two.all())
 	}
 }
 
@@ -197,12 +198,12 @@ func TestHoldFor(t *testing.T) {
 	}
 	answered[0]()
 	if len(one.all())+len(two.all()) != 0 {
-		t.Errorf("reported before the answer: %q", one.all())
+		t.Errorf("reported before the response: %q", one.all())
 	}
 	answered[1]()
 	<-settled
 	if len(one.all()) != 9 || len(two.all()) != 9 {
-		t.Errorf("reported after the answer: %q and %q", one.all(), two.all())
+		t.Errorf("reported after the response: %q and %q", one.all(), two.all())
 	}
 }
 

@@ -111,7 +111,7 @@ func TestOneAnswersForAll(t *testing.T) {
 		t.Errorf("an empty answer gave %+v", a)
 	}
 	if len(reported.ids) != 1 || len(two.asked) != 0 {
-		t.Error("one client's own answer was announced, or a client that left was asked")
+		t.Error("a client was notified of its own answer, or a client that had left was asked")
 	}
 }
 
@@ -124,7 +124,7 @@ func TestOnePermissionForAll(t *testing.T) {
 	q.Attach(one)
 	q.Attach(two)
 	if !q.Separately() {
-		t.Error("both clients show each permission on its own")
+		t.Error("permission requests are not shown separately")
 	}
 	gone := make(chan struct{})
 	answered := make(chan policy.Reply, 2)
@@ -189,11 +189,11 @@ func TestNoClientCanAsk(t *testing.T) {
 		}
 		_, err := q.Put(t.Context(), Question{SessionID: s.ID})
 		if !errors.Is(err, ErrUnsupported) {
-			t.Errorf("asked by no client: %v", err)
+			t.Errorf("asked although no client can: %v", err)
 		}
 		r := q.Ask(t.Context(), []policy.Question{{SessionID: s.ID, Title: "Run it"}})
 		if !r[0].Cancelled {
-			t.Errorf("permitted by no client: %+v", r)
+			t.Errorf("permitted although no client can ask: %+v", r)
 		}
 		if n := <-notices; !strings.Contains(n, "Run it") {
 			t.Errorf("the session says %q", n)

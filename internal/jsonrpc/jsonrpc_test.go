@@ -48,7 +48,7 @@ func readAll(t *testing.T, input string) (bodies []string, codes []int) {
 		}
 		if err := json.Unmarshal(m, &a); err != nil || string(a.ID) != "null" ||
 			a.Error.Message == "" {
-			t.Fatalf("answered %s (%v), want an error with id null", m, err)
+			t.Fatalf("responded with %s (%v), want an error with id null", m, err)
 		}
 		codes = append(codes, a.Error.Code)
 	}
@@ -213,7 +213,7 @@ func parseFrames(t *testing.T, data []byte) (bodies [][]byte) {
 		}
 		var n int
 		if _, err := fmt.Fscanf(r, "Content-Length: %d\r\n\r\n", &n); err != nil {
-			t.Fatalf("reading what was sent: %v in %.200q", err, data)
+			t.Fatalf("reading the sent frames: %v in %.200q", err, data)
 		}
 		body := make([]byte, n)
 		if _, err := io.ReadFull(r, body); err != nil {
@@ -271,7 +271,7 @@ func TestDeltasMergeWhileTheWriterIsBusy(t *testing.T) {
 		t.Errorf("merged delta is %.80q (%v)", d.Params.Text, err)
 	}
 	if !bytes.Contains(frames[4], []byte("late")) {
-		t.Errorf("a delta after an event went out as %s", frames[4])
+		t.Errorf("a delta after an event was sent as %s", frames[4])
 	}
 }
 
@@ -315,7 +315,7 @@ func TestAStateDoesNotOvertakeAnAnswer(t *testing.T) {
 	o.PutState("s", []byte(`{"state":1}`))
 	_ = o.Put([]byte(`{"answer":1}`))
 	if o.ReplaceState("s", func() []byte { return []byte(`{"state":2}`) }) {
-		t.Error("the state went out before the answer")
+		t.Error("the state was sent before the answer")
 	}
 	close(g.open)
 	o.Close()
@@ -341,14 +341,14 @@ func TestAClientThatDoesNotReadCostsBoundedMemory(t *testing.T) {
 		}
 	}
 	if w := waiting(o); w > 2*maxOutputDelta {
-		t.Errorf("live output waits with %d bytes", w)
+		t.Errorf("live output has %d queued bytes", w)
 	}
 	big := bytes.Repeat([]byte("x"), 1<<20)
 	for range 200 {
 		o.PutEvent("s", big)
 	}
 	if w := waiting(o); w > SoftLimit {
-		t.Errorf("%d bytes of notifications wait, the limit is %d", w, SoftLimit)
+		t.Errorf("%d bytes of notifications are queued, the limit is %d", w, SoftLimit)
 	}
 	var err error
 	for range 200 {
@@ -371,7 +371,7 @@ func TestAnOutboxThatCannotWriteEnds(t *testing.T) {
 	select {
 	case <-o.Done():
 	case <-time.After(time.Minute):
-		t.Fatal("the writer did not end")
+		t.Fatal("the writer did not stop")
 	}
 	if err := o.Put([]byte("{}")); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("a put afterwards gave %v", err)
@@ -385,7 +385,7 @@ func TestAppendEscaped(t *testing.T) {
 		var back string
 		if err := json.Unmarshal([]byte(got), &back); err != nil ||
 			back != strings.ToValidUTF8(in, "\ufffd") && in != "bad\xff\xc3" {
-			t.Errorf("%q became %s, which reads as %q (%v)", in, got, back, err)
+			t.Errorf("%q became %s, which is read as %q (%v)", in, got, back, err)
 		}
 		if b := string(AppendEscaped(nil, []byte(in))); `"`+b+`"` != got {
 			t.Errorf("bytes of %q became %s", in, b)

@@ -17,10 +17,10 @@ func TestLocksForgetNames(t *testing.T) {
 	why := errors.New("aborted")
 	cancel(why)
 	if _, err := l.Acquire(stopped, []string{"/0", "/a"}); err != why {
-		t.Errorf("a taken lock and an ended context: %v, want the cause", err)
+		t.Errorf("a held lock and an ended context: %v, want the cause", err)
 	}
 	if len(l.by) != 2 {
-		t.Errorf("%d names while two locks are taken", len(l.by))
+		t.Errorf("%d names while two locks are held", len(l.by))
 	}
 	release()
 	if len(l.by) != 0 {

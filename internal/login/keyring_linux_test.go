@@ -56,13 +56,13 @@ func useKeyring(t *testing.T) {
 	_, err = Open(dir, os.Getenv).Get("openai")
 	for _, part := range []string{"unlock it", "agent-lsp login openai"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("a locked keyring says %v, without %q", err, part)
+			t.Errorf("the error of a locked keyring is %v, without %q", err, part)
 		}
 	}
 	_, err = writer.Set("openai", "other")
 	for _, part := range []string{"unlock it", FileVariable + "=file"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("a locked keyring refuses a key with %v, without %q", err, part)
+			t.Errorf("storing a key in a locked keyring returns %v, without %q", err, part)
 		}
 	}
 }

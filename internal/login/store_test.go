@@ -106,7 +106,7 @@ func TestAKeyringThatRefuses(t *testing.T) {
 	_, err := s.Set("openai", "key")
 	for _, part := range []string{"locked", FileVariable + "=file"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("the refusal says %v, without %q", err, part)
+			t.Errorf("the error is %v, without %q", err, part)
 		}
 	}
 	r.err = errors.New("The name org.freedesktop.secrets was not provided by any .service files")

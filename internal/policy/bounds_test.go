@@ -126,7 +126,7 @@ func TestClassifyIsBounded(t *testing.T) {
 		}
 		if harmless := name == "arithmetic" || name == "tests"; !harmless &&
 			(!c.Opaque || c.Class == ReadOnly) {
-			t.Errorf("%s: %v, opaque %v; want it to ask", name, c.Class, c.Opaque)
+			t.Errorf("%s: %v, opaque %v; want a question", name, c.Class, c.Opaque)
 		}
 	}
 }

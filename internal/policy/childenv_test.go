@@ -84,6 +84,6 @@ func TestNothingRunsFromTheEnvironment(t *testing.T) {
 		}
 	}
 	if found := run(env); len(found) != 3 {
-		t.Errorf("with the whole environment only %q ran: the test tests too little", found)
+		t.Errorf("with the whole environment only %q ran: the test checks too little", found)
 	}
 }

@@ -24,6 +24,6 @@ func TestClassifyIsLinear(t *testing.T) {
 		return testing.AllocsPerRun(3, func() { Classify(script) })
 	}
 	if small, large := cost(60), cost(240); large > 5*small {
-		t.Errorf("%.0f allocations for a script, %.0f for four of it", small, large)
+		t.Errorf("%.0f allocations for a script, %.0f for one four times as long", small, large)
 	}
 }

@@ -50,10 +50,10 @@ func TestClassifyCommands(t *testing.T) {
 func TestTheTablesAreLargeEnough(t *testing.T) {
 	commands, slips := len(lines(t, "commands.txt")), len(lines(t, "slips.txt"))
 	if commands+slips < 300 || slips*2 < 300 {
-		t.Errorf("%d commands and %d attempts; want 300 in all, half of them attempts", commands,
+		t.Errorf("%d commands and %d attempts; want 300 in total, half of them attempts", commands,
 			slips)
 	}
-	t.Logf("%d commands with their class, and %d attempts to slip past an allow rule", commands,
+	t.Logf("%d commands with their class, and %d attempts to bypass an allow rule", commands,
 		slips)
 }
 

@@ -345,24 +345,24 @@ func TestGrantsAreScopedCountedListedAndRevoked(t *testing.T) {
 	}
 	approve("other", "go test ./...")
 	if p.shown() != 2 {
-		t.Errorf("the grant leaked into another session")
+		t.Errorf("the grant applied to another session")
 	}
 	p.answer = always(Reply{OptionID: "allow_always"})
 	approve("s", "npm test")
 	approve("other", "npm test")
 	if p.shown() != 3 {
-		t.Errorf("%d questions, want 3: always is for the workspace", p.shown())
+		t.Errorf("%d questions, want 3: \"always\" applies to the workspace", p.shown())
 	}
 	p.answer = always(Reply{OptionID: "reject_once"})
 	if approve("elsewhere", "npm test") {
-		t.Error("always leaked into another workspace")
+		t.Error("\"always\" applied to another workspace")
 	}
 	if approve("s", "npm test && rm -rf x") {
-		t.Error("a compound command rode on a grant")
+		t.Error("a compound command was allowed by a grant for one of its parts")
 	}
 	e.Forget("s")
 	if len(e.Grants()) != 2 {
-		t.Errorf("got %+v, want the other session's grant and the one for always", e.Grants())
+		t.Errorf("got %+v, want the other session's grant and the one for \"always\"", e.Grants())
 	}
 	if err := e.Flush(); err != nil {
 		t.Fatal(err)
@@ -403,7 +403,7 @@ func TestGrantsOfDaemonsAtOnceAreAllKept(t *testing.T) {
 	}
 	wg.Wait()
 	if got := len(newEngine(t, p, boxed, NewFileStore(path)).Grants()); got != daemons*each {
-		t.Errorf("%d grants were kept of %d", got, daemons*each)
+		t.Errorf("%d grants were kept, want %d", got, daemons*each)
 	}
 }
 
@@ -436,18 +436,18 @@ func TestDaemonsDoNotUndoEachOthersGrants(t *testing.T) {
 	}
 	flush(open())
 	if _, err := os.Stat(filepath.Dir(path)); err == nil {
-		t.Error("nothing was granted, and yet it was stored")
+		t.Error("something was stored although nothing was granted")
 	}
 	approve(open(), "npm test")
 	one, other := open(), open()
 	approve(one, "go test ./...")
 	flush(other)
 	if got := stored(); len(got) != 2 {
-		t.Errorf("the other's end took a grant: %v", got)
+		t.Errorf("the other daemon's exit removed a grant: %v", got)
 	}
 	approve(other, "cargo test")
 	if got := stored(); len(got) != 3 || len(other.Grants()) != 3 {
-		t.Errorf("the other's grant took one: %v, it has %v", got, other.Grants())
+		t.Errorf("the other daemon's grant removed one: %v, it has %v", got, other.Grants())
 	}
 	if ok, err := other.Revoke(other.Grants()[0].ID); !ok || err != nil {
 		t.Fatal(ok, err)
@@ -455,7 +455,7 @@ func TestDaemonsDoNotUndoEachOthersGrants(t *testing.T) {
 	approve(one, "npm test") // uses the grant that the other daemon has revoked
 	flush(one)
 	if got := stored(); len(got) != 2 || strings.Contains(strings.Join(got, " "), "npm") {
-		t.Errorf("what was taken back is there again: %v", got)
+		t.Errorf("the revoked grant is stored again: %v", got)
 	}
 }
 
@@ -535,7 +535,7 @@ func TestTheFirstOfAMomentWaitsForTheOthers(t *testing.T) {
 	alone := command("s", "touch d")
 	alone.Gathered = make(chan struct{})
 	if d, err := e.Approve(context.Background(), alone); err != nil || !d.Allow {
-		t.Errorf("one whose moment never ends: %+v, %v", d, err)
+		t.Errorf("a question whose group is never complete: %+v, %v", d, err)
 	}
 }
 
@@ -562,7 +562,7 @@ func TestAnEndedCallIsNotWaitedFor(t *testing.T) {
 	}
 	<-ended
 	if len(e.Grants()) != 0 {
-		t.Errorf("an answer after the end left %+v", e.Grants())
+		t.Errorf("an answer after the end granted %+v", e.Grants())
 	}
 }
 
@@ -581,7 +581,7 @@ func TestASubAgentNeverHasMoreThanItsParent(t *testing.T) {
 	}
 	req := command("orphan", "make")
 	if got := e.check(&req); got.action != Deny {
-		t.Errorf("a child of nobody: %v, want deny", got.action)
+		t.Errorf("a child without a parent: %v, want deny", got.action)
 	}
 	e.SetPlan("parent", true)
 	req = command("child", "go build")
@@ -604,7 +604,7 @@ func TestAPlanIsApprovedByAPersonOnly(t *testing.T) {
 		t.Errorf("approved: %+v, %v", d, err)
 	}
 	if req := command("s", "make"); e.check(&req).action != Allow {
-		t.Error("after the plan was approved the session does not go on")
+		t.Error("the session does not continue after the plan was approved")
 	}
 }
 

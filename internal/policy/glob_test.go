@@ -36,6 +36,6 @@ func TestRulesAndGlobsAgree(t *testing.T) {
 		}
 	}
 	if matched < 40 {
-		t.Errorf("only %d matches: the test shows nothing", matched)
+		t.Errorf("only %d matches: the test checks too little", matched)
 	}
 }

@@ -40,7 +40,7 @@ func TestAQuestionOvertakesNothing(t *testing.T) {
 	)
 	q, at := c.wait("the question", func(m msg) bool { return m.Method == wire.MethodAsk })
 	if at < reported {
-		t.Errorf("the question came as message %d, the turn's start as %d", at, reported)
+		t.Errorf("the question was message %d, the turn's start was message %d", at, reported)
 	}
 	c.send(map[string]any{"id": q.ID, "result": map[string]any{"answer": "that"}})
 	if r := <-asked; r.Text != "that" {
@@ -68,7 +68,7 @@ func TestOpenQuestionsPrecedeTheLoadsAnswer(t *testing.T) {
 			),
 		)
 		if !slices.ContainsFunc(c.messages()[before:answered], isMethod(wire.MethodAsk)) {
-			t.Fatal("the load was answered before the question was asked again")
+			t.Fatal("the response to the load came before the repeated question")
 		}
 	}
 	cancel()

@@ -177,7 +177,7 @@ func TestAnEditIsProposedDecidedAndTold(t *testing.T) {
 		&back,
 	)
 	if got, _ := os.ReadFile(path); string(got) != tenLines || back.UndoCheckpointID == "" {
-		t.Errorf("after the restore the file holds %q, answer %+v", got, back)
+		t.Errorf("after the restore the file contains %q, answer %+v", got, back)
 	}
 }
 
@@ -427,6 +427,6 @@ func TestDocumentsKeepTheirOrder(t *testing.T) {
 	}
 	c.call(wire.MethodStatus, map[string]any{}, nil)
 	if text, _, _ := c.core.Workspace.TextAt(uri, nil); text != want.String() {
-		t.Errorf("the document holds %.60q…, want %.60q…", text, want.String())
+		t.Errorf("the document contains %.60q…, want %.60q…", text, want.String())
 	}
 }

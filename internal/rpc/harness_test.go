@@ -238,7 +238,7 @@ func (c *testClient) end() {
 	select {
 	case <-c.served:
 	case <-time.After(patience):
-		c.t.Error("Serve did not end after the end of input")
+		c.t.Error("Serve did not return after the end of input")
 	}
 	c.out.Close()
 	if c.read != nil {
@@ -342,7 +342,7 @@ func (c *testClient) wait(what string, fits func(msg) bool) (msg, int) {
 		select {
 		case <-next:
 		case <-timeout:
-			c.t.Fatalf("%s did not come; got:\n%s", what, c.dump())
+			c.t.Fatalf("%s did not arrive; got:\n%s", what, c.dump())
 		}
 	}
 }

@@ -59,7 +59,7 @@ func TestInitializeNegotiates(t *testing.T) {
 func TestEveryMethodIsRouted(t *testing.T) {
 	for _, m := range wire.Requests {
 		if _, ok := routes[m]; !ok {
-			t.Errorf("%s is announced and not handled", m)
+			t.Errorf("%s is announced but not handled", m)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func TestPanicsAreSurvived(t *testing.T) {
 	}})
 	m := c.refused(wire.CodeInternalError, wire.MethodModels, map[string]any{})
 	if strings.Contains(m.Error.Message, "boom") {
-		t.Errorf("the panic's text went out: %s", m)
+		t.Errorf("the panic's text was sent: %s", m)
 	}
 	c.call(wire.MethodStatus, map[string]any{}, nil)
 }
@@ -225,7 +225,7 @@ func TestEndOfInputAnswersFirst(t *testing.T) {
 	}
 	c.turnEnd(r.TurnID)
 	if m := c.answer(w); m.Error != nil {
-		t.Errorf("the wait was answered %s", m)
+		t.Errorf("the wait returned %s", m)
 	}
 }
 
@@ -284,7 +284,7 @@ func TestAClientThatNeverReadsIsGivenUp(t *testing.T) {
 	select {
 	case <-s.link.Context().Done():
 	case <-time.After(patience):
-		t.Fatal("the connection goes on")
+		t.Fatal("the connection was not closed")
 	}
 }
 
@@ -310,7 +310,7 @@ func TestDeathOfTheParentEndsTheConnection(t *testing.T) {
 	)
 	select {
 	case <-c.served:
-		t.Fatal("Serve ended while the client lived")
+		t.Fatal("Serve returned while the client was running")
 	default:
 	}
 	stdin.Close()
@@ -319,7 +319,7 @@ func TestDeathOfTheParentEndsTheConnection(t *testing.T) {
 	case <-c.served:
 		c.served <- nil
 	case <-time.After(patience):
-		t.Fatal("Serve outlives the client")
+		t.Fatal("Serve still runs after the client's exit")
 	}
 }
 

@@ -134,7 +134,7 @@ func TestADroppedDeltaLeavesAGap(t *testing.T) {
 	if last := got[len(got)-1]; len(got) != 3 || got[1].Text != "kept " || last.Text != "late" ||
 		last.Seq != got[1].Seq+2 {
 		t.Errorf(
-			"around a delta that was dropped came %.2000s, want the text before it, a gap and the text after it",
+			"a dropped delta resulted in %.2000s, want the text before it, a gap and the text after it",
 			fmt.Sprintf("%+v", got),
 		)
 	}

@@ -77,7 +77,7 @@ func TestPlainClientsDecideByLenses(t *testing.T) {
 	}
 	c.execute("agent.undoLast")
 	if got, _ := os.ReadFile(path); string(got) != tenLines {
-		t.Errorf("after agent.undoLast the file holds %q", got)
+		t.Errorf("after agent.undoLast the file contains %q", got)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestUndoLastPassesByWhatOnlyCommandsChanged(t *testing.T) {
 	c.execute("agent.acceptAll")
 	accepted, err := os.ReadFile(path)
 	if err != nil || string(accepted) == tenLines {
-		t.Fatalf("accepted, the file holds %q (%v)", accepted, err)
+		t.Fatalf("after accepting, the file contains %q (%v)", accepted, err)
 	}
 	id := c.server.api.Current()
 	c.call(
@@ -106,7 +106,7 @@ func TestUndoLastPassesByWhatOnlyCommandsChanged(t *testing.T) {
 	}
 	c.execute("agent.undoLast")
 	if got, _ := os.ReadFile(path); string(got) != tenLines+line {
-		t.Errorf("after agent.undoLast the file holds %q", got)
+		t.Errorf("after agent.undoLast the file contains %q", got)
 	}
 }
 

@@ -51,7 +51,7 @@ func TestPromptTellsATurnInOrder(t *testing.T) {
 	)
 	_, started := c.wait("turn/started", isMethod(wire.MethodTurnStarted))
 	if started < answered {
-		t.Errorf("turn/started came before the prompt's answer")
+		t.Errorf("turn/started was sent before the response to the prompt")
 	}
 }
 
@@ -86,7 +86,7 @@ func checkGrammar(t *testing.T, c *testClient, turnID string) {
 			continue
 		}
 		if ended || !begun && m.Method != wire.MethodTurnStarted {
-			t.Fatalf("%s is out of place", m)
+			t.Fatalf("%s is out of order", m)
 		}
 		switch m.Method {
 		case wire.MethodTurnStarted:
@@ -251,14 +251,14 @@ func TestClientMessageIDRunsOnce(t *testing.T) {
 	c.turnEnd(first.TurnID)
 	c.call(wire.MethodPrompt, params, &again)
 	if again != first {
-		t.Errorf("the same again was answered %+v, want %+v", again, first)
+		t.Errorf("the repeated prompt returned %+v, want %+v", again, first)
 	}
 	c.close()
 	c.served <- nil
 	d := claimed(t, harnessOptions{dir: dir, root: root})
 	d.call(wire.MethodPrompt, params, &again)
 	if again != first {
-		t.Errorf("after a restart it was answered %+v, want %+v", again, first)
+		t.Errorf("after a restart it returned %+v, want %+v", again, first)
 	}
 }
 
@@ -269,7 +269,7 @@ func TestTurnWait(t *testing.T) {
 	var turn wire.Turn
 	c.call(wire.MethodTurnWait, map[string]any{"sessionId": r.SessionID, "timeoutMs": 1}, &turn)
 	if turn.Status != "running" || turn.TurnID != r.TurnID {
-		t.Errorf("a wait that timed out answered %+v", turn)
+		t.Errorf("a wait that timed out returned %+v", turn)
 	}
 	wait := c.request(
 		wire.MethodTurnWait,
@@ -289,7 +289,7 @@ func TestTurnWait(t *testing.T) {
 	_, ended := c.wait("the turn's end", isTurnEnd(r.TurnID))
 	_, answered := c.wait("the wait's answer", isAnswer(wait))
 	if answered < ended {
-		t.Error("the wait was answered before turn/completed")
+		t.Error("the response to the wait was sent before turn/completed")
 	}
 }
 

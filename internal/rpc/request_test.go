@@ -26,11 +26,11 @@ func TestHoldKeepsEventsBehindTheAnswer(t *testing.T) {
 	settled := h.Settled(id)
 	select {
 	case <-settled:
-		t.Error("reported before the answer")
+		t.Error("settled before the response")
 	default:
 	}
 	if delivered != 0 {
-		t.Errorf("%d notifications before the answer", delivered)
+		t.Errorf("%d notifications before the response", delivered)
 	}
 	all.Sent([]byte(`{"jsonrpc":"2.0","id":1,"result":null}`))
 	<-settled

@@ -69,7 +69,7 @@ func TestSessionsSurviveARestart(t *testing.T) {
 		return strings.HasPrefix(m.Method, "agent/") && !p.Replay && p.SessionID == r.SessionID
 	})
 	if p := paramsOf(t, live); p.Seq != before+1 {
-		t.Errorf("live goes on at %d, want %d", p.Seq, before+1)
+		t.Errorf("live notifications continue at %d, want %d", p.Seq, before+1)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestLoadInTheMiddleOfAnAnswer(t *testing.T) {
 		return p.Replay && m.Method == wire.MethodItemStarted && p.Item.Type == "assistantMessage"
 	})
 	if p := paramsOf(t, m); *p.Item.Text != "thinking" {
-		t.Errorf("the open item holds %q", *p.Item.Text)
+		t.Errorf("the open item contains %q", *p.Item.Text)
 	}
 	checkSeq(t, c)
 	c.call(wire.MethodAbort, map[string]any{"sessionId": r.SessionID}, nil)
@@ -212,7 +212,7 @@ func TestLoadInTheMiddleOfAnAnswer(t *testing.T) {
 	c.call(wire.MethodSessionLoad, map[string]any{"sessionId": r.SessionID, "replay": true}, nil)
 	for _, m := range c.messages()[before:] {
 		if m.Method == wire.MethodItemStarted {
-			t.Errorf("an item stays open: %s", m)
+			t.Errorf("an item remains open: %s", m)
 		}
 	}
 }
@@ -440,7 +440,7 @@ func TestDeletingASessionLosesNoNews(t *testing.T) {
 	_, answered := c.wait("the deletion's answer", isAnswer(deletion))
 	_, reported := c.wait("the news", isMethod(wire.MethodTurnStarted))
 	if reported > answered {
-		t.Error("the session was deleted before its news were told")
+		t.Error("the session was deleted before its notifications were sent")
 	}
 }
 
@@ -493,7 +493,7 @@ func TestASessionThatIsBeingDeletedIsNotLoaded(t *testing.T) {
 	id := c.newSession()
 	c.call(wire.MethodSessionDelete, map[string]any{"sessionId": id}, nil)
 	if err := <-asked; !errors.Is(err, context.Canceled) {
-		t.Errorf("asked for while it is deleted: %v", err)
+		t.Errorf("requested while it is being deleted: %v", err)
 	}
 	c.refused(wire.CodeUnknownSession, wire.MethodSessionLoad, map[string]any{"sessionId": id})
 }
@@ -516,12 +516,12 @@ func TestReadingASessionAnewLeavesNoneClosed(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := r.Reload(ctx, r.Loaded(id)); err != nil {
-		t.Errorf("read anew for a request that was cancelled: %v", err)
+		t.Errorf("reloaded for a canceled request: %v", err)
 	}
 	c.turnEnd(c.prompt(id, "second").TurnID)
 	fails = true
 	if _, err := r.Reload(context.Background(), r.Loaded(id)); err == nil {
-		t.Error("read anew without an engine")
+		t.Error("reloaded without an engine")
 	}
 	fails = false
 	c.turnEnd(c.prompt(id, "third").TurnID)
@@ -576,7 +576,7 @@ func madeAtTheEnd(t *testing.T, how string) {
 	}
 	if l != nil || !errors.Is(err, host.ErrClosing) || len(closed) != 1 {
 		t.Errorf(
-			"a session that was %s came as %v, %v, and those closed are %v",
+			"a session that was %s returned %v, %v, and the closed sessions are %v",
 			how,
 			l,
 			err,
@@ -585,7 +585,7 @@ func madeAtTheEnd(t *testing.T, how string) {
 	}
 	wakes()
 	if l := r.Loaded(id); l != nil && l.Engine.State().Status != agent.SessionIdle {
-		t.Error("the session runs on")
+		t.Error("the session is still running")
 	}
 }
 
@@ -599,15 +599,15 @@ func TestASessionIsLetGoWhole(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := c.server.api.Release(ctx, id); err != nil {
-		t.Errorf("let go for a request that was cancelled: %v", err)
+		t.Errorf("released for a canceled request: %v", err)
 	}
 	if end := c.turnEnd(turn); end.Status != agent.TurnStatusAborted {
-		t.Errorf("the turn that ran ended as %s", end.Status)
+		t.Errorf("the running turn ended as %s", end.Status)
 	}
 	var again wire.Turn
 	c.call(wire.MethodTurnWait, map[string]any{"sessionId": id, "turnId": turn}, &again)
 	if again.Status != agent.TurnStatusAborted {
-		t.Errorf("loaded again, the turn is %s", again.Status)
+		t.Errorf("after it was loaded again, the turn is %s", again.Status)
 	}
 }
 
@@ -704,7 +704,7 @@ func TestARestoreIsAnsweredBeforeWhatItCauses(t *testing.T) {
 	)
 	_, reported := c.wait("the update", isMethod(wire.MethodProposalUpdated))
 	if reported < answered {
-		t.Error("a proposal's update came before the answer of the restore that caused it")
+		t.Error("a proposal's update was sent before the response to the restore that caused it")
 	}
 }
 
@@ -764,7 +764,7 @@ func TestARestoreOfBothKeepsTheOrder(t *testing.T) {
 	}
 	_, reported := c.wait("the update", isMethod(wire.MethodProposalUpdated))
 	if reported < answered {
-		t.Error("a proposal's update came before the answer of the restore that caused it")
+		t.Error("a proposal's update was sent before the response to the restore that caused it")
 	}
 	next := c.prompt(r.SessionID, "go on")
 	c.turnEnd(next.TurnID)

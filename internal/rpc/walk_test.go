@@ -102,15 +102,15 @@ func TestBothWalksAreStraight(t *testing.T) {
 			}
 			w.check(t)
 			if *asked != 2 || walked.prepared != 1 || walked.ran != 1 {
-				t.Errorf("two model calls asked the environment %d times; "+
+				t.Errorf("two model calls requested the environment %d times; "+
 					"the call was prepared %d times and ran %d times", *asked, walked.prepared,
 					walked.ran)
 			}
 			if got := contents(t, real); !strings.HasPrefix(got, tc.result) {
-				t.Errorf("the file holds %.20q, want %.20q", got, tc.result)
+				t.Errorf("the file contains %.20q, want %.20q", got, tc.result)
 			}
 			if got := contents(t, other); got != tenLines {
-				t.Errorf("the path was resolved again: the other file holds %.20q", got)
+				t.Errorf("the path was resolved again: the other file contains %.20q", got)
 			}
 		})
 	}
@@ -129,7 +129,7 @@ func linkedFolders(t *testing.T) (root, real, other string) {
 		}
 	}
 	if err := os.Symlink("real", filepath.Join(root, "link")); err != nil {
-		t.Skip("no symbolic links here: ", err)
+		t.Skip("this system does not support symbolic links: ", err)
 	}
 	return root, filepath.Join(root, "real", "a.txt"), filepath.Join(root, "other", "a.txt")
 }

@@ -144,13 +144,13 @@ func TestEveryFileToolWithstandsPathAttacks(t *testing.T) {
 			}
 		}
 		if after := treeOf(t, outside) + treeOf(t, h.root+"-evil"); after != before {
-			t.Fatalf("%s changed what lies outside:\n%s\nbefore:\n%s", name, after, before)
+			t.Fatalf("%s changed files outside:\n%s\nbefore:\n%s", name, after, before)
 		}
 	}
 	if len(attacks) < 100 {
 		t.Errorf("only %d attacks", len(attacks))
 	}
-	t.Logf("%d attacks against each of %d ways of the file tools: %d calls", len(attacks),
+	t.Logf("%d attacks with each of %d calls of the file tools: %d calls", len(attacks),
 		len(tools), tried)
 }
 

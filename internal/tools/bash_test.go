@@ -153,7 +153,7 @@ func TestBashAbort(t *testing.T) {
 	select {
 	case <-done:
 	case <-time.After(2 * time.Minute):
-		t.Fatal("it does not end")
+		t.Fatal("the command does not end")
 	}
 }
 
@@ -179,7 +179,7 @@ func TestBashUnsaved(t *testing.T) {
 		"disk\n[Unsaved in the editor, so the command saw older text on disk: a.txt.]")
 	asked = nil
 	if h.run("bash", args{"command": "true", "cwd": "sub"}); asked != nil {
-		t.Errorf("asked to save %v for a command in another folder", asked)
+		t.Errorf("the user is asked to save %v for a command in another folder", asked)
 	}
 }
 
@@ -328,11 +328,11 @@ func TestJobsEndWithSession(t *testing.T) {
 		}
 	}
 	if _, err := j.Start(Job{SessionID: "b"}, wait); err == nil {
-		t.Error("one job too many")
+		t.Error("one job more than the limit was started")
 	}
 	j.Close()
 	if _, err := j.Start(Job{SessionID: "c"}, wait); err == nil {
-		t.Error("a job after the end")
+		t.Error("a job was started after the end")
 	}
 }
 

@@ -23,7 +23,7 @@ func TestToolsAreWeighedOnce(t *testing.T) {
 	}
 	weighs := func() float64 { return testing.AllocsPerRun(10, func() { SentBytes(spec) }) }
 	if n := weighs(); n > 0 {
-		t.Errorf("what is known is weighed anew, with %v allocations", n)
+		t.Errorf("known tools are measured again, with %v allocations", n)
 	}
 	for i := range maxWeighed + 1 {
 		SentBytes(tool.Spec{Name: fmt.Sprint("many_", i)})

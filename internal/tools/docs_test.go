@@ -56,7 +56,7 @@ func TestDocs(t *testing.T) {
 		}
 		for _, w := range want {
 			if !strings.Contains(row, w) {
-				t.Errorf("%s.md: the row does not say %q", name, w)
+				t.Errorf("%s.md: the row does not contain %q", name, w)
 			}
 		}
 		lines = withRow(lines, row)
@@ -65,7 +65,8 @@ func TestDocs(t *testing.T) {
 	if *update {
 		must(t, os.WriteFile(page, []byte(got), 0o644))
 	} else if got != string(raw) {
-		t.Errorf("%s has other rows than the descriptions: go test -run TestDocs -update", page)
+		t.Errorf("%s does not have the rows of the descriptions: go test -run TestDocs -update",
+			page)
 	}
 }
 

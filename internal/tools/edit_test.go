@@ -275,7 +275,7 @@ func TestEditUnsaved(t *testing.T) {
 	got := h.run("edit", args{"path": "a.txt", "old_string": "disk", "new_string": "x"})
 	want(t, got, "ERROR: ", "not found", "the version on disk")
 	if h.disk("a.txt") != "disk\n" {
-		t.Error("the disk was changed")
+		t.Error("the file on disk was changed")
 	}
 }
 

@@ -138,7 +138,7 @@ func (h *harness) runIntent(client *buffers, dir string, c edittest.Case, open b
 	switch got := text(); {
 	case c.Noise.Doomed() && (got != before || !strings.Contains(said, "othing was changed")):
 		h.t.Errorf(
-			"%s, open %v: it had to be refused. The text is\n%s\nThe answer is\n%s",
+			"%s, open %v: it should have been refused. The text is\n%s\nThe answer is\n%s",
 			c.Name,
 			open,
 			got,

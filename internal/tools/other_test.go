@@ -179,7 +179,7 @@ func TestFetch(t *testing.T) {
 	}
 	for _, tool := range newHarness(t).tools {
 		if n := tool.Spec().Name; n == "fetch" || n == "web_search" || n == "ask_user" {
-			t.Errorf("%s is offered without its means", n)
+			t.Errorf("%s is offered although it cannot work", n)
 		}
 	}
 }

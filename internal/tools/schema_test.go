@@ -90,7 +90,7 @@ func TestAliases(t *testing.T) {
 	claim := func(name, tool string) {
 		name = strings.ToLower(name)
 		if owner[name] != "" {
-			t.Errorf("%s and %s both go by %s", owner[name], tool, name)
+			t.Errorf("%s and %s both have the name %s", owner[name], tool, name)
 		}
 		owner[name] = tool
 	}
@@ -109,10 +109,11 @@ func TestAliases(t *testing.T) {
 				(real == "patch" || real == "content" || real == "near_line" ||
 					real == "expected_count") || spec.Name == "apply_patch" && real == "path"
 			if schema.Properties[real] == nil && !hidden {
-				t.Errorf("%s: %s stands for %s, which is no parameter", spec.Name, other, real)
+				t.Errorf("%s: %s is an alias of %s, which is not a parameter",
+					spec.Name, other, real)
 			}
 			if schema.Properties[other] != nil {
-				t.Errorf("%s: %s is a parameter and another name", spec.Name, other)
+				t.Errorf("%s: %s is both a parameter and an alias", spec.Name, other)
 			}
 		}
 	}

@@ -157,7 +157,7 @@ func BenchmarkKeystrokeOverThousandHunks(b *testing.B) {
 			[]ContentChange{{Range: &Range{}, Text: []byte("x")}}))
 	}
 	if be.get(p.ID).Revision != 1 {
-		b.Fatal("a shift changed the revision")
+		b.Fatal("moving hunks changed the revision")
 	}
 }
 

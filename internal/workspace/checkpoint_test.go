@@ -74,7 +74,7 @@ func TestCheckpointsListDiffUndo(t *testing.T) {
 	equal(t, "both undone", b.disk("a.txt"), ten)
 	equal(t, "message to branch at", r.MessageID, "m-t1")
 	if !strings.HasPrefix(b.disk("new.txt"), "error") {
-		t.Fatal("the created file is left")
+		t.Fatal("the created file still exists")
 	}
 	equal(t, "nothing is left to undo", b.standing(), "")
 	_, err = b.Restore(context.Background(), r.UndoCheckpointID)
@@ -131,7 +131,7 @@ func TestRestoreConflicts(t *testing.T) {
 	equal(t, "merged", b.disk("b.txt"), ten+"mine\n")
 	equal(t, "the user's file", b.disk("new.txt"), "new\nmine\n")
 	if !strings.HasPrefix(b.disk("c.txt"), "error") {
-		t.Fatal("a file that the user deleted came back")
+		t.Fatal("a file that the user deleted was restored")
 	}
 }
 

@@ -29,7 +29,7 @@ func TestReviewPage(t *testing.T) {
 		"up to 1 GiB":      "| `checkpoints.maxBytes` | whole number | `1073741824` |",
 	} {
 		if !strings.Contains(string(page), said) || !strings.Contains(string(settings), set) {
-			t.Fatalf("the page and the settings name other bounds of checkpoints: %q, %q", said,
+			t.Fatalf("the page and the settings have different checkpoint limits: %q, %q", said,
 				set)
 		}
 	}

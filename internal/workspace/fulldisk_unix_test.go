@@ -66,7 +66,7 @@ func TestOnFullDisk(t *testing.T) {
 	equal(t, "conflicts", len(r.Conflicts), 3)
 	for _, c := range r.Conflicts {
 		if !strings.Contains(c.Reason, "file too large") {
-			t.Errorf("the reason does not tell: %q", c.Reason)
+			t.Errorf("the reason does not explain the failure: %q", c.Reason)
 		}
 	}
 	if auto.State == StateApplied {
@@ -76,7 +76,7 @@ func TestOnFullDisk(t *testing.T) {
 		equal(t, name+" is as it was", b.disk(name) == text, true)
 	}
 	if _, err := os.Stat(b.path("new.txt")); err == nil {
-		t.Error("half a new file is left")
+		t.Error("part of a new file is left")
 	}
 	left, _ := filepath.Glob(b.path(".*"))
 	equal(t, "temporary files", len(left), 0)

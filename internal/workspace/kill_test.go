@@ -145,7 +145,7 @@ func TestKilledAtEachStep(t *testing.T) {
 		seen := map[string]bool{}
 		for n := 1; ; n++ {
 			if n > 100 {
-				t.Fatal("the daemon never comes to an end")
+				t.Fatal("the daemon never finishes")
 			}
 			dir := realDir(t)
 			must(t, os.Mkdir(filepath.Join(dir, "ws"), 0o755))

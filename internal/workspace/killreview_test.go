@@ -130,7 +130,7 @@ func checkReview(t *testing.T, dir string, policy Policy, answered map[string]Ac
 		for _, h := range f.Hunks {
 			want := map[Action]HunkState{Accept: HunkAccepted, Reject: HunkRejected}[answered[h.ID]]
 			if want != "" && h.State != want {
-				t.Fatalf("hunk %s was answered with %s and is %s after the restart", h.ID,
+				t.Fatalf("the answer for hunk %s was %s, but after the restart it is %s", h.ID,
 					answered[h.ID], h.State)
 			}
 		}
@@ -139,7 +139,7 @@ func checkReview(t *testing.T, dir string, policy Policy, answered map[string]Ac
 				policy == Review
 		})
 		if got := b.disk(fmt.Sprintf("%d.txt", i)); got != text {
-			t.Fatalf("%d.txt is not what its hunks say:\n%s\nwant\n%s", i, got, text)
+			t.Fatalf("%d.txt does not match its hunks:\n%s\nwant\n%s", i, got, text)
 		}
 	}
 	left, _ := filepath.Glob(b.path(".*"))

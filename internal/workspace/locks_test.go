@@ -32,9 +32,11 @@ func TestLocksAreTakenInOrder(t *testing.T) {
 		below, also := rank[taken]
 		switch {
 		case !known || !also:
-			t.Errorf("%s: %s is taken under %s, and doc.go does not list both", at, taken, held)
+			t.Errorf("%s: %s is acquired while %s is held, and doc.go does not list both",
+				at, taken, held)
 		case below <= above:
-			t.Errorf("%s: %s is taken under %s, against the order in doc.go", at, taken, held)
+			t.Errorf("%s: %s is acquired while %s is held, against the order in doc.go",
+				at, taken, held)
 		}
 	}
 	for name := range rank {

@@ -373,7 +373,7 @@ func TestTypingWhileApplied(t *testing.T) {
 					rest := strings.Replace(b.ed.text(uri), "TYPED\n", "", 1)
 					if !typed || rest == b.ed.text(uri) || len(rest) != len(ten) ||
 						!strings.EqualFold(rest, ten) {
-						t.Fatalf("what was typed is lost, or a line is torn:\n%s", b.ed.text(uri))
+						t.Fatalf("typed text is lost, or a line is torn:\n%s", b.ed.text(uri))
 					}
 				})
 		}

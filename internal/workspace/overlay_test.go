@@ -48,7 +48,7 @@ func TestOverlayIsTheBuffer(t *testing.T) {
 		}
 		for i := range kept {
 			if string(kept[i]) != copies[i] {
-				rt.Fatal("a text that was handed out changed later")
+				rt.Fatal("a text that was returned earlier has changed")
 			}
 		}
 	})
@@ -139,7 +139,7 @@ func TestBufferIsTheTruth(t *testing.T) {
 	equal(t, "text", string(f.Text.Data), "undisk\n")
 	equal(t, "the client's own URI", f.Ref.URI, odd)
 	if f.Diverged {
-		t.Fatal("nobody changed the disk")
+		t.Fatal("a change on disk was reported although there was none")
 	}
 	must(t, os.WriteFile(b.path("a.txt"), []byte("other\n"), 0o644))
 	if f = b.read("a.txt"); !f.Diverged || len(b.notes) != 1 {

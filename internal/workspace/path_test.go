@@ -183,7 +183,7 @@ func TestRaceBetweenCheckAndUse(t *testing.T) {
 	})
 	for range 2000 {
 		if f, err := readDisk(ref); err == nil && string(f.Text.Data) == "SECRET\n" {
-			t.Fatal("the race led a read outside")
+			t.Fatal("because of the race, a file outside was read")
 		}
 		_ = files.Write(ref, []byte("b\n"), HashOf([]byte("b\n")), 0)
 		_ = files.Remove(ref, HashOf([]byte("SECRET\n")))
@@ -212,7 +212,7 @@ func TestNoFolderOpen(t *testing.T) {
 		must(t, err)
 		equal(t, "text", string(f.Text.Data), "buffer\n")
 		if ref.IsFile() {
-			t.Fatal("the disk must stay out of reach")
+			t.Fatal("the file on disk must not be accessible")
 		}
 	}
 	b := newBench(t, nil, func(o *Options, _ *fakeEditor) { o.WorkingDir, o.Home = "/", home })
@@ -255,7 +255,7 @@ func TestWideFoldersAreHeldBack(t *testing.T) {
 		ref, err = b.Resolve("", far)
 		must(t, err)
 		if ref.IsFile() {
-			t.Fatal("the disk must stay out of reach")
+			t.Fatal("the file on disk must not be accessible")
 		}
 		b.AllowFolder(b.HeldFolders()[0])
 		equal(t, "folders that are held", len(b.HeldFolders()), 0)

@@ -158,7 +158,7 @@ func TestRestoreLosesNothing(t *testing.T) {
 			return
 		}
 		if cp.ID == cps[len(cps)-1].ID && strings.Contains(after, "AGENT") {
-			rt.Fatalf("the agent's text is still there:\n%s", after)
+			rt.Fatalf("the agent's text still exists:\n%s", after)
 		}
 		if r.UndoCheckpointID == "" {
 			return
@@ -291,7 +291,7 @@ func TestDocumentGoneBetween(t *testing.T) {
 	equal(t, "the closed one is written to disk", b.disk("a.txt"), edited)
 	equal(t, "conflicts", len(r.Conflicts), 3)
 	if _, err := os.Stat(b.path("b.txt")); err == nil {
-		t.Fatal("a deleted file came back")
+		t.Fatal("a deleted file was restored")
 	}
 	b.ed.open("untitled:1", ten)
 	ref, err := b.Resolve("", "untitled:1")

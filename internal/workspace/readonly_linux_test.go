@@ -56,7 +56,7 @@ func TestOnReadOnlyMount(t *testing.T) {
 	must(t, syscall.Unmount(b.path("d"), syscall.MNT_DETACH))
 	for _, c := range r.Conflicts {
 		if !strings.Contains(c.Reason, "read-only file system") {
-			t.Errorf("the reason does not tell: %q", c.Reason)
+			t.Errorf("the reason does not explain the failure: %q", c.Reason)
 		}
 	}
 	equal(t, "a.txt", b.disk("d/a.txt"), ten)

@@ -44,7 +44,7 @@ func TestReadOnly(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	switch {
 	case len(out) == 0 && errors.Is(err, os.ErrPermission):
-		t.Logf("nobody may run nothing below %s: %v", os.TempDir(), err)
+		t.Logf("the unprivileged user cannot run programs below %s: %v", os.TempDir(), err)
 	case err != nil || !strings.Contains(string(out), "PASS"):
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -112,7 +112,7 @@ func notWritten(t *testing.T, reason string, deny func(b *bench)) {
 	reported := fmt.Sprint(r.Conflicts)
 	if len(r.Conflicts) == 0 || !strings.Contains(reported, reason) ||
 		strings.Contains(reported, b.dir) {
-		t.Fatalf("the reason does not tell %q: %s", reason, reported)
+		t.Fatalf("the reason does not contain %q: %s", reason, reported)
 	}
 	closed := b.decide(made, accept("*"))
 	folder := strings.Contains(fmt.Sprint(closed.Conflicts), "permission denied")
@@ -126,13 +126,13 @@ func notWritten(t *testing.T, reason string, deny func(b *bench)) {
 	if !folder {
 		equal(t, "a new file beside it", b.disk("d/new.txt"), "new\n")
 	} else if _, err := os.Stat(b.path("d/new.txt")); err == nil {
-		t.Fatal("a refused file is there")
+		t.Fatal("a refused file exists")
 	}
 	left, _ := filepath.Glob(b.path("d/.*"))
 	equal(t, "left beside them", len(left), 0)
 	q := b.get(p.ID)
 	if r := b.decide(&q, accept("*")); len(r.Conflicts) > 0 {
-		t.Fatalf("with the right back: %v", r.Conflicts)
+		t.Fatalf("after the permission was restored: %v", r.Conflicts)
 	}
 	equal(t, "a.txt in the end", b.disk("d/a.txt"), edited)
 	equal(t, "b.txt in the end", b.disk("b.txt"), edited)

@@ -60,7 +60,7 @@ func TestPendingFollowsRename(t *testing.T) {
 					equal(t, "text", b.ed.text(b.uri("sub/b.txt")), "typed\n"+want)
 				}
 				if _, err := os.Stat(b.path("a.txt")); err == nil {
-					t.Fatal("the old file is back")
+					t.Fatal("the old file exists again")
 				}
 			})
 		}

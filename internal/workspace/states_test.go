@@ -72,7 +72,7 @@ func TestDecidedHunksStay(t *testing.T) {
 			}
 		}
 		if hunkShown[ph] == "" {
-			t.Errorf("clients see nothing of %s", phaseNames[ph])
+			t.Errorf("%s has no state for clients", phaseNames[ph])
 		}
 		back := storedPhase(hunkShown[ph], ph == hunkMissing)
 		equal(t, "state after a restart", hunkShown[back], hunkShown[ph])
@@ -96,7 +96,7 @@ func TestProposalMoves(t *testing.T) {
 			}
 		}
 		if proposalShown[from] == "" {
-			t.Errorf("clients see nothing of phase %d", from)
+			t.Errorf("phase %d has no state for clients", from)
 		}
 		again := storedProposalPhase(proposalShown[from], from.closed())
 		equal(t, "phase after a restart", again, from)

@@ -135,10 +135,10 @@ func TestReducers(t *testing.T) {
 				}
 			}
 			if all(msgs) != before {
-				t.Error("the input was changed")
+				t.Error("the input was modified")
 			}
 			if !strings.Contains(got, "user: question 19") {
-				t.Error("the last user message is gone")
+				t.Error("the last user message is missing")
 			}
 		})
 	}
@@ -164,7 +164,7 @@ func TestStrategies(t *testing.T) {
 		}
 	}
 	if _, err := Ladder("nonsense"); err == nil {
-		t.Error("an unknown name was taken")
+		t.Error("an unknown name was accepted")
 	}
 }
 
@@ -197,7 +197,7 @@ func TestSummaryIsUpdated(t *testing.T) {
 		}
 	}
 	if strings.Contains(prompts[0], strings.Repeat("x", 600)) {
-		t.Error("results stand whole in the transcript")
+		t.Error("whole results are in the transcript")
 	}
 }
 
@@ -335,7 +335,7 @@ func lastUser(t *testing.T, msgs, out []*message.Message) {
 	for _, m := range slices.Backward(msgs) {
 		if isPrompt(m) {
 			if !slices.Contains(out, m) {
-				t.Fatalf("the last user message %q is not there as it was", m.TextContent())
+				t.Fatalf("the last user message %q was not kept unchanged", m.TextContent())
 			}
 			return
 		}

@@ -122,7 +122,7 @@ func TestOnlyCleanTurnsBecomeALine(t *testing.T) {
 		res := fit(t, Input{Messages: msgs, Target: 1, Limit: 1 << 20, Recent: 3000}, TurnSummaries,
 			TurnSummaries)
 		if kept := slices.Contains(res.Messages, msgs[0]); kept == clean {
-			t.Errorf("%s: the turn's first message stays: %v", stop, kept)
+			t.Errorf("%s: the turn's first message remains: %v", stop, kept)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func check(t *testing.T, s *Store, q Query, want string) {
 func TestOpenedOnFirstUse(t *testing.T) {
 	s := newStore(t, nil)
 	if _, err := os.Stat(filepath.Dir(s.opts.Path)); err == nil {
-		t.Error("the folder was made before it was needed")
+		t.Error("the folder was created before it was needed")
 	}
 	check(t, s, Query{Text: "x"}, "")
 	if info, err := os.Stat(s.opts.Path); err != nil || info.Mode().Perm()&0o077 != 0 {
@@ -131,7 +131,7 @@ func TestScopes(t *testing.T) {
 	}
 	check(t, other, Query{Text: "everywhere"}, "k")
 	if _, err := s.Save(t.Context(), Memory{Content: "x", Scope: "galaxy"}); err == nil {
-		t.Error("an unknown scope was taken")
+		t.Error("an unknown scope was accepted")
 	}
 }
 
@@ -202,7 +202,7 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	if _, err := s.Save(t.Context(), Memory{Key: "bad\xffutf8", Content: "bad \xff"}); err == nil {
-		t.Error("a key that is no UTF-8 was taken")
+		t.Error("a key that is not UTF-8 was accepted")
 	}
 }
 
@@ -341,7 +341,7 @@ func TestCosine(t *testing.T) {
 		t.Errorf("cosine of opposites: %v", c)
 	}
 	if cosine(a, nil) != 0 || pack([]float32{0, 0}) != nil || cosine(a, pack([]float32{1})) != 0 {
-		t.Error("what cannot be compared is alike")
+		t.Error("vectors that cannot be compared are treated as similar")
 	}
 }
 
@@ -581,7 +581,7 @@ func TestSavedAtOnce(t *testing.T) {
 		}
 		all.Wait()
 		if n := fresh.Load(); n != 1 {
-			t.Fatalf("round %d: %d of %d are kept as new", round, n, writers)
+			t.Fatalf("round %d: %d of %d were kept as new", round, n, writers)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func TestClone(t *testing.T) {
 		t.Errorf("the original changed: %s\n%s %v", before, after, err)
 	}
 	if own, err := c.Encoded("json", encode); err != nil || string(own) == string(before) {
-		t.Errorf("the copy kept its original's encoding: %s %v", own, err)
+		t.Errorf("the copy kept the original's encoding: %s %v", own, err)
 	}
 }
 

@@ -47,7 +47,7 @@ func TestJSON(t *testing.T) {
 	for _, raw := range []string{"", "hello", "just prose: with a colon { and }",
 		"{\"a\":1} and then prose", "}{", "\x00", strings.Repeat("[", 5000)} {
 		if got, ok := repair.JSON(raw); ok && !json.Valid(got) {
-			t.Errorf("JSON(%.40q) = %s claims to be valid", raw, got)
+			t.Errorf("JSON(%.40q) = %s is reported as valid", raw, got)
 		}
 	}
 	for _, raw := range []string{"", "hello", "{\"a\":1} and then prose"} {

@@ -93,15 +93,15 @@ func TestNormalizerLeavesTheOriginal(t *testing.T) {
 	m := assistant(message.StopToolUse, message.ToolCall{Name: "Read", Raw: "{a:1}"})
 	got, _ := repair.Normalize(m, tools, options())
 	if m.ToolCalls()[0].Name != "Read" || got == m {
-		t.Error("the message that was given is changed")
+		t.Error("the original message was modified")
 	}
 	same := assistant(message.StopToolUse, message.ToolCall{ID: "a", Name: "read"})
 	if got, _ := repair.Normalize(same, tools, options()); got != same {
-		t.Error("a sound message was copied")
+		t.Error("a valid message was copied")
 	}
 	off, _ := repair.Normalize(m, tools, repair.Options{})
 	if off != m {
-		t.Error("the switch does not switch off")
+		t.Error("the option does not turn the normalizer off")
 	}
 }
 
@@ -122,7 +122,7 @@ func TestFallbackParserSwitch(t *testing.T) {
 	m.Stop = message.StopEnd
 	o := options()
 	if got, _ := repair.Normalize(m, tools, o); len(got.ToolCalls()) != 0 {
-		t.Error("parsed though switched off")
+		t.Error("parsed although the option is off")
 	}
 	o.FallbackParser = true
 	got, report := repair.Normalize(m, tools, o)
@@ -233,6 +233,6 @@ func TestValidatorBudgets(t *testing.T) {
 		t.Errorf("tentative: %d nudges, then %q", n, last)
 	}
 	if n, last := count("", false, repair.Options{}); n != 0 || last != repair.Accept {
-		t.Errorf("switched off: %d nudges, then %q", n, last)
+		t.Errorf("option off: %d nudges, then %q", n, last)
 	}
 }

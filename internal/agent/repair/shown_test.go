@@ -39,12 +39,12 @@ func checkShown(t *testing.T, text string, o repair.Options, rnd *rand.Rand) (ea
 	got := ""
 	for _, p := range pieces(text, rnd) {
 		if got += shown.Add(p); !strings.HasPrefix(want, got) {
-			t.Fatalf("of %q\n%q is shown, but what stays is\n%q", text, got, want)
+			t.Fatalf("of %q\n%q is shown, but the final text is\n%q", text, got, want)
 		}
 	}
 	early = len(got)
 	if got += shown.End(); got != want {
-		t.Fatalf("of %q\n%q is shown in the end, but what stays is\n%q", text, got, want)
+		t.Fatalf("of %q\n%q is shown in the end, but the final text is\n%q", text, got, want)
 	}
 	return early
 }
@@ -93,7 +93,7 @@ func TestShown(t *testing.T) {
 	prose := "This is a sentence of an answer that goes on for a while. It has more than one line, too.\nAnd here is the next one (with (brackets))\n"
 	for _, o := range []repair.Options{repair.Default(), parse} {
 		if early := checkShown(t, prose, o, rnd); early < len(prose)-20 {
-			t.Errorf("prose waits: %d of %d bytes are shown before the end", early, len(prose))
+			t.Errorf("prose is delayed: %d of %d bytes are shown before the end", early, len(prose))
 		}
 	}
 }

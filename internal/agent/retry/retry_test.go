@@ -171,7 +171,7 @@ func TestBackoff(t *testing.T) {
 		t.Errorf("jitter: %v", d)
 	}
 	if d := p.Delay(50, transient); d > time.Minute {
-		t.Errorf("jitter over the cap: %v", d)
+		t.Errorf("jitter exceeds the cap: %v", d)
 	}
 	p.Jitter = 1
 	if d := p.Delay(1, transient); d >= time.Second {

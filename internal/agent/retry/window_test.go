@@ -41,6 +41,6 @@ func TestWindowOfOverflow(t *testing.T) {
 		),
 		nil,
 	); e.Window != 0 {
-		t.Errorf("a limit that is no window: %d", e.Window)
+		t.Errorf("a limit that is not a window: %d", e.Window)
 	}
 }

@@ -128,7 +128,7 @@ func TestMemoryOfALoadedSession(t *testing.T) {
 	used := heap() - before
 	t.Logf("file %d KiB, memory %d KiB", info.Size()>>10, used>>10)
 	if used > 2*info.Size() {
-		t.Errorf("a session of %d bytes holds %d", info.Size(), used)
+		t.Errorf("a session of %d bytes uses %d bytes of memory", info.Size(), used)
 	}
 	runtime.KeepAlive(in)
 }

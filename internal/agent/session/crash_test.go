@@ -160,7 +160,7 @@ func killDaemon(t *testing.T, dir string, after time.Duration) {
 	must(t, cmd.Start())
 	if _, err := out.Read(make([]byte, 8)); err != nil {
 		cmd.Wait()
-		t.Fatalf("the daemon did not come up: %v: %s", err, stderr.String())
+		t.Fatalf("the daemon did not start: %v: %s", err, stderr.String())
 	}
 	time.Sleep(after) // kill at a random point
 	must(t, cmd.Process.Kill())
@@ -187,7 +187,7 @@ func checkCrashHistory(t *testing.T, in *Loaded, dir, when string) {
 			at = 2
 		}
 		if at != want && at != 0 {
-			t.Fatalf("%s: message %s where %c was to come", when, m.ID, "uarb"[want])
+			t.Fatalf("%s: message %s where %c was expected", when, m.ID, "uarb"[want])
 		}
 		want = (at + 1) % 4
 		if m.Role == message.RoleTool {
@@ -207,12 +207,12 @@ func checkCrashHistory(t *testing.T, in *Loaded, dir, when string) {
 			t.Fatalf("%s: item %s has number %d after %d", when, it.Item.ID, it.Seq, last)
 		}
 		if c := it.Item.Call; c != nil && c.Result != results[c.CallID] {
-			t.Fatalf("%s: item of %s shows %q, the history says %q", when, c.CallID, c.Result,
+			t.Fatalf("%s: item of %s shows %q, the history has %q", when, c.CallID, c.Result,
 				results[c.CallID])
 		}
 		last = it.Seq
 	}
 	if in.LastSeq < last {
-		t.Fatalf("%s: number %d is behind the items' %d", when, in.LastSeq, last)
+		t.Fatalf("%s: number %d is less than the items' %d", when, in.LastSeq, last)
 	}
 }

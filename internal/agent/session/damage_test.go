@@ -76,7 +76,7 @@ func TestCutAtEachByte(t *testing.T) {
 		must(t, in.Session.Close())
 		in = load(t, l, "s1")
 		if got := outline(in.Messages); !strings.HasSuffix(got, "u:on") || len(in.Problems) != 0 {
-			t.Fatalf("cut at %d, written on: %s, %v", n, got, in.Problems)
+			t.Fatalf("cut at %d, then appended to: %s, %v", n, got, in.Problems)
 		}
 		must(t, l.Delete("s1"))
 	}
@@ -109,7 +109,7 @@ func checkPaired(t testing.TB, ms []*message.Message) {
 		}
 		for _, c := range ms[i].ToolCalls() {
 			if i++; i >= len(ms) || ms[i].CallID != c.ID {
-				t.Fatalf("call %s has no result right after it", c.ID)
+				t.Fatalf("call %s is not immediately followed by a result", c.ID)
 			}
 		}
 	}
@@ -327,9 +327,9 @@ func TestSpareFolder(t *testing.T) {
 	}
 	must(t, broken.Delete(fork.ID()))
 	if path, why := create(t, l).Elsewhere(); why != nil {
-		t.Errorf("a sound folder is left for %s: %v", path, why)
+		t.Errorf("the spare folder is used although the folder is writable, for %s: %v", path, why)
 	}
 	if _, err := OpenWith(none, Options{}).Create(Meta{}); err == nil {
-		t.Error("a session was made in no folder")
+		t.Error("a session was created although no folder is writable")
 	}
 }

@@ -34,13 +34,13 @@ func TestSyncIsBesideTheWriting(t *testing.T) {
 	<-began
 	select {
 	case <-done:
-		t.Fatal("Sync returned before the disk has all")
+		t.Fatal("Sync returned before all data was on disk")
 	default:
 	}
 	close(pass)
 	must(t, <-done)
 	if len(began) != 0 {
-		t.Errorf("%d passes more than two", len(began))
+		t.Errorf("%d syncs, want at most two", len(began))
 	}
 	must(t, s.Sync())
 	must(t, s.Close())

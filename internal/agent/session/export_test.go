@@ -238,7 +238,7 @@ func TestLoadedWhileCopied(t *testing.T) {
 			must(t, c.copied(l, id))
 			must(t, in.Session.Append(messageRecord(msg("m2", message.RoleUser, "and more"))))
 			if l.opened(id) != in.Session {
-				t.Error("the library does not know it any more")
+				t.Error("the library no longer knows the session")
 			}
 		})
 	}

@@ -72,7 +72,7 @@ func TestItemsBeforeTheirMessages(t *testing.T) {
 	for _, text := range []string{"first words", "thinking hard", "last words", "a long file",
 		"wrote it"} {
 		if n := strings.Count(string(data), text); n != 1 {
-			t.Errorf("%q stands %d times in the log", text, n)
+			t.Errorf("%q is in the log %d times", text, n)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func TestItemsWithoutMessages(t *testing.T) {
 	s.AddItem(Item{Seq: s.NextSeq(), Item: retracted})
 	must(t, s.Append(agent.Record{Type: agent.RecordTurnEnd, Turn: &agent.Turn{TurnID: "t1"}}))
 	if len(s.waiting()) != 0 {
-		t.Error("an item outlived its turn unstored")
+		t.Error("an item was not stored by the end of its turn")
 	}
 	retracted.ID = "i2"
 	s.AddItem(Item{Seq: s.NextSeq(), Item: retracted})

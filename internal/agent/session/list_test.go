@@ -66,7 +66,7 @@ func TestListNewestFirst(t *testing.T) {
 	must(t, l.Delete(ids["c"]))
 	wantTitles(t, l, Query{}, "B e a")
 	if _, err := os.Stat(l.indexPath(ids["c"])); err == nil {
-		t.Error("the index of a deleted session is still there")
+		t.Error("the index of a deleted session still exists")
 	}
 	first, next := titles(t, l, Query{Limit: 2})
 	rest, end := titles(t, l, Query{Limit: 2, Cursor: next})
@@ -74,7 +74,7 @@ func TestListNewestFirst(t *testing.T) {
 		t.Errorf("pages %q, %q, cursor at the end %q", first, rest, end)
 	}
 	if _, _, err := l.List(Query{Cursor: "x"}); err == nil {
-		t.Error("a wrong cursor was taken")
+		t.Error("a wrong cursor was accepted")
 	}
 }
 
@@ -204,7 +204,7 @@ func TestGC(t *testing.T) {
 	kept := Retention{MaxBytes: 1, Keep: l.InUse()}
 	must(t, open.Session.Close())
 	if gone, err := l.GC(kept); err != nil || len(gone) != 1 || gone[0] != ids[5] {
-		t.Errorf("closed since the sweep was asked for: %v of %v, %v", gone, ids, err)
+		t.Errorf("closed after the sweep was requested: %v of %v, %v", gone, ids, err)
 	}
 	if gone, err := l.GC(Retention{}); err != nil || len(gone) != 0 {
 		t.Errorf("without limits: %v, %v", gone, err)
@@ -248,7 +248,7 @@ func TestFork(t *testing.T) {
 		}
 	}
 	if _, err := l.Fork(s.ID(), "nope", false); err == nil {
-		t.Error("forked at an item that is not there")
+		t.Error("forked at an item that does not exist")
 	}
 	wantOutline(t, load(t, l, s.ID()), storyOutline)
 }

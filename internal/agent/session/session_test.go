@@ -166,7 +166,7 @@ func TestItemsHoldNoTextTwice(t *testing.T) {
 	must(t, err)
 	for _, text := range []string{"main.go", `"done"`, "fix <the> bug", `"command"`} {
 		if n := strings.Count(string(data), text); n != 1 {
-			t.Errorf("%q stands %d times in the log", text, n)
+			t.Errorf("%q is in the log %d times", text, n)
 		}
 	}
 }
@@ -307,7 +307,7 @@ func TestBranch(t *testing.T) {
 	must(t, s.BranchTo("a2")) // return to the first branch; nothing is lost
 	wantOutline(t, load(t, l, s.ID()), storyOutline)
 	if err := s.BranchTo("nope"); err == nil {
-		t.Error("branched to a message that is not there")
+		t.Error("branched to a message that does not exist")
 	}
 }
 

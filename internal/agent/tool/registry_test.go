@@ -30,7 +30,7 @@ func TestRegistry(t *testing.T) {
 		}
 	}
 	if reg.Add(named("READ")) == nil || reg.Add(named("")) == nil {
-		t.Error("a duplicate or nameless tool was taken")
+		t.Error("a duplicate or nameless tool was accepted")
 	}
 	if reg, err = NewRegistry(one); err != nil || strings.Join(reg.Names(), " ") != "Read" {
 		t.Error(err, reg.Names())

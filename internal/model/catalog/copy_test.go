@@ -35,7 +35,7 @@ func TestCopy(t *testing.T) {
 		t.Errorf("the copy says %+v", m)
 	}
 	if m := Lookup("openai", "gpt-4.1"); m.Window != 1047576 {
-		t.Errorf("a provider that the copy lacks: %+v", m)
+		t.Errorf("a provider that is not in the copy: %+v", m)
 	}
 	Use(nil)
 	if Lookup("anthropic", "claude-next").Window != 0 {

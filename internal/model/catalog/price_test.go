@@ -22,7 +22,7 @@ func TestCostsAddUp(t *testing.T) {
 		u,
 	); !near(c.CacheRead, .5) ||
 		!near(c.CacheWrite, .2) {
-		t.Errorf("without a price of the cache: %+v", c)
+		t.Errorf("without cache prices: %+v", c)
 	}
 	for _, p := range []Price{price, {}, {Output: 1}} {
 		for _, u := range []message.Usage{u, {}, {Input: 5}} {

@@ -81,7 +81,7 @@ func TestBodyArrives(t *testing.T) {
 			got, err := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			if err != nil || !bytes.Equal(got, want) {
-				t.Fatalf("seed %d: %v, %d bytes came back, not %d", seed, err, len(got), len(want))
+				t.Fatalf("seed %d: %v, %d bytes arrived, not %d", seed, err, len(got), len(want))
 			}
 		}
 	}
@@ -131,6 +131,6 @@ func TestBodyIsNotCopied(t *testing.T) {
 	}
 	resp.Body.Close()
 	if !whole {
-		t.Error("net/http wraps the body: see gatherConn")
+		t.Error("net/http copies the body: see gatherConn")
 	}
 }

@@ -133,7 +133,7 @@ func CheckListed(t *testing.T, a *API, list string) {
 		Models(context.Context) ([]agent.ModelInfo, error)
 	})
 	if !ok {
-		t.Fatal("the model lists no models")
+		t.Fatal("the model does not list models")
 	}
 	got, err := lister.Models(t.Context())
 	if err != nil || len(got) != 1 {

@@ -39,7 +39,7 @@ func TestProviderTable(t *testing.T) {
 		name := string(heads[len(heads)-1][1])
 		want, known := fields[name]
 		if !known {
-			t.Errorf("the section %q is not known to the test", name)
+			t.Errorf("the test does not know the section %q", name)
 		}
 		checkSnippet(t, name, page[at[2]:at[3]], want)
 	}
@@ -58,7 +58,7 @@ func TestProviderTable(t *testing.T) {
 		if cells := strings.Split(line,
 			"|"); strings.TrimSpace(cells[3]) == "yes" != retry.Retryable(kind) ||
 			strings.TrimSpace(cells[4]) == "yes" != retry.FallbackEligible(kind) {
-			t.Errorf("the row of %s does not say what the code does: %s", kind, line)
+			t.Errorf("the row of %s does not match the code: %s", kind, line)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func checkSnippet(t *testing.T, name string, raw []byte, want string) {
 	sent.Write(w.body)
 	if !strings.Contains(strings.ReplaceAll(sent.String(),
 		`,"messages":[{"role":"user","content":"hi"}]`, ""), want) {
-		t.Errorf("%s: %q is missing in the request:\n%s", name, want, sent.String())
+		t.Errorf("%s: %q is missing from the request:\n%s", name, want, sent.String())
 	}
 }
 

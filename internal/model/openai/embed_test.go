@@ -26,7 +26,7 @@ func TestEmbed(t *testing.T) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if _, err = m.Embed(t.Context(), []string{"a", "b", "c"}); err == nil {
-		t.Error("a text without a vector is no error")
+		t.Error("a missing vector is not an error")
 	}
 	server.Set(modeltest.Say(200, "application/json", `{"error":{"message":"no such model"}}`))
 	if _, err = m.Embed(t.Context(), []string{"a"}); retry.As(err) == nil {

@@ -194,7 +194,7 @@ func answer(t *testing.T, opts openai.Options, body string) *agent.Reply {
 		t.Fatal(err)
 	}
 	if got := reply.Message.TextContent(); got != h.text.String() {
-		t.Errorf("the deltas put together are %q, the text is %q", h.text.String(), got)
+		t.Errorf("the joined deltas are %q, the text is %q", h.text.String(), got)
 	}
 	return reply
 }
@@ -218,7 +218,7 @@ func TestDeltasEndAtRuneBorders(t *testing.T) {
 	}
 	for _, p := range pieces {
 		if strings.ToValidUTF8(p, "?") != p {
-			t.Errorf("the delta %q is no UTF-8", p)
+			t.Errorf("the delta %q is not UTF-8", p)
 		}
 	}
 }

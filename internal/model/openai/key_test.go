@@ -146,7 +146,7 @@ func TestRedirectsDoNotTakeTheKey(t *testing.T) {
 		}
 		for _, at := range r.keys {
 			if at != "https://api.example.com" {
-				t.Errorf("the redirect to %s took the key to %s", to, at)
+				t.Errorf("the redirect to %s sent the key to %s", to, at)
 			}
 		}
 		if (len(r.keys) > 2) != follows {

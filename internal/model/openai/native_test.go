@@ -204,7 +204,7 @@ func TestNativeHistory(t *testing.T) {
 	chat := openai.Options{Options: modelhttp.Options{Model: "m"}} // model of the reply
 	body, _ = send(t, chat, req)
 	if b, _ := json.Marshal(body); strings.Contains(string(b), "openaiItem") {
-		t.Errorf("the chat API is sent %s", b)
+		t.Errorf("the chat API received %s", b)
 	}
 }
 

@@ -54,7 +54,7 @@ func send(t *testing.T, opts openai.Options, req *agent.Request) (map[string]any
 	}
 	var body map[string]any
 	if err := json.Unmarshal(w.body, &body); err != nil {
-		t.Fatalf("the body is no JSON: %v\n%s", err, w.body)
+		t.Fatalf("the body is not JSON: %v\n%s", err, w.body)
 	}
 	return body, reply
 }
@@ -256,7 +256,7 @@ func TestImagesAndFiles(t *testing.T) {
 		Vision: &blind}}, &agent.Request{Messages: messages})
 	if s := fmt.Sprint(body); strings.Contains(s, "image_url") ||
 		!strings.Contains(s, "cannot see") || len(reply.Notices) != 1 {
-		t.Errorf("a blind model was sent %s with notices %v", s, reply.Notices)
+		t.Errorf("a model without vision was sent %s with notices %v", s, reply.Notices)
 	}
 	body, _ = send(t, openai.Options{Options: modelhttp.Options{Model: "gpt-4.1"},
 		API: openai.APIResponses}, &agent.Request{Messages: messages[:1]})

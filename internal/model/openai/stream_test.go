@@ -47,7 +47,7 @@ func TestStream(t *testing.T) {
 	}
 	if _, err := normalize(strings.NewReader("data: " +
 		strings.Repeat("x", 2<<20))); !errors.Is(err, retry.ErrReplyTooLong) {
-		t.Errorf("an event over the bound: %v", err)
+		t.Errorf("an event above the limit: %v", err)
 	}
 }
 
@@ -61,7 +61,7 @@ func FuzzSSE(f *testing.F) {
 		whole, err := normalize(bytes.NewReader(b))
 		cut, err2 := normalize(iotest.OneByteReader(bytes.NewReader(b)))
 		if whole != cut || (err == nil) != (err2 == nil) {
-			t.Fatalf("%q: at once %q, by bytes %q", b, whole, cut)
+			t.Fatalf("%q: as a whole %q, byte by byte %q", b, whole, cut)
 		}
 		for line := range strings.SplitSeq(strings.TrimSuffix(whole, "\n\n"), "\n\n") {
 			if line != "" && (!strings.HasPrefix(line, "data: ") || strings.Contains(line, "\n")) {

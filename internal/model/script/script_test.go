@@ -340,7 +340,7 @@ func TestOneCursor(t *testing.T) {
 			}
 		}
 		if _, err := ask(m, text(message.RoleUser, "hi")); retry.As(err) == nil {
-			t.Errorf("%s: one reply too many", name)
+			t.Errorf("%s: one reply more than the script has", name)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func TestScratch(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "scratch")
 	s := NewScratch(base)
 	if _, err := os.Stat(base); err == nil {
-		t.Error("a scratch that is not used made its folder")
+		t.Error("an unused scratch created its folder")
 	}
 	folders := func(s *Scratch, session string) []string {
 		t.Helper()
@@ -53,13 +53,13 @@ func TestScratch(t *testing.T) {
 	other := NewScratch(base)
 	folders(other, "c")
 	if n := len(left(t, base)); n != 2 {
-		t.Errorf("%d folders of two living scratches", n)
+		t.Errorf("%d folders of two running scratches", n)
 	}
 	other.lock.Close() // as if the process had died
 	third := NewScratch(base)
 	folders(third, "d")
 	if n := len(left(t, base)); n != 2 {
-		t.Errorf("%d folders, want that of the dead one removed", n)
+		t.Errorf("%d folders, want the folder of the dead one removed", n)
 	}
 	for _, x := range []*Scratch{s, third, third} {
 		if err := x.Close(); err != nil {

@@ -255,13 +255,13 @@ func TestHoldsOfLoadsThatOverlap(t *testing.T) {
 	s.resume(t.Context())
 	say("second")
 	if len(reported) > 0 {
-		t.Errorf("reported %q within the second hold", reported)
+		t.Errorf("reported %q during the second hold", reported)
 	}
 	s.inOrder(func() { s.hold(); say("third") })
 	s.resume(t.Context())
 	say("fourth")
 	if want := []string{"first", "second"}; !slices.Equal(reported, want) {
-		t.Errorf("reported %q, and the third hold was not heeded", reported)
+		t.Errorf("reported %q, but the third hold was ignored", reported)
 	}
 	s.resume(t.Context())
 	say("fifth")

@@ -87,7 +87,7 @@ func (l *launched) next(roots chan string) string {
 	case root := <-roots:
 		return root
 	case <-time.After(time.Minute):
-		l.t.Fatal("it did not come")
+		l.t.Fatal("no server started or closed")
 		return ""
 	}
 }
@@ -150,7 +150,7 @@ func TestAServerStartsAhead(t *testing.T) {
 		}
 	}
 	if err := os.Symlink(dir, link); err != nil {
-		t.Skip("this system makes no links for us")
+		t.Skip("this system does not support links")
 	}
 	server := map[string]any{"name": "s", "command": "/bin/true", "args": []any{}, "env": []any{}}
 	for name, c := range map[string]struct {

@@ -20,13 +20,13 @@ func TestWaitingForRequestsIsWaitingForWhatTheirAnswersLetGo(t *testing.T) {
 		"after it": all.Wait()} {
 		select {
 		case <-done:
-			t.Errorf("who began to wait %s is through while something is held back", name)
+			t.Errorf("a wait that began %s ended although messages are held back", name)
 		default:
 		}
 	}
 	close(reported)
 	if !<-ended {
-		t.Error("the answer is not known as one")
+		t.Error("the response was not recognized")
 	}
 	<-before
 	<-all.Wait()
@@ -38,11 +38,11 @@ func TestSettledRequestsAreNotWaitedFor(t *testing.T) {
 	id := jsonrpc2.NewStringID("local 1")
 	all.Add(id, &Request{Answered: func() {}})
 	if !all.settle(id) || all.settle(id) {
-		t.Error("a request is settled once")
+		t.Error("a request can be settled more than once")
 	}
 	select {
 	case <-all.Wait():
 	default:
-		t.Error("a settled request is waited for")
+		t.Error("Wait waits for a settled request")
 	}
 }

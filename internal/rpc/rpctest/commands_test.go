@@ -32,7 +32,7 @@ func TestEveryCommandIsDocumented(t *testing.T) {
 	}
 	for name := range reported {
 		if commands[name] == nil {
-			t.Errorf("%s is documented and does not exist", name)
+			t.Errorf("%s is documented but does not exist", name)
 		}
 	}
 }

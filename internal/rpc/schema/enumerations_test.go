@@ -31,7 +31,7 @@ func TestEnumerationsAreDocumented(t *testing.T) {
 	for _, field := range slices.Sorted(maps.Keys(documented)) {
 		if typed[field] == "" {
 			t.Errorf(
-				"%s: docs/reference/protocol/types.md has %q, the type has no enumeration",
+				"%s: docs/reference/protocol/types.md has %q, but the type has no enumeration",
 				field,
 				documented[field],
 			)

@@ -74,7 +74,7 @@ func check(t *testing.T, raw []byte, name string, v any, fits bool) {
 		t.Fatal(err)
 	}
 	if err := resolved.Validate(instance); (err == nil) != fits {
-		t.Errorf("%s: fits the schema: %v, want %v: %v\n%s", name, err == nil, fits, err, b)
+		t.Errorf("%s: valid under the schema: %v, want %v: %v\n%s", name, err == nil, fits, err, b)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestClientTypes(t *testing.T) {
 		"  prompt: string | ContentBlock[];", "  seq: number;", `  action: "accept" | "reject";`,
 		`  editPolicies: Array<"ask" | "review" | "collect" | "auto" | "confirm">;`} {
 		if !strings.Contains(s.TypeScript(), want) {
-			t.Errorf("the TypeScript lacks %q", want)
+			t.Errorf("the TypeScript types do not contain %q", want)
 		}
 	}
 	for _, want := range []string{"---@meta", "---@class agent_lsp.Hunk",

@@ -23,9 +23,9 @@ func TestApply(t *testing.T) {
 		t.Error("the caller's edits were sorted")
 	}
 	if _, err := Apply("abc", append(edits[1:2:2], edits[1])); err == nil {
-		t.Error("overlapping edits were made")
+		t.Error("overlapping edits were applied")
 	}
 	if _, err := Changes(json.RawMessage(`{"edit":3}`)); err == nil {
-		t.Error("what is no edit was read")
+		t.Error("an invalid edit was accepted")
 	}
 }

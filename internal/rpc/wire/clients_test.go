@@ -23,7 +23,7 @@ func TestClientTypes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if string(got) != want {
-			t.Errorf("%s is not current: run make generate", path)
+			t.Errorf("%s is out of date: run make generate", path)
 		}
 	}
 }

@@ -102,7 +102,7 @@ func TestListsAreWhole(t *testing.T) {
 	}
 	for _, m := range spelled(f) {
 		if !listed[m] {
-			t.Errorf("%s is in none of the lists", m)
+			t.Errorf("%s is not in any of the lists", m)
 		}
 	}
 }

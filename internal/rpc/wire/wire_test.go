@@ -26,6 +26,6 @@ func TestPromptAcceptsBothForms(t *testing.T) {
 	}
 	var p Prompt
 	if err := json.Unmarshal([]byte(`5`), &p); err == nil {
-		t.Error("a number was taken for a prompt")
+		t.Error("a number was accepted as a prompt")
 	}
 }

@@ -75,7 +75,7 @@ func TestTextThatCouldNotBeSentIsSentAgain(t *testing.T) {
 		h.write("a.fk: " + c.text)
 		block()
 		if s.sync(ctx, h.file("a.fk")) == nil {
-			t.Fatal("nothing was wrong with a server that reads nothing")
+			t.Fatal("a server that reads nothing caused no error")
 		}
 		sent()
 		if err := s.sync(ctx, h.file("a.fk")); err != nil {

@@ -448,7 +448,7 @@ func TestEditorAnswers(t *testing.T) {
 	check(t, h.lsp("hover", object{"path": "a.fk", "line": 1}), "by the editor",
 		"from the editor\n\ny")
 	if n := len(h.hub.running()); n != 0 {
-		t.Errorf("%d servers run though the editor answers", n)
+		t.Errorf("%d servers are running although the editor answers", n)
 	}
 	check(t, h.edit("a.fk", "func zwei\n"), "new diagnostics after this edit, by the editor",
 		"b.fk:1:6: error: no such one", "    call one")

@@ -17,7 +17,7 @@ import (
 func realNode(t testing.TB, name string, script ...string) Options {
 	t.Helper()
 	if !testspeed.Full() {
-		t.Skip("a server that runs on Node takes seconds to start: `make test` asks it, AGENT_LSP_FULL=1 or -run")
+		t.Skip("a server that runs on Node takes seconds to start: use `make test`, AGENT_LSP_FULL=1 or -run")
 	}
 	path := filepath.Join(append([]string{testCache(t), "node", "node_modules"}, script...)...)
 	needs(t, path)
@@ -30,7 +30,7 @@ func realNode(t testing.TB, name string, script ...string) Options {
 				sparing: 6 * time.Second}
 		}
 	}
-	t.Fatalf("no server %s in the table", name)
+	t.Fatalf("the table has no server %s", name)
 	return Options{}
 }
 

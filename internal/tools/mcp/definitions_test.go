@@ -14,12 +14,12 @@ func TestDefinitionsApply(t *testing.T) {
 			func(def string) bool { return def == "off" },
 			func(m map[string]string) { applied = append(applied, m) })
 		if !d.Applied(list) {
-			t.Errorf("%v counts as a change after it was applied", list)
+			t.Errorf("%v is treated as a change after it was applied", list)
 		}
 	}
 	list := map[string]string{"files": "new", "web": "web", "gone": "off"}
 	if d.Applied(list) {
-		t.Error("the list counts as applied before it is")
+		t.Error("the list is treated as applied before it was applied")
 	}
 	apply(list)
 	want := map[string]string{"files": "new", "web": "web"}

@@ -225,7 +225,7 @@ func TestMCPRestart(t *testing.T) {
 		case <-time.After(time.Second):
 		}
 	}
-	t.Error("the server did not come back")
+	t.Error("the server was not restarted")
 }
 
 // If a server does not answer initialize or does not list its tools within the time limit, it is
@@ -248,7 +248,7 @@ func TestMCPListTimeout(t *testing.T) {
 		})
 	}
 	if ListTimeout != 30*time.Second || CallTimeout != 5*time.Minute {
-		t.Error("the limits are others than the documented ones")
+		t.Error("the limits differ from the documented ones")
 	}
 }
 

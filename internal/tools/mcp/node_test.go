@@ -27,7 +27,7 @@ import (
 func nodeServer(t *testing.T, name string) string {
 	t.Helper()
 	if !testspeed.Full() {
-		t.Skip("a server that runs on Node takes a second to start: `make test` asks it, AGENT_LSP_FULL=1 or -run")
+		t.Skip("a server that runs on Node takes a second to start: use `make test`, AGENT_LSP_FULL=1 or -run")
 	}
 	cache := os.Getenv("XDG_CACHE_HOME")
 	if cache == "" {
@@ -192,7 +192,7 @@ func serveHTTP(t *testing.T, script string) (port string) {
 			return port
 		}
 	}
-	t.Fatal("the server ended before it listened")
+	t.Fatal("the server exited before it listened")
 	return ""
 }
 

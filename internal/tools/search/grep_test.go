@@ -113,7 +113,7 @@ func TestGrepOverlay(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	if !found.Files[0].Unsaved || found.Files[1].Unsaved {
-		t.Error("unsaved is reported wrongly")
+		t.Error("the field for unsaved files is wrong")
 	}
 	found, err = Grep(context.Background(), abs("new/x"), Options{}, q)
 	if err != nil || show(found) != ":1:buffer\n" {

@@ -290,7 +290,7 @@ func TestLikeRipgrep(t *testing.T) {
 	}
 	for i, u := range used {
 		if !u {
-			t.Errorf("this difference is no more: %+v", accepted[i])
+			t.Errorf("this difference no longer exists: %+v", accepted[i])
 		}
 	}
 }

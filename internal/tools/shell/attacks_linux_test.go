@@ -71,7 +71,7 @@ func readAttacks(t *testing.T, path string) (all []attack) {
 			all = append(all, c)
 		case "", "#":
 		default:
-			t.Fatalf("%s:%d: %q is not a line of the format", path, i+1, lines[i])
+			t.Fatalf("%s:%d: %q is not a valid line", path, i+1, lines[i])
 		}
 	}
 	return all
@@ -437,10 +437,10 @@ func TestAttacks(t *testing.T) {
 	}
 	close(todo)
 	wg.Wait()
-	t.Logf("%d attacks, %d runs, %d in a sandbox that was prepared", len(all), ran.Load(),
+	t.Logf("%d attacks, %d runs, %d in a prepared sandbox", len(all), ran.Load(),
 		prepared.Load())
 	if prepared.Load() == 0 {
-		t.Error("no attack ran in a sandbox that was prepared")
+		t.Error("no attack ran in a prepared sandbox")
 	}
 	classes := map[string]bool{}
 	for _, a := range all {
@@ -503,7 +503,7 @@ func tryAttack(
 	}
 	if !effects[a.effect] {
 		t.Errorf(
-			"attack %s, %s: without a sandbox %q has no effect: the test tests nothing\n%s",
+			"attack %s, %s: without a sandbox %q has no effect, so the test checks nothing\n%s",
 			a.class,
 			a.title,
 			a.command,

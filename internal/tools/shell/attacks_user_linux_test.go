@@ -19,7 +19,7 @@ const strideVar = "AGENT_LSP_TEST_ATTACK_STRIDE"
 // without root privileges, because user namespaces, masks and the broker work differently for root.
 func TestAttacksAsAnOrdinaryUser(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("TestAttacks runs as an ordinary user already")
+		t.Skip("TestAttacks already runs as an ordinary user")
 	}
 	boxes(t)
 	exe, err := os.Executable()

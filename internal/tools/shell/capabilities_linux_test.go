@@ -57,6 +57,7 @@ func TestSandboxDropsCapabilities(t *testing.T) {
 	}
 	if content, err := os.ReadFile(environ); err != nil ||
 		!strings.Contains(string(content), "not-for-commands") {
-		t.Errorf("without a sandbox the environment cannot be read either (%v): the test tests nothing", err)
+		t.Errorf("without a sandbox the environment cannot be read either (%v), so the test checks nothing",
+			err)
 	}
 }

@@ -53,7 +53,7 @@ func readEveryday(t *testing.T) (project map[string]string, tasks []*task) {
 			now.output, i = block(lines, i)
 		case "", "#", "project":
 		default:
-			t.Fatalf("line %d: %q is not a line of the format", i+1, lines[i])
+			t.Fatalf("line %d: %q is not a valid line", i+1, lines[i])
 		}
 	}
 	return project, tasks

@@ -62,7 +62,7 @@ func readGrammar(t testing.TB) *grammar {
 			last := &g.readers[len(g.readers)-1]
 			last.options = append(last.options, rest)
 		case word != "" && word != "#":
-			t.Fatalf("grammar.txt:%d: %q is not a line of the format", i+1, line)
+			t.Fatalf("grammar.txt:%d: %q is not a valid line", i+1, line)
 		}
 	}
 	return g

@@ -34,11 +34,11 @@ func TestSupervisorServesManyCommands(t *testing.T) {
 	if got := string(res.Head); !strings.HasPrefix(got, "|"+own+"|") ||
 		strings.Contains(got, "|50\n") || strings.Contains(got, "|0000|") ||
 		strings.Contains(got, " 7 ") {
-		t.Errorf("a command found what another left: %q", got)
+		t.Errorf("a command found state of another command: %q", got)
 	}
 	if _, err := r.Run(context.Background(),
 		Command{Argv: []string{"true"}, Env: []string{"B=1"}}); err == nil {
-		t.Error("a command without a PATH used that of another")
+		t.Error("a command without a PATH used that of another command")
 	}
 	if again := supervisorOf(t, newRunner(t)); again == first {
 		t.Error("two runners share a supervisor")
@@ -57,11 +57,11 @@ func TestSupervisorIsReplaced(t *testing.T) {
 	}
 	worn := supervisorOf(t, r)
 	if worn == first {
-		t.Error("a supervisor serves without end")
+		t.Error("a supervisor is never replaced")
 	}
 	run(t, r, Command{Script: "sleep 100", Timeout: time.Millisecond})
 	if after := supervisorOf(t, r); after == worn {
-		t.Error("a supervisor was used again after its command was ended")
+		t.Error("a supervisor was used again after its command was killed")
 	}
 }
 
@@ -96,7 +96,7 @@ func TestSupervisorsAtOnce(t *testing.T) {
 		}
 	})
 	if n := live(r); n != 0 {
-		t.Errorf("%d commands run after the last", n)
+		t.Errorf("%d commands are still running after the last one ended", n)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

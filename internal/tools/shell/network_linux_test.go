@@ -137,7 +137,7 @@ func proxied(t testing.TB) []sandbox.Support {
 		}
 	}
 	if len(out) != 3 {
-		t.Fatalf("%d sandboxes reach the proxy", len(out))
+		t.Fatalf("%d sandboxes can reach the proxy", len(out))
 	}
 	return out
 }
@@ -295,7 +295,7 @@ func TestReadOnlyCommandsHaveNoProxy(t *testing.T) {
 			}
 			res = b.runWith(plan, "curl -sS http://site.test:"+i.port+"/")
 			if res.ExitCode == 0 || i.hits.Load() > 0 || i.questions() != "" {
-				t.Errorf("a stray command got %q, asked %q", res.Head, i.questions())
+				t.Errorf("an unknown command got %q, asked %q", res.Head, i.questions())
 			}
 		})
 	}
@@ -332,7 +332,7 @@ func TestQuestionsAboutHostsAndTime(t *testing.T) {
 		select {
 		case <-ended:
 		default:
-			t.Error("the question goes on after its command")
+			t.Error("the question is still open after its command ended")
 		}
 	})
 }

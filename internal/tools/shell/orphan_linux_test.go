@@ -128,11 +128,11 @@ func TestNoOrphansAfterAbort(t *testing.T) {
 				t.Fatalf("got %+v, %v", res, err)
 			}
 			if seen == 0 {
-				t.Fatal("the processes were never there: the test tests nothing")
+				t.Fatal("the processes never ran, so the test checks nothing")
 			}
 			// After that time, remaining processes are stopped in the background.
 			if n := count(m); n != 0 && took < Grace+abandonAfter {
-				t.Errorf("%d processes are left when Run returns", n)
+				t.Errorf("%d processes are left after Run returned", n)
 			}
 			noneLeft(t, m)
 		})
@@ -155,7 +155,7 @@ func daemon(t *testing.T, script, m string) (cmd *exec.Cmd, stop func()) {
 	t.Helper()
 	cmd, stop = daemonWith(t, "", daemonScript+"="+script)
 	if there(m) == 0 {
-		t.Fatal("the processes were never there: the test tests nothing")
+		t.Fatal("the processes never ran, so the test checks nothing")
 	}
 	return cmd, stop
 }
@@ -223,10 +223,10 @@ func TestNoOrphansAfterAnOrderlyEnd(t *testing.T) {
 			cmd, stop := daemon(t, strings.ReplaceAll(script, "%s", m), m)
 			stop()
 			if err := cmd.Wait(); err != nil {
-				t.Errorf("the daemon ended with %v", err)
+				t.Errorf("the daemon exited with %v", err)
 			}
 			if n := count(m); n != 0 {
-				t.Errorf("%d processes are left when the daemon has ended", n)
+				t.Errorf("%d processes are left after the daemon exited", n)
 			}
 			noneLeft(t, m)
 		})
@@ -244,7 +244,7 @@ func TestNoOrphansAfterTheSupervisorsDeath(t *testing.T) {
 		t.Errorf("got %+v, %v; want it lost", res, err)
 	}
 	if !strings.Contains(res.Status(), "supervisor was killed") {
-		t.Errorf("status %q does not explain", res.Status())
+		t.Errorf("status %q does not explain this", res.Status())
 	}
 	noneLeft(t, m)
 }
@@ -258,7 +258,7 @@ func TestTheSweepSparesOthers(t *testing.T) {
 	r := newRunner(t)
 	_, _ = r.Run(context.Background(), Command{Script: "kill -9 $PPID; sleep 1000"})
 	if err := other.Process.Signal(syscall.Signal(0)); err != nil {
-		t.Errorf("a process that was no command's is gone: %v", err)
+		t.Errorf("a process that belongs to no command was killed: %v", err)
 	}
 	_ = other.Process.Kill()
 	_ = other.Wait()

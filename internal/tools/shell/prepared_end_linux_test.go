@@ -109,7 +109,7 @@ func TestPreparedSandboxesEnd(t *testing.T) {
 		b.wantWaiting(1, "after a command of another session")
 	})
 	if idleTime >= 30*time.Second {
-		t.Error("a sandbox may wait for 30 seconds")
+		t.Error("a sandbox still waits after 30 seconds")
 	}
 }
 

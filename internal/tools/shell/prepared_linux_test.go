@@ -22,7 +22,7 @@ func ownBox(t testing.TB) *box {
 			return newBox(t, s)
 		}
 	}
-	t.Fatal("this machine lacks agent-lsp's own sandbox")
+	t.Fatal("this machine does not support agent-lsp's own sandbox")
 	return nil
 }
 
@@ -81,7 +81,7 @@ func (b *box) waitPrepared() {
 			}
 		}
 	}
-	b.t.Error("no sandbox waits for its command")
+	b.t.Error("no sandbox is waiting for its command")
 }
 
 // waiting lists the processes of prepared sandboxes for this workspace, including zombies.
@@ -112,7 +112,7 @@ func (b *box) wantWaiting(n int, when string) {
 			return
 		}
 	}
-	b.t.Errorf("%s: the sandboxes %v wait, want %d", when, got, n)
+	b.t.Errorf("%s: the sandboxes %v are waiting, want %d", when, got, n)
 }
 
 // TestPreparedSandboxMasksWhatCameLater checks that a prepared sandbox masks all files that exist
@@ -141,7 +141,7 @@ func TestPreparedSandboxMasksWhatCameLater(t *testing.T) {
 				t.Errorf("got %q", out)
 			}
 			if len(strings.Fields(out)) < 3 {
-				t.Errorf("got %q: the file was not there, the test tests nothing", out)
+				t.Errorf("got %q: the file did not exist, so the test checks nothing", out)
 			}
 		})
 	}
@@ -337,7 +337,7 @@ func TestPreparedSandboxAndLayers(t *testing.T) {
 	if res := b.ahead(plan, nil, Command{Script: "cat ~/kept 2>/dev/null || echo none"}); string(
 		res.Head,
 	) != "none\n" {
-		t.Errorf("beside the other command: got %q", res.Head)
+		t.Errorf("while the other command runs: got %q", res.Head)
 	}
 	b.waitPrepared()
 	end()

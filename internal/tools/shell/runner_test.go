@@ -201,7 +201,7 @@ func TestLongOutputKeepsBothEndsAndAFile(t *testing.T) {
 	}
 	if !strings.Contains(res.Text(), "bytes omitted; the full output is in "+res.SpillPath+
 		": read or grep it") {
-		t.Errorf("text does not say what is missing: %q", res.Text())
+		t.Errorf("the text does not say what is missing: %q", res.Text())
 	}
 }
 
@@ -211,12 +211,12 @@ func TestLiveOutputNeverSplitsARune(t *testing.T) {
 		Script: `printf '\303'; sleep 0.05; printf '\244\342\202'; sleep 0.05; printf '\254'`,
 		Output: func(p []byte) {
 			if wholeRunes(p) != len(p) {
-				t.Errorf("%q is cut in a rune", p)
+				t.Errorf("%q is cut within a character", p)
 			}
 			all = append(all, p...)
 		}})
 	if string(all) != "ä€" || string(res.Head) != "ä€" {
-		t.Errorf("got %q live and %q in the end", all, res.Head)
+		t.Errorf("got %q live and %q at the end", all, res.Head)
 	}
 }
 

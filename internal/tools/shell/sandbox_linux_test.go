@@ -89,7 +89,7 @@ func TestSandboxLetsWorkHappen(t *testing.T) {
 				t.Errorf("exit code %d, got %q, want %q", res.ExitCode, res.Head, want)
 			}
 			if _, err := os.Stat(b.tmp + "/t"); err != nil {
-				t.Errorf("the temporary folder was another: %v", err)
+				t.Errorf("the temporary folder was a different one: %v", err)
 			}
 		})
 	}
@@ -141,7 +141,7 @@ func TestTheWritesOfTheTestWorkWithoutASandbox(t *testing.T) {
 	b := newBox(t, sandbox.Support{})
 	run(t, b.r, Command{Script: "echo x > " + b.secret, Dir: b.work})
 	if content, _ := os.ReadFile(b.secret); string(content) != "x\n" {
-		t.Errorf("got %q: the test of writes tests nothing", content)
+		t.Errorf("got %q: the test of writes checks nothing", content)
 	}
 }
 
@@ -153,7 +153,8 @@ func TestAStoppedCommandSaysSo(t *testing.T) {
 			t.Errorf("%s: got %+v", s.Kind, res)
 		}
 		if res := newBox(t, s).run("exit 3"); res.SandboxDenied != "" {
-			t.Errorf("%s: a plain failure is blamed on the sandbox: %q", s.Kind, res.SandboxDenied)
+			t.Errorf("%s: the sandbox is blamed for an ordinary failure: %q",
+				s.Kind, res.SandboxDenied)
 		}
 	}
 }
@@ -196,7 +197,7 @@ func TestSandboxKeepsTheNetworkOut(t *testing.T) {
 				continue
 			}
 			if res := b.probe(probe, b.plan()); res.ExitCode != 9 {
-				t.Errorf("%s: %s got through: exit code %d, %q", s.Kind, probe, res.ExitCode,
+				t.Errorf("%s: %s was possible: exit code %d, %q", s.Kind, probe, res.ExitCode,
 					res.Head)
 			}
 		}
@@ -207,7 +208,7 @@ func TestSandboxKeepsTheNetworkOut(t *testing.T) {
 			continue
 		}
 		if res := b.probe(probe, nil); res.ExitCode != 0 {
-			t.Errorf("without a sandbox %s fails: %q; the test tests nothing", probe, res.Head)
+			t.Errorf("without a sandbox %s fails: %q; the test checks nothing", probe, res.Head)
 		}
 	}
 }

@@ -178,7 +178,7 @@ func (c editCase) check(t *testing.T) {
 	}
 	for _, l := range then[1:] {
 		if want := marks.Replace(strings.TrimPrefix(l, "says ")); !strings.Contains(said, want) {
-			t.Errorf("%q is not said in:\n%s", want, said)
+			t.Errorf("%q is missing from:\n%s", want, said)
 		}
 	}
 }
@@ -214,7 +214,7 @@ func visibleLines(s string) string {
 func TestCases(t *testing.T) {
 	cases := loadCases(t)
 	if len(cases) < 120 {
-		t.Errorf("%d cases, the contract asks for at least 120", len(cases))
+		t.Errorf("%d cases, want at least 120", len(cases))
 	}
 	for _, c := range cases {
 		t.Run(c.name, c.check)

@@ -23,7 +23,7 @@ func FuzzMatch(f *testing.F) {
 		before := bytes.Clone(base)
 		plan, err := Match(base, []Replace{e}, Options{Path: "x.json"})
 		if !bytes.Equal(base, before) {
-			t.Fatal("the input was changed")
+			t.Fatal("the input was modified")
 		}
 		if err != nil {
 			var me *MatchError
@@ -56,7 +56,7 @@ func checkSpans(t *testing.T, base []byte, p *Plan, e Replace) {
 		}
 		if kind := EOL(base); kind != "mixed" && kind != "none" {
 			if got := EOL(s.New); got != kind && got != "none" {
-				t.Fatalf("span %+v brings %s into a %s file", s, got, kind)
+				t.Fatalf("span %+v adds %s to a %s file", s, got, kind)
 			}
 		}
 	}

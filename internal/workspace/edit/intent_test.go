@@ -230,7 +230,7 @@ func TestTable(t *testing.T) {
 		t.Logf("%d cases, %d of %d applied", len(cases), applied, apply)
 		if len(cases) < 300 || len(perFormat) != int(edittest.Formats) {
 			t.Errorf(
-				"%d cases over %d formats; at least 300 over %d are wanted",
+				"%d cases for %d formats, want at least 300 for %d",
 				len(cases),
 				len(perFormat),
 				edittest.Formats,

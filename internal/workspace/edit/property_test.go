@@ -159,7 +159,7 @@ func TestMatchKeepsEverythingElse(t *testing.T) {
 			t.Fatalf("endings before the span: %q, want %q", after, before)
 		}
 		if rest := base[s.End:]; !bytes.HasSuffix(got, rest) {
-			t.Fatalf("the rest %q is not kept in %q", rest, got)
+			t.Fatalf("the rest %q is not contained in %q", rest, got)
 		}
 	})
 	if applied == 0 {

@@ -38,13 +38,13 @@ func TestUnifiedHunks(t *testing.T) {
 		want := ApplyHunks(base, some, nil)
 		diff := UnifiedHunks("a/f", "b/f", base, some, context)
 		if (diff == "") != bytes.Equal(base, want) {
-			t.Fatalf("diff %q of equal texts", diff)
+			t.Fatalf("diff %q for equal texts", diff)
 		}
 		if diff == "" {
 			return
 		}
 		if got := patched(t, string(base), diff); got != string(want) {
-			t.Fatalf("the diff leads to %q, not %q\n%s", got, want, diff)
+			t.Fatalf("the diff results in %q, not %q\n%s", got, want, diff)
 		}
 	})
 }

@@ -91,7 +91,7 @@ func TestProtectedFilesAreNeverCreated(t *testing.T) {
 			}
 		}
 		if !strings.Contains(b.tree(), "/s0/"+at+".github ") {
-			t.Error("the scripts created nothing at all: the test tests nothing")
+			t.Error("the scripts created nothing at all, so the test checks nothing")
 		}
 	}
 }
@@ -523,7 +523,7 @@ func TestTheUserWorksMeanwhile(t *testing.T) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the command's file does not appear")
+			t.Fatal("the command did not create its file")
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
