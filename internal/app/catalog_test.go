@@ -15,7 +15,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/catalog"
 )
 
-// catwalkService is a service whose catalog has one model of the provider acme-house.
+// catwalkService is a service whose catalog contains one model from the provider acme-house.
 type catwalkService struct {
 	*httptest.Server
 	asked   atomic.Int32
@@ -54,7 +54,7 @@ func (s *catwalkService) settings() *config.Config {
 	return &config.Config{Catalog: &config.Catalog{Refresh: true, URL: s.URL}}
 }
 
-// day changes the time of the last refresh attempt to one day ago.
+// day sets the time of the last refresh attempt to one day ago.
 func day(t *testing.T, k *modelCatalog) {
 	t.Helper()
 	old := time.Now().Add(-catalogEvery - time.Minute)
@@ -65,9 +65,9 @@ func day(t *testing.T, k *modelCatalog) {
 
 func acme() int { return catalog.Lookup("acme-house", "acme-9").Window }
 
-// TestCatalogIsRefreshed checks that one of several processes fetches the catalog at most once a
-// day and only if the settings allow it, and that the catalog is used until the setting is turned
-// off.
+// TestCatalogIsRefreshed checks that, of several processes, only one fetches the catalog, at most
+// once a day and only if the settings allow it. The fetched catalog is used until the setting is
+// turned off.
 func TestCatalogIsRefreshed(t *testing.T) {
 	s, dir := newCatwalk(t), t.TempDir()
 	k := newModelCatalog(dir, nil)
@@ -100,8 +100,8 @@ func TestCatalogIsRefreshed(t *testing.T) {
 	}
 }
 
-// A failed refresh does not change the copy and is retried a day later. Neither a prompt nor the
-// end of the daemon waits for a refresh.
+// A failed refresh does not change the copy, and is retried a day later. Neither a prompt nor the
+// shutdown of the daemon waits for a refresh.
 func TestCatalogFailures(t *testing.T) {
 	s := newCatwalk(t)
 	k := newModelCatalog(t.TempDir(), nil)
@@ -146,7 +146,7 @@ func TestCatalogFailures(t *testing.T) {
 	k.close()
 }
 
-// TestDescribeCatalog checks that a file that cannot be read is ignored and that doctor reports
+// TestDescribeCatalog checks that a file that cannot be read is ignored, and that doctor reports
 // it.
 func TestDescribeCatalog(t *testing.T) {
 	s, cache := newCatwalk(t), t.TempDir()

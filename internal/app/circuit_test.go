@@ -14,7 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/config"
 )
 
-// failing is a model that fails with err, or succeeds if err is nil, and counts its calls.
+// failing is a model that returns err, or succeeds if err is nil. It counts its calls.
 type failing struct {
 	err   error
 	calls int
@@ -32,7 +32,7 @@ func (f *failing) Generate(
 	return &agent.Reply{Message: message.NewText(message.RoleAssistant, "hi")}, nil
 }
 
-// guardedBy returns a model behind a circuit breaker, with a fallback.
+// guardedBy returns a model that has a circuit breaker and a fallback.
 func guardedBy(m agent.Model) *guardedModel {
 	return &guardedModel{
 		Model: m, ref: "corp/m", circuit: newCircuit("corp"), otherwise: true,
@@ -80,7 +80,7 @@ func TestCircuitOpensAndCloses(t *testing.T) {
 	})
 }
 
-// An error that is unrelated to the health of a provider does not open its circuit breaker.
+// An error that says nothing about the health of a provider does not open its circuit breaker.
 func TestCircuitCountsOnlyOutages(t *testing.T) {
 	for _, err := range []error{
 		context.Canceled, &retry.Error{Kind: retry.Auth}, &retry.Error{Kind: retry.Quota},
@@ -97,8 +97,8 @@ func TestCircuitCountsOnlyOutages(t *testing.T) {
 	}
 }
 
-// Each provider has its own circuit breaker, which all sessions share. Two models of one provider
-// are not alternatives to each other.
+// Each provider has its own circuit breaker, which all sessions share. Two models from the same
+// provider are not alternatives to each other.
 func TestCircuitPerProvider(t *testing.T) {
 	one, two := newEndpoint(t), newEndpoint(t)
 	one.answer(503)

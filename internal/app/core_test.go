@@ -23,10 +23,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// Creating a core for a folder has no visible effect before the first request, although the ACP
-// front end creates it in advance. It reaches no provider, server or program that the folder names,
-// whether or not the folder is trusted. It stores nothing and removes nothing, not even what the
-// settings would remove.
+// Creating a core for a folder has no visible effect before the first request. The ACP front end
+// relies on this, because it creates a core in advance. The core contacts no provider, server or
+// program that the folder names, whether or not the folder is trusted. It creates no files and
+// removes none, not even files that the settings would remove.
 func TestACoreThatIsNotUsedLeavesNoTrace(t *testing.T) {
 	var reached atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter,
@@ -79,7 +79,7 @@ func TestACoreThatIsNotUsedLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// answerTrust stores the user's answer about the current contents of a folder.
+// answerTrust stores the user's decision about trust in the current contents of a folder.
 func answerTrust(t *testing.T, home, dir, state string, trusted bool) {
 	t.Helper()
 	file := config.NewTrustFile(filepath.Join(state, "trust.json"))
@@ -96,7 +96,7 @@ func answerTrust(t *testing.T, home, dir, state string, trusted bool) {
 	}
 }
 
-// tree returns the contents of a folder: the texts of the files by their paths.
+// tree returns the content of each file in a folder, by path.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}

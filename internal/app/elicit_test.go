@@ -12,7 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp"
 )
 
-// TestElicitation asks for the fields of a form and parses the user's answers.
+// TestElicitation checks the questions for the fields of a form, and how the user's answers are
+// parsed.
 func TestElicitation(t *testing.T) {
 	const form = `{"type":"object","required":["color","count"],"properties":{
 		"color":{"type":"string","title":"Color",
@@ -25,7 +26,7 @@ func TestElicitation(t *testing.T) {
 		"tags":{"type":"array","items":{
 			"anyOf":[{"const":"a","title":"First"},{"const":"b","title":"Second"}]}}}}`
 	for name, c := range map[string]struct {
-		answers map[string][]string // keyed by a part of the question; the last one repeats
+		answers map[string][]string // by a part of the question; the last answer is repeated
 		action  string
 		want    map[string]any
 	}{
@@ -89,7 +90,7 @@ func TestElicitation(t *testing.T) {
 	}
 }
 
-// Only the user can accept a server's question, even if the server asks only for a confirmation.
+// Only the user can accept a server's request, even if the server only asks for a confirmation.
 func TestElicitationIsTheUsersToAccept(t *testing.T) {
 	for answer, want := range map[string]string{"Accept": "accept", "Decline": "decline",
 		"": "decline", "error": "cancel"} {

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/config"
 )
 
-// probedProviders returns providers whose only server was found by probing.
+// probedProviders returns providers with a single server, which was found by probing.
 func probedProviders(t *testing.T, at string) (p *providers, url string) {
 	p, err := newProviders(&config.Resolver{}, "", t.TempDir())
 	if err != nil {

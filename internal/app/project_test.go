@@ -9,8 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/project"
 )
 
-// TestInstructionsAreNoHardLinksToSecrets checks instruction files that are hard links to a secret
-// file.
+// TestInstructionsAreNoHardLinksToSecrets checks that an instruction file is not sent if it is a
+// hard link to a secret file.
 func TestInstructionsAreNoHardLinksToSecrets(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows does not report hard links with the other data of a file")

@@ -19,7 +19,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
-// asked stores the first request and refuses it, so that no test uses the network.
+// asked records the first request and rejects it, so that no test uses the network.
 type asked struct {
 	url    string
 	header http.Header
@@ -39,10 +39,11 @@ func (a *asked) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errAsked
 }
 
-// apiKeyEnv finds the variables that settings name for keys.
+// apiKeyEnv matches the environment variables that settings name for keys.
 var apiKeyEnv = regexp.MustCompile(`"(\w+)_API_KEY"`)
 
-// keysEnv contains every key that the settings name, such as k-mistral in MISTRAL_API_KEY.
+// keysEnv returns an environment with every key that the settings name, such as
+// MISTRAL_API_KEY=k-mistral.
 func keysEnv(text string) []string {
 	env := []string{
 		"TEAM=blue",
@@ -56,7 +57,7 @@ func keysEnv(text string) []string {
 	return env
 }
 
-// loadedEndpoint loads settings as the user's file, as the daemon does, and resolves their
+// loadedEndpoint loads the text as the user's settings, as the daemon does, and resolves the
 // provider.
 func loadedEndpoint(t *testing.T, text string) (*config.Endpoint, *config.Config) {
 	t.Helper()
@@ -77,7 +78,7 @@ func loadedEndpoint(t *testing.T, text string) (*config.Endpoint, *config.Config
 	return e, c
 }
 
-// promptOf returns a prompt with the settings of the model.
+// promptOf returns a prompt request with the model parameters from the settings.
 func promptOf(c *config.Config) *agent.Request {
 	return &agent.Request{
 		Messages: []*message.Message{message.NewText(message.RoleUser, "hi")},
@@ -86,7 +87,7 @@ func promptOf(c *config.Config) *agent.Request {
 	}
 }
 
-// requestOf returns the first request that the settings cause.
+// requestOf returns the first request that is sent with the given settings.
 func requestOf(t *testing.T, text string) asked {
 	t.Helper()
 	var a asked
@@ -102,8 +103,8 @@ func requestOf(t *testing.T, text string) asked {
 	return a
 }
 
-// playSettings sends a prompt with documented settings to the fake of their API, which refuses what
-// the service would refuse.
+// playSettings sends a prompt with documented settings to a fake of the provider's API. The fake
+// rejects any request that the service would reject.
 func playSettings(t *testing.T, text string) {
 	t.Helper()
 	s, err := script.Load(strings.NewReader(`{"text": "Hello."}`))
@@ -126,8 +127,8 @@ func playSettings(t *testing.T, text string) {
 }
 
 // TestProviderSettings sends a request with the documented settings of each provider. The request
-// goes to the provider's own address, with the key in the expected place and with the model. The
-// fake of the provider's API accepts the same request.
+// must go to the provider's own address, with the model and with the key where the provider expects
+// it. The fake of the provider's API must accept the same request.
 func TestProviderSettings(t *testing.T) {
 	providers := map[string]struct{ url, header, key string }{
 		"Several providers": {"https://api.anthropic.com/v1/messages", "X-Api-Key", "k-anthropic"},
@@ -240,7 +241,7 @@ func documentedProviders(t *testing.T) map[string][]string {
 	return out
 }
 
-// The prices and windows in the settings apply to the models that they name by ID or glob.
+// Prices and context windows in the settings apply to the models that they name by ID or glob.
 func TestModelTables(t *testing.T) {
 	c := &config.Config{
 		Prices: map[string]config.Price{

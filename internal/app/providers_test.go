@@ -27,7 +27,7 @@ type endpoint struct {
 	list   string // "": modelList
 }
 
-// lists sets the response to requests for the model list.
+// lists sets the response to requests for the list of models.
 func (e *endpoint) lists(answer string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -77,7 +77,7 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// requests returns the requests to the endpoint since the last call.
+// requests returns the requests that the endpoint received since the last call.
 func (e *endpoint) requests() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -186,8 +186,8 @@ func TestModelListOfSeveralProviders(t *testing.T) {
 	}
 }
 
-// The list of one provider fails with that provider's error. The status reports without using the
-// network whether a prompt can be sent.
+// If a provider fails, its list of models returns that provider's error. The status reports whether
+// a prompt can be sent, without using the network.
 func TestProviderStatus(t *testing.T) {
 	one := newEndpoint(t)
 	corp := map[string]config.Provider{
@@ -308,7 +308,7 @@ func TestLocalServersHaveNoListPrice(t *testing.T) {
 }
 
 // The list reports the source of its figures. The server's figures override the catalog's, and
-// settings override both. The cost includes the tiers of the cache, and is missing if the price is
+// settings override both. The cost includes the cache prices. It is missing if the price is
 // unknown.
 func TestModelFacts(t *testing.T) {
 	hosted, router, mine := newEndpoint(t), newEndpoint(t), newEndpoint(t)
@@ -360,8 +360,8 @@ func TestModelFacts(t *testing.T) {
 	}
 }
 
-// describe returns one line about a listed model: its ID, name, window, longest reply, and other
-// known properties.
+// describe returns one line about a listed model: its ID, name, context window, output limit and
+// other known properties.
 func describe(t *testing.T, m wire.Model) string {
 	t.Helper()
 	line := fmt.Sprintf("%s %q %d+%d", m.ID, m.Name, m.ContextWindow, m.MaxOutput)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A client that is started from a menu starts its agents in the home folder or in the root, which
-// are not projects.
+// A client that is started from a menu starts its agents in the home folder or the root, which are
+// not projects. For these folders, no server is started ahead.
 func TestNoServerStartsAheadAtHome(t *testing.T) {
 	home, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(home, link); err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/config"
 )
 
-// localServer simulates a local server. Each path has its response, and other paths are not found.
+// localServer simulates a local server. answers contains the response for each path. All other
+// paths are not found.
 func localServer(t *testing.T, answers map[string]string) string {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, ok := answers[r.Method+" "+r.URL.Path]
@@ -33,7 +34,7 @@ func TestServersReportWindows(t *testing.T) {
 		name, provider string
 		answers        map[string]string
 		windows        map[string]int
-		want           string // window, vision, tools and source in the list
+		want           string // window, vision, tools and source, as listed
 		session        int
 	}{
 		{"llama-server", "llama-server", map[string]string{
@@ -134,8 +135,8 @@ func TestUnnamedServersReportWindows(t *testing.T) {
 	}
 }
 
-// A prompt waits for a local server once. Later prompts use the last response while the server is
-// queried again in the background.
+// A prompt waits for a local server only once. Later prompts use the last response, while the
+// server is queried again in the background.
 func TestReportsAreRefreshedInTheBackground(t *testing.T) {
 	window, answer := 2048, make(chan bool, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -27,7 +27,8 @@ func TestCleanTitle(t *testing.T) {
 	}
 }
 
-// The model gets the first prompt that the user typed and the last answer, both shortened.
+// The model that writes the title receives the first prompt that the user typed and the last
+// answer, both shortened.
 func TestTitleText(t *testing.T) {
 	hidden := message.NewText(message.RoleUser, "context")
 	hidden.Hidden = true

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// leaves calls do for each setting that has no settings below it.
+// leaves calls do for each setting that has no subordinate settings.
 func leaves(do func(path string, f field)) {
 	visit(configType, "", func(path string, f field) {
 		if f.typ.Kind() != reflect.Struct {
@@ -18,7 +18,7 @@ func leaves(do func(path string, f field)) {
 	})
 }
 
-// classOf returns the names of the tables of privilege.go that contain a setting.
+// classOf returns the names of the tables in privilege.go that contain a setting.
 func classOf(path string) (classes []string) {
 	below := func(list []string) bool {
 		return slices.ContainsFunc(list, func(key string) bool {
@@ -60,7 +60,7 @@ func TestEverySettingIsClassified(t *testing.T) {
 	}
 }
 
-// sample returns a value of a setting's type that differs from the default.
+// sample returns a value that has the setting's type and differs from the default.
 func sample(f field) string {
 	switch {
 	case len(f.enum) > 0:
@@ -110,8 +110,9 @@ func in(t *testing.T, path, value string) string {
 	return string(b)
 }
 
-// Each setting is set alone in an untrusted workspace. Those that would loosen something are
-// ignored with a notice and require trust. The others take effect.
+// TestAnUntrustedWorkspaceMayOnlyTighten sets each setting alone in an untrusted workspace.
+// Settings that would loosen permissions are ignored with a notice until the user trusts the
+// workspace. All other settings take effect.
 func TestAnUntrustedWorkspaceMayOnlyTighten(t *testing.T) {
 	before := Load(Sources{})
 	ignored := func(path, user, value string) {
@@ -226,7 +227,7 @@ func TestASessionSetsNoPrograms(t *testing.T) {
 		if now, _ := lookup(with.tree, path); !reflect.DeepEqual(now, was) {
 			t.Errorf("%s takes effect as %v", own, now)
 		}
-		// A session may repeat the user's values.
+		// A session may set the values that the user has already set.
 		same := NewLive(files(t, own, ""), nil)
 		if _, notices, _ := same.Session(json.RawMessage(own)); len(notices) != 0 {
 			t.Errorf("%s repeated: %q", own, notices)

@@ -37,7 +37,7 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
-// Every settings example in the documentation is valid and causes no notice.
+// Every settings example in the documentation is valid, and loading it produces no notice.
 func TestExamplesOfTheDocumentation(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "configuration.md"))
 	if err != nil {
@@ -65,7 +65,7 @@ func TestSchema(t *testing.T) {
 	valid(t, []byte(`{"toolTimeoutMs":0}`), false)
 }
 
-// valid checks a document against Schema.
+// valid checks whether a document is valid according to Schema.
 func valid(t *testing.T, doc []byte, want bool) {
 	t.Helper()
 	var s jsonschema.Schema

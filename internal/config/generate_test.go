@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Document returns the reference of all keys in Markdown, which is the generated part of
+// Document returns the Markdown reference of all keys, which is the generated part of
 // docs/reference/configuration.md.
 func Document() string {
 	var b strings.Builder
@@ -38,7 +38,8 @@ func Document() string {
 	return b.String()
 }
 
-// entryType returns the struct type of a list's or map's entries, or nil if they are not structs.
+// entryType returns the struct type of the entries in a list or map, or nil if the entries are not
+// structs.
 func entryType(t reflect.Type) reflect.Type {
 	for t != rawType && (t.Kind() == reflect.Slice || t.Kind() == reflect.Map) {
 		t = t.Elem()

@@ -35,7 +35,8 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// Files that change, appear or disappear are read again when a session asks for its settings.
+// If a settings file changes, appears or disappears, it is read again when a session requests its
+// settings.
 func TestLiveReadsChangedFiles(t *testing.T) {
 	src := files(t, "", "")
 	src.Trust = NewTrustFile(filepath.Join(t.TempDir(), "trust.json"))

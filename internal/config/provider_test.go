@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// network answers requests by host. It refuses hosts that are not listed.
+// network answers requests by host. It rejects requests for hosts that are not listed.
 type network map[string]string
 
 func (n network) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -25,7 +25,7 @@ func (n network) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// resolveDefault resolves the reference of the setting "model".
+// resolveDefault resolves the model reference in the setting "model".
 func resolveDefault(t *testing.T, r *Resolver, c *Config) (*Endpoint, error) {
 	t.Helper()
 	ref := c.Reference(c.Model)
@@ -185,9 +185,9 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// TestRefusedKey checks what happens after a provider refuses a key. If a command printed the key
-// for an earlier call, the key is requested again immediately. If the command printed it for this
-// call, the key is requested again with the next call. A key in a variable does not change.
+// TestRefusedKey checks what happens after a provider rejects a key that a command printed. If the
+// command ran for an earlier call, it runs again immediately. If it ran for this call, it runs
+// again for the next call. A key from an environment variable does not change.
 func TestRefusedKey(t *testing.T) {
 	asked := 0
 	r := &Resolver{
@@ -229,8 +229,9 @@ func TestRefusedKey(t *testing.T) {
 	}
 }
 
-// A model reference names a provider only if the settings or the built-in names contain it. A
-// reference without a provider belongs to the provider that the model setting names.
+// In a model reference, the part before the slash names a provider only if the settings or the
+// built-in names contain it. A reference without a provider belongs to the provider in the model
+// setting.
 func TestReference(t *testing.T) {
 	corp := map[string]Provider{"corp": {BaseURL: "https://c/v1"}}
 	for _, c := range []struct {
@@ -254,7 +255,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// The error for a reference without a known provider names the part before the slash.
+// If the provider in a reference is unknown, the error names the part before the slash.
 func TestUnknownProvider(t *testing.T) {
 	c := &Config{Model: "opnai/gpt"}
 	_, err := resolveDefault(t, &Resolver{Client: &http.Client{Transport: network{}}}, c)

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Schema returns the JSON Schema of .agent-lsp.json and of the user's file.
+// Schema returns the JSON Schema for .agent-lsp.json and for the user's settings file.
 func Schema() json.RawMessage {
 	defs := map[string]any{}
 	root := objectSchema(configType, defs)

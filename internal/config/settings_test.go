@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// files writes a user file and a workspace file and returns their paths.
+// files writes a user file and a workspace file and returns them as sources.
 func files(t *testing.T, user, workspace string, environ ...string) Sources {
 	t.Helper()
 	src := Sources{UserFile: filepath.Join(t.TempDir(), "config.json"), Root: t.TempDir(),
@@ -116,7 +116,7 @@ func TestBrokenFiles(t *testing.T) {
 	s := Load(files(t, "{\n\"model\": ", "[1]"))
 	check(t, s, map[string]string{"editPolicy": `"ask"`}, "user file|line 2",
 		"workspace file|expected an object, not a list")
-	// The unterminated string is on that line.
+	// The unterminated string is on line 2.
 	check(t, Load(files(t, "{\n\"model\": \"x\n}", "")), nil, "user file|line 2|'\\n'")
 	src := files(t, strings.Repeat(" ", maxFile+1), "")
 	check(t, Load(src), nil, "more than")
@@ -128,8 +128,8 @@ func TestBrokenFiles(t *testing.T) {
 		"AGENT_LSP_MAX_MODEL_CALLS|whole number")
 }
 
-// A workspace sets each key that only the user may set. The value is ignored with a notice, and
-// takes effect once the workspace is trusted.
+// TestWorkspaceMayNotLoosen sets each key that only the user may set in a workspace. The value must
+// be ignored with a notice, and must take effect once the workspace is trusted.
 func TestWorkspaceMayNotLoosen(t *testing.T) {
 	src := files(t, `{"permissions":{"rules":["allow bash(ls)","deny bash(rm *)"]},"provider":{"baseUrl":"http://mine"}}`, `{
 		"provider": {"baseUrl": "http://evil"}, "mcpServers": {"s": {"command": "evil"}},
@@ -199,12 +199,12 @@ func TestUserSettingsOfAClient(t *testing.T) {
 		map[string]string{"editPolicy": `"auto"`, "provider.baseUrl": `"http://x"`})
 	check(t, base.With(ClientConfig, json.RawMessage(`{"editPolicy":"auto"}`)),
 		map[string]string{"editPolicy": `"ask"`}, "editor settings|editPolicy")
-	// If a client marks the user's settings, unmarked settings may come from the repository.
+	// If a client marks the user's settings, its unmarked settings may come from the repository.
 	for _, kind := range []Kind{Initialization, ClientConfig} {
 		s := base.With(kind, json.RawMessage(`{"userSettings":{"editPolicy":"review","provider":{"baseUrl":"http://x"}},"editPolicy":"auto","provider":{"baseUrl":"http://evil"},"model":"m"}`))
 		check(t, s, map[string]string{"editPolicy": `"review"`, "provider.baseUrl": `"http://x"`,
 			"model": `"m"`}, "provider", "editPolicy")
-		// Merged settings that repeat the user's own settings cause no notice.
+		// If merged settings only repeat the user's own settings, no notice appears.
 		s = base.With(kind, json.RawMessage(`{"userSettings":{"editPolicy":"review",`+
 			`"hooks":{"beforeRun":[{"command":"c"}]}},"editPolicy":"review",`+
 			`"hooks":{"beforeRun":[{"command":"c"}]}}`))

@@ -48,7 +48,8 @@ func TestTrustFile(t *testing.T) {
 	}
 }
 
-// A plain true is ignored, because it names no contents. A plain false remains a refusal.
+// A stored value of true is ignored, because it does not name the trusted contents. A stored value
+// of false remains a refusal.
 func TestTrustOfOlderVersions(t *testing.T) {
 	f := NewTrustFile(filepath.Join(t.TempDir(), "trust.json"))
 	if err := os.WriteFile(f.path, []byte(`{"/yes": true, "/no": false}`), 0o600); err != nil {
@@ -108,7 +109,7 @@ func TestATrustFileThatHoldsNullIsEmpty(t *testing.T) {
 	}
 }
 
-// trusted writes a workspace, records the user's trust in it, and returns its settings.
+// trusted creates a workspace, stores the user's trust in it, and returns its settings.
 func trusted(t *testing.T, settings string, names map[string]string) (*Live, Sources) {
 	t.Helper()
 	src := files(t, "", settings)
@@ -150,7 +151,7 @@ func TestTrustEndsWithTheContent(t *testing.T) {
 	for _, c := range []struct {
 		name, settings string
 		files          map[string]string
-		change, text   string // a file and its new text
+		change, text   string // a file and its new content
 	}{
 		{
 			"a changed command", `{"hooks": {"beforeRun": [{"command": "a"}]}}`, nil,
@@ -308,7 +309,7 @@ func checkEnded(t *testing.T, l *Live, src Sources) {
 	}
 }
 
-// Contents that neither start a program nor loosen a rule may change.
+// Contents may change without ending the trust if they neither start a program nor loosen a rule.
 func TestTrustOutlivesOtherChanges(t *testing.T) {
 	const settings = `"hooks": {"beforeRun": [
 		{"command": "sh", "args": ["hook.sh", "--db", "data.sqlite"]},
@@ -328,7 +329,7 @@ func TestTrustOutlivesOtherChanges(t *testing.T) {
 	}
 }
 
-// A change that preserves the size and the time of a file is detected.
+// A change to a file is detected even if the file's size and time stay the same.
 func TestTrustSeesAChangeThatHides(t *testing.T) {
 	l, src := trusted(t, scriptHook, map[string]string{"hook.sh": "1"})
 	path := filepath.Join(src.Root, "hook.sh")
@@ -343,8 +344,8 @@ func TestTrustSeesAChangeThatHides(t *testing.T) {
 	checkEnded(t, l, src)
 }
 
-// A link has the digest of its target. A link that leaves the workspace has the digest of its
-// target's name.
+// The digest of a link is that of its target. If the link leads out of the workspace, it is the
+// digest of the target's name.
 func TestTrustFollowsLinks(t *testing.T) {
 	outside := t.TempDir()
 	create(t, outside, "a", "1")
@@ -363,8 +364,8 @@ func TestTrustFollowsLinks(t *testing.T) {
 	}
 }
 
-// Agents are read through a link to a folder, so the files of that folder belong to the claim. A
-// circle of links ends.
+// Agents are also read through a link to a folder, so the claim includes the files in that folder.
+// A cycle of links does not cause an endless loop.
 func TestTrustFollowsLinkedFolders(t *testing.T) {
 	src := files(t, "", scriptHook)
 	create(t, src.Root, "shared/deep/a.md", "1")

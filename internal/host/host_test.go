@@ -15,7 +15,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// plainSettings implements Settings without layers.
+// plainSettings is an implementation of Settings that has no layers.
 type plainSettings struct{ Settings }
 
 func (plainSettings) Session(json.RawMessage) (config.Config, []string, error) {
@@ -24,7 +24,7 @@ func (plainSettings) Session(json.RawMessage) (config.Config, []string, error) {
 
 func (plainSettings) Storable(own json.RawMessage) json.RawMessage { return own }
 
-// refusingSettings are settings of which a session can set nothing.
+// refusingSettings are settings in which a session cannot set any key.
 type refusingSettings struct{ plainSettings }
 
 func (refusingSettings) Session(own json.RawMessage) (config.Config, []string, error) {
@@ -36,7 +36,8 @@ func (refusingSettings) Session(own json.RawMessage) (config.Config, []string, e
 
 func (refusingSettings) Storable(json.RawMessage) json.RawMessage { return json.RawMessage("{}") }
 
-// A key that a session cannot set, stored by an older version, is reported at the first load only.
+// If an older version stored a key that a session cannot set, the key is reported only when the
+// session is first loaded.
 func TestAStoredKeyIsRefusedOnce(t *testing.T) {
 	dir := t.TempDir()
 	id := ""
@@ -66,7 +67,7 @@ func TestAStoredKeyIsRefusedOnce(t *testing.T) {
 		if err := h.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		notices := len(seen.all()) // each is an item that is started and completed
+		notices := len(seen.all()) // each notice is an item that is started and completed
 		if want := map[int]int{1: 2}[i]; notices != want {
 			t.Errorf("start %d: %q", i, seen.all())
 		}
@@ -76,7 +77,7 @@ func TestAStoredKeyIsRefusedOnce(t *testing.T) {
 	}
 }
 
-// recorder is a subscriber that merges and replaces whenever the host asks.
+// recorder is a subscriber that merges and replaces events whenever the host requests it.
 type recorder struct {
 	mu            sync.Mutex
 	got           []string
@@ -136,7 +137,7 @@ func oneSession(t *testing.T) (*Host, *Session) {
 	return h, s
 }
 
-// aTurn emits the events of a turn with one message.
+// aTurn emits the events of a turn that has one message.
 func aTurn(h *Host, id string) {
 	answer := agent.Item{ID: "i", Type: agent.ItemAssistant}
 	h.Emit(id, agent.TurnStarted{TurnID: "t"})
@@ -152,8 +153,8 @@ func aTurn(h *Host, id string) {
 	h.Emit(id, agent.TurnCompleted{Turn: agent.Turn{TurnID: "t"}})
 }
 
-// Two subscribers of one session receive the same events in the same order, with the same numbers
-// and without gaps. No event is merged for only one of them.
+// Two subscribers of a session receive the same events in the same order, with the same numbers and
+// without gaps. An event is never merged for only one of them.
 func TestTwoSubscribers(t *testing.T) {
 	h, s := oneSession(t)
 	one, two := &recorder{}, &recorder{}
@@ -177,8 +178,8 @@ func TestTwoSubscribers(t *testing.T) {
 	}
 }
 
-// The notifications that a request causes, and later ones, wait for its response. This applies to
-// all subscribers.
+// The notifications that a request causes, and all later ones, are held back until its response is
+// sent. This applies to all subscribers.
 func TestHoldFor(t *testing.T) {
 	h, s := oneSession(t)
 	one, two := &recorder{}, &recorder{}
@@ -189,8 +190,8 @@ func TestHoldFor(t *testing.T) {
 	h.HoldFor(ctx, s.ID)
 	h.HoldFor(ctx, s.ID)
 	h.HoldFor(t.Context(), s.ID)          // no request
-	h.HoldFor(ctx, "no such session")     // no such feed
-	h.HoldFor(WithAnswer(ctx, nil), s.ID) // a request whose caller has left
+	h.HoldFor(ctx, "no such session")     // the session does not exist
+	h.HoldFor(WithAnswer(ctx, nil), s.ID) // the caller of the request has disconnected
 	aTurn(h, s.ID)
 	settled := h.Settled(s.ID)
 	if len(answered) != 2 {
@@ -207,8 +208,8 @@ func TestHoldFor(t *testing.T) {
 	}
 }
 
-// A late subscriber receives the past in a replay: completed items with their numbers, then open
-// items with their text, then proposals. The other subscriber receives no replay.
+// A subscriber that joins late receives a replay: first completed items with their numbers, then
+// open items with their text, and then proposals. The other subscriber receives no replay.
 func TestReplay(t *testing.T) {
 	h, s := oneSession(t)
 	one, late := &recorder{}, &recorder{}

@@ -11,11 +11,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 )
 
-// user is a client that passes its questions to a test.
+// user is a client that passes the questions it receives to the test.
 type user struct {
 	asked    chan []*Open
-	returned chan struct{} // receives a value whenever an Ask has returned
-	left     chan struct{} // closed when the client leaves
+	returned chan struct{} // receives a value whenever a call of Ask returns
+	left     chan struct{} // closed when the client disconnects
 }
 
 func newUser() *user {
@@ -36,7 +36,7 @@ func (u *user) Ask(questions []*Open) {
 
 func (u *user) Separately() bool { return true }
 
-// mute is a client that cannot ask its user.
+// mute is a client that cannot ask its user questions.
 type mute struct{}
 
 func (mute) CanAsk() bool { return false }
@@ -48,7 +48,7 @@ func (mute) Ask(questions []*Open) {
 	}
 }
 
-// ask puts a question and returns the channel that will receive its answer.
+// ask asks a question and returns the channel on which its answer will arrive.
 func ask(ctx context.Context, q *Questions, question Question) chan Answer {
 	out := make(chan Answer, 1)
 	go func() {
@@ -61,7 +61,7 @@ func ask(ctx context.Context, q *Questions, question Question) chan Answer {
 	return out
 }
 
-// closedIn records the IDs of the questions that are reported to subscribers as closed.
+// closedIn records the IDs of the questions that subscribers see as closed.
 func closedIn(h *Host) *closings {
 	c := &closings{}
 	h.Clients().Subscribe(c)
@@ -79,8 +79,9 @@ func (c *closings) Notify(n Notification) {
 	}
 }
 
-// Two clients of one session are asked the same question, even if one of them joined later. The
-// first answer counts for both, the other client's question ends, and every subscriber is notified.
+// Two clients of a session are asked the same question, even if one of them joined later. The first
+// answer applies to both. The question is then closed in the other client, and every subscriber is
+// notified.
 func TestOneAnswersForAll(t *testing.T) {
 	h, s := oneSession(t)
 	reported := closedIn(h)
@@ -115,7 +116,8 @@ func TestOneAnswersForAll(t *testing.T) {
 	}
 }
 
-// Either client can answer a permission, once. The other permissions of the round stay open.
+// Either client can answer a permission request, but only once. The other requests of the same
+// round stay open.
 func TestOnePermissionForAll(t *testing.T) {
 	h, s := oneSession(t)
 	reported := closedIn(h)
@@ -140,7 +142,7 @@ func TestOnePermissionForAll(t *testing.T) {
 	if r := <-answered; r.OptionID != "yes" {
 		t.Errorf("the caller got %+v", r)
 	}
-	close(gone) // the caller of the second question leaves
+	close(gone) // the caller of the second question disconnects
 	got := <-replies
 	if got[0].OptionID != "yes" || !got[1].Cancelled {
 		t.Errorf("replies %+v", got)
@@ -150,7 +152,7 @@ func TestOnePermissionForAll(t *testing.T) {
 	}
 }
 
-// A client that leaves or cannot ask its user leaves the question to the other clients.
+// If a client disconnects or cannot ask its user, the question stays open for the other clients.
 func TestAClientLeavesTheQuestionToOthers(t *testing.T) {
 	h, s := oneSession(t)
 	q := h.Questions()
@@ -169,8 +171,8 @@ func TestAClientLeavesTheQuestionToOthers(t *testing.T) {
 	}
 }
 
-// Without a client that can ask, a question ends immediately, a permission is refused, and the
-// session reports why.
+// If no client can ask the user, a question ends immediately, a permission request is refused, and
+// the session reports the reason.
 func TestNoClientCanAsk(t *testing.T) {
 	for _, attach := range []bool{false, true} {
 		h, s := oneSession(t)
@@ -204,7 +206,7 @@ func TestNoClientCanAsk(t *testing.T) {
 	}
 }
 
-// A question ends with its context. The subscribers are then notified, and a later answer has no
+// When its context ends, a question is closed. Subscribers are notified, and a later answer has no
 // effect.
 func TestAQuestionEndsWithItsContext(t *testing.T) {
 	h, s := oneSession(t)
@@ -225,7 +227,7 @@ func TestAQuestionEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// If the only client leaves without an answer, the caller does not wait forever.
+// If the only client disconnects without answering, the caller does not wait forever.
 func TestTheOnlyClientLeaves(t *testing.T) {
 	h, s := oneSession(t)
 	one := newUser()
