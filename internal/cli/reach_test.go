@@ -308,7 +308,7 @@ func TestDocumentedServerAndAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(page), "## An MCP server and an agent of your own")
+	_, section, _ := strings.Cut(string(page), "## Example: an MCP server and an agent")
 	blocks := regexp.MustCompile("(?s)```(json|markdown)\n(.*?)```").FindAllStringSubmatch(section,
 		2)
 	if len(blocks) != 2 || blocks[0][1] != "json" || blocks[1][1] != "markdown" {
