@@ -103,8 +103,8 @@ func text(err error) string {
 	return err.Error()
 }
 
-// TestAnAnswerThatCannotBeStored checks that such an answer is valid for the rest of the run. The
-// same applies to an answer about an unknown program.
+// TestAnAnswerThatCannotBeStored checks that an answer that cannot be stored is still valid for the
+// rest of the run. The same applies to an answer about an unknown program.
 func TestAnAnswerThatCannotBeStored(t *testing.T) {
 	p, url := probedProviders(t, "http://127.0.0.1:1")
 	for _, owners := range [][]string{nil, {"/usr/bin/server"}} {
@@ -122,8 +122,8 @@ func TestAnAnswerThatCannotBeStored(t *testing.T) {
 	}
 }
 
-// TestARefusalOfOneProgramKeepsOthers refuses a second program that listens at the same time as the
-// first one.
+// TestARefusalOfOneProgramKeepsOthers checks that refusing a second program that listens on the
+// same port does not revoke the answer about the first one.
 func TestARefusalOfOneProgramKeepsOthers(t *testing.T) {
 	p, url := probedProviders(t, "http://127.0.0.1:1")
 	with := func(owners ...string) foundServer {

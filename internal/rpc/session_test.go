@@ -611,7 +611,7 @@ func TestASessionIsLetGoWhole(t *testing.T) {
 	}
 }
 
-// meeting are settings that can change while they are being read.
+// meeting implements settings that can change while they are being read.
 type meeting struct {
 	plainSettings
 	mu   sync.Mutex

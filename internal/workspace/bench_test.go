@@ -21,7 +21,7 @@ func lines(n int) []byte {
 	return b.Bytes()
 }
 
-// BenchmarkDidChange types single characters at positions spread over the document.
+// BenchmarkDidChange types single characters at positions throughout the document.
 func BenchmarkDidChange(b *testing.B) {
 	for _, n := range []int{10_000, 62_000} {
 		text := lines(n)
@@ -161,8 +161,8 @@ func BenchmarkKeystrokeOverThousandHunks(b *testing.B) {
 	}
 }
 
-// BenchmarkCheckpoint shows that the cost depends on the bytes touched and not on the size of the
-// tree.
+// BenchmarkCheckpoint shows that the cost of a checkpoint depends on the number of bytes changed,
+// and not on the size of the tree.
 func BenchmarkCheckpoint(b *testing.B) {
 	sync := files.SyncFile
 	files.SyncFile = func(*os.File) error { return nil } // exclude disk latency, which varies

@@ -95,8 +95,8 @@ func (b *bench) session(id string) string {
 	return cp.SessionID
 }
 
-// TestCheckpointCountsARetryOnce checks that an edit that the editor made only at the second
-// request counts once.
+// TestCheckpointCountsARetryOnce checks that an edit that the editor applied only at the second
+// request is counted once.
 func TestCheckpointCountsARetryOnce(t *testing.T) {
 	inBubble(t, "skips the second edit once", func(t *testing.T, b *bench, uri string) {
 		b.propose(Auto, "a.txt", strings.Replace(ten, "two", "2", 1))
@@ -135,8 +135,8 @@ func TestRestoreConflicts(t *testing.T) {
 	}
 }
 
-// TestRestoreTellsOfOtherProposals checks that a restore that removes the text on which another
-// proposal is based reports this immediately.
+// TestRestoreTellsOfOtherProposals checks that if a restore removes the text on which another
+// proposal is based, this is reported immediately.
 func TestRestoreTellsOfOtherProposals(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	b.propose(Auto, "a.txt", strings.Replace(ten, "two", "TWO", 1))
@@ -207,8 +207,8 @@ func TestLongCommand(t *testing.T) {
 	equal(t, "the others do not", len(list[1].NotCovered), 0)
 }
 
-// TestChattyWatcher checks that the memory use of a command that runs for days is bounded by the
-// number of files, not by the number of changes.
+// TestChattyWatcher checks that the memory used for a long-running command depends on the number of
+// files that it changes, and not on the number of changes.
 func TestChattyWatcher(t *testing.T) {
 	b := newBench(t, map[string]string{"log.txt": ten})
 	c := b.BeginCommand("s", "t1")
@@ -244,7 +244,8 @@ func TestCollectGarbage(t *testing.T) {
 	equal(t, "text", b.disk("a.txt"), edited)
 }
 
-// TestCollectGarbageBySize checks that the newest checkpoints that fit are kept.
+// TestCollectGarbageBySize checks that the newest checkpoints that fit into the size limit are
+// kept.
 func TestCollectGarbageBySize(t *testing.T) {
 	now := time.Now()
 	b := newBench(t, map[string]string{"a.txt": ten}, func(o *Options, _ *fakeEditor) {
@@ -281,7 +282,7 @@ func TestDiskThatCannotBeWritten(t *testing.T) {
 		if at == "temp created" {
 			names, _ := filepath.Glob(b.path(".b.txt.*"))
 			if len(names) > 0 {
-				// This simulates a full disk: the second file's bytes cannot be written.
+				// Simulate a full disk: the content of the second file cannot be written.
 				must(t, os.Remove(b.path("b.txt")))
 			}
 		}
@@ -321,8 +322,8 @@ func TestDropSession(t *testing.T) {
 	equal(t, "stored", len(names), 0)
 }
 
-// TestUndoOfSome checks that a file that cannot be restored is listed, and that the others are
-// restored anyway.
+// TestUndoOfSome checks that a file that cannot be restored is reported, and that the other files
+// are still restored.
 func TestUndoOfSome(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten, "b.txt": ten, "c.txt": ten})
 	b.propose(Auto, "a.txt", edited, "b.txt", edited)
@@ -337,8 +338,8 @@ func TestUndoOfSome(t *testing.T) {
 	equal(t, "conflicts of all", len(b.undo().Conflicts), 1)
 }
 
-// TestUndoOfARenameByHalf checks an undo that cannot restore the old name of a renamed file. The
-// file keeps its new name, because otherwise its text would be lost from the workspace.
+// TestUndoOfARenameByHalf checks that if the old name of a renamed file cannot be restored, the
+// file keeps its new name. Otherwise its text would be missing from the workspace.
 func TestUndoOfARenameByHalf(t *testing.T) {
 	for name, taken := range map[string]func(b *bench){
 		"a folder has the name": func(b *bench) {
@@ -387,8 +388,8 @@ func TestUndoOfARenameByHalf(t *testing.T) {
 	}
 }
 
-// TestRedoOfARenameByHalf checks a redo after an undo restored the old name of a file. If the new
-// name is no longer available, the file keeps the old name, even after several undos and redos.
+// TestRedoOfARenameByHalf checks that if an undo restored the old name of a file and the new name
+// is no longer available, the file keeps the old name, even after several undos and redos.
 func TestRedoOfARenameByHalf(t *testing.T) {
 	for rounds := range 3 {
 		for _, again := range []bool{false, true} {

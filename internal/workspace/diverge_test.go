@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// diverge opens a file, types, and changes the file from outside. The user then answers.
+// diverge opens a file, types into it, and changes it on disk. The user then gives the answer.
 func diverge(t *testing.T, answer ReloadAnswer) (b *bench, asked chan string) {
 	asked = make(chan string, 9)
 	b = newBench(t, map[string]string{"a.txt": "one\ntwo\nthree\n"},
@@ -59,8 +59,8 @@ func TestNoAnswerLeavesBothAlone(t *testing.T) {
 	equal(t, "asked again", len(asked), 0)
 }
 
-// TestTypingWhileSaved types while the editor writes the previous text, as autosave does. No other
-// program has changed the file.
+// TestTypingWhileSaved types while the editor is writing the previous text, as with autosave. This
+// must not be treated as a change by another program.
 func TestTypingWhileSaved(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": "one\n"})
 	b.ed.open(b.uri("a.txt"), "one\n")

@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// fakeEditor is an editor that was written without looking at the code under test. Its buffers are
-// plain strings, and it computes every position itself, slowly.
+// fakeEditor is an editor that shares no code with the code under test. Its buffers are plain
+// strings, and it computes every position in a simple and slow way.
 type fakeEditor struct {
 	t        testing.TB
 	w        *Workspace
@@ -23,7 +23,8 @@ type fakeEditor struct {
 	// misbehave, if set, handles requests in place of the correct implementation.
 	misbehave func(e WorkspaceEdit) (ApplyReply, error)
 
-	// hang, if set, runs first. The request then stays unanswered until its context ends.
+	// hang, if set, is called for a request. The request then stays unanswered until its context
+	// ends.
 	hang func(e WorkspaceEdit)
 
 	mu       sync.Mutex
@@ -141,7 +142,7 @@ func (f *fakeEditor) closeLocked(uri string) {
 	must(f.t, f.w.DidClose(uri))
 }
 
-// save writes the buffer to disk, like a save by the user.
+// save writes the buffer to disk, as when the user saves.
 func (f *fakeEditor) save(uri string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -151,7 +152,7 @@ func (f *fakeEditor) save(uri string) {
 	must(f.t, f.w.DidSave(uri, nil))
 }
 
-// type_ replaces text[start:end] of a buffer, like typing by the user.
+// type_ replaces text[start:end] in a buffer, as when the user types.
 func (f *fakeEditor) type_(uri string, start, end int, text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

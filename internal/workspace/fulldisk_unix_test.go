@@ -14,13 +14,13 @@ import (
 	"testing"
 )
 
-// A limit on the size of files simulates a full disk, on which writes fail in the middle. The limit
-// applies to a whole process, so the test runs itself again.
+// A limit on the size of files simulates a full disk, because writes then fail partway. The limit
+// applies to the whole process, so the test runs itself again in another process.
 
 const fullDiskEnv = "WORKSPACE_TEST_FULL_DISK"
 
-// TestFullDisk accepts a change of several closed files on a disk with room for a few kilobytes,
-// and a change on a disk without room even for the checkpoint.
+// TestFullDisk accepts a change to several closed files, once on a disk with only a few kilobytes
+// left and once on a disk that has no space even for the checkpoint.
 func TestFullDisk(t *testing.T) {
 	for _, room := range []uint64{16 << 10, 0} {
 		t.Run(fmt.Sprint(room, " bytes"), func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestOnFullDisk(t *testing.T) {
 	if _, err := fmt.Sscan(os.Getenv(fullDiskEnv), &room); err != nil {
 		return // only for TestFullDisk
 	}
-	// Each file is larger than the room, but its compressed content is not.
+	// Each file is larger than the remaining space, but its compressed content is not.
 	old := map[string]string{}
 	for _, name := range []string{"a.txt", "b.txt"} {
 		old[name] = name + "\n" + strings.Repeat("the same line again\n", 2000)
@@ -81,7 +81,7 @@ func TestOnFullDisk(t *testing.T) {
 	left, _ := filepath.Glob(b.path(".*"))
 	equal(t, "temporary files", len(left), 0)
 
-	// Once there is room again, the pending hunks can be decided and undone.
+	// When space is available again, pending changes can be decided and undone.
 	equal(t, "accepted with room", len(b.decide(p, accept("*")).Conflicts), 0)
 	equal(t, "a.txt", b.disk("a.txt") == "A\n"+old["a.txt"], true)
 	equal(t, "undone", len(b.undo().Conflicts), 0)

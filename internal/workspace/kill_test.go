@@ -15,14 +15,15 @@ import (
 )
 
 // The kill tests run this test binary again as a daemon that dies, without cleaning up, at the n-th
-// step of a write or of a decision.
+// step of a write or a decision.
 
 const (
 	killEnv       = "WORKSPACE_TEST_KILL_AT"
 	killRenameEnv = "WORKSPACE_TEST_KILL_RENAME"
 )
 
-// killHere is the daemon process. It proposes under a policy, decides, and is killed at some step.
+// killHere runs in the daemon process. It makes a proposal with a policy, decides, and is killed at
+// some step.
 func killHere() {
 	at, dir := os.Getenv(killEnv), os.Getenv("WORKSPACE_TEST_DIR")
 	if at == "" {
@@ -214,7 +215,7 @@ func checkAfterKill(t *testing.T, dir string, policy Policy, at string) {
 	equal(t, "the model is informed", len(b.Outcomes("s", true)), 1)
 }
 
-// TestKilledInRename checks a daemon that is killed while it renames and changes a file. One
+// TestKilledInRename checks that if a daemon is killed while it renames and changes a file, one
 // complete file is left, and the proposal reports what happened to it.
 func TestKilledInRename(t *testing.T) {
 	for _, policy := range []Policy{Ask, Review} {
@@ -301,9 +302,9 @@ func TestPendingSurvivesRestart(t *testing.T) {
 	equal(t, "nothing stored any more", len(names), 0)
 }
 
-// TestToldOnce checks that the model does not get the same outcome twice, once from the waiting
-// call and once after a restart, unless the process may have died before the call's result was
-// stored.
+// TestToldOnce checks that the model does not receive the same outcome twice: from the waiting call
+// and again after a restart. The exception is a process that may have died before the call's result
+// was stored.
 func TestToldOnce(t *testing.T) {
 	for _, boundary := range []bool{true, false} {
 		b := newBench(t, map[string]string{"a.txt": ten})

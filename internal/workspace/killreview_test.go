@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// These tests review many hunks in a process that is killed at a random moment. It is killed not at
-// one of its own steps, but by SIGKILL while it works. Its answers are binding.
+// These tests review many hunks in a process that is killed with SIGKILL at a random moment,
+// instead of at one of its own steps. Decisions that the process has reported must be kept.
 
 const (
 	reviewEnv   = "WORKSPACE_TEST_REVIEW"
@@ -21,8 +21,7 @@ const (
 	reviewHunks = 12 // a file
 )
 
-// reviewText returns a file's text, with the new text in the accepted hunks and the old text
-// elsewhere.
+// reviewText returns a file's text with the accepted hunks applied.
 func reviewText(taken func(i int) bool) string {
 	var b strings.Builder
 	for i := range reviewHunks {
@@ -35,7 +34,7 @@ func reviewText(taken func(i int) bool) string {
 	return b.String()
 }
 
-// reviewHere is the process. It decides hunk by hunk and reports each answer.
+// reviewHere runs in the killed process. It decides hunk by hunk and reports each decision.
 func reviewHere() {
 	dir := os.Getenv(reviewEnv)
 	if dir == "" {
@@ -94,8 +93,8 @@ func TestKilledInReview(t *testing.T) {
 	}
 }
 
-// reviewAndKill kills the process after the given number of answers, at an arbitrary point, and
-// returns all its answers.
+// reviewAndKill kills the process after the given number of reported decisions, whatever the
+// process is doing at that time. It returns all decisions that the process reported.
 func reviewAndKill(t *testing.T, dir string, policy Policy, after int) map[string]Action {
 	exe, err := os.Executable()
 	must(t, err)

@@ -64,7 +64,7 @@ func lockOrder(t *testing.T) map[string]int {
 	return rank
 }
 
-// lockFunc describes what a function does with locks.
+// lockFunc describes how a function uses locks.
 type lockFunc struct {
 	takes map[string]token.Position // locks acquired directly or by a called function
 	calls []lockCall
@@ -149,7 +149,7 @@ type lockWalk struct {
 	f *lockFunc
 }
 
-// block returns the locks that are held after the statements. ends reports that the statements
+// block returns the locks that are held after the statements. ends reports whether the statements
 // leave the function.
 func (w *lockWalk) block(list []ast.Stmt, held []string) (after []string, ends bool) {
 	for _, s := range list {
@@ -256,8 +256,9 @@ func (w *lockWalk) call(c *ast.CallExpr, held []string) []string {
 	return held
 }
 
-// lockName names the mutex in a call of Lock or Unlock by the type and the field that contain it,
-// with the package if it is another package.
+// lockName returns the name of the mutex whose Lock or Unlock is called. The name consists of the
+// type and the field that contain the mutex. It also contains the package if that is a different
+// one.
 func (w *lockWalk) lockName(sel *ast.SelectorExpr) string {
 	field, ok := sel.X.(*ast.SelectorExpr)
 	if !ok || sel.Sel.Name != "Lock" && sel.Sel.Name != "Unlock" {

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(testspeed.Run(m))
 }
 
-// inBubble runs a test about an editor's misbehavior with a clock of its own.
+// inBubble runs a test of an editor that misbehaves, in a synctest bubble with a separate clock.
 func inBubble(t *testing.T, name string, f func(t *testing.T, b *bench, uri string)) {
 	t.Run(name, func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -346,11 +346,9 @@ func states(p Proposal) string {
 	return strings.Join(out, " ")
 }
 
-// TestVersionCheckLostAfterFirst simulates Neovim, which checks only the first document's version.
-//
-// TestTypingWhileApplied simulates typing at every position, next to and within each line, while an
-// edit is prepared and again while its request is in progress. No typed text is lost, and no line
-// is torn.
+// TestTypingWhileApplied simulates typing at every position, next to and within each line. The
+// typing happens either while an edit is prepared or while its request is in progress. No typed
+// text may be lost, and no line may be torn.
 func TestTypingWhileApplied(t *testing.T) {
 	defer func() { files.AtStep = func(string) {} }()
 	for at := range len(ten) + 1 {
@@ -380,6 +378,7 @@ func TestTypingWhileApplied(t *testing.T) {
 	}
 }
 
+// TestVersionCheckLostAfterFirst simulates Neovim, which checks only the first document's version.
 func TestVersionCheckLostAfterFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, map[string]string{"a.txt": ten, "b.txt": ten},
@@ -423,7 +422,7 @@ func TestSteerRejectsUndecided(t *testing.T) {
 	equal(t, "disk", b.disk("a.txt"), strings.Replace(ten, "two", "TWO", 1))
 }
 
-// TestRestartLeavesPending checks that the end of the process decides nothing.
+// TestRestartLeavesPending checks that the end of the process does not decide a proposal.
 func TestRestartLeavesPending(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p := b.propose(Ask, "a.txt", edited)

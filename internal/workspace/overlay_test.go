@@ -66,7 +66,7 @@ func randomEdit(rt *rapid.T, f *fakeEditor, uri string) {
 	f.type_(uri, start, max(start, end), genText(5).Draw(rt, "typed"))
 }
 
-// onBorder moves an offset to an offset that a position can name.
+// onBorder moves an offset to the next boundary that a position can express.
 func onBorder(text string, i int) int {
 	for i > 0 && i < len(text) && (text[i]&0xC0 == 0x80 || text[i-1] == '\r' && text[i] == '\n') {
 		i--
@@ -194,7 +194,8 @@ func TestStamps(t *testing.T) {
 	}
 }
 
-// TestEmptyFileInEditor opens an empty file as Neovim does, with one line and its ending.
+// TestEmptyFileInEditor opens an empty file as Neovim does, which reports one empty line with a
+// line ending.
 func TestEmptyFileInEditor(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ""})
 	b.ed.open(b.uri("a.txt"), "\n")
@@ -203,8 +204,8 @@ func TestEmptyFileInEditor(t *testing.T) {
 	}
 }
 
-// TestOpenedUnsaved opens a document that was changed before. Only a later change on disk is
-// reported.
+// TestOpenedUnsaved opens a document that already has unsaved changes. Only a later change on disk
+// may be reported.
 func TestOpenedUnsaved(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": "disk\n"})
 	must(t, os.Chtimes(b.path("a.txt"), time.Time{}, time.Now().Add(-time.Minute)))

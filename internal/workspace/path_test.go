@@ -16,8 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
-// attackTree builds a workspace with traps, and a folder outside of it with the files that the
-// attacks target.
+// attackTree builds a workspace with traps, and a folder outside to which they lead.
 func attackTree(t *testing.T) (b *bench, outside string) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Unix file system only; the Windows rules are in TestWindowsPaths")
@@ -53,7 +52,8 @@ func attackTree(t *testing.T) (b *bench, outside string) {
 	return b, outside
 }
 
-// TestPathAttacks tries to read and write files outside the roots and things that are not files.
+// TestPathAttacks tries to read and write files outside the roots, and objects that are not regular
+// files.
 func TestPathAttacks(t *testing.T) {
 	b, outside := attackTree(t)
 	base := filepath.Base(outside)
@@ -134,8 +134,8 @@ func attackPath(t *testing.T, b *bench, a string) {
 		f.Close()
 		t.Fatalf("%q was opened", a)
 	}
-	// The remaining names are unusual names of files that do not exist. Such files may be created
-	// inside a root.
+	// The remaining paths are unusual names of files that do not exist. They may be created inside
+	// a root.
 	p, err := b.Propose(context.Background(),
 		ProposeRequest{SessionID: "s", Policy: Auto,
 			Changes: []Change{{Op: Create, Ref: ref, Data: []byte("x")}}})
@@ -165,8 +165,8 @@ func TestPathsThatWork(t *testing.T) {
 	}
 }
 
-// TestRaceBetweenCheckAndUse replaces a folder with a link to the outside while files in it are
-// read and written by paths that were resolved before.
+// TestRaceBetweenCheckAndUse replaces a folder with a link that leads outside, while files in it
+// are read and written with paths that were resolved earlier.
 func TestRaceBetweenCheckAndUse(t *testing.T) {
 	b, outside := attackTree(t)
 	must(t, os.WriteFile(filepath.Join(outside, "b.txt"), []byte("SECRET\n"), 0o644))
@@ -224,9 +224,9 @@ func TestNoFolderOpen(t *testing.T) {
 	equal(t, "rel", ref.Rel, "y.txt")
 }
 
-// A folder that contains the home folder is a root only once it is allowed, regardless of how the
-// client names it. Until then, the editor's documents in that folder can be used, and the other
-// folders as well.
+// A folder that contains the home folder becomes a root only after it is allowed, however the
+// client spells it. Until then, documents that the editor opens in it can be used, and so can the
+// other folders.
 func TestWideFoldersAreHeldBack(t *testing.T) {
 	around := realDir(t)
 	home, project := filepath.Join(around, "home"), filepath.Join(around, "project")

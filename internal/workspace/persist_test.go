@@ -54,8 +54,8 @@ func TestCancelledLoadKeepsProposals(t *testing.T) {
 	equal(t, "hunks", states(b.get(p.ID)), "pending pending pending")
 }
 
-// A review does not end because its file has the intended content after a restart. Only the user
-// can end it.
+// If a file has the intended content after a restart, its review stays open. Only the user ends a
+// review.
 func TestReviewOutlivesARestart(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	b.ed.open(b.uri("a.txt"), ten)

@@ -299,8 +299,8 @@ func TestEndOfText(t *testing.T) {
 	equal(t, "buffer", b.ed.text(b.uri("a.txt")), "one\n")
 }
 
-// TestConfirmHoldsNoLock checks that a proposal for a file can be made, and applied if that is
-// safe, while the editor asks the user about another proposal.
+// TestConfirmHoldsNoLock checks that while the editor asks the user about one proposal, another one
+// can be made for the file, and applied if that is safe.
 func TestConfirmHoldsNoLock(t *testing.T) {
 	t.Parallel()
 	for _, open := range []bool{true, false} {

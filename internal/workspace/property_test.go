@@ -23,8 +23,8 @@ func numbered(n int) []string {
 }
 
 // TestAnySubsetUnderTyping proposes changes to some lines of an open or closed file, simulates
-// typing in other lines, decides hunk by hunk, and compares the result with a model that does not
-// use offsets: a list of lines.
+// typing in other lines, and decides hunk by hunk. It compares the result with a model that uses a
+// list of lines instead of offsets.
 func TestAnySubsetUnderTyping(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const n = 30
@@ -40,7 +40,7 @@ func TestAnySubsetUnderTyping(t *testing.T) {
 			b.ed.open(uri, strings.Join(model, ""))
 		}
 		policy := rapid.SampledFrom([]Policy{Ask, Review}).Draw(rt, "policy")
-		// Changed lines are separated, so that each line becomes one hunk.
+		// Changed lines are not adjacent, so that each of them becomes a separate hunk.
 		for i := 1; i < n; i += 3 {
 			switch rapid.IntRange(0, 3).Draw(rt, "change") {
 			case 1:
@@ -107,7 +107,7 @@ func changedLines(a, b []string) []int {
 	return out
 }
 
-// typeBetween simulates a user who changes, adds or removes a line that no open hunk affects.
+// typeBetween has the user change, add or delete a line that is not part of any open hunk.
 func (b *bench) typeBetween(rt *rapid.T, uri string, fate []string, hunkLines []int) {
 	i := rapid.IntRange(0, len(fate)-1).Draw(rt, "typed line")
 	if i%3 == 1 || i%3 == 0 && fate[i] == "" {
@@ -120,9 +120,9 @@ func (b *bench) typeBetween(rt *rapid.T, uri string, fate []string, hunkLines []
 	fate[i] = text
 }
 
-// TestRestoreLosesNothing mixes the agent's edits with the user's over several turns and restores.
-// The user's lines are marked. Every mark must survive, with or without a conflict. If there is no
-// conflict, no mark of the agent may remain.
+// TestRestoreLosesNothing mixes edits by the agent and by the user over several turns and restores.
+// The lines of both contain marks. Every mark of the user must remain, with or without a conflict.
+// Without a conflict, the agent's marks must be removed.
 func TestRestoreLosesNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const n = 24
@@ -197,8 +197,8 @@ func (b *bench) userEdit(rt *rapid.T, open bool, text string, marks map[string]b
 	must(rt, os.WriteFile(b.path("a.txt"), []byte(old[:start]+text+old[start:]), 0o644))
 }
 
-// TestFirstDeciderWins simulates two clients that decide the same hunks in opposite ways at the
-// same time.
+// TestFirstDeciderWins has two clients make opposite decisions about the same hunks at the same
+// time.
 func TestFirstDeciderWins(t *testing.T) {
 	for range 30 {
 		b := newBench(t, map[string]string{"a.txt": ten},
@@ -229,8 +229,8 @@ func TestFirstDeciderWins(t *testing.T) {
 	}
 }
 
-// TestCompetingProposals checks two sessions that change the same file. When one proposal is
-// accepted, the overlapping hunks of the other become stale and its remaining hunks move.
+// TestCompetingProposals checks that if two sessions change the same file, accepting one proposal
+// makes overlapping hunks of the other one stale and moves the remaining ones.
 func TestCompetingProposals(t *testing.T) {
 	for _, open := range []bool{false, true} {
 		b := newBench(t, map[string]string{"a.txt": ten})

@@ -72,8 +72,8 @@ func TestAutoAndReview(t *testing.T) {
 	}
 }
 
-// TestMovedHunk checks that the user can move a hunk's lines after those of another hunk by cutting
-// and pasting. The hunk stays the same, and the views and the decision follow it.
+// TestMovedHunk checks that if the user moves a hunk's lines below another hunk by cutting and
+// pasting, the hunk stays the same, and the views and the decision follow it.
 func TestMovedHunk(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	uri := b.uri("a.txt")
@@ -95,8 +95,8 @@ func TestMovedHunk(t *testing.T) {
 	equal(t, "text", b.ed.text(uri), moved)
 }
 
-// A change is shown even if its accepted text was changed since, or was merged with that of another
-// change.
+// An accepted change is shown even if its text was changed afterwards, or merged with that of
+// another change.
 func TestChangedAcceptedHunksAreShown(t *testing.T) {
 	text := []byte("one\nTWO and more\nthree\nFOUR\n")
 	accepted := func(start, end int, old, new string) *hunk {

@@ -12,8 +12,8 @@ import (
 const mountEnv = "WORKSPACE_TEST_MOUNT"
 
 // TestReadOnlyMount mounts the workspace's folder read-only for a process in its own namespaces. If
-// the system does not support this, the test logs it, and only the permissions in TestReadOnly
-// cover this case.
+// the system does not support this, the test logs that, and only the permission cases in
+// TestReadOnly are tested.
 func TestReadOnlyMount(t *testing.T) {
 	exe, err := os.Executable()
 	must(t, err)

@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// These tests use files that may not be written. Permissions do not restrict the superuser, so as
-// root the test runs itself again as an unprivileged user. A read-only mount needs its own
-// namespaces and is tried if the system allows them.
+// These tests use files that are not writable. File permissions do not restrict root, so the test
+// runs itself again as an unprivileged user. A read-only mount needs separate namespaces and is
+// tested where the system allows them.
 
 const readOnlyEnv = "WORKSPACE_TEST_READ_ONLY"
 
@@ -50,7 +50,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestAsNobody is the unprivileged process.
+// TestAsNobody is run by TestReadOnly in a process without root privileges.
 func TestAsNobody(t *testing.T) {
 	if os.Getenv(readOnlyEnv) == "" {
 		return // only for TestReadOnly
@@ -71,8 +71,8 @@ func TestAsNobody(t *testing.T) {
 	t.Run("rename", notRenamed)
 }
 
-// notRenamed checks that a file that may not be moved out of its folder does not get a second name,
-// here or in another root.
+// notRenamed checks that a failed rename out of a read-only folder leaves no copy at the new path,
+// in the same root or another, and that the rename succeeds once the permission is restored.
 func notRenamed(t *testing.T) {
 	b := newBench(t, map[string]string{"d/a.txt": ten})
 	other := realDir(t)
@@ -96,9 +96,9 @@ func notRenamed(t *testing.T) {
 	}
 }
 
-// notWritten removes the write permission after a proposal was made. The decision fails with the
-// reason, no file of the same decision is changed, and no other file is left next to them. Once the
-// permission is restored, the proposal can be decided again.
+// notWritten removes the write permission after a proposal was made. The decision must fail with
+// the reason, no file of the decision may be changed, and no other files may be left in their
+// folder. The decision must succeed once the permission is restored.
 func notWritten(t *testing.T, reason string, deny func(b *bench)) {
 	b := newBench(t, map[string]string{"d/a.txt": ten, "b.txt": ten})
 	p := b.propose(Ask, "d/a.txt", edited, "b.txt", edited)

@@ -12,8 +12,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
-// moved renames a file or folder as an editor does: on disk, with its document, and with a
-// notification. The order of these three steps differs from editor to editor.
+// moved renames a file or folder as an editor does: it renames the file on disk, closes the old
+// document and opens the new one, and reports the rename. order gives the order of the
+// notifications, which differs between editors.
 func (b *bench) moved(order string, from, to string) {
 	b.t.Helper()
 	must(b.t, os.MkdirAll(filepath.Dir(b.path(to)), 0o755))
@@ -96,7 +97,8 @@ func TestStampFollowsRename(t *testing.T) {
 	}
 }
 
-// TestPendingFollowsAcceptedRename accepts another proposal's rename.
+// TestPendingFollowsAcceptedRename checks that if a rename in one proposal is accepted, another
+// proposal for that file follows it to the new name.
 func TestPendingFollowsAcceptedRename(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p := b.propose(Ask, "a.txt", edited)
@@ -111,8 +113,8 @@ func TestPendingFollowsAcceptedRename(t *testing.T) {
 	equal(t, "b", b.disk("b.txt"), edited)
 }
 
-// TestRenamedByHand checks the case that the user makes the rename that is pending. This is a
-// conflict, and nothing is lost.
+// TestRenamedByHand checks that if the user already renamed the file of a pending rename, the
+// decision is a conflict, and no text is lost.
 func TestRenamedByHand(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	p, err := b.Propose(context.Background(),
@@ -125,8 +127,8 @@ func TestRenamedByHand(t *testing.T) {
 }
 
 // TestRenameKeepsWhatTheUserChanged checks the case that the user changes a file after its rename
-// was proposed, or was made for review. The text moves with the file. A rename with its own text is
-// a conflict and loses nothing.
+// was proposed, or applied for review. The user's text is renamed with the file. A rename that also
+// changes the text is a conflict and loses nothing.
 func TestRenameKeepsWhatTheUserChanged(t *testing.T) {
 	const mine = "mine\n" + ten
 	for _, open := range []bool{false, true} {
@@ -167,8 +169,8 @@ func TestRenameKeepsWhatTheUserChanged(t *testing.T) {
 	}
 }
 
-// TestRenameWithoutItsText checks that a rename whose new text cannot be written is undone, and can
-// be decided again.
+// TestRenameWithoutItsText checks that if the new text of a rename cannot be written, the rename is
+// undone and can be decided again.
 func TestRenameWithoutItsText(t *testing.T) {
 	for _, open := range []bool{false, true} {
 		for _, policy := range []Policy{Ask, Review} {
@@ -201,8 +203,8 @@ func TestRenameWithoutItsText(t *testing.T) {
 	}
 }
 
-// TestRenameByHalf checks a rename that cannot be undone although its new text could not be
-// written. This is reported, and nothing is lost.
+// TestRenameByHalf checks that if the text of a rename cannot be written and the rename cannot be
+// undone either, this is reported and no text is lost.
 func TestRenameByHalf(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": ten})
 	b.ed.open(b.uri("a.txt"), ten)
@@ -242,7 +244,7 @@ func (b *bench) refuseTexts(name string, open bool) (allow func()) {
 	return func() { b.ed.mu.Lock(); defer b.ed.mu.Unlock(); b.ed.misbehave = nil }
 }
 
-// files returns the files of the workspace.
+// files lists the files in the workspace.
 func (b *bench) files() (out []string) {
 	must(b.t, filepath.WalkDir(b.dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -255,8 +257,8 @@ func (b *bench) files() (out []string) {
 }
 
 // TestRenameIsFormatted checks that the new text of a rename is formatted for its new name before
-// it is proposed, and not when it is written. The written text is the one that was shown, also when
-// it is undone.
+// it is proposed, and not again when it is written or undone. The text that is written is the one
+// that was shown.
 func TestRenameIsFormatted(t *testing.T) {
 	const unformatted = "one\ntwo\n"
 	b := newBench(t, map[string]string{"a.txt": unformatted}, func(o *Options, _ *fakeEditor) {
@@ -277,8 +279,8 @@ func TestRenameIsFormatted(t *testing.T) {
 	equal(t, "a mere rename", b.disk("b.txt"), unformatted)
 }
 
-// TestConfirmedRename checks that an editor that asks its user about a rename also gets the new
-// text, and that the outcome is reported.
+// TestConfirmedRename checks that an editor that asks its user about a rename receives the new text
+// together with the rename, and that the outcome is reported.
 func TestConfirmedRename(t *testing.T) {
 	t.Parallel()
 	for state, text := range map[State]string{StateApplied: edited, StateConflict: ten} {
@@ -309,8 +311,8 @@ func TestConfirmedRename(t *testing.T) {
 	}
 }
 
-// TestConfirmedCreation checks that a file that the editor created without its text is not reported
-// as if it had the text.
+// TestConfirmedCreation checks that a file that the editor created without its text is reported as
+// a conflict.
 func TestConfirmedCreation(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil, func(_ *Options, f *fakeEditor) { f.features.ChangeAnnotations = true })
@@ -324,8 +326,8 @@ func TestConfirmedCreation(t *testing.T) {
 	equal(t, "state", o.State, StateConflict)
 }
 
-// TestRenameWhileDeciding checks that the outcome of a decision is reported even if the file
-// disappears during the decision.
+// TestRenameWhileDeciding renames the file during a decision. The decision reports a conflict, and
+// the remaining hunks can be decided under the new name.
 func TestRenameWhileDeciding(t *testing.T) {
 	defer func() { files.AtStep = func(string) {} }()
 	b := newBench(t, map[string]string{"a.txt": ten})
@@ -362,9 +364,9 @@ func TestRenamesThatCannotBe(t *testing.T) {
 	equal(t, "a", b.disk("a.txt"), edited)
 }
 
-// TestRenameIsToldLate simulates an editor that renames an open file on disk and reports the new
-// document later, with its current text, or never. The change that comes with the rename is made
-// where it is permanent.
+// TestRenameIsToldLate checks the case that an editor renames an open file on disk and reports the
+// new document late, with the current text, or never. The text of the rename is changed in the new
+// document if it is opened, and otherwise in the file.
 func TestRenameIsToldLate(t *testing.T) {
 	for name, reopens := range map[string]bool{"opens the new file late": true,
 		"opens it never": false} {

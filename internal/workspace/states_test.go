@@ -16,7 +16,8 @@ var (
 	eventNames = strings.Fields("begin release typed competed found lost missed accept reject")
 )
 
-// The table at the top of states.go is the contract. This test tries each of its cells.
+// TestHunkMovesAreAsDrawn checks each cell of the table at the top of states.go, which specifies
+// how hunks change their state.
 func TestHunkMovesAreAsDrawn(t *testing.T) {
 	rows := drawing(t, "begin ")
 	equal(t, "events", strings.Join(rows[0], " "), strings.Join(eventNames, " "))
@@ -55,8 +56,8 @@ func drawing(t *testing.T, first string) (rows [][]string) {
 	return rows
 }
 
-// The state of a hunk that clients see never changes from accepted or rejected, and an open hunk
-// can always be decided either way.
+// Once clients have seen a hunk as accepted or rejected, its state never changes. An open hunk can
+// always be accepted or rejected.
 func TestDecidedHunksStay(t *testing.T) {
 	decided := map[hunkEvent]HunkState{hunkAccept: HunkAccepted, hunkReject: HunkRejected}
 	for ph := range hunkPhase(hunkPhases) {
@@ -86,7 +87,7 @@ func TestProposalMoves(t *testing.T) {
 			p := &proposal{phase: from}
 			want := from != to && !slices.Contains(final, from)
 			if from.closed() && (!to.closed() || slices.Contains(final, to)) {
-				want = false // a closed proposal is never opened or withdrawn
+				want = false // a closed proposal is neither reopened nor withdrawn
 			}
 			moved := p.become(to)
 			name := string(proposalShown[from]) + " to " + string(proposalShown[to])
@@ -103,7 +104,7 @@ func TestProposalMoves(t *testing.T) {
 	}
 }
 
-// Only states.go assigns a phase, so that its tables are complete.
+// Only states.go assigns phases. Otherwise its tables would be incomplete.
 func TestOnlyTheTableChangesPhases(t *testing.T) {
 	names, err := filepath.Glob("*.go")
 	must(t, err)

@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write models.txt from the module charm.land/catwalk")
 
-// TestDataIsCurrent checks that models.txt is what the module charm.land/catwalk contains.
+// TestDataIsCurrent checks that models.txt matches the data in the module charm.land/catwalk.
 func TestDataIsCurrent(t *testing.T) {
 	var lists []list
 	for _, p := range embedded.GetAll() {

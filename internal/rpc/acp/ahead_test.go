@@ -27,8 +27,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// refusing are settings that reject every session, so that a test can observe a request for a
-// session without running one.
+// refusing implements settings that reject every session, so that a test can observe a request for
+// a session without running one.
 type refusing struct{ root string }
 
 func (r refusing) Session(json.RawMessage) (config.Config, []string, error) {

@@ -64,7 +64,7 @@ func loadCases(t testing.TB) []editCase {
 
 func (c editCase) base() []byte { return []byte(unmark(c.parts["base"], true)) }
 
-// replaces returns the search and replace edits old and new, old2 and new2, and so on.
+// replaces returns the search-and-replace edits of a case: old and new, old2 and new2, and so on.
 func (c editCase) replaces(t testing.TB) ([]Replace, Options) {
 	var out []Replace
 	for i := 1; ; i++ {
@@ -122,8 +122,8 @@ func (c editCase) run(t testing.TB) (*Plan, error) {
 	return MatchPatch(c.base(), files[0], opt)
 }
 
-// refusal returns why a call was refused, or nil if the error is not a refusal. A text that is not
-// a patch is a refusal of KindPatch.
+// refusal returns the reason why a call was refused, or nil for any other error. For a text that is
+// not a patch, the kind is KindPatch.
 func refusal(err error) (me *MatchError) {
 	var pe *patch.Error
 	if errors.As(err, &pe) {
@@ -133,8 +133,8 @@ func refusal(err error) (me *MatchError) {
 	return me
 }
 
-// check runs one case. The first line of "then" is the outcome. The "says" lines contain words of
-// the message or notes.
+// check runs one case. The first line of "then" is the expected outcome. Lines of "says" must occur
+// in the message or the notes.
 func (c editCase) check(t *testing.T) {
 	base := c.base()
 	plan, err := c.run(t)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDocumentedExamples runs every example in docs/reference/edits.md. The tier in the example's
-// heading and the outcome that it shows must be right.
+// TestDocumentedExamples runs every example in docs/reference/edits.md. The tier in the heading and
+// the outcome shown must be correct.
 func TestDocumentedExamples(t *testing.T) {
 	data, err := os.ReadFile("../../../docs/reference/edits.md")
 	if err != nil {
@@ -41,7 +41,7 @@ func documented(tier string, parts map[string]string) editCase {
 	} else {
 		c.parts["old"], c.parts["new"] = parts["search"], parts["replace"]
 	}
-	ofTier := len(tier) == 2 // headings that name no tier are about T0
+	ofTier := len(tier) == 2 // "T0"; examples below other headings use T0
 	switch refused, ok := parts["refused"]; {
 	case ok && ofTier:
 		c.parts["then"] = "refuse notFound\nsays " + refused

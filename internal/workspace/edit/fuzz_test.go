@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// FuzzMatch checks that any bytes and any edits result in a plan that does not change text outside
-// its spans, or in a *MatchError, and that an exact match is unique.
+// FuzzMatch checks that any edit of any bytes results either in a plan that keeps all bytes outside
+// its spans or in a *MatchError, and that an exact match is unique.
 func FuzzMatch(f *testing.F) {
 	for _, c := range loadCases(f) {
 		for _, e := range first(c.replaces(f)) {
@@ -45,8 +45,8 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
-// checkSpans checks uniqueness in a simple way, and that the new text of every span has only the
-// file's line endings.
+// checkSpans checks with a simple search that matches are unique, and that the new text of every
+// span has only the file's line endings.
 func checkSpans(t *testing.T, base []byte, p *Plan, e Replace) {
 	lf := strings.NewReplacer("\r\n", "\n", "\r", "\n")
 	for _, s := range p.Spans {

@@ -13,11 +13,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit/patch"
 )
 
-// suiteTime limits the time of each suite over random intents. Intents that remain after that time
+// suiteTime limits the time of each suite of random intents. Intents that remain after that time
 // are skipped.
 const suiteTime = 20 * time.Second
 
-// planOf performs the same steps as the tools for a call.
+// planOf processes a call in the same way as the tools.
 func planOf(base []byte, path string, c edittest.Call) (*Plan, error) {
 	opt := Options{Path: path}
 	switch {
@@ -43,8 +43,8 @@ func planOf(base []byte, path string, c edittest.Call) (*Plan, error) {
 	return MatchPatch(base, files[0], opt)
 }
 
-// outcome is the outcome of a call. The call was applied with the intended result, or it was
-// refused. Any other outcome is a problem.
+// outcome is the result of a call. The call was applied as intended, or it was refused, or there is
+// a problem.
 type outcome struct {
 	applied bool
 	tier    string
@@ -160,7 +160,8 @@ func TestIntents(t *testing.T) {
 	}
 	for f := range edittest.Formats {
 		t.Logf("%s: %d of %d applied", f, applied[f], all[f])
-		// These are files with few distinct words, in which many search texts are ambiguous.
+		// The limit is low because the files have few distinct words, so that many search texts are
+		// ambiguous.
 		if applied[f]*100 < all[f]*90 {
 			t.Errorf("%s: only %d of %d calls were applied", f, applied[f], all[f])
 		}
@@ -196,8 +197,8 @@ func FuzzIntent(f *testing.F) {
 	})
 }
 
-// TestTable runs calls on files as they occur in practice. At least 97 of 100 calls must be
-// applied, each at the tier of its noise, and none with a result other than the intended one.
+// TestTable checks that at least 97 of 100 calls for realistic files are applied at the tier for
+// their noise, and that no call has an unintended result.
 func TestTable(t *testing.T) {
 	for _, eol := range []string{"\n", "\r\n"} {
 		cases := edittest.Table(eol)

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawText draws a text of few distinct lines with all kinds of endings, so that repeats, shared
-// lines and missing final newlines are common.
+// drawText draws a text that consists of few distinct lines with all kinds of line ending. Repeated
+// lines, shared lines and missing final newlines are therefore common.
 func drawText(t *rapid.T, label string) []byte {
 	lines := rapid.SliceOfN(rapid.SampledFrom([]string{"", "a", "b", "  a", "\tb", "c  ", "“d”",
 		"e é 😀", "}", "longer line of text", "\x80\xff"}), 0, 12).Draw(t, label)
@@ -177,7 +177,7 @@ func TestUnchangedLinesKeepTheirBytes(t *testing.T) {
 			eol := rapid.SampledFrom([]string{"\n", "\r\n", "\r"}).Draw(t, "eol")
 			space := rapid.SampledFrom([]string{"", " ", "\t"}).Draw(t, "space")
 			if i == n-1 {
-				space = "" // the search ends before the space, which is kept
+				space = "" // otherwise the white space would follow the search text and be kept
 			}
 			l := fmt.Sprintf("line %d", i)
 			old, new = append(old, l), append(new, l)
@@ -295,7 +295,7 @@ func TestMerge3Laws(t *testing.T) {
 	})
 }
 
-// resolve chooses the side of every conflict.
+// resolve chooses the second side of every conflict.
 func resolve(merged []byte, conflicts []Conflict) []byte {
 	var spans []Span
 	for _, c := range conflicts {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestUnifiedHunks applies parts of a diff that was written from known hunks, with its own
+// TestUnifiedHunks builds a diff from known hunks and applies parts of it with a separate
 // implementation.
 func TestUnifiedHunks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

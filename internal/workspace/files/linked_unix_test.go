@@ -12,8 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
-// After a path was resolved, and the user was asked about it, a folder in the path becomes a link
-// to another folder in the same root. No access may follow the link.
+// If a folder in a path is replaced with a link after the path was resolved and the user was asked
+// about it, no access follows the link, even if it leads to a folder in the same root.
 func TestNoAccessFollowsANewLink(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -78,7 +78,7 @@ func TestNoAccessFollowsANewLink(t *testing.T) {
 			t.Errorf("listing %s followed the link: %v", at, list)
 		}
 	}
-	must(t, staged.Commit()) // into the folder in which the file was staged
+	must(t, staged.Commit()) // goes into the folder in which it was staged
 	if after := names(t, filepath.Join(top, ".git")); after != before {
 		t.Errorf("the folder behind the link holds\n%s, before\n%s", after, before)
 	}
@@ -94,7 +94,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// names lists the names and contents of a folder.
+// names lists the names and contents of the files in a folder.
 func names(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder

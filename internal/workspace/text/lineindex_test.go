@@ -21,8 +21,8 @@ func plainUnits(s []byte) (n uint32) {
 	return n
 }
 
-// TestLongLines compares the fast counting of long lines with plain counting, while the text
-// changes and is not always UTF-8.
+// TestLongLines compares the fast counting of long lines, which reads whole words, with plain
+// counting. The text changes and is not always valid UTF-8.
 func TestLongLines(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		parts := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "ä", "€", "😀", "abcdefgh", "𝒳y"}),

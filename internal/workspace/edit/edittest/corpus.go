@@ -106,9 +106,9 @@ func (k kind) affects(in Intent, f Format, c Call) bool {
 		c.Content != nil && plain.Content != nil && *c.Content != *plain.Content
 }
 
-// tierOf returns the tier that finds a call of the format. Two formats hide the noise from the
-// matcher: a complete file is not matched, and the fence around a patch is removed before matching.
-// A last line without an ending may need another tier.
+// tierOf returns the tier that finds a call in the given format. Some noise does not reach the
+// matcher: a complete file is not matched at all, and the fence around a patch is removed before
+// matching. A fence around pairs needs T1. A last line without a line ending may need another tier.
 func tierOf(in Intent, f Format, n Noise, tier string) string {
 	switch {
 	case f == Whole, n.Doomed(), in.NoFinalEOL:
@@ -137,7 +137,7 @@ func corpus(eol string) []Intent {
 			one.Changes = []Change{in.changeOf(e)}
 			out = append(out, one)
 		}
-		// Two edits in one call are added too, if they are far enough from each other.
+		// Also put two edits into one call, if they are far enough apart.
 		for i := 0; i+1 < len(edits); i += 2 {
 			a, b := in.changeOf(edits[i]), in.changeOf(edits[i+1])
 			if a.From > b.From {

@@ -8,8 +8,8 @@ import (
 // Choose returns a number from 0 to n-1. n is at least 1.
 type Choose func(n int) int
 
-// Change replaces the lines [From,To) of a file with New. It is an insertion before line From if
-// the range is empty, and a deletion if New is empty.
+// Change replaces the lines [From,To) of a file with New. If the range is empty, the change is an
+// insertion before line From. If New is empty, it is a deletion.
 type Change struct {
 	From, To int // 0-based
 	New      []string
@@ -59,8 +59,8 @@ func trimmed(lines []string) []string {
 	return out
 }
 
-// plainLines are ordinary lines. trapLines are lines that a parser may mistake for a part of a
-// format, or a matcher for another line.
+// plainLines are ordinary lines. trapLines are lines that a parser could mistake for part of a
+// format, or that a matcher could mistake for another line.
 var (
 	plainLines = []string{
 		"", "}", "{", "a", "b", "x = 1", "total = 1", "subtotal = 1", "count += 1",
@@ -157,8 +157,8 @@ func tweak(l string) string {
 	return l
 }
 
-// settleEnd gives the file a final line ending if the formats cannot express the change of a
-// missing ending.
+// settleEnd gives the file a final line ending if the formats cannot express the change without
+// one.
 func (in *Intent) settleEnd() {
 	after := in.after()
 	n := len(in.Changes)
@@ -173,9 +173,9 @@ func (in *Intent) settleEnd() {
 	}
 }
 
-// WantWithout reports whether got is the file after some of the changes, and each of the other
-// changes adds lines that the file already has. A tool may treat such a change as already made, if
-// it reports this.
+// WantWithout reports whether got is the file with only some of the changes applied, where each of
+// the other changes adds lines that the file already contains. A tool may treat such a change as
+// already made if it reports this.
 func (in Intent) WantWithout(got []byte) bool {
 	for mask := range 1 << len(in.Changes) {
 		some := in

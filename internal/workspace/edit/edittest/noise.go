@@ -90,8 +90,8 @@ func (n *Noise) draw(choose Choose) {
 	}
 }
 
-// Fit removes from a file the details that the noise hides from the model, such as white space at
-// the end of the lines that a change replaces.
+// Fit changes the file of an intent so that it contains nothing that the noise hides from the
+// model, such as trailing white space in the lines that a change replaces.
 func (n Noise) Fit(in Intent) Intent {
 	lines := append([]string(nil), in.Lines...)
 	for _, c := range in.Changes {
@@ -117,8 +117,8 @@ func (n Noise) Fit(in Intent) Intent {
 	return in
 }
 
-// fitNew limits new lines to text that the model can express: no white space at the end, and
-// typographic characters only in lines that are old lines with another word.
+// fitNew limits new lines to those that the model's text can express. They have no trailing white
+// space. They contain typographic characters only if they are old lines with one word changed.
 func (n Noise) fitNew(old, lines []string) []string {
 	out := append([]string(nil), lines...)
 	for i, l := range out {
@@ -144,7 +144,7 @@ func (n Noise) fitNew(old, lines []string) []string {
 var ascii = strings.NewReplacer("“", `"`, "”", `"`, "‘", "'", "’", "'", "–", "-", "\u00a0", " ")
 
 // loose reports whether the shown text differs from the file in white space or punctuation. In that
-// case, a line of white space equals a blank line.
+// case, a line that consists of white space equals an empty line.
 func (n Noise) loose() bool { return n.Outdented || n.ASCII || n.Spaces > 0 || n.Numbers }
 
 func byTabs(l string) string {
@@ -178,7 +178,7 @@ func common(blocks ...[]string) string {
 	return out
 }
 
-// apply writes lines as the model does. margin is the indent that the model omits.
+// apply rewrites lines as the model writes them. margin is the indentation that the model omits.
 func (n Noise) apply(lines []string, margin string, shown bool) []string {
 	out := make([]string, len(lines))
 	for i, l := range lines {

@@ -37,8 +37,8 @@ type Call struct {
 	Patch   string
 	Content *string
 
-	// Hidden means that the text of the call does not contain the complete intent, so that two
-	// intents result in the same text.
+	// Hidden means that the text of the call does not express the complete intent, so that
+	// different intents can have the same text.
 	Hidden bool
 }
 
@@ -161,22 +161,22 @@ func (s *shown) write(n Noise, f Format, file []string) {
 	if !n.Outdented || margin == "" {
 		return
 	}
-	// elsewhere means that the new text has the file's indent. This applies to all of the text, or
-	// to all but the first line of an edit inside a line.
+	// elsewhere means that the new text already has the indentation of the file. This applies to
+	// the whole text, or to all lines but the first if the edit is within one line.
 	s.elsewhere = common(s.newSide()) == common(file)
 	if new := s.newSide(); (f == Single || f == Multi) && len(file) == 1 && len(new) > 1 {
 		s.elsewhere = s.elsewhere || strings.HasPrefix(common(new[1:]), indentOf(file[0]))
 	}
 }
 
-// means reports whether the shown text means something other than the lines [lo,hi) of the file.
+// means reports whether the shown text has a meaning other than the lines [lo,hi) of the file.
 func (s *shown) means(n Noise, lines []string, lo, hi int) bool {
 	file := lines[lo:hi]
 	if !slices.Equal(s.oldSide(), file) && contains(lines, bare(s.oldSide()), -1) {
 		return true
 	}
-	// If several lines look alike, a shown line can be any of them. In that case, it is
-	// undetermined which line's white space and typographic characters remain.
+	// If several lines look alike, a shown line can stand for any of them. It is then undefined
+	// which line's white space and typographic characters remain.
 	if n.Trimmed || n.loose() {
 		seen := map[string]bool{}
 		for _, l := range slices.Concat(file, s.new) {
@@ -212,8 +212,8 @@ func contains(lines, part []string, at int) bool {
 	return false
 }
 
-// spoil makes one shown line differ from the file, or omits one line. It reports whether the result
-// does not occur in the file.
+// spoil makes one shown line differ from the file, or removes one line. It reports whether the file
+// does not contain the result.
 func (n Noise) spoil(regions []shown, lines []string, choose Choose) bool {
 	s := &regions[choose(len(regions))]
 	if n.Stale {
