@@ -248,6 +248,8 @@ func (r *Resolver) probe(ctx context.Context, e *Endpoint) (*Endpoint, error) {
 		}
 		e.Name, e.BaseURL, e.Local, e.Probed = s.name, s.baseURL, true, true
 		e.Model = ChatModel(models[i])
+		// The user has not chosen this server, and these settings may contain a key.
+		e.Provider.Headers, e.Provider.Query, e.Provider.Organization = nil, nil, ""
 		return e, nil
 	}
 	return nil, &NotConfiguredError{

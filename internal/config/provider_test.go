@@ -36,6 +36,30 @@ func resolveDefault(t *testing.T, r *Resolver, c *Config) (*Endpoint, error) {
 	return e, err
 }
 
+// TestAFoundServerGetsNoHeaders checks that headers and query parameters of the settings are not
+// sent to a server that was found by probing, because they may contain a key.
+func TestAFoundServerGetsNoHeaders(t *testing.T) {
+	r := &Resolver{
+		Env: func(string) string { return "" },
+		Client: &http.Client{Transport: network{
+			"127.0.0.1:11434": `{"data":[{"id":"m"}]}`,
+		}},
+	}
+	for url, want := range map[string]int{"": 0, "http://127.0.0.1:11434/v1": 1} {
+		e, err := resolveDefault(t, r, &Config{Provider: &Provider{
+			BaseURL: url, Headers: map[string]string{"X-Key": "k"},
+			Query: map[string]string{"key": "k"}, Organization: "o",
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := e.Provider
+		if len(p.Headers) != want || len(p.Query) != want || len(p.Organization) != want {
+			t.Errorf("base URL %q: %v %v %q", url, p.Headers, p.Query, p.Organization)
+		}
+	}
+}
+
 func TestResolve(t *testing.T) {
 	no := false
 	ollama := network{"127.0.0.1:11434": `{"data":[{"id":"qwen"},{"id":"llama"}]}`}

@@ -105,7 +105,7 @@ var homeSecrets = []string{
 	".cargo/credentials", ".cargo/credentials.toml",
 }
 
-// listedSecret reports whether an absolute path is on the protocol's list of secret files. It
+// listedSecret reports whether the sandbox hides the file at an absolute path as a secret file. It
 // excludes installed packages, which contain keys for their tests but no secrets of the user.
 func listedSecret(path string) bool {
 	slashed := filepath.ToSlash(path)

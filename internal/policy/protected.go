@@ -9,19 +9,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
 )
 
-// secretNames are file names, in lower case, that usually contain secrets. A "*" at an end is a
-// wildcard.
-var secretNames = []string{
-	".env", ".env.*", "*.env", ".envrc", ".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass",
-	".git-credentials", ".htpasswd", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore",
-	"*.kdbx", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "credentials", "credentials.json",
-	"secrets.yml", "secrets.yaml", "secrets.json", "secrets.toml", ".vault-token",
-	"service-account*.json",
-}
-
-// secretFree are names that match secretNames but contain no secrets according to the protocol's
-// list.
-var secretFree = []string{".env.example", ".env.sample", ".env.template"}
+// settingsNames are files that often contain a secret next to settings. Reading them needs a
+// question, but commands in the sandbox can read them, because package managers need them.
+var settingsNames = setOf(".envrc .npmrc")
 
 // secretFolders contain keys, regardless of the file names.
 var secretFolders = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", "gcloud"}
@@ -41,17 +31,7 @@ func protectedRead(path string) string {
 	if len(parts) > 3 && parts[1] == "proc" && slices.ContainsFunc(parts[3:], ofProcess) {
 		return "it shows the environment, the memory or the files of a process"
 	}
-	for _, free := range secretFree {
-		if name == free {
-			return ""
-		}
-	}
-	for _, n := range secretNames {
-		if wildcard(n, name) {
-			return name + " usually holds secrets"
-		}
-	}
-	if launcher.Secret(name) {
+	if settingsNames[name] || launcher.Secret(name) {
 		return name + " usually holds secrets"
 	}
 	for i, p := range parts[:len(parts)-1] {

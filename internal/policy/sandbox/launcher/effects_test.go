@@ -315,6 +315,11 @@ func TestSecretsCannotBeRead(t *testing.T) {
 		"id_rsa",
 		".netrc",
 		"b.PFX",
+		"prod.env",
+		"config/secrets.yml",
+		"credentials.json",
+		"service-account-1.json",
+		"a.jks",
 	}
 	for _, s := range secrets {
 		b.write(s, "canary\n")

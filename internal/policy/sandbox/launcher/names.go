@@ -39,10 +39,17 @@ var (
 	// startingPairs protect one name in a folder whose other files are not protected.
 	startingPairs = map[string]string{".github": "workflows", ".cargo": "config.toml"}
 
-	secretFiles = set(".env", ".netrc", ".git-credentials", ".pgpass")
+	secretFiles = set(
+		".env", ".netrc", ".git-credentials", ".pgpass",
+		// These names are not on the protocol's list.
+		"_netrc", ".pypirc", ".htpasswd", ".vault-token", "credentials", "credentials.json",
+		"secrets.yml", "secrets.yaml", "secrets.json", "secrets.toml",
+	)
 	secretFree  = set(".env.example", ".env.sample", ".env.template")
-	secretStart = []string{".env.", "id_rsa", "id_ed25519", "id_ecdsa"}
-	secretEnd   = []string{".pem", ".key", ".p12", ".pfx"}
+	secretStart = []string{".env.", "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa"}
+	secretEnd   = []string{
+		".pem", ".key", ".p12", ".pfx", ".env", ".jks", ".keystore", ".kdbx",
+	}
 )
 
 func set(names ...string) map[string]bool {
@@ -128,6 +135,9 @@ func Secret(name string) bool {
 		return false
 	}
 	if secretFiles[name] {
+		return true
+	}
+	if strings.HasPrefix(name, "service-account") && strings.HasSuffix(name, ".json") {
 		return true
 	}
 	for _, s := range secretStart {
