@@ -25,7 +25,7 @@ const (
 // keptText is the text of a secret file that a client attached.
 type keptText struct {
 	block  message.Block
-	secret []string // the files to which its URI referred
+	secret []string // the files to which the URI of the attachment referred
 }
 
 // keptTexts stores the texts of attached secret files until the user has answered. The zero value
@@ -135,7 +135,7 @@ func (a *attachments) BeforePrompt(
 	return strings.Join(texts, "\n\n"), nil
 }
 
-// decide asks about one attachment and returns the text for the model. The question is about the
+// decide asks about one attachment and returns the text for the model. The question covers the
 // files that the URI refers to at that moment. No other secret file is sent, even if a link
 // changes.
 func (a *attachments) decide(ctx context.Context, turnID string, b message.Block) (string, error) {

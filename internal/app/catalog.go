@@ -24,13 +24,14 @@ const (
 	// catalogService is catwalk's own service.
 	catalogService = "https://catwalk.charm.sh"
 	catalogEvery   = 24 * time.Hour
-	// catalogTimeout bounds the time of a refresh. maxCatalog bounds its response in bytes.
+	// catalogTimeout is the time limit of a refresh. maxCatalog is the maximum size of its response
+	// in bytes.
 	catalogTimeout = 30 * time.Second
 	maxCatalog     = 8 << 20
 )
 
-// catalog keeps the catalog of models up to date if the settings allow it. Several processes may
-// share its files. It is safe for concurrent use.
+// modelCatalog keeps the catalog of models up to date if the settings allow it. Several processes
+// may share its files. It is safe for concurrent use.
 type modelCatalog struct {
 	// path is the file of the copy. The modification time of path.checked is the time of the last
 	// attempt.

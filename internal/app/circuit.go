@@ -32,7 +32,7 @@ type circuit struct {
 	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
 
 	mu    sync.Mutex
-	until time.Time // when it is tried again; set when the circuit opens
+	until time.Time // when the provider is tried again; set when the circuit opens
 }
 
 // of returns the circuit breaker of a provider. Each provider has its own key.
@@ -105,7 +105,7 @@ type guardedModel struct {
 	otherwise bool
 }
 
-// Info returns the model's capabilities, with the reference by which the user names the model.
+// Info returns the model's capabilities, with the reference with which the user names the model.
 func (m *guardedModel) Info() agent.ModelInfo {
 	i := m.Model.Info()
 	i.ID = m.ref

@@ -72,7 +72,7 @@ type shared struct {
 	wrapChild func(agent.Options, subagent.Spawn) agent.Options // nil: none
 }
 
-// coreOptions are the inputs from which a connection is built.
+// coreOptions are the inputs for building a connection.
 type coreOptions struct {
 	log *slog.Logger
 	// The log uses the same redactor, so that a key that a command prints is also removed from the
@@ -282,7 +282,7 @@ func (d *daemon) core() *agentapi.Core {
 	}
 }
 
-// close ends everything that the connection started. It returns an error if ctx ends first.
+// close ends all components of the connection. If ctx ends first, close returns an error.
 func (d *daemon) close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {

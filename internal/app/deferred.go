@@ -14,7 +14,7 @@ import (
 const (
 	// searchWait is how long tool_search waits for MCP servers that are starting.
 	searchWait = 10 * time.Second
-	// maxWhy bounds the reason why a server is not available, in bytes.
+	// maxWhy is the maximum length, in bytes, of the reason why a server is not available.
 	maxWhy = 300
 )
 
@@ -67,5 +67,5 @@ func (p *sessionParts) catalog() []tool.Spec {
 		})
 }
 
-// may reports whether a session could have any tool of a server.
+// may reports whether a session might have a tool of a server.
 func (p *sessionParts) may(server string) bool { return p.only == nil || p.only(server+"_tool") }

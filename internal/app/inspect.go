@@ -22,7 +22,7 @@ type Redactor = policy.Redactor
 // NewRedactor returns a redactor for the secrets of an environment.
 func NewRedactor(env []string) *Redactor { return policy.NewRedactor(secretsIn(env)...) }
 
-// Secret reports whether a file's path is one of those that usually contain secrets.
+// Secret reports whether a file with this path usually contains secrets.
 func Secret(path string) bool { return policy.Secret(path) }
 
 // Lookup returns the value of a variable in an environment, or the last value if it is set twice.
@@ -59,7 +59,7 @@ func Faults(c config.Config, env []string, root string) []string {
 	return faults
 }
 
-// unenforcedNote explains the effect of having no sandbox.
+// unenforcedNote explains the effect of a missing sandbox.
 const unenforcedNote = "only a short list of commands that read runs without a question"
 
 // DescribeSandbox returns lines for the user about the sandbox for commands, the reason why there
@@ -173,7 +173,7 @@ func (p *Probe) Models(ctx context.Context, c *config.Config) (ids []string, pro
 	return idsOf(list, func(m wire.Model) string { return m.ID }), "", ""
 }
 
-// Close ends everything that the probe started.
+// Close ends all work that the probe started.
 func (p *Probe) Close() {
 	p.models.Close()
 	p.runner.Close()

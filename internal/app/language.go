@@ -66,7 +66,7 @@ func (l *languageServers) editorQuery(ctx context.Context,
 	return raw, err
 }
 
-// diagnosticsAfterEdit reports whether and how long an edit waits for diagnostics.
+// diagnosticsAfterEdit reports whether an edit waits for diagnostics, and for how long.
 func (l *languageServers) diagnosticsAfterEdit() (bool, time.Duration) {
 	c := l.config().Diagnostics
 	if c == nil {
@@ -99,7 +99,8 @@ func (l *languageServers) servers() []langserver.Config {
 	return append(out, rest...)
 }
 
-// configured overrides the built-in table's entry for a server with the settings of that name.
+// configured overrides the built-in table's entry for a server with the settings for the server
+// with that name.
 func (l *languageServers) configured(c langserver.Config, s config.LSP) langserver.Config {
 	if s.Command != "" {
 		c.Command, c.Args = s.Command, s.Args

@@ -62,8 +62,8 @@ func (t *serverTrust) allow(ctx context.Context, s langserver.Start) error {
 	return t.ask(ctx, s, c)
 }
 
-// claim returns the code that a server runs from a workspace folder. runs is false if there is
-// none.
+// claim returns the code that a server runs from a workspace folder. runs is false if there is no
+// such code.
 func (t *serverTrust) claim(
 	c langserver.Config,
 	top string,
@@ -92,7 +92,7 @@ func realProgram(c langserver.Config) (string, error) {
 	return filepath.EvalSymlinks(program)
 }
 
-// values returns everything that is passed to a server and may name a file of the workspace.
+// values returns all strings that are passed to a server and may name a file of the workspace.
 func values(c langserver.Config) []any {
 	out := []any{c.Command, string(c.InitializationOptions), string(c.Settings)}
 	for _, arg := range c.Args {

@@ -27,7 +27,7 @@ type localServers struct {
 	turn    chan struct{} // a token for the right to ask
 
 	mu   sync.Mutex
-	kept map[string]bool // answers that the file does not have, by foundServer.key
+	kept map[string]bool // answers that the file does not contain, by foundServer.key
 }
 
 func (d *daemon) newLocalServers() *localServers {
@@ -47,7 +47,7 @@ type foundServer struct {
 
 var _ policy.TrustStore = foundServer{}
 
-// connectTimeout bounds the check whether a server still listens.
+// connectTimeout limits the check whether a server still listens.
 const connectTimeout = time.Second
 
 // look returns the current state of a server. running is false if nothing listens there.
@@ -150,7 +150,7 @@ func (p *sessionParts) agree(ctx context.Context, turnID string, c *config.Confi
 	})
 }
 
-// name returns the server's name and URL, for the screen.
+// name returns the server's name and URL for the user.
 func (s foundServer) name() string { return s.endpoint.Name + " at " + s.endpoint.BaseURL }
 
 func (s foundServer) question(r tool.ApprovalRequest) policy.TrustQuestion {

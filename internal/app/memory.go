@@ -55,10 +55,10 @@ func (d *daemon) embedder() (string, memory.Embed) {
 }
 
 const (
-	// injectTime bounds the search for memories that are added to a prompt, because the prompt
-	// waits for it.
+	// injectTime limits the search for memories that are added to a prompt, because the prompt
+	// waits for the search.
 	injectTime = 3 * time.Second
-	// maxInjected bounds the size of one added memory in bytes.
+	// maxInjected is the maximum size of one added memory in bytes.
 	maxInjected = 2000
 )
 
@@ -99,8 +99,8 @@ func (p *sessionParts) BeforePrompt(
 	return "From memory, which may not be relevant here:\n" + strings.Join(lines, "\n"), nil
 }
 
-// remembers reports whether the model has not yet seen a memory in its current form, and records
-// that it now has.
+// remembers reports whether the model has not yet seen the current form of a memory. It also
+// records that the model has now seen it.
 func (p *sessionParts) remembers(m memory.Memory) bool {
 	key := m.Scope + "\x00" + m.Key + "\x00" + m.Content
 	p.mu.Lock()

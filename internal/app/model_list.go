@@ -72,8 +72,8 @@ func (d *daemon) listModels(ctx context.Context, provider string) ([]wire.Model,
 	return d.providers.listOf(ctx, c, provider)
 }
 
-// usable returns the names of the providers that the user has set up, without the built-in one that
-// is the default provider under another name.
+// usable returns the names of the providers that the user has set up. It omits the built-in
+// provider that is the default provider under another name.
 func (p *providers) usable(c *config.Config) []string {
 	if p.script != nil {
 		return slices.Sorted(maps.Keys(c.Providers))
@@ -177,8 +177,8 @@ func withoutUser(raw string) string {
 	return u.String()
 }
 
-// unpriced reports whether the catalog's prices do not apply to a provider, because it is a local
-// server. The names of its models do not matter.
+// unpriced reports whether the catalog's prices do not apply to a provider, because the provider is
+// a local server. The names of its models do not matter.
 func unpriced(e *config.Endpoint) bool {
 	if config.Hosted(e.ID) {
 		return false

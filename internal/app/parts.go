@@ -61,7 +61,7 @@ func (d *daemon) commandEnv(call *tool.Call) []string {
 	if err == nil {
 		err = os.MkdirAll(tmp, 0o700)
 	}
-	if err != nil { // commands that need the folder fail
+	if err != nil { // commands that need the folder will fail
 		d.log.Warn("creating the temporary folder of a session", "error", err)
 	}
 	return e.Reading(tmp, tmp)
@@ -150,7 +150,7 @@ func orDefault(ms int, d time.Duration) time.Duration {
 	return d
 }
 
-// listTools lists the tools of a session with the settings in force.
+// listTools lists the tools of a session with the current settings.
 func (d *daemon) listTools(context.Context) ([]wire.Tool, error) {
 	p := d.parts(infoForListing(d), parentage{})
 	c := *d.settings.config()
@@ -196,7 +196,7 @@ func osEnviron(env []string) []string {
 	return env
 }
 
-// globMatch is path.Match, except that an invalid pattern matches nothing.
+// globMatch is like path.Match, except that an invalid pattern matches nothing.
 func globMatch(pattern, name string) bool {
 	ok, err := path.Match(pattern, name)
 	return ok && err == nil

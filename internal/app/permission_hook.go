@@ -9,7 +9,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy"
 )
 
-// hookedAsker runs the beforePermission hooks, and asks the user if they do not answer.
+// hookedAsker runs the beforePermission hooks. If the hooks do not answer, it asks the user.
 type hookedAsker struct {
 	sessions *liveSessions
 	next     policy.Separate
@@ -19,8 +19,8 @@ var _ policy.Separate = hookedAsker{}
 
 func (a hookedAsker) Separately() bool { return a.next.Separately() }
 
-// Ask passes each question to the hooks separately, and asks the user the questions that the hooks
-// left open.
+// Ask passes each question to the hooks separately. It asks the user the questions that the hooks
+// did not answer.
 func (a hookedAsker) Ask(ctx context.Context, questions []policy.Question) []policy.Reply {
 	replies := make([]policy.Reply, len(questions))
 	answered := make([]bool, len(questions))

@@ -17,8 +17,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
-// processRunner starts the commands that the settings name: formatters, checks, key commands. It
-// also builds the environment of all child processes. It is safe for concurrent use.
+// processRunner starts the commands in the settings, which are formatters, checks and key commands.
+// It also builds the environment of all child processes. It is safe for concurrent use.
 type processRunner struct {
 	env    []string        // the daemon's own environment, with secrets
 	root   string          // the working directory of checks and hooks
@@ -104,7 +104,7 @@ func (p *processRunner) format(ctx context.Context, path string, text []byte) ([
 	return res.Head, nil
 }
 
-// maxFormatted bounds the size of a text that is formatted, in bytes.
+// maxFormatted is the maximum size, in bytes, of a text that is formatted.
 const maxFormatted = 8 << 20
 
 // check runs the command that the settings name to check an edit.
@@ -142,10 +142,10 @@ func anyMatches(globs, paths []string) bool {
 	return len(globs) == 0
 }
 
-// keyCommandTimeout bounds the command that prints a provider's key.
+// keyCommandTimeout is the time limit of the command that prints a provider's key.
 const keyCommandTimeout = 20 * time.Second
 
-// maxKey bounds the output of a key command, in bytes.
+// maxKey is the maximum size, in bytes, of a key command's output.
 const maxKey = 64 << 10
 
 // runKeyCommand runs provider.apiKeyCommand. Its stdout is treated as a secret from then on. Its

@@ -14,8 +14,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// openProject returns the reader of the instructions, commands and agents of the repository and the
-// user.
+// openProject returns the reader for the instructions, commands and agents of the repository and
+// the user.
 func (d *daemon) openProject() *project.Project {
 	return project.New(project.Options{
 		Root: d.folders.root, UserDir: filepath.Dir(UserFile(d.processes.env)),
@@ -51,7 +51,7 @@ func (d *daemon) listCommands(ctx context.Context) ([]wire.SlashCommand, error) 
 	return out, nil
 }
 
-// expand replaces a prompt that begins with a command by the text for the model.
+// expand replaces a prompt that begins with a command by the text that the command expands to.
 func (d *daemon) expand(ctx context.Context, _, text string) (string, bool) {
 	if expanded, ok := d.project.Expand(text); ok {
 		return expanded, true

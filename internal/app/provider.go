@@ -23,7 +23,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
-// resolveTimeout bounds the search for a provider and the query for its models.
+// resolveTimeout limits the search for a provider and the query for its models.
 const resolveTimeout = 5 * time.Second
 
 // providers creates models from settings and caches them, so that connections, certificates and
@@ -43,7 +43,7 @@ type providers struct {
 	endpoints map[string]*config.Endpoint
 }
 
-// endpointModel is a model of any API.
+// endpointModel is a model with any API.
 type endpointModel interface {
 	agent.Model
 	Models(ctx context.Context) ([]agent.ModelInfo, error)
@@ -225,7 +225,7 @@ type unusable struct {
 
 func (u unusable) Info() agent.ModelInfo { return agent.ModelInfo{ID: u.ref} }
 
-// Generate fails with the reason. Another fallback may answer.
+// Generate returns the reason as an error. Another fallback may answer.
 func (u unusable) Generate(
 	context.Context,
 	*agent.Request,
@@ -326,8 +326,8 @@ func (p *providers) firstModel(
 	return found.Model, nil
 }
 
-// parted splits an error of the provider into the problem and a hint. If the error contains no
-// hint, it returns otherwise.
+// parted splits an error from the provider into the problem and a hint. If the error contains no
+// hint, the hint is otherwise.
 func parted(err error, otherwise string) (problem, hint string) {
 	if e := retry.As(err); e != nil && e.Hint != "" {
 		return strings.TrimSuffix(err.Error(), " ("+e.Hint+")"), e.Hint
@@ -405,7 +405,7 @@ func setting(e *config.Endpoint) string {
 	return "providers." + e.ID
 }
 
-// window returns the context window of the settings, or 0 if they name none.
+// window returns the context window in the settings, or 0 if they specify none.
 func window(c *config.Config) int {
 	if c.Context == nil {
 		return 0
@@ -413,8 +413,8 @@ func window(c *config.Config) int {
 	return c.Context.Window
 }
 
-// windowOf returns the context window of the settings for a model of a provider, or 0 if they name
-// none.
+// windowOf returns the context window in the settings for a model of a provider, or 0 if they
+// specify none.
 func windowOf(c *config.Config, provider, id string) int {
 	if w := window(c); w > 0 {
 		return w

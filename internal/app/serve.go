@@ -30,7 +30,7 @@ type Options struct {
 
 	Script   string // the file of a scripted model that replaces the provider, or ""
 	StateDir string // where sessions, checkpoints and grants are stored; "" means StateDir
-	// WholeFolder means that the user allows all of the home folder, or of the root of the file
+	// WholeFolder means that the user allows the entire home folder, or the root of the file
 	// system, as the workspace.
 	WholeFolder bool
 }
@@ -54,8 +54,8 @@ func RunHelper() {
 // ServeLSP serves LSP until the client disconnects or ctx ends. It returns nil when ctx ends.
 func ServeLSP(ctx context.Context, o Options) error { return ServeLSPWith(ctx, o, nil) }
 
-// ServeLSPWith is ServeLSP with a function that changes the engine's options of the sessions of
-// sub-agents. Tests use it to give them failing models and tools.
+// ServeLSPWith is like ServeLSP, but takes a function that changes the engine's options for the
+// sessions of sub-agents. Tests use it to give sub-agents failing models and tools.
 func ServeLSPWith(
 	ctx context.Context,
 	o Options,

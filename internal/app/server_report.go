@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// reportTimeout bounds the queries to a local server about one model.
+	// reportTimeout limits the queries to a local server about one model.
 	reportTimeout = time.Second
 	// reportLifetime is how long a response is used, because servers may load a model with another
 	// window.
 	reportLifetime = time.Minute
-	// maxReport bounds the size of a response in bytes.
+	// maxReport is the maximum size of a response in bytes.
 	maxReport = 4 << 20
 )
 
@@ -183,8 +183,8 @@ func (p *providers) ask(ctx context.Context, e *config.Endpoint, kind, id string
 	return r
 }
 
-// askLlamaServer reads /props: the window of a slot, and the capabilities of the model and its
-// template.
+// askLlamaServer reads /props. The response contains the window of a slot, and the capabilities of
+// the model and its template.
 func (p *providers) askLlamaServer(ctx context.Context, e *config.Endpoint) (r serverReport) {
 	var props struct {
 		Generation struct {
@@ -210,8 +210,8 @@ func (p *providers) askLlamaServer(ctx context.Context, e *config.Endpoint) (r s
 	return r
 }
 
-// askOllama reads /api/show, and /api/ps for the window of a loaded model. Ollama truncates prompts
-// to that window, which is usually smaller than the window of the model.
+// askOllama reads /api/show, and it reads /api/ps for the window of a loaded model. Ollama
+// truncates prompts to that window, which is usually smaller than the window of the model.
 func (p *providers) askOllama(ctx context.Context, e *config.Endpoint, id string) (r serverReport) {
 	var show struct {
 		Parameters   string         `json:"parameters"`

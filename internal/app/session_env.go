@@ -75,11 +75,11 @@ func (d *daemon) prepare(ctx context.Context, info host.SessionInfo) (agent.Opti
 // parentage contains the values that a sub-agent's session gets from its parent. It is zero for a
 // user's session.
 type parentage struct {
-	depth     int                    // 1: called by a user's session
+	depth     int                    // 1 if a user's session called it
 	caller    string                 // the session that called it
 	only      func(tool string) bool // nil means all of the parent's tools
-	user      string                 // the user's session at the top
-	ownerTurn string                 // the turn of that session in which it started
+	user      string                 // the user's session at the top of the chain of callers
+	ownerTurn string                 // the turn of that session in which this session started
 }
 
 // owner returns the session that the client knows.
@@ -129,7 +129,8 @@ func (p *sessionParts) more(language []tool.Tool) (names []string) {
 	return names
 }
 
-// servers returns the names of the MCP servers in the session's settings when the session begins.
+// servers returns the names of the MCP servers in the session's settings at the start of the
+// session.
 func (p *sessionParts) servers() (names []string) {
 	c := p.info.Config()
 	for _, name := range slices.Sorted(maps.Keys(c.MCPServers)) {
@@ -315,7 +316,7 @@ func (p *sessionParts) registryKey(list []tool.Tool, sub *subagent.Tool, c *conf
 	if sub != nil {
 		fmt.Fprint(&key, sub.Spec().Description, sub.Limits()) // agents can appear and disappear
 	}
-	for _, t := range list[len(p.builtin):] { // the built-in ones are always the same
+	for _, t := range list[len(p.builtin):] { // the built-in tools are always the same
 		s := t.Spec()
 		key.WriteString("\x00" + s.Name)
 		if strings.HasPrefix(s.Source, tools.SourceMCP) {
@@ -361,8 +362,8 @@ func allowedBy(t *config.Tools, name string) bool {
 	return len(t.Enable) == 0
 }
 
-// boundaryMessages reports to the model the outcomes of its proposals, and the tools that it can
-// load since its last call.
+// boundaryMessages reports the outcomes of the model's proposals to the model, and the tools that
+// it can load since its last call.
 func (p *sessionParts) boundaryMessages(begins bool) []*message.Message {
 	var out []*message.Message
 	for _, text := range p.d.workspace.Outcomes(p.info.ID, begins && p.depth == 0) {

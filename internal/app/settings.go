@@ -47,7 +47,7 @@ func (s *settings) current() *config.Config {
 	return set.Config()
 }
 
-// trusting manages a daemon's only question whether the workspace is trusted.
+// trusting manages the question whether the workspace is trusted. A daemon asks it only once.
 type trusting struct {
 	turn  chan struct{} // a token for the right to ask; created by once
 	once  sync.Once

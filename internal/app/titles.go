@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// titleTimeout bounds the request for a title.
+	// titleTimeout is the time limit of the request for a title.
 	titleTimeout = time.Minute
 	// titleSource is how many bytes of the prompt and of the answer the model gets.
 	titleSource = 4000
@@ -25,7 +25,7 @@ const (
 		"the conversation."
 )
 
-// titles asks the model of the setting titleModel for the titles of sessions, in the background. A
+// titles asks the model in the setting titleModel for the titles of sessions, in the background. A
 // failure is only logged. It is safe for concurrent use.
 type titles struct {
 	d    *daemon
@@ -43,8 +43,8 @@ func newTitles(d *daemon) *titles {
 	return t
 }
 
-// watch starts the request after the first turn of a session. It runs while the end of the turn is
-// delivered, so it must not block.
+// watch starts the request after the first turn of a session. It is called while the end of the
+// turn is delivered, so it must not block.
 func (t *titles) watch(id string, e agent.Event) {
 	if _, ended := e.(agent.TurnCompleted); !ended {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// modelTestTimeout bounds the request that tests a model.
+// modelTestTimeout is the time limit of the request that tests a model.
 const modelTestTimeout = 30 * time.Second
 
 // test sends a one-word request to a model, outside any session. It makes one attempt, whose result

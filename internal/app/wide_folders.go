@@ -19,9 +19,8 @@ func newWideFolders() wideFolders {
 	return wideFolders{turn: make(chan struct{}, 1), asked: map[string]bool{}}
 }
 
-// askFolders asks the user about the workspace folders that are held back, each once. Without a
-// client that can ask, they stay held back. A session that arrives in the meantime waits for the
-// answer.
+// askFolders asks the user about each workspace folder that is held back, once. If no client can
+// ask, the folders stay held back. A session that arrives in the meantime waits for the answer.
 func (d *daemon) askFolders(ctx context.Context, info host.SessionInfo) {
 	if len(d.workspace.HeldFolders()) == 0 {
 		return

@@ -16,7 +16,7 @@ const (
 )
 
 // builtinProviders are the providers that a model reference may name without any settings. A
-// provider with a key variable needs a key. Azure has no base URL of its own.
+// provider with a key variable requires a key. Azure has no base URL of its own.
 var builtinProviders = map[string]Provider{
 	"openai": {BaseURL: "https://api.openai.com/v1", APIKeyEnv: "OPENAI_API_KEY"},
 	"anthropic": {
@@ -91,8 +91,8 @@ func (c *Config) namesProvider(name string) bool {
 type Reference struct {
 	Provider string // a key of providers or a built-in name; "" is the provider without a name
 	Model    string // "" is a model that the provider lists
-	// Unknown is the part before the slash if it names no provider. The reference then means a
-	// model of the default provider, if there is one.
+	// Unknown is the part before the slash if that part names no provider. The reference then means
+	// a model of the default provider, if there is one.
 	Unknown string
 }
 
@@ -135,9 +135,9 @@ func (c Config) WithModel(ref string) Config {
 // Borrowed reports whether WithModel has set the model.
 func (c *Config) Borrowed() bool { return c.home != nil }
 
-// ProviderSettings returns the settings of a provider by name. They are the settings of the
-// built-in provider, overridden field by field by the entry in providers, or those of provider for
-// "". env looks up a variable.
+// ProviderSettings returns the settings of a provider by name. For a built-in provider, the entry
+// in providers overrides individual fields. For "", they are the settings in provider. env looks up
+// a variable.
 func (c *Config) ProviderSettings(name string, env func(string) string) Provider {
 	var p, home Provider
 	if name == "" {

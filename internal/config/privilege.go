@@ -105,7 +105,7 @@ func (c *checker) restrict(tree, base map[string]any) (held []Claimed) {
 }
 
 // refuse removes the values that a session cannot set from a session's own config. A client may
-// repeat the value that applies anyway, because it may send back the config that it received.
+// repeat the value that is already in effect, because it may send back the config that it received.
 func (c *checker) refuse(tree, below map[string]any) {
 	for _, path := range sessionsMayNotSet {
 		v, ok := lookup(tree, path)
@@ -124,8 +124,8 @@ func (c *checker) refuse(tree, below map[string]any) {
 	}
 }
 
-// storable returns a session's own config without the keys that a session cannot set. They never
-// take effect, and a stored one would cause the same notice whenever the session is loaded.
+// storable returns a session's own config without the keys that a session cannot set. Such keys
+// never take effect, and a stored key would cause the same notice whenever the session is loaded.
 func storable(own json.RawMessage) json.RawMessage {
 	tree, err := parse(own)
 	if err != nil {

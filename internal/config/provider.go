@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// probeTimeout bounds the search for a local server on all ports together.
+	// probeTimeout limits the search for a local server on all ports together.
 	probeTimeout = 400 * time.Millisecond
 	// keyLifetime is how long the output of an apiKeyCommand is used.
 	keyLifetime = time.Minute
@@ -40,7 +40,7 @@ type Endpoint struct {
 	BaseURL string
 	Model   string // "" means the model that ChatModel chooses from the provider's list
 	Local   bool   // found on a loopback port
-	Probed  bool   // found by probing, so the user has not chosen it
+	Probed  bool   // the server was found by probing, so the user has not chosen it
 	// Provider contains the settings, with ${NAME} replaced in headers and query.
 	Provider Provider
 
@@ -74,10 +74,10 @@ type Resolver struct {
 	Client *http.Client
 }
 
-// Resolve returns the provider of a model reference. For the provider without a name, that is the
-// provider that the settings name, or OpenAI if a key is set, or a local server that answers on its
-// usual port. Only the search for a local server uses the network, for at most half a second. Call
-// Resolve when a prompt needs it.
+// Resolve returns the provider of a model reference. For the provider without a name, it returns
+// the provider that the settings name, or OpenAI if a key is set, or a local server that answers on
+// its usual port. Only the search for a local server uses the network, for at most half a second.
+// Call Resolve when a prompt needs it.
 func (r *Resolver) Resolve(ctx context.Context, config *Config, ref Reference) (*Endpoint, error) {
 	if ref.Provider != "" {
 		return r.byName(config, ref.Provider)

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// maxReferences bounds the number of names that the values of a claim may contain.
+	// maxReferences is the maximum number of names in the values of a claim.
 	maxReferences = 4096
-	// maxBound bounds the number of files in folders.
+	// maxBound is the maximum number of files in folders.
 	maxBound = 2000
 )
 

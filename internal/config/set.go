@@ -43,7 +43,7 @@ func (l *layer) name() string {
 	return l.kind.String()
 }
 
-// Set is the combination of the layers. It is immutable: With returns a new Set. It is safe for
+// Set is the combination of the layers. It is immutable. With returns a new Set. A Set is safe for
 // concurrent use.
 type Set struct {
 	layers []layer
@@ -76,8 +76,8 @@ func (s *Set) NeedsTrust() []string { return s.held }
 
 // With returns the set with one layer replaced by raw, a Config that the client sent. A Config of
 // kind Initialization or ClientConfig may be nested in a section agentLsp, and may contain
-// userSettings, which are the user's own Config. Empty or null removes the layer. Values that
-// cannot be read become notices.
+// userSettings, which are the user's own Config. If raw is empty or null, the layer is removed.
+// Values that cannot be read become notices.
 func (s *Set) With(kind Kind, raw json.RawMessage) *Set {
 	l := layer{kind: kind, all: kind == Flags || kind == Session}
 	tree, err := parse(raw)

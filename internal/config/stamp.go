@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// stamp identifies the state of a file. A program can set a file's modification time to any value,
-// but it cannot set changed, on systems that have it.
+// stamp identifies the state of a file. A program can set a file's modification time to any value.
+// On systems that provide changed, it cannot set changed.
 type stamp struct {
 	size int64
 	time time.Time

@@ -26,11 +26,11 @@ import (
 
 // Limits and defaults.
 const (
-	// DefaultTimeout limits the run time of a hook whose settings specify none.
+	// DefaultTimeout limits the run time of a hook if its settings specify no limit.
 	DefaultTimeout = 30 * time.Second
 	// maxOutput is the maximum number of bytes that are read from a hook's output.
 	maxOutput = 256 << 10
-	// denyCode is the exit code by which a hook denies.
+	// denyCode is the exit code with which a hook denies the action.
 	denyCode = 2
 )
 
@@ -169,16 +169,16 @@ type Input struct {
 type Output struct {
 	Decision string          `json:"decision"` // "", allow, deny
 	Reason   string          `json:"reason"`   // reason of a denial or veto, for the model
-	Args     json.RawMessage `json:"args"`     // beforeTool: replaces the arguments
+	Args     json.RawMessage `json:"args"`     // for beforeTool, replaces the arguments
 	// Result is used as the result (beforeTool) or replaces the result (afterTool).
 	Result *string `json:"result"`
-	System *string `json:"system"` // beforeModel: added to the system prompt
-	Stop   bool    `json:"stop"`   // afterTool: the turn ends with this result
+	System *string `json:"system"` // for beforeModel, added to the system prompt
+	Stop   bool    `json:"stop"`   // for afterTool, the turn ends with this result
 	// Context is sent to the model and not shown to the user (sessionStart, subagentStart,
 	// beforePrompt).
 	Context string `json:"context"`
 
-	Instructions string `json:"instructions"` // beforeCompact: instructions for the summary
+	Instructions string `json:"instructions"` // for beforeCompact, instructions for the summary
 }
 
 // denied returns the reason why the output denies, or "" if it does not.
@@ -245,7 +245,8 @@ func (c *command) run(ctx context.Context, in Input) (*Output, error) {
 		return nil, err
 	}
 	defer proc.Stdout.Close() // otherwise the pipe would stay open until garbage collection
-	go func() {               // ends with the process, which closes the pipe's other end
+	// The goroutine ends with the process, which closes the pipe's other end.
+	go func() {
 		_, _ = proc.Stdin.Write(body)
 		proc.Stdin.Close()
 	}()

@@ -28,10 +28,10 @@ type Options struct {
 	Questions *Questions // questions for the user; may be nil
 	// Prepare returns the engine's options for a session that is created or loaded: Environment,
 	// Approver, Spill, QueueLimit, Locks, Bug. The host then sets ID, Cwd, Sink, Store and
-	// Restored; it keeps Restored.ResultFor and Restored.Activated.
+	// Restored. It keeps Restored.ResultFor and Restored.Activated.
 	Prepare func(ctx context.Context, s SessionInfo) (agent.Options, error)
 	// Closed is called when a session has been unloaded. If deleted is true, the session's jobs
-	// must end too. It may be nil.
+	// must also end. It may be nil.
 	Closed func(sessionID string, deleted bool)
 }
 
@@ -95,8 +95,8 @@ func New(o Options) *Host {
 }
 
 // Subscriber receives the notifications of all sessions, in the order of their numbers. Its methods
-// run on the goroutine that causes a notification, one at a time for each session. They must not
-// block and must not call the host.
+// run on the goroutine that causes a notification. For each session, only one method runs at a
+// time. They must not block and must not call the host.
 type Subscriber interface {
 	// Notify receives every notification except deltas.
 	Notify(n Notification)

@@ -20,7 +20,7 @@ type Question struct {
 	Text      string
 	Options   []Option // if empty, the answer is free text
 	Multi     bool     // the user may choose several options
-	Field     bool     // a form field, where an empty answer is valid
+	Field     bool     // the question is a form field, for which an empty answer is valid
 }
 
 // Option is one of the offered answers.
@@ -47,7 +47,8 @@ type Asker interface {
 // Limited is an Asker that may be unable to ask its user.
 type Limited interface {
 	Asker
-	// CanAsk reports whether the client can show questions, as far as is known before one is asked.
+	// CanAsk reports whether the client can probably show questions. This is certain only after one
+	// was asked.
 	CanAsk() bool
 }
 
@@ -84,7 +85,7 @@ type Open struct {
 	Permission *policy.Question
 	Question   *Question
 
-	ctx  context.Context // ends with the question
+	ctx  context.Context // ends when the question ends
 	end  context.CancelFunc
 	mu   sync.Mutex
 	done bool // the question has been answered

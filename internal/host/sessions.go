@@ -129,7 +129,7 @@ func (h *Host) load(ctx context.Context, id string) (s *Session, err error) {
 }
 
 // admit adds a new session to the list. If the host was closed in the meantime, admit closes the
-// session, because nothing else would.
+// session, because no other code would close it.
 func (h *Host) admit(ctx context.Context, s *Session) error {
 	h.mu.Lock()
 	closed := h.closed
@@ -293,15 +293,15 @@ func (h *Host) Reload(ctx context.Context, old *Session) (*Session, error) {
 	return s, nil
 }
 
-// closeEngine ends everything that runs in a session that is being unloaded, even if the request
-// was canceled. Otherwise a half-closed session would remain.
+// closeEngine ends all running work of a session that is being unloaded, even if the request was
+// canceled. Otherwise a half-closed session would remain.
 func closeEngine(ctx context.Context, s *Session) error {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer done()
 	return s.Engine.Close(ctx)
 }
 
-// Delete removes a session that is not busy, together with everything stored about it.
+// Delete removes a session that is not busy, and all data that is stored about the session.
 func (h *Host) Delete(ctx context.Context, s *Session) error {
 	h.mu.Lock()
 	back := h.takeLocked(s)
@@ -363,7 +363,7 @@ func (h *Host) tellClosed(s *Session, deleted bool) {
 	}
 }
 
-// AbortAll aborts all running work, because the process ends.
+// AbortAll aborts all running work, because the process is ending.
 func (h *Host) AbortAll() {
 	for _, s := range h.All() {
 		_, _ = s.Engine.Abort(agent.AbortRequest{Ending: true}) // the turn may already have ended

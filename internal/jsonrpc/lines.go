@@ -13,8 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// keptOfLong is the number of bytes of a line over the limit that are kept, which is enough to find
-// its ID.
+// keptOfLong is how many bytes are kept of a line that is too long. They are enough to find the ID.
 const keptOfLong = 512
 
 // NewLineStream reads messages from in, one JSON text per line, and writes to out, which must also

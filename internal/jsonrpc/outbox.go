@@ -27,10 +27,10 @@ const (
 	maxBatch = 256 << 10
 )
 
-// ErrClosed is the error of a write after the outbox was closed.
+// ErrClosed is the error for a write after the outbox was closed.
 var ErrClosed = errors.New("the connection is closed")
 
-// ErrOverrun is the error of a connection whose client does not read.
+// ErrOverrun is the error for a connection whose client does not read.
 var ErrOverrun = fmt.Errorf("the client has not read %d MiB of responses", HardLimit>>20)
 
 // Outbox is the only writer of a connection. It queues frames. One goroutine writes them in order,
@@ -42,7 +42,7 @@ var ErrOverrun = fmt.Errorf("the client has not read %d MiB of responses", HardL
 type Outbox struct {
 	w io.Writer
 	// lines selects framing by newlines instead of headers, and limits merged deltas to maxLine.
-	// ending closes the frames of deltas.
+	// ending is the end of a delta's frame.
 	lines  bool
 	ending string
 

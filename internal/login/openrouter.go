@@ -40,7 +40,7 @@ type OpenRouter struct {
 	Client *http.Client           // nil means http.DefaultClient
 	Open   func(url string) error // opens a browser; if nil, the user opens the printed address
 	Out    io.Writer              // shows the address
-	// Input supplies the address of the page that the browser ended on, in case the browser runs on
+	// Input supplies the address of the last page in the browser, in case the browser runs on
 	// another machine. If Input is nil, it is not read.
 	Input io.Reader
 }

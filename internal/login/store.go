@@ -116,7 +116,7 @@ func (s *Store) Get(name string) (string, error) {
 	return key, err
 }
 
-// Where describes where the key of a provider is stored. It returns "" if no key is stored.
+// Where returns where the key of a provider is stored, or "" if no key is stored.
 func (s *Store) Where(name string) string {
 	index, err := s.index()
 	e, found := index[name]

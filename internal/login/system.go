@@ -36,7 +36,7 @@ func hasKeyring(env func(string) string) bool {
 	return err == nil
 }
 
-// isMissing reports whether err means that there is no keyring, because no service answers for it.
+// isMissing reports whether err means that there is no keyring, because no service provides one.
 func isMissing(err error) bool {
 	text := err.Error()
 	return errors.Is(err, keyring.ErrUnsupportedPlatform) ||

@@ -40,7 +40,7 @@ type Options struct {
 	Secret func(path string) bool
 }
 
-// Rules describe which instructions are read. The zero value is the default.
+// Rules describe which instructions are read. The zero value means the defaults.
 type Rules struct {
 	// Names contains the names of instruction files. The first one that exists is used. nil means
 	// AGENTS.md.
@@ -114,7 +114,7 @@ func (p *Project) Instructions(cwd string, rules Rules) (files []File, notices [
 }
 
 // foldersTo returns the folders from the root to cwd, relative to the root. For a cwd outside of
-// the root it returns the root only.
+// the root, it returns only the root.
 func (p *Project) foldersTo(cwd string) []string {
 	if p.opts.Root == "" {
 		return nil

@@ -1,5 +1,5 @@
-// Package realpath resolves the symbolic links of a path, like filepath.EvalSymlinks. On Linux it
-// needs one system call for a path without links, which is the usual case. The agent resolves each
+// Package realpath resolves the symbolic links of a path, like filepath.EvalSymlinks. On Linux, a
+// path without links needs only one system call. This is the usual case. The agent resolves each
 // file that a tool accesses several times, because a link may appear at any time.
 package realpath
 

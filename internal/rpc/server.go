@@ -17,7 +17,7 @@ import (
 const (
 	// answerGrace bounds how long requests may take that were read before the end of the input.
 	answerGrace = 2 * time.Second
-	// closeGrace bounds the closing of sessions. An abort completes within 2 s.
+	// closeGrace limits how long closing the sessions may take. An abort completes within 2 s.
 	closeGrace = 3 * time.Second
 	// flushGrace bounds how long writing queued messages may take, because the client may no longer
 	// read.
@@ -33,7 +33,7 @@ type phase = int32
 
 const (
 	fresh   phase = iota // before initialize
-	running              // between initialize and shutdown
+	running              // the phase between initialize and shutdown
 	ending               // after shutdown
 )
 
@@ -120,8 +120,8 @@ func (s *server) sent(body []byte) {
 	}
 }
 
-// shutdown ends everything in the order of its dependencies. Every step has a time limit, because
-// the client may hang.
+// shutdown ends all components in the order of their dependencies. Every step has a time limit,
+// because the client may hang.
 func (s *server) shutdown() {
 	s.finishQueued()
 	closing, done := context.WithTimeout(context.Background(), closeGrace)

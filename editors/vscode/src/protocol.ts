@@ -725,7 +725,7 @@ export interface Mode {
 
 /** Model is one model. Absent properties are unknown. */
 export interface Model {
-  /** usable as a model reference */
+  /** can be used as a model reference */
   id: string;
   /** name of the provider, or else its host */
   provider: string;
@@ -846,7 +846,7 @@ export interface PromptContext {
   diagnostics?: Array<Diagnostic>;
 }
 
-/** PromptParams starts a turn or queues a follow-up. Without SessionID, the connection's current session is used. Repeating a ClientMessageID returns the same result and runs nothing twice. */
+/** PromptParams starts a turn or queues a follow-up. Without SessionID, the connection's current session is used. If a ClientMessageID is repeated, the same result is returned and no prompt runs twice. */
 export interface PromptParams {
   sessionId?: string;
   prompt: string | ContentBlock[];
@@ -1132,7 +1132,7 @@ export interface ServerCapability {
   limits: Record<string, number>;
 }
 
-/** Session is a stored session as a client shows it. */
+/** Session is a stored session in the form that clients show. */
 export interface Session {
   sessionId: string;
   title: string;

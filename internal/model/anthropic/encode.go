@@ -44,7 +44,8 @@ func (c *call) head(b []byte) []byte {
 		derived += c.budget(derived)
 	}
 	if g, _ := generationOf(c.Model); g.major == 3 && g.minor < 7 {
-		derived = beforeThinking // the catalog no longer lists these models
+		// beforeThinking applies to models that the catalog no longer lists.
+		derived = beforeThinking
 	}
 	limit := c.OutputLimit(derived)
 	b = modelhttp.AppendInt(b, "max_tokens", limit)

@@ -49,7 +49,7 @@ func takesBearer(host string) bool {
 // Info returns the abilities of the configured model.
 func (m *Model) Info() agent.ModelInfo { return m.info(m.Options.Model) }
 
-// maxPauses bounds how often a reply that the service paused is continued.
+// maxPauses is how often a reply that the service paused is continued.
 const maxPauses = 8
 
 // Generate makes one call (see agent.Model). If the service pauses a reply (pause_turn), Generate

@@ -64,7 +64,7 @@ func (m *Model) info(id string) agent.ModelInfo {
 
 // thinks describes how a request asks for thinking.
 type thinks struct {
-	adaptive bool // the model decides how long it thinks; effort guides it
+	adaptive bool // the model decides how long it thinks, guided by effort
 	effort   string
 	off      bool // explicitly off
 	budget   int  // number of tokens in the older form; 0 means none

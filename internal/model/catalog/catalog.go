@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// Model is the catalog's entry for a model. It does not contain whether the model calls tools or
-// how long its replies can be.
+// Model is the catalog's entry for a model. It does not state whether the model calls tools or how
+// long its replies can be.
 type Model struct {
 	Name   string
 	Window int // tokens
@@ -21,7 +21,7 @@ type Model struct {
 	// is nil if the model does not think.
 	Levels []string
 	Found  bool
-	// Loose reports that only the beginning of the name was found. The price is then unknown.
+	// Loose reports that only the beginning of the name matched. The price is then unknown.
 	Loose bool
 }
 
@@ -34,8 +34,9 @@ func (m *Model) HasVision() *bool {
 	return &v
 }
 
-// Lookup finds a model of a provider. provider is the catalog's name for it, or "" if unknown. A
-// model that is missing in the provider's list is looked up among the models of all providers.
+// Lookup finds a model of a provider. provider is the catalog's name for the provider, or "" if
+// unknown. If the provider's list does not contain the model, Lookup searches the models of all
+// providers.
 func Lookup(provider, id string) Model { return get().lookup(provider, id) }
 
 // Endpoint is where a model runs.
@@ -45,8 +46,8 @@ type Endpoint struct {
 	Local    bool // a local server
 }
 
-// Lookup finds a model of the endpoint. A local server can give its models any name, so for a local
-// server the beginning of a name is not matched.
+// Lookup finds a model of the endpoint. A local server can give its models any name, so the
+// beginning of a name is not matched for local servers.
 func (e Endpoint) Lookup(id string) Model {
 	if e.Provider == "" {
 		e.Provider = ProviderAt(e.Host)
@@ -58,7 +59,7 @@ func (e Endpoint) Lookup(id string) Model {
 	return m
 }
 
-// vendorHosts lists the hosts of providers whose endpoint is a variable in the data.
+// vendorHosts maps hosts to providers whose endpoint is a variable in the data.
 var vendorHosts = map[string]string{
 	"api.anthropic.com": "anthropic", "api.openai.com": "openai",
 	"generativelanguage.googleapis.com": "gemini",
@@ -80,7 +81,7 @@ func ProviderAt(host string) string {
 	return ""
 }
 
-// current is the catalog in use, nil for the one in the binary.
+// current is the catalog in use. nil means the catalog in the binary.
 var current atomic.Pointer[catalog]
 
 var builtin = sync.OnceValue(func() *catalog { return parse(data) })
@@ -123,8 +124,8 @@ func (c *catalog) of(provider string) list {
 	return list{}
 }
 
-// find returns the row of the model with a plain name, from the provider's own list or else from
-// the first list that has it.
+// find returns the row of the model with a plain name. It searches the provider's own list, and
+// then the other lists.
 func (c *catalog) find(own list, name string) string {
 	if row := own.find(name); row != "" {
 		return row

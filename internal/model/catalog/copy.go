@@ -69,7 +69,7 @@ func Read(data []byte) (*Copy, error) {
 	return c.checked()
 }
 
-// checked refuses lists that cannot be a catalog.
+// checked returns an error for lists that cannot be a catalog.
 func (c *Copy) checked() (*Copy, error) {
 	if c.Models == 0 || len(c.lists) == 0 {
 		return nil, errors.New("it is damaged: it lists no models")
@@ -77,14 +77,14 @@ func (c *Copy) checked() (*Copy, error) {
 	return c, nil
 }
 
-// Encode returns the copy as a file.
+// Encode returns the copy as the content of a file.
 func (c *Copy) Encode() ([]byte, error) {
 	return json.Marshal(copyFile{copyFormat, c.Fetched, c.ETag, c.Models,
 		(&catalog{lists: c.lists}).format()})
 }
 
-// Use makes later lookups use the copy, and for the providers that it lacks the data in the
-// binary. nil makes them use that alone.
+// Use makes later lookups use the copy. For providers that are not in the copy, they use the data
+// in the binary. With nil, they use only the data in the binary.
 func Use(c *Copy) {
 	if c == nil {
 		current.Store(nil)

@@ -17,20 +17,20 @@ import (
 //go:embed models.txt
 var data string
 
-// catalog has the lists of all providers, in the order of vendors. It is immutable.
+// catalog contains the lists of all providers, in the order of vendors. It is immutable.
 type catalog struct {
 	lists []list
-	all   list // for a model of an unknown provider: the first row with each plain name
+	all   list // for a model of an unknown provider, the first row with each plain name
 }
 
-// newCatalog makes a catalog of lists, which it sorts.
+// newCatalog makes a catalog from lists, which it sorts.
 func newCatalog(lists []list) *catalog {
 	slices.SortStableFunc(lists, func(a, b list) int { return a.rank() - b.rank() })
 	var rows []string
 	seen := map[string]bool{}
 	for _, l := range lists {
 		if l.provider == copilot {
-			continue // has its own context windows
+			continue // this provider uses its own context windows
 		}
 		for row := range strings.SplitSeq(strings.Trim(l.rows, "\n"), "\n") {
 			if name := plainOf(row); !seen[name] {
@@ -42,12 +42,12 @@ func newCatalog(lists []list) *catalog {
 	return &catalog{lists, list{rows: sorted(rows)}}
 }
 
-// list has the models of a provider in the order of their plain names, one in a row of the columns
-// below, which tabs separate. The text begins and ends with a newline, so that a search finds the
-// first and the last column.
+// list contains the models of a provider in the order of their plain names. Each model is a row
+// with the columns below, which are separated by tabs. The text begins and ends with a newline, so
+// that a search finds the first and the last column.
 type list struct {
 	provider string
-	host     string // of the endpoint, or ""
+	host     string // host of the endpoint, or ""
 	rows     string
 }
 
@@ -115,7 +115,7 @@ func (l list) rowAt(at int) string {
 	return l.rows[start : at+end]
 }
 
-// plainOf returns the last column of a row. The end of a list, "", is after all names.
+// plainOf returns the last column of a row. The end of a list, "", sorts after all names.
 func plainOf(row string) string {
 	if row == "" {
 		return "\xff"
@@ -147,8 +147,8 @@ func modelOf(row string) Model {
 	return m
 }
 
-// parse reads what format wrote. Each list begins with a row of the provider and the host, and ends
-// with an empty row. The list of all models has no provider.
+// parse reads the output of format. Each list begins with a row that contains the provider and the
+// host, and ends with an empty row. The list of all models has no provider.
 func parse(text string) *catalog {
 	c := &catalog{}
 	for end := strings.Index(text, "\n\n"); end >= 0; end = strings.Index(text, "\n\n") {

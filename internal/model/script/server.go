@@ -17,7 +17,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/pause"
 )
 
-// maxRequest bounds a request's body.
+// maxRequest is the maximum size of a request's body.
 const maxRequest = 256 << 20
 
 // Server plays a script to clients of all APIs on a loopback port.
@@ -32,7 +32,7 @@ type Server struct {
 	OnRequest func(body []byte)
 
 	mu       sync.Mutex
-	prefixes prefixes // for the Messages API
+	prefixes prefixes // used for the Messages API
 	paused   bool     // the last reply of the Messages API was paused
 }
 
@@ -118,7 +118,7 @@ func (v *Server) play(w http.ResponseWriter, look *view) *step {
 	return st
 }
 
-// respond sends the reply of a step in the form of one API.
+// respond sends the reply of a step in the format of one API.
 func respond(p interface {
 	stream()
 	whole()

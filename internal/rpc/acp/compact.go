@@ -32,7 +32,8 @@ func (s *session) commands(ctx context.Context) ([]wire.SlashCommand, error) {
 		Source: "builtin"}), nil
 }
 
-// asksToCompact reports whether a prompt is the built-in compact command, and its instructions.
+// asksToCompact reports whether a prompt is the built-in compact command. It also returns the
+// command's instructions.
 func (s *session) asksToCompact(ctx context.Context,
 	prompt wire.Prompt) (instructions string, ok bool) {
 	if len(prompt) != 1 || prompt[0].Type != "text" {

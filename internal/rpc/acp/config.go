@@ -93,7 +93,7 @@ func (s *session) tellOptions() {
 	})
 }
 
-// modeChoices returns the built-in modes and those from the settings.
+// modeChoices returns the built-in modes and the modes from the settings.
 func (s *session) modeChoices() []choice {
 	out := []choice{{"default", "Default", "Follows the settings"},
 		{"plan", "Plan", "Reads and plans, and changes nothing until you approve"}}

@@ -32,7 +32,7 @@ type core struct {
 	ending chan struct{} // closed by quit
 	done   chan struct{} // closed when everything has ended
 	ready  chan struct{} // closed when the core has started or failed to start
-	err    error         // the start error; read after ready
+	err    error         // the error of the start; may be read after ready is closed
 	// Held by requests that change which sessions exist or what those sessions wait for.
 	lane sync.Mutex
 
@@ -46,7 +46,8 @@ type core struct {
 	listed *listing
 }
 
-// coreFor returns the server for a session's folders and MCP servers. It starts one if necessary.
+// coreFor returns the server for a session's folders and MCP servers. It starts a server if
+// necessary.
 func (a *adapter) coreFor(ctx context.Context, cwd string, more []string,
 	servers []acp.McpServer) (*core, error) {
 	roots, err := folders(cwd, more)

@@ -23,11 +23,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// fsTimeout bounds fs/* requests, which clients answer without asking the user.
+// fsTimeout is the time limit of fs/* requests, which clients answer without asking the user.
 const fsTimeout = 5 * time.Second
 
 // missingFor is how long to wait before asking again for a file that neither the disk nor the
-// client has. Creating a file looks for it several times.
+// client has. When a file is created, it is looked for several times.
 const missingFor = 2 * time.Second
 
 // documents contains the files that the client reads and writes for agent-lsp. The ACP does not

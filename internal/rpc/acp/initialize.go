@@ -37,7 +37,7 @@ func init() {
 	}
 }
 
-// freely makes a method of a typed handler that may run in any order.
+// freely makes a method from a typed handler that may run in any order.
 func freely[P any](f func(a *adapter, ctx context.Context, p *P) (any, error)) method {
 	return func(a *adapter, ctx context.Context, params []byte, free func()) (any, error) {
 		p := new(P)

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// closeGrace bounds closing a core's sessions. An abort completes within 2 s.
+	// closeGrace limits how long closing a core's sessions may take. An abort completes within 2 s.
 	closeGrace = 3 * time.Second
 	// answerGrace bounds how long answering the open requests may take at the end.
 	answerGrace = 2 * time.Second
@@ -38,9 +38,9 @@ const (
 
 // Options configure a connection. Every field except Log and Ahead is required.
 type Options struct {
-	// In is read to its end. Serve finally closes it if it is an io.Closer.
+	// In is read to its end. At the end, Serve closes In if it is an io.Closer.
 	In io.Reader
-	// Out receives one JSON object per line and nothing else, from one goroutine.
+	// Out receives one JSON object per line and no other output. Only one goroutine writes to it.
 	Out     io.Writer
 	Log     *slog.Logger // nil: no log
 	Version string
@@ -75,8 +75,8 @@ type adapter struct {
 	ended    bool  // no new core starts
 }
 
-// Serve serves one client until its input ends. It then aborts everything that is running, answers
-// open requests, and ends the servers and all their children.
+// Serve serves one client until its input ends. It then aborts all running work, answers open
+// requests, and ends the servers and all their children.
 func Serve(ctx context.Context, opts Options) error {
 	a := newAdapter(ctx, opts)
 	quit := make(chan struct{})

@@ -32,7 +32,7 @@ type session struct {
 	turn     *prompting // the prompt that is being answered, or nil
 	items    map[string]*item
 	config   config.Config // effective
-	models   []string      // offered by the provider
+	models   []string      // models that the provider offers
 	options  string        // options last sent to the client, encoded
 	title    string
 	usage    usage                         // usage last sent to the client
@@ -119,7 +119,7 @@ func (a *adapter) sessionResume(ctx context.Context, p *acp.ResumeSessionRequest
 	return a.attach(ctx, string(p.SessionId), p.Cwd, p.AdditionalDirectories, p.McpServers, false)
 }
 
-// attach loads a stored session. With replay, the client receives the past before the response.
+// attach loads a stored session. With replay, the client receives past events before the response.
 func (a *adapter) attach(ctx context.Context, id, cwd string, more []string,
 	servers []acp.McpServer, replay bool) (any, error) {
 	c, err := a.coreFor(ctx, cwd, more, servers)

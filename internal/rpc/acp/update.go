@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// maxText bounds one piece of text in a message. Longer text is split into several chunks.
+	// maxText is the maximum size of one piece of text in a message. Longer text is split into
+	// several chunks.
 	maxText = 1 << 20
 	// outputTail is how many bytes of a tool's live output are shown. Each update replaces the
 	// previous one.
@@ -27,7 +28,7 @@ const (
 // item is an item of a running turn.
 type item struct {
 	kind   string
-	nested bool // belongs to a sub-agent
+	nested bool // whether the item belongs to a sub-agent
 	sent   int  // bytes of its text that were sent
 	missed bool // a later piece was dropped; the rest is sent when the item is completed
 	output []byte

@@ -16,8 +16,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// maxAttached bounds how many bytes of one attached resource go into a prompt. The model can read
-// the rest with its tools.
+// maxAttached is how many bytes of one attached resource become part of a prompt. The model can
+// read the rest with its tools.
 const maxAttached = 256 << 10
 
 // withheld is the text of an attachment that is sent only after the user has allowed it.
@@ -99,7 +99,7 @@ func (a Attachments) Text(
 ) (content string, ok bool) {
 	r := workspaceRange(b.Range)
 	ref, err := a.Workspace.Resolve(cwd, b.URI)
-	if err != nil { // files that the user has open may be attached from anywhere
+	if err != nil { // the user may attach open files from any folder
 		if text, _, ok := a.Workspace.TextAt(b.URI, r); ok {
 			return bounded(text), true
 		}
@@ -221,7 +221,7 @@ func (a *API) withhold(
 	return b
 }
 
-// noteUnsent notifies the user which secret files of a message that is not stored were not sent.
+// noteUnsent notifies the user which secret files were not sent with a message that is not stored.
 func (a *API) noteUnsent(l *host.Session, blocks []message.Block) {
 	for _, b := range blocks {
 		if b.Type != message.Resource || b.Text != unsent {

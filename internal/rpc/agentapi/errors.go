@@ -30,19 +30,19 @@ var ErrGone = errors.New("the connection has ended")
 // ErrCancelled is the cause of a context that ends because the client cancelled the request.
 var ErrCancelled = errors.New("the request was cancelled")
 
-// Fail returns a wire error. Only Fail and WireError set codes.
+// Fail returns a wire error. Only Fail and WireError set error codes.
 func Fail(code int, format string, args ...any) *jsonrpc2.Error {
 	return jsonrpc2.NewError(jsonrpc2.Code(code), fmt.Sprintf(format, args...))
 }
 
-// failWith is Fail with data.
+// failWith is like Fail, with additional data.
 func failWith(code int, data any, format string, args ...any) *jsonrpc2.Error {
 	e := Fail(code, format, args...)
 	e.Data = jsonrpc2.RawMessage(Encode(data))
 	return e
 }
 
-// Invalid returns the error for an invalid parameter. field names it.
+// Invalid returns the error for an invalid parameter. field is the name of the parameter.
 func Invalid(field, format string, args ...any) *jsonrpc2.Error {
 	return Fail(wire.CodeInvalidParams, "%s: %s", field, fmt.Sprintf(format, args...))
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// maxPage bounds a page of agent/session/list.
+// maxPage is the maximum number of sessions in a page of agent/session/list.
 const maxPage = 500
 
 func itoa(n int) string { return strconv.Itoa(n) }

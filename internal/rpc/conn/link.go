@@ -17,7 +17,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/jsonrpc"
 )
 
-// askTimeout bounds requests that the client answers without asking the user.
+// askTimeout is the time limit of requests that the client answers without asking the user.
 const askTimeout = 10 * time.Second
 
 // Link is the connection with one client. Its methods may be called from any goroutine.
@@ -79,7 +79,8 @@ func (l *Link) Ended() <-chan struct{} {
 	return ended
 }
 
-// Go runs f in a goroutine for which the connection waits. f must end when Context does.
+// Go runs f in a goroutine. The connection waits for that goroutine, so f must end when Context
+// does.
 func (l *Link) Go(task string, f func()) {
 	l.wg.Add(1)
 	go func() {
@@ -117,7 +118,8 @@ func (l *Link) Call(ctx context.Context, method string, params, result any) erro
 	return err
 }
 
-// Ask is Call for a request that the client answers without asking the user. It has a time limit.
+// Ask is like Call, for a request that the client answers without asking the user. It has a time
+// limit.
 func (l *Link) Ask(ctx context.Context, method string, params, result any) error {
 	return l.AskWithin(ctx, 0, method, params, result)
 }

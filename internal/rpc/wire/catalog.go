@@ -29,7 +29,7 @@ type ModelTest struct {
 
 // Model is one model. Absent properties are unknown.
 type Model struct {
-	ID            string     `json:"id"`       // usable as a model reference
+	ID            string     `json:"id"`       // can be used as a model reference
 	Provider      string     `json:"provider"` // name of the provider, or else its host
 	Name          string     `json:"name,omitzero"`
 	ContextWindow int        `json:"contextWindow,omitzero"` // tokens

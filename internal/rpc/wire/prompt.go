@@ -1,7 +1,8 @@
 package wire
 
 // PromptParams starts a turn or queues a follow-up. Without SessionID, the connection's current
-// session is used. Repeating a ClientMessageID returns the same result and runs nothing twice.
+// session is used. If a ClientMessageID is repeated, the same result is returned and no prompt runs
+// twice.
 type PromptParams struct {
 	SessionID       string         `json:"sessionId,omitzero"`
 	Prompt          Prompt         `json:"prompt"`

@@ -42,7 +42,7 @@ type SessionListResult struct {
 	NextCursor string    `json:"nextCursor,omitzero"`
 }
 
-// Session is a stored session as a client shows it.
+// Session is a stored session in the form that clients show.
 type Session struct {
 	SessionID     string          `json:"sessionId"`
 	Title         string          `json:"title"`

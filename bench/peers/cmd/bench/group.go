@@ -21,14 +21,14 @@ type SessionGroup struct {
 	// Turn is the time from sending the prompt to the end of its turn. The spread shows the
 	// fairness.
 	Turn    *Stat   `json:"turn_ms"`
-	Memory  *Memory `json:"memory"` // after the turns; the median of several groups
+	Memory  *Memory `json:"memory"` // measured after the turns; the median of several groups
 	Missing int     `json:"missing_deltas"`
 
-	P99s []float64 `json:"delta_p99_ms_by_run,omitempty"` // one per group of this size
+	P99s []float64 `json:"delta_p99_ms_by_run,omitempty"` // one value for each group of this size
 }
 
 const (
-	groupRate   = 5000 // deltas per second of all sessions together
+	groupRate   = 5000 // deltas per second, for all sessions together
 	groupDeltas = 10000
 )
 

@@ -11,12 +11,13 @@ import (
 	"time"
 )
 
-// acp is an agent that speaks the Agent Client Protocol over stdio: opencode acp, gemini --acp.
+// acp is an agent that speaks the Agent Client Protocol over stdio. Examples are opencode acp and
+// gemini --acp.
 type acp struct {
 	name   string
 	find   func(p *acp, e *Env) (Info, error)
 	launch func(p *acp, e *Env, home string) (Launch, error)
-	auth   string // authenticate with this method before session/new
+	auth   string // the method for authenticate, which is sent before session/new
 	bin    string
 	node   string
 }

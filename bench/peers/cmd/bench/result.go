@@ -106,7 +106,7 @@ type Result struct {
 	// AfterStream is measured after the first paced stream of 2000 deltas.
 	AfterStream *Memory `json:"memory_after_stream,omitempty"`
 	AfterAll    *Memory `json:"memory_after_streams,omitempty"` // after all streams
-	AfterTurns  *Memory `json:"memory_after_turns,omitempty"`   // after the growth test
+	AfterTurns  *Memory `json:"memory_after_turns,omitempty"`   // measured after the growth test
 	IdleCPU     float64 `json:"idle_cpu_ms_per_10s"`
 
 	// BackgroundBusy is the load in percent of all cores in the 2 s before this peer was started.
@@ -147,7 +147,8 @@ type Result struct {
 type GrowthRow struct {
 	From    int     `json:"from"`
 	To      int     `json:"to"`
-	Request float64 `json:"request_ms"` // median, prompt sent -> request
-	Tail    float64 `json:"tail_ms"`    // median, model server done -> end of turn reported
-	Bytes   int     `json:"request_bytes"`
+	Request float64 `json:"request_ms"` // median time from sending the prompt to the request
+	// Median time from the model server's last byte to the reported end of the turn.
+	Tail  float64 `json:"tail_ms"`
+	Bytes int     `json:"request_bytes"`
 }

@@ -518,7 +518,7 @@
 
 --- Model is one model. Absent properties are unknown.
 ---@class agent_lsp.Model
----@field id string usable as a model reference
+---@field id string can be used as a model reference
 ---@field provider string name of the provider, or else its host
 ---@field name? string
 ---@field contextWindow? number tokens
@@ -605,7 +605,7 @@
 ---@field selection? agent_lsp.Range
 ---@field diagnostics? agent_lsp.Diagnostic[]
 
---- PromptParams starts a turn or queues a follow-up. Without SessionID, the connection's current session is used. Repeating a ClientMessageID returns the same result and runs nothing twice.
+--- PromptParams starts a turn or queues a follow-up. Without SessionID, the connection's current session is used. If a ClientMessageID is repeated, the same result is returned and no prompt runs twice.
 ---@class agent_lsp.PromptParams
 ---@field sessionId? string
 ---@field prompt string|agent_lsp.ContentBlock[]
@@ -828,7 +828,7 @@
 ---@field editPolicies ("ask"|"review"|"collect"|"auto"|"confirm")[]
 ---@field limits table<string, number>
 
---- Session is a stored session as a client shows it.
+--- Session is a stored session in the form that clients show.
 ---@class agent_lsp.Session
 ---@field sessionId string
 ---@field title string

@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	// MaxRaw bounds a call's raw input and the visible part of its result.
+	// MaxRaw is the maximum size, in bytes, of a call's raw input and of the visible part of its
+	// result.
 	MaxRaw = 256 << 10
-	// maxImage bounds an image of a result.
+	// maxImage is the maximum size, in bytes, of an image in a result.
 	maxImage = 1 << 20
 )
 
