@@ -26,8 +26,8 @@ const (
 // the tools that the provider has cached.
 const recallName = "recall"
 
-// recallNote refers the model to recall where something was omitted. If recall is deferred,
-// recallLoad is appended.
+// recallNote is inserted where something was omitted. It informs the model that the tool recall can
+// find the omitted part. If recall is deferred, recallLoad is appended.
 const (
 	recallNote = "[The omitted part is not lost: the tool recall finds it in this session's own history.]"
 	recallLoad = " [Load recall first.]"

@@ -33,8 +33,8 @@ const (
 // modelCatalog keeps the catalog of models up to date if the settings allow it. Several processes
 // may share its files. It is safe for concurrent use.
 type modelCatalog struct {
-	// path is the file of the copy. The modification time of path.checked is the time of the last
-	// attempt.
+	// path is the file that contains the copy. The modification time of path.checked is the time of
+	// the last attempt.
 	path string
 	log  *slog.Logger // nil means that nothing is logged
 

@@ -31,8 +31,8 @@ var sessionsMayNotSet = []string{
 	"readRoots",
 }
 
-// bounds lists limits, budgets and retention periods, which a workspace may only lower. The
-// function reports which numbers mean that there is no limit.
+// bounds lists limits, budgets and retention periods, which a workspace may only lower. The value
+// of each is a function that reports which numbers mean that there is no limit.
 var bounds = map[string]unlimited{
 	"maxModelCalls": notPositive, "budget.tokens": notPositive, "budget.cost": notPositive,
 	"toolTimeoutMs": never, "maxToolResultBytes": never, "retry.maxRetries": never,

@@ -8,7 +8,7 @@ import "math/bits"
 // compares sketches first, and then only the likeliest vectors exactly.
 
 const (
-	// sketchFrom is the number of memories from which sketches save time.
+	// sketchFrom is the minimum number of memories for which sketches save time.
 	sketchFrom = 2048
 	// candidates is how many vectors are compared exactly. The result is exact unless one of the
 	// best few is not among the likeliest 768.

@@ -53,7 +53,8 @@ func (l *Loaded) Restored() agent.Restored {
 	}
 }
 
-// Interrupted is a call that a crash left without a result, with the result that was added instead.
+// Interrupted is a call that a crash left without a result, together with the result that was
+// added.
 type Interrupted struct {
 	Call       *message.ToolCall
 	TurnID     string

@@ -70,7 +70,7 @@ type Spec struct {
 // Title returns the label of a call for which Prepared.Label is empty.
 func (s *Spec) Title() string { return cmp.Or(s.Label, s.Name) }
 
-// Effect is what running a tool can do.
+// Effect classifies the possible effects of running a tool.
 type Effect string
 
 // The effect classes. Consecutive read-only calls of a reply run in parallel.

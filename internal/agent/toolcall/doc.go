@@ -3,7 +3,7 @@
 //
 //   - Prepare checks the arguments and lets the tool read them.
 //   - An Approver authorizes the call, and Breakers refuse a tool that keeps failing.
-//   - keylock.Locks keep calls that use the same files apart.
+//   - keylock.Locks prevent calls that use the same files from overlapping.
 //   - Run runs the call within its time limit, again after temporary errors.
 //   - Limit shortens the result for the model.
 //

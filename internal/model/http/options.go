@@ -89,8 +89,8 @@ type Options struct {
 // eventsPerIdle is the event timeout as a multiple of a shortened idle timeout.
 const eventsPerIdle = 5
 
-// timeouts sets the timeouts that are not set. If the user lowered the idle timeout below its
-// default, it also limits the wait for the first byte and, multiplied, the wait for an event.
+// timeouts sets the missing timeouts. If the user lowered the idle timeout below its default, the
+// idle timeout also limits the wait for the first byte and, multiplied, the wait for an event.
 func (o *Options) timeouts() {
 	first, event := max(
 		DefaultFirstByteTimeout,

@@ -21,7 +21,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
-// Answer is what a fake endpoint answers. Each request gets the next body; the last body is
+// Answer is the answer of a fake endpoint. Each request gets the next body, and the last body is
 // repeated.
 type Answer struct {
 	Status int

@@ -354,7 +354,7 @@ func (g *gathered) block() message.Block {
 		Call: modelhttp.ToolCall(g.id, g.name, string(g.args.Text))}
 }
 
-// attachDetails stores the data that OpenRouter requires back in the first reasoning block.
+// attachDetails stores data in the first reasoning block that must be sent back to OpenRouter.
 func (d *chatDecoder) attachDetails(msg *message.Message) {
 	if len(d.details) == 0 {
 		return

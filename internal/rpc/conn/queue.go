@@ -15,7 +15,7 @@ type Queue struct {
 type Ticket struct {
 	queue *Queue
 	prev  <-chan struct{}
-	// Nil for a ticket that waits for earlier tickets but does not delay later ones.
+	// done is nil for a ticket that waits for earlier tickets but does not delay later ones.
 	done chan struct{}
 }
 
