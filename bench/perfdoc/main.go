@@ -452,8 +452,9 @@ const tail = `
 - **Shell command.** A supervisor ends every descendant of a command. One supervisor runs many
   commands, so only the first round includes its start.
 - **Sandboxed command.** The sandbox for the next command is prepared while the model is thinking.
-  The benchmark checks that a command can write in the workspace and not outside it. Rivals without
-  their own sandbox on Linux have no figure.
+  In this row, the model waits 100 ms before each reply, for every program. The benchmark checks
+  that a command can write in the workspace and not outside it. Rivals without their own sandbox on
+  Linux have no figure.
 - **Request.** Only messages that are new since the last request are encoded. The stored encodings
   of all other messages are written without a copy.
 `

@@ -11,6 +11,10 @@ import (
 // sandboxer is a program that may have a sandbox for commands on Linux.
 type sandboxer interface{ sandboxes() bool }
 
+// thinking lets the model wait before each reply in the row of sandboxed commands, for less time
+// than real models need. A program may use this time to prepare the next sandbox.
+const thinking = "delay_us=100000"
+
 // sandboxed measures the row of a command in the program's own sandbox, in a separate process.
 func (b *bench) sandboxed(home string) {
 	if p, ok := b.p.(sandboxer); !ok || !p.sandboxes() {
@@ -30,7 +34,7 @@ func (b *bench) sandboxed(home string) {
 	}
 	var gaps []float64
 	for range b.opt.toolTurns {
-		if err := b.rounds(c, "shell cmd=true", &gaps); err != nil {
+		if err := b.rounds(c, "shell cmd=true "+thinking, &gaps); err != nil {
 			b.fail("sandboxed command", err)
 			return
 		}
