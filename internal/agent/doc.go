@@ -11,5 +11,5 @@
 // contain the operations with which the user controls a turn. context.go and package history keep
 // its context within a window.
 //
-//house:large one state machine under one lock; what can be read alone is in packages below
+//house:large one state machine under one lock; separate parts are in the packages below
 package agent

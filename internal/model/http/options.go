@@ -33,7 +33,7 @@ type KeyRefused func(key string) bool
 
 // Options configure an adapter, for any API.
 //
-//house:large what a provider can be set to; each field is a setting that an adapter may ignore
+//house:large all settings of a provider; an adapter may ignore some of them
 type Options struct {
 	BaseURL    string
 	Model      string
