@@ -177,8 +177,7 @@ func (m *matcher) exactTable() *lineTable {
 	return tab
 }
 
-// newTable numbers the lines by the text that tier t compares. It normalizes each distinct line
-// once.
+// newTable numbers lines by the text that tier t compares. It normalizes distinct lines once.
 func (m *matcher) newTable(t Tier) *lineTable {
 	exact := m.table(T0)
 	as := make([]int32, len(exact.distinct))
@@ -263,8 +262,7 @@ func prefixShift(old, file []string) (shift, bool) {
 	return s, !kindsDiffer(old, file)
 }
 
-// kindsDiffer reports whether a block has some lines that are indented by tabs and others that are
-// indented by spaces.
+// kindsDiffer reports whether some lines of a block are indented by tabs and others by spaces.
 func kindsDiffer(old, file []string) bool {
 	for _, block := range [][]string{old, file} {
 		all := strings.Join(block, "")

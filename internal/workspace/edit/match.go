@@ -365,8 +365,7 @@ func (m *matcher) alreadyThere(e Replace) string {
 	return fmt.Sprintf("the old text is not there and the new text is already at line %d; nothing to change", m.lineOf(at[0].start))
 }
 
-// covered reports whether every match is already inside the new text, as is the case after a
-// repeated insertion.
+// covered reports whether the new text already contains every match, as after a second insertion.
 func (m *matcher) covered(c candidate) bool {
 	if len(c.new) <= len(c.old) {
 		return false

@@ -100,8 +100,7 @@ func (p *Plan) Hunks(base []byte) []Hunk {
 	return hunks
 }
 
-// maxSummary limits the number of after-images in a summary, because replace_all can have
-// thousands.
+// maxSummary limits the after-images in a summary, because replace_all can have thousands.
 const maxSummary = 5
 
 // Summary describes to the model what the plan changed: for each span the resulting lines, the tier
@@ -139,8 +138,7 @@ func summarize(b *strings.Builder, after []byte, lines []line, s Span, start int
 	b.WriteString(numbered(after, lines, from-1, to+2))
 }
 
-// lineIndex returns the index of the line that contains offset, or of the last line if offset is at
-// the end.
+// lineIndex returns the index of the line that contains offset, or of the last line at the end.
 func lineIndex(lines []line, offset int) int {
 	i, _ := slices.BinarySearchFunc(lines, offset, func(l line, o int) int {
 		if l.next <= o {

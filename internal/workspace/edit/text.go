@@ -201,8 +201,7 @@ func countEOL(data []byte) (lf, crlf, cr int) {
 	return lf - crlf, crlf, all - crlf
 }
 
-// majorityEOL returns the ending that most lines of data use, or "\n" for data without line
-// endings.
+// majorityEOL returns the most frequent line ending in data, or "\n" without line endings.
 func majorityEOL(data []byte) string {
 	lf, crlf, cr := countEOL(data)
 	switch {
