@@ -80,7 +80,7 @@ func (c *callRun) abandon() {
 	if c.t.ctx.Err() != nil {
 		c.finish(
 			toolcall.Errorf(
-				"%s It did not stop in time and was abandoned: its effect is unknown.",
+				"%s It did not stop in time and was abandoned. Its effect is unknown.",
 				toolcall.CancelledText,
 			),
 			StatusCancelled,

@@ -142,7 +142,7 @@ func (s *Session) fitForced(t *turn, refused *retry.Error, n int) error {
 }
 
 func tooLargeAlone(overhead, window int) error {
-	return overflow(fmt.Sprintf("the system prompt and the tools alone need about %d tokens of the window's %d", overhead, window))
+	return overflow(fmt.Sprintf("the system prompt and the tools alone need about %d of the window's %d tokens", overhead, window))
 }
 
 // learnWindow derives the size of the window from a refusal. It uses the size that the provider

@@ -219,7 +219,7 @@ func (s *Session) Steer(r SteerRequest) (SteerOutcome, error) {
 		return SteerOutcome{}, ErrEmptyPrompt
 	}
 	if r.Role == message.RoleSystem && !r.OneShot {
-		return SteerOutcome{}, fmt.Errorf("steering: role system needs persist false")
+		return SteerOutcome{}, fmt.Errorf("steering: the role system requires persist false")
 	}
 	s.mu.Lock()
 	out, e, err := s.steerLocked(r)

@@ -34,7 +34,7 @@ const (
 	SkippedText = "Skipped due to queued user message."
 	// FalteredText explains to the user why the permission that they gave in advance does not
 	// apply.
-	FalteredText = "you are asked again because an earlier step of the same message did not go as planned"
+	FalteredText = "you are asked again because an earlier call in the same reply did not succeed"
 	// StoppedText marks the end of a reply that was stopped because it was too long.
 	StoppedText = "[This reply was stopped: it was longer than allowed]"
 	// AbortedText marks an abort while the model was replying.

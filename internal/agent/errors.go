@@ -7,7 +7,7 @@ var (
 	// ErrTurnMismatch reports that the named turn is not the running one.
 	ErrTurnMismatch = errors.New("that turn is not running")
 	// ErrNotIdle reports that a turn is running. The caller can wait for its end or abort it.
-	ErrNotIdle = errors.New("a turn is running: wait for its end or abort it")
+	ErrNotIdle = errors.New("a turn is running; wait for it to end, or abort it")
 	// ErrPaused reports that the session is paused and must be resumed first.
 	ErrPaused = errors.New("the session is paused: resume it first")
 	// ErrOverloaded reports that the queue is full.
@@ -17,11 +17,11 @@ var (
 	// ErrNoProvider reports that the environment has no model to call.
 	ErrNoProvider = errors.New("no model provider is configured")
 	// ErrNothingToDo reports that there is nothing to continue or to send.
-	ErrNothingToDo = errors.New("nothing to continue: the last turn is answered and nothing is queued")
+	ErrNothingToDo = errors.New("there is nothing to continue: the last turn is complete and the queue is empty")
 	// ErrEmptyPrompt reports a message without content.
 	ErrEmptyPrompt = errors.New("the prompt is empty")
 	// ErrNotPinnable reports that the named message cannot be pinned or unpinned.
-	ErrNotPinnable = errors.New("only a user message of this session's history can be pinned or unpinned")
+	ErrNotPinnable = errors.New("only a user message in this session's history can be pinned or unpinned")
 	// ErrClosed reports that the session was closed.
 	ErrClosed = errors.New("the session is closed")
 	// ErrAborted is the cause of the context of an aborted turn.

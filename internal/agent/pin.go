@@ -108,10 +108,10 @@ func (s *Session) checkPinsLocked(c PinChange) error {
 	}
 	for _, id := range c.Pin {
 		if slices.Contains(c.Unpin, id) {
-			return fmt.Errorf("item %q is named in pin and in unpin: %w", id, ErrNotPinnable)
+			return fmt.Errorf("item %q is in both pin and unpin: %w", id, ErrNotPinnable)
 		}
 		if s.conv.pins.withheld[id] {
-			return fmt.Errorf("item %q was kept from the model by a hook: %w", id, ErrNotPinnable)
+			return fmt.Errorf("a hook withheld item %q from the model: %w", id, ErrNotPinnable)
 		}
 	}
 	return nil

@@ -42,7 +42,7 @@ func (t *turn) noteUnpriced(reply *Reply) {
 	}
 	text := "The price of " + reply.Message.Model +
 		" is not known, so budget.cost does not limit " +
-		"what it costs: add the model to prices"
+		"the cost; add the model to prices"
 	reply.Notices, reply.Lasting = append(reply.Notices, text), append(reply.Lasting, text)
 }
 

@@ -37,7 +37,7 @@ func (q *questions) ask(ctx context.Context, call *tool.Call,
 	}
 	a, err := q.Put(ctx, p)
 	if errors.Is(err, host.ErrUnsupported) {
-		q.notices.send("warning", "The agent had a question, but this editor has no way to ask it: "+question.Text)
+		q.notices.send("warning", "The agent had a question, but this editor cannot show it: "+question.Text)
 		return tools.Answer{Declined: true}, nil
 	}
 	return tools.Answer{Text: a.Text, Declined: a.Declined}, err

@@ -161,7 +161,7 @@ func (a *attachments) decide(ctx context.Context, turnID string, b message.Block
 	default:
 		text, ok := a.files.Text(ctx, a.p.info.ID, a.p.info.Cwd, b, secret)
 		if !ok {
-			return a.refused(b, "it changed while the user was asked"), nil
+			return a.refused(b, "it changed while the question was open"), nil
 		}
 		b.Text = text
 	}

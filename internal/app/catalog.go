@@ -188,7 +188,7 @@ func DescribeCatalog(c *config.Config, env []string) []string {
 	path := newModelCatalog(CacheDir(env), nil).path
 	stored, err := readCopy(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return []string{"catalog: the built-in one; a daemon refreshes it from " + catalogURL(c)}
+		return []string{"catalog: built-in; a daemon refreshes it from " + catalogURL(c)}
 	}
 	if err != nil {
 		return []string{fmt.Sprintf("notice: the model catalog in %s is ignored: %v. Delete %s* "+

@@ -124,7 +124,7 @@ func openFolders(init agentapi.Init, o coreOptions, warn *notices) *folders {
 	f.sessions = f.state
 	if dir, why := writableState(f.state); why != nil {
 		warn.send("warning", fmt.Sprintf("%s cannot be written (%v): "+
-			"this run stores its data in %s and deletes it when it ends", f.state, why, dir))
+			"this run stores its data in %s and deletes the data at exit", f.state, why, dir))
 		f.state, f.own = dir, dir
 	}
 	if len(init.Roots) > 0 {

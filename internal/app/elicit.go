@@ -211,7 +211,7 @@ func (f field) options() []host.Option {
 		out = append(out, o)
 	}
 	if len(out) > 0 && !f.required && f.Default == nil {
-		out = append(out, host.Option{Label: skipLabel, Description: "leave it out"})
+		out = append(out, host.Option{Label: skipLabel, Description: "skip this field"})
 	}
 	return out
 }

@@ -60,7 +60,7 @@ func Faults(c config.Config, env []string, root string) []string {
 }
 
 // unenforcedNote explains the effect of a missing sandbox.
-const unenforcedNote = "only a short list of commands that read runs without a question"
+const unenforcedNote = "only a short list of read-only commands runs without asking"
 
 // DescribeSandbox returns lines for the user about the sandbox for commands, the reason why there
 // is no better one, and the part of the home folder that commands see.
@@ -73,7 +73,7 @@ func DescribeSandbox(c *config.Config) []string {
 	switch box.Kind {
 	case sandbox.Own:
 		visible := strings.Join(sandbox.HomeVisible(), ", ")
-		lines = append(lines, "commands see of the home folder only: "+visible)
+		lines = append(lines, "commands see only these parts of the home folder: "+visible)
 	case sandbox.None:
 		lines = append(lines, "notice: without a sandbox, "+unenforcedNote)
 	}

@@ -33,7 +33,7 @@ func newServerTrust(file *config.TrustFile, p func() *policy.Engine) *serverTrus
 }
 
 // errCode reports why a language server does not run in a workspace that the user does not trust.
-var errCode = errors.New("it would run code of this workspace, which the user has not trusted " +
+var errCode = errors.New("it would run code from this workspace, which the user has not trusted " +
 	"(the user can allow it with `agent-lsp trust yes`)")
 
 // errTooMuchCode reports why a language server cannot be trusted.
@@ -134,7 +134,7 @@ func (t *serverTrust) ask(ctx context.Context, s langserver.Start, c config.Clai
 				s.Top + "?", Paths: []string{s.Top},
 		},
 		Root: s.Top, What: list.text(),
-		Reason: "this language server runs code of the workspace",
+		Reason: "this language server runs code from the workspace",
 		Allow:  "Allow: trust this code", Reject: "Reject: do not start it",
 	})
 	if waiting {

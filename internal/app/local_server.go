@@ -166,7 +166,7 @@ func (s foundServer) question(r tool.ApprovalRequest) policy.TrustQuestion {
 	}
 	if len(s.owners) > 0 {
 		q.Reason = "no provider is configured, and this server was found on its usual port; " +
-			"the answer is remembered for what listens there: " +
+			"the answer is remembered for the program that listens there: " +
 			visible.Text(strings.Join(s.owners, ", "))
 	}
 	return q
@@ -178,7 +178,7 @@ func (s foundServer) withheld() error {
 		return s.unset("you refused to send prompts to "+s.name(),
 			", or configure another provider")
 	}
-	return s.unset(s.name()+" gets no prompt, because you have not agreed to it",
+	return s.unset(s.name()+" gets no prompts because you have not allowed it",
 		", or send the prompt again and allow it")
 }
 

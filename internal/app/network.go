@@ -92,7 +92,7 @@ func describeHosts(c *config.Config, box sandbox.Support) []string {
 	}
 	if sandbox.Setting(c.Sandbox) != sandbox.Off && box.Available() && !box.Proxies() {
 		lines = append(lines, "notice: commands in this sandbox cannot reach any host, not even those in "+
-			"network.allow: a command that needs one asks to run outside the sandbox")
+			"network.allow; a command that needs a host must ask to run outside the sandbox")
 	}
 	return lines
 }

@@ -247,7 +247,7 @@ func TestTryModel(t *testing.T) {
 	}
 	one.answer(http.StatusServiceUnavailable)
 	for ref, want := range map[string]string{
-		"one/b": "not now", "two/b": "TWO", "one/": "names no model",
+		"one/b": "not now", "two/b": "TWO", "one/": "is not a model reference",
 	} {
 		got := p.test(t.Context(), c, ref)
 		if got.OK || !strings.Contains(got.Error, want) || !strings.HasSuffix(got.Error, ".") {

@@ -22,7 +22,7 @@ func (p *providers) test(ctx context.Context, c *config.Config, ref string) wire
 	defer cancel()
 	r, err := p.refer(ctx, c, ref)
 	if err == nil && r.id == "" {
-		err = fmt.Errorf("%q names no model: write NAME/model-id", ref)
+		err = fmt.Errorf("%q is not a model reference; write NAME/model-id", ref)
 	}
 	if err == nil {
 		err = p.mayPrompt(r.at)

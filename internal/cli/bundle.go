@@ -51,7 +51,7 @@ func (p *program) bundleCommand() *cobra.Command {
 		},
 	}
 	log := c.Flags().String("log", "",
-		"add the end of this log of the daemon (the file of serve --log-file)")
+		"add the end of this daemon log (the file from serve --log-file)")
 	id := c.Flags().String("session", "",
 		"add the messages of this session, without secrets (default: none)")
 	c.Run = p.does(func(ctx context.Context, args []string) int {

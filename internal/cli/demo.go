@@ -71,7 +71,7 @@ func (p *program) demoCommand() *cobra.Command {
 	workspace := folder(c, "workspace",
 		"folder to work on, with the configured model, instead of the sample")
 	policy := choice(c, "edit-policy", "",
-		"with --workspace, what happens to edits: %s (auto without a terminal)", editPolicies)
+		"with --workspace, the edit policy: %s (auto without a terminal)", editPolicies)
 	c.Args = func(_ *cobra.Command, args []string) error {
 		if *workspace == "" && len(args) > 0 {
 			return fmt.Errorf("%w: the sample has its own prompt; to send yours, "+

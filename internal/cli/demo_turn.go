@@ -115,7 +115,7 @@ func (d *demo) end(t wire.Turn) error {
 		if t.Error != nil {
 			why += ": " + t.Error.Message
 		}
-		return fmt.Errorf("the turn ended as %s", why)
+		return fmt.Errorf("the turn ended with the status %s", why)
 	}
 	d.view.note(fmt.Sprintf("Turn completed: %d model calls, %d tool calls.", t.ModelCalls,
 		t.ToolCalls))

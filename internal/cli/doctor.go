@@ -26,10 +26,10 @@ const doctorTimeout = 10 * time.Second
 // next step.
 func (p *program) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "doctor", Short: "report what is configured, what responds and what to do next",
+		Use: "doctor", Short: "check the configuration and the provider, and report the next step",
 		Args: noArguments,
 	}
-	explain := c.Flags().Bool("config", false, "explain why each setting has its value")
+	explain := c.Flags().Bool("config", false, "explain where the value of each setting comes from")
 	c.Run = p.does(func(ctx context.Context, _ []string) int { return p.doctor(ctx, *explain) })
 	return c
 }

@@ -25,7 +25,7 @@ const maxKey = 64 << 10
 // from its next model call on.
 func (p *program) loginCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "login NAME [--stdin]", Short: "store the key of a model provider", Args: atMost(1),
+		Use: "login NAME [--stdin]", Short: "store the API key for a provider", Args: atMost(1),
 		ValidArgsFunction: p.completeProviders,
 	}
 	fromInput := c.Flags().Bool("stdin", false, "read the key from standard input")
@@ -38,7 +38,7 @@ func (p *program) loginCommand() *cobra.Command {
 // logoutCommand returns the command that deletes the stored key of a provider.
 func (p *program) logoutCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "logout NAME", Short: "delete the stored key of a model provider", Args: atMost(1),
+		Use: "logout NAME", Short: "delete the stored API key for a provider", Args: atMost(1),
 		ValidArgsFunction: p.completeProviders,
 		Run: p.does(func(_ context.Context, args []string) int {
 			return p.logout(strings.Join(args, ""))
@@ -79,7 +79,7 @@ func (p *program) login(ctx context.Context, name string, fromInput bool) int {
 	if err != nil {
 		return p.fail("login", err)
 	}
-	fmt.Fprintf(p.stdout, "The key of %s is stored in %s.\n", name, where)
+	fmt.Fprintf(p.stdout, "The key for %s is stored in %s.\n", name, where)
 	if v := p.overriding(name); v != "" {
 		fmt.Fprintf(p.stdout, "Note: %s is set and is used instead.\n", v)
 	}
@@ -99,10 +99,10 @@ func (p *program) logout(name string) int {
 		return p.wrong("logout", err)
 	}
 	if !found {
-		fmt.Fprintf(p.stdout, "No key of %s is stored.\n", name)
+		fmt.Fprintf(p.stdout, "No key for %s is stored.\n", name)
 		return exitOK
 	}
-	fmt.Fprintf(p.stdout, "The stored key of %s is deleted.\n", name)
+	fmt.Fprintf(p.stdout, "The stored key for %s is deleted.\n", name)
 	return exitOK
 }
 
@@ -172,7 +172,7 @@ func (p *program) readKey(name string, fromInput bool) (string, error) {
 	var line string
 	switch {
 	case !fromInput && ok && term.IsTerminal(int(file.Fd())):
-		fmt.Fprintf(p.stderr, "Key of %s (it is not shown): ", name)
+		fmt.Fprintf(p.stderr, "Key for %s (not shown): ", name)
 		data, err := term.ReadPassword(int(file.Fd()))
 		fmt.Fprintln(p.stderr)
 		if err != nil {
@@ -180,7 +180,7 @@ func (p *program) readKey(name string, fromInput bool) (string, error) {
 		}
 		line = string(data)
 	case !fromInput:
-		return "", errors.New("the input is not a terminal: pass --stdin and the key as its first line")
+		return "", errors.New("the input is not a terminal; pass --stdin and write the key to its first line")
 	default:
 		var err error
 		line, err = bufio.NewReader(io.LimitReader(p.stdin, maxKey)).ReadString('\n')

@@ -21,10 +21,10 @@ import (
 func (p *program) modelsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "models [FILTER] [--provider NAME]",
-		Short: "list the models with their windows, prices and capabilities",
+		Short: "list the models with their context windows, prices and capabilities",
 		Args:  atMost(1), ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	asJSON := c.Flags().Bool("json", false, "print the list as agent/models does")
+	asJSON := c.Flags().Bool("json", false, "print the list in the format of agent/models")
 	provider := c.Flags().String("provider", "", "list only the models of this provider")
 	if err := c.RegisterFlagCompletionFunc("provider", p.completeProviders); err != nil {
 		panic(err) // the flag was added above

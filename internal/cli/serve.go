@@ -22,7 +22,7 @@ type serveFlags struct {
 func (f *serveFlags) register(flags *pflag.FlagSet, env []string) {
 	flags.StringVar(&f.logFile, "log-file", "", "write the log to this file instead of stderr")
 	flags.StringVar(&f.script, "script", app.Lookup(env, "AGENT_LSP_SCRIPT"),
-		"play this scripted model instead of calling a provider")
+		"use this scripted model instead of a provider")
 	flags.StringVar(&f.stateDir, "state-dir", "",
 		"store sessions, checkpoints and grants in this folder")
 	flags.BoolVar(&f.wholeFolder, "whole-folder", false,

@@ -85,7 +85,7 @@ func (p *program) withLibrary(
 		err = do(library, args)
 		if errors.Is(err, session.ErrUnknown) {
 			err = fmt.Errorf("session %s is not stored for this workspace; "+
-				"`agent-lsp sessions list` lists those that are", args[0])
+				"`agent-lsp sessions list` lists the stored sessions", args[0])
 		}
 		if err != nil {
 			return p.fail("sessions "+verb, err)

@@ -22,10 +22,10 @@ func (p *program) trustCommand() *cobra.Command {
 	answers := []string{"yes", "no", "ask"}
 	c := &cobra.Command{
 		Use:   "trust [yes|no|ask]",
-		Short: "show or set whether this workspace's settings may loosen yours",
+		Short: "show or set whether this workspace's settings may loosen your restrictions",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 || len(args) == 1 && !slices.Contains(answers, args[0]) {
-				return errors.New("pass yes, no or ask, or nothing to see the current state")
+				return errors.New("pass yes, no or ask, or no argument to see the current state")
 			}
 			return nil
 		},
@@ -80,15 +80,15 @@ func (p *program) trust(dir, answer string) int {
 func trustWords(answer config.Answer, open []config.Claim) string {
 	switch {
 	case answer.Refused:
-		return "not trusted, settings that would loosen yours are ignored"
+		return "not trusted; settings that would loosen your restrictions are ignored"
 	case !answer.Given():
 		return "not decided: you will be asked when " + config.WorkspaceName +
-			" in this workspace would loosen your settings"
+			" in this workspace would loosen your restrictions"
 	case len(open) > 0:
 		return "changed since you trusted it, so you are asked again; " +
-			"until then settings that would loosen yours are ignored"
+			"until then, settings that would loosen your restrictions are ignored"
 	}
-	return "trusted, its " + config.WorkspaceName + " may loosen settings as it does now"
+	return "trusted, its " + config.WorkspaceName + " may loosen your restrictions as it does now"
 }
 
 func workspaceRoot(dir string) (string, error) {
@@ -103,7 +103,7 @@ func workspaceRoot(dir string) (string, error) {
 func workingFolder() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return "", fmt.Errorf("the working directory does not exist, change to another one: %w",
+		return "", fmt.Errorf("the working directory does not exist; change to another one: %w",
 			err)
 	}
 	return dir, nil

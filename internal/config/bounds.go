@@ -47,7 +47,7 @@ func (c *checker) restrictBounds(tree, base map[string]any) (held []Claimed) {
 	for _, path := range switches {
 		own, _ := lookup(base, path)
 		if v, ok := lookup(tree, path); ok && v == true && own == false {
-			take(path, "%v would turn on what the user turned off; ignored "+untilTrusted, v)
+			take(path, "%v would enable what the user disabled; ignored "+untilTrusted, v)
 		}
 	}
 	return held

@@ -233,7 +233,7 @@ func suggestion(t reflect.Type, key string) string {
 	plain := strings.NewReplacer("_", "", "-", "").Replace(key)
 	if _, named := fieldOf(t, "apiKeyEnv"); named &&
 		slices.Contains([]string{"apikey", "key", "token"}, strings.ToLower(plain)) {
-		return " (no settings hold a key: apiKeyEnv names the environment variable that does)"
+		return " (settings cannot contain a key; set apiKeyEnv to the name of the environment variable that does)"
 	}
 	var keys []string
 	for _, f := range fieldsOf(t) {

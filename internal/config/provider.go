@@ -189,7 +189,7 @@ func (e *Endpoint) checkURL(setting string) error {
 	u, err := url.Parse(e.BaseURL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return &NotConfiguredError{
-			Reason: setting + named(e.BaseURL) + " is not an http or https address",
+			Reason: setting + named(e.BaseURL) + " is not an http or https URL",
 			Hint: "set it to one such as " +
 				builtinProviders[builtinName(e.Provider.API)].BaseURL,
 		}
@@ -253,7 +253,7 @@ func (r *Resolver) probe(ctx context.Context, e *Endpoint) (*Endpoint, error) {
 		return e, nil
 	}
 	return nil, &NotConfiguredError{
-		Reason: "no model provider is configured and no local server answers",
+		Reason: "no model provider is configured and no local server responds",
 		Hint:   setupHint,
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrUnsupported reports that no client can ask the user questions.
-var ErrUnsupported = errors.New("the editor does not offer this")
+var ErrUnsupported = errors.New("the editor does not support this")
 
 // Question is a question from a tool, an MCP server or the daemon to the user.
 type Question struct {
@@ -250,7 +250,7 @@ func (q *Questions) Put(ctx context.Context, question Question) (Answer, error) 
 }
 
 // errLeft is the error of a question whose client has left.
-var errLeft = errors.New("the client left before it answered")
+var errLeft = errors.New("the client disconnected before it answered")
 
 // Separately implements policy.Separate. It returns true if every client shows each permission
 // separately.
@@ -306,7 +306,7 @@ func (q *Questions) noteRefused(o *Open) {
 	}
 	if s := q.host.Loaded(o.SessionID); s != nil {
 		s.Engine.Notice("warning",
-			"refused, because the editor has no way to ask you: "+o.Permission.Title)
+			"refused because the editor cannot ask you: "+o.Permission.Title)
 	}
 }
 

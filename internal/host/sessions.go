@@ -114,7 +114,7 @@ func (h *Host) load(ctx context.Context, id string) (s *Session, err error) {
 	}
 	if outside != nil {
 		s.Engine.Notice("warning",
-			"this session was created in "+loaded.Entry.Cwd+"; it now works in "+cwd)
+			"this session was created in "+loaded.Entry.Cwd+"; it now runs in "+cwd)
 	}
 	h.tellProblems(s, loaded)
 	if own := s.ownConfig(); !bytes.Equal(own, loaded.Config) {
@@ -150,10 +150,10 @@ func (h *Host) tellProblems(s *Session, loaded *session.Loaded) {
 	switch {
 	case loaded.InterruptedTurn == "":
 	case loaded.Session.WrittenElsewhere(): // the session may still be running in the other process
-		s.Engine.Notice("warning", "another agent-lsp was writing this session when it was read here: "+
+		s.Engine.Notice("warning", "another agent-lsp was writing this session when it was loaded here; "+
 			"close it there, fork it or start a new one")
 	default:
-		s.Engine.Notice("info", "agent-lsp stopped in the middle of this session's last turn: "+
+		s.Engine.Notice("info", "agent-lsp stopped in the middle of this session's last turn; "+
 			"use continue to resume it")
 	}
 }
@@ -246,9 +246,9 @@ func (h *Host) build(
 	opts.Restored = restored(opts.Restored, loaded, store.Entry())
 	s.Engine = agent.NewSession(opts)
 	if path, why := store.Elsewhere(); why != nil {
-		s.Engine.Notice("warning", fmt.Sprintf("the state directory cannot be written (%v): "+
-			"this session is stored in %s and deleted when this run ends; "+
-			"agent/session/export saves it", why, path))
+		s.Engine.Notice("warning", fmt.Sprintf("the state directory is not writable (%v). "+
+			"This session is stored in %s and is deleted at exit. "+
+			"To keep it, use agent/session/export.", why, path))
 	}
 	s.Warn(notices)
 	coming.made(s.Engine)

@@ -23,7 +23,7 @@ func splitBatch(body []byte) (frames [][]byte, bad *frameError) {
 	if len(all) == 0 {
 		return nil, &frameError{
 			code:    jsonrpc2.InvalidRequest,
-			message: "the batch is empty: it needs at least one message",
+			message: "the batch is empty; it needs at least one message",
 		}
 	}
 	for _, m := range all {

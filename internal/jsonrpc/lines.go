@@ -34,7 +34,7 @@ func (s *Stream) readMessageLine() ([]byte, error) {
 		}
 		if size > MaxFrame {
 			return nil, &frameError{code: jsonrpc2.InvalidRequest, id: idOf(line),
-				message: fmt.Sprintf("the line has %d bytes, the limit is %d; it was skipped", size,
+				message: fmt.Sprintf("the line has %d bytes, but the limit is %d; it was skipped", size,
 					MaxFrame)}
 		}
 		if line = bytes.TrimSpace(line); len(line) > 0 {

@@ -182,7 +182,7 @@ func check(body []byte) *frameError {
 		return nil
 	case errors.Is(err, jsonrpc2.ErrInvalidRequest):
 		return &frameError{code: jsonrpc2.InvalidRequest,
-			message: "the frame is not a JSON-RPC 2.0 message: it needs jsonrpc \"2.0\" and a method, or an id with a result or an error"}
+			message: "the frame is not a JSON-RPC 2.0 message; it needs jsonrpc \"2.0\" and a method, or an id with a result or an error"}
 	}
 	return errNotJSON
 }
@@ -207,7 +207,7 @@ func (s *Stream) readBody() ([]byte, error) {
 			return nil, err
 		}
 		return nil, &frameError{code: jsonrpc2.InvalidRequest,
-			message: fmt.Sprintf("the frame has %d bytes, the limit is %d; it was skipped", length,
+			message: fmt.Sprintf("the frame has %d bytes, but the limit is %d; it was skipped", length,
 				MaxFrame)}
 	}
 	return s.fill(int(length))

@@ -85,7 +85,7 @@ func (o OpenRouter) Key(ctx context.Context) (string, error) {
 	case code := <-f.codes:
 		return o.exchange(ctx, code, f.verifier)
 	case <-ctx.Done():
-		return "", fmt.Errorf("OpenRouter was not allowed in time: %w. Run the login again, or "+
+		return "", fmt.Errorf("access to access to OpenRouter was not allowed in time: %w. Run the login again, or "+
 			"create a key at %s/keys and pass it with --stdin", ctx.Err(), o.site())
 	}
 }
@@ -119,7 +119,7 @@ func (o OpenRouter) show(address string) {
 			address)
 	}
 	if o.Input != nil {
-		fmt.Fprint(o.Out, "If the browser runs on another machine, it ends on a page that it cannot "+
+		fmt.Fprint(o.Out, "If the browser runs on another machine, its last page is one that it cannot "+
 			"load.\nPaste the address of that page here and press Enter.\n")
 	}
 }
@@ -127,10 +127,10 @@ func (o OpenRouter) show(address string) {
 // code returns the code in the query of the address to which the browser returned.
 func (f *flow) code(query url.Values) (string, error) {
 	if subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(f.state)) != 1 {
-		return "", errors.New("this address belongs to another login: its state is different")
+		return "", errors.New("this address belongs to another login; its state is different")
 	}
 	if query.Get("code") == "" {
-		return "", errors.New("the address has no code: OpenRouter did not allow the key")
+		return "", errors.New("the address contains no code, so OpenRouter did not grant a key")
 	}
 	return query.Get("code"), nil
 }

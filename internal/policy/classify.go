@@ -82,7 +82,7 @@ type walker struct {
 
 func (w *walker) result() Classification {
 	if w.movedTo && w.git {
-		w.opaque("git in another folder obeys the settings of that folder, which can start programs")
+		w.opaque("git in another folder uses that folder's settings, which can start programs")
 	}
 	return Classification{
 		Class: w.class, Reasons: w.reasons, Parts: w.parts, Opaque: w.dark, Inputs: w.inputs,

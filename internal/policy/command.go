@@ -47,7 +47,7 @@ func (w *walker) command(args []arg, assigns []string) {
 		return
 	}
 	if w.wrapped++; w.wrapped > maxWrapping {
-		w.opaque("too many programs in it start each other")
+		w.opaque("it chains too many programs")
 		return
 	}
 	defer func() { w.wrapped-- }()

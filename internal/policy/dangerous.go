@@ -56,7 +56,7 @@ func dangerousGit(args []arg) string {
 	case "push":
 		if has(rest, "fd", "force", "force-with-lease", "delete", "mirror", "prune") ||
 			anyPrefix(rest, "+", ":") {
-			return "it rewrites or deletes what others already have"
+			return "it rewrites or deletes published history"
 		}
 	case "reset":
 		if has(rest, "", "hard", "merge", "keep") {
@@ -223,7 +223,7 @@ func gitStartsPrograms(args []arg) string {
 	for _, a := range args[:min(i, len(args))] {
 		if !gitPlain[a.text] && (strings.HasPrefix(a.text, "-c") ||
 			strings.HasPrefix(a.text, "--exec-path") || strings.HasPrefix(a.text, "--config-env")) {
-			return "git -c sets what git runs"
+			return "git -c can set the programs that git runs"
 		}
 	}
 	if i >= len(args) {
@@ -255,10 +255,10 @@ func gitStartsPrograms(args []arg) string {
 			return "git " + sub + " starts another program"
 		}
 	case "filter-branch":
-		return "git filter-branch runs shell text"
+		return "git filter-branch runs shell commands"
 	case "config":
 		if len(rest) > 1 && gitReaders["config"](rest) != "" {
-			return "git config can set what git runs"
+			return "git config can set the programs that git runs"
 		}
 	}
 	return ""

@@ -434,7 +434,7 @@ func (e *Engine) Describe(session string) string {
 	case s.Sandbox == sandbox.Off:
 		return "off: commands run without a sandbox"
 	case s.Sandbox == sandbox.Require && !e.opts.Sandbox().Available():
-		return fmt.Sprintf("required, but %s: no command runs",
+		return fmt.Sprintf("required, but %s, so no command runs",
 			strings.TrimSuffix(e.opts.Sandbox().Describe(), "."))
 	}
 	return e.opts.Sandbox().Describe()

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// SecretIn reports whether a file usually holds secrets, or is a second hard link to such a file in
-// the roots.
+// SecretIn reports whether a file usually contains secrets, or is a second hard link to such a file
+// in the roots.
 func SecretIn(roots []string, path string) bool {
 	return Secret(path) || linkedSecret(roots, path) != ""
 }

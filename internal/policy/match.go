@@ -170,8 +170,8 @@ func judgeCommand(rules []Rule, script string, c Classification) commandVerdict 
 			v = commandVerdict{action: r.Action, decided: true, reason: "the rule " + r.String() +
 				" says so"}
 		case sure == maybe && v.action < Ask:
-			v = commandVerdict{action: Ask, decided: true, reason: "it may be what the rule " +
-				r.String() + " is about"}
+			v = commandVerdict{action: Ask, decided: true, reason: "the rule " +
+				r.String() + " may apply to it"}
 		}
 	}
 	if v.action != Allow {
@@ -183,7 +183,7 @@ func judgeCommand(rules []Rule, script string, c Classification) commandVerdict 
 	if c.Opaque {
 		if held {
 			return commandVerdict{action: Ask, decided: true,
-				reason: "what it runs is not known, and some rules could apply to it"}
+				reason: "the programs that it runs are not known, and some rules could apply to them"}
 		}
 		return commandVerdict{action: Ask}
 	}

@@ -295,7 +295,7 @@ func (s Settings) judgePaths(all []Rule, req *tool.ApprovalRequest) verdict {
 			protected = s.protectedEdit(path)
 		}
 		if linked := linkedSecret(s.Roots, path); protected == "" && linked != "" {
-			protected = "it is also " + s.inRoot(linked) + ", which usually holds secrets"
+			protected = "it is also " + s.inRoot(linked) + ", which usually contains secrets"
 		}
 		v := verdict{action: Allow}
 		if protected != "" {

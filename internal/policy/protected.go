@@ -20,7 +20,7 @@ var secretFolders = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".dock
 // protocol's list has only .git.
 var historyFolders = setOf(".hg .svn")
 
-// Secret reports whether the file usually holds secrets, so reading it needs a question.
+// Secret reports whether the file usually contains secrets, so reading it needs a question.
 func Secret(path string) bool { return protectedRead(path) != "" }
 
 // protectedRead returns why reading a file needs a question, or "" if it does not. It ignores case,
@@ -32,16 +32,16 @@ func protectedRead(path string) string {
 		return "it shows the environment, the memory or the files of a process"
 	}
 	if settingsNames[name] || launcher.Secret(name) {
-		return name + " usually holds secrets"
+		return name + " usually contains secrets"
 	}
 	for i, p := range parts[:len(parts)-1] {
 		if next := parts[i+1]; p == ".config" && next == "gh" ||
 			p == ".cargo" && strings.HasPrefix(next, "credentials") {
-			return p + "/" + next + " usually holds secrets"
+			return p + "/" + next + " usually contains secrets"
 		}
 		for _, f := range secretFolders {
 			if p == f {
-				return f + " usually holds secrets"
+				return f + " usually contains secrets"
 			}
 		}
 	}

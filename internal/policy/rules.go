@@ -105,7 +105,7 @@ func ParseRule(s string) (Rule, *RuleError) {
 		return fail(start+i, "a tool's name has no spaces")
 	}
 	if strings.TrimSpace(r.Pattern) == "" {
-		return fail(start+open+1, `the pattern is empty; "*" stands for everything`)
+		return fail(start+open+1, `the pattern is empty; "*" matches everything`)
 	}
 	if i, why := r.compile(); why != "" {
 		return fail(start+open+1+i, why)

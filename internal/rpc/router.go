@@ -201,7 +201,7 @@ func (s *server) refusal(method string, known bool) error {
 	case st == fresh && method != conn.MethodInitialize:
 		return agentapi.Fail(
 			wire.CodeNotInitialized,
-			"received %s before initialize: send initialize first",
+			"received %s before initialize; send initialize first",
 			method,
 		)
 	case st == ending:
@@ -252,7 +252,7 @@ func (s *server) unusable(method string, err error) {
 	if err == nil {
 		return
 	}
-	s.log.Warn("a notification could not be used", "method", method, "error", err)
+	s.log.Warn("a notification could not be handled", "method", method, "error", err)
 	if strings.HasPrefix(method, "textDocument/") {
 		s.link.Log(conn.MessageWarning, fmt.Sprintf("agent-lsp: %s was ignored: %v", method, err))
 	}

@@ -200,6 +200,6 @@ func (s *server) await(done <-chan struct{}, atMost time.Duration) {
 	select {
 	case <-done:
 	case <-t.C:
-		s.log.Warn("something did not end in time", "after", atMost)
+		s.log.Warn("a component did not stop in time", "after", atMost)
 	}
 }

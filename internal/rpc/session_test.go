@@ -341,7 +341,7 @@ func TestATurnOfAnotherDaemonIsNotCalledInterrupted(t *testing.T) {
 	d.wait("what to do", func(m msg) bool {
 		return strings.Contains(
 			string(m.Params),
-			"another agent-lsp was writing this session when it was read here: close it there",
+			"another agent-lsp was writing this session when it was loaded here; close it there",
 		)
 	})
 	for _, m := range d.messages() {

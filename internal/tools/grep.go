@@ -196,7 +196,7 @@ func (o *grepOutput) write() string {
 	}
 	if o.secret > 0 {
 		o.line("[" + plural(o.secret, "file") +
-			" with matches skipped: reading what usually holds secrets asks the user first; use read.]")
+			" with matches skipped: reading what usually contains secrets asks the user first; use read.]")
 	}
 	if len(o.found.Files) == 0 {
 		if o.secret == 0 {

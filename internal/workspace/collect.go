@@ -93,7 +93,7 @@ func (p *proposal) changeOf(key string) *change {
 	return nil
 }
 
-var errPendingMove = errors.New("a change that moves or deletes it waits for the user; it must be decided first")
+var errPendingMove = errors.New("a pending change moves or deletes it; the user must decide on that change first")
 
 func (w *Workspace) compose(ctx context.Context, p *proposal, old *change,
 	ch Change) (*change, error) {

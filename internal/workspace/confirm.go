@@ -116,7 +116,7 @@ func (w *Workspace) shownElsewhere(c *change) bool {
 }
 
 // beingConfirmed is the reason why a file that the editor is showing is not changed.
-const beingConfirmed = "the editor shows another change of it for confirmation; try again when that is decided"
+const beingConfirmed = "the editor is showing another change to it for confirmation; try again after the user has decided"
 
 func (w *Workspace) undecided(p *proposal) bool {
 	w.mu.Lock()

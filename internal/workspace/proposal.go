@@ -84,7 +84,7 @@ var (
 type StaleError struct{ Proposal Proposal }
 
 func (e *StaleError) Error() string {
-	return fmt.Sprintf("proposal %s has changed: its revision is now %d; look at it again and decide", e.Proposal.ID, e.Proposal.Revision)
+	return fmt.Sprintf("proposal %s has changed and is now at revision %d; review it again", e.Proposal.ID, e.Proposal.Revision)
 }
 
 // Proposal is a snapshot of a proposal in the shape of the protocol.

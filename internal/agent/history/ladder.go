@@ -52,7 +52,7 @@ type Result struct {
 type OverflowError struct{ Need, Limit int }
 
 func (e *OverflowError) Error() string {
-	return fmt.Sprintf("the conversation needs about %d tokens but only %d fit, even after every reduction: shorten the last message or use a model with a larger window", e.Need, e.Limit)
+	return fmt.Sprintf("the conversation needs about %d tokens but only %d fit, even after every reduction; shorten the last message or use a model with a larger window", e.Need, e.Limit)
 }
 
 // The names of the reducers and of the strategies.

@@ -136,7 +136,7 @@ func (s *Store) open(ctx context.Context) (*sql.DB, error) {
 	if err != nil && damaged(err) {
 		aside := s.opts.Path + ".damaged-" + s.now().Format("20060102-150405")
 		if os.Rename(s.opts.Path, aside) == nil {
-			s.warn("the memory was damaged and is kept as "+aside, err)
+			s.warn("the memory was damaged; the old file was renamed to "+aside, err)
 			os.Remove(s.opts.Path + "-wal")
 			os.Remove(s.opts.Path + "-shm")
 			db, err = s.connect(ctx)
@@ -232,7 +232,7 @@ func (s *Store) owner(scope string) (string, error) {
 	case User:
 		return "u", nil
 	}
-	return "", fmt.Errorf("scope is %q: it is %s or %s", scope, Workspace, User)
+	return "", fmt.Errorf("scope is %q; it must be %s or %s", scope, Workspace, User)
 }
 
 func scopeOf(owner string) string {

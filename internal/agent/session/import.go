@@ -14,7 +14,7 @@ import (
 const MaxImport = 64 << 20
 
 // ErrForeign reports that a text is not a session in a format that Import supports.
-var ErrForeign = errors.New("not a session: expected the JSON of an export, a session's .jsonl file, or a list of chat messages {role, content} as model APIs take them")
+var ErrForeign = errors.New("not a session: expected the JSON of an export, a session's .jsonl file, or a list of chat messages {role, content} in the format of model APIs")
 
 // Import creates a session from a text: an export, a session's file, or a list of chat messages
 // from another program. It imports only the conversation and its title, but not the working
@@ -22,7 +22,7 @@ var ErrForeign = errors.New("not a session: expected the JSON of an export, a se
 // problems report what was omitted.
 func (l *Library) Import(text []byte) (*Session, []Problem, error) {
 	if len(text) > MaxImport {
-		return nil, nil, fmt.Errorf("importing a session: it has %d bytes, at most %d are read",
+		return nil, nil, fmt.Errorf("importing a session: it has %d bytes; the limit is %d",
 			len(text), MaxImport)
 	}
 	meta, c, problems, err := l.parseImport(bytes.TrimPrefix(text, []byte("\uFEFF")))

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrNewer reports that a newer agent-lsp wrote the session.
-var ErrNewer = errors.New("this session was written by a newer agent-lsp: update agent-lsp to open it")
+var ErrNewer = errors.New("this session was written by a newer agent-lsp; update agent-lsp to open it")
 
 // migrations[v] converts a line of format v to format v+1, including the header. Format 1 is the
 // first, so there are no migrations yet.
@@ -174,7 +174,7 @@ func (l *Library) readLog(id string) ([]byte, error) {
 		return nil, fmt.Errorf("loading session %s: %w", id, err)
 	}
 	if l.tooLarge(info.Size()) {
-		return nil, fmt.Errorf("loading session %s: its file %s has %d bytes, more than the %d that are read: %w",
+		return nil, fmt.Errorf("loading session %s: its file %s has %d bytes; the limit is %d: %w",
 			id, l.logPath(id), info.Size(), l.maxBytes()+maxLine, ErrFull)
 	}
 	data, err := os.ReadFile(l.logPath(id))
@@ -206,7 +206,7 @@ func (r *reader) lines(data []byte) error {
 		r.size = int64(off)
 	}
 	if r.size == 0 {
-		return errors.New("its file has no complete line to read")
+		return errors.New("its file contains no complete line")
 	}
 	return nil
 }
@@ -228,7 +228,7 @@ func (r *reader) line(line []byte, n int, off int64) (bool, error) {
 	if n == 1 {
 		if meta, ok := headerOf(line); ok {
 			if meta.Version > Version {
-				return false, fmt.Errorf("it has format %d, this version reads up to %d: %w",
+				return false, fmt.Errorf("it has format %d, but this version supports only formats up to %d: %w",
 					meta.Version, Version, ErrNewer)
 			}
 			r.version = meta.Version

@@ -30,13 +30,13 @@ const (
 var (
 	// ErrLocked reports that another process is writing the session (wire code 1009).
 	ErrLocked = errors.New(
-		"another agent-lsp is writing this session: close it there, fork it or start a new one",
+		"another agent-lsp is writing this session; close it there, fork it or start a new one",
 	)
 	// ErrChanged reports that another process has written the session since it was loaded. The
 	// caller must load it again.
 	ErrChanged = errors.New("the session was changed by another agent-lsp since it was loaded")
 	// ErrFull reports that the log has reached MaxBytes.
-	ErrFull = errors.New("the session has reached its maximum size: start a new one or fork it")
+	ErrFull = errors.New("the session has reached its maximum size; start a new one or fork it")
 	// ErrUnknown reports that no session with that ID is stored (wire code 1002).
 	ErrUnknown = errors.New("no such session is stored")
 	// ErrClosed reports that the session was closed or deleted.

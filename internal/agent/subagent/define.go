@@ -35,7 +35,7 @@ func ParseAgent(name string, data []byte) (Agent, error) {
 		meta.Name = name
 	}
 	if meta.Description == "" {
-		return Agent{}, errors.New("its front matter has no description: the model would not know when to call it")
+		return Agent{}, errors.New("its front matter has no description, so the model would not know when to call it")
 	}
 	return Agent{Name: meta.Name, Description: strings.Join(strings.Fields(meta.Description), " "),
 		Prompt: strings.TrimSpace(string(body)),

@@ -448,7 +448,7 @@ func BenchmarkEncode1000Messages(b *testing.B) { modeltest.BenchmarkEncode(b, ap
 func TestLevelNoticesLast(t *testing.T) {
 	for model, want := range map[string]string{
 		"claude-opus-4-6":         "claude-opus-4-6 has no thinking level minimal: low is used instead",
-		"claude-3-5-haiku-latest": "claude-3-5-haiku-latest does not think: the level is not sent",
+		"claude-3-5-haiku-latest": "claude-3-5-haiku-latest does not support thinking, so the level is not sent",
 	} {
 		req := modeltest.User("hi")
 		req.Thinking.Level = "minimal"

@@ -90,7 +90,7 @@ func (c *call) thinking(limit int) thinks {
 	case unnamed || g.atLeast(4, 6):
 		t.adaptive, t.effort = true, c.effort(level, g)
 	case g.major == 3 && g.minor < 7:
-		c.LastingNotice(c.Model + " does not think: the level is not sent")
+		c.LastingNotice(c.Model + " does not support thinking, so the level is not sent")
 	case c.begunWithout():
 		c.Notice("thinking is off until the turn ends: it began without thinking of " + c.Model)
 	default:

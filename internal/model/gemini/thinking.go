@@ -65,7 +65,7 @@ func (c *call) thinking(b []byte) []byte {
 	switch {
 	case !known || g.before(2, 5):
 		if level != "off" {
-			c.LastingNotice(c.Model + " does not think: the level is not sent")
+			c.LastingNotice(c.Model + " does not support thinking, so the level is not sent")
 		}
 		return b
 	case g.before(3, 0):

@@ -249,12 +249,12 @@ func transportHint(err error, base string) string {
 	var dns *net.DNSError
 	switch {
 	case isTLS(err):
-		return "the certificate is not trusted: set SSL_CERT_FILE to a file with additional authorities"
+		return "the certificate is not trusted; set SSL_CERT_FILE to a file with additional certificate authorities"
 	case errors.As(err, &dns):
 		return "the host in provider.baseUrl, " + base +
-			", is not known: check its spelling and the network"
+			", is not known; check its spelling and the network"
 	case errors.Is(err, syscall.ECONNREFUSED), strings.Contains(err.Error(), "refused"):
-		return "nothing is listening at " + base + ": start the server or change provider.baseUrl"
+		return "nothing is listening at " + base + "; start the server or change provider.baseUrl"
 	}
 	return retry.Hint(retry.Transient)
 }

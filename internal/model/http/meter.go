@@ -54,19 +54,19 @@ func (c *Call) tooLong(err error) error {
 	switch err {
 	case errManyCalls:
 		e.Message = fmt.Sprintf(
-			"the reply from %s was stopped: it has more than %d tool calls",
+			"the reply from %s was stopped because it has more than %d tool calls",
 			c.Client.Host,
 			c.Meter.maxCalls,
 		)
 	case errLongEvent:
 		e.Message = fmt.Sprintf(
-			"the reply from %s was stopped: one event of it is longer than %s",
+			"the reply from %s was stopped because one of its events is longer than %s",
 			c.Client.Host,
 			size(c.Client.Options.MaxEvent),
 		)
 	default:
 		e.Message = fmt.Sprintf(
-			"the reply from %s was stopped: it is longer than %s",
+			"the reply from %s was stopped because it is longer than %s",
 			c.Client.Host,
 			size(c.Client.Options.MaxReply),
 		)

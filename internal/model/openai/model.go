@@ -88,7 +88,7 @@ func (m *Model) Models(ctx context.Context) ([]agent.ModelInfo, error) {
 func errNoReply() error {
 	return &retry.Error{
 		Kind:    retry.Transient,
-		Message: "the provider answered without any choice",
+		Message: "the provider's answer contains no choice",
 		Hint:    retry.Hint(retry.Transient),
 	}
 }

@@ -96,7 +96,7 @@ func (d *drop) UnmarshalJSON(b []byte) error {
 	case "false", "null":
 		*d = 0
 	default:
-		return fmt.Errorf(`drop is %s: it must be true or "rune"`, b)
+		return fmt.Errorf(`drop is %s; it must be true or "rune"`, b)
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func (s *Script) add(n int, line []byte) error {
 		return fmt.Errorf("%w: a line is one JSON object with the keys when, expect, reasoning, text, repeat, toolCalls, chunks, delayMs, error, drop, stall, raw, usage, finish", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("more than one JSON object: write one reply per line")
+		return errors.New("more than one JSON object; write one reply per line")
 	}
 	if st.Strict != nil || st.Window != nil {
 		return s.settings(&st)
@@ -201,7 +201,7 @@ func (st *step) check() (err error) {
 		st.Text = strings.Repeat(st.Text, st.Repeat)
 	}
 	if e := st.Error; e != nil && e.Status != 0 && (e.Status < 200 || e.Status > 599) {
-		return fmt.Errorf("error.status is %d: it is an HTTP status, 400 to 599", e.Status)
+		return fmt.Errorf("error.status is %d; it must be an HTTP status from 400 to 599", e.Status)
 	}
 	return nil
 }
@@ -258,7 +258,7 @@ func (s *Script) take(v *view) (*step, error) {
 		s.next++
 	}
 	if s.next >= len(s.steps) {
-		return nil, &mismatch{fmt.Sprintf("the script has run out: it has %d replies and this is one more call", len(s.steps))}
+		return nil, &mismatch{fmt.Sprintf("the script has no more replies: it has %d, and this is another call", len(s.steps))}
 	}
 	return &s.steps[s.next], s.steps[s.next].play(v)
 }
@@ -287,14 +287,14 @@ func (st *step) fits(e *expect, v *view) error {
 		return &mismatch{fmt.Sprintf("script line %d expects the tools to match %q, but they are %q", st.line, e.Tools, clip.Bytes(v.tools, maxShown))}
 	}
 	if e.sent != nil && !e.sent.MatchString(v.sent()) {
-		return &mismatch{fmt.Sprintf("script line %d expects what is sent to match %q, but it does not", st.line, e.Sent)}
+		return &mismatch{fmt.Sprintf("script line %d expects the sent text to match %q, but it does not", st.line, e.Sent)}
 	}
 	if e.request != nil && !e.request.MatchString(v.text()) {
 		return &mismatch{fmt.Sprintf("script line %d expects the request to match %q, but it does not", st.line, e.Request)}
 	}
 	if e.notSent != nil {
 		if at := e.notSent.FindString(v.sent()); at != "" {
-			return &mismatch{fmt.Sprintf("script line %d expects that nothing that is sent matches %q, but %q does", st.line, e.NotSent, clip.Bytes(at, maxShown))}
+			return &mismatch{fmt.Sprintf("script line %d expects no sent text to match %q, but %q does", st.line, e.NotSent, clip.Bytes(at, maxShown))}
 		}
 	}
 	return nil

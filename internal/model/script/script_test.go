@@ -126,7 +126,7 @@ func TestExpectSent(t *testing.T) {
 		req := &agent.Request{System: []agent.SystemBlock{{Text: "be kind"}},
 			Messages: []*message.Message{text(message.RoleUser, "first")}}
 		if _, err := m.Generate(t.Context(), req, nil); err == nil ||
-			!strings.Contains(err.Error(), "what is sent") {
+			!strings.Contains(err.Error(), "sent text") {
 			t.Errorf("%s: %v", name, err)
 		}
 		req.Messages = append(req.Messages, text(message.RoleAssistant, "answer"),

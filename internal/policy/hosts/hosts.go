@@ -25,7 +25,7 @@ func Normalize(host string) (string, error) {
 		name, err = strings.ToLower(host), nil // such as a name with an underscore
 	}
 	if err != nil || name == "" || len(name) > 253 || strings.Contains(name, "..") {
-		return "", fmt.Errorf("%q is not the name of a host", host)
+		return "", fmt.Errorf("%q is not a host name", host)
 	}
 	if ip, err := netip.ParseAddr(name); err == nil { // for example an address in another notation
 		return ip.String(), nil
@@ -105,14 +105,14 @@ func Pattern(pattern string) (string, error) {
 		}
 		name, err := Normalize(label)
 		if err != nil {
-			return "", fmt.Errorf("%q is not a pattern of hosts: use a name, a name with *, "+
+			return "", fmt.Errorf("%q is not a host pattern; use a name, a name with *, "+
 				"an IP address or a range of addresses", pattern)
 		}
 		labels[i] = name
 	}
 	joined := strings.Join(labels, ".")
 	if _, err := path.Match(joined, ""); err != nil {
-		return "", fmt.Errorf("%q is not a pattern of hosts: %w", pattern, err)
+		return "", fmt.Errorf("%q is not a host pattern: %w", pattern, err)
 	}
 	return joined, nil
 }

@@ -140,7 +140,7 @@ func (r *Run) allow(ctx context.Context, host, port string) error {
 	if d == nil {
 		if r.ended || len(r.refused) >= maxRefused {
 			r.mu.Unlock()
-			return errors.New("the command tried too many hosts that were refused")
+			return errors.New("the command tried to connect to too many refused hosts")
 		}
 		d = &decision{done: make(chan struct{})}
 		r.decisions[host] = d

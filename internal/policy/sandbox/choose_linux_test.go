@@ -14,7 +14,7 @@ func TestChooseFallsBack(t *testing.T) {
 			"the container forbids user namespaces",
 			"bubblewrap is not installed",
 			"unshare is forbidden",
-			"the kernel has no Landlock",
+			"the kernel does not support Landlock",
 		}
 		for i, kind := range []Kind{Own, Bubblewrap, Namespace, Landlock} {
 			all = append(all, probe{kind, func() (Support, string) {

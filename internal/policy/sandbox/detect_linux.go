@@ -82,7 +82,7 @@ func probeNamespaces() (Support, string) {
 func probeLandlock() (Support, string) {
 	abi := landlockABI()
 	if abi == 0 {
-		return Support{}, "the kernel has no Landlock"
+		return Support{}, "the kernel does not support Landlock"
 	}
 	return Support{ABI: abi}, ""
 }

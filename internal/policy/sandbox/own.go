@@ -83,7 +83,7 @@ func HomeVisible() []string {
 		out = append(out, strings.TrimPrefix(p, real+"/"))
 	}
 	slices.Sort(out)
-	return append(slices.Compact(out), "caches of packages")
+	return append(slices.Compact(out), "package caches")
 }
 
 // moved converts paths below one folder to the same paths below another folder.

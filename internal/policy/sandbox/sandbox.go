@@ -204,7 +204,7 @@ func (p *Plan) Wrap(argv []string) []string {
 func (s Support) Describe() string {
 	text := s.covers()
 	if s.Available() && !s.Enforces() {
-		text += "; commands need the same questions as without a sandbox"
+		text += "; commands need the same permissions as without a sandbox"
 	}
 	return text
 }

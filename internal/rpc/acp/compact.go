@@ -28,7 +28,7 @@ func (s *session) commands(ctx context.Context) ([]wire.SlashCommand, error) {
 		}
 	}
 	return append(r.Commands, wire.SlashCommand{Name: compactCommand,
-		Description: "Make the conversation shorter for the model", Hint: "what to keep",
+		Description: "Compact the conversation", Hint: "what to keep",
 		Source: "builtin"}), nil
 }
 

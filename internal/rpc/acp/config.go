@@ -46,9 +46,9 @@ var editChoices = []choice{
 
 var permissionChoices = []choice{
 	{"readOnly", "Read only", "No edits, and only read-only commands"},
-	{"ask", "Ask", "Commands ask first unless they are read-only"},
+	{"ask", "Ask", "All commands except read-only ones need your permission"},
 	{"workspace", "Workspace", "Commands run in the sandbox without asking"},
-	{"trust", "Trust", "Nothing asks for permission"},
+	{"trust", "Trust", "Everything runs without asking"},
 }
 
 // configured stores the effective settings.
@@ -96,7 +96,7 @@ func (s *session) tellOptions() {
 // modeChoices returns the built-in modes and the modes from the settings.
 func (s *session) modeChoices() []choice {
 	out := []choice{{"default", "Default", "Follows the settings"},
-		{"plan", "Plan", "Reads and plans, and changes nothing until you approve"}}
+		{"plan", "Plan", "Reads and plans; makes no changes until you approve the plan"}}
 	for _, name := range slices.Sorted(maps.Keys(s.config.Modes)) {
 		if name != "default" && name != "plan" {
 			out = append(out, choice{name, name, s.config.Modes[name].Description})

@@ -32,7 +32,7 @@ func fail(code int, format string, args ...any) *jsonrpc2.Error {
 }
 
 func unknownSession(id string) error {
-	return fail(codeNotFound, "there is no session %q: create, load or resume it first", id)
+	return fail(codeNotFound, "there is no session %q; create, load or resume it first", id)
 }
 
 // clientError converts an error of the core to an ACP error.

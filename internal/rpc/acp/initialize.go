@@ -96,7 +96,7 @@ func authMethods(client *acp.ClientCapabilities) []any {
 	if client.Auth.Terminal {
 		methods = append(methods, acp.AuthMethodTerminalInline{
 			Id: "login", Type: "terminal", Name: "Store a key", Args: []string{"login"},
-			Description: acp.Ptr("Asks in a terminal for the key of a model provider and stores it."),
+			Description: acp.Ptr("Asks for a model provider's API key in a terminal and stores it."),
 		})
 	}
 	return methods

@@ -53,7 +53,7 @@ func (s *session) claim(ctx context.Context) (*prompting, error) {
 	defer s.mu.Unlock()
 	if s.turn != nil {
 		return nil, fail(codeInvalidRequest,
-			"a prompt of this session is still running: cancel it, or steer it with %s",
+			"a prompt is still running in this session; cancel it, or steer it with %s",
 			methodSteering)
 	}
 	s.turn = &prompting{request: inboundFrom(ctx), cancelled: make(chan struct{})}

@@ -190,7 +190,7 @@ func (a *adapter) handle(ctx context.Context, req *jsonrpc2.Request) (result any
 	case !ok:
 		return nil, fail(codeMethodNotFound, "unknown method %q", req.Method())
 	case !a.ready.Load() && req.Method() != acp.AgentMethodInitialize:
-		return nil, fail(codeInvalidRequest, "received %s before initialize: send initialize first",
+		return nil, fail(codeInvalidRequest, "received %s before initialize; send initialize first",
 			req.Method())
 	}
 	reqCtx, done := a.requests.begin(a.ctx, req.ID())

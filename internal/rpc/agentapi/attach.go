@@ -21,12 +21,12 @@ import (
 const maxAttached = 256 << 10
 
 // withheld is the text of an attachment that is sent only after the user has allowed it.
-const withheld = "(The content is not here, because this file usually holds secrets. " +
+const withheld = "(The content is not here, because this file usually contains secrets. " +
 	"A later message has it if the user allows that.)"
 
 // unsent is the text of a secret file in a message that is not stored. The user is not asked about
 // such a message.
-const unsent = "(The content is not here, because this file usually holds secrets, and a message " +
+const unsent = "(The content is not here, because this file usually contains secrets, and a message " +
 	"that is not stored cannot ask the user about it.)"
 
 // Withheld reports whether a block is an attachment that the user must allow first.
@@ -231,7 +231,7 @@ func (a *API) noteUnsent(l *host.Session, blocks []message.Block) {
 		if ref, err := a.Core().Workspace.Resolve(l.Cwd, b.URI); err == nil {
 			name = ref.String()
 		}
-		l.Engine.Notice("warning", name+" was not sent to the model: it usually holds secrets, and "+
+		l.Engine.Notice("warning", name+" was not sent to the model: it usually contains secrets, and "+
 			"a message with persist false cannot ask you about it; send it in a prompt")
 	}
 }

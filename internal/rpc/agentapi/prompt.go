@@ -315,7 +315,7 @@ func (a Turns) Compact(ctx context.Context, p *wire.CompactParams) (wire.Compact
 func Compacted(r wire.CompactResult) string {
 	if r.TokensAfter >= r.TokensBefore {
 		return fmt.Sprintf(
-			"There is nothing to shorten: the conversation has %d tokens.",
+			"There is nothing to compact: the conversation has %d tokens.",
 			r.TokensBefore,
 		)
 	}

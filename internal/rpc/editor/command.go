@@ -348,7 +348,7 @@ func (s *Features) undoLast(ctx context.Context, id string) (any, error) {
 	if checkpoint == "" {
 		return nil, agentapi.Fail(
 			wire.CodeUnknownCheckpoint,
-			"nothing to undo: the agent has changed no file in this session",
+			"there is nothing to undo: the agent has not changed any files in this session",
 		)
 	}
 	return agentapi.Checkpoints{

@@ -128,7 +128,7 @@ func (s *Features) commentActions(p *DocumentParams) (out []codeAction) {
 	all := aiComments(text)
 	here := within(all, p.Range)
 	for _, c := range here {
-		title := "Agent: do what this comment says"
+		title := "Agent: follow this comment"
 		if c.question {
 			title = "Agent: answer this comment"
 		}
@@ -142,7 +142,7 @@ func (s *Features) commentActions(p *DocumentParams) (out []codeAction) {
 		)
 	}
 	if len(all) > 1 && len(here) > 0 {
-		title := fmt.Sprintf("Agent: do all %d AI comments of this file", len(all))
+		title := fmt.Sprintf("Agent: follow all %d AI comments in this file", len(all))
 		whole := workspace.Range{
 			Start: workspace.Position{Line: all[0].line},
 			End:   workspace.Position{Line: all[len(all)-1].line + 1},
@@ -242,6 +242,6 @@ func (s *Features) impliedPrompt(
 	}
 	return "", agentapi.Invalid(
 		"text",
-		"is missing: name one, select what you want to say, or write a comment that ends in AI!",
+		"is missing; send one, select a text, or write a comment that ends in AI!",
 	)
 }
