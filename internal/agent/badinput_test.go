@@ -258,7 +258,7 @@ func TestToolTimeoutAndAbandonment(t *testing.T) {
 		r := newRig(t, m, nil, polite, deaf)
 		defer r.close()
 		r.run("go")
-		eq(t, "results", r.results(), "p: tool execution timed out after 10m0s\nhalf\nd: tool execution timed out after 10m0s; it did not stop and was abandoned: its effect is unknown.")
+		eq(t, "results", r.results(), "p: tool execution timed out after 10m0s\nhalf\nd: tool execution timed out after 10m0s; it did not stop and was abandoned, so its effect is unknown.")
 		close(release)
 	})
 }

@@ -89,7 +89,7 @@ func (c *callRun) abandon() {
 	}
 	c.finish(
 		toolcall.Errorf(
-			"tool execution timed out after %s; it did not stop and was abandoned: its effect is unknown.",
+			"tool execution timed out after %s; it did not stop and was abandoned, so its effect is unknown.",
 			c.timeout(),
 		),
 		StatusFailed,
@@ -101,7 +101,7 @@ func (c *callRun) stages() (*tool.Result, ItemStatus) {
 	done, err := c.s.tools.Allow(c.reg.Spec.Name)
 	if err != nil {
 		return toolcall.Errorf(
-			"tool %q is disabled for %s after %d failures in a row: do something else",
+			"tool %q is disabled for %s after %d failures in a row; do something else",
 			c.name(),
 			toolcall.BreakerPause,
 			toolcall.BreakerFailures,

@@ -36,13 +36,13 @@ const (
 	// apply.
 	FalteredText = "you are asked again because an earlier call in the same reply did not succeed"
 	// StoppedText marks the end of a reply that was stopped because it was too long.
-	StoppedText = "[This reply was stopped: it was longer than allowed]"
+	StoppedText = "[This reply was stopped because it was longer than allowed]"
 	// AbortedText marks an abort while the model was replying.
 	AbortedText = "[Request interrupted by user]"
 	// AbortedToolsText marks an abort after tools have run.
 	AbortedToolsText = "[Request interrupted by user for tool use]"
 	// InterruptedText is the result of a call that was running when the process ended.
-	InterruptedText = "Interrupted by a restart while it ran: it may have had an effect. Check before you repeat it."
+	InterruptedText = "Interrupted by a restart while it was running. It may have had an effect, so check before you repeat it."
 	// NotRunText is the result of a call that had not started when the process ended.
 	NotRunText = "Not run: interrupted by a restart."
 )

@@ -29,7 +29,7 @@ const recallName = "recall"
 // recallNote is inserted where something was omitted. It informs the model that the tool recall can
 // find the omitted part. If recall is deferred, recallLoad is appended.
 const (
-	recallNote = "[The omitted part is not lost: the tool recall finds it in this session's own history.]"
+	recallNote = "[The omitted part is still in this session's history. Use the recall tool to find it.]"
 	recallLoad = " [Load recall first.]"
 )
 
@@ -55,8 +55,8 @@ func (recallTool) Spec() tool.Spec {
 	return tool.Spec{
 		Name: recallName, Label: "Recall", Effect: tool.ReadOnly, Source: "builtin",
 		Schema: json.RawMessage(recallSchema),
-		Description: "Search this conversation's own past, including what was summarized or omitted from your view: earlier messages, tool results and what the user said. " +
-			"Give words with query; the newest passages come first, each with its number. Give a number to read that message.",
+		Description: "Search this conversation's history, including messages and tool results that were summarized or omitted. " +
+			"Use query to find passages, newest first, each with its message number. Use number to read a complete message.",
 	}
 }
 
@@ -81,7 +81,7 @@ func (a recallArgs) recall(call *tool.Call) (*tool.Result, error) {
 		return &tool.Result{Text: toolcall.HeadTail(recallText(msgs[a.Number-1]), recallWhole,
 			"")}, nil
 	case a.Number != 0:
-		return nil, fmt.Errorf("there is no message %d: the history has %d", a.Number, len(msgs))
+		return nil, fmt.Errorf("there is no message %d; the history has %d", a.Number, len(msgs))
 	case strings.TrimSpace(a.Query) == "":
 		return nil, fmt.Errorf("give a query or a number")
 	}

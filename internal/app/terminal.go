@@ -12,7 +12,7 @@ import (
 
 // noTerminalYet is the text for the model if the editor did not answer in time. The command may
 // have run.
-const noTerminalYet = "The editor did not report in time whether it created a terminal. If the command started there, it is stopped: check what it did before you run it again."
+const noTerminalYet = "The editor did not report in time whether it created a terminal. If the command started there, it is being stopped. Check what it did before you run it again."
 
 // noTerminal is the text for the model that precedes the client's message. The refusal is the
 // user's decision, so the command does not run elsewhere.

@@ -21,7 +21,7 @@ const flood = `-- config.json --
 {"permissions": {"profile": "trust"}, "sandbox": "off"}
 -- model.jsonl --
 {"toolCalls": [{"name": "bash", "arguments": {"command": "yes 'a line of a command that floods' | head -c %[1]d", "timeout": 600}}]}
-{"expect": {"lastTool": "bytes omitted; the (first \\d+ bytes are|full output is) in .*: read or grep it"}, "toolCalls": [{"name": "bash", "arguments": {"command": "head -c %[2]d /dev/zero", "timeout": 600}}]}
+{"expect": {"lastTool": "bytes omitted; the (first \\d+ bytes are|full output is) in .*; read or grep it"}, "toolCalls": [{"name": "bash", "arguments": {"command": "head -c %[2]d /dev/zero", "timeout": 600}}]}
 {"expect": {"lastTool": "20+,000,000 bytes of binary output, not shown"}, "text": "Flooded."}
 -- script --
 prompt "flood"

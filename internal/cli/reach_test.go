@@ -224,7 +224,7 @@ func TestServersAddNothingToTheFirstPrompt(t *testing.T) {
 			if without.sent != with.sent {
 				t.Errorf("sent with servers:\n%s\nwithout:\n%s", with.sent, without.sent)
 			}
-			const names = " MCP servers, whose tools it finds and waits for: server0, server1, server2, server3, server4, server5, server6, server7, server8, server9."
+			const names = " It also finds, and waits for, the tools of these MCP servers: server0, server1, server2, server3, server4, server5, server6, server7, server8, server9."
 			if !strings.HasSuffix(with.search, names) ||
 				strings.TrimSuffix(with.search, names) != without.search {
 				t.Errorf("tool_search says with servers:\n%s\nwithout:\n%s", with.search,

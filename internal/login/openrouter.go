@@ -85,7 +85,7 @@ func (o OpenRouter) Key(ctx context.Context) (string, error) {
 	case code := <-f.codes:
 		return o.exchange(ctx, code, f.verifier)
 	case <-ctx.Done():
-		return "", fmt.Errorf("access to access to OpenRouter was not allowed in time: %w. Run the login again, or "+
+		return "", fmt.Errorf("access to OpenRouter was not allowed in time: %w. Run the login again, or "+
 			"create a key at %s/keys and pass it with --stdin", ctx.Err(), o.site())
 	}
 }

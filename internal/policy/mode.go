@@ -20,7 +20,7 @@ type Mode struct {
 var PlanMode = Mode{
 	Name: "plan", Plan: true,
 	Prompt: "You are in plan mode. Read, search and run read-only commands as you need; edits and other commands are refused. " +
-		"When you know what to do, present the plan with the tool for it. Only after the user has approved it may you change anything.",
+		"When you know what to do, present the plan with the tool for it. Do not change anything until the user has approved it.",
 }
 
 // DefaultMode changes no setting.

@@ -157,7 +157,7 @@ func System(files []File) string {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("Instructions of the user and the project. Where they differ, later ones win.\n")
+	b.WriteString("Instructions from the user and the project. If they conflict, later instructions take precedence.\n")
 	for _, f := range files {
 		fmt.Fprintf(&b, "\n<instructions from=%q>\n%s\n</instructions>\n", f.Path,
 			strings.TrimSpace(f.Text))

@@ -197,7 +197,7 @@ func (o ShellOptions) duration(seconds float64) (time.Duration, string) {
 		d /= 1000
 	}
 	if d > o.MaxTimeout {
-		return o.MaxTimeout, fmt.Sprintf("The timeout was cut to the maximum of %.0f s; use background for longer.", o.MaxTimeout.Seconds())
+		return o.MaxTimeout, fmt.Sprintf("The timeout was reduced to the maximum of %.0f s. For a longer run, use background.", o.MaxTimeout.Seconds())
 	}
 	return d, ""
 }
@@ -222,12 +222,12 @@ func (e *sessionEnv) beforeCommand(ctx context.Context, call *tool.Call,
 			}
 		}
 		if len(unsaved) > 0 {
-			notes = append(notes, "Unsaved in the editor, so the command saw older text on disk: "+
+			notes = append(notes, "These files are not saved in the editor, so the command saw older text on disk: "+
 				joinNames(unsaved, names)+".")
 		}
 	}
 	if pending := e.pendingFiles(call); len(pending) > 0 {
-		notes = append(notes, "Proposed changes that are not on disk yet: "+joinNames(pending, nil)+
+		notes = append(notes, "Files with proposed changes that are not on disk yet: "+joinNames(pending, nil)+
 			".")
 	}
 	return notes, nil
@@ -323,11 +323,11 @@ func bashEnd(cmd shell.Command, most time.Duration, r shell.Result) string {
 		parts = append(parts, s)
 	}
 	if r.Lingered > 0 && !r.TimedOut && !r.Aborted {
-		parts = append(parts, "processes that it left running were ended: use background for a process that should keep running")
+		parts = append(parts, "processes that it left running were ended; use background for a process that should keep running")
 	}
 	if r.SandboxDenied != "" {
 		parts = append(parts, "the sandbox blocked something: "+r.SandboxDenied+
-			". If the command needs that, run it again with outside_sandbox, and the user is asked")
+			". If the command needs this, run it again with outside_sandbox, which asks the user")
 	}
 	return strings.Join(parts, "; ")
 }
@@ -336,11 +336,11 @@ func bashEnd(cmd shell.Command, most time.Duration, r shell.Result) string {
 func timedOut(after, most time.Duration) string {
 	switch {
 	case most == 0:
-		return fmt.Sprintf("ended by its timeout of %v: start it again with a longer one, or none",
+		return fmt.Sprintf("ended by its timeout of %v; start it again with a longer one, or without one",
 			after)
 	case after >= most:
-		return fmt.Sprintf("ended by the timeout of %v, the maximum: run it in background",
+		return fmt.Sprintf("ended by the maximum timeout of %v; run it in the background",
 			after)
 	}
-	return fmt.Sprintf("ended by the timeout of %v: give a longer timeout (at most %v s), or run it in background", after, most.Seconds())
+	return fmt.Sprintf("ended by the timeout of %v; send a longer timeout (at most %v s), or run it in the background", after, most.Seconds())
 }

@@ -38,7 +38,7 @@ func TestBash(t *testing.T) {
 		{"closes its output and stays", args{"command": "exec >&- 2>&-; sleep 60", "timeout": 0.2},
 			[]string{"(no output)", "timeout"}},
 		{"leaves a process", args{"command": "sleep 60 & echo done"},
-			[]string{"done\n[processes that it left running were ended: use background for a process that should keep running]"}},
+			[]string{"done\n[processes that it left running were ended; use background for a process that should keep running]"}},
 		{"empty", args{"command": "  "}, []string{"ERROR: the command is empty"}},
 		{"timeout in milliseconds", args{"command": "echo ok", "timeout": 5000},
 			[]string{"ok", "!cut to"}},
@@ -81,7 +81,7 @@ func TestShellOptions(t *testing.T) {
 			args{"command": "sleep 60"}, []string{"at most 0.5 s"}},
 		{ShellOptions{MaxTimeout: 200 * time.Millisecond},
 			args{"command": "sleep 60", "timeout": 50},
-			[]string{"the maximum: run it in background", "The timeout was cut"}},
+			[]string{"ended by the maximum timeout", "The timeout was reduced"}},
 	} {
 		o = c.o
 		want(t, h.run("bash", c.args), c.want...)
@@ -176,7 +176,7 @@ func TestBashUnsaved(t *testing.T) {
 	}
 	save = false
 	want(t, h.run("bash", args{"command": "cat a.txt"}),
-		"disk\n[Unsaved in the editor, so the command saw older text on disk: a.txt.]")
+		"disk\n[These files are not saved in the editor, so the command saw older text on disk: a.txt.]")
 	asked = nil
 	if h.run("bash", args{"command": "true", "cwd": "sub"}); asked != nil {
 		t.Errorf("the user is asked to save %v for a command in another folder", asked)
@@ -387,7 +387,7 @@ func TestJobOutputIsBounded(t *testing.T) {
 	if err != nil || len(out) > jobOutput+100 {
 		t.Errorf("%d bytes, %v", len(out), err)
 	}
-	want(t, out, "bytes before this are not kept]\n", "line 99999")
+	want(t, out, "earlier bytes were dropped]\n", "line 99999")
 	for range maxEndedJobs + 5 {
 		b, err = j.Start(Job{SessionID: "a"},
 			func(context.Context, func([]byte)) JobEnd { return JobEnd{} })

@@ -52,10 +52,10 @@ func (e *sessionEnv) globTool() tool.Tool {
 func (e *sessionEnv) glob(ctx context.Context, call *tool.Call, where named,
 	a globArgs) (*tool.Result, error) {
 	if a.Pattern == "" {
-		return nil, errors.New("the pattern is empty: use **/* for all files")
+		return nil, errors.New("the pattern is empty; use **/* for all files")
 	}
 	if filepath.IsAbs(a.Pattern) && len(search.SplitGlobs(a.Pattern)) > 1 {
-		return nil, errors.New("several patterns must be relative: give the folder as path")
+		return nil, errors.New("several patterns must be relative; send the folder as path")
 	}
 	g, err := search.CompileGlob(a.Pattern)
 	if err != nil {

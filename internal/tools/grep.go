@@ -130,7 +130,7 @@ func (e *sessionEnv) searchRoot(where named) (string, error) {
 		return "", where.err
 	}
 	if !where.ref.IsFile() {
-		return "", fmt.Errorf("%s is only open in the editor: use read", where.path)
+		return "", fmt.Errorf("%s exists only in the editor; use read", where.path)
 	}
 	return where.ref.Path, nil
 }
@@ -144,25 +144,25 @@ func grepMode(mode string) (string, error) {
 	case "count", "counts":
 		return "count", nil
 	}
-	return "", fmt.Errorf("unknown mode %q: use content, files or count", mode)
+	return "", fmt.Errorf("unknown mode %q; use content, files or count", mode)
 }
 
 // compileGrep compiles the pattern. A pattern that is not a valid regular expression is searched
 // for as plain text.
 func compileGrep(a grepArgs) (*search.Matcher, string, error) {
 	if a.Pattern == "" {
-		return nil, "", errors.New("the pattern is empty: say what to search for, or use glob to list files")
+		return nil, "", errors.New("the pattern is empty; send a pattern, or use glob to list files")
 	}
 	p := search.Pattern{Text: a.Pattern, Literal: a.Literal, IgnoreCase: a.IgnoreCase}
 	if search.SpansLines(p) {
-		return nil, "", errors.New("the pattern contains a line break, but lines are searched one by one: search for one of the lines, with context to see the others")
+		return nil, "", errors.New("the pattern contains a line break, but each line is searched separately; search for one line, with context to see the others")
 	}
 	m, err := search.Compile(p)
 	if err == nil {
 		return m, "", nil
 	}
 	if strings.Contains(err.Error(), "repeat count") {
-		return nil, "", fmt.Errorf("reading the pattern: %w: use smaller counts", err)
+		return nil, "", fmt.Errorf("reading the pattern: %w; use smaller counts", err)
 	}
 	if a.Literal || len(a.Pattern) > 1000 || strings.Contains(err.Error(), "repeat") ||
 		strings.Contains(err.Error(), "too large") {
@@ -196,7 +196,7 @@ func (o *grepOutput) write() string {
 	}
 	if o.secret > 0 {
 		o.line("[" + plural(o.secret, "file") +
-			" with matches skipped: reading what usually contains secrets asks the user first; use read.]")
+			" with matches skipped because such files usually contain secrets. Use read, which asks the user first.]")
 	}
 	if len(o.found.Files) == 0 {
 		if o.secret == 0 {

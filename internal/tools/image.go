@@ -39,7 +39,7 @@ func imageResult(name, uri, kind string, raw []byte) (*tool.Result, error) {
 	}
 	if len(raw) > imageBytes || err == nil && max(cfg.Width, cfg.Height) > imageSide {
 		if err != nil || cfg.Width*cfg.Height > imagePixels {
-			return nil, fmt.Errorf("%s is too large an image (%s%s): make a smaller copy with a command and read that", name, plural(len(raw), "byte"), note)
+			return nil, fmt.Errorf("%s is too large an image (%s%s); make a smaller copy with a command and read the copy", name, plural(len(raw), "byte"), note)
 		}
 		small, smallKind, err := shrink(raw)
 		if err != nil {

@@ -135,13 +135,13 @@ func (e *sessionEnv) job(ctx context.Context, call *tool.Call, a jobArgs) (*tool
 		a.Action = "read"
 	}
 	if a.ID != "" && a.ID != allJobs && !e.ownJob(e.owner(), a.ID) {
-		return nil, fmt.Errorf("there is no job %s in this session: use action list", a.ID)
+		return nil, fmt.Errorf("there is no job %s in this session; use action list", a.ID)
 	}
 	switch {
 	case a.Action == "" || a.Action == "list":
 		return listJobs(e.Jobs.List(e.owner())), nil
 	case a.ID == "":
-		return nil, errors.New("give the id of a job; action list shows them")
+		return nil, errors.New("send the id of a job; action list shows the ids")
 	case a.Action == "read":
 		return e.readJob(ctx, a)
 	case a.Action == "kill" && a.ID == allJobs:
@@ -155,7 +155,7 @@ func (e *sessionEnv) job(ctx context.Context, call *tool.Call, a jobArgs) (*tool
 		_ = e.Jobs.Wait(wait, a.ID)
 		return e.readJob(ctx, jobArgs{ID: a.ID})
 	}
-	return nil, fmt.Errorf("unknown action %q: use list, read or kill", a.Action)
+	return nil, fmt.Errorf("unknown action %q; use list, read or kill", a.Action)
 }
 
 // allJobs is the id that means every running job of the session.

@@ -81,7 +81,7 @@ func (j *Jobs) Start(spec Job, run func(ctx context.Context, write func([]byte))
 		return Job{}, errors.New("starting a job: the daemon is shutting down")
 	}
 	if n := j.countLocked(spec.SessionID); n >= maxRunningJobs {
-		return Job{}, fmt.Errorf("starting a job: %d are already running; end one with the job tool first",
+		return Job{}, fmt.Errorf("starting a job: %d jobs are already running; end one with the job tool first",
 			n)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -216,7 +216,7 @@ func (j *Jobs) Read(jobID string) (Job, string, error) {
 	}
 	out := b.tail(jobOutput)
 	if lost := b.lost + int64(max(0, len(b.out)-jobOutput)); lost > 0 {
-		out = fmt.Sprintf("[%s bytes before this are not kept]\n%s", number(int(lost)), out)
+		out = fmt.Sprintf("[%s earlier bytes were dropped]\n%s", number(int(lost)), out)
 	}
 	if b.note != "" {
 		out = strings.TrimPrefix(out+"\n["+b.note+"]", "\n")

@@ -95,12 +95,12 @@ func TestToolSearch(t *testing.T) {
 		{"several", "many_0 many_1 many_2 many_3 many_4", "Loaded"},
 		{"select:many_9,many_8,many_7,many_6,many_5,many_4,ls",
 			"many_9 many_8 many_7 many_6 many_5",
-			"- many_5: One of several\nNot loaded, at most 5 per search: many_4, ls. Search again for those that you need."},
+			"- many_5: One of several\nNot loaded (at most 5 per search): many_4, ls. Search again for the ones that you need."},
 		{"/many_[2-7]/", "many_2 many_3 many_4 many_5 many_6",
-			"Not loaded, at most 5 per search: many_7."},
+			"Not loaded (at most 5 per search): many_7."},
 		{"one of", "many_0 many_1 many_2 many_3 many_4",
-			"Not loaded, at most 5 per search: many_5, many_6, many_7, many_8, many_9."},
-		{"zebra", "", `No tool matches "zebra". There are: git_log, git_diff, ls, many_0`},
+			"Not loaded (at most 5 per search): many_5, many_6, many_7, many_8, many_9."},
+		{"zebra", "", `No tool matches "zebra". Available tools: git_log, git_diff, ls, many_0`},
 	} {
 		res, err := h.result("tool_search", args{"query": c.query})
 		if err != nil {
@@ -206,7 +206,7 @@ func TestFetchOptions(t *testing.T) {
 		"xxxxxxxxxx\n[The answer was longer than 10 bytes; the rest was not read.]", "!xxxxxxxxxxx")
 	want(t, slow.run("fetch", args{"url": srv.URL + "/slow"}), "ERROR: ", "no answer within 50ms")
 	want(t, h.run("fetch", args{"url": srv.URL + "/away"}), "ERROR: ",
-		"the host elsewhere.example is not one of those that may be fetched (127.0.0.*)")
+		"the host elsewhere.example is not one of the allowed hosts (127.0.0.*)")
 	want(t, h.run("fetch", args{"url": "https://example.org"}),
 		"ERROR: the host example.org is not one of those")
 }
@@ -311,7 +311,7 @@ func TestWebSearch(t *testing.T) {
 	opt := WebSearchOptions{Endpoint: srv.URL + "/s?format=json",
 		Headers: map[string]string{"X-Key": "k"}}
 	h.session(func(s *Session) { s.WebSearch = func() WebSearchOptions { return opt } })
-	want(t, h.run("web_search", args{"query": "searx"}), "data, not instructions",
+	want(t, h.run("web_search", args{"query": "searx"}), "data and not instructions",
 		"1. A\nhttps://a\nfirst hit", "!no address")
 	want(t, h.run("web_search", args{"query": "brave"}), "1. B\nhttps://b\nsecond")
 	want(t, h.run("web_search", args{"query": "none"}), "No results for \"none\".")

@@ -32,7 +32,7 @@ func (e *sessionEnv) resolve(call *tool.Call, names ...string) paths {
 	return out
 }
 
-var errNoPath = errors.New("no path is given: say which file to change")
+var errNoPath = errors.New("no path is given; send the path of the file to change")
 
 // of returns the file of a call with this name. An empty name is an error.
 func (ps paths) of(name string) named {

@@ -63,10 +63,10 @@ func (e *sessionEnv) planTool() tool.Tool {
 
 func runPlan(_ context.Context, call *tool.Call, a planArgs) (*tool.Result, error) {
 	if len(a.Entries) == 0 {
-		return nil, errors.New("the plan has no entries: send the whole list")
+		return nil, errors.New("the plan has no entries; send the whole list")
 	}
 	if len(a.Entries) > maxPlanEntries {
-		return nil, fmt.Errorf("the plan has %d entries; at most %d are shown: put small steps together", len(a.Entries), maxPlanEntries)
+		return nil, fmt.Errorf("the plan has %d entries; at most %d are allowed; combine small steps", len(a.Entries), maxPlanEntries)
 	}
 	var plan []tool.PlanEntry
 	done, now := 0, ""
@@ -88,7 +88,7 @@ func runPlan(_ context.Context, call *tool.Call, a planArgs) (*tool.Result, erro
 		}
 	}
 	call.Report(tool.Update{Plan: plan})
-	return text("The plan is shown: %d of %d completed%s.", done, len(plan), now), nil
+	return text("The plan is displayed: %d of %d completed%s.", done, len(plan), now), nil
 }
 
 func planStatus(s string) (string, error) {
@@ -100,5 +100,5 @@ func planStatus(s string) (string, error) {
 	case "completed", "complete", "done", "finished":
 		return "completed", nil
 	}
-	return "", fmt.Errorf("unknown status %q: use pending, inProgress or completed", s)
+	return "", fmt.Errorf("unknown status %q; use pending, inProgress or completed", s)
 }

@@ -58,5 +58,5 @@ func (t *PresentPlan) present(
 		return &tool.Result{Text: decision.Reason, IsError: true, Denied: true}, nil
 	}
 	t.Approved(call.SessionID)
-	return &tool.Result{Text: "The user approved the plan. Edits and commands are possible now: carry it out."}, nil
+	return &tool.Result{Text: "The user approved the plan. Edits and commands are now possible. Carry out the plan."}, nil
 }

@@ -242,7 +242,7 @@ func (e *sessionEnv) mustRead(t *target) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.failures[t.ref.Key] >= maxEditFailures {
-		return fmt.Errorf("%d edits of %s have failed: read it again first, then edit its actual text", maxEditFailures, t.name)
+		return fmt.Errorf("%d edits of %s have failed; read it again first, then edit its current text", maxEditFailures, t.name)
 	}
 	return nil
 }
@@ -262,7 +262,7 @@ func (e *sessionEnv) failed(t *target, err error) error {
 		return err
 	}
 	e.Workspace.DropStamp(e.ID, t.ref)
-	return fmt.Errorf("%w\nThis was failure %d on %s. Read it again before the next edit. The text was searched for here:\n%s", err, n, t.name, nearest(t.file, m))
+	return fmt.Errorf("%w\nThis was failure %d on %s. Read it again before the next edit. The text was expected here:\n%s", err, n, t.name, nearest(t.file, m))
 }
 
 // The number of lines around the position of an edit, or at the file's beginning.

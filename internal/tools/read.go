@@ -70,7 +70,7 @@ func (e *sessionEnv) read(ctx context.Context, call *tool.Call, a readArgs,
 	files paths) (*tool.Result, error) {
 	switch {
 	case len(files) == 0:
-		return nil, errors.New("no path is given: say which file or folder to read")
+		return nil, errors.New("no path is given; send the path of a file or folder")
 	case len(files) == 1:
 		return e.readOne(ctx, call, files[0], a, readBytes)
 	case len(files) > readFiles:
@@ -215,7 +215,7 @@ func (e *sessionEnv) readRaw(call *tool.Call, ref workspace.Ref, raw []byte, a r
 
 func binaryError(name string, size int) error {
 	return fmt.Errorf(
-		"%s is a binary file (%s) and cannot be shown as text. If you need what is in it, use bash with a program that reads it (file, strings, xxd)",
+		"%s is a binary file (%s) and cannot be shown as text. If you need its content, use bash with a program that can read it (file, strings, xxd)",
 		name,
 		plural(size, "byte"),
 	)
@@ -229,7 +229,7 @@ func (e *sessionEnv) similar(call *tool.Call, ref workspace.Ref) string {
 	}
 	entries, err := e.Workspace.ReadDir(dir)
 	if err != nil {
-		return " Nor does its folder; glob finds files by name."
+		return " Its folder does not exist either. Use glob to find files by name."
 	}
 	var names []string
 	want := strings.ToLower(filepath.Base(ref.Path))

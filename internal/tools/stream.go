@@ -90,7 +90,7 @@ func (e *sessionEnv) readSpill(ctx context.Context, path string, a readArgs,
 func streamView(ctx context.Context, r io.Reader, size int64, name string, a readArgs,
 	room int) (*view, error) {
 	if a.Offset < 0 {
-		return nil, fmt.Errorf("%s is too large (%s) to count from its end: give a line from the beginning, or use bash with tail", name, plural(int(size), "byte"))
+		return nil, fmt.Errorf("%s is too large (%s) to count from its end; send a line number from the beginning, or use bash with tail", name, plural(int(size), "byte"))
 	}
 	s := &stream{ctx: ctx, r: io.LimitReader(r, size), buf: make([]byte, 0, streamBuffer),
 		v: newView(a, room), line: 1}

@@ -42,7 +42,7 @@ func (e *sessionEnv) toolSearchTool() tool.Tool {
 		t.spec.Description += " Also built in: " + strings.Join(names, ", ") + "."
 	}
 	if len(e.Servers) > 0 {
-		t.spec.Description += " MCP servers, whose tools it finds and waits for: " +
+		t.spec.Description += " It also finds, and waits for, the tools of these MCP servers: " +
 			oneLine(strings.Join(e.Servers, ", "), maxServerNames) + "."
 	}
 	return t
@@ -78,17 +78,17 @@ func (e *sessionEnv) toolSearch(ctx context.Context, _ *tool.Call,
 		return nil, err
 	}
 	if len(hits) == 0 {
-		return text("No tool matches %q. There are: %s.%s", a.Query, nameList(specs, maxToolNames),
-			e.missing()), nil
+		return text("No tool matches %q. Available tools: %s.%s", a.Query,
+			nameList(specs, maxToolNames), e.missing()), nil
 	}
 	loaded := hits[:min(len(hits), maxToolHits)]
 	var b strings.Builder
-	b.WriteString("Loaded; call them from now on:\n")
+	b.WriteString("Loaded. You can call these tools now:\n")
 	for _, s := range loaded {
 		fmt.Fprintf(&b, "- %s: %s\n", s.Name, oneLine(s.Description, 200))
 	}
 	if more := hits[len(loaded):]; len(more) > 0 {
-		fmt.Fprintf(&b, "Not loaded, at most %d per search: %s. Search again for those that you need.\n", maxToolHits, nameList(more, maxMoreNames))
+		fmt.Fprintf(&b, "Not loaded (at most %d per search): %s. Search again for the ones that you need.\n", maxToolHits, nameList(more, maxMoreNames))
 	}
 	if len(unknown) > 0 {
 		fmt.Fprintf(&b, "Not known: %s.%s\n", strings.Join(unknown, ", "), e.missing())
@@ -104,7 +104,7 @@ func (e *sessionEnv) missing() string {
 		return ""
 	}
 	if why := e.Missing(); why != "" {
-		return " MCP servers without tools at the moment: " + why + "."
+		return " MCP servers that have no tools yet: " + why + "."
 	}
 	return ""
 }
@@ -144,7 +144,7 @@ func findTools(specs []tool.Spec, query string) (hits []tool.Spec, unknown []str
 		return hits, nil, nil
 	}
 	if query == "" {
-		return nil, nil, errors.New("the query is empty: send select:name, /expression/ or words")
+		return nil, nil, errors.New("the query is empty; send select:name, /expression/ or words")
 	}
 	return rankTools(specs, strings.Fields(strings.ToLower(query))), nil, nil
 }

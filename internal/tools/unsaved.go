@@ -16,15 +16,15 @@ import (
 // The possible answers to the question that is asked before a command that would not see unsaved
 // changes.
 const (
-	savedLabel   = "Run, I have saved"
+	savedLabel   = "Run it, I have saved the files"
 	unsavedLabel = "Run with the saved text"
 	noRunLabel   = "Do not run"
 )
 
 // errNotSaved is reported to the model.
-var errNotSaved = errors.New("the command was not run: the user has unsaved changes that it would not see, and did not want it to run without them")
+var errNotSaved = errors.New("the command was not run because it would not see the user's unsaved changes, and the user did not want that")
 
-var errSteered = errors.New("the command was not run: instead of saving, the user sent a message, which follows")
+var errSteered = errors.New("the command was not run because the user sent a message, which follows, instead of saving")
 
 // SaveQuestions ensures that documents are saved before a command runs on the files on disk. It
 // remembers which documents the user left unsaved, so that a turn asks once about each document.
@@ -118,7 +118,7 @@ func saveQuestion(call *tool.Call, uris []string) Question {
 	command := clip.Bytes(strings.Join(words, " "), maxShownCommand)
 	return Question{
 		Text: "Not saved: " + strings.Join(names, ", ") +
-			". The agent's command would not see the changes: " + command,
+			". The agent's command would not see these changes: " + command,
 		Options: []Option{
 			{Label: savedLabel}, {Label: unsavedLabel}, {Label: noRunLabel},
 		},

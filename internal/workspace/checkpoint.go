@@ -80,7 +80,7 @@ func (t *target) checkpointed() *checkpoint.Change {
 // reportState warns the user, once per problem, that state could not be saved.
 func (w *Workspace) reportState(err error) {
 	if err != nil {
-		w.notice("error", "keeping checkpoints and proposals: "+err.Error())
+		w.notice("error", "storing checkpoints and proposals: "+err.Error())
 	}
 }
 

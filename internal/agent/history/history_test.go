@@ -101,9 +101,9 @@ func TestReducers(t *testing.T) {
 		{TurnSummaries, []string{"- User asked: question 0. Used tools: read (2x). Read files: /f0, /same. Response: answer 0"}, []string{"user: question 0"}},
 		{Summary, []string{"<context-summary>\nthe gist\n<read-files>\n/f0\n"},
 			[]string{"user: question 0"}},
-		{Importance, []string{"earlier messages of this conversation were omitted",
+		{Importance, []string{"earlier messages in this conversation were omitted",
 			"user: question 0", "user: question 19"}, nil},
-		{DropTurns, []string{"earlier messages of this conversation were omitted"},
+		{DropTurns, []string{"earlier messages in this conversation were omitted"},
 			[]string{"user: question 0"}},
 		{Emergency, []string{"chars omitted"}, nil},
 	} {

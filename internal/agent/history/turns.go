@@ -71,7 +71,7 @@ func withSummaries(in *Input, us []unit, drop []bool, gone map[int]string) []*me
 	var lines []string
 	flush := func() {
 		if len(lines) > 0 {
-			out = append(out, in.hidden("Earlier turns of this conversation, in short:\n"+
+			out = append(out, in.hidden("Summary of the earlier turns in this conversation:\n"+
 				strings.Join(lines, "\n")))
 			lines = nil
 		}
@@ -218,7 +218,7 @@ func (dropTurns) Reduce(_ context.Context, in *Input) ([]*message.Message, error
 	return dropUnits(in, us, drop), nil
 }
 
-const droppedNote = "[%d earlier messages of this conversation were omitted to save space.]"
+const droppedNote = "[%d earlier messages in this conversation were omitted to save space.]"
 
 // dropUnits rebuilds the messages without the dropped units, with a note in the position of the
 // first one.

@@ -378,7 +378,7 @@ func TestTools(t *testing.T) {
 		{remember, `{"content":"Build with make.","key":"build","tags":["ci"]}`,
 			`Remembered as "build".`},
 		{remember, `{"content":"build with make","key":"other"}`,
-			`This was remembered already as "build"; nothing was stored twice.`},
+			`This is already remembered as "build".`},
 		{remember, `{"content":""}`, "error: saving a memory: content is empty"},
 		{recall, `{"query":"make"}`, "build (workspace, 2026-03-01) [ci]: Build with make."},
 		{recall, `{"key":"build"}`, "build (workspace, 2026-03-01) [ci]: Build with make."},
@@ -387,7 +387,7 @@ func TestTools(t *testing.T) {
 		{recall, `{"query":"FOX x","where":"session"}`, "[1] user: the fox says x"},
 		{recall, `{"query":"fox"}`, "[1] user: the fox says x"},
 		{recall, `{"query":"wolf"}`, "Nothing is remembered about that, and no earlier message of this session contains it."},
-		{recall, `{"where":"session"}`, "error: query is empty: say what to look for"},
+		{recall, `{"where":"session"}`, "error: query is empty; send the words to search for"},
 	} {
 		if got := run(t, c.tool, c.args); got != c.want {
 			t.Errorf("%s %s: %q, want %q", c.tool.Spec().Name, c.args, got, c.want)

@@ -297,7 +297,7 @@ func (s *Store) clean(m *Memory) error {
 	case m.Content == "":
 		return errors.New("content is empty")
 	case len(m.Content) > MaxContent:
-		return fmt.Errorf("content has %d bytes; the limit is %d: shorten it",
+		return fmt.Errorf("content has %d bytes, but the limit is %d; shorten it",
 			len(m.Content), MaxContent)
 	case len(m.Key) > MaxKey || !utf8.ValidString(m.Key):
 		return fmt.Errorf("key has %d bytes; the limit is %d bytes of UTF-8", len(m.Key), MaxKey)

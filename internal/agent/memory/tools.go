@@ -34,7 +34,7 @@ func (t *rememberTool) Spec() tool.Spec {
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
 			`"content":{"type":"string","description":"What to remember, in one or a few full ` +
 			`sentences."},` +
-			`"key":{"type":"string","description":"Short name. The same key again replaces the memory."},` +
+			`"key":{"type":"string","description":"Short name. Saving with the same key replaces the memory."},` +
 			`"tags":{"type":"array","items":{"type":"string"}},` +
 			`"scope":{"type":"string","enum":["workspace","user"],"description":"workspace (default): for this project. user: for all projects."}},` +
 			`"required":["content"]}`),
@@ -68,7 +68,8 @@ func (t *rememberTool) remember(ctx context.Context, a rememberArgs) (*tool.Resu
 		return nil, err
 	}
 	if saved.Duplicate != "" {
-		return &tool.Result{Text: fmt.Sprintf("This was remembered already as %q; nothing was stored twice.", saved.Duplicate)}, nil
+		already := fmt.Sprintf("This is already remembered as %q.", saved.Duplicate)
+		return &tool.Result{Text: already}, nil
 	}
 	return &tool.Result{Text: fmt.Sprintf("Remembered as %q.", saved.Key)}, nil
 }
@@ -80,10 +81,10 @@ func (t *recallTool) Spec() tool.Spec {
 		Name: "recall", Aliases: []string{"search_memory", "memory_search"}, Label: "Recall",
 		Description: strings.TrimSpace(recallText),
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
-			`"query":{"type":"string","description":"Words to look for. Empty: the newest."},` +
+			`"query":{"type":"string","description":"Words to search for. Default: the newest memories."},` +
 			`"key":{"type":"string","description":"Exact key of one memory, ` +
 			`instead of a query."},` +
-			`"where":{"type":"string","enum":["memory","session"],"description":"memory, or this session's own earlier messages. Absent: memory, and the session where memory has nothing."},` +
+			`"where":{"type":"string","enum":["memory","session"],"description":"memory, or this session's own earlier messages. Default: memory, then the session if memory has no match."},` +
 			`"tags":{"type":"array","items":{"type":"string"},` +
 			`"description":"Only memories with one of these tags."},` +
 			`"limit":{"type":"integer","minimum":1,"maximum":100}}}`),
@@ -151,7 +152,7 @@ func fromSession(call *tool.Call, a recallArgs) (*tool.Result, error) {
 		return nil, errors.New("this session's history cannot be searched")
 	}
 	if strings.TrimSpace(a.Query) == "" {
-		return nil, errors.New("query is empty: say what to look for")
+		return nil, errors.New("query is empty; send the words to search for")
 	}
 	if a.Limit <= 0 {
 		a.Limit = DefaultTopK

@@ -74,7 +74,7 @@ const (
 	NudgeTruncated  = "Your previous response appears incomplete. Continue from where you left off."
 	NudgeTentative  = "You have just received tool results. Do not stop with a planning note: call the next tool, or give your answer."
 	NudgeLength     = "Your previous response reached the output limit. Continue exactly from where you left off."
-	NudgeFilter     = "The provider's content filter stopped your previous response. Give it again in other words."
+	NudgeFilter     = "The provider's content filter stopped your previous response. Rephrase it."
 )
 
 // Validate checks a reply that ended normally and has no tool calls. If it returns a nudge, the

@@ -152,9 +152,9 @@ func byName(list []Agent, name string) (Agent, bool) {
 // Spec describes the tool and the available agents.
 func (t *Tool) Spec() tool.Spec {
 	var b strings.Builder
-	b.WriteString("Hand work to a sub-agent with an empty context: it sees only the task, so say all it needs. " +
-		"Exactly one of task, tasks (run in parallel) or chain (in order; {previous} is replaced by the answer before). " +
-		"background: returns immediately; a message reports the end.\nAgents:")
+	b.WriteString("Delegate work to a sub-agent. It sees only the task, so include everything that it needs. " +
+		"Send exactly one of task, tasks (run in parallel) or chain (run in order; {previous} is replaced by the previous answer). " +
+		"With background, the call returns immediately, and a message reports the end.\nAgents:")
 	for _, a := range t.agents {
 		fmt.Fprintf(&b, "\n- %s: %s", a.Name, a.Description)
 	}
@@ -257,7 +257,7 @@ func (t *Tool) plan(a arguments, call *tool.Call) (job, error) {
 		return nil, fmt.Errorf("provide exactly one mode: task, tasks or chain")
 	}
 	if n := max(len(a.Tasks), len(a.Chain)); n > t.opts.MaxTasks {
-		return nil, fmt.Errorf("%d tasks are too many: at most %d in one call", n, t.opts.MaxTasks)
+		return nil, fmt.Errorf("%d tasks are too many; at most %d are allowed in one call", n, t.opts.MaxTasks)
 	}
 	steps := append(append([]step{}, a.Tasks...), a.Chain...)
 	if a.Task != "" {
@@ -322,10 +322,10 @@ func (t *Tool) child(s step, call *tool.Call) (*child, error) {
 // because the turn may have ended.
 func (t *Tool) background(a arguments, call *tool.Call, work job) (*tool.Result, error) {
 	if t.opts.Background == nil {
-		return nil, fmt.Errorf("background is not available here; run it without background")
+		return nil, fmt.Errorf("background is not available here; run the task without it")
 	}
 	if t.depth > 0 {
-		return nil, fmt.Errorf("a sub-agent cannot start another in the background, which would outlive it; run it without background")
+		return nil, fmt.Errorf("a sub-agent cannot start a background sub-agent, which would outlive it; run the task without background")
 	}
 	id, file, err := t.opts.Background.Start(call.SessionID, a.label(),
 		func(ctx context.Context, out io.Writer) (string, error) {

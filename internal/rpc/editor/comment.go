@@ -100,7 +100,7 @@ func commentPrompt(comments []aiComment) string {
 	if len(do) > 0 {
 		parts = append(
 			parts,
-			"Do what the comments marked AI! say, then remove these comments:\n"+strings.Join(
+			"Follow the instructions in the comments marked AI!, then remove these comments:\n"+strings.Join(
 				do,
 				"\n",
 			),
@@ -109,7 +109,7 @@ func commentPrompt(comments []aiComment) string {
 	if len(answer) > 0 {
 		parts = append(
 			parts,
-			"Answer the comments marked AI?, and change nothing for them:\n"+strings.Join(
+			"Answer the comments marked AI? without changing any files:\n"+strings.Join(
 				answer,
 				"\n",
 			),

@@ -153,7 +153,7 @@ func (h *Hub) act(ctx context.Context, call *tool.Call, a args,
 	propose Propose) (*tool.Result, error) {
 	r := &render{h: h, ctx: ctx, cwd: call.Cwd}
 	if strings.TrimSpace(a.Title) == "" {
-		return nil, errors.New("no title is given: lsp with operation codeActions lists them")
+		return nil, errors.New("no title is given; lsp with the operation codeActions lists the titles")
 	}
 	s, _, list, err := h.actionsAt(ctx, call, r, a)
 	if err != nil {
@@ -195,7 +195,7 @@ func pick(list []action, title string) (*action, error) {
 	if len(titles) == 0 {
 		return nil, errors.New("no data: there is no code action here")
 	}
-	return nil, fmt.Errorf("no one action is titled %q. There are:\n- %s", title,
+	return nil, fmt.Errorf("no single action has the title %q. Available actions:\n- %s", title,
 		strings.Join(titles[:min(len(titles), maxActions)], "\n- "))
 }
 
@@ -225,7 +225,7 @@ func (s *server) editOf(ctx context.Context, act *action) (json.RawMessage, erro
 	case empty(act.Command):
 		return json.RawMessage(`{}`), nil
 	case !editing(act.Kind):
-		return nil, fmt.Errorf("%q (%s) runs a command of %s, which may do more than change text; use the shell", act.Title, act.Kind, s.conf.Name)
+		return nil, fmt.Errorf("%q (%s) runs a command in %s, which may do more than change text; use the shell", act.Title, act.Kind, s.conf.Name)
 	}
 	return s.editByCommand(ctx, act)
 }
@@ -299,5 +299,5 @@ func (s *server) applyEdit(params json.RawMessage) map[string]any {
 		default:
 		}
 	}
-	return map[string]any{"applied": false, "failureReason": "edits are proposed by the agent only"}
+	return map[string]any{"applied": false, "failureReason": "only the agent proposes edits"}
 }

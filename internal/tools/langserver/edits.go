@@ -95,7 +95,7 @@ func (d *drafts) step(c *wireChange) error {
 	case "delete":
 		return d.delete(c)
 	}
-	return fmt.Errorf("the server's edit contains an unknown step %q; do it with the edit tools", c.Kind)
+	return fmt.Errorf("the server's edit contains an unknown step %q; make the change with the edit tools", c.Kind)
 }
 
 // at returns the file at a path with the edits so far, or nil if there is no file.
@@ -168,7 +168,7 @@ func (d *drafts) rename(c *wireChange) error {
 		return err
 	}
 	if f == nil {
-		return fmt.Errorf("the server's edit renames %s, which is not a file; do it with the shell and ask again", from)
+		return fmt.Errorf("the server's edit renames %s, which is not a file; rename it with the shell and ask again", from)
 	}
 	there, to, err := d.at(c.NewURI)
 	switch {
@@ -195,7 +195,7 @@ func (d *drafts) delete(c *wireChange) error {
 	case f != nil:
 		f.deleted, d.by[ref.Key] = true, nil
 	case !c.Options.IgnoreIfNotExists:
-		return fmt.Errorf("the server's edit deletes %s, which is not a file; do it with the shell",
+		return fmt.Errorf("the server's edit deletes %s, which is not a file; delete it with the shell",
 			ref)
 	}
 	return nil

@@ -223,7 +223,7 @@ func (r *render) symbolLines(list []symbol, enc workspace.Encoding, most int) st
 	var b strings.Builder
 	for i, s := range list {
 		if i == most {
-			fmt.Fprintf(&b, "… and %d more; ask with a longer name\n", len(list)-i)
+			fmt.Fprintf(&b, "… and %d more; search for a longer name\n", len(list)-i)
 			break
 		}
 		where, line := r.at(s.uri, s.at.Start, enc)

@@ -155,7 +155,7 @@ func (h *Hub) run(ctx context.Context, call *tool.Call, a args) (*tool.Result, e
 		return r.documentSymbols(f, ans), nil
 	}
 	if methods[a.Operation][0] == "" {
-		return nil, fmt.Errorf("there is no operation %q: use diagnostics, workspaceDiagnostics, definition, references, implementation, hover, documentSymbol, workspaceSymbol, incomingCalls, outgoingCalls or codeActions", a.Operation)
+		return nil, fmt.Errorf("there is no operation %q; use diagnostics, workspaceDiagnostics, definition, references, implementation, hover, documentSymbol, workspaceSymbol, incomingCalls, outgoingCalls or codeActions", a.Operation)
 	}
 	at, err := h.place(ctx, call, r, a)
 	if err != nil {
@@ -174,7 +174,7 @@ func (h *Hub) workspaceSymbol(ctx context.Context, r *render, a args) (*tool.Res
 		query = a.Symbol
 	}
 	if query == "" {
-		return nil, errors.New("workspaceSymbol needs a query: a name or a part of one")
+		return nil, errors.New("workspaceSymbol needs a query; send a name or a part of one")
 	}
 	answers, err := h.symbols(ctx, query)
 	if err != nil {
@@ -186,7 +186,7 @@ func (h *Hub) workspaceSymbol(ctx context.Context, r *render, a args) (*tool.Res
 // file reads the file at a path, as the editor shows it.
 func (h *Hub) file(ctx context.Context, call *tool.Call, path string) (*workspace.File, error) {
 	if path == "" {
-		return nil, errors.New("no path is given: say which file")
+		return nil, errors.New("no path is given; send the path of a file")
 	}
 	ref, err := h.opt.Workspace.Resolve(call.Cwd, path)
 	if err != nil {

@@ -24,9 +24,9 @@ func (c Config) Hopeless() string {
 // advice describes what to do about a server that is not started again.
 func (c Config) advice() string {
 	if c.URL != "" {
-		return "; it is not contacted again. Correct its settings, or make it answer at its url"
+		return "; it is not contacted again. Correct its settings, or make sure that it responds at its url"
 	}
-	return "; it is not started again. Correct its settings, or run its command in a terminal to see what it says"
+	return "; it is not started again. Correct its settings, or run its command in a terminal to see its messages"
 }
 
 // installed reports whether a server's command exists. It searches the PATH of the environment that

@@ -59,7 +59,7 @@ func TestHeadersStayWithTheServer(t *testing.T) {
 
 // If a server is not started again, the advice depends on how the server is reached.
 func TestAdvice(t *testing.T) {
-	for want, c := range map[string]Config{"answer at its url": {URL: "http://127.0.0.1:1"},
+	for want, c := range map[string]Config{"responds at its url": {URL: "http://127.0.0.1:1"},
 		"run its command": {Command: "server"}} {
 		if reported := c.advice(); !strings.Contains(reported, want) {
 			t.Errorf("%+v: %q lacks %q", c, reported, want)

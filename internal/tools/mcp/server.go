@@ -211,7 +211,7 @@ func (s *server) explain(ctx context.Context, proc *shell.Process, err error) er
 	if s.unauthorized.Load() {
 		return &hopeless{
 			fmt.Sprintf(
-				`it answers 401 (not authorized): set mcpServers.%s.headers to what it expects, `+
+				`it answers 401 (not authorized); set mcpServers.%s.headers to the headers that it expects, `+
 					`such as {"Authorization": "Bearer ..."}`,
 				s.conf.Name,
 			),
@@ -396,7 +396,7 @@ func (s *server) connected(ctx context.Context) (*sdk.ClientSession, error) {
 		select {
 		case <-news:
 		case <-s.ended:
-			return nil, fmt.Errorf("the MCP server %s was ended: its settings changed", s.conf.Name)
+			return nil, fmt.Errorf("the MCP server %s was stopped because its settings changed", s.conf.Name)
 		case <-ctx.Done():
 			if err == nil {
 				return nil, fmt.Errorf(

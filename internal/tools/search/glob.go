@@ -14,7 +14,7 @@ import (
 const maxGlobLen = 1000
 
 // ErrGlobTooLong is returned for a glob that exceeds the limits.
-var ErrGlobTooLong = errors.New("the glob has too many alternatives or is too long: use a simpler one")
+var ErrGlobTooLong = errors.New("the glob has too many alternatives or is too long; use a simpler one")
 
 // Glob is a list of patterns, separated by commas or spaces, for slash-separated relative paths. A
 // pattern has the syntax of doublestar, like the paths in permission rules: *, ?, [set], {a,b} and

@@ -86,7 +86,7 @@ func Compile(p Pattern) (*Matcher, error) {
 	}
 	m.word = hasBorders(m.prog)
 	if len(m.prog.Inst) > maxProgram {
-		return nil, fmt.Errorf("the pattern repeats too much (%d steps, at most %d): use smaller counts", len(m.prog.Inst), maxProgram)
+		return nil, fmt.Errorf("the pattern repeats too much (%d steps, at most %d); use smaller counts", len(m.prog.Inst), maxProgram)
 	}
 	return m, nil
 }

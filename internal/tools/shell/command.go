@@ -79,7 +79,7 @@ func (c *Command) argv() ([]string, error) {
 	case strings.ContainsRune(c.Script, 0):
 		return nil, fmt.Errorf("starting a command: it contains a NUL byte")
 	case len(c.Script) > maxScript:
-		return nil, fmt.Errorf("starting a command: it is %d bytes long, at most %d are possible; write it to a file and run that", len(c.Script), maxScript)
+		return nil, fmt.Errorf("starting a command: it is %d bytes long, but the limit is %d; write it to a file and run the file", len(c.Script), maxScript)
 	case c.Script != "":
 		return shellArgv(c.Shell, c.Script), nil
 	}

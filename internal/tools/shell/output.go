@@ -238,7 +238,7 @@ func (r *Result) where() string {
 	if r.Spilled < r.Total {
 		what = fmt.Sprintf("the first %d bytes are", r.Spilled)
 	}
-	return "; " + what + " in " + r.SpillPath + ": read or grep it"
+	return "; " + what + " in " + r.SpillPath + "; read or grep it"
 }
 
 // Status describes in a few words how the command ended, or returns "" if it succeeded.

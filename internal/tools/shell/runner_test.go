@@ -200,7 +200,7 @@ func TestLongOutputKeepsBothEndsAndAFile(t *testing.T) {
 		t.Errorf("head %q, tail %q", res.Head, res.Tail)
 	}
 	if !strings.Contains(res.Text(), "bytes omitted; the full output is in "+res.SpillPath+
-		": read or grep it") {
+		"; read or grep it") {
 		t.Errorf("the text does not say what is missing: %q", res.Text())
 	}
 }

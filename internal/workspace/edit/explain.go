@@ -171,7 +171,7 @@ func (m *matcher) diagnose(err *MatchError, old []string, whole bool) string {
 		return m.pointOut(
 			err,
 			pl,
-			"It differs only in upper and lower case. Send it as the file has it:\n",
+			"It differs only in upper and lower case. Send the file's text:\n",
 		)
 	}
 	return m.nearestRegion(err, old)
@@ -179,14 +179,14 @@ func (m *matcher) diagnose(err *MatchError, old []string, whole bool) string {
 
 // partOfLine explains why a text that the file contains was not found.
 func (m *matcher) partOfLine() string {
-	what := "It is there only as part of a line"
+	what := "The file contains it only as part of a line"
 	switch {
 	case m.noun == "hunk":
-		return what + ". A hunk has whole lines; send them whole:\n"
+		return what + ". A hunk must contain whole lines. Send the whole lines:\n"
 	case m.whole:
-		return what + ". A block matches whole lines; send them whole:\n"
+		return what + ". A block matches only whole lines. Send the whole lines:\n"
 	}
-	return what + ", but the search text begins or ends with a line break. Send the whole line, or leave the line break out:\n"
+	return what + ", but the search text begins or ends with a line break. Send the whole line, or remove the line break:\n"
 }
 
 // otherCase finds the text in another case, at a position where only the case prevents a match.

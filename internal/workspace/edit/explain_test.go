@@ -27,7 +27,7 @@ func TestWhyNotFound(t *testing.T) {
 			otherCase},
 		{"a part of a line, in a block", "subtotal = 1\n", "total = 1", true, part, otherCase},
 		{"a part of a line with a line break that is not there", "foo bar\n", "foo\n", false,
-			"leave the line break out", otherCase},
+			"remove the line break", otherCase},
 	} {
 		_, err := Match(
 			[]byte(c.base),
