@@ -478,7 +478,7 @@ func TestRecall(t *testing.T) {
 			`{"number":3}`:                 "something else",
 			`{"query":"line 297 of many"}`: "[5] user: …" + passageOf("line 297 of many") + "…",
 			`{"query":"elephant"}`:         "No message of this conversation contains all of these words.",
-			`{"number":99}`:                "there is no message 99: the history has 6",
+			`{"number":99}`:                "there is no message 99; the history has 6",
 			`{}`:                           "give a query or a number",
 		} {
 			eq(t, args, run(args), want)

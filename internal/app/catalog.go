@@ -192,7 +192,7 @@ func DescribeCatalog(c *config.Config, env []string) []string {
 	}
 	if err != nil {
 		return []string{fmt.Sprintf("notice: the model catalog in %s is ignored: %v. Delete %s* "+
-			"to have it fetched again; until then the built-in one is used", path, err, path)}
+			"to fetch it again. Until then, the built-in catalog is used", path, err, path)}
 	}
 	return []string{fmt.Sprintf("catalog: %d models, fetched on %s from %s",
 		stored.Models, stored.Fetched.Format(time.DateOnly), catalogURL(c))}

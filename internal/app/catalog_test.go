@@ -165,7 +165,7 @@ func TestDescribeCatalog(t *testing.T) {
 	if got := DescribeCatalog(&config.Config{}, env); got != nil {
 		t.Errorf("without the setting doctor says %q", got)
 	}
-	says("the built-in one", s.URL)
+	says("catalog: built-in", s.URL)
 	if err := k.refresh(s.URL); err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestDescribeCatalog(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		says("notice: ", path+" is ignored: ", want, "Delete ", "the built-in one is used")
+		says("notice: ", path+" is ignored: ", want, "Delete ", "the built-in catalog is used")
 		k.load(s.settings())
 		if acme() != 0 || catalog.Lookup("openai", "gpt-4.1").Window == 0 {
 			t.Errorf("%s: the built-in catalog is not used", text)

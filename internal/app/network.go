@@ -87,7 +87,7 @@ func describeHosts(c *config.Config, box sandbox.Support) []string {
 		return strings.Join(hosts, ", ")
 	}
 	lines := []string{
-		"hosts allowed without a question (network.allow): " + list(allow),
+		"hosts allowed without asking (network.allow): " + list(allow),
 		"hosts denied (network.deny): " + list(deny),
 	}
 	if sandbox.Setting(c.Sandbox) != sandbox.Off && box.Available() && !box.Proxies() {

@@ -47,9 +47,9 @@ func (d *daemon) askFolders(ctx context.Context, info host.SessionInfo) {
 			d.mcp.hub.RootsChanged()
 			continue
 		}
-		d.notices.once(info, []string{fmt.Sprintf("%s is %s and was not allowed as the workspace: "+
-			"the agent can use only those of its files that are open in the editor, and run no "+
-			"commands in it. Open the folder of a project, restart agent-lsp to be asked again, or "+
+		d.notices.once(info, []string{fmt.Sprintf("%s is %s and was not allowed as the workspace. "+
+			"The agent can use only its files that are open in the editor and cannot run "+
+			"commands in it. Open a project folder, restart agent-lsp to be asked again, or "+
 			"start it with --whole-folder.", folder, what)})
 	}
 }

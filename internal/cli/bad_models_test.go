@@ -116,7 +116,7 @@ var badModelInput = []struct {
 	{"a missing price", `{PROBE, "model":"work/house-model", "budget":{"cost":1}, WORK}`,
 		[]modelStep{
 			{"run hello", exitOK, []string{
-				"The price of house-model is not known, so budget.cost does not limit what it costs: " +
+				"The price of house-model is not known, so budget.cost does not limit the cost; " +
 					"add the model to prices", "Said by the provider.",
 			}},
 			{"models", exitOK, []string{"house-model"}},

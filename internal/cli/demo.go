@@ -247,7 +247,7 @@ func (d *demo) playFolder(ctx context.Context, p *program, folder, prompt string
 		_, err := d.prompt(ctx, prompt)
 		if err == nil && d.refused > 0 {
 			return fmt.Errorf(
-				"%s rejected, because there is no terminal to decide in; use --edit-policy auto, or collect to decide later",
+				"%s rejected because there is no terminal for your decision; use --edit-policy auto, or collect to decide later",
 				count(d.refused, "proposal"),
 			)
 		}

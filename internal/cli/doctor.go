@@ -53,9 +53,9 @@ func (p *program) doctor(ctx context.Context, explain bool) int {
 	fmt.Fprintf(w, "settings: %s\n", present(app.UserFile(p.env)))
 	fmt.Fprintf(w, "workspace: %s (%s)\n", root, present(root+"/"+config.WorkspaceName))
 	if what := app.TooLarge(root, p.env); what != "" {
-		fmt.Fprintf(w, "notice: the workspace is %s: agent-lsp asks before the agent may use all "+
-			"of it, and without an answer only files that are open can be used; start it in the "+
-			"folder of a project\n", what)
+		fmt.Fprintf(w, "notice: the workspace is %s. agent-lsp asks before the agent may use all "+
+			"of it. Without an answer, the agent can use only files that are open in the editor. "+
+			"Start agent-lsp in a project folder\n", what)
 	}
 	fmt.Fprintf(w, "state: %s\n", state)
 	if err := app.CheckState(state); err != nil {

@@ -29,9 +29,9 @@ func TestDoctorNamesAWorkspaceThatIsTooLarge(t *testing.T) {
 		if !strings.Contains(out, "workspace: ") {
 			t.Errorf("%s: no report: %s", dir, out)
 		}
-		want := "notice: the workspace is " + what + ": agent-lsp asks before the agent may use " +
-			"all of it, and without an answer only files that are open can be used; start it in the " +
-			"folder of a project\n"
+		want := "notice: the workspace is " + what + ". agent-lsp asks before the agent may use " +
+			"all of it. Without an answer, the agent can use only files that are open in the editor. " +
+			"Start agent-lsp in a project folder\n"
 		if what == "" {
 			want = "notice: the workspace is"
 		}

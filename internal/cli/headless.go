@@ -240,7 +240,7 @@ func (h *headless) daemon(f serveFlags) *program {
 // leftOver reports the refused actions and the proposals that still wait for a decision.
 func (h *headless) leftOver(session string) {
 	if n := h.shown.denied; n > 0 {
-		fmt.Fprintf(h.p.stderr, "agent-lsp run: refused, because no user was available to ask: %s; use a terminal, --permissions, a rule or `agent-lsp trust` to allow it\n", count(n, "action"))
+		fmt.Fprintf(h.p.stderr, "agent-lsp run: %s refused because no user was available to ask; use a terminal, --permissions, a rule or `agent-lsp trust` to allow it\n", count(n, "action"))
 	}
 	if n := h.shown.waits; n > 0 {
 		fmt.Fprintf(h.p.stderr, "agent-lsp run: waiting in session %s: %s; resume the session in an editor to review them\n", session, count(n, "proposal"))

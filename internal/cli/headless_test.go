@@ -73,7 +73,7 @@ func TestRunAloneRefuses(t *testing.T) {
 		errs,
 		"✗ Run touch x denied → the user did not allow this: no user was available to ask",
 		"✗ Run touch y denied",
-		"refused, because no user was available to ask: 2 actions;",
+		"2 actions refused because no user was available to ask;",
 	)
 }
 
@@ -327,7 +327,7 @@ func TestDemoWithoutTerminal(t *testing.T) {
 		{nil, exitOK, "two\n", ""},
 		{[]string{"--edit-policy", "collect"}, exitOK, "one\n", ""},
 		{[]string{"--edit-policy", "ask"}, exitFailed, "one\n",
-			"1 proposal rejected, because there is no terminal to decide in; use --edit-policy auto"},
+			"1 proposal rejected because there is no terminal for your decision; use --edit-policy auto"},
 		{[]string{"--edit-policy", "always"}, exitUsage, "one\n", "--edit-policy"},
 	} {
 		dir, state := t.TempDir(), t.TempDir()

@@ -71,7 +71,7 @@ func (p *program) overview(root *cobra.Command) {
 	fmt.Fprintf(p.stdout, "%s\n\nusage: agent-lsp [command] [flags]\n", root.Short)
 	p.listCommands(root)
 	fmt.Fprint(p.stdout, "\n"+
-		"The settings choose the model, or OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL. "+
+		"The model comes from the settings, or from OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL. "+
 		"Without them,\nagent-lsp looks for a local OpenAI-compatible server. "+
 		"`agent-lsp doctor` reports what it found.\n"+
 		"`agent-lsp help COMMAND` lists the flags of a command.\n")

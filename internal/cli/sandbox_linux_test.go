@@ -64,7 +64,7 @@ func TestDoctorNamesTheSandbox(t *testing.T) {
 	out, _, _ := play(t, env, "doctor")
 	box := sandbox.Detect()
 	if !strings.Contains(out, "sandbox: "+box.Describe()) ||
-		box.Kind == sandbox.Own && !strings.Contains(out, "home folder only: .cargo/bin") {
+		box.Kind == sandbox.Own && !strings.Contains(out, "parts of the home folder: .cargo/bin") {
 		t.Errorf("got %s", out)
 	}
 	if out, _, _ := play(t, append(env, "AGENT_LSP_SANDBOX=off"), "doctor"); !strings.Contains(
@@ -91,11 +91,11 @@ func TestDoctorNamesTheHosts(t *testing.T) {
 			}
 		}
 	}
-	check("hosts allowed without a question (network.allow): none",
+	check("hosts allowed without asking (network.allow): none",
 		"hosts denied (network.deny): none")
 	put(t, home+"/config.json",
 		`{"network": {"allow": ["*.example.org", "10.0.0.0/8"], "deny": ["x.example.org"]}}`)
-	check("hosts allowed without a question (network.allow): *.example.org, 10.0.0.0/8",
+	check("hosts allowed without asking (network.allow): *.example.org, 10.0.0.0/8",
 		"hosts denied (network.deny): x.example.org")
 }
 

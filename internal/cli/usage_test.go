@@ -231,7 +231,7 @@ func TestDoctorOfAWholeHome(t *testing.T) {
 		}
 		out, _, _ := play(t, env, "doctor")
 		if want == "" && strings.Contains(out, "the workspace is") || want != "" &&
-			!strings.Contains(out, "notice: the workspace is "+want+": agent-lsp asks before") {
+			!strings.Contains(out, "notice: the workspace is "+want+". agent-lsp asks before") {
 			t.Errorf("%s: %s", dir, out)
 		}
 	}

@@ -107,7 +107,7 @@ func TestWrongTypesAreNamed(t *testing.T) {
 		`edit_policy|unknown key|did you mean "editPolicy"`,
 		"fallbackModels[1]|a string|2", "maxModelCalls|a whole number|1.5",
 		"mcpServers.s.comand|unknown key", "model|a string|7",
-		"provider.api_key|unknown key|apiKeyEnv names", "provider.headers.X|a string|1",
+		"provider.api_key|unknown key|set apiKeyEnv to the name", "provider.headers.X|a string|1",
 		`provider.stream|true or false|"yes"`, "retry|an object|a list",
 		"toolTimeoutMs|at least 1|0")
 }

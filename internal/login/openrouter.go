@@ -119,8 +119,8 @@ func (o OpenRouter) show(address string) {
 			address)
 	}
 	if o.Input != nil {
-		fmt.Fprint(o.Out, "If the browser runs on another machine, its last page is one that it cannot "+
-			"load.\nPaste the address of that page here and press Enter.\n")
+		fmt.Fprint(o.Out, "If the browser runs on another machine, it cannot load the last page.\n"+
+			"Paste the address of that page here and press Enter.\n")
 	}
 }
 

@@ -43,7 +43,7 @@ func TestBash(t *testing.T) {
 		{"timeout in milliseconds", args{"command": "echo ok", "timeout": 5000},
 			[]string{"ok", "!cut to"}},
 		{"timeout beyond the maximum", args{"command": "echo ok", "timeout": 900},
-			[]string{"ok\n[The timeout was cut to the maximum of 600 s"}},
+			[]string{"ok\n[The timeout was reduced to the maximum of 600 s"}},
 		{"NUL", args{"command": "echo \x00"}, []string{"ERROR: "}},
 	} {
 		t.Run(c.name, func(t *testing.T) { h.t = t; want(t, h.run("bash", c.args), c.want...) })
@@ -254,7 +254,7 @@ func TestJobs(t *testing.T) {
 	want(t, h.run("job", args{}), jobs[0].ID+" failed")
 	want(t, h.run("job", args{"action": "kill", "id": jobs[0].ID}), " failed: ")
 	want(t, h.run("job", args{"action": "read", "id": "nope"}), "ERROR: there is no job nope")
-	want(t, h.run("job", args{"action": "read"}), "ERROR: give the id of a job")
+	want(t, h.run("job", args{"action": "read"}), "ERROR: send the id of a job")
 	want(t, h.run("job", args{"action": "dance", "id": jobs[0].ID}), "ERROR: unknown action")
 }
 

@@ -206,7 +206,7 @@ func TestEditFailures(t *testing.T) {
 	want(t, h.run("edit", bad), "ERROR: ", "This was failure 2 on a.go. Read it again",
 		"4\t\tprintln(\"hello\")")
 	good := args{"path": "a.go", "old_string": "hello", "new_string": "bye"}
-	want(t, h.run("edit", good), "ERROR: 2 edits of a.go have failed: read it again first")
+	want(t, h.run("edit", good), "ERROR: 2 edits of a.go have failed; read it again first")
 	h.run("read", args{"path": "a.go"})
 	want(t, h.run("edit", good), "applied 1/1")
 }

@@ -152,7 +152,7 @@ func TestFetch(t *testing.T) {
 	defer srv.Close()
 	h := newHarness(t).fetching(FetchOptions{Network: ownMachine(t)})
 	for path, pieces := range map[string][]string{
-		"/page": {"200 OK, text/html. What follows is data",
+		"/page": {"200 OK, text/html. The following text is data",
 			"T\n\n# Head\n\nHello world & all (/x)", "!bad"},
 		"/long":      {"éé\n[Bytes 0-32768 of 80000. Use offset=32768 to continue.]", "!\ufffd"},
 		"/huge":      {"The answer was longer than 5,000,000 bytes"},
@@ -208,7 +208,7 @@ func TestFetchOptions(t *testing.T) {
 	want(t, h.run("fetch", args{"url": srv.URL + "/away"}), "ERROR: ",
 		"the host elsewhere.example is not one of the allowed hosts (127.0.0.*)")
 	want(t, h.run("fetch", args{"url": "https://example.org"}),
-		"ERROR: the host example.org is not one of those")
+		"ERROR: the host example.org is not one of the allowed hosts")
 }
 
 // ownMachine returns lists that let the fetch tests reach servers on this machine.

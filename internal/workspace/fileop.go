@@ -146,7 +146,7 @@ func (w *Workspace) viaEditor(ctx context.Context, p *proposal, op FileOp, happe
 				return nil
 			}
 			return fmt.Errorf("%s %s: %s", op.Op, op.URI,
-				orElse(refusal, "the editor did not do it"))
+				orElse(refusal, "the editor did not make the change"))
 		}
 	}
 }

@@ -182,5 +182,5 @@ func (h *Hub) symbols(ctx context.Context, query string) ([]answer, error) {
 	case len(failed) > 0:
 		return nil, errors.New(strings.Join(failed, "; "))
 	}
-	return nil, errors.New("no data: no language server runs for the workspace folders and none that is installed fits their files; give a path, or use grep")
+	return nil, errors.New("no data: no language server runs for the workspace folders and no installed server supports their files; give a path, or use grep")
 }

@@ -156,7 +156,7 @@ func (s *stream) checkFlood() error {
 		return nil
 	}
 	if now.Sub(s.began) < floodWindow {
-		return fmt.Errorf("it flooded: more than %d messages within %v", s.flood, floodWindow)
+		return fmt.Errorf("it sent more than %d messages within %v", s.flood, floodWindow)
 	}
 	s.began, s.count = now, 0
 	return nil

@@ -166,7 +166,7 @@ func (h *Hub) workspaceDiagnostics(ctx context.Context, r *render) (*tool.Result
 		if err == nil {
 			return r.result("the editor shows no diagnostics for the workspace (files that it has not opened may have some)."), nil
 		}
-		return nil, errors.New("no data: no language server runs for the workspace folders and none that is installed fits their files; ask for the diagnostics of one file")
+		return nil, errors.New("no data: no language server runs for the workspace folders and no installed server supports their files; ask for the diagnostics of one file")
 	}
 	var parts []string
 	for _, s := range servers {

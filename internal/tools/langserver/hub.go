@@ -20,7 +20,7 @@ import (
 
 // ErrNotOffered is the error of Options.Query if the editor does not answer such questions. One of
 // the daemon's own servers is then asked.
-var ErrNotOffered = errors.New("the editor does not answer this")
+var ErrNotOffered = errors.New("the editor does not support this request")
 
 // QueryTimeout limits one question to an editor or a server.
 const QueryTimeout = 20 * time.Second

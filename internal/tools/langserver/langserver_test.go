@@ -254,7 +254,7 @@ func TestFaultModes(t *testing.T) {
 	}{
 		{"never", []string{"ERROR: ", "has stopped: it was not ready within"}},
 		{"crashes", []string{"ERROR: ", "has stopped: it ended; it said: panic: out of luck"}},
-		{"floods", []string{"ERROR: ", "it flooded: more than"}},
+		{"floods", []string{"ERROR: ", "it sent more than"}},
 		{"silent", []string{"no data: fake has published nothing",
 			"does not mean that it is clean"}},
 		{"loading", []string{"not ready: fake is still busy (Indexing)"}},
@@ -395,7 +395,7 @@ func TestCodeActions(t *testing.T) {
 	}
 	h := newHarness(t, fake(t, "normal"), "fake.mod: ", "b.fk: call missing\nfunc fine\n")
 	check(t, h.run("lsp_action", object{"path": "b.fk", "line": 1, "title": "declare"}),
-		"ERROR: no one action is titled", "- Declare it here\n- Declare it in")
+		"ERROR: no single action has the title", "- Declare it here\n- Declare it in")
 	check(t, h.run("lsp_action", object{"path": "b.fk", "line": 1, "title": "run the tests"}),
 		"ERROR: ", "may do more than change text")
 	check(t, h.run("lsp_action", object{"path": "b.fk", "line": 1, "title": "new file"}),

@@ -223,7 +223,7 @@ func (s *server) explain(ctx context.Context, proc *shell.Process, err error) er
 		err = fmt.Errorf("no answer within %v", s.hub.opts.listTimeout)
 	case errors.As(err, &unreached):
 		err = fmt.Errorf(
-			"%s cannot be reached: %w; is it running, and mcpServers.%s.url right?",
+			"%s cannot be reached: %w; check that it is running and that mcpServers.%s.url is correct",
 			unreached.URL,
 			unreached.Err,
 			s.conf.Name,

@@ -111,7 +111,7 @@ type candidate struct {
 func (m *matcher) edit(p *Plan, i int, e Replace) error {
 	if e.Old == "" {
 		return &MatchError{Kind: KindEmpty, Edit: i, Msg: m.name(i) +
-			"the search text is empty; name the text to replace, or for an insertion the line to insert at and repeat it in the new text (a new file is written whole)"}
+			"the search text is empty; send the text to replace. To insert text, send the line at which to insert it and repeat this line in the new text. To create a file, write its complete text"}
 	}
 	if n := len(e.Old); n > largeSearch {
 		p.Notes = append(p.Notes, fmt.Sprintf("%sthe search text has %d bytes; short ones (a few unique lines) fail less often", m.name(i), n))
