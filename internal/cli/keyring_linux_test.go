@@ -52,13 +52,13 @@ func TestLockedKeyring(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	rest := string(out)
 	for _, part := range []string{
-		"The key of work is stored in the system keyring.", "Said by the provider.",
+		"The key for work is stored in the system keyring.", "Said by the provider.",
 		"unlocked: code 0",
 		"unlock it, or run `agent-lsp login work` again", "locked: code 1",
 		"keys: work from the system keyring", "unlock it, or run `agent-lsp login work` again",
 		"doctor: code 1",
 		"Said by the provider.", "variable: code 0",
-		"The key of work is stored in " + home, "Said by the provider.", "file: code 0",
+		"The key for work is stored in " + home, "Said by the provider.", "file: code 0",
 	} {
 		_, after, found := strings.Cut(rest, part)
 		if !found {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# stats.sh prints the largest and the sum of its arguments.
+# stats.sh prints the largest of its arguments and their sum.
 
 [ $# -gt 0 ] || {
 	echo "usage: stats.sh NUMBER..." >&2

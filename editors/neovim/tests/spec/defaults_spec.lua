@@ -98,7 +98,7 @@ H.case('the list of models marks the current one and shows window, price and abi
   local models = require('agent_lsp.models')
   local m = { id = 'big', provider = 'acme', contextWindow = 200000 }
   m.cost = { input = 3, output = 15.5 }
-  H.equal(models.entry(m, 'big'), '● big  (200k tokens, $3 in and $15.50 out per million)')
+  H.equal(models.entry(m, 'big'), '● big  (200k tokens, $3 in and $15.50 out per million tokens)')
   H.equal(models.entry(m, 'acme/big'), models.entry(m, 'big'))
   local here = { id = 'local', provider = 'x', contextWindow = 1048576 }
   H.equal(models.entry(here, 'big'), '  local  (1M tokens)')
@@ -113,7 +113,7 @@ H.case('the model can be made the default', function()
   vim.cmd('AgentNew')
   H.event('session')
   vim.cmd('AgentModel! other-model')
-  told('the model is now other-model, in this session and in new ones')
+  told('the model is now other-model, in this session and in new sessions')
   vim.cmd('AgentNew')
   H.event('session', nil, 2)
   H.equal(effective().model, 'other-model')
