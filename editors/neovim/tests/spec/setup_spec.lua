@@ -229,7 +229,7 @@ H.case('a model on this machine has no price, and others show dollars', function
   local models = require('agent_lsp.models')
   local m = { id = 'm', provider = 'p', contextWindow = 200000, cost = price }
   local entry = models.entry(m, 'm')
-  H.equal(entry, '● m  (200k tokens, $3 in and $15 out per million)')
+  H.equal(entry, '● m  (200k tokens, $3 in and $15 out per million tokens)')
 end)
 
 H.case('a failed test call says why and offers the key again', function()
