@@ -103,6 +103,14 @@ func (s *Session) putBack(oneShots []*message.Message) {
 	s.conv.oneShots = append(oneShots, s.conv.oneShots...)
 }
 
+// oneShotPromptLocked reports whether the user's one-shot steer starts the turn. The model answers
+// the steer, so it needs no request to continue its last reply.
+func (s *Session) oneShotPromptLocked() bool {
+	return slices.ContainsFunc(s.conv.oneShots, func(m *message.Message) bool {
+		return m.Role == message.RoleUser
+	})
+}
+
 // request builds the request: the model's view of the history, and the messages that belong only to
 // this call.
 func (s *Session) request(t *turn, oneShots []*message.Message) (*Request, error) {

@@ -305,3 +305,25 @@ func (s *Session) askToStop(t *turn, m *message.Message) (outcome, bool) {
 	}
 	return outcome{reason: EndStop}, true
 }
+
+func failure(kind retry.Kind, text string, retryable bool) outcome {
+	return outcome{
+		reason: EndError,
+		err:    &TurnError{Kind: string(kind), Message: text, Retryable: retryable},
+	}
+}
+
+// failed converts an error to an outcome. A turn whose context ended was aborted.
+func (s *Session) failed(t *turn, err error) outcome {
+	if t.ctx.Err() != nil {
+		return outcome{reason: EndAborted}
+	}
+	if e := retry.As(err); e != nil {
+		out := failure(e.Kind, e.Error(), retry.Retryable(e.Kind))
+		if e.Kind == retry.ContentFilter {
+			out.reason = EndContentFilter
+		}
+		return out
+	}
+	return failure(retry.Client, err.Error(), false)
+}

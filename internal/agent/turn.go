@@ -113,14 +113,6 @@ func (s *Session) beginLocked(entries []*entry) *turn {
 	return t
 }
 
-// oneShotPromptLocked reports whether the user's one-shot steer starts the turn. The model answers
-// the steer, so it needs no request to continue its last reply.
-func (s *Session) oneShotPromptLocked() bool {
-	return slices.ContainsFunc(s.conv.oneShots, func(m *message.Message) bool {
-		return m.Role == message.RoleUser
-	})
-}
-
 // run runs turns until no other turn may start automatically.
 func (s *Session) run(t *turn) {
 	for t != nil {
@@ -139,28 +131,6 @@ func (s *Session) play(t *turn) (out outcome) {
 		return failure(retry.Client, fmt.Sprintf("the engine failed: %v", err), false)
 	}
 	return out
-}
-
-func failure(kind retry.Kind, text string, retryable bool) outcome {
-	return outcome{
-		reason: EndError,
-		err:    &TurnError{Kind: string(kind), Message: text, Retryable: retryable},
-	}
-}
-
-// failed converts an error to an outcome. A turn whose context ended was aborted.
-func (s *Session) failed(t *turn, err error) outcome {
-	if t.ctx.Err() != nil {
-		return outcome{reason: EndAborted}
-	}
-	if e := retry.As(err); e != nil {
-		out := failure(e.Kind, e.Error(), retry.Retryable(e.Kind))
-		if e.Kind == retry.ContentFilter {
-			out.reason = EndContentFilter
-		}
-		return out
-	}
-	return failure(retry.Client, err.Error(), false)
 }
 
 func (s *Session) loop(t *turn) outcome {

@@ -368,16 +368,6 @@ func (s *Session) SetArchived(archived bool) error {
 // SetPaused stores whether the session is paused.
 func (s *Session) SetPaused(paused bool) error { return s.store(RecordPaused, pausedData{paused}) }
 
-// Last returns the ID of the history's last message, "" if it is empty.
-func (s *Session) Last() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.log.head < 0 {
-		return ""
-	}
-	return s.log.nodes[s.log.head].id
-}
-
 // BranchTo makes the history continue after a message, or from the start if messageID is "". The
 // caller must give the engine the shortened history by loading the session again.
 func (s *Session) BranchTo(messageID string) error {

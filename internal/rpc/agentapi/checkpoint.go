@@ -137,7 +137,11 @@ func (a *API) restoreConversation(
 	through string,
 	out *wire.CheckpointRestoreResult,
 ) error {
-	id, err := a.Core().Workspace.KeepConversation(l.ID, out.UndoCheckpointID, l.Store.Last())
+	last := ""
+	if msgs := l.Engine.Messages(); len(msgs) > 0 {
+		last = msgs[len(msgs)-1].ID
+	}
+	id, err := a.Core().Workspace.KeepConversation(l.ID, out.UndoCheckpointID, last)
 	if err != nil {
 		return err
 	}
