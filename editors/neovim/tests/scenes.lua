@@ -315,7 +315,7 @@ scene('crash', {
     lua = "require('agent_lsp.client').request('agent/status', {}, function(_, res) vim.uv.kill(res.pid, 'sigkill') end) return true",
   },
   { see = 'being restarted' },
-  { see = 'c  continue where it stopped' },
+  { see = 'c  continue the stopped turn' },
 })
 scene('retry', {
   script = { { error = { status = 529, message = 'Overloaded', retryAfter = 30 } }, done },

@@ -71,7 +71,7 @@ function M.recall(list, ws)
   for i = #list, 1, -1 do
     local c = list[i]
     if found[i] then
-      local what = found[i] == 'back' and ' brought back: ' or ' restored: '
+      local what = found[i] == 'back' and ' changed back: ' or ' restored: '
       kinds[c.checkpointId] = found[i] == 'undo' and 'back' or 'undo'
       local undo = { checkpoint = c.checkpointId, workspace = ws }
       transcript.note(files(#c.files) .. what .. names(c.files), 'restore', undo, c.createdAt)
@@ -116,7 +116,7 @@ local function restore_both(c, at)
       transcript.clear()
       require('agent_lsp.session').load(at.workspace.session, at.workspace)
     end
-    local prompt = before and (' before: %s'):format(before) or ''
+    local prompt = before and (' to their state before: %s'):format(before) or ''
     log.tell(('%s and the conversation restored%s'):format(files(#res.changes), prompt))
   end, at)
 end

@@ -200,7 +200,7 @@ H.case('after the last hunk of a file the user reads where the next one is', fun
   })
   local function says_next()
     return vim.iter(H.notices):any(function(n)
-      return n.text == 'agent-lsp: no more hunks in this file; ]h continues in b.txt'
+      return n.text == 'agent-lsp: no more hunks in this file; use ]h to continue in b.txt'
     end)
   end
   H.edit('a.txt')

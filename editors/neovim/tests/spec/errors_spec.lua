@@ -64,8 +64,8 @@ H.case(
   function()
     failing({ status = 500, message = 'oops' })
     shown('✗ `oops')
-    shown(' S  change the address or the provider (:AgentSetup)')
-    shown(' c  continue where it stopped')
+    shown(' S  change the URL or the provider (:AgentSetup)')
+    shown(' c  continue the stopped turn')
     vim.cmd('AgentPrompt again')
     H.equal(H.turn(2).status, 'completed')
     H.wait('the offer to go', function()
@@ -104,8 +104,8 @@ H.case('a program that is not found can be located, and the place is kept', func
   vim.env.PATH = '/nonexistent'
   vim.cmd('AgentPrompt go')
   shown('the agent-lsp program was not found next to the plugin or on PATH')
-  shown(' L  locate the program on this machine')
-  shown(' O  open the page to download it')
+  shown(' L  locate the agent-lsp program on this machine')
+  shown(' O  open its download page')
   local opened
   vim.ui.open = function(address)
     opened = address
@@ -121,7 +121,7 @@ H.case('a program that is not found can be located, and the place is kept', func
   H.choose(H.bin)
   press('L')
   H.wait('the end of the offer', function()
-    return not H.panel_text():find('locate the program', 1, true)
+    return not H.panel_text():find('locate the agent-lsp program', 1, true)
   end)
   vim.env.PATH = '/nonexistent'
   H.equal(config.command(), { H.bin })

@@ -94,7 +94,7 @@ H.case('a turn that was stopped can be continued after the session was loaded', 
   H.equal(H.turn().status, 'aborted')
   H.again({ script = { { text = 'Continued.' } } })
   load('begin')
-  shown(' c  continue where it stopped')
+  shown(' c  continue the stopped turn')
   vim.api.nvim_set_current_win(require('agent_lsp.transcript').window())
   vim.api.nvim_feedkeys('c', 'xt', false)
   shown('Continued.')
@@ -199,7 +199,7 @@ H.case('a hundred runs of the command do not hide the sessions before them', fun
   H.equal(asked, { 'first', 'second' })
   H.equal(#H.asked[1].items, 1)
   H.matches(H.asked[1].items[1], "yesterday's")
-  H.matches(H.asked[1].text, '%(100 from agent%-lsp run or without an answer: :AgentSessions!%)')
+  H.matches(H.asked[1].text, '%(:AgentSessions! also lists 100 from agent%-lsp run or without an answer%)')
 end)
 
 H.run()

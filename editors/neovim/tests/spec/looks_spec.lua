@@ -89,9 +89,9 @@ H.case('settings are shown in words, the most important first', function()
   local settings = require('agent_lsp.labels').settings
   local chosen =
     { editPolicy = 'review', permissions = { profile = 'readOnly' }, model = 'acme/big' }
-  local all = 'Edits: apply, undo later  Commands: only read  Model: acme/big'
+  local all = 'Edits: apply, undo later  Commands: read-only  Model: acme/big'
   H.equal(settings(chosen, 80), all)
-  H.equal(settings(chosen, 50), 'Edits: apply, undo later  Commands: only read')
+  H.equal(settings(chosen, 50), 'Edits: apply, undo later  Commands: read-only')
   H.equal(settings({}, 30), 'Edits: ask first')
 end)
 

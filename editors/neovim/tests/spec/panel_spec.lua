@@ -111,8 +111,8 @@ H.case('one line that was taken back, or is not shown, is told as one', function
       depth = 0,
     }).lines
   end
-  H.equal(look('broke'), { '(1 line withdrawn, the answer starts again)' })
-  H.equal(look('broke\noff'), { '(2 lines withdrawn, the answer starts again)' })
+  H.equal(look('broke'), { '(1 line withdrawn; the answer starts again)' })
+  H.equal(look('broke\noff'), { '(2 lines withdrawn; the answer starts again)' })
   local result = ('x\n'):rep(401)
   local out = require('agent_lsp.render').item({
     data = { type = 'toolCall', name = 'bash', status = 'completed', result = result },
@@ -374,7 +374,7 @@ H.case('c goes on with what is queued, or where a turn was stopped', function()
   vim.cmd('AgentAbort')
   H.equal(H.turn().status, 'aborted')
   H.wait('the hint', function()
-    return H.panel_text():find(' c  send the first of these now', 1, true)
+    return H.panel_text():find(' c  send the first queued prompt', 1, true)
   end)
   local function press()
     vim.api.nvim_win_call(require('agent_lsp.transcript').window(), function()
@@ -394,7 +394,7 @@ H.case('c goes on with what is queued, or where a turn was stopped', function()
   vim.cmd('AgentAbort')
   H.equal(H.turn(3).status, 'aborted')
   H.wait('the hint', function()
-    return H.panel_text():find(' c  continue where it stopped', 1, true)
+    return H.panel_text():find(' c  continue the stopped turn', 1, true)
   end)
   press()
   H.equal(H.turn(4).status, 'completed')

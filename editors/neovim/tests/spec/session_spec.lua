@@ -169,7 +169,7 @@ H.case('the model is chosen and the context compacted', function()
   H.equal(compaction({ tokensBefore = 100, tokensAfter = 900 }):find('reduced'), nil)
   H.equal(
     compaction({ tokensBefore = 100, tokensAfter = 100 }),
-    'the context stays as it is, at 100 tokens'
+    'the context was not reduced: 100 tokens'
   )
 end)
 

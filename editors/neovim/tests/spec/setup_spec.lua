@@ -252,7 +252,7 @@ H.case('a key that cannot be stored is reported; without a key nothing changes',
   secret('k-secret', '')
   H.choose('Azure', 'https://a.example/v1', 'Anthropic')
   vim.cmd('AgentSetup')
-  told('the key was not stored: no keyring\nset AZURE_OPENAI_API_KEY and start Neovim again')
+  told('the key was not stored: no keyring\nset AZURE_OPENAI_API_KEY and restart Neovim')
   vim.cmd('AgentSetup')
   told('no key was entered; nothing changed')
   H.equal(vim.fn.filereadable(vim.env.LOGIN_FILE), 0)
