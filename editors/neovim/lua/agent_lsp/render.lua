@@ -90,7 +90,7 @@ function M.compaction(c)
     return ('the context was not reduced: %d tokens'):format(c.tokensAfter)
   end
   local what = c.tokensAfter < c.tokensBefore and 'context reduced from %d to %d tokens'
-    or 'context summarized but not reduced: %d tokens before, %d after'
+    or 'context summarized, but it is not smaller: %d tokens before, %d after'
   return what:format(c.tokensBefore, c.tokensAfter)
 end
 
