@@ -8,16 +8,16 @@ import path from 'node:path';
 const list = path.join(import.meta.dirname, '..', '..', 'testdata', 'editors.json');
 const steps = ['prompt', 'watch', 'permit', 'review', 'undo', 'stop'];
 
-export function ran(name, editor, told) {
-  const unknown = told.filter((step) => !steps.includes(step));
+export function ran(name, editor, reported) {
+  const unknown = reported.filter((step) => !steps.includes(step));
   assert.deepEqual(unknown, [], `the steps of a test are some of ${steps.join(', ')}`);
-  const did = steps.filter((step) => told.includes(step));
+  const did = steps.filter((step) => reported.includes(step));
   const row = JSON.parse(fs.readFileSync(list, 'utf8')).real[name];
   assert.ok(row, `testdata/editors.json knows no test ${name}`);
   assert.deepEqual(
     { editor, did },
     { editor: row.editor, did: row.did },
-    `testdata/editors.json tells otherwise of ${name}`,
+    `testdata/editors.json differs for ${name}`,
   );
 }
 

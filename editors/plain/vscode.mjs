@@ -99,7 +99,7 @@ await withWorkbench(
     // Lenses of the accepted hunk may still be shown here. The turn ends when the other hunk is
     // decided.
     await press(
-      'the second hunk is rejected, and the end is told',
+      'reject the second hunk, which ends the turn',
       () => lens(/^Reject$/),
       () => toast('Agent: One of two.').isVisible(),
     );

@@ -48,7 +48,11 @@ func skipDir(rel, name string) error {
 	case "node_modules", "bin", "dist", "out", "sample":
 		return fs.SkipDir
 	}
-	if rel != "." && strings.HasPrefix(name, ".") {
+	switch rel {
+	case ".", ".github", "docs/.vitepress":
+		return nil
+	}
+	if strings.HasPrefix(name, ".") || rel == "docs/.vitepress/cache" {
 		return fs.SkipDir
 	}
 	return nil
@@ -61,7 +65,7 @@ func wanted(file string) bool {
 		return path.Base(file) == "README.md"
 	}
 	switch path.Ext(file) {
-	case ".md", ".go", ".ts", ".lua", ".sh":
+	case ".md", ".go", ".ts", ".lua", ".sh", ".mjs", ".js":
 		return true
 	}
 	return file == "editors/vscode/package.json" || file == "editors/neovim/doc/agent_lsp.txt"
@@ -87,6 +91,7 @@ func checkWithoutVale(dir string, files []string) (findings []finding, err error
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		findings = append(findings, checkTexts(rules, file, texts)...)
+		findings = append(findings, checkTexts(rules, file, comments(file, src))...)
 	}
 	return findings, nil
 }
@@ -100,7 +105,7 @@ func extract(file string, src []byte) ([]text, error) {
 		return nil, nil
 	case path.Ext(file) == ".go":
 		return goTexts(src)
-	case path.Ext(file) == ".ts":
+	case path.Ext(file) == ".ts", path.Ext(file) == ".mjs":
 		return typescript.texts(src)
 	case path.Ext(file) == ".lua":
 		return lua.texts(src)
@@ -117,8 +122,10 @@ func checkTexts(rules []rule, file string, texts []text) (findings []finding) {
 		if !prose.MatchString(t.value) {
 			continue
 		}
+		// A space instead of each line break lets the rules find phrases on two lines.
+		line := strings.ReplaceAll(t.value, "\n", " ")
 		for _, r := range rules {
-			for _, m := range r.check(t.value) {
+			for _, m := range r.check(line) {
 				line := t.line + strings.Count(t.value[:m.offset], "\n")
 				findings = append(findings, finding{"strings", file, line, m.message})
 			}

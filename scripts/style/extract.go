@@ -125,6 +125,7 @@ type scanner struct {
 	pos   int
 	end   int // end of the last string
 	found []text
+	notes []text // comments
 }
 
 // step skips one comment, string or byte.
@@ -132,9 +133,13 @@ func (s *scanner) step() {
 	rest := s.src[s.pos:]
 	switch {
 	case s.blockOpen != "" && strings.HasPrefix(rest, s.blockOpen):
+		from := s.pos
 		s.skipTo(s.blockClose, len(s.blockOpen))
+		s.note(from)
 	case strings.HasPrefix(rest, s.lineComment):
+		from := s.pos
 		s.skipTo("\n", len(s.lineComment))
+		s.note(from)
 	case s.longOpen != "" && strings.HasPrefix(rest, s.longOpen):
 		from := s.pos
 		s.skipTo(s.longClose, len(s.longOpen))
@@ -164,9 +169,10 @@ func (s *scanner) quoted() {
 		switch {
 		case s.src[s.pos] == '\\':
 			s.pos++
-			b.WriteByte(' ')
 			if s.pos < len(s.src) && strings.IndexByte(`'"`+"`", s.src[s.pos]) >= 0 {
 				b.WriteByte(s.src[s.pos])
+			} else {
+				b.WriteByte(' ')
 			}
 		case quote == '`' && strings.HasPrefix(s.src[s.pos:], "${"):
 			b.WriteByte('X')

@@ -63,6 +63,13 @@ var ok = "` + good + `"
 		"local t = [[That is the model's. A colour.]] -- fine\n",
 	"editors/neovim/lua/b.lua": "-- " + bad + "\nlocal s = \"" + good + "\"\n",
 
+	"editors/a.js":  "const s = 'told anew' // " + bad + "\n",
+	"editors/a.mjs": "const s = 1 // " + bad + "\nconst re = /\"\\/\\/ told/\n/* " + good + " */\n",
+	"editors/b.mjs": "// The rule is told anew. It is no text. Of\n// a crowd of prompts.\n" +
+		"const s = 'That is the model\\'s. ' + `A colour.`\n",
+	"scripts/a.sh": "#!/bin/sh\n# The rule is told anew. It is no text. Of a crowd of prompts.\n" +
+		"x=${x#told}; y=\"a # told b\" # That is the model's. A colour.\n# " + good + "\n",
+
 	"editors/neovim/doc/agent_lsp.txt": good + "\n" + bad + "\n",
 }
 

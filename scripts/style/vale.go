@@ -50,7 +50,7 @@ func vale(dir string, files []string) (findings []finding, err error) {
 	n := len(args)
 	for _, f := range files {
 		switch path.Ext(f) {
-		case ".md", ".go", ".ts", ".lua":
+		case ".md", ".go", ".ts", ".js", ".lua":
 			args = append(args, f)
 		}
 	}

@@ -258,8 +258,7 @@ test('a link to lines of a file brings those lines, and an empty buffer is empty
   await c.request(M.agent.session.close, { sessionId: id });
   await next.request(M.agent.session.load, { sessionId: id, cwd: w.dir, mcpServers: [] });
   assert.equal(next.text(), 'seenempty');
-  // A missing image file is not sent as an image, and no file of the user is sent to the provider
-  // in its place.
+  // An image without data fails. The server does not send the file that its address names.
   const image = { type: 'image', mimeType: 'image/png', data: '', uri: 'file:///etc/passwd' };
   assert.equal(await code(next.prompt(id, [image])), -32602);
 });
