@@ -34,7 +34,7 @@ test-in-turn:
 quick: ## build, and check and test the Go packages that differ from main, in less than a minute
 	@scripts/quick.sh
 
-check: check-go check-texts ## check formatting, vet, staticcheck, linters for TypeScript and Lua, unused code and options, style of texts, and types for all systems
+check: check-go check-texts ## check formatting, vet, staticcheck, errcheck, ineffassign, linters for TypeScript and Lua, unused code and options, style of texts, and types for all systems
 
 # vet checks this system's types. Only Linux has files for a single architecture.
 check-go:
@@ -42,6 +42,8 @@ check-go:
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.0 ./...
+	GO=$(GO) scripts/errcheck.sh
+	$(GO) run github.com/gordonklaus/ineffassign@v0.2.0 ./...
 	$(GO) run ./scripts/house
 	$(GO) run ./scripts/typecheck linux/arm64 darwin/arm64 windows/amd64
 

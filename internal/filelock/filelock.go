@@ -35,7 +35,7 @@ func With(path string, f func() error) error {
 		return err
 	}
 	// Unlock explicitly, because a child that is being started keeps f open briefly.
-	defer Unlock(lock)
+	defer func() { _ = Unlock(lock) }()
 	return f()
 }
 

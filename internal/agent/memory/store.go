@@ -186,7 +186,7 @@ func (s *Store) connect(ctx context.Context) (*sql.DB, error) {
 		db.Close()
 		return nil, err
 	}
-	os.Chmod(s.opts.Path, 0o600)
+	_ = os.Chmod(s.opts.Path, 0o600) // some file systems cannot; the folder is private, too
 	return db, nil
 }
 

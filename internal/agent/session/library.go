@@ -136,7 +136,7 @@ func (l *Library) warn(doing string, err error) {
 func NewID(now time.Time) string {
 	var b [12]byte
 	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMicro())<<8)
-	rand.Read(b[7:]) // never fails
+	_, _ = rand.Read(b[7:]) // never fails
 	return strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))
 }
 

@@ -49,7 +49,7 @@ func (s *Session) WrittenElsewhere() bool {
 	}
 	err := lockFile(s.file)
 	if err == nil {
-		filelock.Unlock(s.file)
+		_ = filelock.Unlock(s.file) // closing the file also releases the lock
 	}
 	return errors.Is(err, ErrLocked)
 }
@@ -76,7 +76,7 @@ func (s *Session) lock() error {
 		err = s.file.Truncate(s.size)
 	}
 	if err != nil {
-		filelock.Unlock(s.file)
+		_ = filelock.Unlock(s.file) // closing the file also releases the lock
 		return fmt.Errorf("opening session %s for writing: %w", s.id, err)
 	}
 	s.locked = true

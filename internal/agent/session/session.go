@@ -190,7 +190,7 @@ func (s *Session) write() error {
 		return fmt.Errorf("saving session %s: %w", s.id, ErrFull)
 	}
 	if _, err := s.file.WriteAt(s.buf.Bytes(), s.size); err != nil {
-		s.file.Truncate(s.size)
+		_ = s.file.Truncate(s.size) // if this also fails, the next write overwrites the remains
 		return fmt.Errorf("saving session %s: %w", s.id, err)
 	}
 	return nil
