@@ -9,14 +9,76 @@ local max_lines = 60
 
 ---@class agent_lsp.Edit what the daemon reported about a proposal
 ---@field diff? string unified diff of the proposal
+---@field changes? agent_lsp.Change[] the decided hunks, if the user changed one of them
 ---@field proposal agent_lsp.Proposal
 
+---@class agent_lsp.Change a decided hunk
+---@field uri string
+---@field line integer line in the original file, from zero
+---@field oldText string
+---@field newText string
+---@field state string
+
 local edits = {} ---@type table<string, agent_lsp.Edit> by proposal
+
+--- The proposed text and the original line of each hunk.
+local proposed = {} ---@type table<string, { text: string, line: integer }>
+
+--- Returns the lines of a text, without the empty line after a final line break.
+local function lines_of(text)
+  local lines = require('agent_lsp.render').lines(type(text) == 'string' and text or '')
+  if lines[#lines] == '' then
+    table.remove(lines)
+  end
+  return lines
+end
+
+--- Stores what the agent proposed in a file. A later report of an accepted hunk has the text of the
+--- user.
+local function remember(file)
+  local shift = 0
+  for _, h in ipairs(file.hunks) do
+    local known = proposed[h.hunkId]
+    if known then
+      known.text = h.state == 'pending' and h.newText or known.text
+    else
+      proposed[h.hunkId] = { text = h.newText, line = h.range.start.line - shift }
+      if file.placement == 'applied' then
+        shift = shift + #lines_of(h.newText) - #lines_of(h.oldText)
+      end
+    end
+  end
+end
+
+--- Returns the hunks of a proposal if the user accepted one of them with another text.
+---@return agent_lsp.Change[]?
+local function changed_by_user(proposal)
+  local out, changed = {}, false
+  for _, f in ipairs(proposal.files or {}) do
+    for _, h in ipairs(f.hunks) do
+      local was = proposed[h.hunkId]
+      changed = changed or h.state == 'accepted' and h.newText ~= was.text
+      table.insert(out, {
+        uri = f.uri,
+        line = was.line,
+        oldText = h.oldText,
+        newText = h.newText,
+        state = h.state,
+      })
+    end
+  end
+  return changed and out or nil
+end
 
 for _, name in ipairs({ 'proposal/created', 'proposal/updated', 'proposal/closed' }) do
   events.on(name, function(p)
     local id = p.proposal.proposalId
-    edits[id] = { diff = p.diff or edits[id] and edits[id].diff, proposal = p.proposal }
+    vim.iter(p.proposal.files or {}):each(remember)
+    edits[id] = {
+      diff = p.diff or edits[id] and edits[id].diff,
+      changes = changed_by_user(p.proposal),
+      proposal = p.proposal,
+    }
   end)
 end
 
@@ -32,18 +94,11 @@ function M.learn(res)
   edits[res.proposal.proposalId] = res
 end
 
---- Returns the lines of a text, without the empty line after a final line break.
-local function lines_of(text)
-  local lines = require('agent_lsp.render').lines(type(text) == 'string' and text or '')
-  if lines[#lines] == '' then
-    table.remove(lines)
-  end
-  return lines
-end
-
 --- Adds the change from one replacement, from the first differing line to the last.
 ---@param at integer? line of the file at which the texts begin, if it is known
-local function add_change(out, old, new, at)
+---@param to? integer line of the new text; by default it is the same
+---@param note? string text after the line numbers
+local function add_change(out, old, new, at, to, note)
   local same, rest = 0, 0
   while same < math.min(#old, #new) and old[same + 1] == new[same + 1] do
     same = same + 1
@@ -53,9 +108,11 @@ local function add_change(out, old, new, at)
   end
   local gone = vim.list_slice(old, same + 1, #old - rest)
   local come = vim.list_slice(new, same + 1, #new - rest)
-  local first = at and at + same
-  local head = at and ('@@ -%d,%d +%d,%d @@'):format(first, #gone, first, #come) or '@@ @@'
-  table.insert(out.lines, (head:gsub(',1 ', ' ')))
+  local head = '@@ @@'
+  if at then
+    head = ('@@ -%d,%d +%d,%d @@'):format(at + same, #gone, (to or at) + same, #come)
+  end
+  table.insert(out.lines, (head:gsub(',1 ', ' ')) .. (note and ' ' .. note or ''))
   for sign, list in pairs({ ['-'] = gone, ['+'] = come }) do
     for i, line in ipairs(list) do
       list[i] = sign .. line
@@ -63,6 +120,28 @@ local function add_change(out, old, new, at)
   end
   vim.list_extend(vim.list_extend(out.lines, gone), come)
   out.added, out.removed = out.added + #come, out.removed + #gone
+end
+
+--- Returns the diff of decided hunks. The name of a file comes before its hunks if there are
+--- several files.
+---@param changes agent_lsp.Change[]
+local function decided_diff(changes)
+  local out = { lines = {}, added = 0, removed = 0 }
+  local last = changes[#changes].uri
+  local uri, shift
+  for _, c in ipairs(changes) do
+    if c.uri ~= uri then
+      uri, shift = c.uri, 0
+      if changes[1].uri ~= last then
+        table.insert(out.lines, vim.fn.fnamemodify(vim.uri_to_fname(uri), ':.'))
+      end
+    end
+    local old, new = lines_of(c.oldText), lines_of(c.newText)
+    local note = c.state ~= 'accepted' and c.state or nil
+    add_change(out, old, new, c.line + 1, c.line + 1 + shift, note)
+    shift = shift + (note and 0 or #new - #old)
+  end
+  return out
 end
 
 --- Takes an edit's diff from the arguments of its call, which the session stores.
@@ -90,57 +169,102 @@ local function comment_in(result)
   return quoted and ': ' .. quoted:sub(2, -2)
 end
 
+--- Counts the hunks of a proposal by state.
+local function count_hunks(proposal)
+  local count = {}
+  for _, f in ipairs(proposal.files) do
+    for _, h in ipairs(f.hunks) do
+      count[h.state] = (count[h.state] or 0) + 1
+    end
+  end
+  return count.accepted or 0, count.rejected or 0
+end
+
+--- Counts the hunks that the result of a call reports. Hunks that are not accepted are rejected
+--- only if the user decided all of them.
+local function count_stored(details)
+  local accepted, state = details.accepted or 0, details.state
+  local decided = state == 'applied' or state == 'partiallyApplied' or state == 'rejected'
+  return accepted, decided and (details.hunks or accepted) - accepted or 0
+end
+
+local ends = {
+  withdrawn = 'withdrawn before you decided',
+  superseded = 'replaced by a later change',
+  conflict = 'conflicts with your own change',
+}
+
+--- Returns the decided hunks if the user accepted one of them with another text.
+---@param d agent_lsp.Item
+---@return agent_lsp.Change[]?
+local function changes_of(d)
+  local edit = edits[d.proposalId]
+  local stored = type(d.details) == 'table' and d.details.changes
+  return edit and edit.changes or stored or nil
+end
+
 --- Returns the user's decision, for example "1 accepted, 1 rejected: too long".
 ---@param d agent_lsp.Item
 ---@return string
 function M.decision(d)
   local details = type(d.details) == 'table' and d.details or {}
-  local accepted = details.accepted or 0
-  local rejected = (details.hunks or accepted) - accepted
+  local known = edits[d.proposalId]
+  local live = known and known.proposal.files and known.proposal
+  local accepted, rejected = count_stored(details)
+  if live then
+    accepted, rejected = count_hunks(live)
+  end
   local parts = {}
   if accepted > 0 then
-    local edited = (d.result or ''):find(' changed by the user', 1, true)
+    local edited = changes_of(d) or (d.result or ''):find(' changed by the user', 1, true)
     table.insert(parts, accepted .. ' accepted' .. (edited and ' with your changes' or ''))
   end
   if rejected > 0 then
     table.insert(parts, rejected .. ' rejected' .. (comment_in(d.result) or ''))
   end
+  table.insert(parts, ends[live and live.state or details.state])
   return table.concat(parts, ', ')
 end
 
---- Returns the line counts that the proposal reports.
+--- Returns the numbers of added and removed lines.
 ---@param d agent_lsp.Item
 ---@return string? added
 ---@return string? removed
 function M.counts(d)
-  local edit = edits[d.proposalId]
-  if edit then
-    return '+' .. edit.proposal.stat.added, '-' .. edit.proposal.stat.removed
+  local changes = changes_of(d)
+  local known = changes and decided_diff(changes)
+    or edits[d.proposalId] and edits[d.proposalId].proposal.stat
+  if known then
+    return '+' .. known.added, '-' .. known.removed
   end
 end
 
 local groups = { ['+'] = 'AgentLspAdded', ['-'] = 'AgentLspRemoved', ['@'] = 'AgentLspMeta' }
 
---- Returns the lines of the diff with their highlights. The diff of a single file has no file
---- names.
+--- Returns the lines of the diff that the daemon sent. The diff of a single file has no file names.
+---@param edit agent_lsp.Edit?
+local function proposed_diff(edit)
+  local out, in_hunks = {}, false
+  local text = vim.trim(edit and edit.diff or '')
+  local single = text ~= '' and edit.proposal.stat.files == 1
+  for _, line in ipairs(text ~= '' and require('agent_lsp.render').lines(text) or {}) do
+    in_hunks = in_hunks or vim.startswith(line, '@@')
+    if in_hunks or not single then
+      table.insert(out, line)
+    end
+  end
+  return out
+end
+
+--- Returns the lines of the diff with their highlights. The diff contains what was applied if the
+--- user changed a hunk.
 ---@param d agent_lsp.Item
 ---@return string[] lines
 ---@return table<integer, string> groups by line
 function M.diff(d)
-  local edit = edits[d.proposalId]
-  local lines, colors = {}, {}
-  local text = vim.trim(edit and edit.diff or '')
-  if text == '' then
-    return lines, colors
-  end
-  local single = edit.proposal.stat.files == 1
-  local in_hunks = false
-  for _, line in ipairs(require('agent_lsp.render').lines(text)) do
-    in_hunks = in_hunks or vim.startswith(line, '@@')
-    if in_hunks or not single then
-      table.insert(lines, line)
-    end
-  end
+  local changes = changes_of(d)
+  local lines = changes and decided_diff(changes).lines or proposed_diff(edits[d.proposalId])
+  local colors = {}
   local cut = #lines - max_lines
   if cut > 0 then
     lines = vim.list_slice(lines, 1, max_lines)

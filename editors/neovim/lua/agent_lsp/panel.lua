@@ -6,6 +6,7 @@ local events = require('agent_lsp.events')
 local failure = require('agent_lsp.failure')
 local footer = require('agent_lsp.footer')
 local input = require('agent_lsp.input')
+local items = require('agent_lsp.items')
 local labels = require('agent_lsp.labels')
 local layout = require('agent_lsp.layout')
 local log = require('agent_lsp.log')
@@ -459,6 +460,17 @@ end)
 
 for _, name in ipairs({ 'pending', 'review' }) do
   events.on(name, transcript.touch_footer)
+end
+
+--- Redraws the card of an edit when the user decides a hunk after the call, as the policy "review"
+--- allows.
+for _, name in ipairs({ 'proposal/updated', 'proposal/closed' }) do
+  events.on(name, function(p)
+    local item = items.by_id[p.proposal.itemId]
+    if item and item.done then
+      transcript.touch(item)
+    end
+  end)
 end
 
 --- Redraws the bars that depend on the waiting request: the keys of the input, and the user's
