@@ -199,7 +199,10 @@ H.case('a hundred runs of the command do not hide the sessions before them', fun
   H.equal(asked, { 'first', 'second' })
   H.equal(#H.asked[1].items, 1)
   H.matches(H.asked[1].items[1], "yesterday's")
-  H.matches(H.asked[1].text, '%(:AgentSessions! also lists 100 from agent%-lsp run or without an answer%)')
+  H.matches(
+    H.asked[1].text,
+    '%(:AgentSessions! also lists 100 from agent%-lsp run or without an answer%)'
+  )
 end)
 
 H.run()

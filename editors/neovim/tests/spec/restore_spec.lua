@@ -40,7 +40,10 @@ H.case('the last turn is undone and redone, also in a buffer', function()
   H.wait('the word', function()
     return #H.notices > 0
   end)
-  H.equal(H.notices[1].text, 'agent-lsp: nothing to undo: the files already have their earlier content')
+  H.equal(
+    H.notices[1].text,
+    'agent-lsp: nothing to undo: the files already have their earlier content'
+  )
 end)
 
 H.case('a checkpoint is chosen and restored', function()
@@ -105,7 +108,10 @@ H.case('the conversation is restored with the files, to before a prompt', functi
   H.wait('the preview', function()
     return vim.bo.filetype == 'diff'
   end)
-  H.matches(H.lines()[2], 'restores the files, b also restores the conversation, q closes the window%.$')
+  H.matches(
+    H.lines()[2],
+    'restores the files, b also restores the conversation, q closes the window%.$'
+  )
   vim.api.nvim_feedkeys('b', 'xt', false)
   H.wait('the conversation without the second prompt', function()
     local text = H.panel_text()
@@ -114,7 +120,11 @@ H.case('the conversation is restored with the files, to before a prompt', functi
   H.equal(H.read(H.dir .. '/a.txt'), 'one\n')
   H.wait('the message', function()
     return vim.iter(H.notices):any(function(n)
-      return n.text:find('1 file and the conversation restored to their state before: second', 1, true)
+      return n.text:find(
+        '1 file and the conversation restored to their state before: second',
+        1,
+        true
+      )
     end)
   end)
   H.wait('the entry of the files, which can be undone', function()
