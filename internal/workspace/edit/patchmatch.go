@@ -84,7 +84,7 @@ func planDelete(base []byte, p patch.File, opt Options) (*Plan, error) {
 	if want := strings.Join(old, "\n"); len(p.Hunks) > 0 &&
 		want != strings.TrimSuffix(string(m.text), "\n") {
 		return nil, &MatchError{Kind: KindNotFound,
-			Msg: fmt.Sprintf("%s is to be deleted, but its text is not the one that the patch removes. Nothing was changed; read the file again.", p.Path)}
+			Msg: fmt.Sprintf("%s was not deleted because its text differs from the text that the patch removes. Nothing was changed; read the file again.", p.Path)}
 	}
 	if len(base) == 0 {
 		return &Plan{}, nil

@@ -42,7 +42,7 @@ func (m *matcher) seam(c candidate, pl place) string {
 	case c.new == "":
 		return ""
 	case strings.TrimSpace(c.old) == "" && strings.TrimSpace(c.new) != "" && head != "":
-		return "it is white space only, which says little about where the new text belongs. Repeat a line around it in both texts"
+		return "it is only white space, which does not show where the new text belongs. Repeat a line around it in both texts"
 	case m.endsBeforeSpace(candidate{old: c.old, new: c.new, places: []place{pl}}):
 		return "it leaves out white space at the end of the line, which would move after the new lines. Send the line with that space"
 	case ends && !strings.HasSuffix(c.new, "\n"):

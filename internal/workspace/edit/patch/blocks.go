@@ -163,7 +163,7 @@ func lineHints(lines []string, at int) (start, from int, err error) {
 		}
 		n, err := strconv.Atoi(h[2])
 		if err != nil || n < 1 {
-			return 0, 0, fail(from+1, "%q names no line; lines are counted from 1",
+			return 0, 0, fail(from+1, "%q is not a line number; lines are counted from 1",
 				shown(lines[from]))
 		}
 		if h[1] == "start" {
