@@ -29,8 +29,10 @@ outward() { # pages
   rm "${@/%/.old}"
 }
 
-binary() { # GOOS/GOARCH, file
-  GOOS=${1%/*} GOARCH=${1#*/} $go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.version=$version" -o "$2" ./cmd/agent-lsp
+binary() { # GOOS/GOARCH, file; see LDFLAGS in the Makefile
+  local align=
+  [ "${1#*/}" = amd64 ] && align=-funcalign=8
+  GOOS=${1%/*} GOARCH=${1#*/} $go build -trimpath -buildvcs=false -ldflags "-s -w $align -buildid= -X main.version=$version" -o "$2" ./cmd/agent-lsp
 }
 
 for target in $targets; do
