@@ -23,8 +23,6 @@ const (
 	// maxStarts is how many times a server is started if it repeatedly ends within stableAfter.
 	maxStarts   = 5
 	stableAfter = time.Minute
-	// maxLine limits the size of one message of a stdio server.
-	maxLine = 64 << 20
 	// maxDescription limits the size of one tool's description that is sent to the model.
 	maxDescription = 2 << 10
 	// maxTools is how many tools a server may list. A server that returns pages without end would

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 )
 
@@ -43,7 +42,7 @@ func (l *lines) next() ([]byte, error) {
 		line = append(line, part...)
 		switch {
 		case len(line) > maxLine:
-			return nil, fmt.Errorf("it sent a message of more than %d MiB", maxLine>>20)
+			return nil, errTooLarge
 		case err == bufio.ErrBufferFull:
 		case err == io.EOF && len(line) > 0:
 			return line, nil

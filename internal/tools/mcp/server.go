@@ -308,6 +308,7 @@ func (s *server) transport(ctx context.Context) (sdk.Transport, *shell.Process, 
 		}
 		c := *base
 		s.unauthorized.Store(false)
+		c.CheckRedirect = sameHost(s.conf.URL)
 		c.Transport = withHeaders{s.conf.URL, s.conf.Headers, &s.unauthorized, c.Transport}
 		return &sdk.StreamableClientTransport{
 			Endpoint:     s.conf.URL,
@@ -330,8 +331,8 @@ func (s *server) transport(ctx context.Context) (sdk.Transport, *shell.Process, 
 	}, proc, nil
 }
 
-// withHeaders adds a server's configured headers to each request to that server. The headers
-// usually contain a token, so they are not sent to hosts that the server redirects to.
+// withHeaders adds a server's configured headers to each request to that server, and bounds the
+// messages in its responses. The headers usually contain a token, so no other host gets them.
 type withHeaders struct {
 	server  string // its URL
 	headers map[string]string
@@ -355,10 +356,14 @@ func (w withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errors.New("the server answered 401 before")
 	}
 	resp, err := next.RoundTrip(r)
-	if err == nil && resp.StatusCode == http.StatusUnauthorized {
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode == http.StatusUnauthorized {
 		w.refused.Store(true)
 	}
-	return resp, err
+	resp.Body = newBounded(resp)
+	return resp, nil
 }
 
 // ready returns the session once the session exists and the server has the workspace folders as of
