@@ -60,35 +60,45 @@ end
 --- Returns the hint as chunks of virtual text: the actions with their keys.
 ---@param keys table<string, string>
 ---@param shown string[] actions
----@param bare? boolean whether to show the keys without their actions
-local function chunks(keys, shown, bare)
+local function chunks(keys, shown)
   local out, width = {}, 0
   for _, action in ipairs(shown) do
     if keys[action] then
-      local word = bare and '' or ' ' .. action
-      local gap = bare and #out > 0 and ' ' or '  '
-      table.insert(out, { gap .. keys[action], 'AgentLspHintKey' })
-      table.insert(out, { word, 'AgentLspHint' })
-      width = width + 2 + #keys[action] + #word
+      table.insert(out, { '  ' .. keys[action], 'AgentLspHintKey' })
+      table.insert(out, { ' ' .. action, 'AgentLspHint' })
+      width = width + 3 + #keys[action] + #action
     end
   end
   return out, width
 end
 
---- Returns the longest hint that fits after a line, or the shortest hint if the line leaves no
---- room.
-local function fitting(keys, here, room)
-  local variants = { { 'next' } }
-  if here then
-    variants = { { 'accept', 'reject', 'edit', 'comment' }, { 'accept', 'reject' } }
-  end
-  for _, shown in ipairs(variants) do
+local long, short = { 'accept', 'reject', 'edit', 'comment' }, { 'accept', 'reject' }
+
+--- Returns the longest hint that fits after a line of the hunk, and that line's row. It prefers the
+--- first line.
+---@param rooms { row: integer, columns: integer }[]
+local function fitting(keys, here, rooms)
+  for _, shown in ipairs(here and { long, short } or { { 'next' } }) do
     local out, width = chunks(keys, shown)
-    if width <= room then
-      return out
+    for _, room in ipairs(rooms) do
+      if width <= room.columns then
+        return out, room.row
+      end
     end
   end
-  return (chunks(keys, variants[#variants], true))
+end
+
+--- Returns the hint as virtual lines, for a hunk whose lines leave no room. Each action has a line
+--- of its own if they do not fit into one.
+local function own_lines(keys, here, columns)
+  local shown = here and short or { 'next' }
+  local out, width = chunks(keys, shown)
+  if width <= columns then
+    return { out }
+  end
+  return vim.tbl_map(function(action)
+    return (chunks(keys, { action }))
+  end, shown)
 end
 
 --- Returns the hunk that gets the hint: the one under the cursor, otherwise the next one.
@@ -98,6 +108,23 @@ local function target(rows, row)
       return r, row >= r.row
     end
   end
+end
+
+--- The number of a hunk's lines that are searched for room.
+local max_searched = 20
+
+--- Returns the columns that the lines of a hunk leave free in a window.
+local function rooms_of(win, at, columns)
+  local buf = vim.api.nvim_win_get_buf(win)
+  local stop = math.min(at.last, at.row + max_searched - 1) + 1
+  local lines = vim.api.nvim_buf_get_lines(buf, at.row, stop, false)
+  return vim.api.nvim_win_call(win, function()
+    local out = {}
+    for i, line in ipairs(lines) do
+      out[i] = { row = at.row + i - 1, columns = columns - vim.fn.strdisplaywidth(line) }
+    end
+    return out
+  end)
 end
 
 --- Shows the keys at the hunk under the cursor. If there is none, it shows at the next hunk how to
@@ -113,24 +140,25 @@ function M.hint(buf, rows)
     return
   end
   local at, here = target(rows, vim.api.nvim_win_get_cursor(win)[1] - 1)
-  local line = at and vim.api.nvim_buf_get_lines(buf, at.row, at.row + 1, false)[1]
-  if not line then
+  if not at or at.row >= vim.api.nvim_buf_line_count(buf) then
     return
   end
-  local taken = vim.api.nvim_win_call(win, function()
-    return vim.fn.strdisplaywidth(line)
-  end)
   -- One column separates the hint from the text, and two are for signs that may appear with the
   -- next redraw.
-  local reserved = vim.wo[win].signcolumn:find('^auto') and 3 or 1
-  local columns = vim.api.nvim_win_get_width(win) - vim.fn.getwininfo(win)[1].textoff
-  local room = columns - taken - reserved
-  vim.api.nvim_buf_set_extmark(buf, ns, at.row, 0, {
-    virt_text = fitting(keys, here, room),
-    virt_text_pos = 'eol',
-    hl_mode = 'combine',
-    priority = 200,
-  })
+  local signs = vim.wo[win].signcolumn:find('^auto') and 2 or 0
+  local columns = vim.api.nvim_win_get_width(win) - vim.fn.getwininfo(win)[1].textoff - signs
+  local opts = { hl_mode = 'combine', priority = 200 }
+  local row
+  opts.virt_text, row = fitting(keys, here, rooms_of(win, at, columns - 1))
+  if opts.virt_text then
+    opts.virt_text_pos = 'eol'
+  else
+    opts.virt_lines = own_lines(keys, here, columns)
+    -- Neovim does not show virtual lines above the first line of a window.
+    opts.virt_lines_above = at.row > 0
+    row = at.row > 0 and at.row or at.last
+  end
+  vim.api.nvim_buf_set_extmark(buf, ns, row, 0, opts)
 end
 
 --- Returns the key of an action if it is mapped in the buffer.

@@ -12,10 +12,13 @@ local function hint(buf)
   local ns = require('agent_lsp.keys').namespace
   local marks = vim.api.nvim_buf_get_extmarks(buf or 0, ns, 0, -1, { details = true })
   H.equal(#marks <= 1, true, 'one hint at most')
-  local texts = vim.tbl_map(function(chunk)
-    return chunk[1]
-  end, marks[1] and marks[1][4].virt_text or {})
-  return vim.trim(table.concat(texts)), marks[1] and marks[1][2]
+  local details = marks[1] and marks[1][4] or {}
+  local lines = vim.tbl_map(function(line)
+    return vim.trim(table.concat(vim.tbl_map(function(chunk)
+      return chunk[1]
+    end, line)))
+  end, details.virt_lines or { details.virt_text or {} })
+  return table.concat(lines, '\n'), marks[1] and marks[1][2]
 end
 
 local function move(row)
@@ -75,7 +78,9 @@ H.case(
     H.equal({ hint() }, { 'gla accept  glr reject  gle edit  glc comment', 8 })
     local all = 'gla accept  glr reject  gle edit  glc comment'
     -- A sign takes two columns, and Neovim leaves one column between a line and its virtual text.
-    local by_width = { [56] = all, [53] = 'gla accept  glr reject', [20] = 'gla glr' }
+    local by_width =
+      { [56] = all, [53] = 'gla accept  glr reject', [27] = 'gla accept  glr reject' }
+    by_width[20] = 'gla accept\nglr reject'
     local columns = vim.o.columns
     vim.o.columns = 120
     for width, want in pairs(by_width) do
@@ -85,6 +90,28 @@ H.case(
       vim.cmd('close')
     end
     vim.o.columns = columns
+    vim.cmd('AgentReject!')
+    H.equal(H.turn().status, 'completed')
+  end
+)
+
+H.case(
+  'a hint that does not fit after the first line goes to another line or to its own',
+  function()
+    local wide = ('x'):rep(70)
+    R.edits(
+      { wide .. '\n', 'X\n', wide .. '1\nshort\n', 'Y\n' },
+      { files = { ['a.txt'] = 'one\n' .. wide .. '\nthree\n' .. wide .. '1\nshort\nend\n' } }
+    )
+    H.edit('a.txt')
+    vim.cmd('AgentPrompt go')
+    H.hunks(2)
+    require('agent_lsp.panel').close()
+    H.equal(vim.o.columns, 80)
+    move(2)
+    H.equal({ hint() }, { 'gla accept  glr reject', 1 })
+    move(4)
+    H.equal({ hint() }, { 'gla accept  glr reject  gle edit  glc comment', 4 })
     vim.cmd('AgentReject!')
     H.equal(H.turn().status, 'completed')
   end
