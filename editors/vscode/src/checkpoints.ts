@@ -2,7 +2,7 @@
 import * as vscode from 'vscode';
 import type { Daemon } from './client';
 import { RestorePreview, reversed } from './preview';
-import type { Checkpoint } from './protocol';
+import type { Checkpoint, CheckpointRestoreResult } from './protocol';
 import type { Restored } from './webview/messages';
 import type { SessionControl } from './session';
 import { counted } from './text';
@@ -11,14 +11,35 @@ interface Row extends vscode.QuickPickItem {
   id: string;
 }
 
+interface ScopeRow extends vscode.QuickPickItem {
+  scope: Restored['scope'];
+}
+
+const scopes: ScopeRow[] = [
+  { scope: 'files', label: 'Files', detail: 'The conversation does not change.' },
+  {
+    scope: 'both',
+    label: 'Files and conversation',
+    detail: 'The model no longer sees this prompt and the messages after it.',
+  },
+  { scope: 'conversation', label: 'Conversation', detail: 'The files do not change.' },
+];
+
+/** Names what a restore affects, with its number of files. */
+function subject(scope: Restored['scope'], { changes }: CheckpointRestoreResult): string {
+  if (scope === 'conversation') return 'conversation';
+  const files = counted(changes.length, 'file');
+  return scope === 'both' ? `${files} and the conversation` : files;
+}
+
 const nothing = 'No changes since this checkpoint.\n';
 
 export class Checkpoints implements vscode.Disposable {
-  /** The checkpoint that undoes the last restore. */
-  private redoId: string | undefined;
+  /** The last restore. */
+  private last: Restored | undefined;
   private readonly preview = new RestorePreview();
   private readonly restored = new vscode.EventEmitter<Restored>();
-  /** Fires after files were restored. */
+  /** Fires after a restore. */
   readonly onRestored = this.restored.event;
 
   constructor(
@@ -34,32 +55,61 @@ export class Checkpoints implements vscode.Disposable {
     return (await this.daemon.request('agent/checkpoint/list', { sessionId })).checkpoints;
   }
 
-  async restore(checkpointId?: string): Promise<void> {
-    const id =
-      checkpointId ??
-      (await this.choose('Restore the files to their state before a prompt', reversed));
+  /** Restores a checkpoint. Asks for what the call does not name. */
+  async restore(checkpointId?: string, scope?: Restored['scope']): Promise<void> {
+    const id = checkpointId ?? (await this.choose('Restore the state before a prompt', reversed));
     if (!id) return;
-    const result = await this.daemon.request('agent/checkpoint/restore', { checkpointId: id });
-    this.redoId = result.undoCheckpointId;
-    const left = result.conflicts.map(
-      (c) => `${vscode.workspace.asRelativePath(vscode.Uri.parse(c.uri))}: ${c.reason}`,
-    );
-    const text = `${counted(result.changes.length, 'file')} restored.${left.length > 0 ? ` Skipped: ${left.join('; ')}` : ''}`;
-    this.restored.fire({ undoCheckpointId: result.undoCheckpointId, text });
+    const chosen = scope ?? (await this.chooseScope(id));
+    if (!chosen) return;
+    const text = await this.carryOut(id, chosen, (what, { conflicts }) => {
+      const left = conflicts.map(
+        (c) => `${vscode.workspace.asRelativePath(vscode.Uri.parse(c.uri))}: ${c.reason}`,
+      );
+      const skipped = left.length > 0 ? ` Skipped: ${left.join('; ')}` : '';
+      return `${what.replace(/^c/, 'C')} restored.${skipped}`;
+    });
     if (this.transcriptVisible()) return; // a notification would cover the input
     const choice = await vscode.window.showInformationMessage(text, 'Undo the restore');
     if (choice) await this.redo();
   }
 
   /** Undoes the named restore, or the last one. */
-  async redo(undoCheckpointId?: string): Promise<void> {
-    const id = undoCheckpointId ?? this.redoId;
-    if (!id) return void vscode.window.setStatusBarMessage('There is no restore to undo.', 4000);
-    const result = await this.daemon.request('agent/checkpoint/restore', { checkpointId: id });
-    this.redoId = result.undoCheckpointId;
-    const text = `Restore undone: ${counted(result.changes.length, 'file')} changed back.`;
-    this.restored.fire({ undoCheckpointId: result.undoCheckpointId, text });
+  async redo(undoCheckpointId?: string, scope: Restored['scope'] = 'files'): Promise<void> {
+    const undone = undoCheckpointId ? { undoCheckpointId, scope } : this.last;
+    if (!undone)
+      return void vscode.window.setStatusBarMessage('There is no restore to undo.', 4000);
+    const text = await this.carryOut(
+      undone.undoCheckpointId,
+      undone.scope,
+      (what) => `Restore undone: ${what} changed back.`,
+    );
     vscode.window.setStatusBarMessage(text, 5000);
+  }
+
+  /** Restores a checkpoint, and adds an entry with the returned text to the transcript. */
+  private async carryOut(
+    checkpointId: string,
+    scope: Restored['scope'],
+    describe: (what: string, result: CheckpointRestoreResult) => string,
+  ): Promise<string> {
+    const result = await this.daemon.request('agent/checkpoint/restore', { checkpointId, scope });
+    const text = describe(subject(scope, result), result);
+    // The transcript shows the messages that are left, and then the entry.
+    if (scope !== 'files') await this.session.reload();
+    this.last = { undoCheckpointId: result.undoCheckpointId, scope, text };
+    this.restored.fire(this.last);
+    return text;
+  }
+
+  /** Only an idle session can return to one of its prompts. */
+  private async chooseScope(checkpointId: string): Promise<Restored['scope'] | undefined> {
+    const prompt = (await this.list()).find((c) => c.checkpointId === checkpointId)?.messageId;
+    if (!prompt || this.session.busy || !this.session.holds(prompt)) return 'files';
+    const choice = await vscode.window.showQuickPick(scopes, {
+      title: 'Restore the state before this prompt',
+      placeHolder: 'What to restore',
+    });
+    return choice?.scope;
   }
 
   async diff(checkpointId?: string): Promise<void> {

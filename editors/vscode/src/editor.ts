@@ -193,6 +193,16 @@ function allDiagnostics(): Record<string, Diagnostic[]> {
   );
 }
 
+/** Returns the names of the workspace's unsaved files, which are saved before a command runs. */
+export function unsaved(): string[] {
+  const { textDocuments } = vscode.workspace;
+  return textDocuments
+    .filter(({ isDirty, uri }) => isDirty && uri.scheme === 'file')
+    .filter(({ uri }) => vscode.workspace.getWorkspaceFolder(uri))
+    .map(({ uri }) => vscode.workspace.asRelativePath(uri))
+    .sort();
+}
+
 export async function save({ uris }: EditorSaveParams): Promise<EditorSaveResult> {
   const result: EditorSaveResult = { saved: [], failed: [] };
   for (const uri of uris) {

@@ -9,10 +9,16 @@ const agreed = 'agentLsp.wholeFolder';
 const use = 'Use the Whole Folder';
 const open = 'Open a Folder…';
 
-/** Returns a description of a folder that is too large, or undefined. */
+/**
+ * Returns a description of a folder that is too large, or undefined. The daemon holds back the same
+ * folders until the capability `wholeFolders` allows them.
+ */
 export function tooLarge(folder: string, home: string): string | undefined {
   if (path.dirname(folder) === folder) return 'the root of the file system';
-  return real(folder) === real(home) ? 'your home folder' : undefined;
+  const down = path.relative(real(folder), real(home));
+  if (down === '') return 'your home folder';
+  const isAround = down !== '..' && !down.startsWith(`..${path.sep}`) && !path.isAbsolute(down);
+  return isAround ? 'a folder around your home folder' : undefined;
 }
 
 function real(folder: string): string {

@@ -2,6 +2,7 @@
 // actions.
 import * as vscode from 'vscode';
 import type { Parts } from './commands';
+import { unsaved } from './editor';
 import { stop } from './stop';
 import { Changes } from './changes';
 import type { Checkpoint, ContentBlock } from './protocol';
@@ -43,15 +44,24 @@ export function connectPanel(parts: Parts): Bridge {
     changes.forget();
     state();
   };
-  const waiting = () =>
+  let saved: string[] = [];
+  const waiting = () => {
+    saved = unsaved();
     panel.post({
       type: 'waiting',
       waiting: asks.list().filter((w) => w.params.sessionId === session.sessionId),
+      unsaved: saved,
     });
+  };
+  const edited = () => {
+    if (asks.list().length > 0 && unsaved().join() !== saved.join()) waiting();
+  };
   const subscriptions = [
     session.onChange(state),
     parts.proposals.onChange(state),
     asks.onChange(waiting),
+    vscode.workspace.onDidChangeTextDocument(edited),
+    vscode.workspace.onDidSaveTextDocument(edited),
     parts.setup.onChange((now) => {
       setup = now;
       state();

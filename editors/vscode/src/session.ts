@@ -152,9 +152,10 @@ export class SessionControl implements vscode.Disposable {
   }
 
   private async load(sessionId: string): Promise<boolean> {
+    if (sessionId !== this.session.sessionId) this.prompts.clear(); // names of checkpoints
     await this.point(sessionId);
     this.session = {};
-    this.forget();
+    this.items = [];
     this.turn = undefined;
     this.switched.fire();
     try {
@@ -184,7 +185,8 @@ export class SessionControl implements vscode.Disposable {
     const { sessionId, config } = await this.daemon.request('agent/session/new', params);
     await this.point(sessionId);
     this.turn = undefined;
-    this.forget();
+    this.items = [];
+    this.prompts.clear();
     this.session = { sessionId, status: 'idle', queue: [], title: '' };
     this.config = config as Config;
     this.switched.fire();
@@ -242,6 +244,11 @@ export class SessionControl implements vscode.Disposable {
     return this.prompts.get(id) ?? '';
   }
 
+  /** Whether a completed item is in the conversation. */
+  holds(itemId: string): boolean {
+    return this.items.includes(itemId);
+  }
+
   /** Returns the item before another one. */
   itemBefore(itemId: string): string | undefined {
     return this.items[this.items.indexOf(itemId) - 1];
@@ -266,11 +273,6 @@ export class SessionControl implements vscode.Disposable {
     for (const s of this.subscriptions) s.dispose();
     const emitters = [this.changed, this.events, this.switched, this.loaded, this.ended];
     for (const e of emitters) e.dispose();
-  }
-
-  private forget(): void {
-    this.items = [];
-    this.prompts.clear();
   }
 
   private async open(): Promise<string> {

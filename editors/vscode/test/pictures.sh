@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 images=$PWD/../../docs/images
 shots=$(mktemp -d)
 trap 'rm -rf "$shots"' EXIT
-GO_ON=1 SHOTS=$shots ONLY='several files, themes' test/run.sh
+GO_ON=1 SHOTS=$shots ONLY='looks: four files' test/run.sh
 GO_ON=1 SHOTS=$shots ONLY='prompt, stream, diff, accept' test/run.sh
 cp "$shots/applied-dark.png" "$images/vscode-review-dark.png"
 cp "$shots/applied-light.png" "$images/vscode-review-light.png"

@@ -1,7 +1,7 @@
 // Colors pending hunks in the buffers: whole lines, and the changed words in them.
 import * as vscode from 'vscode';
 import { endOf, type Mark } from './hunks';
-import { diffBlock, missingOf } from './missing';
+import { missingMarkdown, missingOf } from './missing';
 import type { PendingHunk, Proposals } from './proposals';
 import { changedWords } from './words';
 
@@ -124,7 +124,7 @@ function collect(pending: PendingHunk, document: vscode.TextDocument, into: Draw
         'This proposed change no longer fits the text. Reject it, or undo your own change.',
     });
   const applied = file.placement === 'applied';
-  const hoverMessage = hoverOf(pending);
+  const hoverMessage = hoverOf(pending, document.languageId);
   if (range.isEmpty) return void into.insertion.push({ range, hoverMessage });
   into[applied ? 'addedLine' : 'removedLine'].push({ range: lines, hoverMessage });
   const { before, after } = changedWords(mark.hunk.oldText, mark.hunk.newText);
@@ -141,10 +141,13 @@ function collect(pending: PendingHunk, document: vscode.TextDocument, into: Draw
  * The hover shows the complete text that the buffer does not contain, because the row next to the
  * hunk may be cut off.
  */
-function hoverOf({ file, mark }: PendingHunk): vscode.MarkdownString | undefined {
+function hoverOf(
+  { file, mark }: PendingHunk,
+  languageId: string,
+): vscode.MarkdownString | undefined {
   const missing = missingOf(file, mark.hunk);
   if (missing.lines.length === 0) return undefined;
-  return new vscode.MarkdownString(diffBlock(missing));
+  return new vscode.MarkdownString(missingMarkdown(missing, languageId));
 }
 
 function within(origin: vscode.Position, text: string, start: number, end: number): vscode.Range {

@@ -29,11 +29,11 @@ export function rowOf({ sign, lines }: Missing): string {
   return `${sign}\u00a0${cut.replace(/ (?= )/g, '\u00a0')}`;
 }
 
-/** Returns all of the missing text as a Markdown diff. */
-export function diffBlock({ sign, lines }: Missing): string {
-  const shown = lines.slice(0, hoverLines).map((line) => (sign === '+' ? '+' : '-') + line);
-  if (lines.length > hoverLines) shown.push(`… ${lines.length - hoverLines} more lines`);
+/** Returns all of the missing text as Markdown, in the syntax colors of a language. */
+export function missingMarkdown({ sign, lines }: Missing, languageId: string): string {
   const ticks = [...lines.join('\n').matchAll(/`+/g)].map(([run]) => run.length + 1);
   const fence = '`'.repeat(Math.max(3, ...ticks));
-  return `${fence}diff\n${shown.join('\n')}\n${fence}`;
+  const block = `${fence}${languageId}\n${lines.slice(0, hoverLines).join('\n')}\n${fence}`;
+  const more = lines.length > hoverLines ? `\n\n… ${lines.length - hoverLines} more lines` : '';
+  return `${sign === '+' ? 'Proposed text' : 'Replaced text'}\n\n${block}${more}`;
 }

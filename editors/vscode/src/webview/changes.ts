@@ -45,7 +45,7 @@ export function drawChanges(
         class: 'small',
         title: 'Keep the changes and hide this bar',
       }),
-      run('Undo all', 'agentLsp.restoreCheckpoint', [bar.checkpointId], {
+      run('Undo all', 'agentLsp.restoreCheckpoint', [bar.checkpointId, 'files'], {
         title: 'Restore the files to their state before the turn',
       }),
       run('Review', 'agentLsp.diffCheckpoint', [bar.checkpointId], {

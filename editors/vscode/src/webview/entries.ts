@@ -132,7 +132,7 @@ function userActions(
     checkpoint !== undefined &&
       button('Restore', command('agentLsp.restoreCheckpoint', checkpoint), {
         class: 'small',
-        title: 'Restore the files to their state before this prompt',
+        title: 'Restore the files, the conversation or both to the state before this prompt',
       }),
     checkpoint !== undefined &&
       button('Changes since', command('agentLsp.diffCheckpoint', checkpoint), { class: 'small' }),
@@ -260,8 +260,8 @@ function drawNotice(item: Item, into: HTMLElement): void {
 
 /** Draws a restore of files. Each restore has its own undo, even after later restores. */
 function drawRestore(entry: Entry, into: HTMLElement, { send }: Context): void {
-  const { note, undoCheckpointId } = entry;
-  const args = [undoCheckpointId];
+  const { note, restored } = entry;
+  const args = [restored?.undoCheckpointId, restored?.scope];
   const press = () => send({ type: 'command', command: 'agentLsp.redoRestore', args });
   const undo = button('Undo', press, { class: 'small', 'aria-label': `Undo: ${note ?? ''}` });
   into.replaceChildren(h('div', { class: 'note', role: 'status' }, `${note ?? ''} `, undo));

@@ -6,7 +6,7 @@ import type {
   QueueEntry,
   RequestPermissionParams,
 } from '../protocol';
-import { policyWords, profileWords } from '../text';
+import { counted, policyWords, profileWords } from '../text';
 import { button, h, reachable } from './dom';
 import { renderMarkdown } from './markdown';
 import type { FromPanel, PanelState, Waiting } from './messages';
@@ -42,8 +42,16 @@ type Picker = [label: string, words: string, command: string, title?: string];
 
 function drawPicker([label, words, command, title = words]: Picker, send: Send): HTMLElement {
   const open = () => send({ type: 'command', command, args: [] });
-  const text = (words: string) => (words ? `${label}: ${words}` : label);
-  return button(text(words), open, { class: `picker ${label.toLowerCase()}`, title: text(title) });
+  const attributes = {
+    class: `picker ${label.toLowerCase()}${words === 'default' ? ' unset' : ''}`,
+    title: title ? `${label}: ${title}` : label,
+  };
+  return h(
+    'button',
+    { type: 'button', ...attributes, onclick: open },
+    words ? h('span', { class: 'key' }, `${label}: `) : label,
+    words,
+  );
 }
 
 /**
@@ -55,13 +63,15 @@ function modelName(reference: string): string {
 }
 
 /**
- * Draws the pickers below the input. They fit into one line of a narrow panel, and the name of the
- * model is cut off.
+ * Draws the pickers below the input. They fit into one line of a narrow panel, where the name of a
+ * model is shown without the word before it. A long name has its own line.
  */
 export function drawPickers({ sessionId, model, policy, profile }: PanelState, send: Send): Node[] {
   const unset = sessionId ? 'default' : ''; // nothing is known before the first session
   const pickers: Picker[] = [
-    ['Model', modelName(model) || unset, 'agentLsp.selectModel', model || unset],
+    model
+      ? ['Model', modelName(model), 'agentLsp.selectModel', model]
+      : ['Model', 'default', 'agentLsp.selectModel'],
     ['Edits', policyWords[policy] ?? (policy || unset), 'agentLsp.selectEditPolicy'],
     ['Commands', profileWords[profile] ?? (profile || unset), 'agentLsp.selectPermissions'],
   ];
@@ -196,6 +206,7 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
     h('div', { class: 'caption' }, title),
     subject.command !== undefined &&
       reachable(h('pre', { class: 'command' }, visible(subject.command))),
+    subject.command !== undefined && h('div', { class: 'unsaved' }),
     subject.cwd !== undefined && where(subject.cwd, 'in '),
     ...(subject.uris ?? []).map((uri) => where(uri)),
     params.reason !== '' && h('div', { class: 'reason' }, params.reason),
@@ -214,6 +225,12 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
       ),
     feedback,
   );
+}
+
+/** Names the unsaved files in the questions about commands. */
+export function nameUnsaved(asks: Element, names: string[]): void {
+  const text = names.length > 0 ? `Saves ${counted(names.length, 'file')}: ${names.join(', ')}` : '';
+  for (const line of asks.querySelectorAll('.unsaved')) line.textContent = text;
 }
 
 /**

@@ -6,7 +6,7 @@ import { Confirm } from './confirm';
 import { button, drawWhenChanged, h, hasFocus, keepFocus } from './dom';
 import type { Context } from './entries';
 import { drawGauge, drawHead, drawMode, drawPickers } from './frame';
-import { drawJobs, drawQueue, drawWaiting } from './frame';
+import { drawJobs, drawQueue, drawWaiting, nameUnsaved } from './frame';
 import { heldText } from './markdown';
 import { measure } from './measure';
 import { enterGate, StopQuestion } from './gate';
@@ -140,7 +140,7 @@ function dropOldConfirm(): void {
 }
 
 /** Keeps the boxes of open questions, because typed text must not be lost. */
-function drawAsks(waiting: Waiting[]): void {
+function drawAsks(waiting: Waiting[], unsaved: string[]): void {
   waitingNow = waiting;
   dropOldConfirm();
   const wanted = new Map(waiting.map((w) => [w.params.requestId, w]));
@@ -154,6 +154,7 @@ function drawAsks(waiting: Waiting[]): void {
     asks.append(drawWaiting(w, send));
     announcer.asked(w);
   }
+  nameUnsaved(asks, unsaved);
 }
 
 function showWelcome(): void {
@@ -186,7 +187,7 @@ function receive(message: ToPanel): void {
     case 'state':
       return drawState(message.state);
     case 'waiting':
-      return drawAsks(message.waiting);
+      return drawAsks(message.waiting, message.unsaved);
     case 'checkpoints':
       for (const { messageId, turnId, checkpointId } of message.checkpoints)
         checkpoints.set(messageId || turnId, checkpointId);

@@ -2,6 +2,7 @@
 import type {
   AskParams,
   Checkpoint,
+  CheckpointRestoreParams,
   ContentBlock,
   Job,
   Notifications,
@@ -87,6 +88,7 @@ export interface Completion {
 /** A restore or the undo of a restore, and the checkpoint that undoes it. */
 export interface Restored {
   undoCheckpointId: string;
+  scope: NonNullable<CheckpointRestoreParams['scope']>;
   text: string;
 }
 
@@ -98,7 +100,8 @@ export type ToPanel =
   | { type: 'loaded' }
   | { type: 'events'; events: AgentEvent[] }
   | { type: 'state'; state: PanelState }
-  | { type: 'waiting'; waiting: Waiting[] }
+  /** The files that are saved before a command runs may change while a question is open. */
+  | { type: 'waiting'; waiting: Waiting[]; unsaved: string[] }
   | { type: 'checkpoints'; checkpoints: Checkpoint[] }
   | { type: 'jobs'; jobs: Job[] }
   | { type: 'proposal'; proposal: Proposal }

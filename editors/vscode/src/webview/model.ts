@@ -18,8 +18,7 @@ export interface Entry {
   turn?: Turn;
   retry?: RetryScheduled;
   note?: string;
-  /** The checkpoint that undoes a restore. */
-  undoCheckpointId?: string;
+  restored?: Restored;
 }
 
 /** Bytes of a tool's live output that are kept, from its end. */
@@ -88,9 +87,9 @@ export class Conversation {
     return [...this.add(entry), ...cleared];
   }
 
-  takeRestore({ undoCheckpointId, text }: Restored): string[] {
-    const entry = blank(`restore-${undoCheckpointId}`, 'restore');
-    return this.add({ ...entry, note: text, undoCheckpointId, done: true });
+  takeRestore(restored: Restored): string[] {
+    const entry = blank(`restore-${restored.undoCheckpointId}`, 'restore');
+    return this.add({ ...entry, note: restored.text, restored, done: true });
   }
 
   /** Keeps the newest version of a proposal. Returns the edit to which the proposal belongs. */

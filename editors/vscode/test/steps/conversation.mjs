@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { until } from '../workbench.mjs';
-import { bash, calc, call, edit, edits, openCalc, review, talk } from './model.mjs';
+import { bash, calc, call, edit, edits, openCalc, restore, review, talk } from './model.mjs';
 
 async function permissionSteerQueue(d) {
   await d.play(
@@ -102,6 +102,7 @@ async function typedAnswers(d) {
  * The command is shown completely and once, and so is the rule that a permanent answer would store.
  */
 async function permissionInFull(d) {
+  await openCalc(d);
   const last = 'and-the-end-of-it';
   const command = `touch ${Array.from({ length: 24 }, (_, i) => `a-rather-long-name-${i}`).join(' ')} ${last}`;
   await d.play(bash(command), { text: 'Over.' });
@@ -129,6 +130,10 @@ async function permissionInFull(d) {
       .evaluateAll((all) => all.map((b) => b.firstChild.textContent)),
     ['Allow once', 'Reject'],
   );
+  const unsaved = ask.locator('.unsaved');
+  assert.equal(await unsaved.isVisible(), false, 'every file is saved');
+  await d.typeAt(1, '// mine\n');
+  await unsaved.filter({ hasText: `Saves 1 file: ${d.at('calc.js')}` }).waitFor();
   await d.shot('permission-long');
   await d.click(ask.locator('summary'));
   const rules = ask.locator('.pattern');
@@ -256,7 +261,7 @@ async function restoreAndRedo(d) {
   await d.bufferHas('-  return a - b;');
   await d.shot('changes-since');
   await d.openFile('calc.js');
-  await d.click(d.entry('userMessage', 'fix add').getByRole('button', { name: 'Restore' }));
+  await restore(d, 'fix add');
   await d.bufferHas('return a - b;');
   await d.entry('restore', 'restored').waitFor();
   assert.equal(await d.page.locator('.notification-toast', { hasText: 'restored' }).count(), 0);
@@ -275,6 +280,49 @@ async function restoreAndRedo(d) {
   );
   await d.agent('Undo the Last Restore');
   await d.bufferHas('return a + b;');
+}
+
+/** The conversation is restored with the files or alone, and each restore has its own undo. */
+async function restoreConversation(d) {
+  const file = await openCalc(d);
+  await d.play(
+    { text: 'Good morning.' },
+    edit(file, 'a - b', 'a + b'),
+    { text: 'Mended.' },
+    { expect: { lastUser: '^once more' }, text: 'Begun again.' },
+  );
+  await d.prompt('hello');
+  await d.entry('assistantMessage', 'Good morning').waitFor();
+  await d.idle();
+  await d.prompt('fix add');
+  await d.click(review(d).getByRole('button', { name: 'Accept file' }));
+  await d.entry('assistantMessage', 'Mended').waitFor();
+  await d.idle();
+  const shown = (count) =>
+    until(`the prompt is shown ${count} times`, async () => {
+      const [hello, fix] = [d.entry('userMessage', 'hello'), d.entry('userMessage', 'fix add')];
+      return (await hello.count()) === 1 && (await fix.count()) === count;
+    });
+  const undo = (text) => d.click(d.entry('restore', text).getByRole('button', { name: 'Undo' }));
+  await restore(d, 'fix add', 'Files and conversation');
+  await d.bufferHas('return a - b;');
+  await shown(0);
+  await d.entry('restore', '1 file and the conversation restored.').waitFor();
+  await d.shot('restored-conversation');
+  await undo('1 file and the conversation restored.');
+  await d.bufferHas('return a + b;');
+  await shown(1);
+  await d.entry('restore', 'Restore undone: 1 file and the conversation').waitFor();
+  await restore(d, 'fix add', 'Conversation');
+  await shown(0);
+  await d.entry('restore', /^\s*Conversation restored\./).waitFor();
+  await d.bufferHas('return a + b;');
+  await d.agent('Undo the Last Restore');
+  await shown(1);
+  await restore(d, 'fix add', 'Conversation');
+  await shown(0);
+  await d.prompt('once more');
+  await d.entry('assistantMessage', 'Begun again').waitFor();
 }
 
 async function sessionsAndContext(d) {
@@ -452,6 +500,7 @@ export const conversationSteps = [
   ['question and plan', questionAndPlan],
   ['plan mode', planMode],
   ['restore and redo', restoreAndRedo],
+  ['restore the conversation', restoreConversation],
   ['sessions and context', sessionsAndContext],
   ['edit and resend, image', resendForkImage],
   ['sub-agent', subAgent],

@@ -7,17 +7,20 @@ import path from 'node:path';
 import { until } from '../workbench.mjs';
 import {
   bash,
+  calc,
   call,
   edit,
+  editPolicy,
   edits,
   lens,
   onlyThisSession,
   openCalc,
   pendingHunks,
+  restore,
   talk,
   trust,
 } from './model.mjs';
-import { inThemes, pictured } from './themes.mjs';
+import { inThemes, pictured, seen } from './themes.mjs';
 import { findings } from './panel.mjs';
 
 /** `first` is the width of the panel in a window of 1280 pixels before the user drags its edge. */
@@ -40,7 +43,7 @@ async function panelWidth(d, width) {
 
 /**
  * Returns the elements of the panel that are too wide, or cut off although their text must be
- * completely readable.
+ * completely readable, and a gauge that shows 0 %.
  */
 const overflowing = (d) =>
   d.panel.locator('body').evaluate((body) => {
@@ -67,7 +70,11 @@ const overflowing = (d) =>
     );
     const name = (node) =>
       `${node.tagName.toLowerCase()}.${node.className}: ${node.textContent.slice(0, 40)}`;
+    const empty = shown.filter(
+      (node) => node.matches('.gauge') && /\b0 %/.test(node.textContent),
+    );
     return [
+      ...empty.map((node) => `an empty gauge: ${name(node)}`),
       ...over.map((node) => `over the edge: ${name(node)}`),
       ...cut.map((node) => `cut off: ${name(node)}`),
       ...sideways.map((node) => `scrolls sideways: ${name(node)}`),
@@ -78,7 +85,7 @@ const overflowing = (d) =>
  * Checks the narrow panel in every theme. If pictures are taken, it also checks the wide panel,
  * which has the same colors and more room.
  */
-async function looks(d, view) {
+async function looks(d, view, more = () => {}) {
   const found = {};
   const look = async (width, theme) => {
     await d.shot(`${view}-${width}-${theme}`, d.page.locator('.part.auxiliarybar'));
@@ -88,7 +95,10 @@ async function looks(d, view) {
   if (d.shots) await inThemes(d, (theme) => look('wide', theme));
   else await look('wide', 'light');
   await panelWidth(d, widths.narrow);
-  await inThemes(d, (theme) => look('narrow', theme));
+  await inThemes(d, async (theme) => {
+    await look('narrow', theme);
+    await more(theme);
+  });
   assert.deepEqual(found, Object.fromEntries(Object.keys(found).map((key) => [key, []])), view);
 }
 
@@ -143,17 +153,17 @@ async function filesReviewed(d) {
   const file = await openCalc(d);
   const names = ['lib/greet.js', 'lib/a-rather-long-name-for-a-file.js', 'notes.md'];
   for (const name of names) d.write(name, 'one = "Helo";\ntwo = 2;\n');
+  const toolCalls = [
+    edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']),
+    ...names.map((name) => edit(d.at(name), 'Helo', 'Hello')),
+  ]
+    .flatMap((reply) => reply.toolCalls)
+    .sort((a, b) => b.name.localeCompare(a.name)); // a read after an edit waits for the decision
   await d.play(
-    {
-      text: 'Four files are wrong.',
-      toolCalls: [
-        edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']),
-        ...names.map((name) => edit(d.at(name), 'Helo', 'Hello')),
-      ]
-        .flatMap(({ toolCalls }) => toolCalls)
-        .sort((a, b) => b.name.localeCompare(a.name)), // a read after an edit waits for the decision
-    },
+    { text: 'Four files are wrong.', toolCalls },
     { text: 'Four changes are in, and `zero` stays as it was.' },
+    { toolCalls },
+    { text: 'Everything is fixed.' },
   );
   await d.prompt('fix what is wrong');
   await pendingHunks(d, 5);
@@ -173,8 +183,58 @@ async function filesReviewed(d) {
   await looks(d, 'reviewed');
   await window(d, 'reviewed-window');
   await d.click(d.panel.locator('.changes').getByRole('button', { name: 'Undo all' }));
-  await inView(d.entry('restore', '4 files restored').getByRole('button', { name: 'Undo' }));
-  await looks(d, 'reviewed-undone');
+  const undone = d.entry('restore', '4 files restored').getByRole('button', { name: 'Undo' });
+  await inView(undone);
+  await applied(d);
+  await undone.scrollIntoViewIfNeeded();
+  await looks(d, 'reviewed-undone', (theme) => editors(d, theme));
+  await d.agent('Reject All Changes');
+  await d.page.locator('.statusbar-item', { hasText: 'to review' }).waitFor({ state: 'hidden' });
+  await d.openFile('calc.js');
+  await d.bufferHas('return a - b;');
+  await d.bufferHas('return 1;');
+  await until('all files are as before', async () => {
+    await d.command('workbench.action.files.saveAll');
+    return d.read('calc.js') === calc && names.every((name) => d.read(name).includes('"Helo"'));
+  });
+}
+
+/**
+ * The same changes again, applied immediately and pending: in the file, in its diff and in the review of
+ * all files, each in its own tab.
+ */
+async function applied(d) {
+  await editPolicy(d, 'review after');
+  await d.prompt('then apply it');
+  await d.entry('assistantMessage', 'Everything is fixed').waitFor();
+  await d.openFile('calc.js');
+  await d.bufferHas('return a + b;');
+  await lens(d, 'Keep').first().waitFor();
+  await until('a closed file is changed on disk', () => d.read('lib/greet.js').includes('"Hello"'));
+  await d.command('workbench.action.files.saveAll'); // a dirty file would ask when it is closed
+  await d.command('workbench.action.closeOtherEditors');
+  await d.command('workbench.action.keepEditor');
+  await d.agent('Show Proposed Change as Diff');
+  await d.page
+    .locator('.monaco-diff-editor .modified .view-line', { hasText: 'return a + b;' })
+    .waitFor();
+  await d.command('workbench.action.keepEditor');
+  await d.agent('Review Pending Changes');
+  await d.page.locator('.multiDiffEntry .modified .view-line', { hasText: 'Hello' }).first().waitFor();
+}
+
+/** The marks of the changes can be seen in each of the three tabs. */
+async function editors(d, theme) {
+  const tabs = [
+    ['applied', '.editor-instance .view-overlays .cdr'],
+    ['diff', '.monaco-diff-editor .modified .char-insert'],
+    ['multi', '.multiDiffEntry .modified .char-insert'],
+  ];
+  for (const [index, [name, marks]] of tabs.entries()) {
+    await d.command('workbench.action.openEditorAtIndex', index);
+    await d.page.locator(`.tab.active[data-index="${index}"], .tab.active`).first().waitFor();
+    await seen(d, marks, `${name}-${theme}`);
+  }
 }
 
 /** A thought and an answer are still streaming. */
@@ -398,7 +458,7 @@ async function conversation(d) {
   await d.panel.locator('textarea.edit').waitFor();
   await looks(d, 'edit-resend');
   await d.click(d.panel.getByRole('button', { name: 'Cancel' }));
-  await d.click(d.entry('userMessage').getByRole('button', { name: 'Restore' }));
+  await restore(d);
   await inView(d.entry('restore', 'restored').getByRole('button', { name: 'Undo' }));
   await looks(d, 'restored');
   await window(d, 'restored');
@@ -447,37 +507,51 @@ async function editorsOwn(d) {
 }
 
 /**
- * In a narrow panel, the pickers take one line and show words. Only the name of a model is cut off.
+ * In a narrow panel, the pickers take one line and show words. A model is shown without the word
+ * before it, and a long name has its own line. Nothing is cut off.
  */
 async function pickersInOneLine(d) {
   await d.play({ text: 'Over.' });
   const bottom = d.panel.locator('.foot .picker');
-  await panelWidth(d, widths.first);
-  await bottom.filter({ hasText: 'Model: default' }).waitFor();
-  assert.deepEqual(
-    await bottom.evaluateAll((all) => all.filter((b) => b.scrollWidth > b.clientWidth).length),
-    0,
-    'nothing is cut in the width that the panel has at first',
-  );
-  await panelWidth(d, widths.narrow);
-  await d.click(bottom.filter({ hasText: 'Model' }));
-  await d.choose('Another model…');
-  await d.answer('a-model-with-a-rather-long-name');
-  await onlyThisSession(d);
-  await bottom.filter({ hasText: 'a-model-with' }).waitFor();
   const look = () =>
     bottom.evaluateAll((all) =>
       all.map((b) => ({
         text: b.textContent,
+        key: b.querySelector('.key').getBoundingClientRect().width > 1,
         top: b.offsetTop,
         cut: b.scrollWidth > b.clientWidth,
       })),
     );
-  const [model, edits, commands] = await look();
-  assert.deepEqual([edits.text, commands.text], ['Edits: ask first', 'Commands: ask']);
-  assert.deepEqual([edits.top, commands.top], [model.top, model.top], 'one line');
-  assert.deepEqual([edits.cut, commands.cut], [false, false]);
+  const choose = async (model) => {
+    await d.click(bottom.first());
+    await d.choose('Another model…');
+    await d.answer(model);
+    await onlyThisSession(d);
+    await bottom.filter({ hasText: model.split('/').pop() }).waitFor();
+  };
+  const isCut = async () => (await look()).map(({ cut }) => cut);
+  const whole = [false, false, false];
+  await panelWidth(d, widths.first);
+  await bottom.filter({ hasText: 'Model: default' }).waitFor();
+  assert.deepEqual(await isCut(), whole, 'in the width that the panel has at first');
+  await choose('vendor/gpt-oss-120b');
+  for (const width of [widths.first, widths.narrow]) {
+    await panelWidth(d, width);
+    const [model, edits, commands] = await look();
+    assert.deepEqual([model.key, edits.key, commands.key], [false, true, true], 'its words');
+    assert.deepEqual([edits.text, commands.text], ['Edits: ask first', 'Commands: ask']);
+    assert.deepEqual([edits.top, commands.top], [model.top, model.top], 'one line');
+    assert.deepEqual(await isCut(), whole);
+  }
+  const named = d.panel.getByRole('button', { name: 'Model: gpt-oss-120b' });
+  assert.equal(await named.getAttribute('title'), 'Model: vendor/gpt-oss-120b');
   await d.shot('pickers-300', d.page.locator('.part.auxiliarybar'));
+  await choose('a-model-with-a-rather-long-name-2026');
+  const [model, edits, commands] = await look();
+  assert.ok(edits.top > model.top, 'the long name has its own line');
+  assert.equal(commands.top, edits.top);
+  assert.deepEqual(await isCut(), whole);
+  await d.shot('pickers-300-long', d.page.locator('.part.auxiliarybar'));
   await d.click(d.panel.locator('.composer .picker', { hasText: 'Mode: default' }));
   await d.choose('plan');
   await d.panel.locator('.composer .picker', { hasText: 'Mode: plan' }).waitFor();

@@ -54,6 +54,11 @@ export const lensOf = (d, place, text) =>
     .locator('.codelens-decoration', { hasText: place })
     .locator('a', { hasText: text })
     .first();
+/** Restores the state before a prompt with the button below the prompt. */
+export async function restore(d, prompt, what = 'Files') {
+  await d.click(d.entry('userMessage', prompt).getByRole('button', { name: 'Restore' }));
+  await d.choose(what);
+}
 export const review = (d) => d.panel.locator('.row.review');
 /**
  * Returns the view of pending changes. The view and the keys are active as long as something is

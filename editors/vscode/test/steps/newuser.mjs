@@ -254,6 +254,7 @@ export async function newUserByMouse(d) {
   const prompt = d.entry('userMessage', 'the tests fail');
   await prompt.hover();
   await d.click(prompt.getByRole('button', { name: 'Restore' }));
+  await d.choose('Files');
   await d.bufferHas(fixed, false);
   await d.entry('restore', 'restored').waitFor();
   await d.shot(`${d.step}-9-undone`);
@@ -343,6 +344,7 @@ export async function newUserByKeyboard(d) {
   await d.focusByKey('Shift+Tab', 'Restore');
   await d.shot(`${d.step}-8-restore`);
   await keyboard.press('Enter');
+  await d.choose('Files');
   await d.bufferHas(fixed, false);
   await d.focusEditor();
   await keyboard.press('Control+s');

@@ -179,7 +179,7 @@ async function byThePalette(d) {
   await d.bufferHas('return a + b;');
   await d.bufferHas('return 0;');
   await d.idle();
-  await d.agent('Restore Files from a Checkpoint');
+  await d.agent('Restore a Checkpoint');
   await d.page.locator('.tab.active', { hasText: 'Checkpoint.diff' }).waitFor();
   await d.bufferHas('-  return a + b;'); // removed by the restore
   await d.bufferHas('+  return a - b;');
@@ -192,6 +192,7 @@ async function byThePalette(d) {
   await d.shot('checkpoints');
   await d.chooseLike('fix', 'fix both');
   await d.page.locator('.tab', { hasText: 'Checkpoint.diff' }).waitFor({ state: 'detached' });
+  await d.choose('Files');
   await d.bufferHas('return a - b;');
   await d.agent('Undo the Last Restore');
   await d.bufferHas('return a + b;');

@@ -15,7 +15,6 @@ import {
   pendingView,
   review,
 } from './model.mjs';
-import { inThemes } from './themes.mjs';
 
 async function promptAndDiff(d) {
   const file = await openCalc(d);
@@ -206,64 +205,6 @@ async function acceptWithChanges(d) {
   await d.entry('assistantMessage', 'Taken as you wrote it').waitFor();
   await d.page.locator('.monaco-diff-editor').waitFor({ state: 'hidden' });
   await d.bufferHas('return b + a;');
-}
-
-async function severalFilesAndThemes(d) {
-  const file = await openCalc(d);
-  d.write('lib/greet.js', 'export function greet(name) {\n  return "Helo " + name;\n}\n');
-  await d.play(
-    {
-      reasoning: 'Two files are wrong.',
-      text: 'Two things are wrong:\n\n1. `add` subtracts\n2. `greet` has a typo\n\n```js\nreturn a + b;\n```\n',
-      toolCalls: [
-        ...edits(file, ['a - b', 'a + b'], ['return 1', 'return 0']).toolCalls,
-        ...edit(d.at('lib/greet.js'), 'Helo ', 'Hello ').toolCalls,
-      ],
-    },
-    { text: 'Both bugs are fixed.' },
-  );
-  await editPolicy(d, 'review after');
-  await d.prompt('fix what is wrong');
-  await d.entry('assistantMessage', 'Both bugs are fixed').waitFor();
-  await d.bufferHas('return a + b;');
-  await lens(d, 'Keep').first().waitFor();
-  await until('the closed file is changed on disk', () =>
-    d.read('lib/greet.js').includes('"Hello "'),
-  );
-  await inThemes(d, (name) => seen(d, '.editor-instance .view-overlays .cdr', `applied-${name}`));
-  await d.agent('Show Proposed Change as Diff');
-  await d.page
-    .locator('.monaco-diff-editor .modified .view-line', { hasText: 'return a + b;' })
-    .waitFor();
-  await inThemes(d, (name) =>
-    seen(d, '.monaco-diff-editor .modified .char-insert', `diff-${name}`),
-  );
-  await d.agent('Review Pending Changes');
-  await d.page.locator('.multiDiffEntry .modified .view-line', { hasText: 'Hello' }).waitFor();
-  await inThemes(d, (name) => seen(d, '.multiDiffEntry .modified .char-insert', `multi-${name}`));
-  await d.agent('Reject All Changes');
-  await d.page.locator('.statusbar-item', { hasText: 'to review' }).waitFor({ state: 'hidden' });
-  await d.openFile('calc.js');
-  await d.bufferHas('return a - b;');
-  await d.bufferHas('return 1;');
-  await until('both files are as before', async () => {
-    await d.command('workbench.action.files.saveAll');
-    return d.read('calc.js') === calc && d.read('lib/greet.js').includes('"Helo "');
-  });
-}
-
-/** Checks that marked text is visible in the current theme, by its color or by a frame. */
-async function seen(d, marks, picture) {
-  await until(`${marks} can be seen`, () =>
-    d.page.locator(marks).evaluateAll((all) =>
-      all.some((mark) => {
-        const { backgroundColor, borderStyle, borderColor } = getComputedStyle(mark);
-        const visible = (color) => !/, 0\)$|^transparent$/.test(color);
-        return visible(backgroundColor) || (borderStyle !== 'none' && visible(borderColor));
-      }),
-    ),
-  );
-  await d.shot(picture);
 }
 
 /**
@@ -537,17 +478,64 @@ async function editCard(d) {
   await told();
 }
 
+/**
+ * The hover shows the text that the buffer does not contain in the colors of its language, both the
+ * proposed and the replaced text. A row between two lines can have no colors.
+ */
+async function hunkInColors(d) {
+  const file = await openCalc(d);
+  await d.configure('editor.hover.enabled', 'on');
+  const hover = (title) => d.page.locator('.monaco-hover:not(.hidden)', { hasText: title });
+  const colored = async (title, text) => {
+    await until(`the hover shows ${text}`, async () => {
+      await d.goto(2);
+      await d.command('editor.action.showHover');
+      await hover(title).waitFor({ timeout: 5000 });
+      return true;
+    });
+    const block = hover(title).locator('.monaco-tokenized-source', { hasText: text });
+    await until('its words have several colors', async () => {
+      const colors = await block.locator('span').evaluateAll((all) => {
+        const words = all.filter((span) => /\w/.test(span.textContent));
+        return words.map((span) => getComputedStyle(span).color);
+      });
+      return new Set(colors).size >= 2;
+    });
+  };
+  await d.play(
+    edit(file, 'return a - b;', 'return a + 25; // "sum"'),
+    { text: 'Taken.' },
+    edit(file, 'return a + 25; // "sum"', 'return a + b;'),
+    { text: 'Put right.' },
+  );
+  await d.prompt('fix add');
+  await lens(d, '1 of 1').waitFor();
+  await d.focusEditor();
+  await colored('Proposed text', 'return a + 25; // "sum"');
+  await d.shot('hover-proposed');
+  await d.page.keyboard.press('Escape');
+  await d.agent('Accept Change');
+  await d.entry('assistantMessage', 'Taken').waitFor();
+  await d.idle();
+  await editPolicy(d, 'review after');
+  await d.prompt('and now right');
+  await d.entry('assistantMessage', 'Put right').waitFor();
+  await d.focusEditor();
+  await colored('Replaced text', 'return a + 25; // "sum"');
+  await d.configure('editor.hover.enabled', null);
+}
+
 export const reviewSteps = [
   ['prompt, stream, diff, accept', promptAndDiff],
   ['hunks of an unsaved file', hunksOfUnsavedFile],
   ['hunks by mouse', lensesByMouse],
   ['hunks of the diff', hunksOfTheDiff],
   ['accept with changes', acceptWithChanges],
-  ['several files, themes', severalFilesAndThemes],
   ['a file rejected, a comment in its box', fileRejected],
   ['hunks follow a rename', hunksFollowRename],
   ['by keyboard alone', byKeyboard],
   ['the bar of changes', changesBar],
   ['hunks in their place', hunksInPlace],
   ['changes in a card', editCard],
+  ['the text of a hunk in colors', hunkInColors],
 ];

@@ -1,4 +1,6 @@
 // The themes in which every view is checked.
+import { until } from '../workbench.mjs';
+
 const themes = [
   ['dark', 'Dark Modern', 'vs-dark'],
   ['contrast', 'Default High Contrast', 'hc-black'],
@@ -20,3 +22,17 @@ export async function inThemes(d, look) {
 
 /** Runs a function in each theme if pictures are taken, and otherwise once. */
 export const pictured = (d, look) => (d.shots ? inThemes(d, look) : look('default'));
+
+/** Checks that marked text is visible in the current theme, by its color or by a frame. */
+export async function seen(d, marks, picture) {
+  await until(`${marks} can be seen`, () =>
+    d.page.locator(marks).evaluateAll((all) =>
+      all.some((mark) => {
+        const { backgroundColor, borderStyle, borderColor } = getComputedStyle(mark);
+        const visible = (color) => !/, 0\)$|^transparent$/.test(color);
+        return visible(backgroundColor) || (borderStyle !== 'none' && visible(borderColor));
+      }),
+    ),
+  );
+  await d.shot(picture);
+}

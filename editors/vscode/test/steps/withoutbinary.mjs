@@ -108,7 +108,10 @@ async function withoutTheProgram(d) {
   await answered(d, path.join(d.dir, 'mine', 'agent-lsp'));
 }
 
-/** The home folder is the workspace. Nothing is started before the user has agreed once. */
+/**
+ * The home folder, and then a folder around it, is the workspace. Nothing is started before the user
+ * has agreed once.
+ */
 async function wholeHome(d) {
   await d.configure('agentLsp.server.path', program);
   const old = d.daemons();
@@ -145,6 +148,13 @@ async function wholeHome(d) {
   await d.prompt('say hello'); // the daemon does not ask either, which would delay the reply
   await d.entry('assistantMessage', 'The script says hello.').waitFor();
   await d.idle();
+  await d.open({ folder: path.dirname(home(d.dir)) });
+  const around = d.page.locator('.monaco-dialog-box', { hasText: 'a folder around your home' });
+  const asked = d.command('agentLsp.prompt');
+  await around.waitFor();
+  await d.click(around.locator('.monaco-button', { hasText: 'Cancel' }));
+  await asked;
+  await problem(d, "This window's folder is a folder around your home folder.").waitFor();
 }
 
 export const withoutBinarySteps = [

@@ -1,14 +1,21 @@
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import os from 'node:os';
+import path from 'node:path';
 import { test } from 'node:test';
 import { FolderQuestion, tooLarge } from '../../src/folders';
 import { fake, Uri } from './vscode';
 
-test('the home folder and the root are hardly meant as a workspace', () => {
-  const home = os.tmpdir();
+test('the home folder, one around it and the root are hardly meant as a workspace', () => {
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'home-'));
   assert.equal(tooLarge('/', home), 'the root of the file system');
   assert.equal(tooLarge(home, home), 'your home folder');
-  assert.equal(tooLarge(`${home}/project`, home), undefined);
+  assert.equal(tooLarge(path.dirname(home), home), 'a folder around your home folder');
+  fs.symlinkSync(path.dirname(home), path.join(home, 'up'));
+  assert.equal(tooLarge(path.join(home, 'up'), home), 'a folder around your home folder');
+  for (const other of [`${home}/project`, `${home}-2`, `${path.dirname(home)}/..home`])
+    assert.equal(tooLarge(other, home), undefined);
+  fs.rmSync(home, { recursive: true });
 });
 
 test('a refusal is kept until the user asks again, and an agreement for good', async () => {
