@@ -13,7 +13,8 @@ exec "$REAL_BIN" "$@"
 
 --- Starts a server with an OpenAI-compatible API, which returns a list of models and an answer to
 --- each request.
-local function serve()
+---@param models? string[] names of the models in the list
+local function serve(models)
   local requests, server = {}, vim.uv.new_tcp()
   server:bind('127.0.0.1', 0)
   local function reply(sock, status, kind, body)
@@ -23,7 +24,11 @@ local function serve()
       sock:close()
     end)
   end
-  local list = '{"data":[{"id":"small-chat"},{"id":"big-chat"}]}'
+  local list = vim.json.encode({
+    data = vim.tbl_map(function(id)
+      return { id = id }
+    end, models or { 'small-chat', 'big-chat' }),
+  })
   local words =
     'data: {"choices":[{"index":0,"delta":{"content":"ok"},"finish_reason":"stop"}]}\n\n'
   server:listen(16, function()
@@ -231,6 +236,33 @@ H.case('a model on this machine has no price, and others show dollars', function
   local entry = models.entry(m, 'm')
   H.equal(entry, '● m  (200k tokens, $3 in and $15 out per million tokens)')
 end)
+
+H.case(
+  'the list of models has chat models only, with the current one, windows and prices',
+  function()
+    start()
+    local names = { 'dall-e-3', 'whisper-1', 'text-embedding-3-small', 'gpt-5', 'gpt-4o', 'tts-1' }
+    local url = serve(names)
+    -- A server on this machine has no prices, so the test's server is the proxy of another host.
+    vim.env.ACME_API_KEY, vim.env.HTTP_PROXY = 'k', url
+    local remote = { baseUrl = 'http://models.example/v1', apiKeyEnv = 'ACME_API_KEY' }
+    local providers = { acme = remote }
+    local settings = { providers = providers, model = 'acme/gpt-4o' }
+    require('agent_lsp').setup({ cmd = { H.bin }, settings = settings })
+    vim.cmd('AgentNew')
+    H.event('session')
+    vim.cmd('AgentModel')
+    H.wait('the list', function()
+      return H.asked[1]
+    end)
+    local items = H.asked[1].items
+    H.equal(#items, 2, table.concat(items, '\n'))
+    local figures = '  %(%d+k tokens, %$[%d.]+ in and %$[%d.]+ out per million tokens, '
+    H.matches(items[1], '^  gpt%-5' .. figures)
+    H.matches(items[2], '^● gpt%-4o' .. figures)
+    vim.env.HTTP_PROXY = nil
+  end
+)
 
 H.case('a failed test call says why and offers the key again', function()
   start()
