@@ -20,8 +20,8 @@ var cacheCaches = []string{
 	"typescript", "uv", "yarn", "zig",
 }
 
-// variableCaches are the variables that name a package cache, with the cache folders below it. ""
-// is the folder itself.
+// variableCaches maps each variable that names a folder with package caches to the caches' paths
+// below that folder. "" is the folder itself.
 var variableCaches = map[string][]string{
 	"CARGO_HOME":        {"git", "registry"},
 	"GOCACHE":           {""},

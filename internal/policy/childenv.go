@@ -17,10 +17,10 @@ var (
 	// forAll are the variables that every command inherits, in addition to names that start with
 	// LC_.
 	forAll = setOf("LANG TERM TZ")
-	// ofUser are the variables of processes that may do more than read, in addition to names that
-	// start with XDG_.
+	// ofUser are the variables that only processes that may do more than read inherit. These
+	// processes also inherit names that start with XDG_.
 	ofUser = setOf("HOME USER SHELL")
-	// ofToolchains name the folders of toolchains, their packages and their caches.
+	// ofToolchains are the variables that name the folders of toolchains, packages and caches.
 	ofToolchains = setOf(`ANDROID_HOME ANDROID_NDK_HOME ANDROID_SDK_ROOT ASDF_DATA_DIR ASDF_DIR
 BUN_INSTALL BUNDLE_PATH CABAL_DIR CARGO_HOME CARGO_TARGET_DIR COMPOSER_HOME CONDA_DEFAULT_ENV
 CONDA_EXE CONDA_PREFIX COREPACK_HOME CUDA_HOME DENO_DIR DENO_INSTALL DOTNET_ROOT EMSDK

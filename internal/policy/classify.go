@@ -23,13 +23,13 @@ const (
 
 func (c Class) String() string { return [...]string{"read_only", "mutates", "dangerous"}[c] }
 
-// The limits of the parser. A command that exceeds one of them needs a question.
+// The limits of the parser. A command that exceeds one of them requires approval.
 const (
 	maxScriptBytes = 64 << 10
 	maxNesting     = 100 // nested brackets and substitutions, counted before the parser runs
-	maxUnfolding   = 6   // sh -c inside eval inside …
+	maxUnfolding   = 6   // nested scripts, such as sh -c inside eval
 	bytesPerPart   = 24  // estimate that avoids growing the list of parts
-	maxWrapping    = 32  // nice nohup env …
+	maxWrapping    = 32  // nested wrappers, such as nice nohup env
 	maxWords       = 2048
 	maxParts       = 256
 	maxForms       = 128 // other interpretations of one command

@@ -163,7 +163,7 @@ var carriers = map[string][]string{
 	"bind":     {"-x"},
 }
 
-// shellChangers change how the shell interprets what follows.
+// shellChangers are builtins that change how the shell interprets later commands.
 var shellChangers = setOf("alias unalias shopt enable bind complete compgen compopt hash mapfile readarray let declare typeset local export readonly unset getopts coproc fc")
 
 // startsPrograms returns how a command starts another program that the parser does not see, or ""

@@ -14,15 +14,16 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// Options configures an Engine. With the zero value, an Engine asks no user and stores nothing.
+// Options configures an Engine. With the zero value, an Engine does not ask the user and stores
+// nothing.
 type Options struct {
-	Asker Asker // nil: actions that would ask are refused
+	Asker Asker // nil: actions that require approval are refused
 	Store Store // nil: grants with the scope "always" last as long as the Engine
 	// Sandbox returns the sandbox support of the system. If it is nil, NewEngine uses
 	// sandbox.Detect, which runs on first use.
 	Sandbox func() sandbox.Support
-	// Protected are paths relative to a root that sandboxed commands may not write even if they may
-	// write around them. If it is nil, DefaultProtected is used.
+	// Protected lists paths, relative to a root, that sandboxed commands may not write to even if
+	// they may write to the folders that contain them. If it is nil, DefaultProtected is used.
 	Protected []string
 }
 
@@ -69,7 +70,7 @@ func (e *Engine) Configure(session string, s Settings) {
 	e.sessions[session] = s
 }
 
-// Forget drops a session's policy and the grants of that session only.
+// Forget drops a session's policy and the grants that apply only to that session.
 func (e *Engine) Forget(session string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -169,7 +170,7 @@ func (e *Engine) check(req *tool.ApprovalRequest) verdict {
 	return v
 }
 
-// runFiles returns the files of the workspace that a command runs by their path, with their hashes.
+// runFiles maps each workspace file that a command runs by path to the file's hash.
 func (e *Engine) runFiles(req *tool.ApprovalRequest) map[string]string {
 	if !strings.Contains(req.Subject.Command, "/") {
 		return nil
@@ -187,8 +188,8 @@ func (e *Engine) machine(s Settings) machine {
 	return machine{readable: !s.Unreadable}
 }
 
-// holds reports whether a grant applies to a session: a grant of the session itself, of one of its
-// parents, or of its workspace.
+// holds reports whether a grant applies to a session. It does if it belongs to the session itself,
+// one of the session's parents, or the session's workspace.
 func (e *Engine) holds(g Grant, session string, s Settings) bool {
 	if g.Scope == ScopeAlways {
 		return g.Root == rootOf(s)
@@ -343,9 +344,9 @@ func (e *Engine) remember(g Grant) error {
 	return nil
 }
 
-// DefaultProtected are paths in a root that start programs outside the sandbox once they are
-// written, so they stay read-only inside it. This list is for bubblewrap, which protects only files
-// that exist. Our own sandbox protects all files on the protocol's list.
+// DefaultProtected lists files and folders in a root that can start programs outside the sandbox.
+// They are therefore read-only inside the sandbox. This list is for bubblewrap, which protects only
+// files that exist. Our own sandbox protects all files on the protocol's list.
 var DefaultProtected = []string{".git/hooks", ".git/config", ".agent-lsp.json", ".vscode", ".husky",
 	".envrc"}
 
@@ -358,8 +359,8 @@ type Folders struct {
 }
 
 // Sandbox returns the sandbox that commands of a session run in. Kind is None outside a sandbox. A
-// command runs outside an available sandbox if the user has agreed to exactly that (unboxed),
-// unless the settings require the sandbox.
+// command runs outside an available sandbox if the user has allowed exactly that (unboxed), unless
+// the settings require the sandbox.
 func (e *Engine) Sandbox(session string, unboxed bool) sandbox.Support {
 	s := e.Settings(session)
 	if unboxed && s.Sandbox != sandbox.Require || s.Sandbox == sandbox.Off {
@@ -368,11 +369,13 @@ func (e *Engine) Sandbox(session string, unboxed bool) sandbox.Support {
 	return e.opts.Sandbox()
 }
 
-// Granted contains the decisions about one run of a command beyond the permission to run it.
+// Granted contains the decisions about one run of a command, in addition to the permission to run
+// it.
 type Granted struct {
 	Outside bool     // the command runs outside the sandbox
 	Secrets []string // secret files that the command may read, with links resolved
-	// Proxy begins the traffic of a command that may use the network. If it is nil, no command may.
+	// Proxy connects a command that may use the network to the proxy. If it is nil, no command may
+	// use the network.
 	Proxy func() (*sandbox.Proxy, error)
 }
 

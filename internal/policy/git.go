@@ -20,7 +20,7 @@ func gitSubcommand(args []arg) int {
 	return len(args)
 }
 
-// gitReaders are subcommands that only print, with the check of their arguments.
+// gitReaders maps each git subcommand that can be read-only to the check for its arguments.
 var gitReaders map[string]check
 
 func init() {

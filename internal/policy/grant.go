@@ -34,8 +34,8 @@ type Grant struct {
 	Session  string   `json:"session,omitempty"` // the session, for ScopeSession
 	Root     string   `json:"root,omitempty"`    // the workspace, for ScopeAlways
 	Uses     int      `json:"uses"`
-	// Files are the workspace's files that the granted commands run by their path, with their
-	// hashes at that time. A changed file needs a new grant.
+	// Files maps each workspace file that a granted command runs by path to the file's hash when
+	// the grant was made. If a file changes, a new grant is needed.
 	Files     map[string]string `json:"files,omitempty"`
 	CreatedAt time.Time         `json:"createdAt"`
 }
@@ -67,8 +67,8 @@ func (g Grant) rules() []Rule {
 	return out
 }
 
-// matchesFiles reports whether the files that a command runs by their path still match the grant.
-// It returns true for a command that runs no such files and for a grant that refuses.
+// matchesFiles reports whether the files that a command runs by path still match the grant. It
+// returns true for a command that runs no such files and for a grant that refuses.
 func (g Grant) matchesFiles(run map[string]string) bool {
 	if g.Deny || len(g.Files) == 0 && !runsByPath(g.Patterns) {
 		return true
@@ -85,7 +85,7 @@ func (g Grant) matchesFiles(run map[string]string) bool {
 	return known
 }
 
-// runsByPath reports whether a pattern begins with a relative path of a file.
+// runsByPath reports whether a pattern begins with a file's relative path.
 func runsByPath(patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		name, _, _ := strings.Cut(strings.TrimLeft(p, "='\""), " ")

@@ -70,11 +70,12 @@ func matchTokens(tokens []token, n int, fits func(t token, word int) bool) bool 
 	}
 }
 
-// open reports whether the token, at the end of a pattern, also matches any words after the first.
+// open reports whether the token, at the end of a pattern, matches any number of words after the
+// first word that it matches.
 func (t token) open() bool { return t.glob && strings.HasSuffix(t.text, "*") }
 
-// fits matches one word. A glob does not match a path with ".." that could leave the folder of the
-// pattern.
+// fits matches one word. A glob does not match a path with ".." that could leave the pattern's
+// folder.
 func (t token) fits(word string) bool {
 	if !t.glob {
 		return t.text == word
@@ -118,8 +119,8 @@ func (r *Rule) hitsWords(words []string, dynamic []bool) certainty {
 	return no
 }
 
-// denyWords is matchWords for deny and ask rules. Globs are not limited, and expansions are
-// compared as written.
+// denyWords is matchWords for deny and ask rules. A glob also matches paths that contain "..", and
+// a word that the shell expands is compared as written.
 func denyWords(tokens []token, words []string) bool {
 	return matchTokens(tokens, len(words),
 		func(t token, i int) bool { return wildcard(t.text, words[i]) })
@@ -141,8 +142,8 @@ func mayBegin(tokens []token, words []string) bool {
 	return true
 }
 
-// commandVerdict returns what the rules decide about a command. Deny and ask rules take precedence,
-// and each part must be allowed separately. unruled is the first part that no rule covers.
+// commandVerdict is the rules' decision about a command. Deny and ask rules take precedence, and
+// each part must be allowed separately. unruled is the first part that no rule covers.
 type commandVerdict struct {
 	action  Action
 	decided bool // whether a rule decided

@@ -51,7 +51,7 @@ func (e *Engine) ApprovePlan(ctx context.Context, req tool.ApprovalRequest,
 	return d, err
 }
 
-// TrustStore stores the user's answers to the questions of AskTrust.
+// TrustStore stores the user's answers to AskTrust's questions.
 type TrustStore interface {
 	Trusts(root string) (trusted, asked bool)
 	Set(root string, trusted bool) error

@@ -71,7 +71,8 @@ func (in *reach) shortListed(p Part) bool {
 	})
 }
 
-// covers reports whether the words that a rule does not spell out stay inside the roots.
+// covers reports whether every path in the words that a rule does not spell out is inside the
+// roots.
 func (in *reach) covers(r *Rule, p Part) bool {
 	for i, w := range p.Words {
 		if slices.Contains(r.tokens, token{text: w}) {
@@ -154,9 +155,9 @@ func resolved(path string) string {
 	}
 }
 
-// directFiles returns the files of the roots that a command runs by their path, with the hash of
-// their content ("" if it cannot be read). ok is false if the script changes its folder before it
-// runs a file by its path, because the file is then unknown.
+// directFiles maps each file of the roots that a command runs by path to the hash of the file's
+// content, or to "" if the file cannot be read. ok is false if the script changes its folder before
+// it runs a file by path, because it is then unknown which file runs.
 func (s Settings) directFiles(
 	sub *tool.Subject,
 	c Classification,

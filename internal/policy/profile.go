@@ -10,7 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox"
 )
 
-// Profile determines how much runs without a question (docs/use/permissions.md).
+// Profile determines which actions require approval (docs/use/permissions.md).
 type Profile string
 
 // The profiles, from the most to the least restrictive.
@@ -109,7 +109,7 @@ type verdict struct {
 	// secrets are the secret files that a command names, with links resolved. The command may read
 	// them if it is allowed.
 	secrets []string
-	// files are the files of the roots that the command runs by their path, with their hashes.
+	// files maps each file of the roots that the command runs by path to the file's hash.
 	files map[string]string
 }
 
@@ -135,7 +135,7 @@ func (s Settings) classify(m machine, rules []Rule, req *tool.ApprovalRequest) v
 	return verdict{action: Ask, reason: "only you can decide this"}
 }
 
-// judgeSilent decides about tools without a subject, which need no question.
+// judgeSilent decides about tools without a subject, which require no approval.
 func (s Settings) judgeSilent(req *tool.ApprovalRequest) verdict {
 	if s.profile() == ProfileReadOnly && req.Effect != tool.ReadOnly && !req.Tool.Bounded {
 		return verdict{action: Deny, reason: s.readOnlyReason(req.Tool.Name + " changes something")}
@@ -181,8 +181,8 @@ func (s Settings) judgeCommand(m machine, all []Rule, sub *tool.Subject) verdict
 	return v
 }
 
-// withSecrets turns the verdict on a command that names secret files into a question. In every
-// profile the user decides about these files, except in readOnly, which asks nothing.
+// withSecrets turns the verdict on a command that names secret files into a question. The user
+// decides about these files in every profile except readOnly, which never asks.
 func (s Settings) withSecrets(v verdict, secrets []secretFile) verdict {
 	switch {
 	case v.action == Deny:
@@ -199,8 +199,8 @@ func (s Settings) withSecrets(v verdict, secrets []secretFile) verdict {
 func (r Rule) grant() string { return r.Tool + "(" + r.Pattern + ")" }
 
 // commandByProfile applies deny and ask rules first, then the profile, then allow rules. No rule
-// and no profile lets a command leave the sandbox. leaving is the reason why it would have to, or
-// "".
+// and no profile lets a command leave the sandbox. leaving is the reason why the command would have
+// to leave the sandbox, or "" if it would not.
 func (s Settings) commandByProfile(
 	m machine,
 	sub *tool.Subject,
@@ -234,7 +234,7 @@ func (s Settings) commandByProfile(
 	return verdict{action: Ask, reason: unenforced(c, s, m)}
 }
 
-// unenforced returns why a command needs a question: its effects, or the lack of a sandbox that
+// unenforced returns why a command requires approval: its effects, or the lack of a sandbox that
 // restricts it to reading.
 func unenforced(c Classification, s Settings, m machine) string {
 	if c.Class > ReadOnly {
@@ -243,12 +243,12 @@ func unenforced(c Classification, s Settings, m machine) string {
 	return noBox(s, m, "there is no sandbox that limits it to reading")
 }
 
-// enforced reports whether a sandbox prevents commands from doing anything that needs a question.
+// enforced reports whether a sandbox prevents commands from doing anything that requires approval.
 func (s Settings) enforced(m machine) bool {
 	return m.box.Enforces() && s.Sandbox != sandbox.Off
 }
 
-// noBox explains why no sandbox enforces the policy, or what the sandbox of this system does not
+// noBox explains why no sandbox enforces the policy, or what this system's sandbox does not
 // enforce.
 func noBox(s Settings, m machine, none string) string {
 	if s.Sandbox != sandbox.Off && m.box.Available() {
@@ -279,8 +279,8 @@ func about(all []Rule, kind tool.SubjectKind, tool string) ([]Rule, []int) {
 }
 
 // judgePaths decides about reads and edits of files. The edit policy decides about edits inside the
-// roots, so only protected files, rules and the read-only profile matter here. Protected files need
-// a question in every profile. Every path must be allowed.
+// roots, so only protected files, rules and the read-only profile matter here. Edits of protected
+// files require approval in every profile. Every path must be allowed.
 func (s Settings) judgePaths(all []Rule, req *tool.ApprovalRequest) verdict {
 	kind := req.Subject.Kind
 	if kind == tool.SubjectEdit && s.profile() == ProfileReadOnly {

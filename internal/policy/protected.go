@@ -9,22 +9,23 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/policy/sandbox/launcher"
 )
 
-// settingsNames are files that often contain a secret next to settings. Reading them needs a
-// question, but commands in the sandbox can read them, because package managers need them.
+// settingsNames are the names of files that often contain secrets in addition to settings. Reading
+// these files requires approval, but commands in the sandbox can read them, because package
+// managers need them.
 var settingsNames = setOf(".envrc .npmrc")
 
 // secretFolders contain keys, regardless of the file names.
 var secretFolders = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", "gcloud"}
 
 // historyFolders contain the programs that version control systems other than git start. The
-// protocol's list has only .git.
+// protocol's list contains only .git.
 var historyFolders = setOf(".hg .svn")
 
-// Secret reports whether the file usually contains secrets, so reading it needs a question.
+// Secret reports whether the file usually contains secrets, so that reading it requires approval.
 func Secret(path string) bool { return protectedRead(path) != "" }
 
-// protectedRead returns why reading a file needs a question, or "" if it does not. It ignores case,
-// because some file systems do.
+// protectedRead returns why reading a file requires approval, or "" if it does not. It ignores
+// case, because some file systems do.
 func protectedRead(path string) string {
 	parts := strings.Split(strings.ToLower(filepath.ToSlash(path)), "/")
 	name := parts[len(parts)-1]
@@ -67,8 +68,8 @@ func namesSecretFile(text string) string {
 	return ""
 }
 
-// protectedEdit returns why an edit needs a question, or "" if it does not. It ignores the names of
-// the roots and of the folders above them.
+// protectedEdit returns why an edit requires approval, or "" if it does not. It ignores the names
+// of the roots and of the folders above them.
 func (s Settings) protectedEdit(path string) string {
 	if why := protectedRead(path); why != "" {
 		return why

@@ -11,7 +11,7 @@ type check func(args []arg) string
 
 const unknownArgument = "has an argument that is not known before it runs and could be an option"
 
-// readOnly are the programs that only read, with the check of their arguments.
+// readOnly maps each program that only reads to the check for its arguments.
 var readOnly = map[string]check{}
 
 func init() {
@@ -92,7 +92,7 @@ func refusedFlag(text, letters string, long []string) bool {
 	return strings.HasPrefix(text, "+") && strings.Contains(letters, "+")
 }
 
-// atMost limits the number of operands. With one more operand, these programs write to it.
+// atMost limits the number of operands. If there is one more operand, these programs write to it.
 func atMost(n int, letters string, long ...string) check {
 	flags := noFlags(letters, long...)
 	return func(args []arg) string {

@@ -213,8 +213,8 @@ func wildcard(pattern, s string) bool {
 	}
 }
 
-// matchHost compares a rule with a host, both as hosts.Normalize spells them. A rule covers the
-// subdomains of a host if it begins with "*.".
+// matchHost compares a rule with a host. Both must be in the form that hosts.Normalize returns. A
+// rule covers the subdomains of a host if it begins with "*.".
 func (r *Rule) matchHost(host string) bool {
 	pattern := r.Pattern
 	if r.exact != "" {

@@ -154,7 +154,8 @@ func whole(expression, text string) bool {
 }
 
 // accepts reports whether a path is a file, or where allowed a folder, inside the roots that is not
-// secret. A file with several hard links is refused, because another name may be that of a secret.
+// secret. A file with several hard links is refused, because one of its other names may be that of
+// a secret file.
 func (in shortPlace) accepts(path string, folder bool) bool {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(in.cwd, path)

@@ -3,8 +3,8 @@
 // addresses.
 //
 // A sandbox has its own network namespace. The process that creates the namespace opens a loopback
-// listener there and sends the descriptor to the proxy's Unix socket, with the token of the
-// command. The proxy accepts connections from that listener, so no process forwards data. In
+// listener there and sends the descriptor to the proxy's Unix socket, together with the command's
+// token. The proxy accepts connections from that listener, so no process forwards data. In
 // agent-lsp's own sandbox, the command itself cannot open Unix sockets. In other sandboxes, it
 // could at most offer one more listener.
 //

@@ -18,7 +18,7 @@ import (
 // The limits of one command.
 const (
 	maxConnections = 256
-	maxRefused     = 20 // after this many refusals, further hosts are refused unasked
+	maxRefused     = 20 // after this many refusals, new hosts are refused without asking
 	headerTimeout  = 30 * time.Second
 	maxHeader      = 256 << 10
 )

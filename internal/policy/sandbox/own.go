@@ -71,7 +71,7 @@ func realHome() (home, real string) {
 	return home, real
 }
 
-// HomeVisible lists what commands in our own sandbox can read of the user's home: toolchains and a
+// HomeVisible lists what commands in our own sandbox can read in the user's home: toolchains and a
 // few settings, as paths relative to the home. Package caches are visible too.
 func HomeVisible() []string {
 	_, real := realHome()

@@ -46,10 +46,11 @@ type Support struct {
 
 // Spec describes what a sandboxed command may do. Only our own sandbox restricts reading.
 type Spec struct {
-	// Writable are absolute paths of folders and files. Missing ones are skipped. If it is empty,
-	// the command can only read.
+	// Writable lists the absolute paths of writable folders and files. Paths that do not exist are
+	// skipped. If the list is empty, the command can only read.
 	Writable []string
-	// Folders that must stay visible even if they are in /tmp, /run or the home folder.
+	// Readable lists folders that must stay visible even if they are in /tmp, /run or the home
+	// folder.
 	Readable []string
 	// Caches are package caches. Our own sandbox gives each cache a private layer. In another
 	// sandbox, a command that may write changes the caches themselves.
@@ -58,8 +59,8 @@ type Spec struct {
 	// Lock is a file in an existing folder. While a command changes the workspace, the commands of
 	// other sandboxes with the same Lock wait. Only agent-lsp's own sandbox needs it.
 	Lock string
-	// Secrets are secret files that stay readable, with links resolved. Only our own sandbox hides
-	// secret files.
+	// Secrets lists the secret files that stay readable. Links in the paths are resolved. Only our
+	// own sandbox hides secret files.
 	Secrets   []string
 	Protected []string // paths below Writable that stay read-only; bubblewrap only
 	Tmp       string   // the command's temporary folder, absolute; created if missing
@@ -92,8 +93,8 @@ func (s Support) Available() bool { return s.Kind != None && s.Kind != "" }
 
 // Enforces reports whether the sandbox prevents a command from doing anything that the user has not
 // allowed, including reading secret files and the home, using Unix sockets, and creating files that
-// start programs. Only our own sandbox does. In another sandbox, a command needs the same question
-// as without a sandbox.
+// start programs. Only our own sandbox does. In any other sandbox, a command requires the same
+// approval as without a sandbox.
 func (s Support) Enforces() bool { return s.Kind == Own }
 
 // Plan returns the plan for a command. It fails if the system has no sandbox.
@@ -244,7 +245,7 @@ func (s Support) covers() string {
 	return "none: commands run without a sandbox (" + s.Why + ")"
 }
 
-// networkWords describes the network of a sandbox with a namespace for it.
+// networkWords describes the network of a sandbox that has a network namespace.
 func (s Support) networkWords() string {
 	if s.Proxies() {
 		return "network only through the proxy"

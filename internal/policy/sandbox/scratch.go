@@ -26,8 +26,7 @@ type Scratch struct {
 // NewScratch returns a Scratch whose folders are in base. It creates base with the first folder.
 func NewScratch(base string) *Scratch { return &Scratch{base: base} }
 
-// Folders returns a session's folder of temporary files and its folder of layers. The caller
-// creates them.
+// Folders returns a session's folders for temporary files and for layers. The caller creates them.
 func (s *Scratch) Folders(session string) (tmp, layer string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +95,7 @@ func (s *Scratch) removeDead() {
 	}
 }
 
-// Tmp returns a session's folder of temporary files as Folders does, or "" if no session has
+// Tmp returns a session's folder for temporary files as Folders does, or "" if no session has
 // folders.
 func (s *Scratch) Tmp(session string) string {
 	s.mu.Lock()

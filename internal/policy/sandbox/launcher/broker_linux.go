@@ -138,9 +138,9 @@ func (c *call) run(op func(*call) (int64, error)) (int64, error) {
 	return op(c)
 }
 
-// exclude waits until no other broker performs a call. Otherwise, two commands could do together
-// what each of them may not do: one moves a folder to another name, and the other one creates a
-// file in it that is protected under the new name.
+// exclude waits until no other broker performs a call. Otherwise, two commands could together do
+// what neither may do alone. One could rename a folder while the other creates a file in it that is
+// protected under the folder's new name.
 func exclude(lock int) error {
 	for {
 		if err := unix.Flock(lock, unix.LOCK_EX); err != unix.EINTR {

@@ -9,10 +9,10 @@ import (
 // mostWorktrees bounds the number of folders in which GitFolders looks for a .git file.
 const mostWorktrees = 1000
 
-// GitFolders returns the folders below a root in which git stores a repository under another name
-// than .git, relative to the root and with slashes. A .git file in the root or in one of its
-// folders names such a folder, for example a bare repository next to its worktrees. Like .git,
-// these folders contain files that start programs. The root has no links in its path.
+// GitFolders returns the folders below a root in which git stores a repository under a name other
+// than .git. The paths are relative to the root and have slashes. A .git file in the root or in one
+// of its folders names such a folder, for example a bare repository next to its worktrees. Like
+// .git, these folders contain files that start programs. The root has no links in its path.
 func GitFolders(root string) []string {
 	dirs := []string{root}
 	if fi, err := os.Lstat(filepath.Join(root, ".git")); err == nil && fi.IsDir() {
@@ -46,7 +46,7 @@ func GitFolders(root string) []string {
 	return out
 }
 
-// namedBy returns the path that a file of git contains after a prefix, or "" if there is none. A
+// namedBy returns the path that a Git file contains after a prefix, or "" if there is none. A
 // relative path starts at dir.
 func namedBy(file, prefix, dir string) string {
 	fi, err := os.Lstat(file)

@@ -9,8 +9,8 @@ import (
 )
 
 // guards collects the files and folders of the roots that start programs although their own names
-// are not protected: what a link with a protected name leads to, and what Git reads or runs besides
-// .git.
+// are not protected: the targets of links with protected names, and the files outside .git that Git
+// reads or runs.
 type guards struct {
 	roots []string // without links
 	home  string   // "": unknown
@@ -70,7 +70,7 @@ func (g *guards) startsPrograms(path string) bool {
 	return false
 }
 
-// folder examines a folder as Git does, which takes it for a repository if it has these names.
+// folder examines a folder. Git treats a folder that contains these names as a repository.
 func (g *guards) folder(dir string) {
 	for _, name := range []string{"HEAD", "objects", "refs"} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
@@ -117,7 +117,7 @@ func (g *guards) hop(path, inner string) {
 	g.found = append(g.found, filepath.Join(at, inner))
 }
 
-// mostLinks bounds the links on the way to a file, like the kernel.
+// mostLinks bounds the links on the way to a file, as the kernel does.
 const mostLinks = 40
 
 // settings adds the files and folders that a configuration file of Git names. top is the folder in
@@ -126,7 +126,7 @@ func (g *guards) settings(file, top string) {
 	g.included(file, top, 0)
 }
 
-// mostIncludes bounds how deeply configuration files include each other, like Git.
+// mostIncludes bounds how deeply configuration files include each other, as Git does.
 const mostIncludes = 10
 
 func (g *guards) included(file, top string, depth int) {
@@ -159,8 +159,8 @@ func (g *guards) included(file, top string, depth int) {
 }
 
 // Guards returns the paths of a root that start programs because of something in the folders above
-// rel: a repository of Git with any name, its settings, or a link with a protected name. The paths
-// are relative to the root and have slashes. The root has no links in its path.
+// rel: a Git repository with any name, its settings, or a link with a protected name. The paths are
+// relative to the root and have slashes. The root has no links in its path.
 func Guards(root, rel string) []string {
 	home, _ := os.UserHomeDir()
 	g := &guards{roots: []string{root}, home: home}

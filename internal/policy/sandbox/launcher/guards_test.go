@@ -98,7 +98,7 @@ func (b *box) links(list []string) {
 }
 
 // TestGuards checks files that start programs although their names are not protected. Commands
-// cannot change them, and edits ask.
+// cannot change these files, and edits to them require the user's approval.
 func TestGuards(t *testing.T) {
 	t.Parallel()
 	for _, c := range guarding {

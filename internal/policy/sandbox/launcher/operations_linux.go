@@ -355,7 +355,7 @@ func (c *call) symlink() (int64, error) {
 		return 0, err
 	}
 	p, err := c.changeableTarget(c.args[1], c.args[2], false)
-	if err == nil && p.aboveGit() { // it would redirect a protected path that is missing
+	if err == nil && p.aboveGit() { // the link would redirect a missing protected path
 		err = c.refuse(p.path())
 	}
 	if err != nil {

@@ -24,7 +24,7 @@ type Prepared struct {
 	pid    int
 	conn   int  // the process's socket, -1 once it is closed
 	mounts int  // becomes ready to read when the mounts of this process change
-	space  int  // keeps the process's mount namespace open; -1 if it does not
+	space  int  // descriptor that keeps the process's mount namespace open, or -1
 	ended  bool // the process has reported the command's end, but has not been waited for
 }
 
@@ -94,7 +94,8 @@ func (p *Prepared) Start(prefix []string, c Start, output int) (pid int, ok bool
 	if err != nil {
 		return 0, false
 	}
-	// Ending the namespace takes milliseconds. Release spends this time instead of the command.
+	// Ending the namespace takes milliseconds. This descriptor delays the end until Release, so
+	// that the command does not wait for it.
 	space, err := unix.Open(fmt.Sprintf("/proc/%d/ns/mnt", p.pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err == nil {
 		p.space = space

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// linger is how long the processes that a finished command left behind may still run, as for other
-// commands. It lets the end of a pipeline write its last line.
+// linger is how long the processes that a finished command left behind may continue to run. Package
+// shell uses the same value. This gives the end of a pipeline time to write its last line.
 const linger = 200 * time.Millisecond
 
 // A process that was started as the launcher does not get past this init function, which runs

@@ -149,7 +149,7 @@ func program(brokered bool) filter {
 	return f
 }
 
-// brokered passes the broker's system calls to it.
+// brokered passes to the broker the system calls that the broker handles.
 func (f *filter) brokered() {
 	f.ifAny(unix.SYS_OPENAT, 2, writes, notify)
 	f.call(

@@ -75,7 +75,7 @@ func (v *view) shows(dir string) bool {
 		!slices.ContainsFunc(v.spec.Roots, func(r string) bool { return Below(dir, r) })
 }
 
-// These are the secrets of the home, which is visible only if a root contains it.
+// These are the secrets in the home folder, which is visible only if a root contains it.
 var (
 	homeSecretFolders = []string{".ssh", ".gnupg", ".aws", ".kube", ".config/gh"}
 	homeSecretFiles   = []string{

@@ -32,29 +32,31 @@ const (
 // Spec describes what a command may see and change. All paths are absolute.
 type Spec struct {
 	Roots []string `json:"roots,omitempty"` // workspace folders, visible at their own paths
-	// the command may change the roots, except protected files
+	// Write reports whether the command may change the roots, except protected files.
 	Write bool `json:"write,omitempty"`
-	// Additional files and folders that must stay visible.
+	// Readable lists additional files and folders that must stay visible.
 	Readable []string `json:"readable,omitempty"`
-	// secret files that stay readable; those in the home are also in Readable
+	// Secrets lists secret files that stay readable. Those in the home are also in Readable.
 	Secrets []string `json:"secrets,omitempty"`
-	// the user's home, which is empty and private except for Readable and Caches
+	// Home is the user's home, which is empty and private except for Readable and Caches.
 	Home string `json:"home,omitempty"`
-	// another path of the home that must work, such as a link; "": there is none
+	// HomeName is another path of the home that must work, such as a link, or "" if there is none.
 	HomeName string `json:"homeName,omitempty"`
-	// shared package caches, which are readable; writes are stored in a private layer
+	// Caches lists shared package caches. They are readable, and writes are stored in a private
+	// layer.
 	Caches []string `json:"caches,omitempty"`
-	// existing folder for the private layers and the private home; "": they are deleted when the
-	// command ends
+	// Layer is an existing folder for the private layers and the private home. If it is "", they
+	// are deleted when the command ends.
 	Layer string `json:"layer,omitempty"`
-	// Lock file in an existing folder, created if missing. While a sandbox changes the workspace,
-	// the user's other sandboxes with the same lock wait. "" means that there is no other sandbox.
+	// Lock is a lock file in an existing folder. It is created if it is missing. While a sandbox
+	// changes the workspace, the user's other sandboxes with the same lock wait. "" means that
+	// there is no other sandbox.
 	Lock string `json:"lock,omitempty"`
-	// existing folder that becomes /tmp; "": an empty folder in memory
+	// Tmp is an existing folder that becomes /tmp. "" means an empty folder in memory.
 	Tmp string `json:"tmp,omitempty"`
-	// Unix socket of the daemon's proxy; "": there is no network
+	// Proxy is the Unix socket of the daemon's proxy, or "" if there is no network.
 	Proxy string `json:"proxy,omitempty"`
-	// the command's working folder; "": the folder in which the launcher is started
+	// Dir is the command's working folder. "" means the folder in which the launcher is started.
 	Dir string `json:"dir,omitempty"`
 }
 
@@ -138,8 +140,8 @@ var homeReadable = []string{
 // besideBin are the siblings of bin folders that contain files that the programs in bin need.
 var besideBin = []string{"conf", "include", "jmods", "lib", "lib64", "libexec"}
 
-// HomeReadable lists what a command may read of a home: the documented list, and the folders of
-// PATH inside the home, with their libraries. It skips missing ones. home must be a path without
+// HomeReadable lists what a command may read in a home: the documented list, and the folders of
+// PATH inside the home, with their libraries. It skips missing paths. home must be a path without
 // links.
 func HomeReadable(home, path string) []string {
 	candidates := joined(home, homeReadable)
