@@ -156,7 +156,7 @@ func TestEveryStatementHasAProof(t *testing.T) {
 	}
 }
 
-// check checks the tests that are named for a statement.
+// check validates the tests that a statement lists as its proof.
 func (s statement) check(t *testing.T, known map[string]bool, tests string) {
 	t.Helper()
 	switch {

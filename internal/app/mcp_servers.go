@@ -124,7 +124,7 @@ func (p *sessionParts) has(server string, c *config.Config) bool {
 // written, because their start would delay the response that the user waits for.
 func (p *sessionParts) holdServers() {
 	release := p.d.mcp.hub.Hold()
-	p.letServers() // end the hold of an earlier prompt that led to no request
+	p.letServers() // release the hold of an earlier prompt that sent no model request
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.release = release

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// probeTimeout limits the search for a local server on all ports together.
+	// probeTimeout limits the total time of the search for a local server on all ports.
 	probeTimeout = 400 * time.Millisecond
 	// keyLifetime is how long the output of an apiKeyCommand is used.
 	keyLifetime = time.Minute

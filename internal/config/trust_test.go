@@ -309,7 +309,8 @@ func checkEnded(t *testing.T, l *Live, src Sources) {
 	}
 }
 
-// Contents may change without ending the trust if they neither start a program nor loosen a rule.
+// A change to a file does not revoke the workspace's trust unless the file starts a program or
+// loosens a rule.
 func TestTrustOutlivesOtherChanges(t *testing.T) {
 	const settings = `"hooks": {"beforeRun": [
 		{"command": "sh", "args": ["hook.sh", "--db", "data.sqlite"]},

@@ -1,4 +1,4 @@
-// A generic client for any language server, with one command that asks for a text.
+// A generic client for any language server, with one command that asks the user for a prompt.
 const vscode = require('vscode');
 const { LanguageClient } = require('vscode-languageclient/node');
 

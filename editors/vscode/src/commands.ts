@@ -134,7 +134,7 @@ function openSettings(names: string[]): Thenable<unknown> {
     names.length > 0
       ? `@id:${names.map((name) => `agentLsp.${name}`).join(',')}`
       : '@ext:agent-lsp.agent-lsp';
-  // A remote window lists machine settings only among the settings of that machine.
+  // In a remote window, VS Code shows machine-scoped settings only in the remote settings.
   const command = names.length > 0 && vscode.env.remoteName ? 'openRemoteSettings' : 'openSettings';
   return vscode.commands.executeCommand(`workbench.action.${command}`, { query });
 }

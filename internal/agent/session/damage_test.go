@@ -277,8 +277,8 @@ func TestUnknownRecordsStay(t *testing.T) {
 	}
 }
 
-// A log of a gigabyte, which is too large to load, returns an error that says why and what to do.
-// Other sessions are not affected.
+// Loading a 1 GiB log fails, because the log is too large. The error says so and explains what to
+// do. Other sessions are not affected.
 func TestAGigabyte(t *testing.T) {
 	l := newLibrary(t)
 	s := create(t, l)

@@ -62,7 +62,8 @@ func TestEveryModelIsFound(t *testing.T) {
 	}
 }
 
-// BenchmarkLookup looks for a model that no list has, by each part of its name.
+// BenchmarkLookup looks up a model that is in no list, so Lookup also tries every shorter prefix of
+// the name.
 func BenchmarkLookup(b *testing.B) {
 	for b.Loop() {
 		Lookup("", "acme/no-such-model-of-any-provider")

@@ -146,7 +146,7 @@ func appendShellCall(calls []*message.Block) []byte {
 	return append(b, "}}"...)
 }
 
-// nativeResults writes the results of the calls of one message. The results of a shell item's
+// nativeResults writes the results of one message's tool calls. The results of a shell item's
 // commands form one output.
 type nativeResults struct {
 	forms map[string]byte // by call ID

@@ -23,8 +23,8 @@ func usedTime() time.Duration {
 func goTree() string { return filepath.Join(build.Default.GOROOT, "src") }
 
 // BenchmarkGrep searches the Go source tree and, if ripgrep is installed, alternates with it. It
-// reports the minimum processor time of each, which other load on the machine affects little, and
-// the ratios of processor time and elapsed time.
+// reports the minimum processor time of each, because other load on the machine hardly affects it.
+// It also reports the ratios of processor time and elapsed time.
 func BenchmarkGrep(b *testing.B) {
 	for _, pattern := range []string{"Unmarshal", "func.*Unmarshal", "Errorf|Sprintf",
 		`\w+\s+\w+Error\(`, `[A-Z]{5}[0-9]+`, "(?i)unmarshal", "(?i)err != nil", "notfoundanywhere",

@@ -21,7 +21,7 @@ type Change struct {
 	Deletes        bool   // whether the file did not exist after
 	Encoding       edit.Text
 	Mode           fs.FileMode
-	From           string // key of the name from which a restore moves the file back
+	From           string // set if a restore undoes a rename: key of the path to move from
 	Added, Removed int    // lines
 
 	kept []kept

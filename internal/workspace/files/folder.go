@@ -12,10 +12,10 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/path"
 )
 
-// folder is the open folder of a file, and the file's name in that folder. All access to a file
-// uses a folder. The path of a reference contains no links. A link in the path must therefore have
-// been created after the reference was resolved and the user was asked. openFolder refuses such a
-// link even if it does not lead out of the root.
+// folder contains the open folder of a file and the file's name in that folder. All access to a
+// file uses a folder. The path of a reference contains no links. A link in the path must therefore
+// have been created after the reference was resolved and the user was asked. openFolder refuses
+// such a link even if it does not lead out of the root.
 type folder struct {
 	root *os.Root
 	name string // "." for the root itself
@@ -44,7 +44,8 @@ func openFolder(ref path.Ref) (*folder, error) {
 	}
 }
 
-// openRoot opens the root of a reference, with the rest of the path as the name.
+// openRoot opens a reference's root. The name of the returned folder is the reference's path
+// relative to that root.
 func openRoot(ref path.Ref) (*folder, error) {
 	if ref.Root == "" {
 		return nil, fmt.Errorf("using %s: only its open document can be used: %w", ref,

@@ -426,8 +426,8 @@ vim.api.nvim_create_autocmd('BufWinEnter', {
   end,
 })
 
---- Draws the hunks of the file that a buffer now names. Hunks of a file are not drawn in a copy of
---- the file.
+--- After a buffer gets a new file name, draws the hunks of the new file. A copy that was made with
+--- `:saveas` therefore does not show the original file's hunks.
 vim.api.nvim_create_autocmd('BufFilePost', {
   group = group,
   callback = function(args)

@@ -66,7 +66,7 @@ local function helps(state)
   return state.status == 'idle' and failure.actions(state.failure) or {}
 end
 
---- Adds instructions for beginning: the first step and the next one.
+--- Adds getting-started instructions: the first step, and keys for later.
 local function add_beginning(add)
   if setup.is_missing() then
     add('No model provider is configured yet.', 'AgentLspWaiting')

@@ -42,7 +42,7 @@ local function cells(line)
   end, vim.split(line, '|', { plain = true }))
 end
 
---- Returns the alignments from the line below a table's head, or nil for any other line.
+--- Returns the alignments from the line below a table's header, or nil for any other line.
 ---@param line string
 ---@return ('left'|'right'|'center')[]?
 local function alignments(line)

@@ -61,7 +61,7 @@ const allowed = {
   RETURN_DOM_FRAGMENT: true as const,
 };
 
-/** The language of a code block, and the parts of code that have a color. */
+/** The allowed class names: a code block's language, and highlight.js tokens. */
 const ownClass = /^(language-[\w+#.-]{1,40}|hljs-[\w-]+( [\w-]+)*)$/;
 
 DOMPurify.addHook('afterSanitizeAttributes', (node) => {

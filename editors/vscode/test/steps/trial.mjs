@@ -1,5 +1,5 @@
-// The first minutes of a user with the program, the extension and its documentation, with a server
-// that requires a key.
+// The first minutes in which a user tries the program, the extension and its documentation. The
+// server requires a key.
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { until } from '../workbench.mjs';

@@ -145,7 +145,7 @@ async function wholeHome(d) {
   await problem(d, 'home folder').waitFor({ state: 'hidden' });
   await d.command('agentLsp.restartServer'); // the user is not asked again
   await d.newSession();
-  await d.prompt('say hello'); // the daemon does not ask either, which would delay the reply
+  await d.prompt('say hello'); // the daemon does not ask the user either, so there is a reply
   await d.entry('assistantMessage', 'The script says hello.').waitFor();
   await d.idle();
   await d.open({ folder: path.dirname(home(d.dir)) });

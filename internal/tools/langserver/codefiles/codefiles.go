@@ -20,7 +20,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// kind identifies the servers that run a file.
+// kind is a kind of code file. It is named after the language whose servers run such files.
 type kind string
 
 const (
@@ -31,8 +31,8 @@ const (
 	forOthers     kind = "others"
 )
 
-// kindsOf contains the kinds of files that a server runs, by the server's program. nil means all
-// kinds. gopls and pyright only run programs that they find on PATH.
+// kindsOf maps a server's program to the kinds of files that the server runs. nil means all kinds.
+// gopls and pyright only run programs that they find on PATH.
 var kindsOf = map[string][]kind{
 	"gopls": {}, "pyright-langserver": {}, "pyright": {},
 	"typescript-language-server": {forTypeScript}, "vtsls": {forTypeScript},
@@ -107,7 +107,7 @@ func (f *Finder) Code(top, command string) (names []string, all bool) {
 	return names, w.all
 }
 
-// walked searches a folder. It caches the result for so long that searches use less than a
+// walked searches a folder. It caches the result long enough that searches take less than a
 // twentieth of the time.
 func (f *Finder) walked(top string) walk {
 	f.mu.Lock()

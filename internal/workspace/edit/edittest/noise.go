@@ -5,9 +5,9 @@ import "strings"
 // Noise describes how a model's text differs from the correct one.
 type Noise struct {
 	Context   int  // number of unchanged lines shown before and after each change
-	CRLF      bool // the text of the call has CRLF line endings
-	Fence     bool // a Markdown fence is around the text of the call, or around each search text
-	Prose     bool // sentences are before and after a patch
+	CRLF      bool // the call's text has CRLF line endings
+	Fence     bool // the call's text, or each search text, is in a Markdown fence
+	Prose     bool // a patch is preceded and followed by prose
 	Trimmed   bool // trailing white space is omitted
 	ASCII     bool // typographic quotes and dashes are written as ASCII
 	Outdented bool // each block of lines is moved to the left margin
