@@ -69,7 +69,8 @@ func (b *board) delivered(messageID, turnID string) {
 	b.update(func() { b.turnOf[messageID] = turnID })
 }
 
-// undelivered reverts delivered, because the message's turn ended without the message.
+// undelivered marks a delivered message as queued again, because its turn ended without processing
+// the message.
 func (b *board) undelivered(messageID string) { b.delivered(messageID, "") }
 
 func (b *board) removed(messageID string) { b.update(func() { delete(b.turnOf, messageID) }) }

@@ -34,12 +34,11 @@ type callRun struct {
 	question question
 	report   *report
 	unlock   func()        // releases the locks; nil until they are acquired
-	expire   chan struct{} // closed when the tool has exceeded its timeout and the grace period
+	expire   chan struct{} // closed when the tool has outlived its timeout and the grace period
 }
 
-// execute runs the stages in a new goroutine. It waits until there is a result, or until the grace
-// period after the call's timeout or the end of the turn is over. In that case, the call is
-// abandoned.
+// execute runs the stages in a new goroutine. It waits for a result, but abandons the call when the
+// grace period after the call's timeout or after the end of the turn is over.
 func (c *callRun) execute() {
 	done := make(chan struct{})
 	c.s.wg.Go(func() {
@@ -145,8 +144,8 @@ func (c *callRun) newRun() *tool.Call {
 	}
 }
 
-// runWithLocks runs the tool while holding the locks of its resources. It limits the result and
-// passes it to the hooks.
+// runWithLocks locks the call's resources and runs the tool. It limits the result and passes it to
+// the hooks.
 func (c *callRun) runWithLocks(call *tool.Call) *tool.Result {
 	c.slot.AwaitEarlier(c.t.ctx)
 	release, err := c.s.locks.Acquire(c.t.ctx, c.prepared.Locks)
@@ -170,7 +169,7 @@ func (c *callRun) runWithLocks(call *tool.Call) *tool.Result {
 }
 
 // recordStart records that the tool is now running. If the tool may have an effect, the reply that
-// asked for it is first synced to disk. For a tool that only reads, this is not necessary.
+// requested the call is first synced to disk. A tool that only reads does not need this.
 func (c *callRun) recordStart() error {
 	data, err := json.Marshal(map[string]string{"callId": c.call.ID, "itemId": c.report.item.ID})
 	if err != nil {
@@ -226,8 +225,8 @@ func (c *callRun) finish(r *tool.Result, status ItemStatus) {
 	c.report.complete(r, status)
 }
 
-// endsTurn reports whether the turn ends with this call's result, because the result or the
-// settings say so.
+// endsTurn reports whether this call's result ends the turn. The result itself or the settings
+// decide that.
 func (c *callRun) endsTurn() bool {
 	return c.report.outcome().EndTurn ||
 		c.reg != nil && c.step.EndsTurn != nil && c.step.EndsTurn(c.reg.Spec.Name)

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/tool"
 )
 
-// drain lets all pending work finish, with a user who no longer answers.
+// drain lets all pending work finish while the user no longer answers.
 func (c *chaos) drain() {
 	for range 200 {
 		_ = c.s.Resume()

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// chaosRuns is the minimum number of random runs in a campaign, even on a slow machine.
+// chaosRuns is the minimum number of random runs in a chaos test, even on a slow machine.
 const chaosRuns = 1000
 
 // chaosBudget returns the minimum duration and the minimum number of random runs. If

@@ -24,7 +24,7 @@ type ContextConfig struct {
 	Trigger  float64  // share of the window at which the history is reduced
 	Target   float64  // share of the window that a reduction aims at
 	Recent   int      // tokens of the latest messages that are neither summarized nor dropped
-	Reducers []string // names of reducers, or one strategy; empty means adaptive
+	Reducers []string // names of the reducers, or of a single strategy; empty means adaptive
 	Summary  Model    // writes summaries; nil means the session's first model
 }
 
@@ -34,24 +34,24 @@ const (
 	// TargetShare is the share of the window that a reduction aims at. It leaves enough room that
 	// the next reduction is not needed soon.
 	TargetShare = 0.60
-	// RecoveryShare is the share of the refused size that a forced reduction aims at.
+	// RecoveryShare is the share of the refused request's size that a forced reduction aims at.
 	RecoveryShare = 0.70
 	// ReserveShare is the share of the window that is kept for the reply, within the two bounds
 	// below.
 	ReserveShare = 0.13
 	MinReserve   = 4096
 	MaxReserve   = 16384
-	// FreeFloor is how many tokens are kept free in a run with tools, if the window is large
+	// FreeFloor is how many tokens are kept free in a turn with tools, if the window is large
 	// enough.
 	FreeFloor = 12000
-	// MaxRefusals is how often one call is reduced and sent again before the turn fails.
+	// MaxRefusals is how often one call is reduced and resent before the turn fails.
 	MaxRefusals = 6
 	// MaxFruitless is how many unsuccessful reductions, or failed summaries, in a row open the
 	// breaker.
 	MaxFruitless = 3
-	// minLearned is the minimum number of message tokens in a refused call for the refusal to limit
-	// the window. A provider does not refuse a shorter call for its length, whatever it reports,
-	// and such a limit would leave no room for any message.
+	// minLearned is the minimum number of message tokens in a refused call from which a smaller
+	// window is learned. A provider does not refuse a shorter call for its length, whatever the
+	// error says. A window learned from it would leave no room for any message.
 	minLearned = 1000
 	// Compact does not change the latest messages, up to target/recentShare tokens.
 	recentShare = 4
@@ -62,7 +62,7 @@ const (
 // budget contains the sizes derived from one model's window.
 type budget struct {
 	window, limit, trigger, target int
-	learned                        bool // after a refusal, the provider decides whether a call fits
+	learned                        bool // whether a refusal has shown the real window
 }
 
 // budget derives the sizes from the configured window or the one that the model reports. learned is
@@ -114,7 +114,8 @@ func (s *Session) fit(t *turn) error {
 	return s.reduce(t.ctx, t, t.step, b, "")
 }
 
-// fitForced reduces the history after a provider's n-th refusal, regardless of the estimate.
+// fitForced reduces the history after the provider's n-th refusal, even if the estimate says that
+// it fits.
 func (s *Session) fitForced(t *turn, refused *retry.Error, n int) error {
 	s.mu.Lock()
 	used := s.learnWindow(t.step, refused, n)
@@ -221,7 +222,7 @@ func (s *Session) reduce(
 		return tooLargeAlone(meter.Overhead(), b.window)
 	}
 	floor := in.Limit / 8
-	if t == nil { // Compact summarizes everything but the end, even if there is room
+	if t == nil { // Compact always summarizes all but the latest messages
 		floor = min(floor, history.Total(msgs)/4)
 		in.Recent = max(1, max(in.Target, floor)/recentShare)
 		ladder = summaryFirst(ladder)

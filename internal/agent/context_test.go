@@ -107,7 +107,7 @@ func bigCalls(turns int) func(n int) step {
 	}
 }
 
-// By estimate alone, a long session stays within the window, so that the provider never rejects a
+// The token estimate alone keeps a long session within the window, so the provider never rejects a
 // request. Each compaction is committed once. The stored session gives the same view.
 func TestLongSessionFits(t *testing.T) {
 	for _, list := range [][]string{nil, {history.StrategySlidingWindow}, {"importance"},
@@ -520,7 +520,7 @@ func TestHundredSessionsAtOnce(t *testing.T) {
 			r.prompt("go")
 			rigs, got = append(rigs, r), append(got, &streamed)
 		}
-		synctest.Wait() // each has streamed everything without waiting for another
+		synctest.Wait() // every session has streamed its text, and none waited for another
 		for _, n := range got {
 			if *n != pieces*7 {
 				t.Fatalf("%d bytes streamed", *n)

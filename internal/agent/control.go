@@ -47,8 +47,8 @@ type SteerRequest struct {
 	Content        []message.Block
 	ExpectedTurnID string
 	IfIdle         IfIdle // "": IdleStartTurn
-	// OneShot sends the message with the next model call only and never stores it. Such a message
-	// skips no tool and ends no wait.
+	// OneShot sends the message only with the next model call and never stores it. Such a message
+	// does not cause calls to be skipped, and does not end a wait for the user.
 	OneShot bool
 	Role    message.Role
 	Author  string
@@ -84,7 +84,7 @@ const (
 // AbortRequest names what to abort.
 type AbortRequest struct {
 	TurnID string // "" means the running turn or Compact
-	Silent bool   // put no marker into the history
+	Silent bool   // add no marker to the history
 	Ending bool   // the process is ending, so pending decisions are kept
 }
 
@@ -445,12 +445,12 @@ func (s *Session) setPaused(e runEvent) error {
 	return nil
 }
 
-// resumedLocked reports whether a pause has ended and the work that it held back can start. If the
-// session was busy when the pause ended, that work still waits.
+// resumedLocked reports whether a pause has ended and the session is idle, but the work that the
+// pause delayed has not started yet.
 func (s *Session) resumedLocked() bool { return s.state == runIdle && s.heldLocked() }
 
-// heldLocked reports whether a pause holds anything back. Messages that were removed from the queue
-// do not count.
+// heldLocked reports whether a pause delays any work. Messages that were removed from the queue do
+// not count.
 func (s *Session) heldLocked() bool {
 	return s.pause.held ||
 		slices.ContainsFunc(
@@ -459,7 +459,7 @@ func (s *Session) heldLocked() bool {
 		)
 }
 
-// unholdLocked clears the record of held-back work, because that work has begun or a new pause
+// unholdLocked clears the record of delayed work, because that work has begun or a new pause
 // begins.
 func (s *Session) unholdLocked() {
 	s.pause.held = false
@@ -468,7 +468,7 @@ func (s *Session) unholdLocked() {
 	}
 }
 
-// goOnLocked starts the work that a pause held back.
+// goOnLocked starts the work that a pause delayed.
 func (s *Session) goOnLocked() {
 	s.unholdLocked()
 	id, err := s.continueLocked()

@@ -116,8 +116,8 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// If a turn ends without processing a steer, a wait for that steer continues until the end of the
-// turn that takes it from the queue.
+// If a turn ends without processing a steer, the steer is queued. A wait for it continues until the
+// turn that processes it has ended.
 func TestWaitForASteerThatIsQueued(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate, started, _ := gateTool("gate")

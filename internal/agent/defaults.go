@@ -2,7 +2,8 @@ package agent
 
 import "time"
 
-// The engine's defaults and limits. A test compares docs/reference/features.md with them.
+// The engine's defaults and limits. A test checks that docs/reference/features.md lists the same
+// values.
 const (
 	// DefaultMaxModelCalls is the maximum number of model calls in one turn.
 	DefaultMaxModelCalls = 200
@@ -32,8 +33,8 @@ const (
 const (
 	// SkippedText is the result of a call that was skipped because of a steer.
 	SkippedText = "Skipped due to queued user message."
-	// FalteredText explains to the user why the permission that they gave in advance does not
-	// apply.
+	// FalteredText explains to the user why a permission that they gave in advance is no longer
+	// valid.
 	FalteredText = "you are asked again because an earlier call in the same reply did not succeed"
 	// StoppedText marks the end of a reply that was stopped because it was too long.
 	StoppedText = "[This reply was stopped because it was longer than allowed]"
@@ -47,7 +48,7 @@ const (
 	NotRunText = "Not run: interrupted by a restart."
 )
 
-// unstoredText replaces the one-shot steer that began a session, because it is not stored.
+// unstoredText replaces a one-shot steer that began a session, because such a steer is not stored.
 const unstoredText = "[This message was not stored.]"
 
 // nudgeResume asks the model to continue its own reply. It is sent once and never stored.

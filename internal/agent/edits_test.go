@@ -19,7 +19,7 @@ import (
 type editTool struct {
 	apply   bool
 	mu      sync.Mutex
-	waiting map[string]chan string // channels for the decisions, by call
+	waiting map[string]chan string // channels that deliver the decisions, by call
 	running int
 	most    int
 	order   []string
@@ -139,7 +139,7 @@ func TestEditsWithoutAQuestionRunInOrder(t *testing.T) {
 	})
 }
 
-// A call with invalid arguments gets its result and does not delay the edits after it.
+// A call with invalid arguments gets its result and does not delay later edits.
 func TestInvalidCallBetweenEdits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		e := &editTool{}
@@ -202,7 +202,8 @@ func (toA) BeforeTool(context.Context, *tool.Call, tool.Spec) (ToolOutcome, erro
 	return ToolOutcome{Args: json.RawMessage(`{"path":"a"}`)}, nil
 }
 
-// If a hook replaces a call's arguments, the call is scheduled by the file in the new arguments.
+// If a hook replaces a call's arguments, the call is scheduled by the file that the new arguments
+// name.
 func TestEditsOfAFileThatAHookNames(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		e := &editTool{}

@@ -25,8 +25,8 @@ type Options struct {
 	// Environment provides the values for each step of a turn. If it is nil, every turn fails with
 	// ErrNoProvider.
 	Environment Environment
-	// Spill stores text that is too long for the model and returns a path under which a tool can
-	// read it. If it is nil, the rest of such text is lost.
+	// Spill stores text that is too long for the model. It returns a path that a tool can read. If
+	// Spill is nil, the text that the model does not get is lost.
 	Spill func(name, text string) (path string, err error)
 	// Bug is called when an invariant is broken. It may be nil.
 	Bug func(format string, args ...any)
@@ -109,7 +109,7 @@ type Step struct {
 	Retry        retry.Policy // the zero value means retry.Default
 	SteeringMode QueueMode
 	FollowUpMode QueueMode
-	MaxParallel  int           // read-only calls that run concurrently; 0 means MaxParallelCalls
+	MaxParallel  int           // maximum number of concurrent read-only calls; 0: MaxParallelCalls
 	ToolTimeout  time.Duration // 0 means toolcall.DefaultTimeout, negative means no limit
 	// EndsTurn reports whether a successful result of a tool ends the turn. If it is nil, no result
 	// does.

@@ -141,7 +141,7 @@ type QueueEntry struct {
 
 	Hidden bool `json:"hidden,omitempty"`
 	Wake   bool `json:"wake,omitempty"` // a note that may start a turn
-	// Held is set if the message arrived while the session was paused. A resume starts it.
+	// Held is set if the message arrived while the session was paused. Resume delivers it.
 	Held   bool                       `json:"held,omitempty"`
 	Author string                     `json:"author,omitempty"`
 	Meta   map[string]json.RawMessage `json:"meta,omitempty"`

@@ -110,10 +110,10 @@ func call(id, name, args string) message.ToolCall {
 	return message.ToolCall{ID: id, Name: name, Args: json.RawMessage(args)}
 }
 
-// funcTool is a Tool that is implemented by a function.
+// blocks until the context ends
 type funcTool struct {
 	spec tool.Spec
-	says tool.Prepared // except Run
+	says tool.Prepared // result of Prepare, except for Run
 	run  func(ctx context.Context, c *tool.Call) (*tool.Result, error)
 }
 
@@ -142,7 +142,7 @@ func runTool(ctx context.Context, t tool.Tool, c *tool.Call) (*tool.Result, erro
 	return p.Run(ctx, c)
 }
 
-// saying makes Prepare return p, except for its field Run.
+// saying sets the result of Prepare to p, except for its field Run.
 func (f *funcTool) saying(p tool.Prepared) *funcTool {
 	f.says = p
 	return f

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/panics"
 )
 
-// foresight is an advance question about a call. It is asked together with the questions about
-// earlier calls of the same message, before the call itself is due.
+// foresight is a question that the user is asked about a call before the call is due, together with
+// the questions about earlier calls of the same message.
 type foresight struct {
 	about  *tool.Prepared // the call that the question is about
 	cancel context.CancelCauseFunc
@@ -20,17 +20,17 @@ type foresight struct {
 	answer *tool.Decision
 }
 
-// question is the state of asking the user about a call.
+// question records whether and when the user was asked about a call, and the outcome.
 type question struct {
 	ahead    *foresight // nil if the user is not asked in advance
 	begun    atomic.Bool
 	asked    atomic.Bool // the user was asked
-	faltered bool        // set when the call is about to run and an earlier call went wrong
+	faltered bool        // set if an earlier call went wrong by the time this call is due
 	refused  bool        // the call was not allowed
 }
 
-// foreseeable reports whether the question about the call is known before the earlier calls have
-// run. It is unknown if a hook could decide or change the arguments.
+// foreseeable reports whether the question about the call can be determined before the earlier
+// calls have run. It cannot if a hook could make the decision or change the arguments.
 func (c *callRun) foreseeable() bool {
 	if c.prepared == nil || c.prepared.Subject == nil {
 		return false
@@ -90,8 +90,8 @@ func (c *callRun) askAhead(ctx context.Context) {
 	}
 }
 
-// answered waits for the user's answer to the advance question about this call. The answer is void
-// if earlier calls did not run as expected. In that case, again gives the reason.
+// answered waits for the user's answer to the advance question about this call. The answer is
+// invalid if earlier calls did not run as expected. In that case, again gives the reason.
 func (c *callRun) answered() (d *tool.Decision, again string) {
 	a := c.question.ahead
 	if a == nil {
@@ -111,8 +111,8 @@ func (c *callRun) answered() (d *tool.Decision, again string) {
 	return a.answer, ""
 }
 
-// falters reports whether an earlier call of the same message changed less than requested. A user
-// who was asked in advance could not know that.
+// falters reports whether an earlier call of the same message changed less than requested. The user
+// did not know this when answering in advance.
 func (b *batch) falters(i int) bool {
 	for _, c := range b.calls[:i] {
 		r := c.report.outcome()

@@ -12,10 +12,10 @@ import (
 )
 
 // Hook is a value that implements one or more of the hook interfaces below. Hooks are called in
-// order, from the turn's goroutines, and must return when ctx ends. If a hook that may veto
-// (BeforeRun, BeforeModel, BeforeTool, BeforePrompt) fails, panics or hangs, that is a veto. Any
-// other hook is skipped with a notice. SessionOf returns the session for which a hook is called.
-// The hooks for the lifecycle of a session are in lifecycle.go.
+// order, from the turn's goroutines, and must return when ctx ends. Some hooks may veto (BeforeRun,
+// BeforeModel, BeforeTool, BeforePrompt). If such a hook fails, panics or hangs, that counts as a
+// veto. If any other hook does, it is skipped with a notice. SessionOf returns the session for
+// which a hook is called. The hooks for the lifecycle of a session are in lifecycle.go.
 type Hook interface{ HookName() string }
 
 // The hook interfaces.
@@ -92,7 +92,7 @@ func (s *Session) guard(ctx context.Context, h Hook, f func(ctx context.Context)
 	return nil
 }
 
-// lateAnswer returns the answer if it arrived at the same time as the end of the context.
+// lateAnswer returns the hook's answer if it arrived just as the context ended.
 func lateAnswer(done chan error, ctx context.Context) error {
 	select {
 	case err := <-done:
@@ -102,7 +102,7 @@ func lateAnswer(done chan error, ctx context.Context) error {
 	}
 }
 
-// hookAs contains a hook as one of the interfaces that it implements.
+// hookAs pairs a hook with one of the interfaces that it implements.
 type hookAs[H any] struct {
 	Hook
 	As H

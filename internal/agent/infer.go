@@ -59,7 +59,8 @@ func (s *Session) inferWith(t *turn, oneShots []*message.Message) (*Reply, *stre
 }
 
 // callReduced handles a provider's refusal of a context that is too long. It reduces the history
-// and sends it again, until the provider accepts it or it cannot be reduced further.
+// and calls the model again, until the provider accepts the context or it cannot be reduced
+// further.
 func (s *Session) callReduced(
 	t *turn,
 	oneShots []*message.Message,
@@ -96,7 +97,8 @@ func (s *Session) takeOneShots() []*message.Message {
 	return taken
 }
 
-// putBack restores one-shot steers for the next call after a failed call.
+// putBack queues one-shot steers again after a failed call, so that they are sent with the next
+// one.
 func (s *Session) putBack(oneShots []*message.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,8 +113,8 @@ func (s *Session) oneShotPromptLocked() bool {
 	})
 }
 
-// request builds the request: the model's view of the history, and the messages that belong only to
-// this call.
+// request builds the request from the model's view of the history and the messages that are sent
+// only with this call.
 func (s *Session) request(t *turn, oneShots []*message.Message) (*Request, error) {
 	s.mu.Lock()
 	msgs, repaired := s.conv.view.sendable()
@@ -185,8 +187,8 @@ func (s *Session) callModels(t *turn, req *Request) (*Reply, *stream, error) {
 	return nil, nil, last
 }
 
-// tellFallback notifies the user why another model answers. It reports a skipped provider once per
-// turn.
+// tellFallback notifies the user why a fallback model answers. It reports a skipped provider once
+// per turn.
 func (s *Session) tellFallback(t *turn, why error, to string) {
 	text := fmt.Sprintf("%v; trying %s", why, to)
 	if errors.Is(why, retry.ErrSkipped) {
@@ -198,7 +200,7 @@ func (s *Session) tellFallback(t *turn, why error, to string) {
 	s.Notice("warning", text)
 }
 
-// callModel makes attempts until one succeeds or another attempt would be pointless.
+// callModel makes attempts until one succeeds or a retry would be pointless.
 func (s *Session) callModel(t *turn, m Model, req *Request) (*Reply, *stream, error) {
 	policy := t.step.retryPolicy()
 	for attempt := 1; ; attempt++ {
@@ -237,15 +239,15 @@ func (s *Session) callModel(t *turn, m Model, req *Request) (*Reply, *stream, er
 	}
 }
 
-// attempt makes one call whose deltas become items. The output is shown once the prompt is synced
-// to disk, if that is possible. This rarely waits, because the sync began before the model was
-// called.
+// attempt makes one call and converts its deltas to items. If possible, it shows output only after
+// the prompt is synced to disk. This rarely causes a delay, because the sync began before the model
+// was called.
 func (s *Session) attempt(t *turn, m Model, req *Request, st *stream) (*Reply, error) {
 	waited := false
 	return s.generate(t.ctx, m, req, func(d Delta) {
 		if !waited {
 			waited = true
-			_ = s.journal.sync() // the client that sent the prompt is notified of an error
+			_ = s.journal.sync() // an error is reported to the client that sent the prompt
 			defer t.started()    // called when the first output arrives
 		}
 		st.on(d)

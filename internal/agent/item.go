@@ -20,11 +20,11 @@ type Item struct {
 	Content []message.Block // for a user message, its content other than text
 	Source  message.Source
 	Status  ItemStatus // for messages, it may also be retracted or aborted
-	Pinned  bool       // for a userMessage, no reduction of the context removes it
+	Pinned  bool       // for a userMessage, whether the message is pinned
 	Level   string     // for a notice: info, warning or error
 
-	Plan []tool.PlanEntry // plan
-	Call *CallItem        // toolCall
+	Plan []tool.PlanEntry // for a plan
+	Call *CallItem        // for a toolCall
 
 	// MessageID is the message of the history that the item shows, or "".
 	MessageID string

@@ -25,7 +25,7 @@ type (
 	SessionHook interface {
 		SessionStarts(ctx context.Context, in SessionInfo) (tell string, err error)
 	}
-	// SessionEndHook is called when a session that had a turn is closed. Its time limit is
+	// SessionEndHook is called when a session in which a turn has run is closed. Its time limit is
 	// sessionEndTime.
 	SessionEndHook interface {
 		SessionEnds(ctx context.Context, in SessionInfo) error
@@ -56,10 +56,11 @@ type CompactInfo struct {
 	TurnID string // "" if the user requested the reduction
 	Tokens int
 	Window int  // 0: unknown
-	Must   bool // the next call would not fit without it
+	Must   bool // without the reduction, the next call would not fit
 }
 
-// sessionEndTime bounds all hooks at the end of a session, so that a daemon can exit quickly.
+// sessionEndTime is the total time limit for all hooks at the end of a session, so that a daemon
+// can exit quickly.
 const sessionEndTime = time.Second
 
 type sessionKey struct{}
@@ -120,7 +121,7 @@ func ask[T any](
 	return <-answer, nil
 }
 
-// tell adds a hook's message for the model, which is not shown to the user.
+// tell adds a hook's message to the model's messages. The user does not see it.
 func (s *Session) tell(t *turn, text string) {
 	if text == "" {
 		return
@@ -167,7 +168,7 @@ func (s *Session) beforePrompts(t *turn) error {
 			continue
 		case t.ctx.Err() != nil && (errors.Is(err, context.Cause(t.ctx)) ||
 			errors.Is(err, context.Canceled)):
-			// An abort is not a refusal. The hooks of the next turn see the message.
+			// An abort is not a refusal. The hooks receive the message again in the next turn.
 			s.unseen(t, fresh[i:])
 		default:
 			s.withhold(m)

@@ -313,7 +313,7 @@ func TestPinnedMessagesStay(t *testing.T) {
 	}
 }
 
-// sentHook is called with the messages of each request.
+// sentHook is a hook that passes the messages of each request to a function.
 type sentHook func([]*message.Message)
 
 func (sentHook) HookName() string { return "sent" }

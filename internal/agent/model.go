@@ -23,7 +23,7 @@ type Model interface {
 // ModelInfo describes a model's abilities. Zero values mean unknown.
 type ModelInfo struct {
 	ID            string
-	Name          string // name that the provider shows
+	Name          string // name that the provider displays
 	Provider      string // host or name, for display
 	ContextWindow int    // tokens
 	MaxOutput     int    // in tokens; 0 if unknown
@@ -49,7 +49,8 @@ type Request struct {
 	Knows func(tool string) bool
 }
 
-// SystemBlock is a piece of the system prompt. Cache marks the end of a prefix worth caching.
+// SystemBlock is a piece of the system prompt. Cache marks the end of a prefix that the provider
+// should cache.
 type SystemBlock struct {
 	Text  string
 	Cache bool
@@ -67,7 +68,8 @@ type Sampling struct {
 	RepetitionPenalty float64  `json:"repetitionPenalty,omitempty"`
 }
 
-// Thinking sets how much the model thinks. "" leaves it to the provider, and "off" disables it.
+// Thinking sets how much the model thinks. An empty Level leaves it to the provider, and "off"
+// disables thinking.
 type Thinking struct {
 	Level  string // "", off, minimal, low, medium, high, xhigh
 	Budget int    // tokens for that level; 0 means the provider's default
@@ -99,7 +101,7 @@ type Reply struct {
 	Message *message.Message
 	Finish  string
 	Notices []string // information for the user, for example about omitted images
-	Lasting []string // the notices that are shown once per session
+	Lasting []string // notices that are shown only once per session
 }
 
 // ToolSpec is the description of a tool for a model.

@@ -360,7 +360,7 @@ func TestResumeIsNotLostWhereTheSessionIsBusy(t *testing.T) {
 	}
 }
 
-// heldStore delays, once, the storing of the end of a turn.
+// heldStore delays the storing of a turn's end once.
 type heldStore struct {
 	*log
 	once sync.Once
@@ -374,8 +374,8 @@ func (h *heldStore) Append(recs ...Record) error {
 	return h.log.Append(recs...)
 }
 
-// If the user removes a message that the pause had delayed, Resume does not start it. A turn that
-// was aborted before the pause stays aborted.
+// If the user removes a message that the pause had delayed, Resume does not start a turn with it. A
+// turn that was aborted before the pause stays aborted.
 func TestResumeForgetsWhatWasTakenOut(t *testing.T) {
 	for _, clears := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {

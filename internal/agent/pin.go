@@ -10,8 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// PinChange lists messages that are pinned or unpinned from now on. It takes precedence over the
-// marks in the messages. A later PinChange takes precedence over an earlier one.
+// PinChange lists messages that are pinned or unpinned from this point on. It takes precedence over
+// the marks in the messages. A later PinChange takes precedence over an earlier one.
 type PinChange struct {
 	Pin   []string `json:"pin,omitempty"`
 	Unpin []string `json:"unpin,omitempty"`
@@ -22,7 +22,7 @@ type PinChange struct {
 // pins tracks the messages that no reduction of the context may remove. The session's lock guards
 // it.
 type pins struct {
-	changed  map[string]bool // the effect of PinChanges, by ID
+	changed  map[string]bool // by message ID, whether PinChanges pinned or unpinned the message
 	withheld map[string]bool
 	list     []string // the pinned messages of the history, oldest first; never changed in place
 }
@@ -160,7 +160,7 @@ func (s *Session) withPinnedLocked(msgs []*message.Message) []*message.Message {
 		}
 		if at := slices.IndexFunc(out,
 			func(o *message.Message) bool { return o.ID == m.ID }); at >= 0 {
-			out[at] = m // the reduction had shortened it
+			out[at] = m // the reduction shortened it, so restore the original
 			continue
 		}
 		at := slices.IndexFunc(

@@ -42,7 +42,7 @@ func (p *pinRig) turns(n int) {
 	}
 }
 
-// seesRule checks whether the last request contained the rule word for word.
+// seesRule checks whether the last request contained the rule verbatim.
 func (p *pinRig) seesRule(want bool) {
 	p.t.Helper()
 	if got := strings.Count(p.sent, fmt.Sprintf("user %q\n", pinnedRule)); got > 1 ||
@@ -66,7 +66,7 @@ func TestPinAndUnpin(t *testing.T) {
 				t.Fatal(err)
 			}
 			one.turns(1)
-			one.seesRule(true) // even though a reduction had removed it before
+			one.seesRule(true) // although a reduction had removed it earlier
 			one.turns(10)
 			one.seesRule(true)
 			stored := storedBy(one.log)
@@ -117,7 +117,7 @@ func TestUnpinWhatWasSentPinned(t *testing.T) {
 	})
 }
 
-// If a message is pinned during a reduction, the pin already applies to that reduction.
+// If a message is pinned during a reduction, that reduction already respects the pin.
 func TestPinInTheMiddleOfAReduction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newPinRig(t, []string{history.Summary}, nil)

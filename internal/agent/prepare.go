@@ -83,7 +83,7 @@ func (c *callRun) read(raw json.RawMessage) *tool.Result {
 	return nil
 }
 
-// files returns the names of the files that the call changes, or that it reads.
+// files returns the names of the files that the call changes or reads.
 func (c *callRun) files() []string {
 	if c.prepared.Effect == tool.ReadOnly {
 		return c.prepared.Reads
@@ -91,7 +91,8 @@ func (c *callRun) files() []string {
 	return c.prepared.Locks
 }
 
-// counted reports a failure to the tool's breaker if it happened before the breaker was asked.
+// counted reports a failure to the tool's breaker if the failure happened before the breaker was
+// consulted.
 func (c *callRun) counted(r *tool.Result) *tool.Result {
 	if done, err := c.s.tools.Allow(c.reg.Spec.Name); err == nil {
 		done(toolcall.ErrFailed)
@@ -117,7 +118,7 @@ func (c *callRun) locations() []tool.Location {
 	return c.prepared.Locations
 }
 
-// effect returns what the call can do, as far as it is known.
+// effect returns the possible effect of the call, as far as it is known.
 func (c *callRun) effect() tool.Effect {
 	if c.prepared == nil {
 		return tool.Dangerous

@@ -120,9 +120,9 @@ func (s *Session) recordQueueLocked() {
 	s.journal.add(Record{Type: RecordQueue, Queue: q, Sync: true})
 }
 
-// takeLocked takes the first entry of a queue, or all of them. Before it releases the lock, the
-// caller commits the messages and then records the queue. After a crash in between, a message is
-// delivered twice rather than never.
+// takeLocked takes the first entry of a queue, or all of them. Before the caller releases the lock,
+// it commits the messages and then records the queue. If the process crashes in between, a message
+// is delivered twice instead of never.
 func (s *Session) takeLocked(q *[]*entry, mode QueueMode) []*entry {
 	n := len(*q)
 	if mode == QueueOneAtATime && n > 1 {
@@ -133,7 +133,7 @@ func (s *Session) takeLocked(q *[]*entry, mode QueueMode) []*entry {
 	return taken
 }
 
-// deliverLocked adds waiting messages to the history of the running turn, with their items.
+// deliverLocked adds waiting messages and their items to the history of the running turn.
 func (s *Session) deliverLocked(entries []*entry) {
 	if len(entries) == 0 {
 		return

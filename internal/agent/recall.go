@@ -18,12 +18,12 @@ const (
 	recallLimit   = 8    // default number of passages
 	recallMax     = 30   // maximum number of passages
 	recallContext = 700  // bytes of a passage
-	recallWhole   = 8000 // bytes of a message that is requested by number
+	recallWhole   = 8000 // bytes shown of a message that is requested by its number
 )
 
 // recallName is the name of the tool with which a model looks up text that a reduction has removed
-// from its view. A reduction does not load the tool if it is deferred, because that would change
-// the tools that the provider has cached.
+// from its view. A reduction does not load a deferred recall tool, because that would change the
+// tools that the provider has cached.
 const recallName = "recall"
 
 // recallNote is inserted where something was omitted. It informs the model that the tool recall can
@@ -122,8 +122,8 @@ func asksRecall(m *message.Message) bool {
 }
 
 // matchAll returns the best position to show in a text that contains all words. This is where the
-// words occur together as in the query, or else where the rarest word occurs. It returns -1 if a
-// word is missing.
+// words occur together as in the query, or otherwise where the rarest word occurs. It returns -1 if
+// a word is missing.
 func matchAll(text string, words []string) int {
 	lower := strings.ToLower(text)
 	at, rarest := -1, 0
@@ -139,7 +139,7 @@ func matchAll(text string, words []string) int {
 	if phrase := strings.Index(lower, strings.Join(words, " ")); phrase >= 0 {
 		at = phrase
 	}
-	return min(at, len(text)) // the lower-case text may be longer
+	return min(at, len(text)) // the lower-case text may be longer than the original
 }
 
 // passage returns the part of a text around a position.

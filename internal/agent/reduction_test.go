@@ -22,8 +22,8 @@ func (h *reductions) BeforeCompact(context.Context, CompactInfo) (string, error)
 	return "", nil
 }
 
-// A reduction that saves nothing is not committed. After three such attempts, no more are made as
-// long as the request fits. If a summary fails three times, it is not requested again.
+// A reduction that saves nothing is not committed. After three unsuccessful attempts, no more are
+// made as long as the request fits. If a summary fails three times, it is not requested again.
 func TestFruitlessReductionsStop(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := &reductions{}

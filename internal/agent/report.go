@@ -24,7 +24,7 @@ type report struct {
 	result   *tool.Result    // set once
 }
 
-// tell emits an event with a copy of the item. The caller must hold mu or own the call.
+// tell emits an event that contains a copy of the item. The caller must hold mu or own the call.
 func (r *report) tell(ev func(Item) Event) {
 	if r.shown {
 		r.em.emit(ev(copyItem(r.item)))
@@ -94,7 +94,7 @@ func (r *report) output(text string) {
 }
 
 // nested passes on a sub-agent's item as an item of this turn, below this call. Items that arrive
-// after the call's result are dropped, because nothing of a turn may follow its end.
+// after the call's result are dropped, because no event of a turn may follow the turn's end.
 func (r *report) nested(e Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -148,7 +148,7 @@ func TestStreamsAreFair(t *testing.T) {
 	})
 }
 
-// fairness is a Sink that compares the arrival of each session's pieces with the clock.
+// fairness is a Sink that records whether each session's pieces arrive at the expected times.
 type fairness struct {
 	t     *testing.T
 	start time.Time

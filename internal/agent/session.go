@@ -37,12 +37,12 @@ type Session struct {
 
 	mu       sync.Mutex
 	state    runState
-	turn     *turn // the running turn
+	turn     *turn // the running turn, or nil
 	conv     conversation
 	inbox    inbox
 	pause    pausing
 	hooks    hookState
-	notified map[string]bool // notices that are shown once and have been shown
+	notified map[string]bool // one-time notices that have been shown
 	usage    message.Usage
 
 	compaction compactions
@@ -63,7 +63,7 @@ type conversation struct {
 // inbox contains the messages that wait to become part of the conversation. The session's lock
 // guards it.
 type inbox struct {
-	steers  []*entry            // delivered in the running turn
+	steers  []*entry            // delivered to the running turn
 	queue   []*entry            // each entry starts or joins a turn
 	notes   []*entry            // delivered at the next boundary
 	unseen  []*message.Message  // messages that no hook had received when the last turn ended
@@ -250,7 +250,7 @@ func (s *Session) bug(format string, args ...any) {
 	}
 }
 
-// restore applies the stored state. Calls that a restart interrupted get their results now.
+// restore applies the stored state. Calls that the restart interrupted get their results now.
 func (s *Session) restore(r Restored) {
 	missing := func(m *message.Message, c *message.ToolCall) *message.Message {
 		res := message.NewText(message.RoleTool, interruptedText(r, c))

@@ -219,8 +219,7 @@ func (t *turn) decideFiltered() decision {
 }
 
 // decideCut asks the model to continue a reply that was cut off. If no continuation is left, it
-// ends the turn. If the provider merely gave no finish reason, the reply is then accepted as
-// complete.
+// ends the turn. In that case, a reply without a finish reason is accepted as complete.
 func (t *turn) decideCut(m *message.Message, blank bool) decision {
 	if t.replies.budget.Continue() {
 		return decision{nudge: repair.NudgeLength, drop: blank}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// startHold limits how long a starting turn may delay other turns, because the first token of a
-// provider often takes longer. It should cover the processor time of one start. A larger value
+// startHold limits how long a starting turn may delay other turns, because a provider often takes
+// longer to send the first token. It should cover the processor time of one start. A larger value
 // would only delay many prompts to a slow provider.
 const startHold = 2 * time.Millisecond
 
@@ -20,8 +20,8 @@ type Starts struct{ places chan struct{} }
 // NewStarts returns a Starts for n turns at a time.
 func NewStarts(n int) *Starts { return &Starts{places: make(chan struct{}, n)} }
 
-// enter waits for a slot, or for the end of ctx. leave releases the slot and may be called more
-// than once. If it is not called, the slot is released after startHold. A nil Starts has no limit.
+// enter waits for a slot, or until ctx ends. leave releases the slot and may be called more than
+// once. If it is not called, the slot is released after startHold. A nil Starts has no limit.
 func (s *Starts) enter(ctx context.Context) (leave func()) {
 	if s == nil {
 		return func() {}

@@ -71,7 +71,7 @@ type runRow = [runEvents]runMove
 
 func moveTo(s runState) runMove { return runMove{to: s} }
 
-// The moves that do not lead to another state.
+// The moves that do not change the state.
 var (
 	refuseBusy   = runMove{refused: ErrNotIdle}
 	refusePaused = runMove{refused: ErrPaused}
@@ -151,7 +151,7 @@ func (r runState) refuses(e runEvent) error { return runMoves[r][e].refused }
 // busy reports whether a turn or Compact is running.
 func (r runState) busy() bool { return runShown[r] == SessionRunning }
 
-// holds reports whether a message that arrives now would only have to wait for the end of the
+// holds reports whether a message that arrives in this state must wait only for the end of the
 // pause.
 func (r runState) holds() bool { return r == runPaused || r == runCompactingPaused }
 

@@ -121,7 +121,8 @@ func TestSteerEndsTheWaitForAPerson(t *testing.T) {
 	})
 }
 
-// personApprover asks a user who never answers. It allows the tool named ask without asking.
+// personApprover asks a user who never answers. It allows calls of the tool named ask without
+// asking.
 type personApprover struct{}
 
 func (personApprover) Approve(ctx context.Context, req tool.ApprovalRequest) (tool.Decision,

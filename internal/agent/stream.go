@@ -23,13 +23,14 @@ type stream struct {
 	calls  []*streamedCall
 }
 
-// textRun is a sequence of text or reasoning without the other kind in between.
+// textRun is a sequence of text deltas or of reasoning deltas without deltas of the other kind in
+// between.
 type textRun struct {
 	item Item
 	kind DeltaKind
 	text strings.Builder
-	rest string        // an incomplete rune
-	gate *repair.Shown // holds back text that will not be in the stored text
+	rest string        // the bytes of an incomplete rune
+	gate *repair.Shown // holds back text that will not be part of the stored message
 }
 
 // streamedCall is a tool call that is shown while its arguments arrive.
@@ -105,7 +106,7 @@ func (st *stream) startRun(kind DeltaKind) *textRun {
 	return r
 }
 
-// emitText adds to a run. Its first text makes the run visible.
+// emitText adds text to a run. The first text makes the run visible.
 func (st *stream) emitText(r *textRun, text string) {
 	if text == "" {
 		return
@@ -181,7 +182,7 @@ func (st *stream) close(status ItemStatus) (text string) {
 	return text
 }
 
-// flushRun shows an incomplete last rune.
+// flushRun shows an incomplete rune at the end of a run.
 func (st *stream) flushRun(r *textRun) {
 	rest := r.rest
 	r.rest = ""
@@ -209,7 +210,7 @@ func (st *stream) cancelCalls() {
 }
 
 // commit completes the items according to m. It adds content that the model did not stream, and
-// retracts text that is no longer in the reply.
+// retracts shown text that is not in the reply.
 func (st *stream) commit(m *message.Message) {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -105,8 +105,8 @@ func TestLocksAcrossSessions(t *testing.T) {
 	})
 }
 
-// wantFree reports locks that calls have not released. It runs in a synctest bubble, where waiting
-// takes no real time.
+// wantFree reports locks that calls have not released. It must be called in a synctest bubble,
+// where waiting takes no real time.
 func wantFree(t *testing.T, locks *keylock.Locks) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -430,9 +430,9 @@ func (f *foreseer) Approve(_ context.Context, r tool.ApprovalRequest) (tool.Deci
 	return tool.Decision{Allow: r.Foreseen == nil || r.Foreseen.Allow, Reason: "no"}, nil
 }
 
-// The user is asked in advance about calls after the first group. An answer is used when its call
-// is due, unless an earlier call has failed. If a hook may change a call, the user is asked only
-// when that call is due.
+// The user is asked in advance about calls that start after the first group. The answer is used
+// when the call is due, unless an earlier call has failed. If a hook may change a call, the user is
+// asked only when that call is due.
 func TestAskedAhead(t *testing.T) {
 	for _, tc := range []struct {
 		name  string

@@ -15,8 +15,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/panics"
 )
 
-// turn is one run. It begins with the messages that start it, and ends with an answer without tool
-// calls or for another reason. The goroutine of the turn owns the fields, unless stated otherwise.
+// turn is one turn of a session. It begins with the messages that start it, and ends with an answer
+// without tool calls or for another reason. The turn's goroutine owns the fields, unless stated
+// otherwise.
 type turn struct {
 	id      string
 	ctx     context.Context
@@ -24,10 +25,10 @@ type turn struct {
 	options *TurnOptions // options of the turn's first message; nil means the settings
 	// Step of the current model call; never changed, but replaced before the next call.
 	step  *Step
-	extra []*message.Message // messages of the step, not yet in the history
+	extra []*message.Message // messages of the step that are not yet in the history
 	sum   Turn
 
-	begun   bool   // the hooks before the turn were called
+	begun   bool   // whether the hooks for the start of the turn were called
 	started func() // lets the next turn start; may be called more than once
 	phase   string // the phase that an abort would interrupt: inference or tool_execution
 	replies replies
@@ -41,8 +42,8 @@ type turn struct {
 	plan planItem
 }
 
-// replies records facts about the model's previous replies, from which the turn decides about the
-// next one.
+// replies records facts about the model's previous replies. The turn uses them to decide about the
+// next reply.
 type replies struct {
 	// partial is the text of a reply that was aborted, or stopped because it was too long.
 	partial    string
@@ -50,7 +51,7 @@ type replies struct {
 	skips      []string         // notices about skipped providers
 	previous   *message.Message // the previous assistant message of this turn
 	afterTools bool             // whether the last event was a tool result
-	budget     repair.Budget    // counted since tools last ran, like the fields below
+	budget     repair.Budget    // counts since tools last ran, like the fields below
 	rephrased  int
 	vetoes     int
 }
@@ -279,8 +280,8 @@ func (s *Session) steered() bool {
 	return len(s.inbox.steers) > 0
 }
 
-// finish ends a turn. It returns the next turn, if the queue may continue automatically. If a steer
-// arrived after the last boundary of a turn that ended normally, the turn resumes.
+// finish ends a turn. It returns the next turn if the queue may continue automatically. If a turn
+// ended normally but a steer arrived after its last boundary, the turn resumes.
 func (s *Session) finish(t *turn, out outcome) *turn {
 	s.mu.Lock()
 	if out.reason == EndStop && len(s.inbox.steers) > 0 && s.state == runRunning {

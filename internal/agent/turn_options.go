@@ -11,7 +11,7 @@ import (
 // TurnOptions are a message's options for the turn that it starts. They override the settings in
 // every model call of that turn. A zero or nil field overrides nothing.
 type TurnOptions struct {
-	Model       string   `json:"model,omitempty"` // a reference
+	Model       string   `json:"model,omitempty"` // a model reference
 	Thinking    string   `json:"thinking,omitempty"`
 	MaxTokens   int      `json:"maxTokens,omitempty"`
 	Temperature *float64 `json:"temperature,omitempty"`
@@ -19,7 +19,7 @@ type TurnOptions struct {
 }
 
 // optionsKey is the key in message.Message.Meta for a message's options, so that a queued message
-// has them after a restart.
+// still has them after a restart.
 const optionsKey = "options"
 
 // keepOptions stores a message's options in the message.

@@ -66,8 +66,8 @@ func (v *view) restoreCount(from int) {
 	}
 }
 
-// replace makes a commit's replacement the beginning of the view. It returns how many messages came
-// after the replacement. Messages with only an ID are looked up in the log.
+// replace makes a commit's replacement the beginning of the view. It returns how many messages of
+// the view follow the replacement. Messages that have only an ID are looked up in the log.
 func (v *view) replace(all []*message.Message, c *Commit) (newer int) {
 	i := slices.IndexFunc(all, func(m *message.Message) bool { return m.ID == c.Through })
 	if i < 0 {
@@ -103,9 +103,9 @@ func (v *view) sendable() (msgs []*message.Message, repaired bool) {
 
 // forTheModel converts the history to messages for the model. It omits app-level messages and
 // assistant messages without content. It joins consecutive assistant messages, such as a reply and
-// its continuation, because strict providers require alternating roles. They also require a user
-// message at the beginning. It is missing if the session began with a one-shot steer, because such
-// a steer is never stored.
+// its continuation, because strict providers require alternating roles. Strict providers also
+// require a user message at the beginning. If the session began with a one-shot steer, there is
+// none, because such a steer is never stored. In that case, forTheModel adds one.
 func forTheModel(msgs []*message.Message) []*message.Message {
 	msgs = joined(msgs)
 	if len(msgs) > 0 && msgs[0].Role == message.RoleAssistant {
@@ -142,7 +142,7 @@ func forModel(m *message.Message) bool {
 	return m.App == "" && (len(m.Content) > 0 || m.Role != message.RoleAssistant)
 }
 
-// continues reports whether msgs[i] continues the previous assistant message.
+// continues reports whether msgs[i] continues the preceding assistant message.
 func continues(msgs []*message.Message, i int) bool {
 	return i > 0 && msgs[i].Role == message.RoleAssistant &&
 		msgs[i-1].Role == message.RoleAssistant && len(msgs[i-1].ToolCalls()) == 0

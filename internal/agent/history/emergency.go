@@ -16,7 +16,7 @@ const (
 	emergencyOld    = 1200 // a longer old message is cut to the two sizes below, in runes
 	emergencyOHead  = 600
 	emergencyOTail  = 400
-	smallestResult  = 200 // minimum number of runes that remain of a result
+	smallestResult  = 200 // minimum number of runes of a result that remain after cutting
 )
 
 // emergency cuts all long texts, oldest first, and drops the oldest units until the limit is met.

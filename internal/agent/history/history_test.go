@@ -201,7 +201,7 @@ func TestSummaryIsUpdated(t *testing.T) {
 	}
 }
 
-// A single huge turn is summarized too, but the user's messages in it stay unchanged.
+// A single huge turn is also summarized, but the user's messages in it stay unchanged.
 func TestSplitTurn(t *testing.T) {
 	k := &maker{}
 	msgs := []*message.Message{k.msg(message.RoleUser, "the one request")}

@@ -11,10 +11,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Reducer makes a history smaller. Reduce follows these rules: it returns in.Messages itself if
-// there is nothing to do, and stops as soon as the target is met. It works on clones and never
-// changes a message. It never separates a call from its result. Only emergency may shorten messages
-// that units marks as kept.
+// Reducer makes a history smaller. Reduce returns in.Messages itself if there is nothing to do, and
+// stops as soon as the target is met. It works on clones and never changes a message. It never
+// separates a call from its result. Only emergency may shorten messages that units marks as kept.
 type Reducer interface {
 	Name() string
 	Reduce(ctx context.Context, in *Input) ([]*message.Message, error)
@@ -70,11 +69,11 @@ const (
 	StrategySlidingWindow = "sliding_window"
 	StrategyHybrid        = "hybrid"
 	StrategyAdaptive      = "adaptive"
-	strategyImportance    = "importance" // a strategy if no other name is given
+	strategyImportance    = "importance" // means the strategy if it is the only name in the list
 )
 
-// Strategies maps the names of strategies to lists of reducers, cheapest first. The name importance
-// stands for the strategy if it is the only name, and for the reducer otherwise.
+// Strategies maps the names of strategies to lists of reducers, cheapest first. If the name
+// importance is the only one in a list, it means the strategy. Otherwise, it means the reducer.
 var Strategies = map[string][]string{
 	StrategyNone:          {},
 	StrategySlidingWindow: {DropTurns, Emergency},
@@ -89,8 +88,8 @@ var reducers = map[string]Reducer{
 	Importance: importance{}, DropTurns: dropTurns{}, Emergency: emergency{},
 }
 
-// Ladder returns the reducers with the given names, in the order of their cost. A single strategy
-// name stands for its list, and no name means adaptive.
+// Ladder returns the reducers with the given names, cheapest first. A single strategy name means
+// that strategy's reducers, and no name means adaptive.
 func Ladder(names ...string) ([]Reducer, error) {
 	if len(names) == 0 {
 		names = []string{StrategyAdaptive}

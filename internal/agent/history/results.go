@@ -10,7 +10,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Thresholds of the reducers of tool results.
+// Thresholds of the reducers that shorten tool results.
 const (
 	keepReads    = 5    // distinct reads of one file that are kept
 	keepOutputs  = 10   // distinct outputs of one command that are kept
@@ -51,7 +51,7 @@ func (e *edit) replace(i int, m *message.Message) {
 	e.total -= saved
 }
 
-// resultsOf returns the indices of tool results, oldest first.
+// resultsOf returns the indexes of tool results, oldest first.
 func resultsOf(msgs []*message.Message) []int {
 	var is []int
 	for i, m := range msgs {
@@ -109,8 +109,8 @@ func (dedupe) Reduce(_ context.Context, in *Input) ([]*message.Message, error) {
 	return e.msgs, nil
 }
 
-// mask replaces large results to which the model has already responded. Each is replaced by a line
-// that names it.
+// mask replaces large results to which the model has already responded. Each is replaced by one
+// line that identifies the result.
 type mask struct{}
 
 func (mask) Name() string { return Mask }
@@ -147,8 +147,8 @@ func lastAssistant(msgs []*message.Message) int {
 	return -1
 }
 
-// truncate cuts large results, and large arguments of old calls, to head and tail. The whole text
-// is written to a file if possible.
+// truncate shortens large results, and large arguments of old calls, to their beginning and end.
+// The whole text is written to a file if possible.
 type truncate struct{}
 
 func (truncate) Name() string { return Truncate }

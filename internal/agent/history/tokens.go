@@ -10,9 +10,9 @@ import (
 // The weights of the estimate, in tokens. The provider's own counts calibrate it (Meter).
 const (
 	bytesPerToken  = 4    // bytes of ASCII text in a token
-	tokensMessage  = 4    // tokens of a message's frame
-	tokensCall     = 12   // tokens of a tool call's frame
-	tokensImage    = 1200 // tokens of an image of unknown size
+	tokensMessage  = 4    // tokens that each message adds to its content
+	tokensCall     = 12   // tokens that each tool call adds to its content
+	tokensImage    = 1200 // tokens for an image of unknown size
 	tokensWideRune = 1.0  // tokens of a Chinese, Japanese or Korean rune, or of an emoji
 	tokensRune     = 0.5  // tokens of any other rune beyond ASCII
 )
@@ -85,11 +85,11 @@ type Meter struct {
 	stored    stored  // the count of a stored reply, until the overhead is known
 }
 
-// stored contains the input tokens that a provider counted for a stored reply, and the estimate for
-// the messages in that input.
+// stored is a provider's count of the input tokens of a stored reply, and the estimate for the
+// messages in that input.
 type stored struct{ input, estimate int }
 
-// Limits of the calibration. A count outside them is wrong.
+// Limits for the calibration. A count outside these limits is considered wrong.
 const (
 	minRatio      = 0.5
 	maxRatio      = 3.0
@@ -113,9 +113,10 @@ func (c *Meter) SetOverhead(tokens int) {
 	c.stored = stored{}
 }
 
-// Restored records the provider's count that is stored with a reply: input and output tokens, and
-// the estimates for the messages before the reply and for the reply. Without that count, a
-// restarted session would have only the uncalibrated estimate until its next reply.
+// Restored passes to the meter the provider's count that is stored with a reply: the input and
+// output tokens, and the estimates for the messages before the reply and for the reply itself.
+// Without that count, a restarted session would have only the uncalibrated estimate until its next
+// reply.
 func (c *Meter) Restored(input, output, before, reply int) {
 	if input <= 0 {
 		return
@@ -140,8 +141,9 @@ func (c *Meter) Counted(input, output, replyEstimate int) {
 	c.counted, c.atCounted = input+output, c.estimate
 }
 
-// Refused records that a provider refused a call because it was longer than the window. If the call
-// is far too short for that, the estimate is right and the window is smaller than assumed.
+// Refused records that a provider refused a call because it was too long for the window. It
+// corrects the estimate accordingly. If the call is far too short for that, it changes nothing,
+// because then the window is smaller than assumed.
 func (c *Meter) Refused(window int) {
 	est := c.overhead + c.estimate
 	if window <= 0 || est <= 0 || c.Used() > window || float64(window) > maxRatio*float64(est) {

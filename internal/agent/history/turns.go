@@ -12,15 +12,15 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/clip"
 )
 
-// Thresholds of the reducers of whole turns.
+// Thresholds of the reducers that work on whole turns.
 const (
 	// Messages in the last target/recentShare tokens are recent, within the bounds below.
 	recentShare    = 3
 	recentMin      = 2000
 	recentMax      = 20000
-	summaryAsked   = 300 // runes of the request in a turn's summary
-	summaryAnswer  = 250 // runes of the answer
-	summaryFiles   = 3   // number of files that are named; further files are only counted
+	summaryAsked   = 300 // runes of the prompt in a turn's summary
+	summaryAnswer  = 250 // runes of the answer in a turn's summary
+	summaryFiles   = 3   // number of files that a summary names; it only counts the others
 	importanceHead = 3   // units at the beginning that importance keeps
 	importanceTail = 24  // messages at the end that importance keeps
 )
@@ -193,7 +193,7 @@ func errorsIn(msgs []*message.Message) (n int) {
 }
 
 // dropTurns drops the oldest turns, then the oldest units of the running turn. It adds a note that
-// something is missing.
+// messages were omitted.
 type dropTurns struct{}
 
 func (dropTurns) Name() string { return DropTurns }
@@ -220,8 +220,8 @@ func (dropTurns) Reduce(_ context.Context, in *Input) ([]*message.Message, error
 
 const droppedNote = "[%d earlier messages in this conversation were omitted to save space.]"
 
-// dropUnits rebuilds the messages without the dropped units, with a note in the position of the
-// first one.
+// dropUnits rebuilds the messages without the dropped units. It inserts a note in place of the
+// first dropped unit.
 func dropUnits(in *Input, us []unit, drop []bool) []*message.Message {
 	n, first := 0, -1
 	for i, u := range us {

@@ -47,7 +47,7 @@ func (in *Input) units(msgs []*message.Message) []unit {
 	return us
 }
 
-// isPrompt reports whether a message from the user begins a turn here.
+// isPrompt reports whether a user message begins a turn.
 func isPrompt(m *message.Message) bool {
 	return m.Role == message.RoleUser && !m.Hidden && m.App == ""
 }
@@ -101,7 +101,8 @@ func rebuild(msgs []*message.Message, us []unit, keep func(i int) bool) []*messa
 	return out
 }
 
-// hidden returns a message for the model that is not shown as a message from the user.
+// hidden returns a user message that the model receives but that is not shown as the user's
+// message.
 func (in *Input) hidden(text string) *message.Message {
 	if in.Lookup != "" {
 		text += "\n" + in.Lookup
@@ -112,7 +113,7 @@ func (in *Input) hidden(text string) *message.Message {
 	return m
 }
 
-// withText returns a copy of m with another text. It keeps only text and calls.
+// withText returns a copy of m whose text is replaced. The copy contains only text and calls.
 func withText(m *message.Message, text string) *message.Message {
 	c := m.Clone()
 	c.Content = slices.DeleteFunc(c.Content,

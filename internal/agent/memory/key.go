@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// keyOf derives a key from the first words of a content.
+// keyOf derives a key from the first words of a memory's content.
 func keyOf(content string) string {
 	words := strings.FieldsFunc(strings.ToLower(content), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
@@ -21,8 +21,8 @@ func keyOf(content string) string {
 	return key + "-" + same(content)[:6]
 }
 
-// same returns equal strings for contents that differ only in case, white space, and punctuation at
-// either end.
+// same returns a hash of a content. Contents that differ only in case, white space, and punctuation
+// at either end have the same hash.
 func same(content string) string {
 	words := strings.Fields(strings.ToLower(content))
 	text := strings.TrimFunc(strings.Join(words, " "), func(r rune) bool {

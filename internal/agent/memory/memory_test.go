@@ -149,7 +149,7 @@ func TestSearchRanks(t *testing.T) {
 		save(t, s, m)
 	}
 	check(t, s, Query{Text: "postgres database"}, "db")
-	check(t, s, Query{Text: "running test"}, "tests style") // word stems; then any of the words
+	check(t, s, Query{Text: "running test"}, "tests style") // by stem, then by any word
 	check(t, s, Query{Text: "日本語"}, "unicode")
 	check(t, s, Query{Text: "unicode works"}, "unicode")
 	// The text is searched as words, not parsed as query syntax.
@@ -179,7 +179,7 @@ func TestDuplicates(t *testing.T) {
 	if err := s.Delete(t.Context(), "a", ""); err != nil {
 		t.Fatal(err)
 	}
-	check(t, s, Query{Text: "tabs"}, "b") // the memory still has its other key
+	check(t, s, Query{Text: "tabs"}, "b") // the memory can still be found under its other key
 	save(t, s, Memory{Key: "b", Content: "Use spaces."})
 	check(t, s, Query{Text: "tabs"}, "")
 	if saved := save(t, s, Memory{Content: "No key was given here at all"}); saved.Key == "" ||
@@ -313,7 +313,7 @@ func TestMeaning(t *testing.T) {
 	save(t, s, Memory{Key: "none", Content: "fail to embed, house"})
 	check(t, s, Query{Text: "dog"}, "cat tower") // found by meaning alone, without a common word
 	check(t, s, Query{Text: "building"}, "tower")
-	check(t, s, Query{Text: "house"}, "none tower") // both rankings
+	check(t, s, Query{Text: "house"}, "none tower") // found by both rankings
 	check(t, s, Query{Text: "cat", Tags: []string{"none"}}, "")
 	if saved := save(t, s, Memory{Key: "dog",
 		Content: "The dogs sleeps"}); saved.Duplicate != "cat" {
@@ -395,8 +395,8 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// A search with sketches finds the same best matches as an exact comparison, even if most vectors
-// are on one side of zero and many are close to each other.
+// A search with sketches finds the same best matches as an exact comparison. The vectors are
+// difficult on purpose: most have numbers with the same sign, and many are close to each other.
 func TestSketchesFindTheBest(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const dims, topics = 384, 40

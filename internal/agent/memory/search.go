@@ -17,10 +17,11 @@ const (
 	MaxTopK = 100
 	// maxTerms is the maximum number of words in a query.
 	maxTerms = 16
-	// fusion reduces the weight of a rank when two rankings are merged (reciprocal rank fusion).
+	// fusion is the constant that dampens ranks when two rankings are merged (reciprocal rank
+	// fusion).
 	fusion = 60
-	// maxCommon is how many memories may contain a word that is searched together with rarer words.
-	// A more common word is ignored to save time.
+	// maxCommon is the maximum number of memories that may contain a word. A more common word is
+	// ignored to save time if the query also has rarer words.
 	maxCommon = 250
 )
 
@@ -28,12 +29,12 @@ const (
 type Query struct {
 	Text  string   // words; "" returns the newest memories
 	TopK  int      // 0: DefaultTopK
-	Tags  []string // memories with any of them; empty means all memories
+	Tags  []string // only memories with at least one of the tags; empty means all memories
 	Scope string   // "" means the workspace and the user
 }
 
-// Search returns the best matches, best first. If there is an embedding function, a search by
-// meaning is merged with the full-text search.
+// Search returns the best matches, best first. If there is an embedding function, the results of a
+// semantic search are merged with those of the full-text search.
 func (s *Store) Search(ctx context.Context, q Query) ([]Memory, error) {
 	owners, err := s.owners(q.Scope)
 	if err != nil {
@@ -78,7 +79,7 @@ const (
 	byNewest = "texts.rowid DESC"
 )
 
-// filter is a condition for every memory in a result.
+// filter is a condition that every memory in a result satisfies.
 type filter struct {
 	owners []string
 	tags   []string
@@ -159,9 +160,9 @@ func segmented(text string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// textRank returns IDs from the full-text index, best first. It searches for memories with all
-// words except very common ones. If it finds too few, it searches for memories with any of the
-// words, and then for words that begin with one of them.
+// textRank returns IDs from the full-text index, best first. It searches for memories that contain
+// all words except very common ones. If it finds too few, it searches for memories that contain any
+// of the words, and then for memories with words that start with one of them.
 func textRank(ctx context.Context, db *sql.DB, terms []string, q Query, f filter) ([]int64, error) {
 	if len(terms) == 0 {
 		return nil, nil
@@ -202,7 +203,7 @@ func quoted(terms []string, sep, suffix string) string {
 	return strings.Join(out, sep)
 }
 
-// tellingTerms omits the words that no memory or very many memories contain.
+// tellingTerms returns the words without those that occur in no memory or in too many memories.
 func tellingTerms(ctx context.Context, db *sql.DB, terms []string) ([]string, error) {
 	var telling []string
 	for _, t := range terms {

@@ -67,7 +67,7 @@ type Embed func(ctx context.Context, texts []string) ([][]float32, error)
 
 // Options configure a Store.
 type Options struct {
-	Path string // the database file; its folder is created when needed
+	Path string // the database file; its folder is created if necessary
 	Root string // workspace root, to which memories of scope workspace belong
 	// Embedder is called before each use, because the settings may change. It returns the function
 	// that converts texts to vectors, and the name of its model, because vectors of different
@@ -87,7 +87,7 @@ type Store struct {
 	db     *sql.DB
 	closed bool
 
-	saving sync.Mutex // held from the search for a similar memory until the result is stored
+	saving sync.Mutex // held from the search for a similar memory until the result is saved
 
 	vectors vectorCache
 }
@@ -186,7 +186,7 @@ func (s *Store) connect(ctx context.Context) (*sql.DB, error) {
 		db.Close()
 		return nil, err
 	}
-	_ = os.Chmod(s.opts.Path, 0o600) // some file systems cannot; the folder is private, too
+	_ = os.Chmod(s.opts.Path, 0o600) // not supported everywhere, but the folder is private
 	return db, nil
 }
 
@@ -262,8 +262,8 @@ func (s *Store) Save(ctx context.Context, m Memory) (Saved, error) {
 	return s.store(ctx, db, owner, m, vector, s.twin(ctx, db, owner, m.Key, vector))
 }
 
-// store saves a cleaned memory. twin is a memory that had the same meaning when the search for it
-// ended.
+// store saves a cleaned memory. twin is a memory that had the same meaning when the search for
+// similar memories ended.
 func (s *Store) store(
 	ctx context.Context, db *sql.DB, owner string, m Memory, vector embedding, twin int64,
 ) (Saved, error) {
@@ -365,8 +365,8 @@ func (s *Store) save(
 	return Saved{Key: m.Key}, index(ctx, tx, id, m)
 }
 
-// leaveToAlias moves a key's content to its alias, if it has one and its own content is about to be
-// overwritten. The content was also saved under the alias and must not change there.
+// leaveToAlias moves a key's content to its alias, if the key has an alias and its own content is
+// about to be overwritten. The content was also saved under the alias and must remain there.
 func leaveToAlias(ctx context.Context, tx *sql.Tx, owner, key, print string) error {
 	var shared bool
 	err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM memories m JOIN aliases a ON a.id = m.id

@@ -16,9 +16,10 @@ const (
 	// embedTimeout is the time limit for one call of the embedding function. If the function fails,
 	// memory works without it.
 	embedTimeout = 5 * time.Second
-	// twinCosine is the minimum similarity of two memories with the same meaning.
+	// twinCosine is the minimum similarity at which two memories are treated as having the same
+	// meaning.
 	twinCosine = 0.97
-	// leastCosine is the similarity below which a memory is unrelated to a query.
+	// leastCosine is the minimum similarity at which a memory is related to a query.
 	leastCosine = 0.25
 )
 
@@ -50,8 +51,8 @@ func (s *Store) embed(ctx context.Context, text string) embedding {
 	return embedding{model, pack(vectors[0])}
 }
 
-// pack stores a unit vector with eight bits per number, preceded by its scale. That is a quarter of
-// the size and precise enough for ranking.
+// pack stores a unit vector with eight bits per number, preceded by its scale. This takes a quarter
+// of the space and is precise enough for ranking.
 func pack(v []float32) []byte {
 	var norm, most float64
 	for _, x := range v {
@@ -176,8 +177,8 @@ func (s *Store) twin(ctx context.Context, db *sql.DB, owner, key string, e embed
 	return 0
 }
 
-// stillTwin returns a memory that had the same meaning a moment ago, or 0 if that is no longer
-// true. Another daemon may have changed or deleted the memory, and its number may have been reused.
+// stillTwin returns a memory that had the same meaning a moment ago, or 0 if it no longer does.
+// Another daemon may have changed or deleted the memory, and its ID may have been reused.
 func stillTwin(ctx context.Context, tx *sql.Tx, twin int64, owner, key string,
 	e embedding) (int64, error) {
 	var packed []byte
@@ -229,9 +230,9 @@ type likeness struct {
 	cos float64
 }
 
-// nearest compares vectors with a query. It compares the vectors that are at the given indices and
-// that wanted accepts. If places is nil, it considers all indices. It also returns how many vectors
-// it compared.
+// nearest compares vectors with a query. It compares only the vectors at the indexes in places that
+// wanted accepts. If places is nil, it considers all indexes. It also returns how many vectors it
+// compared.
 func nearest(all []vector, places []int, packed []byte, wanted func(*vector) bool) (near []likeness,
 	compared int) {
 	compare := func(v *vector) {

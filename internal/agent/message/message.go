@@ -139,7 +139,7 @@ func (u Usage) Add(v Usage) Usage {
 // StopReason is the reason why an assistant message ended.
 type StopReason string
 
-// The reasons in the engine's own terms, to which a provider's reasons are mapped.
+// The reasons for the end of a message. The reasons that providers report are mapped to them.
 const (
 	StopEnd           StopReason = "stop"
 	StopToolUse       StopReason = "toolUse"
@@ -156,13 +156,13 @@ type Message struct {
 	Role    Role    `json:"role"`
 	Content []Block `json:"content,omitempty"`
 
-	// These fields are set for a tool result.
+	// These fields are set only for a tool result.
 	CallID  string          `json:"callId,omitempty"`
 	Name    string          `json:"name,omitempty"` // tool name
 	IsError bool            `json:"isError,omitempty"`
 	Details json.RawMessage `json:"details,omitempty"` // used only for display
 
-	// These fields are set for an assistant message.
+	// These fields are set only for an assistant message.
 	Stop       StopReason `json:"stop,omitempty"`
 	AbortPhase string     `json:"abortPhase,omitempty"` // inference, tool_execution
 	Usage      *Usage     `json:"usage,omitempty"`
@@ -185,8 +185,8 @@ type Message struct {
 // derived caches values that are computed at most once per message.
 type derived struct {
 	mu       sync.Mutex
-	encoded  []encoding   // one for each requested format, rarely more than one
-	measured atomic.Int64 // the size plus one; 0 if not measured
+	encoded  []encoding   // one encoding for each requested format, rarely more than one
+	measured atomic.Int64 // the measured size plus one; 0 if not measured
 }
 
 // encoding is the encoding of a message in one format.
@@ -206,11 +206,11 @@ func (m *Message) TextContent() string {
 	return b.String()
 }
 
-// ShownText returns a user's message as it is shown. It is like TextContent, but puts a blank line
+// ShownText returns a user's message as it is displayed. Unlike TextContent, it puts a blank line
 // between blocks that were sent separately.
 func (m *Message) ShownText() string {
 	var b strings.Builder
-	ended := true // the next text begins a line
+	ended := true // the next text starts on a new line
 	for i := range m.Content {
 		t := &m.Content[i]
 		if t.Type != Text && t.Type != Refusal || t.Text == "" {

@@ -11,7 +11,7 @@ func StripANSI(s string) string {
 	}
 	var b strings.Builder
 	b.Grow(len(s))
-	open := 0 // no string sequence is known to end before this offset
+	open := 0 // no string sequence ends before this offset
 	for i := 0; i < len(s); {
 		switch {
 		case s[i] == 0x1b:
@@ -151,7 +151,7 @@ func unfinishedEscape(s string) bool {
 	switch c := s[1]; {
 	case c == '[':
 		return unfinishedCSI(s[2:])
-	case strings.IndexByte(stringStarts, c) >= 0: // its last byte may be the \ of an ST
+	case strings.IndexByte(stringStarts, c) >= 0: // the last byte may be the first byte of an ST
 		return len(s) < 2+maxString+1 && stringLen(s[2:], 0) == 0
 	case strings.IndexByte(charsetStarts, c) >= 0:
 		return len(s) < 3

@@ -13,17 +13,17 @@ type fixed struct {
 	value     json.RawMessage
 	ok        bool
 	cut       bool // whether closing brackets were missing
-	cutString bool // the text ended in a string, whose rest is lost
+	cutString bool // the text ended inside a string, whose rest is lost
 }
 
 // maxDepth bounds nesting, because the parser is recursive.
 const maxDepth = 500
 
 // fix converts malformed JSON from a model to valid JSON. It handles code fences, comments, single
-// or typographic quotes, unquoted keys, Python's words, trailing and missing commas, pairs without
-// braces, raw control characters and wrong escapes in strings, missing closing brackets, and a
-// document that is repeated. It never changes the meaning of a string. Valid JSON is returned
-// unchanged. ok is false if the meaning cannot be determined.
+// or typographic quotes, unquoted keys, Python literals, trailing and missing commas, pairs without
+// braces, raw control characters and wrong escapes in strings, missing closing brackets, and
+// repeated documents. It never changes the meaning of a string. Valid JSON is returned unchanged.
+// ok is false if the meaning cannot be determined.
 func fix(raw string) fixed {
 	if json.Valid([]byte(raw)) {
 		return fixed{value: json.RawMessage(raw), ok: true}
@@ -354,7 +354,7 @@ func (p *parser) closes(i int, key bool) bool {
 	case ',', '}', ']':
 		return !key
 	case '"', '\'', '/':
-		// A missing comma at the end of the line, or a comment after the value.
+		// either a comma is missing at the end of the line, or a comment follows the value
 		return newline && !key
 	}
 	return false

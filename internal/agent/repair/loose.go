@@ -50,7 +50,7 @@ func (s *scanner) bare() {
 	}
 }
 
-// mayBegin reports whether JSON that is a call may begin at i.
+// mayBegin reports whether a call written as JSON may begin at i.
 func (s *scanner) mayBegin(i int) bool {
 	if i > 0 && strings.IndexByte(" \t\n:}]>", s.text[i-1]) < 0 && !isWord(s.text[i-1]) {
 		return false
@@ -77,17 +77,17 @@ func (s *scanner) jsonAt(start, end int) {
 	low := lineStart(s.text, start)
 	name := strings.TrimPrefix(strings.TrimSpace(s.text[low:start]), "call:")
 	name = strings.TrimSpace(strings.TrimSuffix(name, ":"))
-	if name == "" || knownName(name, s.known) == "" { // the call must begin the line
+	if name == "" || knownName(name, s.known) == "" { // calls must begin the line
 		return
 	}
 	s.try()
 	s.add(low, end, true, []parsed{withArgs(name, raw)})
 }
 
-// Limits of a call written as lines.
+// Limits for a call written as lines.
 const (
-	maxArgsDistance = 10  // lines from the name to the arguments
-	maxNameLine     = 200 // bytes
+	maxArgsDistance = 10  // maximum number of lines from the name to the arguments
+	maxNameLine     = 200 // in bytes
 )
 
 // lines finds `name: X` lines followed by an arguments line.
@@ -194,9 +194,9 @@ func (s *scanner) argsValue(i int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// matching returns the length of the bracketed text at the start of s, or 0 if it is not closed. It
-// deducts the scanned bytes from budget, so that a text of opening brackets does not take quadratic
-// time.
+// matching returns the length of the bracketed text at the start of s, or 0 if the brackets are not
+// closed. It deducts the scanned bytes from budget, so that a text full of opening brackets does
+// not take quadratic time.
 func matching(s string, budget *int) int {
 	depth, quote := 0, byte(0)
 	for i := 0; i < len(s) && *budget > 0; i++ {
@@ -221,7 +221,8 @@ func matching(s string, budget *int) int {
 	return 0
 }
 
-// namesCall reports whether a JSON text contains a word that every call contains.
+// namesCall reports whether a JSON text contains one of the words of which every call has at least
+// one.
 func namesCall(text string) bool {
 	return strings.Contains(text, "name") || strings.Contains(text, "function") ||
 		strings.Contains(text, "tool")

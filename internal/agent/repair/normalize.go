@@ -13,7 +13,7 @@ import (
 // Report describes the changes that Normalize made.
 type Report struct {
 	Repaired int // calls whose arguments, name or ID were repaired
-	Dropped  int // copies of another call: the same ID, name and arguments
+	Dropped  int // calls that repeat the ID, name and arguments of another call
 	Stripped int // calls that were cut off at the end of the output
 	FromText int // calls found in the text
 }
@@ -123,7 +123,7 @@ func (n *normalizer) keep(c *message.ToolCall, cutOff bool) bool {
 	was := *c
 	c.Name = n.name(c.Name)
 	if cutOff && (c.Raw != "" || c.Name == "" ||
-		len(c.Args) <= 2) { // complete arguments look the same as missing ones
+		len(c.Args) <= 2) { // complete arguments cannot be distinguished from missing ones
 		n.report.Stripped++
 		return false
 	}
@@ -161,7 +161,7 @@ func mendArgs(c *message.ToolCall) {
 	c.Args, c.Raw = json.RawMessage("{}"), raw
 }
 
-// syntaxProblem returns the parser's message about where the JSON is wrong.
+// syntaxProblem returns the parser's message, which says where the JSON is wrong.
 func syntaxProblem(raw string) string {
 	var o map[string]json.RawMessage
 	err := json.Unmarshal([]byte(raw), &o)

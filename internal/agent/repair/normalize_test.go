@@ -35,7 +35,7 @@ func TestNormalizer(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		in    []message.ToolCall
-		want  string // id, name, args and problem of each call, separated by …
+		want  string // ID, name, arguments and problem of each call, separated by …
 		dropd int
 	}{
 		{"untouched", []message.ToolCall{{ID: "a", Name: "read", Args: raw(`{"x":1}`)}},

@@ -11,9 +11,9 @@ import (
 // ParseCalls finds tool calls that a model wrote as text, in the forms that models were trained on
 // (see tagForms and loose.go). It returns the calls and the text without them. It finds only calls
 // of known tools. If known is empty, it accepts every name in an explicit form. Examples are not
-// calls: inline code, quotations, code blocks in another language, text after words such as "for
-// example", and bare JSON followed by prose. The prose keeps its white space. The time is linear in
-// the length of the text.
+// treated as calls: inline code, quotations, code blocks in another language, text after words such
+// as "for example", and bare JSON followed by prose. White space in the prose is preserved. The
+// time is linear in the length of the text.
 func ParseCalls(text string, known []string) ([]*message.ToolCall, string) {
 	return parseCalls(text, known, randomID)
 }
@@ -87,7 +87,7 @@ type scanner struct {
 	fences []fence
 	found  []found
 	budget int
-	tries  int            // remaining tries (see try)
+	tries  int            // number of remaining tries (see try)
 	seen   map[string]int // the next position of a tag (see next)
 }
 
@@ -302,7 +302,8 @@ func isFiller(text string) bool {
 	return true
 }
 
-// cut removes the parts. Where it removes whole lines, at most one blank line remains.
+// cut removes the parts from the text. Where it removes whole lines, at most one blank line
+// remains.
 func cut(text string, list []found) string {
 	var b strings.Builder
 	at := 0

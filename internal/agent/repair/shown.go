@@ -13,7 +13,7 @@ type Shown struct {
 	lines *callGate
 }
 
-// NewShown returns a Shown for the options. known are the names of the tools.
+// NewShown returns a Shown for the options. known contains the names of the tools.
 func NewShown(o Options, known []string) *Shown {
 	s := &Shown{}
 	if o.StripANSI {
@@ -36,7 +36,7 @@ func (s *Shown) Add(piece string) string {
 	return piece
 }
 
-// End returns the rest of the block that can be shown, without its calls.
+// End returns the rest of the block without its calls.
 func (s *Shown) End() string {
 	rest := ""
 	if s.ansi != nil {
@@ -48,11 +48,11 @@ func (s *Shown) End() string {
 	return rest
 }
 
-// callGate releases lines until a line may belong to a call. It releases the beginning of an
-// incomplete line if that cannot be the beginning of a call.
+// callGate releases the lines that cannot belong to a call, and holds back the text after the first
+// line that may. It releases the beginning of an incomplete line if no call can begin that way.
 type callGate struct {
 	known []string
-	shown strings.Builder // released
+	shown strings.Builder // the released text
 	held  string          // text that is not released yet
 	fence bool            // whether the line is in a code block that contains no calls
 	shut  bool            // a call may have begun, so the rest waits for the end
@@ -89,11 +89,11 @@ func (g *callGate) pass(n int) string {
 	out := g.held[:n]
 	g.held = g.held[n:]
 	g.shown.WriteString(out)
-	g.mid = g.mid || out != "" // the end of this line is still held
+	g.mid = g.mid || out != "" // the end of this line is still held back
 	return out
 }
 
-// line reports whether a complete line, or the rest of one, contains no call.
+// line reports whether a complete line, or the rest of one, does not contain a call.
 func (g *callGate) line(line string) bool {
 	text := strings.TrimLeft(line, " \t")
 	if !g.mid && strings.HasPrefix(text, "```") {
@@ -132,7 +132,8 @@ func (g *callGate) partial(line string) int {
 	return max(strings.LastIndexAny(line, " \t"), 0)
 }
 
-// end processes the held text at the end of the block and returns it without its calls.
+// end processes the text that is still held back at the end of the block, and returns it without
+// its calls.
 func (g *callGate) end() string {
 	shown := g.shown.String()
 	_, text := ParseCalls(shown+g.held, g.known)

@@ -7,14 +7,14 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// tagForm is an explicit form of a call. It defines the opening, the end, and how the text in
-// between is parsed.
+// tagForm is an explicit form of a call. It defines the opening and closing tags, and how the text
+// between them is parsed.
 type tagForm struct {
 	open string
 	// The first of these ends the form; empty means the next opening or the end of the text.
 	close []string
 	read  func(name, body string) []parsed
-	named bool // the opening continues with a name up to ">"
+	named bool // whether the opening tag continues with a name up to ">"
 }
 
 // tagForms are the explicit forms. If one opening is a prefix of another, the longer one comes
@@ -36,7 +36,7 @@ var tagForms = []tagForm{
 	{open: "<｜tool▁call▁begin｜>", close: []string{"<｜tool▁call▁end｜>"}, read: readDeepSeek},
 }
 
-// wrappers surround several calls and are removed with them.
+// wrappers are tags around several calls. They are removed together with the calls.
 var wrappers = []string{"<tool_calls>", "</tool_calls>", "<function_calls>", "</function_calls>",
 	"<|tool_calls_section_begin|>", "<|tool_calls_section_end|>",
 	"<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"}
@@ -70,7 +70,7 @@ func formAt(text string) *tagForm {
 	return nil
 }
 
-// tag parses the form that opens at start and returns where to continue.
+// tag parses the form whose opening tag is at start. It returns the position at which to continue.
 func (s *scanner) tag(f *tagForm, start int) int {
 	bodyStart := start + len(f.open)
 	name := ""
@@ -101,8 +101,8 @@ func (s *scanner) tag(f *tagForm, start int) int {
 // maxName limits a name in a tag.
 const maxName = 256
 
-// closing finds the end of a form's body and the end of the form itself. They are at its closing
-// tag, at the next opening of the same form, or at the end of the text.
+// closing finds the end of a form's body and the end of the form itself. A form ends at its closing
+// tag, at the next opening tag of the same form, or at the end of the text.
 func (s *scanner) closing(f *tagForm, from int) (bodyEnd, end int) {
 	bodyEnd = s.next(f.open, from)
 	end = bodyEnd
@@ -136,7 +136,8 @@ func (s *scanner) next(word string, from int) int {
 	return at
 }
 
-// widen extends a part to include wrappers and the closing tag of an outer tag directly around it.
+// widen extends a part to include wrappers and the closing tag of an outer tag that directly
+// encloses it.
 func (s *scanner) widen(start, end int) (int, int) {
 	for again := true; again; {
 		again = false

@@ -36,7 +36,7 @@ const (
 	repetitiveWords  = 10 // minimum for a comparison by overlap, for both replies
 	repetitiveShare  = .8 // share of the shorter reply's words that both have in common
 	reasoningRunes   = 5
-	reasoningVisible = 2 // maximum of visible words in a reply that consists of reasoning
+	reasoningVisible = 2 // maximum number of visible words in a reply that is only reasoning
 )
 
 // Budget counts the replies that were sent back in a turn. The zero value is a full budget. Call
@@ -131,8 +131,8 @@ func isBlank(text string) bool {
 		func(r rune) bool { return !unicode.IsSpace(r) && unicode.IsPrint(r) }) < 0
 }
 
-// LooksTruncated reports whether a text seems to stop in the middle. Signs are an open code fence
-// and, at the end, dots, a comma or a dash.
+// LooksTruncated reports whether a text seems to have been cut off. Signs are an unclosed code
+// fence, or a text that ends with an ellipsis, a comma or a dash.
 func LooksTruncated(text string) bool {
 	text = strings.TrimRightFunc(text, unicode.IsSpace)
 	if text == "" {

@@ -123,7 +123,7 @@ func kindOfStatus(status int, text string, mayRetry bool) (Kind, bool) {
 	case status >= 400:
 		return kindOfClientError(text), true
 	}
-	return Client, true // a redirect that was not followed
+	return Client, true // a redirect that the client did not follow
 }
 
 func kindOfServerError(text string) Kind {
@@ -342,7 +342,7 @@ func first(words ...string) string {
 
 var tag = lazyregexp.New(`(?s)<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>`)
 
-// plainText returns the text of a body that is not JSON, without its markup.
+// plainText returns the text of a body that is not JSON, with its markup removed.
 func plainText(body []byte) string {
 	s := string(body[:min(len(body), 8<<10)])
 	if strings.HasPrefix(s, "<") {
@@ -410,7 +410,8 @@ func seconds(s string) time.Duration {
 var secret = lazyregexp.New(`(?i)\b(?:sk|pk|gsk|xai|key|AIza|ghp|hf)[-_][A-Za-z0-9_\-*.]{8,}|` +
 	`AIza[A-Za-z0-9_\-]{20,}|bearer\s+[A-Za-z0-9_\-.=+/]{8,}`)
 
-// Redact replaces parts of a text that look like a key. Call it for texts that will be shown.
+// Redact replaces the parts of a text that look like API keys. Call it for every text that will be
+// shown to the user.
 func Redact(s string) string { return secret().ReplaceAllString(s, "[redacted]") }
 
 // shown returns an error's text in the form that clients receive.

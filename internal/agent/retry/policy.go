@@ -24,7 +24,7 @@ type Policy struct {
 	MaxDelay time.Duration
 	// Jitter j spreads a delay d over [d, d(1+j)]. Values of 1 and above spread it over [0, d].
 	Jitter float64
-	// Rand returns numbers in [0, 1). nil means a random source.
+	// Rand returns numbers in [0, 1). If it is nil, a default random source is used.
 	Rand func() float64
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// crashDir is the variable that makes the test binary act as the daemon that is killed.
+// crashDir is the environment variable that makes the test binary act as the daemon that is killed.
 const crashDir = "AGENT_LSP_TEST_CRASH_DIR"
 
 func TestMain(m *testing.M) {
@@ -180,7 +180,7 @@ func checkCrashHistory(t *testing.T, in *Loaded, dir, when string) {
 		ran[call]++
 	}
 	results := map[string]string{}
-	want := 0 // the expected position in "uarb"
+	want := 0 // the position in "uarb" that is expected next
 	for _, m := range in.Messages {
 		at := strings.Index("uarb", m.ID[:1])
 		if strings.HasPrefix(m.ID, "interrupted-") {

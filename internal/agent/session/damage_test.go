@@ -70,7 +70,7 @@ func TestCutAtEachByte(t *testing.T) {
 		}
 		if n%32 != 0 && data[n-1] != '\n' && (n == len(data) || data[n] != '\n') {
 			must(t, in.Session.Close())
-			continue // test appending only at the end of each line and at a few other bytes
+			continue // test appending only at the end of each line and at a few other offsets
 		}
 		must(t, in.Session.Append(messageRecord(msg("u9", message.RoleUser, "on"))))
 		must(t, in.Session.Close())
@@ -216,8 +216,8 @@ func TestSecretsAreNotStored(t *testing.T) {
 	}
 }
 
-// Whatever the order of the results in the log, after loading each call is followed by exactly one
-// result.
+// Whatever the order of the results in the log, each call is followed by exactly one result after
+// loading.
 func TestPairing(t *testing.T) {
 	for log, want := range map[string]string{
 		"u a:1 r:1":           "u: a: t:r2",

@@ -19,7 +19,7 @@ func (s *Session) Sync() error {
 // durable syncs written data to disk in the background, without delaying writes. The zero value is
 // ready to use. It is safe for concurrent use.
 type durable struct {
-	// If sync is nil, the file's own function is used. Tests set it to simulate a failing disk.
+	// sync is nil to use the file's own function. Tests set it to simulate a failing disk.
 	sync func(*os.File) error
 
 	mu     sync.Mutex
@@ -28,18 +28,19 @@ type durable struct {
 	spans  []span // data that may not be on disk, oldest first
 	wanted uint64 // number of spans requested
 	done   uint64 // number of spans on disk
-	busy   bool   // a goroutine is syncing
-	failed bool   // the last sync failed
+	busy   bool   // whether a goroutine is syncing
+	failed bool   // whether the last sync failed
 }
 
 // span is a range of the file. After a failed sync, it is unknown which data is on disk, and the
-// system may consider the data clean. The span is therefore kept so that it can be written again.
+// operating system may treat the data as already written. The span is therefore kept so that it can
+// be written again.
 type span struct {
 	at   int64
 	data []byte
 }
 
-// request asks to sync data, which was written to file at an offset. It does not wait.
+// request requests a sync of data that was written to file at an offset. It does not wait.
 func (d *durable) request(file *os.File, at int64, data []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -55,8 +56,8 @@ func (d *durable) request(file *os.File, at int64, data []byte) {
 	}
 }
 
-// work syncs until everything is on disk or the disk fails. After a failure, wait tries the rest
-// again.
+// work syncs until all data is on disk or a sync fails. After a failure, wait tries to sync the
+// rest.
 func (d *durable) work() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -216,7 +216,7 @@ func TestLoadedWhileCopied(t *testing.T) {
 	export := func(l *Library, id string) error { _, err := l.Export(id, "json"); return err }
 	fork := func(l *Library, id string) error { _, err := l.Fork(id, "", false); return err }
 	for _, c := range []struct {
-		at     string // the session is loaded when this text passes through Redact
+		at     string // the session is loaded when Redact is called with this text
 		copied func(*Library, string) error
 	}{{"hello", export}, {`"messages":[`, export}, {"hello", fork}, {`"forkOf":`, fork}} {
 		t.Run(c.at, func(t *testing.T) {

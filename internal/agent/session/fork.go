@@ -7,8 +7,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// Fork creates a new session from another one's history, up to and including the message that the
-// item atItem shows. If atItem is "", it copies the complete history. If before is set, that
+// Fork creates a new session from another session's history, up to and including the message that
+// the item atItem shows. If atItem is "", it copies the complete history. If before is set, that
 // message is excluded, so that the user can edit a prompt and send it again. The results of a call
 // are kept with the call. Items keep their IDs and get new numbers.
 func (l *Library) Fork(id, atItem string, before bool) (*Session, error) {
@@ -42,8 +42,8 @@ func (l *Library) Fork(id, atItem string, before bool) (*Session, error) {
 	})
 }
 
-// borrow reads a session in order to copy it. It does not open it, so a concurrent Load opens the
-// session and keeps it.
+// borrow reads a session in order to copy it, without opening it. A concurrent Load can therefore
+// open the session and keep it open.
 func (l *Library) borrow(id string) (*Loaded, error) {
 	if s := l.opened(id); s != nil {
 		return s.reload()

@@ -17,7 +17,7 @@ type Retention struct {
 // EmptyAge is how long a session without messages is kept.
 const EmptyAge = 24 * time.Hour
 
-// makingTime is how long a log may lack its header, because its creator has not yet written it.
+// makingTime is how long a log without a header is assumed to be a session that is being created.
 const makingTime = time.Minute
 
 // beingMade reports whether this or another process is about to write the log's first line.

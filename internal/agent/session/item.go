@@ -34,7 +34,7 @@ type storedCall struct {
 	Name       string          `json:"name"`
 	Label      string          `json:"label,omitempty"`
 	Args       json.RawMessage `json:"args,omitempty"`
-	ArgsRef    string          `json:"argsRef,omitempty"` // the message that contains the call
+	ArgsRef    string          `json:"argsRef,omitempty"` // the message that contains the call with the arguments
 	Result     string          `json:"result,omitempty"`
 	Content    []message.Block `json:"content,omitempty"`
 	Details    json.RawMessage `json:"details,omitempty"`

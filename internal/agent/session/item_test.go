@@ -94,7 +94,7 @@ func TestItemsWithoutMessages(t *testing.T) {
 	wantTexts(t, "after a restart", load(t, l, s.ID()).Session, "never mind", "never mind")
 }
 
-// A failed write does not lose an item.
+// If a write fails, no item is lost.
 func TestItemsOfAFailedWrite(t *testing.T) {
 	l := OpenWith(t.TempDir(), Options{now: clock(), maxBytes: 3000})
 	defer l.Close()

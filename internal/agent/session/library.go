@@ -49,7 +49,7 @@ type Options struct {
 	maxBytes int64
 }
 
-// ErrUnknownItem reports that a session has no such completed item.
+// ErrUnknownItem reports that a session has no completed item with the given ID.
 var ErrUnknownItem = errors.New("there is no such completed item")
 
 // Library manages the folder with the sessions of one workspace. It is safe for concurrent use, and
@@ -64,7 +64,7 @@ type Library struct {
 	spare map[string]error // reason why a session is in the spare folder, by ID
 }
 
-// cached is a list entry with the state of the log from which it was read.
+// cached is a list entry, together with the state of the log from which it was read.
 type cached struct {
 	size  int64
 	mtime time.Time
@@ -136,7 +136,7 @@ func (l *Library) warn(doing string, err error) {
 func NewID(now time.Time) string {
 	var b [12]byte
 	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMicro())<<8)
-	_, _ = rand.Read(b[7:]) // never fails
+	_, _ = rand.Read(b[7:]) // rand.Read never fails
 	return strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))
 }
 
@@ -159,7 +159,7 @@ func (l *Library) Create(meta Meta) (*Session, error) {
 	}
 	s := &Session{lib: l, id: meta.ID, file: f, log: newLogState(meta.ID)}
 	s.publish()
-	l.keep(s) // before the session is listed, because GC never deletes sessions that are open here
+	l.keep(s) // before the session is listed, so that GC finds it open and keeps it
 	header, err := newRecord(RecordHeader, meta.CreatedAt, meta)
 	if err == nil {
 		err = s.Append(header)

@@ -191,7 +191,7 @@ func TestGC(t *testing.T) {
 	must(t, err)
 	gone, err := l.GC(Retention{MaxBytes: 4 * e.Bytes})
 	must(t, err)
-	if len(gone) != 1 || gone[0] != ids[1] { // session 0 is open, so it stays
+	if len(gone) != 1 || gone[0] != ids[1] { // session 0 is open, so GC keeps it
 		t.Errorf("by size: %v of %v", gone, ids)
 	}
 	gone, err = l.GC(Retention{MaxAge: l.now().Sub(e.UpdatedAt) + 3*time.Second/2})

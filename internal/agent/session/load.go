@@ -41,7 +41,7 @@ type Loaded struct {
 	InterruptedTurn string
 }
 
-// MaxTurns is the number of ended turns that Load keeps at least.
+// MaxTurns is the number of most recent turns that Load always keeps, if there are that many.
 const MaxTurns = 256
 
 // Restored returns the state from which the engine continues.
@@ -115,7 +115,7 @@ func (s *Session) reload() (*Loaded, error) {
 	}
 	if s.locked || r.seen == s.seen {
 		r.out.LastSeq = max(r.out.LastSeq, s.seq.Load())
-	} else { // another process has written in the meantime, so use what it wrote
+	} else { // another process has written in the meantime, so use its data
 		s.log, s.size, s.seen, s.newline, s.repairs = r.log, r.size, r.seen, r.newline, r.repairs
 		s.seq.Store(max(r.out.LastSeq, s.seq.Load()))
 		s.reserved.Store(r.log.entry.LastSeq)
@@ -135,7 +135,7 @@ type reader struct {
 	seen     int64
 	newline  bool
 	version  int
-	messages []*message.Message // one per node
+	messages []*message.Message // one message for each node
 	started  map[string]callData
 	strings  map[string]string
 	repairs  []agent.Record
@@ -313,7 +313,7 @@ func (r *reader) turn(t *agent.Turn) {
 	r.out.Turns = append(r.out.Turns, *t)
 }
 
-// intern makes messages share their common strings.
+// intern replaces equal strings in messages by one shared string, to save memory.
 func (r *reader) intern(m *message.Message) {
 	for _, s := range []*string{(*string)(&m.Role), &m.Model, &m.TurnID, &m.Author,
 		(*string)(&m.Source), (*string)(&m.Stop), &m.Name} {

@@ -55,7 +55,8 @@ func (s *Session) WrittenElsewhere() bool {
 }
 
 // lock acquires the writer's lock and removes an incomplete last line. If another process has
-// written since the session was read, the state in memory is wrong and lock returns ErrChanged.
+// written since the session was read, the state in memory is out of date and lock returns
+// ErrChanged.
 func (s *Session) lock() error {
 	if s.closed {
 		return ErrClosed

@@ -150,7 +150,7 @@ func (l *logState) addHeader(data json.RawMessage) {
 	id := l.entry.ID
 	l.entry.Meta = m
 	if id != "" {
-		l.entry.ID = id // if the file was copied, its name is the session ID
+		l.entry.ID = id // a copied log may contain another ID; the file's name is the session's ID
 	}
 	l.entry.Titled = m.Title != ""
 	if l.entry.UpdatedAt.Before(m.CreatedAt) {
@@ -223,7 +223,7 @@ func (l *logState) visible() []itemRef {
 	return refs
 }
 
-// turnID returns the turn of a turnStart record in any of the stored formats.
+// turnID returns the ID of the turn in a turnStart record, in any of the stored formats.
 func turnID(r *agent.Record) string {
 	if r.Turn != nil {
 		return r.Turn.TurnID
@@ -235,7 +235,7 @@ func turnID(r *agent.Record) string {
 	return "unknown"
 }
 
-// lenient are the options for reading files that other versions or programs wrote.
+// lenient contains the options for decoding files that other versions or programs wrote.
 var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true),
 	jsontext.AllowInvalidUTF8(true))
 

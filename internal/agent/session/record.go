@@ -98,8 +98,8 @@ func encode(b *bytes.Buffer, v any) error {
 	return e.Encode(v)
 }
 
-// redacted returns line without secrets. line ends in a newline. The result is always one line of
-// JSON, even if redact breaks the JSON.
+// redacted returns line with its secrets removed. line ends in a newline. The result is always one
+// line of JSON, even if redact breaks the JSON.
 func redacted(line []byte, redact func([]byte) []byte) []byte {
 	if redact == nil {
 		return line

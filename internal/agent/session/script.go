@@ -62,8 +62,8 @@ type Recording struct {
 	Notes  []string        // notes for the reader, for example which file was omitted
 }
 
-// Record returns the session as a session script. If the expected outcome is added to such a bug
-// report, it becomes a test. It contains no secret that the log does not contain.
+// Record returns the session as a session script for a bug report. With the expected outcome added,
+// the script becomes a test. It contains no secret that the log does not contain.
 func Record(in *Loaded, rec Recording) ([]byte, error) {
 	model, err := ModelScript(in)
 	if err != nil {
@@ -142,7 +142,7 @@ func (r *Recording) portable(text string) []byte {
 	return []byte(text)
 }
 
-// safe ensures that a comment line is not a file marker.
+// safe ensures that a comment line is not parsed as a file marker.
 func safe(comment string) string {
 	return strings.ReplaceAll(comment, "-- ", "- ")
 }

@@ -21,7 +21,7 @@ const (
 	// seqBlock is how many notification numbers are reserved at a time. After a crash the numbers
 	// continue above the reserved ones, so that none is used twice.
 	seqBlock = 4096
-	// indexEvery is the number of bytes by which the log may be ahead of the index.
+	// indexEvery is how many bytes may be added to the log before the index is written again.
 	indexEvery = 64 << 10
 	// maxHeld is how many items may wait for their messages.
 	maxHeld = 512
@@ -54,7 +54,8 @@ type Session struct {
 	seq      atomic.Uint64 // the last used number
 	reserved atomic.Uint64
 	entry    atomic.Pointer[Entry]
-	// Whether the session holds the lock; for readers that must not wait for the disk.
+	// Whether the session holds the writer's lock. It is for readers that must not wait for the
+	// disk.
 	writer atomic.Bool
 
 	mu      sync.Mutex
@@ -63,7 +64,7 @@ type Session struct {
 	size    int64 // bytes of complete lines
 	seen    int64 // size of the file when it was read
 	index   indexState
-	newline bool // the last line has no newline at its end
+	newline bool // whether the last line lacks a newline
 	locked  bool
 	closed  bool
 	repairs []agent.Record // records that Load added; the next write stores them
@@ -76,8 +77,8 @@ type Session struct {
 
 // indexState tracks the index next to the log. The session's lock guards it.
 type indexState struct {
-	size    int64 // bytes of the log that the index covers
-	writing bool  // indexLater is pending
+	size    int64 // number of bytes of the log that the index covers
+	writing bool  // whether indexLater is pending
 }
 
 // heldItems are completed items that are stored later, together with the messages that they show.
@@ -86,7 +87,7 @@ type heldItems struct {
 	items []Item
 }
 
-// ID returns the session's id.
+// ID returns the session's ID.
 func (s *Session) ID() string { return s.id }
 
 // Entry returns the current list entry of the session. It never waits for the disk.
@@ -141,8 +142,8 @@ func (s *Session) append(records []agent.Record) error {
 	return nil
 }
 
-// withSeq reserves numbers together with other records, so that using a number rarely needs a write
-// of its own.
+// withSeq reserves numbers in the same write as other records, so that using a number rarely
+// requires a separate write.
 func (s *Session) withSeq(records []agent.Record) []agent.Record {
 	seq := s.seq.Load()
 	if seq == 0 || seq+seqBlock/2 <= s.reserved.Load() {
@@ -155,7 +156,7 @@ func (s *Session) withSeq(records []agent.Record) []agent.Record {
 	return append(records[:len(records):len(records)], r)
 }
 
-// encode fills s.buf and returns where each record ends in it.
+// encode writes the records to s.buf and returns the offset at which each record ends.
 func (s *Session) encode(records []agent.Record) (ends []int, wantSync bool, err error) {
 	s.buf.Reset()
 	if s.newline {
@@ -184,7 +185,8 @@ func (s *Session) encode(records []agent.Record) (ends []int, wantSync bool, err
 	return ends, wantSync, nil
 }
 
-// write appends s.buf to the complete lines. It overwrites the remains of a failed write.
+// write appends s.buf after the last complete line of the log. It overwrites the remains of a
+// failed write.
 func (s *Session) write() error {
 	if s.size+int64(s.buf.Len()) > s.lib.maxBytes() {
 		return fmt.Errorf("saving session %s: %w", s.id, ErrFull)
@@ -229,8 +231,8 @@ func (s *Session) publish() {
 }
 
 // NextSeq returns the number of the next notification. The numbers are 1, 2, 3 … and continue over
-// the session's whole lifetime. NextSeq is cheap. Without Append in between, it writes only about
-// once in a few thousand calls.
+// the session's whole lifetime. NextSeq is cheap. If Append is not called in between, it writes
+// only about once in a few thousand calls.
 func (s *Session) NextSeq() uint64 {
 	n := s.seq.Add(1)
 	if n > s.reserved.Load() {
@@ -286,7 +288,7 @@ func (s *Session) withItems(
 	return s.ripe(with, wait, known, all)
 }
 
-// ripe adds the items whose messages are known, or all of them.
+// ripe adds the items whose messages are stored, or all items.
 func (s *Session) ripe(
 	with []agent.Record,
 	wait []Item,
@@ -417,8 +419,8 @@ func (s *Session) Close() error {
 	s.lib.forget(s)
 	s.durable.idle()
 	if s.file != nil {
-		// Release the lock explicitly. A child process that is being started has the file, and with
-		// it the lock, open for a moment longer.
+		// Release the lock explicitly. A child process that is just being started also has the file
+		// open for a moment, and would keep the lock.
 		if s.locked {
 			err = errors.Join(err, filelock.Unlock(s.file))
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/agent/message"
 )
 
-// clock returns a clock whose times strictly increase, so that the order is visible.
+// clock returns a clock whose times strictly increase, so that the order of sessions is defined.
 func clock() func() time.Time {
 	t := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	return func() time.Time { t = t.Add(time.Second); return t }
@@ -256,8 +256,8 @@ func TestCrashAfterPrompt(t *testing.T) {
 	}
 }
 
-// TestCrashWithPendingProposal checks that loading a session asks the owner of its proposals about
-// those whose outcome was not stored.
+// TestCrashWithPendingProposal checks that, when a session is loaded, the owner of its proposals is
+// queried for those whose outcome was not stored.
 func TestCrashWithPendingProposal(t *testing.T) {
 	l := OpenWith(t.TempDir(), Options{now: clock(),
 		PendingProposal: func(_, item string) string {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// dirOf returns the folder with a session's files.
+// dirOf returns the folder that contains a session's files.
 func (l *Library) dirOf(id string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,7 +49,7 @@ func (l *Library) spareFiles() []os.DirEntry {
 	}
 	files, err := os.ReadDir(l.opts.Spare)
 	if err != nil {
-		return nil // open sessions are listed in any case
+		return nil // open sessions are listed even if the folder cannot be read
 	}
 	return files
 }

@@ -323,7 +323,7 @@ func (t *Tool) Steer(itemID string,
 // is false if there are none.
 func (t *Tool) Abort(itemID string, silent bool) (ok bool) {
 	list, end := t.running.stop(itemID)
-	for _, s := range list { // the end of this sub-agent would let the next task start
+	for _, s := range list { // otherwise, when this sub-agent ends, the next task could start
 		_, _ = s.Abort(agent.AbortRequest{Silent: silent})
 	}
 	if end == nil {

@@ -169,7 +169,7 @@ func TestSubagentNestsAndAccounts(t *testing.T) {
 	if b.spent.Total != 2 {
 		t.Errorf("spent %+v", b.spent)
 	}
-	if len(b.seen) != 2 { // the task and the answer
+	if len(b.seen) != 2 { // one message for the task and one for the answer
 		t.Errorf("items %+v", b.seen)
 	}
 }

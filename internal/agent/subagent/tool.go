@@ -20,9 +20,9 @@ const (
 	Concurrency = 4
 	// MaxDepth is how deeply sub-agents may call sub-agents. 1 means that they may not call any.
 	MaxDepth = 2
-	// maxOutput limits how much of one sub-agent's answer the model gets.
+	// maxOutput is the maximum size of one sub-agent's answer that is returned to the model.
 	maxOutput = 40 << 10
-	// noOutput stands for an answer without text.
+	// noOutput is returned for an answer without text.
 	noOutput = "(no output)"
 )
 
@@ -35,22 +35,22 @@ type Agent struct {
 	Thinking    string
 	Tools       []string // names or globs; nil means the parent's tools
 	Profile     string   // permission profile, at most the parent's
-	// Additional permission rules; the parent's rules must also allow what these allow.
+	// Additional permission rules. A call must be allowed by these rules and by the parent's.
 	Rules    []string
 	MaxCalls int // maximum number of model calls; 0 means the parent's limit
 }
 
-// General is the agent that exists even if the settings define none.
+// General is the agent that is available even if the settings define no agents.
 var General = Agent{Name: "general",
 	Description: "does any task with your tools, in its own context"}
 
 // Spawn is a request for the options of a sub-agent's session.
 type Spawn struct {
 	Agent  Agent
-	Model  string // chosen at the call; "" means the agent's model
-	Parent string // session id
+	Model  string // the model chosen in the call; "" means the agent's model
+	Parent string // session ID
 	TurnID string // the call's turn
-	ItemID string // the call's item
+	ItemID string // the item of the call
 	Depth  int    // 1 for a sub-agent of the user's session
 	Cwd    string
 }
@@ -229,7 +229,7 @@ func (t *Tool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, erro
 	}, nil
 }
 
-// run performs what the arguments request.
+// run performs the delegated work.
 func (t *Tool) run(ctx context.Context, call *tool.Call, a arguments) (*tool.Result, error) {
 	job, err := t.plan(a, call)
 	if err != nil {

@@ -26,7 +26,7 @@ type ApprovalRequest struct {
 	// Foreseen is the user's answer to this request if the user was asked before the call started
 	// (see toolcall.Foreseer). Otherwise it is nil.
 	Foreseen *Decision
-	Again    string // why the user is asked again; "" for the first question
+	Again    string // why the user is asked again; "" if this is the first question
 }
 
 // Decision is an approver's answer.
@@ -35,7 +35,7 @@ type Decision struct {
 	// Reason is the reason for a denial, for the model. It is the policy's reason or the user's
 	// feedback.
 	Reason   string
-	Unboxed  bool     // the user agreed to run the call outside the sandbox
+	Unboxed  bool     // the user agreed that the call runs outside the sandbox
 	Secrets  []string // secret files that a command may read, with links resolved
 	GrantKey string   // the grant that allowed the call, for the record
 }

@@ -11,16 +11,16 @@ import (
 // returns. The functions are nil in a call that is only prepared, and in tests. They may be called
 // from any goroutine.
 type Call struct {
-	ID        string // the model's call id
+	ID        string // the model's ID for the call
 	ItemID    string
 	SessionID string
 	TurnID    string
 	Name      string          // the tool's real name, even if the model used an alias
 	Args      json.RawMessage // a JSON object that fits Spec.Schema
-	Object    map[string]any  // Args, decoded once by the registry; must not be changed; use Decode
+	Object    map[string]any  // decoded Args, shared by all readers; read-only; use Decode
 	Cwd       string          // the session's working directory, absolute
-	Unboxed   bool            // the approver allows it to run outside the sandbox
-	Secrets   []string        // secret files that the approver lets its command read
+	Unboxed   bool            // whether the approver allows the call to run outside the sandbox
+	Secrets   []string        // secret files that the approver allows the command to read
 
 	// Output shows live output to the user. It never blocks. Use Emit, which allows nil.
 	Output func(text string)

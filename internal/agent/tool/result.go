@@ -18,7 +18,7 @@ type Result struct {
 	// failed or a hunk was rejected.
 	Missed   bool
 	Meta     Meta
-	Activate []string // deferred tools to load from the next model call on
+	Activate []string // deferred tools to load, starting with the next model call
 	// EndTurn ends the turn with this result, unless a hook vetoes it, a steer is waiting, or
 	// IsError is set.
 	EndTurn   bool
@@ -43,7 +43,7 @@ type Meta struct {
 	Key     string `json:"key,omitempty"`
 	SHA256  string `json:"sha256,omitempty"`  // hash of the content shown
 	Spill   string `json:"spill,omitempty"`   // file with the whole text
-	Changed bool   `json:"changed,omitempty"` // the call changed Key
+	Changed bool   `json:"changed,omitempty"` // whether the call changed the file that Key names
 }
 
 // MetaKey is the key of message.Message.Meta under which the Meta of a result is stored.

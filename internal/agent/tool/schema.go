@@ -25,9 +25,9 @@ const (
 	MaxQuote = 400
 )
 
-// schema checks and coerces a tool's arguments. The problems that it reports are for the model.
-// jsonschema-go stops at the first problem. To report all problems together, schema itself checks
-// the common keywords. The library checks the rest.
+// schema checks and coerces a tool's arguments, and reports problems to the model. jsonschema-go
+// stops at the first problem. To report all problems together, schema itself checks the common
+// keywords, and the library checks the rest.
 type schema struct {
 	root     *jsonschema.Schema   // nil means that any arguments are valid
 	resolved *jsonschema.Resolved // nil if the library did not accept the schema
@@ -295,8 +295,8 @@ func (w *argWalk) value(s *jsonschema.Schema, v any, path string) any {
 	return v
 }
 
-// plainNumber hides numbers with exponents in the millions from the library, which would expand
-// them.
+// plainNumber keeps numbers whose exponents are in the millions from the library, which would
+// expand them.
 func plainNumber(v any) any {
 	if n, ok := v.(json.Number); ok {
 		if f, err := n.Float64(); err == nil {
@@ -317,7 +317,7 @@ func types(s *jsonschema.Schema) []string {
 	return s.Types
 }
 
-// isFalse reports whether no value matches the schema s.
+// isFalse reports whether s is a schema that no value matches.
 func isFalse(s *jsonschema.Schema) bool {
 	if s == nil || s.Not == nil {
 		return false

@@ -10,13 +10,13 @@ type Subject struct {
 	Paths   []string // affected absolute paths or URIs
 	Name    string   // for kind mcp, the tool's name in agent-lsp; for kind network, the host
 	Origin  string   // for kind mcp, "server/tool" with the original names
-	Unboxed bool     // for kind command, the model asks to run it outside the sandbox
+	Unboxed bool     // for kind command, whether the model requested to run it outside the sandbox
 }
 
 // SubjectKind is the kind of a permission's subject.
 type SubjectKind string
 
-// The kinds of subjects.
+// The kinds of permission subjects.
 const (
 	SubjectCommand SubjectKind = "command"
 	SubjectEdit    SubjectKind = "edit"

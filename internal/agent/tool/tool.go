@@ -25,7 +25,7 @@ type Tool interface {
 // Prepared is a call with decoded arguments. It belongs to that call. Only Run is required.
 type Prepared struct {
 	Effect    Effect     // what the call can do; "" means Spec.Effect
-	Label     string     // what the call does, in a few words ("Read main.go"); "" means Spec.Title
+	Label     string     // describes the call in a few words ("Read main.go"); "" means Spec.Title
 	Locations []Location // files that the call concerns, for clients that follow the agent
 	Subject   *Subject   // subject of a permission request for the call; nil means none
 	// Locks names the resources (canonical paths) that the call uses. Calls that share a resource
@@ -36,9 +36,9 @@ type Prepared struct {
 	// run while the user decides about edits of other files. If Reads is nil, the call may read
 	// anything. If it is empty, the call reads nothing that an edit changes.
 	Reads []string
-	// Run runs the call in a separate goroutine. The engine calls it again after a TemporaryError
-	// of a call that only reads. An error becomes an error result with the same text. Run must
-	// return soon after ctx ends. Otherwise the engine abandons the call and reports that.
+	// Run runs the call in a separate goroutine. If a read-only call returns a TemporaryError, the
+	// engine calls Run again. Any other error becomes an error result with the error's text. Run
+	// must return soon after ctx ends. Otherwise the engine abandons the call and reports that.
 	Run func(ctx context.Context, call *Call) (*Result, error)
 }
 
@@ -55,7 +55,7 @@ type Spec struct {
 	BareItems map[string]string
 	Strict    bool // ask providers that support it to enforce Schema
 	Effect    Effect
-	Bounded   bool   // the tool's actions have their own limits, like the calls of a sub-agent
+	Bounded   bool   // the tool's actions have their own time limits, as in a sub-agent
 	Source    string // "builtin", "mcp:<server>", …
 	Deferred  bool   // the model gets only its name until it is loaded
 	// Timeout is the tool's own time limit if above zero. The smaller one of Timeout and

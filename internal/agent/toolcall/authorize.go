@@ -8,7 +8,7 @@ import (
 )
 
 // Approver decides whether a call may run. The engine calls it from the call's goroutine, after the
-// arguments were checked and before anything runs.
+// arguments are checked and before the call runs.
 type Approver interface {
 	// Approve may wait for the user until ctx ends. It then immediately returns ctx's cause. An
 	// error is a denial with the error's text.

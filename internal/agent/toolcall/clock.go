@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Clock measures how long the tool of a call works, and cancels the call when its time is up. It is
-// stopped while the tool waits for the user. Its methods are safe for concurrent use. Pause allows
-// a nil Clock, which measures nothing.
+// Clock measures how long a call's tool works, and cancels the call when the time limit is reached.
+// It is stopped while the tool waits for the user. Its methods are safe for concurrent use. Pause
+// may be called on a nil Clock and then does nothing.
 type Clock struct {
-	limit    time.Duration // 0: none
+	limit    time.Duration // 0 means no limit
 	up, gone func()        // called at the limit and at the end of the grace period
 
 	mu     sync.Mutex
-	worked time.Duration // before since
+	worked time.Duration // time worked before since
 	since  time.Time     // zero while the clock is stopped
 	waits  int
 	isUp   bool

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// edit is a call in a group of edits, or a call between those edits. The edits of a group are
+// edit is one call in a group of edits: an edit, or a read between edits. The edits of a group are
 // proposed together and wait for the user at the same time.
 type edit struct {
 	class   Class

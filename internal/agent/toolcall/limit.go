@@ -34,7 +34,7 @@ func Limit(r *tool.Result, own, general int, spill func(text string) (path strin
 
 // HeadTail shortens text to about limit bytes, half from its beginning and half from its end. It
 // cuts at a nearby line break if there is one, and never within a rune. The note between the two
-// parts includes where.
+// parts ends with where, which says where the whole text is.
 func HeadTail(text string, limit int, where string) string {
 	if len(text) <= limit {
 		return text

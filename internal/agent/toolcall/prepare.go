@@ -21,10 +21,10 @@ func Errorf(format string, args ...any) *tool.Result {
 	return &tool.Result{Text: message.ValidUTF8(fmt.Sprintf(format, args...)), IsError: true}
 }
 
-// Prepare decodes and checks call.Args, replaces them by the corrected arguments, and lets the tool
-// read them. All fields of the returned Prepared are set, except those whose zero value is
-// meaningful. If the arguments are wrong, the Result explains why, and call is unchanged. A panic
-// of the tool becomes an error.
+// Prepare decodes and checks call.Args, replaces them with the corrected arguments, and lets the
+// tool read them. All fields of the returned Prepared are set, except fields for which the zero
+// value has a meaning. If the arguments are wrong, the Result explains why, and call is unchanged.
+// A panic of the tool becomes an error.
 func Prepare(
 	ctx context.Context,
 	entry *tool.Entry,

@@ -67,10 +67,10 @@ func NewSchedule(calls []Scheduled, parallel int) *Schedule {
 // Slot returns the position of call i.
 func (s *Schedule) Slot(i int) *Slot { return s.slots[i] }
 
-// Gather assigns one moment to the calls that start at the same time, before Run. isAsked is called
-// for each call that does not start with the first ones. It reports whether the user is asked about
-// that call in advance, together with the first ones. In a group larger than parallel, the last
-// calls start individually when others end.
+// Gather assigns one moment to the calls that start at the same time. It is called before Run.
+// isAsked is called for each call that does not start with the first ones. It reports whether the
+// user is asked about that call in advance, together with the first ones. In a group larger than
+// parallel, each of the remaining calls starts when another call ends.
 func (s *Schedule) Gather(isAsked func(i int) bool) {
 	for from := 0; from < len(s.calls); {
 		to, edits := s.group(from)
@@ -195,10 +195,10 @@ func (s *Schedule) runEdits(from, to int) {
 	running.Wait()
 }
 
-// AwaitEarlier returns when ctx ends, or when all earlier calls have ended that this call must not
-// overtake. These are edits of the same files and, if this call is an edit itself, calls that read
-// them. A call in a group of edits calls AwaitEarlier before it begins, and again if it then knows
-// its files more precisely.
+// AwaitEarlier returns when ctx ends, or when all earlier calls that this call must not overtake
+// have ended. These are edits of the same files and, if this call is itself an edit, calls that
+// read these files. A call in a group of edits calls AwaitEarlier before it begins, and again if it
+// then knows its files more precisely.
 func (s *Slot) AwaitEarlier(ctx context.Context) {
 	if s != nil && s.edit != nil {
 		s.edit.awaitEarlier(ctx)
@@ -212,7 +212,7 @@ func (s *Slot) Waits() {
 	}
 }
 
-// Relock replaces the files of a call whose arguments were replaced.
+// Relock replaces the files of a call after the call's arguments were replaced.
 func (s *Slot) Relock(names []string) {
 	if s != nil && s.edit != nil {
 		s.edit.lock(names)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// fakeCall is a call that takes a second. If it waits for the user, it reports that first and takes
-// ten seconds.
+// fakeCall is a call that takes a second. If the call waits for the user, it first reports that it
+// waits, and then takes ten seconds.
 type fakeCall struct {
 	name  string
 	class Class
