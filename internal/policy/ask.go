@@ -11,10 +11,9 @@ import (
 
 // Asker shows questions to the user. The questions of one call belong to one session and arrived
 // together, so they should be shown together. Ask returns the reply to each question at the
-// question's index. A missing reply, a cancelled reply or a reply that names no option is a
-// refusal. Ask must return when ctx ends, and may drop a question whose Gone channel is closed. If
-// the Asker implements Separate and Separately returns true, Ask may be called again before it
-// returns.
+// question's index. A missing reply, a canceled reply or a reply that names no option is a refusal.
+// Ask must return when ctx ends, and may drop a question whose Gone channel is closed. If the Asker
+// implements Separate and Separately returns true, Ask may be called again before it returns.
 type Asker interface {
 	Ask(ctx context.Context, questions []Question) []Reply
 }

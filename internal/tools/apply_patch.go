@@ -18,7 +18,8 @@ const maxPatchFiles = 200
 
 type patchArgs struct {
 	Patch string `json:"patch"`
-	// The only file, if the call names it, as in the formats of Cline and Roo Code.
+	// Path is the only file in the patch, if the call names it, as in the formats of Cline and Roo
+	// Code.
 	Path string `json:"path,omitempty" jsonschema:"hidden"`
 }
 

@@ -156,7 +156,7 @@ func (e *sessionEnv) runCommand(ctx context.Context, call *tool.Call,
 // with the session.
 func (e *sessionEnv) spillDir(call *tool.Call) string {
 	if e.SpillDir == "" || call.SessionID == "" || strings.ContainsAny(call.SessionID, `/\.`) {
-		return e.SpillDir // the call is by a sub-agent
+		return e.SpillDir // a sub-agent made the call
 	}
 	return filepath.Join(e.SpillDir, call.SessionID)
 }
@@ -193,7 +193,7 @@ func (o ShellOptions) duration(seconds float64) (time.Duration, string) {
 	switch {
 	case !(seconds > 0):
 		return o.Timeout, ""
-	case d > o.MaxTimeout && seconds >= bashMillis: // milliseconds, probably
+	case d > o.MaxTimeout && seconds >= bashMillis: // probably milliseconds
 		d /= 1000
 	}
 	if d > o.MaxTimeout {

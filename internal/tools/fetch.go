@@ -73,7 +73,7 @@ func parseAddress(address string) (*url.URL, error) {
 }
 
 // hostName returns the host of an address in the spelling that rules and questions use. If the text
-// is not a valid host name, hostName returns it unchanged, and it does not resolve.
+// is not a valid host name, hostName returns it unchanged, and a later lookup of it fails.
 func hostName(u *url.URL) string {
 	if name, err := hosts.Normalize(u.Hostname()); err == nil {
 		return name

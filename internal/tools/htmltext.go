@@ -31,11 +31,11 @@ type htmlWriter struct {
 	begun bool
 }
 
-// hidden are the elements whose content is not shown.
+// hidden lists the elements whose content is not shown.
 var hidden = map[string]bool{"script": true, "style": true, "noscript": true, "svg": true,
 	"template": true, "head": false, "iframe": true}
 
-// blocks are the elements that begin a line, with the text that precedes their content.
+// blocks maps each element that begins a line to the text that precedes the element's content.
 var blocks = map[string]string{
 	"p": "", "div": "", "section": "", "article": "", "header": "", "footer": "", "main": "",
 	"nav": "", "aside": "", "table": "", "tr": "", "ul": "", "ol": "", "dl": "", "dt": "",

@@ -40,7 +40,7 @@ func (e *sessionEnv) jobTool() tool.Tool {
 	})
 }
 
-// startJob runs a command in the background. When the command ends, the session gets a message.
+// startJob runs a command in the background. The session gets a message when the command ends.
 func (e *sessionEnv) startJob(call *tool.Call, a bashArgs, cmd shell.Command,
 	notes []string) (*tool.Result, error) {
 	if cmd.Timeout = 0; a.Timeout > 0 {

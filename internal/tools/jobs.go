@@ -167,8 +167,8 @@ func endMessage(b Job, tail string) string {
 	return s + " The end of its output:\n" + tail
 }
 
-// tail returns the end of the output, at most n bytes, starting at the beginning of a line if one
-// is near.
+// tail returns the end of the output, at most n bytes. If a line begins in the first half of these
+// bytes, the result starts there.
 func (b *job) tail(n int) string {
 	out := b.out
 	if len(out) > n {

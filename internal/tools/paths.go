@@ -10,9 +10,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// named is a path from a call's arguments, with the file that it names. It is resolved once, when
-// the call is prepared, so that the tool reads or changes the same file that the user was asked
-// about.
+// named is a path from a call's arguments and the file that it names. It is resolved once, when the
+// call is prepared, so that the tool reads or changes the same file that the user was asked about.
 type named struct {
 	path string // the path as the model wrote it
 	ref  workspace.Ref

@@ -20,7 +20,7 @@ import (
 const (
 	streamBuffer = 256 << 10
 	sniffBytes   = 8 << 10
-	// streamCount is how far after the shown part lines are counted, in bytes.
+	// streamCount limits how many bytes after the shown part are read to count lines.
 	streamCount = 1 << 30
 )
 

@@ -24,7 +24,7 @@ const (
 // WebSearchOptions enable the web_search tool. The tool sends a GET request to the endpoint, which
 // returns JSON with a list of results, as SearXNG, Brave and others do.
 type WebSearchOptions struct {
-	// Endpoint is the URL of the search. It contains {query}. Otherwise, q=… is added to it.
+	// Endpoint is the URL of the search. If it does not contain {query}, q=… is added to it.
 	Endpoint string
 	Headers  map[string]string // for instance, a key
 	Client   *http.Client      // if nil, the tool creates one
@@ -113,7 +113,7 @@ func webSearch(ctx context.Context, opt WebSearchOptions, query string,
 }
 
 // keepingHeaders returns a client that sends the configured headers, which usually contain a key,
-// only to the endpoint's host. By default, net/http withholds only those headers from other hosts
+// only to the endpoint's host. By default, net/http withholds from other hosts only the headers
 // that it knows to be secret.
 func keepingHeaders(opt WebSearchOptions, endpoint string) *http.Client {
 	client := *opt.Client

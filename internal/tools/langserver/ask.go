@@ -147,7 +147,7 @@ func (s *server) at(at place) map[string]any {
 		"position": at.position(s.encoding())}
 }
 
-// symbols asks all sources that know the workspace for symbols by name.
+// symbols searches all sources that know the workspace for symbols by name.
 func (h *Hub) symbols(ctx context.Context, query string) ([]answer, error) {
 	a, err := h.askEditor(ctx, Question{Operation: opWorkspaceSymbol, Query: query})
 	if !errors.Is(err, ErrNotOffered) {

@@ -18,7 +18,7 @@ type Config struct {
 	Args      []string
 	Env       []string          // the complete environment of the server
 	Languages map[string]string // language id by file name extension with its dot
-	// Files that mark a root. The first one found determines the root.
+	// RootMarkers are the names of files that mark a root. The first one found determines the root.
 	RootMarkers           []string
 	InitializationOptions json.RawMessage
 	Settings              json.RawMessage // answer to workspace/configuration
@@ -150,8 +150,8 @@ func exists(path string) bool {
 
 func onPath(command string, env []string) bool { return Program(command, env) != "" }
 
-// Program finds a command as the child process would find it: with the PATH of its own environment.
-// It returns "" if there is none.
+// Program returns the path of a command, which it finds as the child process would: in the PATH of
+// env. It returns "" if there is no such command.
 func Program(command string, env []string) string {
 	if strings.ContainsAny(command, `/\`) {
 		if exists(command) {

@@ -93,7 +93,7 @@ func (c *conn) call(ctx context.Context, method string, params any) (json.RawMes
 	return result, c.ended(err)
 }
 
-// ended returns the reason why the connection is over. If it is not over, ended returns err.
+// ended returns the reason why the connection is over, or err if the connection is not over.
 func (c *conn) ended(err error) error {
 	var answer *jsonrpc2.Error
 	if err == nil || errors.As(err, &answer) && !errors.Is(err, jsonrpc2.ErrClientClosing) {

@@ -213,10 +213,10 @@ func (h *Hub) allOf(ctx context.Context, r *render, s *server) string {
 	return r.ofFiles(all, s.encoding(), s.conf.Name)
 }
 
-// spoken waits until the server has reported diagnostics for the newest text of all these files. It
-// returns false if this did not happen in time. A server that sends no versions may not repeat that
-// a file is clean. For such a server, spoken also returns true once the server has answered a
-// question about the file and has published nothing for the duration of sparing.
+// spoken waits until the server has reported diagnostics for the newest text of each of these
+// files. It returns false if this did not happen in time. A server that sends no versions may not
+// repeat that a file is clean. For such a server, spoken also returns true once the server has
+// answered a question about the file and has published nothing for the duration of sparing.
 func (s *server) spoken(ctx context.Context, files ...*workspace.File) bool {
 	all := func() bool {
 		for _, f := range files {

@@ -216,9 +216,9 @@ func (s *server) folders() []map[string]string {
 }
 
 // clientCapabilities are the capabilities that the client announces. The client does not support
-// dynamic registration, because pyright then publishes, and never answers a request that arrives
-// before it has loaded. applyEdit is announced for the commands of code actions. Other edits are
-// refused.
+// dynamic registration, so that pyright publishes its diagnostics. pyright never answers a request
+// for diagnostics that arrives before pyright has loaded. applyEdit is announced for the commands
+// of code actions. Other edits are refused.
 var clientCapabilities = json.RawMessage(`{
  "general":{"positionEncodings":["utf-8","utf-16"]},
  "window":{"workDoneProgress":true},

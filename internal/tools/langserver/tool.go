@@ -84,7 +84,7 @@ var _ tool.Tool = (*hubTool)(nil)
 
 func (t *hubTool) Spec() tool.Spec { return t.spec }
 
-// Prepare decodes the arguments. A question needs no permission.
+// Prepare decodes the arguments. Queries need no permission.
 func (t *hubTool) Prepare(_ context.Context, call *tool.Call) (*tool.Prepared, error) {
 	var a args
 	if err := call.Decode(&a); err != nil {

@@ -46,7 +46,7 @@ type server struct {
 	relisting relisting
 }
 
-// relisting records the changes of its tools that a server reported. It is guarded by the server's
+// relisting records the changes that a server reported to its tools. It is guarded by the server's
 // lock.
 type relisting struct {
 	// done is closed when the tools have been listed again. It is nil if no listing is running.

@@ -26,7 +26,8 @@ type Query struct {
 	Context int   // lines shown around each match
 	// Names means that the first match of a file is enough, and lines are not stored.
 	Names bool
-	// Counts means that matches are counted per file, and lines are not stored.
+	// Counts means that only the number of matches in each file is needed, and lines are not
+	// stored.
 	Counts bool
 	// Limit ends the search when the files so far contain that many matches. With Names or Counts,
 	// Limit counts matching files instead. 0 means no limit.

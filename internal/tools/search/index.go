@@ -39,9 +39,9 @@ type node struct {
 	rel    string
 	files  []string
 	masks  []letters
-	mask   letters // of rel
+	mask   letters // the letters of rel
 	subs   []*node
-	above  *ignores // of the parent
+	above  *ignores // the ignore files that apply in the parent
 	stamps []stamp  // stamps of the folder and its ignore files
 	racy   bool
 }

@@ -54,7 +54,7 @@ type report struct {
 func init() { MaybeHelper() }
 
 // MaybeHelper turns the process into a supervisor, and never returns, if the process was started as
-// one. The package calls MaybeHelper when it is initialized. A call in the main function makes this
+// one. The package calls MaybeHelper when it is initialized. The call in main only makes this
 // visible to readers.
 func MaybeHelper() {
 	if len(os.Args) >= 2 && os.Args[1] == helperArg {

@@ -20,7 +20,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// kind is a kind of code file. It is named after the language whose servers run such files.
+// kind is a kind of code file. It is named after the language servers that run such files.
 type kind string
 
 const (
