@@ -74,6 +74,15 @@ function colors(md) {
   });
 }
 
+// breaks lets names in code break in a narrow table between their words, and not within a word.
+function breaks(md) {
+  const inline = md.renderer.rules.code_inline;
+  md.renderer.rules.code_inline = (...args) =>
+    inline(...args).replace(/(?<=>)[^<]+/, (code) =>
+      code.replace(/[/_.](?=\w)|[a-z](?=[A-Z])/g, '$&<wbr>'),
+    );
+}
+
 // slug names a heading as GitHub does, so that an anchor works in both.
 function slug(text) {
   return text
@@ -96,7 +105,7 @@ export default defineConfig({
   vite: { resolve: { alias: { vue: path.join(docs, '.vitepress', 'node_modules', 'vue') } } },
   markdown: {
     anchor: { slugify: slug },
-    config: (md) => [outward, colors].forEach((change) => change(md)),
+    config: (md) => [outward, colors, breaks].forEach((change) => change(md)),
   },
   themeConfig: {
     nav: shelves.map((folder) => ({ text: title(`${folder}/README.md`), link: `/${folder}/` })),
