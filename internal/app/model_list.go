@@ -66,7 +66,7 @@ func (d *daemon) listModels(ctx context.Context, provider string) ([]wire.Model,
 		return d.providers.list(ctx, c)
 	}
 	if names := c.ProviderNames(); !slices.Contains(names, provider) {
-		return nil, agentapi.Invalid("provider", "no provider is named %q; known are %s",
+		return nil, agentapi.Invalid("provider", "there is no provider named %q; the configured providers are %s",
 			provider, strings.Join(names, ", "))
 	}
 	return d.providers.listOf(ctx, c, provider)

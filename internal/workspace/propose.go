@@ -300,7 +300,7 @@ func (w *Workspace) newCreate(ctx context.Context, p *proposal, ch Change) (*cha
 		return w.newModify(ctx, p, ch, f)
 	case err == nil:
 		return nil, fmt.Errorf(
-			"creating %s: it already exists; edit it, or read it and write it whole",
+			"creating %s: the file already exists; edit it, or read it and then overwrite it",
 			ch.Ref,
 		)
 	case !errors.Is(err, fs.ErrNotExist):

@@ -87,7 +87,7 @@ func (e *Editor) read(r *bufio.Reader) {
 		}
 		m := new(Message)
 		if err := json.Unmarshal(body, m); err != nil {
-			e.finish(fmt.Errorf("the daemon sent what is not JSON: %w: %.200s", err, body))
+			e.finish(fmt.Errorf("the daemon sent invalid JSON: %w: %.200s", err, body))
 			return
 		}
 		e.take(m)

@@ -189,7 +189,7 @@ func (e *UnreadError) Error() string {
 		return "replacing " + e.Path +
 			": only a part of it was read; read it whole first, or edit that part"
 	}
-	return "changing " + e.Path + ": read it first; an edit must know the file as it is now"
+	return "changing " + e.Path + ": read it first; an edit must be based on the file's current content"
 }
 
 // ChangedError means that a file differs from the text from which an edit was computed. Since is a

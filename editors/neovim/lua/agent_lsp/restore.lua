@@ -116,7 +116,7 @@ local function restore_both(c, at)
       transcript.clear()
       require('agent_lsp.session').load(at.workspace.session, at.workspace)
     end
-    local prompt = before and (' to their state before: %s'):format(before) or ''
+    local prompt = before and (' to their state before the prompt "%s"'):format(before) or ''
     log.tell(('%s and the conversation restored%s'):format(files(#res.changes), prompt))
   end, at)
 end

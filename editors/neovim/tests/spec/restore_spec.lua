@@ -121,7 +121,7 @@ H.case('the conversation is restored with the files, to before a prompt', functi
   H.wait('the message', function()
     return vim.iter(H.notices):any(function(n)
       return n.text:find(
-        '1 file and the conversation restored to their state before: second',
+        '1 file and the conversation restored to their state before the prompt "second"',
         1,
         true
       )
