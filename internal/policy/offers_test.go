@@ -10,7 +10,7 @@ import (
 )
 
 // TestMCPToolsPerProfile checks what each profile decides about MCP tools. A tool that claims to be
-// read-only still does not run without a question.
+// read-only still requires approval.
 func TestMCPToolsPerProfile(t *testing.T) {
 	for _, c := range []struct {
 		profile Profile

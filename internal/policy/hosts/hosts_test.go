@@ -101,7 +101,7 @@ func TestAddresses(t *testing.T) {
 }
 
 // A name is resolved only once, and the dialer checks the resolved addresses. A name that resolves
-// to this computer is refused, whatever it resolves to at other times.
+// to this computer is refused, even if it resolves to another address at other times.
 func TestDialResolvesOnce(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

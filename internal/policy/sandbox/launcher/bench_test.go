@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// BenchmarkColdStart measures the time of /bin/true without a sandbox, and the additional time that
-// each kind of sandbox needs. The variants alternate, so that the machine's load affects all of
-// them equally. It reports medians in milliseconds.
+// BenchmarkColdStart measures how long /bin/true takes without a sandbox, and the additional time
+// that each kind of sandbox needs. The variants alternate, so that the machine's load affects all
+// of them equally. It reports medians in milliseconds.
 func BenchmarkColdStart(b *testing.B) {
 	x := newBox(b)
 	readOnly, write, caches := x.spec, x.spec, x.spec

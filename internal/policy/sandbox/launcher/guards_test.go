@@ -11,7 +11,8 @@ import (
 )
 
 // guarding are workspaces in which files start programs although their names are not protected.
-// files contains "name content", links "name target", and guarded the paths P of such files.
+// files contains entries of the form "name content", links contains entries of the form "name
+// target", and guarded contains the paths P of such files.
 var guarding = []struct {
 	title          string
 	files, links   []string

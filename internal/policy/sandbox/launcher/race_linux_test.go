@@ -31,7 +31,7 @@ going = lambda: time.time() < end and not os.path.exists("won")
 }
 
 // One command moves a folder to a name under which some contents are protected, while another
-// command creates these contents. No protected file may result.
+// command creates these contents. No protected file may be created.
 func TestCommandsTogetherCreateNoProtectedFile(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ folder, name string }{
