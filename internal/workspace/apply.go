@@ -26,8 +26,8 @@ import (
 //     claim. The text after the following didChange decides (see request below).
 //  6. Rename the staged files over their targets, if the targets have not changed since they were
 //     read.
-//  7. Prepare and try once more the targets that were skipped in step 5 or 6. If they are skipped
-//     again, they are conflicts.
+//  7. Prepare the targets that were skipped in step 5 or 6 again, and retry them once. If they are
+//     skipped again, they are conflicts.
 
 // want is the text that the range of one hunk must have after the change.
 type want struct {
@@ -54,8 +54,8 @@ type target struct {
 	kept *checkpoint.Change // the content that the checkpoint stores
 }
 
-// diskState is the content of a closed file when its target was prepared. The change may have moved
-// on to a newer text since, because another call that reads the file rebases it (pendingText).
+// diskState is the content of a closed file when its target was prepared. Since then, another call
+// that reads the file may have rebased the change onto a newer text (pendingText).
 type diskState struct {
 	sha string
 	enc edit.Text
@@ -196,7 +196,7 @@ func live(ts []*target) []*target {
 	return out
 }
 
-// prepareOp checks that a file operation still applies to the file that it was made for.
+// prepareOp checks that a file operation still applies to the file for which it was proposed.
 func (w *Workspace) prepareOp(ctx context.Context, t *target) {
 	now, known := w.toRename(ctx, t.c)
 	w.mu.Lock()
@@ -435,7 +435,7 @@ func (w *Workspace) committed(t *target) {
 	}
 }
 
-// shiftOwn moves the other hunks of the same change over the written text.
+// shiftOwn moves the other hunks of the same change past the written text.
 func (w *Workspace) shiftOwn(t *target, spans []splice) {
 	for i := len(spans) - 1; i >= 0; i-- {
 		t.c.move(spans[i], false)

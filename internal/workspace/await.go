@@ -32,9 +32,9 @@ type restarts interface{ Restarts() bool }
 
 // Await waits until an Ask proposal is decided, or until a Confirm proposal is confirmed. For the
 // other policies it returns immediately. If ctx ends first, undecided hunks are withdrawn. If the
-// cause of ctx has a SteerText, they are rejected with that text as the comment instead. The
-// outcome then says so and the error is nil. A cause that Restarts leaves an Ask proposal pending
-// across the restart.
+// cause of ctx has a SteerText, they are instead rejected with that text as the comment. In both
+// cases, the outcome says so and the error is nil. If the cause's Restarts method returns true, an
+// Ask proposal stays pending across the restart.
 func (w *Workspace) Await(ctx context.Context, proposalID string) (Outcome, error) {
 	w.mu.Lock()
 	p := w.proposals.byID[proposalID]
@@ -69,8 +69,8 @@ func (w *Workspace) cutOff(p *proposal) (out Outcome, pending bool) {
 		p.id + " is still pending", CutOff: true}, !p.closed()
 }
 
-// endWait closes a proposal whose waiting call ends. If a decision is running, it first waits for
-// it for a limited time.
+// endWait closes a proposal whose waiting call ends. If a decision is running, endWait first waits
+// for it, for a limited time.
 func (w *Workspace) endWait(ctx context.Context, p *proposal) {
 	timer := time.NewTimer(abortWait)
 	defer timer.Stop()

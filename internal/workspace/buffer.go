@@ -56,7 +56,7 @@ func (w *Workspace) applyBuffers(ctx context.Context, p *proposal, targets []*ta
 
 func label(p *proposal) string { return "agent: " + orElse(p.title, "edit") }
 
-// request sends one applyEdit and waits until the documents show its result.
+// request sends one applyEdit and waits until the documents contain its result.
 func (w *Workspace) request(ctx context.Context, label string, targets []*target) {
 	signal := make(chan struct{}, 1)
 	e := WorkspaceEdit{}
@@ -110,7 +110,8 @@ func (w *Workspace) send(label string, e WorkspaceEdit) <-chan applyAnswer {
 	return answer
 }
 
-// awaitApply waits until the documents show the change. The client's response only starts a timer.
+// awaitApply waits until the documents contain the change. The client's response only starts a
+// timer.
 func (w *Workspace) awaitApply(ctx context.Context, signal <-chan struct{},
 	answer <-chan applyAnswer, targets []*target) {
 	timer := time.NewTimer(replyWait)

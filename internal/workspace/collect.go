@@ -10,9 +10,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/edit"
 )
 
-// collect adds changes to the session's open Collect proposal, or creates one. It combines edits of
-// a file that the proposal already changes. The new hunks lead from the file's current content to
-// the content that the agent intends.
+// collect adds changes to the session's open Collect proposal, or creates one. It merges an edit of
+// a file that the proposal already changes into that change. The new hunks lead from the file's
+// current content to the content that the agent intends.
 func (w *Workspace) collect(ctx context.Context, req ProposeRequest) (*Proposal, error) {
 	unlock, err := w.locks.Acquire(ctx, []string{"collect\x00" + req.SessionID})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // Command records which files a shell command changes, because no checkpoint covers them. It checks
-// the files that the session has read or edited and the open documents, and uses the reports of the
+// the open documents and the files that the session has read or edited, and uses the reports of the
 // editor's file watchers while the command runs. It never walks the tree.
 type Command struct {
 	w       *Workspace
@@ -75,8 +75,8 @@ func markOf(path string) fileMark {
 	return fileMark{st.Size(), st.ModTime()}
 }
 
-// End returns the files that changed while the command ran, relative to their roots, and records in
-// the session's checkpoint that they are not covered.
+// End returns the files that changed while the command ran, as paths relative to their roots. It
+// also records in the session's checkpoint that these files are not covered.
 func (c *Command) End() []string {
 	w := c.w
 	w.mu.Lock()

@@ -18,7 +18,7 @@ const (
 	Reject Action = "reject"
 )
 
-// Decision is about one hunk, or with "*" about every pending hunk that no other decision names.
+// Decision applies to one hunk, or with "*" to every pending hunk that no other decision names.
 type Decision struct {
 	HunkID  string
 	Action  Action
@@ -202,7 +202,7 @@ func (c *change) wanted(h *hunk, d *decision) (want, bool) {
 	return want{h, text}, true
 }
 
-// userText converts a text that a user typed to the file's line ends.
+// userText converts the line endings of text that the user typed to the file's line endings.
 func (c *change) userText(s string) []byte {
 	b := []byte(s)
 	if c.base.EOL == "crlf" && !bytes.Contains(b, []byte("\r\n")) {
@@ -374,8 +374,8 @@ func (w *Workspace) finish(p *proposal) {
 	w.emit(p, Updated)
 }
 
-// inConflict reports whether the file contains a different text from the accepted one, and the
-// conflict has not been resolved.
+// inConflict reports whether the file's text differs from the accepted text, and the conflict has
+// not been resolved.
 func (c *change) inConflict() bool {
 	return c.reason != "" && slices.ContainsFunc(c.hunks,
 		func(h *hunk) bool { return h.state() == HunkStale })

@@ -64,7 +64,7 @@ func (w *Workspace) compareDisk(f *File) {
 }
 
 // diverged reports whether another program changed the file of a document whose text differs from
-// the file. A document that was opened with unsaved text has an older file. The caller holds mu.
+// the file. If a document was opened with unsaved text, its file is older. The caller holds mu.
 func (d *document) diverged(disk *File) bool {
 	hash := maphash.Bytes(docSeed, disk.Text.Data)
 	if d.written(hash) {
@@ -76,8 +76,8 @@ func (d *document) diverged(disk *File) bool {
 	return hash != d.synced
 }
 
-// remember records the buffer's current text as one that the editor may be writing. The caller
-// holds mu.
+// remember records the buffer's current text, because the editor may be writing it to disk. The
+// caller holds mu.
 func (d *document) remember() {
 	if len(d.text) > rememberedBytes {
 		return
@@ -97,7 +97,7 @@ func (d *document) written(hash uint64) bool {
 }
 
 // emptyInEditor reports whether a buffer is an editor's form of an empty file. Neovim shows an
-// empty file as one empty line with a line end.
+// empty file as one empty line with a line ending.
 func emptyInEditor(disk, buffer []byte) bool {
 	return len(disk) == 0 && (string(buffer) == "\n" || string(buffer) == "\r\n")
 }

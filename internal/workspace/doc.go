@@ -4,16 +4,16 @@
 // handles positions, path handles folders, files writes files atomically, readset records reads,
 // and checkpoint undoes changes.
 //
-// For an open file, the editor's buffer is authoritative, and for a closed file, the disk is. An
-// open document changes only through the Client, and a closed file only by an atomic write below a
-// root. Every change is part of a Proposal and is recorded in a checkpoint that can undo it. No
-// path leads out of the roots. The package does not depend on the model, the tools or the wire
-// protocol.
+// For an open file, the editor's buffer is authoritative. For a closed file, the content on disk
+// is. An open document changes only through the Client, and a closed file only by an atomic write
+// below a root. Every change is part of a Proposal and is recorded in a checkpoint that can undo
+// it. No path leads out of the roots. The package does not depend on the model, the tools or the
+// wire protocol.
 //
 // Start at Workspace. Resolve and Read read files. Propose, Await and Decide change them, and
 // Restore undoes changes. The states of hunks and proposals, and every move between them, are in
-// states.go. The code that makes a hunk follow the user's typing is in track.go. The steps of an
-// apply are in apply.go.
+// states.go. The code that makes a hunk follow the user's typing is in track.go. The steps in which
+// a decision is applied are in apply.go.
 //
 // A lock may be acquired only while locks from earlier lines are held. Two locks from the same line
 // are never held together. No lock is held during a wait for the client or the disk, with two

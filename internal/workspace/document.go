@@ -47,11 +47,11 @@ type document struct {
 	shared     bool // the text was handed out, so the next change copies it
 	index      *text.LineIndex
 	synced     uint64 // hash of the text that the editor last loaded or saved
-	// unsaved contains hashes of buffer texts since then, oldest first. The editor may have written
-	// any of them.
+	// unsaved contains the hashes of the buffer's texts since the last load or save, oldest first.
+	// The editor may have written any of them.
 	unsaved []uint64
-	// opened is zero after the file was read, because an editor may open a document that already
-	// has unsaved changes.
+	// opened is the time at which the editor opened the document, until the file has been read. It
+	// is needed because an editor may open a document that already has unsaved changes.
 	opened   time.Time
 	diskTold bool // the user knows that the disk and the buffer differ
 	asking   bool // the user is being asked which of the two to keep
@@ -116,8 +116,8 @@ func (w *Workspace) DidOpen(uri, languageID string, version int32, body []byte) 
 	return nil
 }
 
-// dropDocument forgets the document with the given lexical key, also after a second didOpen. The
-// caller holds mu.
+// dropDocument forgets the document with the given lexical key. It is called when a document is
+// closed, and when it is opened again. The caller holds mu.
 func (w *Workspace) dropDocument(key string) {
 	d := w.docs[key]
 	if d == nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// carryOutFileOp creates, deletes or renames a file, or reverts this if it has already been
-// applied. If the file is open, the editor makes the change, if it can.
+// carryOutFileOp creates, deletes or renames a file, or reverts the operation if it has already
+// been applied. If the file is open, the editor makes the change if it can.
 func (w *Workspace) carryOutFileOp(ctx context.Context, p *proposal, t *target) {
 	c, h := t.c, t.wants[0].h
 	var err error
@@ -97,8 +97,8 @@ func (w *Workspace) createByEditor(ctx context.Context, p *proposal, ref Ref, da
 	return nil
 }
 
-// errNotCreated ends the proposal, because the user has already decided, and the workspace does not
-// repeat the request to an editor that refused it.
+// errNotCreated is the error that ends a proposal whose file the editor did not create. The user
+// has already decided, and the workspace does not repeat a request that the editor refused.
 var errNotCreated = errors.New("the editor did not create the file")
 
 func (w *Workspace) isOpen(key string) bool {
@@ -173,7 +173,8 @@ func (w *Workspace) renameFile(ctx context.Context, p *proposal, from, to Ref, t
 	return fmt.Errorf("%w: %w", errMoved, err)
 }
 
-// errMoved means that half of a rename was done and could not be reverted.
+// errMoved means that a file was renamed but its new text was not written, and that the rename
+// could not be reverted.
 var errMoved = errors.New("it was renamed, but its text was not changed")
 
 // move renames a file, through the editor if the file is open there and the editor can do it. If

@@ -43,7 +43,7 @@ func (b *bufferWatch) open() bool {
 		func(wt want) bool { return !wt.h.open() || wt.h.phase == hunkApplying })
 }
 
-// isDoubled reports whether text is the result of making the edits twice at the same positions.
+// isDoubled reports whether body is the result of making the edits twice at the same positions.
 func (b *bufferWatch) isDoubled(body []byte) bool {
 	grown := len(b.expected) - len(b.t.base)
 	if len(body) != len(b.expected)+grown || grown == 0 {

@@ -23,7 +23,7 @@ func (w *Workspace) LoadSession(ctx context.Context, sessionID string) error {
 	}
 	ctx = context.WithoutCancel(
 		ctx,
-	) // the file's content is known by then, so a hunk is not lost if no call waits
+	) // a canceled read would lose hunks, so the load always finishes
 	names, err := filepath.Glob(filepath.Join(w.sessionDir("proposals", sessionID), "*.json"))
 	if err != nil {
 		return err

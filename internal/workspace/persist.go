@@ -13,9 +13,9 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/files"
 )
 
-// Each proposal is stored in its own file. The file is written when the proposal is made, with the
-// intent before the first workspace file changes, and with the result. After a crash, the workspace
-// files show which of the last two applies.
+// Each proposal is stored in its own file. The file is written when the proposal is made, again
+// with the intent before the first workspace file changes, and again with the result. After a
+// crash, the workspace files show which of the last two applies.
 
 type storedProposal struct {
 	ID       string         `json:"id"`

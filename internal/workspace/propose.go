@@ -34,8 +34,8 @@ type Change struct {
 // ProposeRequest asks for a proposal.
 type ProposeRequest struct {
 	SessionID, TurnID, ItemID string
-	// Reader is the sub-agent whose model has read the file afterwards. "" means the session's own
-	// agent.
+	// Reader is the session of the sub-agent whose read records are updated. "" means the session's
+	// own agent.
 	Reader    string
 	MessageID string // message ID of the prompt, for the checkpoint
 	Title     string // such as "Edit main.go"
@@ -400,7 +400,7 @@ func (w *Workspace) applyNow(ctx context.Context, p *proposal) (*Proposal, error
 	return &v, nil
 }
 
-// appliedNow records the result of one file of applyNow. The caller holds mu.
+// appliedNow records the result of applyNow for one file. The caller holds mu.
 func (w *Workspace) appliedNow(p *proposal, t *target) {
 	if !t.made() {
 		t.c.reason = t.reason

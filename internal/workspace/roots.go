@@ -38,7 +38,7 @@ func WideFolder(folder, home string) string {
 
 // Roots returns the workspace folders' resolved paths without the held ones. If no folder is open,
 // it returns cwd, or otherwise the working directory, unless that is a wide folder, which no user
-// means to share.
+// intends to share.
 func (w *Workspace) Roots(cwd string) []string {
 	var out []string
 	for _, r := range w.roots.For(cwd) {

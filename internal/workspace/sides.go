@@ -76,7 +76,8 @@ func (w *Workspace) sides(p *proposal) []side {
 	return out
 }
 
-// without returns the file without the wanted hunks, and their replacements. The caller holds mu.
+// without returns the file's text without the wanted hunks, and the replacements that these hunks
+// make. The caller holds mu.
 func (c *change) without(wanted func(*hunk) bool) (body []byte, hunks []edit.Hunk) {
 	body = c.snapshot()
 	var back []splice

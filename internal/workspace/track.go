@@ -17,8 +17,9 @@ import (
 // it needs occurs exactly once in the document. In that case, the hunk moves there. Text is never
 // matched loosely.
 //
-// Typing at the border of a hunk is outside of the hunk. A hunk without bytes (an insertion) stays
-// before the text that is typed at its position, so that it remains at the start of a line.
+// Text that is typed at the border of a hunk is outside the hunk. A hunk without bytes (an
+// insertion) stays before the text that is typed at its position, so that it remains at the start
+// of a line.
 
 // touched reports whether a splice touches the text of a pending hunk.
 func (c *change) touched(s splice) bool {
@@ -123,7 +124,7 @@ func (c *change) move(s splice, competed bool) (changed bool) {
 	return changed
 }
 
-// followWhole updates a hunk about a whole file. The hunk is stale while the file has other
+// followWhole updates a hunk that covers a whole file. The hunk is stale while the file has other
 // content.
 func (c *change) followWhole(text []byte) {
 	h := c.hunks[0]
@@ -278,7 +279,7 @@ func (w *Workspace) linkDocument(d *document, key string) {
 	w.announce(d)
 }
 
-// unlinkDocument leaves the hunks of a closed document with the document's last text. The caller
+// unlinkDocument makes the hunks of a closed document refer to the document's last text. The caller
 // holds mu.
 func (w *Workspace) unlinkDocument(d *document) {
 	for _, c := range w.tracked[d.key] {

@@ -25,8 +25,8 @@ func SayUnchanged(err error) error {
 	return &unchangedError{err}
 }
 
-// unchangedError is a refusal with this addition. The model reads it as prose, so it ends with a
-// full stop.
+// unchangedError is a refusal to which SayUnchanged added its sentence. The model reads the message
+// as prose, so the message ends with a period.
 type unchangedError struct{ error }
 
 func (e *unchangedError) Error() string {

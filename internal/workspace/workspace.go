@@ -20,7 +20,7 @@ const (
 	idleVerifyWait = 8 * time.Second
 	// replyWait limits the wait for a client that does not answer.
 	replyWait = 10 * time.Second
-	// abortWait bounds an applyEdit in flight when its turn is aborted.
+	// abortWait limits the wait for an applyEdit in flight when its turn is aborted.
 	abortWait = time.Second
 	// maxClosed is how many closed proposals of a session can still be read.
 	maxClosed = 50
@@ -120,9 +120,10 @@ type Workspace struct {
 	tracked   map[string][]*change // documents with hunks that follow typing, by canonical key
 	proposals proposalTable
 	commands  map[*Command]bool
-	renames   []*rename // changes that the pending hunks have not followed yet
-	// confirming contains the files on disk that an editor shows for confirmation, with the
-	// proposals that it shows. The positions in its preview refer to the text at that time.
+	renames   []*rename // renames that the pending hunks have not followed yet
+	// confirming maps each file on disk that an editor shows for confirmation, by key, to the
+	// proposals that the editor shows. The positions in the editor's preview refer to the text at
+	// that time.
 	confirming map[string][]*proposal
 
 	checkpoints *checkpoint.Log // has its own lock

@@ -158,8 +158,8 @@ func rising(pairs [][2]int) [][2]int {
 	return out
 }
 
-// windows diffs a gap that is too large for one search piece by piece. From each piece it keeps the
-// first change and the changes that begin in the first half, so that the next piece can
+// windows diffs, piece by piece, a gap that is too large for one search. From each piece it keeps
+// the first change and the changes that begin in the first half, so that the next piece can
 // resynchronize.
 func (d *differ) windows(c chunk) {
 	for {

@@ -9,8 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// The maximum length, in bytes, of a line that represents omitted lines. Real code that contains
-// such words is longer.
+// maxElision is the maximum length, in bytes, of a line that represents omitted lines. Real code
+// that contains such words is longer.
 const maxElision = 120
 
 var (

@@ -119,7 +119,7 @@ type lineTable struct {
 	distinct []string // the distinct lines by id, for T0
 }
 
-// lineKey returns the text that tier t compares of a line.
+// lineKey returns the form of a line that tier t compares.
 func lineKey(t Tier, l string) string {
 	switch t {
 	case T0:
@@ -225,7 +225,7 @@ func sequence(file, ids []int32) []int {
 	return out
 }
 
-// shifts lists every shift from the pattern's indent to that of the file's lines starting at at.
+// shifts lists every shift from the pattern's indent to that of the file's lines from line at on.
 // There may be none, one, or several interpretations of the units.
 func (m *matcher) shifts(pat []string, at int) []shift {
 	var old, file []string

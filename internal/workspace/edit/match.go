@@ -397,7 +397,7 @@ func (m *matcher) covered(c candidate) bool {
 }
 
 // hasAdded reports whether the lines that the new text adds to the old one are complete lines at
-// pl. The line break or the beginning of a line that exists anyway is not enough.
+// pl. A line break or a beginning of a line that already exists is not enough.
 func (m *matcher) hasAdded(c candidate, pl place) bool {
 	if strings.Count(c.new, "\n") == strings.Count(c.old, "\n") {
 		return true

@@ -94,7 +94,7 @@ func visible(s string) string {
 	return b.String()
 }
 
-// vote finds the start line for which most lines are equal, ignoring white space.
+// vote finds the start line for which the most lines are equal, ignoring white space.
 func (m *matcher) vote(old []string) (at, equal int) {
 	file, ids := m.lineIDs(T7, old)
 	where := make(map[int32][]int)
@@ -127,7 +127,7 @@ func collapse(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// similar finds the window whose lines have most words in common with the search text.
+// similar finds the window whose lines have the most words in common with the search text.
 func (m *matcher) similar(old []string) int {
 	want := map[string]bool{}
 	for _, l := range old {

@@ -6,7 +6,7 @@ import "os"
 var (
 	// SyncFile flushes a file to disk. Tests that do not simulate crashes skip it.
 	SyncFile = (*os.File).Sync
-	// AtStep is called between the steps of a write and of a decision. Tests kill the process in
-	// it.
+	// AtStep is called between the steps of a write and of a decision. Tests use it to kill the
+	// process.
 	AtStep = func(string) {}
 )

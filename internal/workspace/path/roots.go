@@ -100,7 +100,7 @@ func (r Root) resolved() Root {
 
 // For returns the workspace folders without those that are held back (Held). While no folder is
 // open, it returns cwd, or the working directory if cwd is "". It does not return a wide folder,
-// because no user means to share one.
+// because no user intends to share one.
 func (r *Roots) For(cwd string) []Root {
 	roots, _ := r.split(cwd)
 	return roots

@@ -108,7 +108,8 @@ func (k kind) affects(in Intent, f Format, c Call) bool {
 
 // tierOf returns the tier that finds a call in the given format. Some noise does not reach the
 // matcher: a complete file is not matched at all, and the fence around a patch is removed before
-// matching. A fence around pairs needs T1. A last line without a line ending may need another tier.
+// matching. A fence around pairs requires T1. A last line without a line ending may require another
+// tier.
 func tierOf(in Intent, f Format, n Noise, tier string) string {
 	switch {
 	case f == Whole, n.Doomed(), in.NoFinalEOL:

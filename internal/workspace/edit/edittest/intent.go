@@ -21,7 +21,7 @@ type Intent struct {
 	Lines      []string // lines of the file, without line endings
 	EOL        string   // line ending: "\n" or "\r\n"
 	NoFinalEOL bool     // whether the last line has no ending, both before and after the change
-	Changes    []Change // sorted; at least two unchanged lines are between two changes
+	Changes    []Change // sorted; at least two unchanged lines separate two changes
 }
 
 // Base returns the file before the change.
