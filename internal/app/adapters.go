@@ -19,7 +19,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// questions asks the user on behalf of tools, the policy and MCP servers. The questions appear in
+// questions asks the user on behalf of tools, the policy and MCP servers. It shows the questions in
 // the session that the client knows.
 type questions struct {
 	*host.Questions
@@ -93,7 +93,7 @@ func (q *questions) putField(ctx context.Context, question host.Question) (host.
 	return q.Put(ctx, question)
 }
 
-// questioner asks the user one question.
+// questioner is a function that asks the user one question.
 type questioner func(ctx context.Context, q host.Question) (host.Answer, error)
 
 // grants converts the policy's grants to their wire form.

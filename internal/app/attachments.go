@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// maxKept is the maximum number of attachment texts that a session keeps while the questions
-	// about them are open. For older attachments, the file is read again.
+	// maxKept is the maximum number of attachment texts that a session keeps while their questions
+	// are open. If there are more, the files of the oldest attachments are read again.
 	maxKept = 64
 	// untilAnswered is longer than the user will ever take to answer.
 	untilAnswered = 10 * 365 * 24 * time.Hour
@@ -25,7 +25,7 @@ const (
 // keptText is the text of a secret file that a client attached.
 type keptText struct {
 	block  message.Block
-	secret []string // the files to which the URI of the attachment referred
+	secret []string // the secret files to which the attachment's URI referred
 }
 
 // keptTexts stores the texts of attached secret files until the user has answered. The zero value
@@ -115,7 +115,7 @@ func (a *attachments) HookName() string { return "attachments" }
 func (a *attachments) HookTimeout() time.Duration { return untilAnswered }
 
 // BeforePrompt implements agent.PromptHook. It returns the attachments that the user allowed, and
-// names the missing ones.
+// names those that are missing.
 func (a *attachments) BeforePrompt(
 	ctx context.Context,
 	turnID string,

@@ -38,13 +38,13 @@ type modelCatalog struct {
 	path string
 	log  *slog.Logger // nil means that nothing is logged
 
-	ctx  context.Context // ends with close
+	ctx  context.Context // closed when close is called
 	stop context.CancelFunc
 	wait sync.WaitGroup
 
 	mu      sync.Mutex
 	on      bool      // whether the copy is in use
-	running bool      // a refresh
+	running bool      // whether a refresh is running
 	next    time.Time // time before which no refresh starts
 }
 

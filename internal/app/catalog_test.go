@@ -141,7 +141,7 @@ func TestCatalogFailures(t *testing.T) {
 		<-s.started
 	}
 	k.follow(s.settings())
-	<-s.started // the refresh hangs now
+	<-s.started // the refresh now hangs
 	k.follow(s.settings())
 	k.close()
 }

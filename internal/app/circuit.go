@@ -35,7 +35,7 @@ type circuit struct {
 	until time.Time // when the provider is tried again; set when the circuit opens
 }
 
-// of returns the circuit breaker of a provider. Each provider has its own key.
+// of returns the circuit breaker for a provider with its key. Each provider has its own breaker.
 func (c *circuits) of(key, name string) *circuit {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,8 +73,8 @@ func newCircuit(name string) *circuit {
 	return c
 }
 
-// saysNothing reports whether an error is unrelated to the health of a provider. Examples are that
-// the caller gave up, or that the account lacks a key or credit.
+// saysNothing reports whether an error is unrelated to the health of a provider, for example
+// because the caller gave up, or because the account lacks a key or credit.
 func saysNothing(err error) bool {
 	e := retry.As(err)
 	return err != nil && (e == nil || e.Kind == retry.Auth || e.Kind == retry.Quota)
@@ -99,13 +99,13 @@ type guardedModel struct {
 	agent.Model
 	ref     string
 	circuit *circuit
-	allowed func() error // returns why the provider gets no prompt
-	// otherwise reports that a model of another provider can answer instead. If there is none, the
+	allowed func() error // returns the reason why the provider may not get a prompt, or nil
+	// otherwise is set if a model of another provider can answer instead. If there is none, the
 	// model is called even if its provider keeps failing, because the user has no alternative.
 	otherwise bool
 }
 
-// Info returns the model's capabilities, with the reference with which the user names the model.
+// Info returns the model's capabilities and the reference by which the user names the model.
 func (m *guardedModel) Info() agent.ModelInfo {
 	i := m.Model.Info()
 	i.ID = m.ref

@@ -26,7 +26,7 @@ type cleanup struct {
 	closing    chan struct{} // closed by close; tasks that have not begun are then dropped
 
 	mu   sync.Mutex
-	kept *config.Config // the settings at the last removal
+	kept *config.Config // the settings at the last sweep
 }
 
 // close waits for running cleanups.
@@ -65,7 +65,7 @@ func (c *cleanup) sweep() {
 	r.MaxAge, r.MaxBytes = retention(now.Sessions)
 	calm := make(chan struct{})
 	if first {
-		c.later(func() { close(calm) }) // let the model call go first
+		c.later(func() { close(calm) }) // wait until the model request was sent
 	} else {
 		close(calm)
 	}

@@ -69,7 +69,7 @@ type shared struct {
 	memory    *memory.Store
 	subagents *subagent.Tool
 	titles    *titles
-	wrapChild func(agent.Options, subagent.Spawn) agent.Options // nil: none
+	wrapChild func(agent.Options, subagent.Spawn) agent.Options // nil means no change
 }
 
 // coreOptions are the inputs for building a connection.
@@ -81,11 +81,11 @@ type coreOptions struct {
 	env        []string
 	scriptFile string
 	stateDir   string
-	whole      bool         // the whole home folder may be the workspace
-	terminal   acp.Terminal // nil if there are no terminals
+	whole      bool         // whether the whole home folder may be the workspace
+	terminal   acp.Terminal // nil if the editor provides no terminals
 	// Shared by all connections; nil means that turns start without a limit.
 	starts *agent.Starts
-	// wrapChild changes the engine's options of a sub-agent's session. If wrapChild is nil, the
+	// wrapChild changes the engine's options for a sub-agent's session. If wrapChild is nil, the
 	// options stay as they are.
 	wrapChild func(agent.Options, subagent.Spawn) agent.Options
 }
@@ -109,7 +109,7 @@ func newCore(init agentapi.Init, o coreOptions) (*agentapi.Core, error) {
 		}
 	}
 	for _, n := range d.settings.live.Set().Notices() {
-		d.log.Warn(d.redact.Text(n.String())) // each session reports it to its user
+		d.log.Warn(d.redact.Text(n.String())) // each session also reports it to its user
 	}
 	if err := d.build(init, o); err != nil {
 		return nil, errors.Join(err, d.folders.dropOwn())
@@ -215,7 +215,7 @@ func (d *daemon) openLibrary() *session.Library {
 	})
 }
 
-// openPolicy creates the policy, which also works if the stored grants cannot be read.
+// openPolicy creates the policy. It also creates one if the stored grants cannot be read.
 func (d *daemon) openPolicy() {
 	var err error
 	d.policy, err = policy.NewEngine(policy.Options{
@@ -246,7 +246,7 @@ func (d *daemon) openTools(terminal acp.Terminal) {
 	})
 }
 
-// secret reports whether reading a file requires a question to the user.
+// secret reports whether the user must be asked before a file is read.
 func (d *daemon) secret(path string) bool {
 	return policy.SecretIn(d.workspace.Roots(""), path)
 }
@@ -256,7 +256,7 @@ func (d *daemon) jobsOf() jobs {
 	return jobs{d.shared.jobs, d.sessions, d.folders, d.redact}
 }
 
-// core assembles the dependencies of the server.
+// core assembles the server's dependencies.
 func (d *daemon) core() *agentapi.Core {
 	return &agentapi.Core{
 		ViewDir:   d.folders.file("views"),

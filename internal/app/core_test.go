@@ -24,9 +24,9 @@ import (
 )
 
 // Creating a core for a folder has no visible effect before the first request. The ACP front end
-// relies on this, because it creates a core in advance. The core contacts no provider, server or
-// program that the folder names, whether or not the folder is trusted. It creates no files and
-// removes none, not even files that the settings would remove.
+// relies on this, because it creates a core in advance. Whether or not the folder is trusted, the
+// core contacts no provider or server and starts no program that the folder names. It creates no
+// files and removes none, not even files that the settings would remove.
 func TestACoreThatIsNotUsedLeavesNoTrace(t *testing.T) {
 	var reached atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter,

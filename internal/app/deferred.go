@@ -26,8 +26,8 @@ func (d *daemon) weighServers() {
 	}
 }
 
-// pending returns a function with which tool_search waits for MCP servers that are starting or
-// about to start.
+// pending returns a function that lets tool_search wait for MCP servers that are starting or about
+// to start.
 func (p *sessionParts) pending() func(context.Context) bool {
 	p.d.mcp.start()
 	return p.d.mcp.hub.Pending(searchWait)
@@ -51,9 +51,9 @@ func (p *sessionParts) missing() string {
 	return strings.Join(out, ", ")
 }
 
-// catalog lists the session's deferred tools for tool_search. It includes the MCP tools that are
-// now sent in full, because the model may search for tools that were missing when it was last
-// called.
+// catalog lists the session's deferred tools for tool_search. It also lists the MCP tools that are
+// now sent in full, because the model may search for tools that were missing when it last called
+// tool_search.
 func (p *sessionParts) catalog() []tool.Spec {
 	c := p.info.Config()
 	reg, err := p.tools(&c)
@@ -67,5 +67,5 @@ func (p *sessionParts) catalog() []tool.Spec {
 		})
 }
 
-// may reports whether a session might have a tool of a server.
+// may reports whether a session may use the tools of a server.
 func (p *sessionParts) may(server string) bool { return p.only == nil || p.only(server+"_tool") }

@@ -271,7 +271,7 @@ func (f field) readList(answer string) (value any, problem string) {
 	return out, ""
 }
 
-// pickChoice returns the value for a title or a value that the user entered.
+// pickChoice returns the value for the title or value that the user entered.
 func pickChoice(choices []titled, answer string) (string, bool) {
 	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b },
 		strings.EqualFold} {

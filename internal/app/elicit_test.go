@@ -26,7 +26,7 @@ func TestElicitation(t *testing.T) {
 		"tags":{"type":"array","items":{
 			"anyOf":[{"const":"a","title":"First"},{"const":"b","title":"Second"}]}}}}`
 	for name, c := range map[string]struct {
-		answers map[string][]string // by a part of the question; the last answer is repeated
+		answers map[string][]string // keyed by a part of the question; the last answer is repeated
 		action  string
 		want    map[string]any
 	}{

@@ -9,7 +9,7 @@ import (
 // folders contains the paths of one connection's folders. They do not change after the core is
 // built.
 type folders struct {
-	root  string // the first workspace folder, "" if there is no folder
+	root  string // the first workspace folder, or "" if there is none
 	state string // where this run stores its data
 	// sessions is the user's own state directory, whose sessions are listed. It differs from state
 	// if the user's directory is not writable.
@@ -18,16 +18,16 @@ type folders struct {
 	own string
 }
 
-// file returns the path of a file or folder of the state directory.
+// file returns the path of a file or folder in the state directory.
 func (f *folders) file(name ...string) string {
 	return filepath.Join(append([]string{f.state}, name...)...)
 }
 
-// spill returns the folder of a session's outputs that were too long for the model.
+// spill returns the folder for a session's outputs that were too long for the model.
 func (f *folders) spill(session string) string { return f.file("spill", session) }
 
-// spillTo returns a function that removes the secrets from a text that is too long for the model,
-// and stores it in a file that the session's tools can read.
+// spillTo returns a function for texts that are too long for the model. The function removes
+// secrets from such a text and stores it in a file that the session's tools can read.
 func (f *folders) spillTo(
 	session string,
 	redact func([]byte) []byte,

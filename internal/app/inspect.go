@@ -63,7 +63,7 @@ func Faults(c config.Config, env []string, root string) []string {
 const unenforcedNote = "only a short list of read-only commands runs without asking"
 
 // DescribeSandbox returns lines for the user about the sandbox for commands, the reason why there
-// is no better one, and the part of the home folder that commands see.
+// is no better one, and the part of the home folder that commands can see.
 func DescribeSandbox(c *config.Config) []string {
 	if sandbox.Setting(c.Sandbox) == sandbox.Off {
 		return []string{"sandbox: off in the settings: " + unenforcedNote}

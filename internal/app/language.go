@@ -18,8 +18,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// diagnosticsWait is how long the result of an edit waits for diagnostics unless the settings name
-// another time.
+// diagnosticsWait is how long the result of an edit waits for diagnostics, unless the settings
+// specify another time.
 const diagnosticsWait = 3 * time.Second
 
 // languageServers queries the editor's language servers, or those that the daemon starts.
@@ -75,7 +75,7 @@ func (l *languageServers) diagnosticsAfterEdit() (bool, time.Duration) {
 	return c.AfterEdit == nil || *c.AfterEdit, orDefault(c.WaitMs, diagnosticsWait)
 }
 
-// servers returns the servers of the settings, followed by those of the built-in table that the
+// servers returns the servers in the settings, followed by those in the built-in table that the
 // settings do not name.
 func (l *languageServers) servers() []langserver.Config {
 	own := l.config().LanguageServers
@@ -99,8 +99,8 @@ func (l *languageServers) servers() []langserver.Config {
 	return append(out, rest...)
 }
 
-// configured overrides the built-in table's entry for a server with the settings for the server
-// with that name.
+// configured returns the built-in table's entry for a server, overridden by the settings for the
+// server with the same name.
 func (l *languageServers) configured(c langserver.Config, s config.LSP) langserver.Config {
 	if s.Command != "" {
 		c.Command, c.Args = s.Command, s.Args

@@ -116,7 +116,7 @@ func anys(list []string) []any {
 	return out
 }
 
-// ask asks the user, unless another call has done so in the meantime.
+// ask asks the user, unless another call has already asked in the meantime.
 func (t *serverTrust) ask(ctx context.Context, s langserver.Start, c config.Claim) error {
 	waiting := false
 	list := serverClaims{claims{t.file, []config.Claim{c}}}
@@ -166,8 +166,8 @@ func (c serverClaims) Set(root string, trusted bool) error {
 	return c.file.RefuseClaims(root, c.list)
 }
 
-// sandbox implements Options.Sandbox of the hub. A program in the home folder stays visible in the
-// sandbox, and so does a script that an interpreter gets as an argument.
+// languageFolders identifies the folders for temporary files and caches that language servers
+// share.
 func (t *serverTrust) sandbox(c langserver.Config) (*sandbox.Plan, error) {
 	real, err := realProgram(c)
 	if err != nil {
@@ -190,14 +190,14 @@ func (t *serverTrust) sandbox(c langserver.Config) (*sandbox.Plan, error) {
 // languageFolders names the folders of temporary files and caches that language servers share.
 const languageFolders = "language-servers"
 
-// languagePlan returns the sandbox of a language server, using the settings of no particular
+// languagePlan returns the sandbox for a language server, based on the settings of no particular
 // session.
 func (d *daemon) languagePlan(readable []string) (*sandbox.Plan, error) {
 	tmp, layer, err := d.shared.scratch.Folders(languageFolders)
 	if err != nil {
 		return nil, err
 	}
-	// configurePolicy reports problems with these settings.
+	// The problems are dropped here, because configurePolicy reports them.
 	s, _ := policySettings(d.settings.config(), d.rootPaths())
 	own := policy.Folders{Tmp: tmp, Layer: layer, Lock: d.shared.scratch.Lock()}
 	return d.policy.ServerPlan(s, own, readable)

@@ -36,7 +36,8 @@ func (l *liveSessions) remove(id string) *sessionParts {
 	return p
 }
 
-// any returns a session in which to show a question that belongs to no session, or "".
+// any returns a session that can show a question which belongs to no session, or "" if there is
+// none.
 func (l *liveSessions) any() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

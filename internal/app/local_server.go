@@ -38,7 +38,8 @@ func (d *daemon) newLocalServers() *localServers {
 	}
 }
 
-// foundServer is a server that was found by probing, with the programs that listen there now.
+// foundServer is a server that was found by probing, together with the programs that now listen on
+// its port.
 type foundServer struct {
 	*localServers
 	endpoint *config.Endpoint
@@ -47,7 +48,7 @@ type foundServer struct {
 
 var _ policy.TrustStore = foundServer{}
 
-// connectTimeout limits the check whether a server still listens.
+// connectTimeout limits the check of whether a server still listens.
 const connectTimeout = time.Second
 
 // look returns the current state of a server. running is false if nothing listens there.
@@ -65,9 +66,8 @@ func (l *localServers) look(e *config.Endpoint) (s foundServer, running bool) {
 	return s, true
 }
 
-// answered returns the current state of a server, and whether the user need not be asked about it,
-// because the answer is known or nothing listens there. If the answer was a refusal, err explains
-// it.
+// answered returns the current state of a server, and whether the question about it is settled,
+// because the answer is known or nothing listens there. If the user refused, err explains that.
 func (l *localServers) answered(e *config.Endpoint) (s foundServer, known bool, err error) {
 	s, running := l.look(e)
 	trusted, asked := s.Trusts(e.BaseURL)
@@ -129,8 +129,8 @@ func (l *localServers) agreed(e *config.Endpoint) error {
 	return notCalled(s.withheld())
 }
 
-// mayPrompt returns an error if prompts and texts may not go to an endpoint. Only a server that was
-// found by probing needs the user's agreement.
+// mayPrompt returns an error if prompts and texts may not be sent to an endpoint. Only a server
+// that was found by probing needs the user's consent.
 func (p *providers) mayPrompt(e *config.Endpoint) error {
 	if !e.Probed {
 		return nil
@@ -138,8 +138,8 @@ func (p *providers) mayPrompt(e *config.Endpoint) error {
 	return p.local.agreed(e)
 }
 
-// agree asks the user about the server of the session's model, if it was found by probing. Models
-// without a provider's name belong to the same server.
+// agree asks the user about the server of the session's model, if the server was found by probing.
+// A model reference without a provider name means that server.
 func (p *sessionParts) agree(ctx context.Context, turnID string, c *config.Config) error {
 	e, err := p.d.providers.endpoint(ctx, c)
 	if err != nil || !e.Probed {
@@ -220,7 +220,8 @@ func (s foundServer) Set(url string, trusted bool) error {
 	return err
 }
 
-// claims returns one claim for each program. The layer of the stored answer is the program.
+// claims returns one claim for each program. The program is the layer under which the answer is
+// stored.
 func (s foundServer) claims() claims {
 	c := claims{file: s.file}
 	for _, owner := range s.owners {

@@ -33,8 +33,8 @@ func probedProviders(t *testing.T, at string) (p *providers, url string) {
 	return p, url
 }
 
-// TestNothingGoesToAServerWithoutAnAnswer checks that prompts and texts of every kind go to a found
-// server only after the user has agreed to the program that listens there.
+// TestNothingGoesToAServerWithoutAnAnswer checks that no prompt or other text is sent to a server
+// found by probing until the user has allowed the program that listens there.
 func TestNothingGoesToAServerWithoutAnAnswer(t *testing.T) {
 	server := newEndpoint(t)
 	p, url := probedProviders(t, server.URL)
@@ -122,8 +122,8 @@ func TestAnAnswerThatCannotBeStored(t *testing.T) {
 	}
 }
 
-// TestARefusalOfOneProgramKeepsOthers checks that refusing a second program that listens on the
-// same port does not revoke the answer about the first one.
+// TestARefusalOfOneProgramKeepsOthers checks that, if two programs listen on the same port,
+// refusing the second one does not revoke the answer about the first one.
 func TestARefusalOfOneProgramKeepsOthers(t *testing.T) {
 	p, url := probedProviders(t, "http://127.0.0.1:1")
 	with := func(owners ...string) foundServer {
@@ -145,8 +145,8 @@ func TestARefusalOfOneProgramKeepsOthers(t *testing.T) {
 	}
 }
 
-// TestOwnersThatCannotBeInspected checks that a process of another user is identified by that user,
-// and that a process of this user cannot be identified if it hides.
+// TestOwnersThatCannotBeInspected checks that a process of another user is identified by that user.
+// If a process of this user cannot be inspected, the owners are unknown.
 func TestOwnersThatCannotBeInspected(t *testing.T) {
 	me, other := os.Getuid(), 1<<30
 	named := "a program of the user " + strconv.Itoa(other)

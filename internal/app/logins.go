@@ -25,8 +25,8 @@ func OpenRouterKey(
 	return login.OpenRouter{Open: open, Out: out, Input: in}.Key(ctx)
 }
 
-// storedKeys returns config.Resolver.Stored. Every key that it returns is removed from all texts
-// from then on.
+// storedKeys returns the function for config.Resolver.Stored. Every key that the function returns
+// is removed from all texts from then on.
 func storedKeys(store *login.Store, redact *policy.Redactor) func(provider string) (string, error) {
 	return func(provider string) (string, error) {
 		key, err := store.Get(provider)

@@ -22,8 +22,8 @@ import (
 // mcpServers runs the MCP servers that the settings name. It is safe for concurrent use.
 type mcpServers struct {
 	hub       *mcp.Hub
-	env       []string        // the daemon's own
-	inherited func() []string // the part of env that each server gets
+	env       []string        // the daemon's own environment
+	inherited func() []string // returns the part of env that each server inherits
 	root      string
 	config    func() *config.Config
 
@@ -31,7 +31,7 @@ type mcpServers struct {
 	definitions mcp.Definitions[config.MCP]
 }
 
-// later runs start when no request is urgent. The model request of a session's first prompt takes
+// later runs start when no request is urgent. The model request for a session's first prompt takes
 // precedence over the servers, because the prompt arrives together with the session.
 func (m *mcpServers) later() {
 	if !m.due.Swap(true) {
@@ -41,7 +41,7 @@ func (m *mcpServers) later() {
 
 // start makes the running MCP servers match the settings. Servers start in the background.
 func (m *mcpServers) start() {
-	m.due.Store(false) // a session that starts later sets it again
+	m.due.Store(false) // a session that starts later sets due again
 	m.definitions.Apply(m.wanted, func(s config.MCP) bool { return s.Disabled }, m.configure)
 }
 
@@ -71,9 +71,9 @@ func (m *mcpServers) starts(name string, def config.MCP) error {
 	return errUntrusted
 }
 
-// mcpConfig converts a server's settings. inherited is the environment that the server inherits, to
-// which its own variables are added. env is the daemon's environment, in which names in the
-// settings are looked up.
+// mcpConfig converts a server's settings. inherited is the environment that the server inherits;
+// the variables in its settings are added. env is the daemon's environment. Variable names in the
+// settings are looked up in it.
 func mcpConfig(name string, s config.MCP, inherited, env []string, root string) mcp.Config {
 	own := withEnv(inherited, expandAll(s.Env, env))
 	dir := s.Cwd
@@ -130,14 +130,14 @@ func (p *sessionParts) holdServers() {
 	p.release = release
 }
 
-// holding reports whether servers wait for the session's next request.
+// holding reports whether the start of servers waits for the session's next request.
 func (p *sessionParts) holding() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.release != nil
 }
 
-// takeHold returns the function that ends holdServers, for the caller to call. It returns nil if
+// takeHold returns the function that ends holdServers. The caller must call it. It returns nil if
 // servers are not held.
 func (p *sessionParts) takeHold() (release func()) {
 	p.mu.Lock()
@@ -171,7 +171,7 @@ func (p *sessionParts) beforeServers(models []agent.Model) []agent.Model {
 	return out
 }
 
-// urgent is a model that calls sent when a request has been written or has failed.
+// urgent is a model that calls sent when its request has been written or has failed.
 type urgent struct {
 	agent.Model
 	sent func()

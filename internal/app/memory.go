@@ -33,7 +33,7 @@ func (d *daemon) openMemory() *memory.Store {
 	)
 }
 
-// embedder returns the embedding model of the settings, or nil if they name none.
+// embedder returns the embedding model that the settings name, or nil if they name none.
 func (d *daemon) embedder() (string, memory.Embed) {
 	c := d.settings.config()
 	if c.Memory == nil || c.Memory.Embeddings == nil || c.Memory.Embeddings.Model == "" {

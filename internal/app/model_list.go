@@ -43,8 +43,8 @@ func (p *providers) list(ctx context.Context, c *config.Config) ([]wire.Model, e
 	return all, nil
 }
 
-// listOf returns the models of a provider by name. The name may be that of the built-in provider
-// that is equivalent to the default provider.
+// listOf returns the models of the named provider. The name may also be that of the built-in
+// provider that is equivalent to the default provider.
 func (p *providers) listOf(
 	ctx context.Context, c *config.Config, name string,
 ) ([]wire.Model, error) {
@@ -72,8 +72,8 @@ func (d *daemon) listModels(ctx context.Context, provider string) ([]wire.Model,
 	return d.providers.listOf(ctx, c, provider)
 }
 
-// usable returns the names of the providers that the user has set up. It omits the built-in
-// provider that is the default provider under another name.
+// usable returns the names of the providers that the user has set up. It omits a built-in provider
+// that is the same as the default provider.
 func (p *providers) usable(c *config.Config) []string {
 	if p.script != nil {
 		return slices.Sorted(maps.Keys(c.Providers))
@@ -115,7 +115,7 @@ func (p *providers) listOne(
 	return out, nil
 }
 
-// listedModel combines the information of the settings, the server and the catalog about a model.
+// listedModel combines what the settings, the server and the catalog report about a model.
 func listedModel(e *config.Endpoint, c *config.Config, m agent.ModelInfo) wire.Model {
 	known := catalog.Endpoint{
 		Provider: catalogName(e), Host: hostOf(e.BaseURL), Local: unpriced(e),
@@ -178,7 +178,7 @@ func withoutUser(raw string) string {
 }
 
 // unpriced reports whether the catalog's prices do not apply to a provider, because the provider is
-// a local server. The names of its models do not matter.
+// a local server, whatever the names of its models.
 func unpriced(e *config.Endpoint) bool {
 	if config.Hosted(e.ID) {
 		return false

@@ -44,7 +44,7 @@ func (d *daemon) askHost(ctx context.Context, call *tool.Call, host, title strin
 func (d *daemon) proxyFor(call *tool.Call) func() (*sandbox.Proxy, error) {
 	var args struct{ Background bool }
 	if call.Decode(&args) == nil && args.Background {
-		job := *call // the process outlives the call and its turn
+		job := *call // the process outlives the call and the turn, so copy the call
 		job.Update, job.Pause, job.TurnID, job.ItemID = nil, nil, "", ""
 		call = &job
 	}
@@ -97,8 +97,8 @@ func describeHosts(c *config.Config, box sandbox.Support) []string {
 	return lines
 }
 
-// networkLists returns the hosts that the settings allow and deny, and an error for each entry that
-// cannot be parsed.
+// networkLists returns the hosts that the settings allow and deny. It also returns an error for
+// each entry that cannot be parsed.
 func networkLists(c *config.Config) (hosts.Lists, []error) {
 	if c.Network == nil {
 		return hosts.Lists{}, nil

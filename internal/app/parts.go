@@ -46,9 +46,9 @@ func (d *daemon) sandboxPlan(call *tool.Call) (*sandbox.Plan, error) {
 
 func commandOf(call *tool.Call) string { return call.Text("command") }
 
-// commandEnv returns the environment of one command. A command that only reads gets a home folder
-// without the user's settings, because these can start programs. agent-lsp's own sandbox empties
-// the home folder itself but keeps its path, so that package caches are found.
+// commandEnv returns the environment for one command. A command that only reads gets a home folder
+// without the user's settings, because these can start programs. agent-lsp's own sandbox provides
+// an empty home folder at the same path, so that package caches are found.
 func (d *daemon) commandEnv(call *tool.Call) []string {
 	e := d.processes.environment()
 	if policy.Classify(commandOf(call)).Class > policy.ReadOnly {
@@ -61,7 +61,7 @@ func (d *daemon) commandEnv(call *tool.Call) []string {
 	if err == nil {
 		err = os.MkdirAll(tmp, 0o700)
 	}
-	if err != nil { // commands that need the folder will fail
+	if err != nil { // commands that need the folder will fail and report it
 		d.log.Warn("creating the temporary folder of a session", "error", err)
 	}
 	return e.Reading(tmp, tmp)
@@ -86,7 +86,7 @@ func fetchOptions(c *config.Config) tools.FetchOptions {
 			Timeout: orDefault(f.TimeoutMs, 0),
 		}
 	}
-	o.Network, _ = networkLists(c) // configurePolicy reports errors in the rules
+	o.Network, _ = networkLists(c) // configurePolicy reports these errors
 	return o
 }
 

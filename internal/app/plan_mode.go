@@ -11,7 +11,7 @@ import (
 // planApprovals contains the sessions whose plan the user approved. It is safe for concurrent use.
 type planApprovals struct {
 	mu    sync.Mutex
-	modes map[string]string // the mode at the time of the approval, by session
+	modes map[string]string // the session's mode at the time of the approval, by session ID
 }
 
 func newPlanApprovals() *planApprovals { return &planApprovals{modes: map[string]string{}} }

@@ -21,7 +21,7 @@ import (
 // It also builds the environment of all child processes. It is safe for concurrent use.
 type processRunner struct {
 	env    []string        // the daemon's own environment, with secrets
-	root   string          // the working directory of checks and hooks
+	root   string          // the working directory for checks and hooks
 	roots  func() []string // folders of the workspace; nil means only root
 	config func() *config.Config
 	runner *shell.Runner
@@ -58,8 +58,8 @@ func passedOn(c *config.Config) (names []string) {
 var errUntrusted = errors.New("the settings no longer name this program, " +
 	"or the workspace has changed since you trusted it")
 
-// hookConfigs returns the external hooks of the settings. current returns the settings at the time
-// when a hook starts. A hook whose program changes within a turn does not run.
+// hookConfigs returns the external hooks in the settings. current returns the settings at the time
+// when a hook starts. If a hook's program changes within a turn, the hook does not run.
 func (p *processRunner) hookConfigs(
 	c *config.Config,
 	current func() config.Config,

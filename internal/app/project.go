@@ -81,7 +81,7 @@ func (d *daemon) fileAgents(info host.SessionInfo, maxCalls int) []subagent.Agen
 		}
 		if !filepath.IsAbs(f.Path) && a.MaxCalls != 0 && maxCalls > 0 &&
 			(a.MaxCalls < 0 || a.MaxCalls > maxCalls) {
-			a.MaxCalls = 0 // the parent's
+			a.MaxCalls = 0 // the parent's limit
 		}
 		out = append(out, a)
 	}

@@ -30,13 +30,13 @@ const resolveTimeout = 5 * time.Second
 // encodings outlive a call. It is safe for concurrent use.
 type providers struct {
 	resolver *config.Resolver
-	script   *script.Server // replaces every provider; nil if there is no script
+	script   *script.Server // scripted model that replaces every provider, or nil
 
 	catalog   *modelCatalog
 	circuits  circuits
 	reports   *reports
 	plain     *http.Client  // for requests to local servers
-	local     *localServers // nil in a Probe, which sends no prompt
+	local     *localServers // nil in a Probe, which sends no prompts
 	mu        sync.Mutex
 	models    map[string]endpointModel
 	embedders map[string]*openai.Model // models of the endpoints in memory.embeddings.baseUrl
@@ -61,7 +61,7 @@ func newProviders(resolver *config.Resolver, scriptFile, cache string) (*provide
 		reports:   newReports(),
 		catalog:   newModelCatalog(cache, nil),
 		plain: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // the key is valid only for this address
+			return http.ErrUseLastResponse // the key is valid only for the original address
 		}},
 	}
 	if scriptFile == "" {
@@ -88,7 +88,7 @@ func newProviders(resolver *config.Resolver, scriptFile, cache string) (*provide
 // reference identifies a model of an endpoint.
 type reference struct {
 	at *config.Endpoint
-	id string // reference of the model; "" is one that the endpoint lists
+	id string // ID of the model; "" means a model that the endpoint lists
 }
 
 // refer finds the model and the provider of a model reference.
@@ -99,7 +99,7 @@ func (p *providers) refer(ctx context.Context, c *config.Config, ref string) (re
 		return reference{}, err
 	}
 	if p.script != nil && ref == c.Model && r.Provider == "" && !c.Borrowed() {
-		r.Model = "script" // the script answers for the setting model
+		r.Model = "script" // the script answers for the setting "model"
 	}
 	return reference{e, firstOf(r.Model, e.Model)}, nil
 }
@@ -142,7 +142,7 @@ func (p *providers) endpoint(ctx context.Context, c *config.Config) (*config.End
 	return p.find(ctx, c, c.Reference(c.Model))
 }
 
-// scripted returns the script's server, which answers for every provider.
+// scripted returns the server of the scripted model, which replaces every provider.
 func (p *providers) scripted(r config.Reference, settings config.Provider) *config.Endpoint {
 	settings.Headers, settings.Query, settings.Organization = nil, nil, ""
 	return &config.Endpoint{
@@ -225,7 +225,7 @@ type unusable struct {
 
 func (u unusable) Info() agent.ModelInfo { return agent.ModelInfo{ID: u.ref} }
 
-// Generate returns the reason as an error. Another fallback may answer.
+// Generate returns the reason as an error, so that another fallback may answer.
 func (u unusable) Generate(
 	context.Context,
 	*agent.Request,
@@ -255,8 +255,8 @@ func (p *providers) named(ctx context.Context, c *config.Config, ref string) (ag
 	return p.guarded(c, r), nil
 }
 
-// embeddings returns the model that embeds texts. It is a model of the default provider, or of
-// another endpoint, which gets no key except the given one.
+// embeddings returns the model that embeds texts. It belongs to the default provider or to another
+// endpoint. Another endpoint gets no key except the given one.
 func (p *providers) embeddings(
 	ctx context.Context,
 	c *config.Config,
@@ -304,7 +304,7 @@ func (p *providers) firstModel(
 	if err != nil {
 		problem, hint := parted(err, "set model or OPENAI_MODEL")
 		if e := retry.As(err); e != nil && e.Kind == retry.Client {
-			// A server without a model list may still answer.
+			// A server without a model list may still answer prompts.
 			hint += ", or set model or OPENAI_MODEL"
 		}
 		return "", &config.NotConfiguredError{
@@ -343,7 +343,7 @@ func idsOf[M any](list []M, id func(M) string) (ids []string) {
 	return ids
 }
 
-// model returns the model with an ID at an endpoint.
+// model returns the model with the given ID at an endpoint.
 func (p *providers) model(e *config.Endpoint, c *config.Config, id string) endpointModel {
 	said, _ := p.reports.get(e.BaseURL, id)
 	key := e.BaseURL + "\x00" + id + "\x00" + fingerprint(
@@ -367,7 +367,7 @@ func (p *providers) model(e *config.Endpoint, c *config.Config, id string) endpo
 	return m
 }
 
-// newAdapter creates the model of an endpoint for the endpoint's API.
+// newAdapter creates a model that uses the API of its endpoint.
 func newAdapter(o openai.Options) endpointModel {
 	switch o.API {
 	case config.APIAnthropic:
@@ -462,7 +462,7 @@ func (p *providers) Close() {
 	}
 }
 
-// fingerprint returns a value's encoding, which distinguishes different settings.
+// fingerprint encodes a value, so that different settings can be distinguished.
 func fingerprint(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -471,7 +471,8 @@ func fingerprint(v any) string {
 	return string(b)
 }
 
-// flat replaces the slashes in names, so that the star of a glob matches across them.
+// flat replaces the slashes in names, so that the star of a glob also matches names that contain
+// slashes.
 var flat = strings.NewReplacer("/", "\x01")
 
 // lookupGlob returns the value for a name. An exact key takes precedence over the longest matching

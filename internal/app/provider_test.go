@@ -127,8 +127,8 @@ func playSettings(t *testing.T, text string) {
 }
 
 // TestProviderSettings sends a request with the documented settings of each provider. The request
-// must go to the provider's own address, with the model and with the key where the provider expects
-// it. The fake of the provider's API must accept the same request.
+// must go to the provider's own address, name the model, and contain the key in the way that the
+// provider expects. The fake of the provider's API must accept the same request.
 func TestProviderSettings(t *testing.T) {
 	providers := map[string]struct{ url, header, key string }{
 		"Several providers": {"https://api.anthropic.com/v1/messages", "X-Api-Key", "k-anthropic"},

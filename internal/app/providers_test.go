@@ -22,9 +22,9 @@ import (
 type endpoint struct {
 	*httptest.Server
 	mu     sync.Mutex
-	status int // status of the answers to model requests; 0: 200
+	status int // HTTP status of the responses to model requests; 0 means 200
 	seen   []string
-	list   string // "": modelList
+	list   string // response to requests for the list; "" means modelList
 }
 
 // lists sets the response to requests for the list of models.
@@ -259,8 +259,8 @@ func TestTryModel(t *testing.T) {
 	}
 }
 
-// If the server gave no reason, the error names the server. The error first states whether a key is
-// invalid or missing.
+// If the server gives no reason, the error names the server. The error begins by stating whether a
+// key is invalid or missing.
 func TestProviderErrors(t *testing.T) {
 	for _, c := range []struct {
 		status          int

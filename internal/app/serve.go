@@ -26,7 +26,7 @@ type Options struct {
 	In      io.Reader
 	Out     io.Writer
 	Log     io.Writer // receives the log, without the secrets that the daemon knows
-	Verbose bool      // log more than warnings
+	Verbose bool      // whether to log more than warnings
 
 	Script   string // the file of a scripted model that replaces the provider, or ""
 	StateDir string // where sessions, checkpoints and grants are stored; "" means StateDir
@@ -35,10 +35,10 @@ type Options struct {
 	WholeFolder bool
 }
 
-// RunHelper runs this process as the supervisor of commands if its parent started it as one, and
-// does not return in that case. Otherwise it hides the environment and the memory of this process,
-// which may contain keys, from other processes, and prevents those processes from inheriting its
-// open files. The program calls it before anything else.
+// RunHelper supervises commands, and does not return, if this process's parent started it for that
+// purpose. Otherwise it hides the environment and the memory of this process, which may contain
+// keys, from other processes. It also prevents other processes from inheriting the open files of
+// this process. The program calls it before anything else.
 func RunHelper() {
 	shell.MaybeHelper()
 	if err := environ.KeepFiles(); err != nil {
@@ -54,7 +54,7 @@ func RunHelper() {
 // ServeLSP serves LSP until the client disconnects or ctx ends. It returns nil when ctx ends.
 func ServeLSP(ctx context.Context, o Options) error { return ServeLSPWith(ctx, o, nil) }
 
-// ServeLSPWith is like ServeLSP, but takes a function that changes the engine's options for the
+// ServeLSPWith is like ServeLSP, but accepts a function that changes the engine's options for the
 // sessions of sub-agents. Tests use it to give sub-agents failing models and tools.
 func ServeLSPWith(
 	ctx context.Context,
@@ -117,7 +117,7 @@ func unblockedOut(out io.Writer) io.Writer {
 	return out
 }
 
-// redacting removes secrets from each line of the log.
+// redacting is a writer that removes secrets from each line of the log.
 type redacting struct {
 	w io.Writer
 	r *policy.Redactor

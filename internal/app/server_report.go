@@ -24,7 +24,8 @@ const (
 	// reportLifetime is how long a response is used, because servers may load a model with another
 	// window.
 	reportLifetime = time.Minute
-	// maxReport is the maximum size of a response in bytes.
+	// reportLifetime is how long a response is used. It is limited because a server may load the
+	// model again with another window.
 	maxReport = 4 << 20
 )
 
@@ -45,7 +46,7 @@ type reports struct {
 
 	mu     sync.Mutex
 	kept   map[string]keptReport // keyed by base URL and model
-	asking map[string]bool       // keys of the running background requests
+	asking map[string]bool       // keys of the background requests that are running
 }
 
 func newReports() *reports {
@@ -89,7 +90,7 @@ func (r *reports) known(baseURL, id string) bool {
 	return ok
 }
 
-// refresh queries again in the background, unless a query is running.
+// refresh queries the server again in the background, unless a query is already running.
 func (r *reports) refresh(baseURL, id string, ask func(ctx context.Context) serverReport) {
 	key := baseURL + "\x00" + id
 	r.mu.Lock()
@@ -128,8 +129,8 @@ func (s serverReport) apply(m *agent.ModelInfo) {
 // localPorts are the usual ports of local servers that report windows.
 var localPorts = map[string]string{"8080": "llama-server", "11434": "ollama", "8000": "vllm"}
 
-// serverKind returns the kind of local server that an endpoint is, according to the name of the
-// built-in provider or the usual port. It returns "" if the kind is unknown.
+// serverKind returns the kind of local server at an endpoint. It derives the kind from the name of
+// the built-in provider or from the usual port. It returns "" if the kind is unknown.
 func serverKind(e *config.Endpoint) string {
 	switch {
 	case e.Provider.API == config.APIAnthropic || e.Provider.API == config.APIGemini:
@@ -223,7 +224,7 @@ func (p *providers) askOllama(ctx context.Context, e *config.Endpoint, id string
 		return r
 	}
 	if len(show.Info) == 0 {
-		return r // some other server that answers every request
+		return r // this is another kind of server that answers every request
 	}
 	family, _ := show.Info["general.architecture"].(string)
 	if n, ok := show.Info[family+".context_length"].(float64); ok {
@@ -288,7 +289,7 @@ func (p *providers) askVLLM(ctx context.Context, e *config.Endpoint, id string) 
 	return r
 }
 
-// root returns the address of a server, without the version at the end of base URLs.
+// root returns the address of a server. It is the base URL without the version at its end.
 func root(e *config.Endpoint) string {
 	return strings.TrimSuffix(strings.TrimRight(e.BaseURL, "/"), "/v1")
 }

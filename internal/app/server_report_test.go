@@ -9,8 +9,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/config"
 )
 
-// localServer simulates a local server. answers contains the response for each path. All other
-// paths are not found.
+// localServer simulates a local server. answers contains the response for each path. For all other
+// paths, the server responds with 404.
 func localServer(t *testing.T, answers map[string]string) string {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, ok := answers[r.Method+" "+r.URL.Path]
@@ -171,7 +171,7 @@ func TestReportsAreRefreshedInTheBackground(t *testing.T) {
 	}
 	p.reports.mu.Unlock()
 	window = 4096
-	uses(2048) // the server has not answered yet
+	uses(2048) // the server has not answered the new query yet
 	answer <- true
 	p.reports.wg.Wait()
 	uses(4096)

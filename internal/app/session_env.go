@@ -30,7 +30,7 @@ type sessionParts struct {
 	started  time.Time
 	builtin  []tool.Tool
 	remember []tool.Tool
-	hooks    *externalHooks // a sub-agent uses its parent's
+	hooks    *externalHooks // a sub-agent uses its parent's hooks
 	parentage
 
 	mu       sync.Mutex
@@ -41,7 +41,7 @@ type sessionParts struct {
 	recalled map[string]bool    // memories that were sent to the model
 	options  *agent.TurnOptions // options of the turn at the last model call
 
-	titleDue atomic.Bool // the session has had no turn
+	titleDue atomic.Bool // whether the session has not had a turn yet
 	kept     keptTexts
 }
 
@@ -54,7 +54,7 @@ func (d *daemon) prepare(ctx context.Context, info host.SessionInfo) (agent.Opti
 	d.sessions.add(p)
 	c := info.Config()
 	d.notices.once(info, d.configurePolicy(info.ID, "", &c))
-	d.mcp.later() // in the background, so that the tools are available at the first prompt
+	d.mcp.later() // start the servers early, so that the first prompt has their tools
 	if info.Loaded != nil {
 		if err := d.workspace.LoadSession(ctx, info.ID); err != nil {
 			info.Notice("warning", "pending proposals could not be read: "+err.Error())
@@ -76,7 +76,7 @@ func (d *daemon) prepare(ctx context.Context, info host.SessionInfo) (agent.Opti
 // user's session.
 type parentage struct {
 	depth     int                    // 1 if a user's session called it
-	caller    string                 // the session that called it
+	caller    string                 // the session that called this one
 	only      func(tool string) bool // nil means all of the parent's tools
 	user      string                 // the user's session at the top of the chain of callers
 	ownerTurn string                 // the turn of that session in which this session started
@@ -113,7 +113,7 @@ func (d *daemon) parts(info host.SessionInfo, parents parentage) *sessionParts {
 	return p
 }
 
-// more returns the names of the deferred tools that are not in the tool set.
+// more returns the names of the deferred tools that are not yet in the tool set.
 func (p *sessionParts) more(language []tool.Tool) (names []string) {
 	c := p.info.Config()
 	list := slices.Clone(language)
@@ -162,7 +162,7 @@ func (d *daemon) closed(id string, deleted bool) {
 func (d *daemon) ready(sessionID, model string) error {
 	p := d.sessions.get(sessionID)
 	if p == nil {
-		return nil // the session is being closed, which the engine reports
+		return nil // the session is being closed, which the engine itself reports
 	}
 	return p.ready(model)
 }
@@ -216,7 +216,7 @@ func (p *sessionParts) step(ctx context.Context, c *config.Config) (agent.Step, 
 		p.d.configurePolicy(p.info.ID, p.caller, c) // the parent has already reported its problems
 		return p.stepWith(ctx, c)
 	}
-	// Servers that are held back start later, after the model request.
+	// Servers that are held start later, after the model request.
 	if p.d.mcp.changed() && (!p.holding() || !p.d.mcp.due.Load()) {
 		p.d.mcp.start()
 	}
@@ -314,7 +314,7 @@ func (p *sessionParts) registryKey(list []tool.Tool, sub *subagent.Tool, c *conf
 	fmt.Fprint(&key, fingerprint(c.Tools), fingerprint(c.Fetch), c.WebSearch != nil, c.Mode,
 		fingerprint(c.Modes[c.Mode].Tools))
 	if sub != nil {
-		fmt.Fprint(&key, sub.Spec().Description, sub.Limits()) // agents can appear and disappear
+		fmt.Fprint(&key, sub.Spec().Description, sub.Limits()) // the set of agents can change
 	}
 	for _, t := range list[len(p.builtin):] { // the built-in tools are always the same
 		s := t.Spec()
@@ -362,8 +362,8 @@ func allowedBy(t *config.Tools, name string) bool {
 	return len(t.Enable) == 0
 }
 
-// boundaryMessages reports the outcomes of the model's proposals to the model, and the tools that
-// it can load since its last call.
+// boundaryMessages returns the messages that inform the model about the outcomes of its proposals,
+// and about tools that it can load since its last call.
 func (p *sessionParts) boundaryMessages(begins bool) []*message.Message {
 	var out []*message.Message
 	for _, text := range p.d.workspace.Outcomes(p.info.ID, begins && p.depth == 0) {

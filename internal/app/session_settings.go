@@ -95,8 +95,8 @@ func modeOf(c *config.Config) policy.Mode {
 	return out
 }
 
-// inMode returns the settings with those of the named mode applied. The model, thinking, edit and
-// permission settings of the mode take precedence, and its rules are added to the others.
+// inMode returns the settings with the settings of the named mode applied. The mode's model,
+// thinking level, edit policy and permissions take precedence. Its rules are added to the others.
 func inMode(c config.Config) config.Config {
 	m := c.Modes[c.Mode]
 	c.Model, c.Thinking, c.EditPolicy = firstOf(m.Model, c.Model), firstOf(m.Thinking, c.Thinking),
@@ -105,7 +105,7 @@ func inMode(c config.Config) config.Config {
 		c.Permissions = withMore(c.Permissions, *m.Permissions)
 	}
 	if t := m.Tools; t != nil && c.Tools == nil {
-		// modeOf returns the remaining tool settings.
+		// modeOf has already applied the other settings
 		c.Tools = &config.Tools{DeferBytes: t.DeferBytes, StopAfter: t.StopAfter,
 			MaxParallel: t.MaxParallel}
 	} else if t != nil {
@@ -118,8 +118,7 @@ func inMode(c config.Config) config.Config {
 	return c
 }
 
-// withMore returns permissions with the profile of more, if it names one, and with the rules of
-// both.
+// withMore returns permissions with the rules of more added, and with its profile if it has one.
 func withMore(p *config.Permissions, more config.Permissions) *config.Permissions {
 	var out config.Permissions
 	if p != nil {
@@ -173,7 +172,7 @@ func retryPolicy(c *config.Config) retry.Policy {
 	return p
 }
 
-// repairOptions selects the repairs and checks for replies.
+// repairOptions selects the repairs and checks that apply to replies.
 func repairOptions(c *config.Config, info agent.ModelInfo) repair.Options {
 	o := repair.Default()
 	o.FallbackParser = info.Tools != nil && !*info.Tools

@@ -47,16 +47,17 @@ func (s *settings) current() *config.Config {
 	return set.Config()
 }
 
-// trusting manages the question whether the workspace is trusted. A daemon asks it only once.
+// trusting manages the question of whether the workspace is trusted. A daemon asks this question
+// only once.
 type trusting struct {
 	turn  chan struct{} // a token for the right to ask; created by once
 	once  sync.Once
-	asked string // digests of the values in the last question
+	asked string // digests of the values that the last question showed
 }
 
 // askTrust asks the user whether the claims of the workspace's own settings may take effect. It
-// asks once, and again if the claims change. A session that arrives in the meantime waits for the
-// answer.
+// asks once, and again if the claims change. A session that arrives while the question is open
+// waits for the answer.
 func (s *settings) askTrust(ctx context.Context, p *policy.Engine, sessionID string) {
 	t := &s.trusting
 	t.once.Do(func() { t.turn = make(chan struct{}, 1) })
@@ -83,8 +84,8 @@ func (s *settings) askTrust(ctx context.Context, p *policy.Engine, sessionID str
 	}
 }
 
-// claims are the subject of a question about trust. They store the answer for exactly the contents
-// that were shown, even if the files have changed in the meantime.
+// claims contains the claims that a question about trust shows. The answer is stored for exactly
+// the contents that were shown, even if the files have changed in the meantime.
 type claims struct {
 	file *config.TrustFile
 	list []config.Claim

@@ -26,8 +26,8 @@ func listeners(address string) []string {
 	return ownersOf(sockets, holders(sockets))
 }
 
-// ownersOf returns the owners of sockets. sockets maps each socket to its user. exesOf contains the
-// executables of the sockets for which they are known.
+// ownersOf returns the owners of sockets. sockets maps each socket to its user. exesOf maps sockets
+// to their executables, as far as they are known.
 func ownersOf(sockets map[string]int, exesOf map[string][]string) []string {
 	owners := map[string]bool{}
 	for inode, exes := range exesOf {
@@ -94,8 +94,8 @@ func socketAddress(text string) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(addr.Unmap(), uint16(p)), ok
 }
 
-// holders returns the executables of the processes that have a socket, by the socket's inode. It
-// omits processes that this one may not inspect.
+// holders returns the executables of the processes that have an open socket, by the socket's inode.
+// It omits processes that this one may not inspect.
 func holders(sockets map[string]int) map[string][]string {
 	if len(sockets) == 0 {
 		return nil

@@ -7,13 +7,13 @@ import (
 	"syscall"
 )
 
-// writableState returns the state directory. If that is not writable, it returns a temporary folder
-// for this run and the reason. It does not create the directory. If the directory does not exist
-// yet, writableState checks the nearest existing parent.
+// writableState returns the state directory. If it is not writable, writableState returns a
+// temporary folder for this run and the reason. It does not create the state directory. If the
+// directory does not exist yet, writableState checks the nearest existing parent.
 func writableState(dir string) (string, error) {
 	err := tryWriting(standing(dir))
 	if !errors.Is(err, os.ErrPermission) && !errors.Is(err, syscall.EROFS) {
-		return dir, nil // other errors are reported where they occur
+		return dir, nil // other errors are reported by the code that needs the directory
 	}
 	own, failed := os.MkdirTemp("", "agent-lsp-state-")
 	if failed != nil {

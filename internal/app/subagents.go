@@ -21,7 +21,7 @@ func (d *daemon) newSubagents() *subagent.Tool {
 		Ended: func(id string) { d.closed(id, false) }})
 }
 
-// subagent returns the tool with which a session calls sub-agents, or nil if it may call none.
+// subagent returns the tool that a session uses to call sub-agents, or nil if it may not call any.
 func (p *sessionParts) subagent(c *config.Config) *subagent.Tool {
 	var l subagent.Limits
 	if s := c.Subagents; s != nil {
@@ -31,7 +31,7 @@ func (p *sessionParts) subagent(c *config.Config) *subagent.Tool {
 		func() []subagent.Agent { return p.d.agentList(p.info, c) })
 }
 
-// agentList returns the agents of a session's settings and of the workspace's files. Those of the
+// agentList returns the agents in a session's settings and in the workspace's files. Agents in the
 // settings take precedence.
 func (d *daemon) agentList(info host.SessionInfo, c *config.Config) []subagent.Agent {
 	byName := map[string]subagent.Agent{}
@@ -40,7 +40,7 @@ func (d *daemon) agentList(info host.SessionInfo, c *config.Config) []subagent.A
 	}
 	for _, a := range c.Agents {
 		if a.Name == "" {
-			continue // already reported to the user
+			continue // the user has already been notified
 		}
 		def := subagent.Agent{Name: a.Name, Description: a.Description, Prompt: a.Prompt,
 			Model: a.Model, Thinking: a.Thinking, Tools: a.Tools, MaxCalls: a.MaxModelCalls}

@@ -10,12 +10,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/shell"
 )
 
-// noTerminalYet is the text for the model if the editor did not answer in time. The command may
-// have run.
+// noTerminalYet is the text that the model gets if the editor did not answer in time. The command
+// may have run.
 const noTerminalYet = "The editor did not report in time whether it created a terminal. If the command started there, it is being stopped. Check what it did before you run it again."
 
-// noTerminal is the text for the model that precedes the client's message. The refusal is the
-// user's decision, so the command does not run elsewhere.
+// noTerminal is the text that precedes the client's message to the model. The user decided to
+// refuse, so the command does not run elsewhere.
 const noTerminal = "The command was not run: the editor refused to run it in a terminal: "
 
 // inTerminal returns a function that runs commands in the editor's terminals, which the user sees.

@@ -17,7 +17,8 @@ import (
 const (
 	// titleTimeout is the time limit of the request for a title.
 	titleTimeout = time.Minute
-	// titleSource is how many bytes of the prompt and of the answer the model gets.
+	// titleSource is the maximum number of bytes of the prompt, and of the answer, that the model
+	// gets.
 	titleSource = 4000
 	// titlePrompt is the system prompt of the request.
 	titlePrompt = "Write a title for the conversation below, in its language: at most six words, " +
@@ -25,8 +26,8 @@ const (
 		"the conversation."
 )
 
-// titles asks the model in the setting titleModel for the titles of sessions, in the background. A
-// failure is only logged. It is safe for concurrent use.
+// titles requests titles for sessions, in the background, from the model in the setting titleModel.
+// A failure is only logged. titles is safe for concurrent use.
 type titles struct {
 	d    *daemon
 	ctx  context.Context
@@ -69,7 +70,7 @@ func (t *titles) close() {
 	t.running.Wait()
 }
 
-// name gives a session its title, unless the user has named it.
+// name sets a session's title, unless the user has set one.
 func (t *titles) name(p *sessionParts) {
 	c := p.info.Config()
 	if c.TitleModel == "" || p.info.Store.Entry().Titled {
@@ -152,7 +153,7 @@ var (
 	titleLabel = lazyregexp.New(`(?i)^\W*title\W*:\s*`)
 )
 
-// cleanTitle returns the first line of a reply without decoration, with a bounded length.
+// cleanTitle returns the first line of a reply without decoration and limits its length.
 func cleanTitle(reply string) string {
 	reply = strings.TrimSpace(thought().ReplaceAllString(reply, ""))
 	line, _, _ := strings.Cut(reply, "\n")

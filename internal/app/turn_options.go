@@ -18,8 +18,8 @@ func withOptions(c config.Config, o *agent.TurnOptions) config.Config {
 	return c
 }
 
-// withSampling returns a copy of the sampling parameters with those of the turn, so that the
-// settings do not change.
+// withSampling returns a copy of the sampling parameters with the turn's parameters applied, so
+// that the settings do not change.
 func withSampling(s *config.Sampling, o *agent.TurnOptions) *config.Sampling {
 	var out config.Sampling
 	if s != nil {
@@ -37,7 +37,7 @@ func withSampling(s *config.Sampling, o *agent.TurnOptions) *config.Sampling {
 	return &out
 }
 
-// setOptions stores the options of the turn for the sub-agents that it calls.
+// setOptions stores the options of the turn. The sub-agents that the turn calls use them.
 func (p *sessionParts) setOptions(o *agent.TurnOptions) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

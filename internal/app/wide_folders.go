@@ -8,19 +8,20 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace"
 )
 
-// wideFolders manages a daemon's question whether the home folder, a folder around it or the root
-// of the file system may be the workspace.
+// wideFolders manages the question of whether the home folder, a folder that contains it, or the
+// root of the file system may be the workspace. A daemon has one wideFolders.
 type wideFolders struct {
 	turn  chan struct{}   // a token for the right to ask
-	asked map[string]bool // folders that the user was asked about; guarded by that right
+	asked map[string]bool // folders that the user was asked about; guarded by turn
 }
 
 func newWideFolders() wideFolders {
 	return wideFolders{turn: make(chan struct{}, 1), asked: map[string]bool{}}
 }
 
-// askFolders asks the user about each workspace folder that is held back, once. If no client can
-// ask, the folders stay held back. A session that arrives in the meantime waits for the answer.
+// askFolders asks the user once about each workspace folder that needs the user's consent. If no
+// client can ask, these folders stay blocked. A session that arrives while a question is open waits
+// for the answer.
 func (d *daemon) askFolders(ctx context.Context, info host.SessionInfo) {
 	if len(d.workspace.HeldFolders()) == 0 {
 		return
@@ -39,7 +40,7 @@ func (d *daemon) askFolders(ctx context.Context, info host.SessionInfo) {
 		what := TooLarge(folder, d.processes.env)
 		allowed, err := d.policy.AskFolder(ctx, info.ID, folder, what)
 		if err != nil {
-			return // the turn was aborted; the next one asks
+			return // the turn was aborted, so the next one asks again
 		}
 		w.asked[folder] = true
 		if allowed {
@@ -54,8 +55,8 @@ func (d *daemon) askFolders(ctx context.Context, info host.SessionInfo) {
 	}
 }
 
-// TooLarge describes a folder that is unlikely to be a workspace: the home folder, a folder around
-// it or the root of the file system. It returns "" for any other folder.
+// TooLarge describes a folder that is unlikely to be a workspace: the home folder, a folder that
+// contains it, or the root of the file system. It returns "" for any other folder.
 func TooLarge(dir string, env []string) string {
 	return workspace.WideFolder(dir, homeFolder(env))
 }

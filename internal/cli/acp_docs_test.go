@@ -21,7 +21,7 @@ func TestEditorsDocumentation(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(text, -1) {
 		if !bytes.Contains(m[1], []byte("agent_servers")) &&
 			!bytes.Contains(m[1], []byte(`"agents"`)) {
-			continue // configuration of another editor; TestJSONInDocs checks it
+			continue // the configuration of another editor, which TestJSONInDocs checks
 		}
 		type server struct {
 			Command string
@@ -29,7 +29,7 @@ func TestEditorsDocumentation(t *testing.T) {
 		}
 		var config struct {
 			Servers map[string]server `json:"agent_servers"`
-			Agents  map[string]server // acpx
+			Agents  map[string]server // the format of acpx
 		}
 		if err := json.Unmarshal(m[1], &config); err != nil {
 			t.Errorf("%s: %v", m[1], err)

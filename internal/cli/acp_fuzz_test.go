@@ -115,7 +115,7 @@ type acpFuzzer struct {
 	t       *testing.T
 	in      io.Writer
 	next    int
-	asked   map[string]string // read only by listen until the read channel is closed
+	asked   map[string]string // used only by listen until the read channel is closed
 	asking  []string
 	session chan string
 	read    chan struct{}

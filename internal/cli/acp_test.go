@@ -23,9 +23,9 @@ type acpClient struct {
 	in   io.WriteCloser
 	out  *bufio.Reader
 	next int
-	text strings.Builder // text of the agent's messages
+	text strings.Builder // text of the agent's messages so far
 	code chan int
-	// permit answers the agent's requests; if nil, every request is rejected
+	// permit answers the agent's requests. If it is nil, every request is rejected.
 	permit func(method string, message []byte) any
 }
 
@@ -255,7 +255,7 @@ func TestACPFolders(t *testing.T) {
 func TestACPModels(t *testing.T) {
 	var asked atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/models" { // a model description in the format of a local server
+		if r.URL.Path != "/models" { // responds with a model list in the format of a local server
 			http.NotFound(w, r)
 			return
 		}

@@ -44,7 +44,7 @@ func secretWorkspace(t *testing.T, dir string) {
 }
 
 // attachments are the URIs that the tests attach. $W is the path of the workspace. $O is the path
-// of a folder outside the workspace, in which plain.txt is a link to a key.
+// of a folder outside the workspace that contains plain.txt, a link to a key.
 var attachments = []struct {
 	uri, text string // text is the content that the client sends with the URI
 	asks      bool
@@ -164,7 +164,8 @@ func TestAttachmentChangesAfterTheQuestion(t *testing.T) {
 		if strings.Contains(sent, "other-loot") {
 			t.Errorf("the model got a file that the user was not asked about:\n%s", sent)
 		}
-		// The permission covers the content that the client sent, whatever the link points to now.
+		// The permission covers the content that the client sent, even if the link now points to
+		// another file.
 		if got := strings.Contains(sent, attachedLoot); got != (text != "") {
 			t.Errorf("with the text %q the model got the content: %v", text, got)
 		}

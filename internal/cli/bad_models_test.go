@@ -68,8 +68,8 @@ type modelStep struct {
 	says    []string
 }
 
-// badModelInput contains mistakes in model settings. WORK stands for the provider named work, URL
-// for its address, and PROBE for a setting that excludes other servers on this machine.
+// badModelInput contains mistakes in model settings. WORK is replaced by the provider named work,
+// URL by its address, and PROBE by a setting that excludes other servers on this machine.
 var badModelInput = []struct {
 	name, settings string
 	steps          []modelStep

@@ -100,7 +100,7 @@ func (b *bundle) output(ctx context.Context, args ...string) string {
 	return out.String()
 }
 
-// modules lists the versions of the modules that are built in.
+// modules lists the modules that are built into the program, with their versions.
 func modules() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -131,8 +131,8 @@ func variables(env []string) string {
 	return strings.Join(names, "")
 }
 
-// sessions lists the stored sessions of every workspace. It omits their titles and the names of the
-// workspaces, because the user chose them.
+// sessions lists the stored sessions of every workspace. It omits the titles of the sessions and
+// the names of the workspaces, because the user chose them.
 func (b *bundle) sessions() string {
 	dirs, err := os.ReadDir(filepath.Join(app.StateDir(b.p.env), "sessions"))
 	if err != nil {

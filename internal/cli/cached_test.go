@@ -12,8 +12,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/model/script"
 )
 
-// cachedSession is a session in an in-process daemon. Its model uses the Messages API and bills by
-// cached prefix.
+// cachedSession is a session in an in-process daemon. Its model uses the Messages API, and its cost
+// depends on which prefix is cached.
 type cachedSession struct {
 	t  *testing.T
 	c  *client
@@ -132,7 +132,7 @@ func TestCachedShareOfARun(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
 					t.Fatal(err)
 				}
-				if i == 1 || i == 20 || i == 49 { // last request of a turn
+				if i == 1 || i == 20 || i == 49 { // the last request of a turn
 					lines = append(lines, `{"text":"Done."}`)
 					continue
 				}
@@ -157,7 +157,7 @@ func TestCachedShareOfARun(t *testing.T) {
 				}
 			}
 			s = newCachedSession(t, server, dir, map[string]any{})
-			s.prompt("Read the first file.") // requests 1 and 2
+			s.prompt("Read the first file.") // this turn sends requests 1 and 2
 			input, cached := s.usage()
 			s.prompt("Read twenty more.")
 			if mixed {

@@ -109,7 +109,7 @@ func (w *world) turn(blow bool) (gone bool, err error) {
 	return false, errors.New("the turn does not end")
 }
 
-// strike either kills the daemon or disconnects the editor, chosen at random.
+// strike either kills the daemon or disconnects the editor. It chooses at random.
 func (w *world) strike() error {
 	killed := oneIn(w.rng, 2)
 	if killed {
@@ -154,7 +154,7 @@ type chaosProposal struct {
 
 type chaosHunk struct{ HunkID, OldText, NewText, State string }
 
-// take handles the messages that have arrived since its last call.
+// take handles the messages that have arrived since take was last called.
 func (w *world) take() {
 	for _, m := range w.ed.Log(w.read) {
 		w.read++
@@ -313,9 +313,9 @@ func (w *world) typeLine() {
 	}
 }
 
-// change has another program append to the file that is not open. It does nothing with the policies
-// under which the daemon may write that file at the same moment, because an append between the
-// daemon's comparison and its rename would be lost.
+// change simulates another program that appends to the file that is not open in the editor. It does
+// nothing under policies with which the daemon may write that file at the same moment, because an
+// append between the daemon's comparison and its rename would be lost.
 func (w *world) change() {
 	if w.policy == "auto" || w.policy == "review" {
 		return
@@ -333,7 +333,7 @@ func (w *world) change() {
 	}
 }
 
-// killOne kills one descendant of the daemon whose command line contains the word.
+// killOne kills one descendant of the daemon whose command line contains the given word.
 func (w *world) killOne(word, what string) {
 	for _, p := range marked(w.mark) {
 		pid, line, _ := strings.Cut(p, " ")
@@ -375,7 +375,7 @@ func (w *world) restore() {
 	err := w.ed.Call("agent/checkpoint/restore", map[string]any{"checkpointId": id}, nil)
 	w.note("restored %s: %v", id, err)
 	w.tally.add("restored")
-	for old := range w.edited { // includes edits whose outcome has not been read yet
+	for old := range w.edited { // this includes edits whose outcome has not been read yet
 		// With the policy "review", a rejected text was in the file until it was rejected, so a
 		// restore may bring that text back.
 		if line := strings.Replace(old, "version 0", "version 1", 1); w.fate[line] != "rejected" ||

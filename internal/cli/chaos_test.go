@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// envChaos sets the duration of the random runs, and envChaosSeed sets their first seed.
+	// envChaos sets the duration of the random runs. envChaosSeed sets the seed of the first run.
 	envChaos     = "AGENT_LSP_CHAOS"
 	envChaosSeed = "AGENT_LSP_CHAOS_SEED"
 	// envAtOnce sets the number of worlds that run in parallel.
@@ -20,7 +20,7 @@ const (
 	// chaosBrief is just long enough to check that the driver works.
 	chaosBrief = 2 * time.Second
 	// chaosAtOnce is the default for envAtOnce. chaosLeast is the minimum number of runs per minute
-	// of a real campaign. On a slow machine, these runs may exceed the campaign's duration.
+	// of a full chaos test. On a slow machine, these runs may exceed the test's duration.
 	chaosAtOnce = 4
 	chaosLeast  = 34
 )

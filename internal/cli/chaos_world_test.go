@@ -17,11 +17,11 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/tools/mcp/mcptest"
 )
 
-// mcpArg is the argument by which the MCP server is found among the processes.
+// mcpArg is the argument that identifies the MCP server among the processes.
 const mcpArg = "chaos-mcp-server"
 
 const (
-	chaosFiles = 3  // a.txt and b.txt are open in the editor; c.txt is not
+	chaosFiles = 3  // a.txt and b.txt are open in the editor, but c.txt is not
 	chaosLines = 12 // lines of each file
 	// turnPatience limits the duration of a turn. Every turn must end, whatever happens.
 	turnPatience = 90 * time.Second
@@ -36,8 +36,8 @@ type world struct {
 
 	dir, ws, state string
 	policy         string
-	granted        bool // a permission was granted for more than one call, so it may be revoked
-	fullDisk       bool // the state directory is on a small disk that is full for some time
+	granted        bool // whether a revocable permission was granted for several calls
+	fullDisk       bool // whether the state directory is on a small disk that is full for some time
 
 	daemon  rpctest.Daemon
 	mark    string
@@ -53,7 +53,7 @@ type world struct {
 	// outcome of each edited line: accepted, rejected or restored; absent while unknown
 	fate     map[string]string
 	inserted map[string]bool          // lines added by the user or by another program
-	open     map[string]chaosProposal // as last reported by the daemon
+	open     map[string]chaosProposal // the open proposals, as last reported by the daemon
 	diary    []string
 	failed   bool
 	log      strings.Builder // messages from all connections
@@ -192,7 +192,7 @@ func (w *world) lastTurn() error {
 			return fmt.Errorf("%s: %w", method, err)
 		}
 	}
-	if w.fullDisk { // the only daemon continues its script
+	if w.fullDisk { // the only daemon continues with its script
 		w.fullDisk = false
 		_, err := w.turn(false)
 		return err

@@ -23,13 +23,13 @@ type client struct {
 	// notify receives each notification in order, on the reading goroutine. It must not call the
 	// daemon.
 	notify func(method string, params json.RawMessage)
-	// request answers a server request. Each call runs in its own goroutine.
+	// request answers a request from the server. Each call runs in its own goroutine.
 	request func(ctx context.Context, method string, params json.RawMessage) (any, error)
 
 	mu   sync.Mutex
 	docs map[string]*document
 
-	origin string // origin of the sessions that it creates
+	origin string // origin of the sessions that this client creates
 }
 
 // document is an open document and its version.

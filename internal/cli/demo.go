@@ -35,18 +35,18 @@ const (
 // demo acts as an editor for the user at a terminal.
 type demo struct {
 	view    *view
-	desk    *desk // nil if there is no user to ask
+	desk    *desk // nil if no user can be asked
 	dir     string
 	client  *client
 	events  chan event
-	sample  bool               // plays the sample and answers automatically if there is no user
-	alone   bool               // rejects pending changes, because there is no user to decide
-	calls   map[string]string  // labels of the shown calls, by item
+	sample  bool               // plays the sample; answers automatically without a user
+	alone   bool               // rejects pending changes, because no user can decide
+	calls   map[string]string  // labels of the calls that were shown, by item
 	decided map[string]outcome // results of the decisions that this process made, by proposal
-	policy  string             // edit policy, if the caller chose one
-	waits   int                // proposals that are still undecided
-	refused int                // proposals rejected because no user was available
-	denied  int                // calls refused because no user was available to ask
+	policy  string             // the edit policy, if the caller chose one
+	waits   int                // number of proposals that are still undecided
+	refused int                // number of proposals rejected because no user was available
+	denied  int                // number of calls refused because no user was available
 }
 
 // event is one message from the daemon. Messages are handled in order, so that a question appears
@@ -54,7 +54,7 @@ type demo struct {
 type event struct {
 	method string
 	params json.RawMessage
-	ctx    context.Context // context of a request, canceled when the request is withdrawn
+	ctx    context.Context // context of a request; canceled when the request is withdrawn
 	reply  chan<- any      // nil for a notification
 }
 
@@ -96,7 +96,7 @@ func (p *program) demo(ctx context.Context, workspace, policy, prompt string) in
 		err = d.playSample(ctx, p)
 	} else {
 		if d.alone = d.desk == nil; d.alone && d.policy == "" {
-			d.policy = "auto" // as the run command does
+			d.policy = "auto" // the same policy as in the run command
 		}
 		err = d.playFolder(ctx, p, workspace, prompt)
 	}

@@ -187,8 +187,8 @@ func (d *demo) resolve(ctx context.Context, p wire.Proposal, decisions []wire.De
 	return nil
 }
 
-// byItself returns the answer that the demo gives if there is no user. If there are several hunks,
-// it decides about each of them.
+// byItself returns the answer that the demo gives if no user can be asked. If there are several
+// hunks, the demo decides each of them separately.
 func (d *demo) byItself(p wire.Proposal) string {
 	if len(p.Files) == 1 && len(p.Files[0].Hunks) == 1 {
 		return "y"
@@ -254,8 +254,8 @@ func (d *demo) reply(ctx context.Context, n event) any {
 	return d.permit(ctx, p)
 }
 
-// refuse returns the answer if there is no user to ask. The answer explains to the model that no
-// user made the decision.
+// refuse returns the answer if no user can be asked. The answer explains to the model that no user
+// made the decision.
 func (d *demo) refuse() any {
 	d.denied++
 	return wire.RequestPermissionResult{Cancelled: true, Feedback: "no user was available to ask"}

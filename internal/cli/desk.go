@@ -47,8 +47,8 @@ func (d *desk) read(ctx context.Context) (line string, ok bool) {
 	}
 }
 
-// ask prints a question and returns the answer. If there is no user, the sample answers with
-// byItself. Outside the sample there is no answer, which means a refusal.
+// ask prints a question and returns the answer. If no user can be asked, the sample answers with
+// byItself. Outside the sample there is no answer, which counts as a refusal.
 func (d *demo) ask(ctx context.Context, question, byItself string) (answer string, answered bool) {
 	if ctx.Err() != nil {
 		return "", false
@@ -140,8 +140,8 @@ func (d *demo) permit(ctx context.Context,
 	return wire.RequestPermissionResult{Cancelled: true}
 }
 
-// hasAlways reports whether one of the options is permanent. If so, the pattern is shown with that
-// option only.
+// hasAlways reports whether one of the options is permanent. Only in that case is the pattern
+// shown.
 func hasAlways(options []wire.PermissionOption) bool {
 	return slices.ContainsFunc(options, func(o wire.PermissionOption) bool {
 		return o.Kind == "allow_always"

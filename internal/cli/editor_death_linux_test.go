@@ -20,7 +20,7 @@ const envEditor = "AGENT_LSP_TEST_EDITOR"
 
 // deathOf describes the daemon that a killed editor leaves behind.
 type deathOf struct {
-	Daemon []string // argv
+	Daemon []string // command line of the daemon
 	Init   json.RawMessage
 	Prompt string
 }
@@ -83,7 +83,7 @@ func TestNoOrphansAfterTheEditorsDeath(t *testing.T) {
 	escape := "setsid nohup sleep NUMBER >/dev/null 2>&1 & (setsid sh -c 'trap \"\" TERM HUP; (sleep NUMBER &); sleep NUMBER' &); sleep 0.2; touch ready; sleep NUMBER"
 	for name, c := range map[string]struct {
 		sandbox, profile string
-		leak             bool // another process keeps the write end of the daemon's stdin open
+		leak             bool // another process keeps the write end of stdin open
 	}{
 		"stdin ends":          {"off", "trust", false},
 		"in the sandbox":      {"require", "workspace", false},
@@ -114,7 +114,7 @@ func TestNoOrphansAfterTheEditorsDeath(t *testing.T) {
 						"args": []string{"-c", "setsid sleep " + number + " & sleep " + number}}},
 				}}
 			if !c.leak {
-				params["processId"] = nil // only the end of stdin shows that the client exited
+				params["processId"] = nil // now only the end of stdin shows that the client exited
 			}
 			init, _ := json.Marshal(params)
 			exe, _ := os.Executable()

@@ -18,11 +18,12 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// TestNoProcessShowsTheDaemonsKeys starts an agent that has a key in its environment, and a program
-// that searches the environment and the memory of the agent and of its supervisors for the key. The
-// program runs as a command, hook, formatter, MCP server and language server, with and without the
-// sandbox, as the current user and as an ordinary user. The program also starts a process that has
-// another key, which it must find. This shows that the search works.
+// TestNoProcessShowsTheDaemonsKeys starts an agent that has a key in its environment. It also
+// starts a program that searches for the key in the environment and the memory of the agent and of
+// its supervisors. The program runs as a command, hook, formatter, MCP server and language server,
+// with and without the sandbox, as the current user and as an ordinary user. The program also
+// starts a process that has another key, which the program must find. This shows that the search
+// works.
 func TestNoProcessShowsTheDaemonsKeys(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("/var/tmp", "agent-lsp-environ-")
@@ -153,13 +154,13 @@ const findKeysArg = "--find-keys"
 func init() {
 	if len(os.Args) == 3 && os.Args[1] == findKeysArg {
 		findKeys(os.Args[2])
-		_, _ = io.Copy(os.Stdout, os.Stdin) // acts as a formatter
+		_, _ = io.Copy(os.Stdout, os.Stdin) // a formatter must print the text
 		os.Exit(0)
 	}
 }
 
-// findKeys searches for keys in the ancestors of this process up to the agent, and in a process
-// that it starts. It writes the result to the file to.
+// findKeys searches for keys in this process's ancestors, up to the agent, and in a process that it
+// starts. It writes the result to the file to.
 func findKeys(to string) {
 	open := exec.Command("sleep", "600")
 	open.Env = []string{"KEY=" + strings.Join([]string{"OPEN", "CANARY"}, "_")}
@@ -167,7 +168,8 @@ func findKeys(to string) {
 		return
 	}
 	pids := []int{open.Process.Pid}
-	// Start returns once exec has closed the files, when the environment may not be in memory yet.
+	// Start returns as soon as exec has closed the files. At that time, the environment may not be
+	// in memory yet.
 	for until := time.Now().Add(10 * time.Second); time.Now().Before(until); {
 		if b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pids[0])); len(b) > 0 {
 			break
@@ -177,7 +179,7 @@ func findKeys(to string) {
 	for pid := os.Getppid(); pid > 0; pid = parentOf(pid) {
 		pids = append(pids, pid)
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if bytes.Contains(line, []byte("\x00run\x00")) { // the agent
+		if bytes.Contains(line, []byte("\x00run\x00")) { // this process is the agent
 			break
 		}
 	}
@@ -235,7 +237,7 @@ func keysInMemory(pid int) (found []string) {
 	return found
 }
 
-// parentOf returns 0 if the process no longer exists.
+// parentOf returns the parent of a process, or 0 if the process no longer exists.
 func parentOf(pid int) int {
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])

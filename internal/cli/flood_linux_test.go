@@ -16,7 +16,7 @@ import (
 )
 
 // flood is a session in which one command prints the given number of bytes as lines, and another
-// prints the same number of bytes of binary data.
+// command prints the same amount of binary data.
 const flood = `-- config.json --
 {"permissions": {"profile": "trust"}, "sandbox": "off"}
 -- model.jsonl --

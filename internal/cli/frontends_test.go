@@ -18,7 +18,7 @@ import (
 )
 
 // frontEnd is the program, run in-process and used through one of its protocols. It handles
-// messages as raw bytes, so that the benchmark measures the program and not the client.
+// messages as raw bytes, so that the benchmark measures only the program and not the client.
 type frontEnd struct {
 	b       *testing.B
 	model   *model
@@ -230,7 +230,7 @@ func BenchmarkACPFace(b *testing.B) {
 	for _, c := range []struct {
 		name   string
 		deltas int
-		turns  int // number of earlier turns in the session
+		turns  int // number of turns that the session already has
 		hang   bool
 		do     func(*frontEnd) time.Duration
 	}{

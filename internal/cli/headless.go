@@ -15,8 +15,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/rpc/wire"
 )
 
-// headless runs one turn without an editor. The daemon runs in this process and uses the same wire
-// protocol. The answer goes to stdout, and everything else goes to stderr
+// headless runs one turn without an editor. The daemon runs in this process and is used through the
+// same wire protocol. The answer is written to stdout, and everything else to stderr
 // (docs/reference/commands.md).
 type headless struct {
 	p      *program
@@ -33,7 +33,7 @@ type headless struct {
 // call.
 type answer struct {
 	text   strings.Builder
-	parted bool // another item follows the last message
+	parted bool // whether another item follows the last message
 }
 
 // add processes a completed item. The answer omits retracted messages and messages of sub-agents. A
@@ -332,7 +332,7 @@ func (h *headless) enqueue(method string, params json.RawMessage) {
 	}
 }
 
-// encodeArgs encodes a value that is sent as JSON. Its encoding cannot fail.
+// encodeArgs encodes a value as JSON. The values that it is used for can always be encoded.
 func encodeArgs(v any) json.RawMessage {
 	b, _ := json.Marshal(v)
 	return b

@@ -43,7 +43,7 @@ func completeCommands(
 // help prints the help for a command. Cobra calls it for `--help`.
 func (p *program) help(c *cobra.Command, _ []string) {
 	if c == c.Root() {
-		if arg := c.Flags().Arg(0); arg != "" { // for example, agent-lsp nonsense --help
+		if arg := c.Flags().Arg(0); arg != "" { // for example: agent-lsp nonsense --help
 			p.code = exitUsage
 			fmt.Fprintf(p.stderr, "agent-lsp: %v\n", unknownCommand(c, arg))
 			return

@@ -51,7 +51,7 @@ type hundred struct {
 	pid  int
 	gate chan struct{} // closed when all sessions have sent their request
 	mu   sync.Mutex
-	came map[string][]piece // by session
+	came map[string][]piece // deltas that arrived, by session
 	left int                // number of sessions that have not sent their request yet
 }
 

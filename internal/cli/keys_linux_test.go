@@ -160,7 +160,7 @@ func (k *keyHunt) lookAtProcesses() chan<- struct{} {
 	k.t.Cleanup(func() { <-looked })
 	go func() {
 		defer close(looked)
-		for { // there is no notification for a new file, so poll
+		for { // there is no notification when a file is created, so poll
 			if _, err := os.Stat(filepath.Join(k.work, "started")); err == nil {
 				break
 			}

@@ -14,17 +14,18 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/testspeed"
 )
 
-// outsider attempts operations that a language server must not perform: it writes outside the
-// workspace and into a file that can start programs, and connects to a listener. It also writes
-// into the workspace, which is allowed and shows that it ran. bash runs these lines as SHELL.
+// outsider is a shell script that attempts operations which a language server must not perform. It
+// writes outside the workspace and into a file that can start programs, and connects to a listener.
+// It also writes into the workspace, which is allowed and shows that the script ran. bash runs
+// these lines as SHELL.
 const outsider = `{ echo x > OUT/pwned; echo x > HOME/pwned; echo x > WORK/.envrc; } 2>/dev/null
 (exec 3<>/dev/tcp/HOST) 2>/dev/null
 cat HOME/.netrc WORK/.env > WORK/read.txt 2>/dev/null
 echo x > WORK/ran.txt
 `
 
-// serverBox is a workspace with a language server, and the files and listener outside that the
-// server must not reach.
+// serverBox is a workspace with a language server. Outside the workspace are files and a listener
+// that the server must not reach.
 type serverBox struct {
 	t               *testing.T
 	home, work, out string
@@ -73,7 +74,7 @@ func (b *serverBox) script() string {
 func (b *serverBox) diagnose(file, want, path, settings string, trust bool) {
 	b.t.Helper()
 	put(b.t, b.home+"/config.json", settings)
-	// If a server is not ready, the call reports that after a few seconds.
+	// If a server is not ready, the call returns a result that says so after a few seconds.
 	put(b.t, b.home+"/model.jsonl", strings.Repeat(fmt.Sprintf(
 		`{"toolCalls":[{"name":"lsp","arguments":{"operation":"diagnostics","path":%q}}]}`+"\n", file),
 		20)+fmt.Sprintf(`{"expect":{"lastTool":%q},"text":"answered"}`+"\n", want))
@@ -140,7 +141,7 @@ func TestGoplsRunsInTheSandbox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin, err := os.MkdirTemp("/var/tmp", "agent-lsp-bin-") // the sandbox can see this folder
+	bin, err := os.MkdirTemp("/var/tmp", "agent-lsp-bin-") // the sandbox makes this folder visible
 	if err != nil {
 		t.Fatal(err)
 	}

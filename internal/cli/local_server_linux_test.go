@@ -212,7 +212,7 @@ func (c *chooser) answer(_ context.Context, method string, params json.RawMessag
 	return wire.RequestPermissionResult{OptionID: c.option}, nil
 }
 
-// turn sends a prompt. It returns the error of the turn, the number of permission requests, and the
+// turn sends a prompt. It returns the turn's error, the number of permission requests, and the
 // error of the prompt request.
 func (c *chooser) turn() (failed string, asked int, refused error) {
 	c.t.Helper()
@@ -315,7 +315,7 @@ func foundServerOnTheCommandLine(t *testing.T) {
 			want = exitOK
 		}
 		user, program, shown := terminal(t)
-		if _, err := io.WriteString(user, answer+"\x04"); err != nil { // no further answer
+		if _, err := io.WriteString(user, answer+"\x04"); err != nil { // then end of input
 			t.Fatal(err)
 		}
 		cmd := exec.Command(os.Args[0], "run", "hello")

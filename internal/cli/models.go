@@ -91,8 +91,8 @@ func matching(list []wire.Model, text string) []wire.Model {
 	return out
 }
 
-// configured returns the configured model as the list shows it. Models of the default provider have
-// no provider prefix.
+// configured returns the configured model in the form in which the list shows it. Models of the
+// default provider have no provider prefix.
 func configured(c *config.Config) string {
 	if ref := c.Reference(c.Model); ref.Provider == c.DefaultProvider() {
 		return ref.Model

@@ -12,7 +12,7 @@ type outcome struct {
 	State    string `json:"state"`
 	Accepted int    `json:"accepted"`
 	Total    int    `json:"hunks"`
-	comment  string // why the user rejected changes
+	comment  string // the user's reason for rejecting changes
 }
 
 // outcomeOf reads the outcome from a completed call. ok is false for a call without changes.

@@ -15,8 +15,8 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/app"
 )
 
-// servePanics is the program's serve command, but with sub-agents that panic if their task requests
-// it. A session script selects it by naming it in its args section instead of serve.
+// servePanics is the program's serve command, except that its sub-agents panic if their task
+// requests it. A session script selects it by naming it in its args section instead of serve.
 const servePanics = "serve-panics"
 
 // runTested is run with the additional command servePanics.
@@ -48,7 +48,7 @@ func panickingChild(o agent.Options, s subagent.Spawn) agent.Options {
 		for i, m := range e.Models {
 			e.Models[i] = panickingModel{m}
 		}
-		if _, ok := e.Tools.Get("bomb"); !ok { // the registry may be used more than once
+		if _, ok := e.Tools.Get("bomb"); !ok { // the same registry may be passed more than once
 			err = e.Tools.Add(bomb{})
 		}
 		return e, err

@@ -1,5 +1,6 @@
 // Package cli implements the command line. It contains one file for each subcommand, the demo, and
-// a small LSP client with which run and demo communicate with a daemon. Start reading at Run.
+// a small LSP client. The run and demo commands use this client to communicate with a daemon. Start
+// reading at Run.
 package cli
 
 import (
@@ -32,7 +33,7 @@ type program struct {
 	env            []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	code           int // exit code of the command that ran
+	code           int // exit code of the command that was run
 }
 
 // action runs a command with its non-flag arguments and returns its exit code.

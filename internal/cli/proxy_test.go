@@ -20,7 +20,7 @@ import (
 // of each request.
 type forward struct {
 	url   string
-	to    string // host and port of the server
+	to    string // the server's host and port
 	wants string // required Proxy-Authorization header, or ""
 
 	mu   sync.Mutex
@@ -99,14 +99,14 @@ func runProgram(t *testing.T, env []string, args ...string) (code int, stdout, s
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// The usual environment variables control how the program reaches its provider. The cases cover a
+// The usual environment variables determine how the program reaches its provider. The cases cover a
 // proxy with and without TLS and a password, hosts in NO_PROXY, and a server whose certificate
 // authority only SSL_CERT_FILE names. Errors name the component that failed.
 func TestProxyAndAuthorityByTheUsualVariables(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("this system uses its own store of authorities, and cannot connect to 0.0.0.0")
 	}
-	over := httptest.NewTLSServer(http.HandlerFunc(answers)) // certificate for example.com
+	over := httptest.NewTLSServer(http.HandlerFunc(answers)) // has a certificate for example.com
 	t.Cleanup(over.Close)
 	plain := httptest.NewServer(http.HandlerFunc(answers))
 	t.Cleanup(plain.Close)
@@ -116,12 +116,13 @@ func TestProxyAndAuthorityByTheUsualVariables(t *testing.T) {
 		t.Fatal(err)
 	}
 	tlsAt, plainAt := over.Listener.Addr().String(), plain.Listener.Addr().String()
-	// this machine, but not by a loopback address, because those are never proxied
+	// this machine under an address that is not a loopback address, because loopback addresses are
+	// never proxied
 	anyAddress := strings.Replace(plainAt, "127.0.0.1", "0.0.0.0", 1)
 	const secret = "Basic dXNlcjpwYXNzd29yZC1vZi1wcm94eQ==" // user:password-of-proxy
 	for _, c := range []struct {
 		name, to, wants string
-		env             []string // %s is the proxy's host and port
+		env             []string // %s is replaced by the proxy's host and port
 		code            int
 		asked           string
 		says            []string

@@ -27,8 +27,8 @@ type reach struct {
 	ed       *rpctest.Editor
 	home     string // home folder and workspace
 	requests chan []byte
-	answers  chan struct{}       // if not nil, the provider receives from it before each answer
-	reply    func([]byte) string // returns the provider's answer to a request body
+	answers  chan struct{}       // if not nil, each answer waits for a value from it
+	reply    func([]byte) string // returns the provider's answer to the body of a request
 	end      func()              // stops the daemon and its child processes, and waits for them
 }
 
@@ -173,7 +173,7 @@ func TestFirstRequestOfManyTools(t *testing.T) {
 	}{{10, "many=20"}, {1, "many=200"}} {
 		t.Run(fmt.Sprint(split.servers), func(t *testing.T) {
 			r := newReach(t, servers(split.servers, split.mode))
-			r.first() // starts the servers
+			r.first() // this starts the servers
 			for deadline := time.Now().Add(rpctest.Patience); ; time.Sleep(20 * time.Millisecond) {
 				var list struct{ Tools []struct{ Source string } }
 				r.call("agent/tools/list", map[string]any{}, &list)
@@ -255,7 +255,8 @@ func firstPrompt(t *testing.T, how string, n int) (m moment) {
 		t.Fatal(err)
 	}
 	for _, msg := range r.ed.Log(0) {
-		// Skip responses, and skip session states, because one may replace two others.
+		// Skip responses. Also skip session states, because one notification may replace two
+		// others.
 		if msg.Method == "" || msg.Method == "agent/session/updated" {
 			continue
 		}
@@ -277,7 +278,7 @@ func firstPrompt(t *testing.T, how string, n int) (m moment) {
 			Message struct{ Role string }
 		}
 		_ = json.Unmarshal([]byte(line), &rec)
-		if rec.Type == "seq" { // its value depends on the notifications so far
+		if rec.Type == "seq" { // its value depends on how many notifications there were
 			continue
 		}
 		m.stored += fmt.Sprintln(rec.Type, rec.Message.Role)

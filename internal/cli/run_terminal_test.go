@@ -27,7 +27,7 @@ func terminal(t *testing.T) (user, program *os.File, shown func() string) {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		_, _ = io.Copy(&text, user) // ends when the program's end is closed
+		_, _ = io.Copy(&text, user) // io.Copy returns when the program's end is closed
 	}()
 	return user, program, func() string {
 		program.Close()

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// version is the version of the program in tests.
+// version is the version that the program reports in tests.
 const version = "0.1.0-test"
 
 // run runs the program in-process.

@@ -9,8 +9,8 @@ import (
 )
 
 // screen writes to a terminal. Text from a model, a tool, a provider or a session's title must not
-// control the terminal, so screen converts invisible characters to escapes such as \x1b. Line
-// breaks, tabs and the view's colors stay unchanged.
+// control the terminal. screen therefore converts invisible characters to escapes such as \x1b.
+// Line breaks, tabs and the view's colors stay unchanged.
 type screen struct{ out io.Writer }
 
 // onScreen returns a safe writer for a terminal. It returns any other writer unchanged.

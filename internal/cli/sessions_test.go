@@ -36,7 +36,7 @@ const (
 	envMark = "AGENT_LSP_TEST_MARK"
 	// scriptsAtOnce is the number of scripts that run in parallel.
 	scriptsAtOnce = 8
-	// endPatience limits how long a daemon and its children may take to exit.
+	// endPatience is how long a daemon and its children may take to exit.
 	endPatience = 5 * time.Minute
 )
 
@@ -49,7 +49,7 @@ const runMainHidden = "hidden"
 func TestMain(m *testing.M) {
 	shell.MaybeHelper()
 	if os.Getenv(envRunMain) == runMainHidden {
-		RunHelper() // other tests find this process by its environment
+		RunHelper() // other tests find this process by its environment, so hide it
 	}
 	mcptest.MaybeServe()
 	playEditor()
@@ -234,7 +234,7 @@ func startCommand(t testing.TB, cmd *exec.Cmd, ended func()) rpctest.Daemon {
 	inR, inW := pipe(t)
 	outR, outW := pipe(t)
 	cmd.Stdin, cmd.Stdout = inR, outW
-	cmd.WaitDelay = endPatience // a child that keeps stderr open is found by its mark
+	cmd.WaitDelay = endPatience // if a child keeps stderr open, the mark identifies it
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +272,7 @@ func wantNoneLeft(t testing.TB, mark string) {
 	t.Errorf("the daemon left processes behind: %s", strings.Join(left, "; "))
 }
 
-// marked lists the processes whose environment contains the mark, if the system exposes
+// marked returns the processes whose environment contains the mark, if the system exposes
 // environments.
 func marked(mark string) (found []string) {
 	for _, pid := range processes() {

@@ -72,7 +72,7 @@ func embeddings(t *testing.T) (url string, keys chan string) {
 }
 
 // If the settings name an embeddings model, memories are found by meaning. If the settings also
-// give a number of memories, matching memories are sent with a prompt. The endpoint receives its
+// specify how many, that many matching memories are sent with a prompt. The endpoint receives its
 // own key or none, but never the provider's key.
 func TestMemoryByMeaningGoesWithAPrompt(t *testing.T) {
 	for variable, key := range map[string]string{"": "", "EMBED_TOKEN": "Bearer embedding-secret"} {

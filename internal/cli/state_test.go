@@ -48,8 +48,8 @@ func TestOwnStateGoesWithTheRun(t *testing.T) {
 	}
 }
 
-// A change to the retention settings takes effect immediately. A session that exceeds the new
-// limits is removed with the next model call, but the open session remains.
+// A change to the retention settings takes effect at the next model call. It removes a session that
+// exceeds the new limits, but not an open session.
 func TestRetentionCountsAtOnce(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
 	t.Chdir(dir)

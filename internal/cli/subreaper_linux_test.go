@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// envNoSubreaper makes the test binary run as on a kernel that does not support
-// PR_SET_CHILD_SUBREAPER, such as under a user-mode emulator.
+// envNoSubreaper makes the test binary run as if on a kernel that does not support
+// PR_SET_CHILD_SUBREAPER. User-mode emulators are such kernels.
 const envNoSubreaper = "AGENT_LSP_TEST_NO_SUBREAPER"
 
 func init() {
@@ -94,7 +94,7 @@ func TestWithoutSubreaper(t *testing.T) {
 			"XDG_STATE_HOME="+home,
 			"XDG_CONFIG_HOME="+home,
 			"AGENT_LSP_SCRIPT="+filepath.Join(home, "model.jsonl"),
-			"AGENT_LSP_SANDBOX=off", // process IDs in the sandbox are meaningless here
+			"AGENT_LSP_SANDBOX=off", // process IDs inside the sandbox would differ
 		)
 		out, err := cmd.CombinedOutput()
 		if err != nil {

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// If a session switches to a model from another provider, it uses that model from the next call on,
-// with the complete history. Switching back works in the same way. A key is sent only to its own
-// provider. Providers are defined only in the user's settings, so a session cannot specify another
-// address.
+// If a session switches to a model from another provider, it uses that model from the next call on
+// and sends it the complete history. Switching back works in the same way. A key is sent only to
+// its own provider. Providers are defined only in the user's settings, so a session cannot specify
+// another address.
 func TestProviderIsSwappedAtRunTime(t *testing.T) {
 	type seen struct {
 		key  string

@@ -64,7 +64,7 @@ func one(words []string) cobra.PositionalArgs {
 	}
 }
 
-// atMostOne allows one of the words or no argument.
+// atMostOne allows at most one argument, which must be one of the words.
 func atMostOne(words []string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {

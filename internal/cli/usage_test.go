@@ -203,7 +203,7 @@ func TestNamesOfNothing(t *testing.T) {
 	has(t, "run", out+errs, append(reported, "Yes.")...)
 }
 
-// Doctor reports that the state of a run cannot be stored.
+// Doctor reports that a run's state cannot be stored.
 func TestDoctorOfLockedState(t *testing.T) {
 	dir := unwritable(t)
 	if dir == "" {

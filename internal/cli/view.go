@@ -22,9 +22,9 @@ type view struct {
 	mu    sync.Mutex
 	out   io.Writer
 	color bool
-	kind  string   // kind of the text that is streaming, "" at the start of a line
+	kind  string   // kind of the text that is streaming; "" at the start of a line
 	begun bool     // whether the streamed line has begun and not ended
-	held  []string // notes that wait for the end of the streamed line
+	held  []string // notes that are shown at the end of the streamed line
 }
 
 func newView(out io.Writer, env []string) *view {
@@ -155,8 +155,8 @@ func (v *view) said(text string) string {
 // call shows that a call has started.
 func (v *view) call(label string) { v.line("  " + v.paint(cyan, "● ") + label) }
 
-// callEnd shows how a call ended. It names the call, because several may run at the same time. o is
-// the outcome of a call that proposed changes, and nil for other calls.
+// callEnd shows how a call ended. It names the call, because several calls may run at the same
+// time. o is the outcome of a call that proposed changes, and nil for other calls.
 func (v *view) callEnd(label string, it wire.Item, o *outcome) {
 	mark := v.paint(green, "✓")
 	if it.IsError || it.Status != "completed" || o != nil && o.none() {

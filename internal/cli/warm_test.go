@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// warmPrompt is the target for the time from a prompt in a warm session until the model receives
-// the request.
+// warmPrompt is the maximum time, in a warm session, from a prompt until the model receives the
+// request.
 const warmPrompt = 1500 * time.Microsecond
 
 // warmReplies contains, for each API, the path of its reply requests and the events of a reply.

@@ -11,8 +11,8 @@ import (
 var noChat = lazyregexp.New(`(?i)embed|whisper|tts|transcri|speech|audio|realtime|moderation|` +
 	`rerank|dall-?e|image|sora|babbage|davinci|minilm|(^|/)bge-`)
 
-// usual is the model that is chosen if a provider lists it. Choosing the first model instead would
-// often choose an old one, because providers list old models first.
+// usual is the model that is chosen if a provider lists it. Choosing the first listed model would
+// often select an old one.
 const usual = "gpt-5"
 
 // ChatModel returns the model to use among the models that a provider lists if no setting names

@@ -16,10 +16,10 @@ import (
 // Notice is a problem in a layer that the user should know about. Text names the path, the expected
 // value and what happens to the actual value. It contains no value that could be a secret.
 type Notice struct {
-	Layer   string // the layer's kind, with the path of its file
+	Layer   string // the layer's kind and the path of its file
 	Path    string
 	Text    string
-	Invalid bool // the value has the wrong type, or the layer cannot be read
+	Invalid bool // whether the value has the wrong type, or the layer cannot be read
 }
 
 func (n Notice) String() string { return n.Layer + ": " + n.short() }
@@ -53,7 +53,7 @@ func (c *checker) object(tree map[string]any, t reflect.Type, prefix string) map
 			continue
 		}
 		if tree[key] == nil {
-			continue // null means "not set here"
+			continue // null means that the layer does not set the value
 		}
 		if v, ok := c.value(tree[key], f, prefix+key); ok {
 			out[key] = v
@@ -228,7 +228,7 @@ func kindOf(v any) string {
 	return "an object"
 }
 
-// suggestion names the key that the user probably meant.
+// suggestion returns the key that the user probably meant.
 func suggestion(t reflect.Type, key string) string {
 	plain := strings.NewReplacer("_", "", "-", "").Replace(key)
 	if _, named := fieldOf(t, "apiKeyEnv"); named &&

@@ -21,16 +21,16 @@ type Claim struct {
 	Source   string // the path of the layer's file, if it has one
 	Settings []Claimed
 	Files    []ClaimedFile
-	Runs     bool   // the claim is about a program that runs the files, not about settings
+	Runs     bool   // whether the claim is about a program that runs files, not about settings
 	Digest   string // "" means that the claim cannot be trusted, because it names too many files
 
-	watch []string // names below the root that affect the digest
+	watch []string // names below the root whose files affect the digest
 }
 
 // Claimed is one value of a claim.
 type Claimed struct {
 	Path  string
-	Value any // as decoded from JSON
+	Value any // the value as decoded from JSON
 }
 
 // ClaimedFile is a file of the workspace whose text belongs to a claim.
@@ -56,14 +56,14 @@ func (p *Programs) Claim(root, layer string, settings []Claimed, names []string)
 	return c
 }
 
-// complete finds the files of a claim and computes its digest.
+// complete finds a claim's files and computes its digest.
 func (c *Claim) complete(root string, files *fileDigests) {
 	if names, ok := references(root, c.Settings); ok {
 		c.bind(root, names, files)
 	}
 }
 
-// bind computes the digest of a claim whose values refer to these names.
+// bind finds the files for the names in a claim's values, and computes the claim's digest.
 func (c *Claim) bind(root string, names map[string]bool, files *fileDigests) {
 	var ok bool
 	c.Files, c.watch, ok = files.of(root, names)
@@ -80,7 +80,7 @@ func (c *Claim) bind(root string, names map[string]bool, files *fileDigests) {
 	c.Digest = "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// Keys returns the paths of the values.
+// Keys returns the paths of the claim's values.
 func (c *Claim) Keys() (keys []string) {
 	for _, s := range c.Settings {
 		keys = append(keys, s.Path)
@@ -144,7 +144,7 @@ func (s *Set) Untrusted() []Claim {
 	return slices.DeleteFunc(s.Claims(), s.trust.answer.Covers)
 }
 
-// verdict is the information that a set needs to decide whether a claim is trusted.
+// verdict contains the information from which a set decides whether a claim is trusted.
 type verdict struct {
 	root   string
 	answer Answer

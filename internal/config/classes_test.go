@@ -60,7 +60,7 @@ func TestEverySettingIsClassified(t *testing.T) {
 	}
 }
 
-// sample returns a value that has the setting's type and differs from the default.
+// sample returns a value of the setting's type that differs from the default.
 func sample(f field) string {
 	switch {
 	case len(f.enum) > 0:
@@ -193,8 +193,8 @@ func TestAnUntrustedWorkspaceMayOnlyTighten(t *testing.T) {
 	}
 }
 
-// A session's own config cannot set the keys that the page about sessions lists. This applies to
-// every client. Every other privileged setting is listed here.
+// A session's own config cannot set the keys that the documentation page about sessions lists. This
+// applies to every client. This test lists every other privileged setting.
 func TestASessionSetsNoPrograms(t *testing.T) {
 	allowed := []string{
 		"prices", "fetch", "shell", "sandboxPaths", "mode", "aiComments", "repair", "catalog",

@@ -97,7 +97,7 @@ func envValue(text string, t reflect.Type) (any, bool) {
 	return v, err == nil
 }
 
-// put sets the value at a dotted path and creates missing objects on the way.
+// put sets the value at a dotted path and creates the missing objects along the path.
 func put(tree map[string]any, path string, v any) {
 	for {
 		key, rest, more := strings.Cut(path, ".")
@@ -114,7 +114,7 @@ func put(tree map[string]any, path string, v any) {
 	}
 }
 
-// Lookup returns a function that looks up variables of an environment, for ${NAME} and keys.
+// Lookup returns a function that looks up variables in an environment, for ${NAME} and for keys.
 func Lookup(environ []string) func(string) string {
 	m := make(map[string]string, len(environ))
 	for _, kv := range environ {

@@ -11,9 +11,9 @@ import (
 // Explanation describes which layer a key's value comes from.
 type Explanation struct {
 	Path   string
-	Value  string   // JSON; for keys that may contain secrets, only whether the key is set
+	Value  string   // as JSON; for keys that may contain secrets, only whether the key is set
 	Layer  string   // the layer that set the value
-	Hidden []string // other layers that set it and were overridden, highest first
+	Hidden []string // other layers that set it and were overridden; the highest layer is first
 }
 
 // Explain returns every key that has a value, in the order of the documentation.

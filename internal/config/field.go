@@ -10,9 +10,9 @@ import (
 // field is one key of Config or of a struct within it.
 type field struct {
 	key  string
-	typ  reflect.Type // without pointer
+	typ  reflect.Type // the type without its pointer
 	doc  string
-	def  string // JSON
+	def  string // as JSON
 	enum []string
 	min  string
 	max  string
@@ -29,7 +29,7 @@ func fieldsOf(t reflect.Type) []field {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		if !f.IsExported() {
-			continue // no setting
+			continue // this field is not a setting
 		}
 		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		typ := f.Type

@@ -12,8 +12,8 @@ import (
 type keySource struct {
 	setting  string // path of the provider: "provider" or "providers.NAME"
 	variable string // "" if there is no variable
-	named    bool   // apiKeyEnv was set
-	required bool   // the provider refuses every call without a key
+	named    bool   // whether apiKeyEnv is set
+	required bool   // whether the provider rejects every call without a key
 	command  []string
 	env      func(string) string
 	run      func(ctx context.Context, argv []string) (string, error)
@@ -107,7 +107,7 @@ func (k *keySource) hasLogin() bool {
 	return key != "" || err != nil
 }
 
-// orLogin returns the part of a hint that names the command to store a key.
+// orLogin returns the part of a hint that names the command for storing a key.
 func (k *keySource) orLogin() string {
 	if k.login == "" {
 		return ""
@@ -216,7 +216,7 @@ func (e *Endpoint) Refused(key string) bool {
 	return reused
 }
 
-// KeyHint describes where to correct the key that the provider refused. It returns "" if no key was
+// KeyHint describes where to correct a key that the provider rejected. It returns "" if no key was
 // sent.
 func (e *Endpoint) KeyHint() string {
 	k := &e.key

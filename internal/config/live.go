@@ -19,7 +19,7 @@ type Live struct {
 	client   json.RawMessage
 	stamps   []stamp
 	set      *Set
-	reported *Set // the settings that the last caller of Changed or ClientChanged got
+	reported *Set // the settings that the last call of Changed or ClientChanged returned
 }
 
 // NewLive reads the lower layers. init is the client's initializationOptions, or nil.
@@ -90,8 +90,8 @@ func (l *Live) Set() *Set {
 	return l.set
 }
 
-// Changed returns the result of Set, and whether its effect has changed since the last call of
-// Changed or ClientChanged.
+// Changed returns the same Set as the method Set, and whether its effect has changed since the last
+// call of Changed or ClientChanged.
 func (l *Live) Changed() (set *Set, news bool) {
 	set = l.Set()
 	l.mu.Lock()

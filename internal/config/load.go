@@ -23,7 +23,7 @@ type Sources struct {
 	UserFile string     // "" means no file
 	Root     string     // workspace root; "" means no workspace file
 	Environ  []string   // in the format of os.Environ
-	Trust    *TrustFile // the user's decision about the root; nil if there is none
+	Trust    *TrustFile // the user's decisions about roots; nil if there is none
 
 	files *fileDigests
 }

@@ -91,8 +91,8 @@ func (c *Config) namesProvider(name string) bool {
 type Reference struct {
 	Provider string // a key of providers or a built-in name; "" is the provider without a name
 	Model    string // "" is a model that the provider lists
-	// Unknown is the part before the slash if that part names no provider. The reference then means
-	// a model of the default provider, if there is one.
+	// Unknown is the part before the slash if no provider has that name. The reference then means a
+	// model of the default provider, if there is one.
 	Unknown string
 }
 
@@ -109,9 +109,9 @@ func (c *Config) Reference(ref string) Reference {
 	return r
 }
 
-// DefaultProvider returns the name of the provider for model references without a provider. It is
-// the provider that the model setting names, unless provider has a base URL. "" is the provider
-// without a name.
+// DefaultProvider returns the name of the provider that applies to model references without a
+// provider. It is the provider that the model setting names, unless the setting provider has a base
+// URL. "" is the provider without a name.
 func (c *Config) DefaultProvider() string {
 	if c.home != nil {
 		return *c.home

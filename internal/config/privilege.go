@@ -12,9 +12,9 @@ import (
 // Every setting is in exactly one of the following tables. TestEverySettingIsClassified fails for a
 // setting that is in none.
 
-// privileged keys start programs, reach the network, determine where keys are sent, cost money
-// without a limit, change which parts of a reply take effect, or send prompts automatically. Only
-// the user may set them, unless the workspace is trusted. A key includes everything below it.
+// privileged lists keys that start programs, reach the network, determine where keys are sent, cost
+// money without a limit, change which parts of a reply take effect, or send prompts automatically.
+// Only the user may set them, unless the workspace is trusted. A key includes everything below it.
 var privileged = []string{
 	"provider", "providers", "prices", "catalog", "mcpServers", "languageServers", "hooks", "check",
 	"formatters", "shell", "environment", "network", "webSearch", "fetch", "memory.embeddings",
@@ -22,7 +22,7 @@ var privileged = []string{
 	"mode", "aiComments", "repair",
 }
 
-// sessionsMayNotSet are the keys that a session's own config cannot set
+// sessionsMayNotSet lists the keys that a session's own config cannot set
 // (docs/reference/protocol/sessions.md). This applies to every client. Their values come from the
 // layers below that config. TestASessionSetsNoPrograms requires a decision for every privileged
 // key.
@@ -43,7 +43,7 @@ var bounds = map[string]unlimited{
 	"checkpoints.maxAgeDays": notPositive, "checkpoints.maxBytes": notPositive,
 }
 
-// switches are settings that a workspace may only turn off.
+// switches lists settings that a workspace may only turn off.
 var switches = []string{"memory.enabled"}
 
 // Each filtered key has its own function, which keeps the permitted part of the value.
@@ -51,7 +51,7 @@ var filtered = []string{
 	"permissions.rules", "modes", "agents", "project.instructions", "tools.enable", "tools.disable",
 }
 
-// conversation keys affect only the conversation. A workspace may set them.
+// conversation lists keys that affect only the conversation. A workspace may set them.
 var conversation = []string{
 	"model", "titleModel", "fallbackModels", "windows", "sampling", "thinking", "thinkingBudgets",
 	"toolChoice",
@@ -60,7 +60,8 @@ var conversation = []string{
 	"diagnostics", "follow",
 }
 
-// untilTrusted is the part of a notice that names what the user can do about an ignored value.
+// untilTrusted is the part of a notice that describes how the user can make an ignored value take
+// effect.
 const untilTrusted = "until you trust the workspace (agent-lsp trust yes)"
 
 // ranks order values from strict to loose. Only the user may loosen a setting.
@@ -79,7 +80,7 @@ func (c *checker) restrict(tree, base map[string]any) (held []Claimed) {
 		if v, ok := lookup(tree, path); ok {
 			remove(tree, path)
 			if own, ok := lookup(base, path); ok && reflect.DeepEqual(v, own) {
-				continue // the client repeats a value that the user set
+				continue // the client repeats a value that the user has set
 			}
 			c.note(path, why)
 			held = append(held, Claimed{path, v})
@@ -209,7 +210,7 @@ func rank(path string, v any) int {
 		func(r string) bool { return slices.Contains(strings.Split(r, ","), s) })
 }
 
-// restrictRules keeps the user's rules and adds the deny and ask rules of the layer.
+// restrictRules keeps the user's rules and adds the layer's deny and ask rules.
 func (c *checker) restrictRules(tree, base map[string]any) (held []Claimed) {
 	const path = "permissions.rules"
 	v, ok := lookup(tree, path)
@@ -233,7 +234,7 @@ func (c *checker) restrictRules(tree, base map[string]any) (held []Claimed) {
 	return held
 }
 
-// restrictModes keeps the model, tools and prompt of modes.
+// restrictModes keeps only the model, tools and prompt of modes.
 func (c *checker) restrictModes(tree, _ map[string]any) (held []Claimed) {
 	modes, _ := tree["modes"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(modes)) {

@@ -18,7 +18,7 @@ import (
 const (
 	// probeTimeout limits the total time of the search for a local server on all ports.
 	probeTimeout = 400 * time.Millisecond
-	// keyLifetime is how long the output of an apiKeyCommand is used.
+	// keyLifetime is how long a key that apiKeyCommand printed is used.
 	keyLifetime = time.Minute
 	// maxModelList is the maximum size of a local server's response in bytes.
 	maxModelList = 1 << 20
@@ -35,12 +35,12 @@ var localServers = []struct{ name, baseURL string }{
 
 // Endpoint is a resolved provider. It is safe for concurrent use.
 type Endpoint struct {
-	ID      string // the name that references use; "" is the provider without a name
+	ID      string // the name used in references; "" is the provider without a name
 	Name    string // name for the user: ID, the host, or the local server's name
 	BaseURL string
 	Model   string // "" means the model that ChatModel chooses from the provider's list
-	Local   bool   // found on a loopback port
-	Probed  bool   // the server was found by probing, so the user has not chosen it
+	Local   bool   // whether the server was found on a loopback port
+	Probed  bool   // whether the server was found by probing, so that the user has not chosen it
 	// Provider contains the settings, with ${NAME} replaced in headers and query.
 	Provider Provider
 
@@ -58,8 +58,8 @@ func (e *NotConfiguredError) Error() string { return e.Reason + ": " + e.Hint }
 const setupHint = "set OPENAI_API_KEY (and OPENAI_BASE_URL and OPENAI_MODEL for another provider), or \"provider\" in the user's settings, " +
 	"or start a local server (llama-server, Ollama, LM Studio, vLLM)"
 
-// Resolver finds the provider. Env looks up a variable. Run runs a command and returns its output,
-// or is nil if no command can run. Client makes the probes. If it is nil, a plain client is used.
+// Resolver finds the provider. Env looks up a variable. Run runs a command and returns its output.
+// If Run is nil, no command can run. Client makes the probes. If it is nil, a plain client is used.
 type Resolver struct {
 	Env func(string) string
 	Run func(ctx context.Context, argv []string) (string, error)
@@ -67,8 +67,8 @@ type Resolver struct {
 	// there is none. It is called before each call that needs the key, so it must be fast. If it is
 	// nil, no key is stored.
 	Stored func(provider string) (string, error)
-	// Secret receives the key that a variable contains before the key is used. The name of the
-	// variable is the user's choice, so the name may not look like the name of a secret. Secret may
+	// Secret is called with each key from an environment variable before the key is used. The user
+	// chooses the name of the variable, so the name may not look like that of a secret. Secret may
 	// be nil.
 	Secret func(key string)
 	Client *http.Client
@@ -100,8 +100,8 @@ func unknownProvider(c *Config, name string) error {
 	}
 }
 
-// meant returns the beginning of a hint with the name that the user probably misspelled, or "" if
-// no name is similar.
+// meant returns the beginning of a hint that contains the provider name that the user probably
+// meant, or "" if no name is similar.
 func meant(misspelled string, names []string) string {
 	if name := near.Of(misspelled, names); name != "" {
 		return "did you mean " + name + "? Otherwise "
@@ -123,7 +123,7 @@ func (e *Endpoint) ModelHint(c *Config, model string) string {
 	return hint
 }
 
-// byName returns a provider from the settings or a built-in one.
+// byName returns a provider that the settings define, or a built-in one.
 func (r *Resolver) byName(config *Config, name string) (*Endpoint, error) {
 	p := config.ProviderSettings(name, r.env)
 	e := &Endpoint{ID: name, BaseURL: p.BaseURL, Provider: r.expanded(p)}
@@ -199,7 +199,8 @@ func (e *Endpoint) checkURL(setting string) error {
 	return nil
 }
 
-// named returns an address as an error shows it, or "" if it may contain a password or a key.
+// named returns an address as it may appear in an error, or "" if it may contain a password or a
+// key.
 func named(address string) string {
 	if strings.ContainsAny(address, "@?") {
 		return ""
@@ -229,8 +230,8 @@ func (r *Resolver) expanded(p Provider) Provider {
 	return p
 }
 
-// probe queries all local servers in parallel and returns the first in order that answers. It
-// queries none if ctx has ended.
+// probe queries all local servers in parallel. Among those that answer, it returns the one that is
+// first in the list. It queries none if ctx has ended.
 func (r *Resolver) probe(ctx context.Context, e *Endpoint) (*Endpoint, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

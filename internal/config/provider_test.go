@@ -68,7 +68,7 @@ func TestResolve(t *testing.T) {
 		config Config
 		env    map[string]string
 		net    network
-		want   string // name, base URL, model, key
+		want   string // name, base URL, model and key
 		hint   string
 	}{
 		{name: "nothing", hint: "OPENAI_API_KEY"},

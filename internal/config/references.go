@@ -18,7 +18,7 @@ import (
 const (
 	// maxReferences is the maximum number of names in the values of a claim.
 	maxReferences = 4096
-	// maxBound is the maximum number of files in folders.
+	// maxBound is the maximum number of files that a claim takes from folders.
 	maxBound = 2000
 )
 
@@ -147,7 +147,7 @@ func line(list []any) string {
 // text adds the words of a string: an argument, a command line or the value of a variable.
 func (f *finder) text(s, dir string) {
 	f.add(s, dir, false)
-	started := false // whether the preceding word starts the next one as a program
+	started := false // whether the previous word starts the next word as a program
 	for word := range strings.FieldsFuncSeq(s, betweenWords) {
 		f.add(word, dir, started)
 		if _, rest, more := strings.Cut(word, "/"); more {
@@ -159,7 +159,7 @@ func (f *finder) text(s, dir string) {
 		if !strings.ContainsAny(word, `/\`) {
 			// npx and npm scripts start these programs.
 			f.add(path.Join("node_modules/.bin", word), dir, true)
-			module := strings.ReplaceAll(word, ".", "/") // python -m runs these
+			module := strings.ReplaceAll(word, ".", "/") // python -m runs these files
 			f.add(module+".py", dir, true)
 			f.add(module+"/__main__.py", dir, true)
 		}

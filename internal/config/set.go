@@ -29,10 +29,10 @@ func (k Kind) String() string { return kindNames[k] }
 // layer is one layer before validation.
 type layer struct {
 	kind   Kind
-	source string // a path, if the layer has one
+	source string // path of the layer's file, if it has one
 	tree   map[string]any
 	mine   map[string]any // the part that the client marks as the user's own
-	all    bool           // the whole layer is the user's own
+	all    bool           // whether the whole layer is the user's own
 	broken []Notice
 }
 
@@ -71,7 +71,7 @@ func (s *Set) Config() *Config { return s.config }
 func (s *Set) Notices() []Notice { return s.notices }
 
 // NeedsTrust returns the keys that a layer other than the user's own sets and that would take
-// effect if the user trusted the workspace. If there are none, the user need not be asked.
+// effect if the user trusted the workspace. If there are none, the user does not need to be asked.
 func (s *Set) NeedsTrust() []string { return s.held }
 
 // With returns the set with one layer replaced by raw, a Config that the client sent. A Config of

@@ -8,7 +8,7 @@ import (
 )
 
 // stamp identifies the state of a file. A program can set a file's modification time to any value.
-// On systems that provide changed, it cannot set changed.
+// It cannot set changed, which is available only on some systems.
 type stamp struct {
 	size int64
 	time time.Time
@@ -17,10 +17,10 @@ type stamp struct {
 	id      uint64
 }
 
-// racyTime is the longest time for which a file system's clock may show the same value.
+// racyTime is the longest time for which a file system's clock may return the same value.
 const racyTime = 2 * time.Second
 
-// racy reports whether the file may change again without a different stamp.
+// racy reports whether the file could change again without a change of its stamp.
 func (s stamp) racy() bool {
 	last := s.time
 	if s.changed.After(last) {

@@ -13,7 +13,7 @@ import (
 // Answer is the user's answer about a workspace. The zero value means that the user was not asked.
 type Answer struct {
 	Refused bool
-	Trusted map[string]string // digest of the claim that the user trusts, by the claim's layer
+	Trusted map[string]string // digests of the claims that the user trusts, by the claim's layer
 }
 
 // Covers reports whether the user trusts exactly the contents of a claim.
@@ -26,7 +26,7 @@ func (a Answer) RefusesNow(c Claim) bool {
 	return a.Refused || c.Digest != "" && a.Trusted[c.Layer] == refused+c.Digest
 }
 
-// refused is the prefix of the digest of a claim that the user refused.
+// refused is put before the digest of a claim that the user refused.
 const refused = "refused "
 
 // Given reports whether the user has answered.

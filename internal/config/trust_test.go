@@ -145,7 +145,7 @@ func create(t *testing.T, root, name, text string) {
 const scriptHook = `{"hooks": {"beforeRun": [{"command": "sh", "args": ["hook.sh"]}]}}`
 
 // For each kind of content in a claim, a change revokes the trust. Until the user has answered
-// again, nothing of the claim takes effect.
+// again, no part of the claim takes effect.
 func TestTrustEndsWithTheContent(t *testing.T) {
 	const hook = `{"hooks": {"beforeRun": [{"command": "sh", "args": ["tools/hook.sh"]}]}}`
 	for _, c := range []struct {
@@ -420,8 +420,8 @@ func TestTrustIsForWhatWasShown(t *testing.T) {
 	checkEnded(t, l, src)
 }
 
-// The digest is compared for the same settings that take effect. If a writer changes the file
-// continuously, either the trusted hook or none takes effect, but never another hook.
+// The compared digest is that of the settings that take effect. If a program changes the file
+// continuously, either the trusted hook takes effect or none, but never another hook.
 func TestTrustHasNoRace(t *testing.T) {
 	l, src := trusted(t, `{"hooks": {"beforeRun": [{"command": "good"}]}}`, nil)
 	stop := make(chan struct{})
