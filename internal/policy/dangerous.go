@@ -194,7 +194,8 @@ func startsPrograms(name string, args []arg) string {
 	return ""
 }
 
-// carries recognizes an option with its value attached, and an abbreviated long option.
+// carries reports whether text is the option, the option with an attached value, or an abbreviation
+// of the option if it is long.
 func carries(text, option string) bool {
 	if text == option {
 		return true

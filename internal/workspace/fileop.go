@@ -151,8 +151,8 @@ func (w *Workspace) viaEditor(ctx context.Context, p *proposal, op FileOp, happe
 	}
 }
 
-// renameFile moves from to to and writes text into the file. If one of the two fails, neither is
-// done.
+// renameFile renames a file and writes text into it. If the text cannot be written, renameFile
+// tries to revert the rename.
 func (w *Workspace) renameFile(ctx context.Context, p *proposal, from, to Ref, text []byte) error {
 	before, err := w.Read(ctx, from)
 	if err != nil {

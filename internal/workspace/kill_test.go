@@ -72,7 +72,8 @@ func (w *Workspace) killInEdit(policy Policy, arm func()) error {
 	return err
 }
 
-// killInRename renames a.txt and changes its text. With the policy Review, it then undoes this.
+// killInRename renames a.txt and changes its text. With the policy Review, it then undoes the
+// rename.
 func (w *Workspace) killInRename(policy Policy, arm func()) error {
 	a, err := w.Resolve("", "a.txt")
 	if err != nil {

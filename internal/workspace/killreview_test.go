@@ -18,7 +18,7 @@ import (
 const (
 	reviewEnv   = "WORKSPACE_TEST_REVIEW"
 	reviewFiles = 3
-	reviewHunks = 12 // a file
+	reviewHunks = 12 // hunks in each file
 )
 
 // reviewText returns a file's text with the accepted hunks applied.

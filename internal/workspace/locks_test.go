@@ -79,7 +79,7 @@ type lockCall struct {
 type lockGraph struct {
 	funcs    map[*types.Func]*lockFunc
 	detached []*lockFunc                  // function literals that run in their own goroutine
-	edges    map[[2]string]token.Position // held, taken
+	edges    map[[2]string]token.Position // a held lock, and a lock that is acquired meanwhile
 }
 
 func (g *lockGraph) load(t *testing.T) {

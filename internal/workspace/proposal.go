@@ -134,7 +134,7 @@ type Hunk struct {
 type proposal struct {
 	origin
 	sem  chan struct{} // held while a decision is in progress
-	seen any           // the state that Options.Before has seen; guarded by sem
+	seen any           // the state that Options.Before returned; guarded by sem
 	done chan struct{} // closed after the closing event was sent
 
 	stored   sync.Mutex // orders writes of the stored form

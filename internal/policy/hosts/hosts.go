@@ -132,7 +132,7 @@ func (l Lists) Under(parent Lists) Lists {
 // Denied reports whether a normalized host is on the list of denied hosts.
 func (l Lists) Denied(host string) bool { return l.deny.has(host) }
 
-// Allowed reports whether a normalized host may be reached without a question.
+// Allowed reports whether a normalized host may be reached without approval.
 func (l Lists) Allowed(host string) bool { return !l.Denied(host) && l.allow.has(host) }
 
 func (l *list) has(host string) bool {

@@ -13,8 +13,8 @@ import (
 )
 
 // Scratch manages the folders outside the workspace that the commands of one process's sessions
-// write to: temporary files, and private layers over package caches. The next process removes the
-// folders of a process that died. It is safe for concurrent use.
+// write to. The folders contain temporary files and private layers over package caches. The next
+// process removes the folders of a process that died. It is safe for concurrent use.
 type Scratch struct {
 	base string
 

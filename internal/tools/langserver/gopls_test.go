@@ -134,8 +134,8 @@ func TestGoplsAction(t *testing.T) {
 }
 
 // TestGoplsPull runs gopls with its setting pullDiagnostics. gopls then answers
-// textDocument/diagnostic for open files but still publishes diagnostics, also for other files. A
-// diagnostic that arrives both ways must be reported only once.
+// textDocument/diagnostic for open files but still publishes diagnostics, including those for other
+// files. A diagnostic that arrives both ways must be reported only once.
 func TestGoplsPull(t *testing.T) {
 	t.Parallel()
 	o := realGopls(t)

@@ -93,7 +93,8 @@ func TestNotAuthorized(t *testing.T) {
 	}
 }
 
-// A server's response is read only up to the limit of a message, also if it is not an event stream.
+// A server's response is read only up to the size limit of a message, even if it is not an event
+// stream.
 func TestResponsesAreBounded(t *testing.T) {
 	for _, kind := range []string{"application/json", "text/event-stream"} {
 		sent := 0

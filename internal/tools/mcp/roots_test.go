@@ -39,8 +39,8 @@ func TestCallsKnowTheFoldersOfNow(t *testing.T) {
 	}
 }
 
-// Requests for resources and prompts may depend on the server's folders, so they wait for them, as
-// calls do.
+// Requests for resources and prompts may depend on the server's folders, so such requests wait
+// until the server has the current folders, as calls do.
 func TestResourcesAndPromptsWaitForTheFolders(t *testing.T) {
 	t.Parallel()
 	tell := make(chan struct{}, 1)

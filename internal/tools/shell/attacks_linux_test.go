@@ -344,9 +344,9 @@ func (s *scene) effectsOf(r *Runner, c Command) (effects map[string]bool, output
 	return effects, string(res.Head)
 }
 
-// gaps lists the effects that a sandbox does not prevent, with the profile for which this is the
-// case ("" for both). The daemon's own sandbox has no gaps. In a sandbox with gaps, the user is
-// asked about a command as without a sandbox.
+// gaps maps each kind of sandbox to the effects that it does not prevent, and each effect to the
+// profile for which this is the case ("" for both profiles). The daemon's own sandbox has no gaps.
+// In a sandbox with gaps, a command requires the same approval as without a sandbox.
 var gaps = map[sandbox.Kind]map[string]string{
 	sandbox.Bubblewrap: {"protected": "workspace", "secret": "", "socket": ""},
 	sandbox.Namespace:  {"protected": "workspace", "secret": "", "socket": ""},
@@ -545,7 +545,8 @@ func tryAttack(
 	return runs, prepared
 }
 
-// way is a kind of sandbox, and whether the sandbox is prepared before the command is known.
+// way identifies a kind of sandbox and reports whether the sandbox is prepared before the command
+// is known.
 type way struct {
 	kind  sandbox.Support
 	ahead bool

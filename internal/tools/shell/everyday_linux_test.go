@@ -15,7 +15,7 @@ import (
 // task is an everyday task from testdata/attacks/everyday.txt.
 type task struct {
 	title, needs, before, command, output string
-	reads                                 bool // runs without a question with the profile ask
+	reads                                 bool // runs without approval under the profile ask
 	makes                                 []string
 }
 

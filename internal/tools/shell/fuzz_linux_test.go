@@ -19,7 +19,7 @@ import (
 )
 
 // laboratory runs generated commands as sessions do, and detects the effects of those that run
-// without a question.
+// without approval.
 type laboratory struct {
 	t       testing.TB
 	grammar *grammar
@@ -98,7 +98,7 @@ func (l *laboratory) policy(x experiment, s *scene) *policy.Engine {
 	return e
 }
 
-// unasked reports whether the command in a scene runs without a question.
+// unasked reports whether the command in a scene runs without approval.
 func (l *laboratory) unasked(x experiment, s *scene) bool {
 	d, err := l.policy(x, s).Approve(context.Background(), tool.ApprovalRequest{
 		SessionID: "s", Tool: tool.Spec{Name: "bash"}, Subject: &tool.Subject{
@@ -111,8 +111,8 @@ func (l *laboratory) unasked(x experiment, s *scene) bool {
 	return d.Allow
 }
 
-// try runs the command if the policy does not ask about it. It returns the forbidden effects that
-// the command had.
+// try runs the command if it requires no approval. It returns the forbidden effects that the
+// command had.
 func (l *laboratory) try(x experiment) (bad []string, output string) {
 	if !l.unasked(x, l.model) {
 		return nil, ""
@@ -154,7 +154,7 @@ func (x experiment) report(bad []string, output string) string {
 		x.kind.Kind, x.profile, bad, x.command, output)
 }
 
-// FuzzUnasked generates commands. A command that runs without a question must not write outside its
+// FuzzUnasked generates commands. A command that runs without approval must not write outside its
 // scratch folder (with the profile workspace, outside the workspace), open a connection, or show a
 // secret or another file in the home folder.
 func FuzzUnasked(f *testing.F) {

@@ -46,7 +46,7 @@ type leave struct {
 	option  string
 	command string
 	effect  string
-	asked   bool // the model requests to run it outside the sandbox
+	asked   bool // the model requests that it run outside the sandbox
 	named   bool // a rule names it, so it runs outside the sandbox
 }
 

@@ -46,9 +46,10 @@ func BenchmarkOverhead(b *testing.B) {
 	}
 }
 
-// BenchmarkPrepared measures /bin/true without a sandbox, in a sandbox that is created for it, and
-// in a sandbox that was prepared while the model was thinking. The sandboxes contain the package
-// caches of a session. The variants alternate. It reports medians and minimums in milliseconds.
+// BenchmarkPrepared measures how long /bin/true takes without a sandbox, in a sandbox that is
+// created for it, and in a sandbox that was prepared while the model was thinking. The sandboxes
+// contain the package caches of a session. The variants alternate. It reports medians and minimums
+// in milliseconds.
 func BenchmarkPrepared(b *testing.B) {
 	x := ownBox(b)
 	caches := []string{x.out + "/go-build", x.out + "/npm", x.out + "/cargo"}

@@ -34,8 +34,8 @@ func secretScene(t *testing.T, victim int, home string) *scene {
 }
 
 // TestASecretFileIsReadableOnceTheUserAllowsIt runs commands that name a secret file, with every
-// profile and sandbox and without a sandbox. The user is asked about each command, with the file's
-// name. A command that the user allows can read that file.
+// profile and sandbox and without a sandbox. The user is asked about each command, and the question
+// names the file. A command that the user allows can read that file.
 func TestASecretFileIsReadableOnceTheUserAllowsIt(t *testing.T) {
 	home, victim := attackHome(t), startVictim(t)
 	r := newRunner(t)

@@ -59,7 +59,7 @@ type record struct {
 	Restore    bool      `json:"restore,omitempty"`
 	Undone     bool      `json:"undone,omitempty"`
 	Undid      []string  `json:"undid,omitempty"` // checkpoints that the restore reverted
-	Redid      []string  `json:"redid,omitempty"` // checkpoints that it brought back
+	Redid      []string  `json:"redid,omitempty"` // checkpoints that the restore brought back
 	NotCovered []string  `json:"notCovered,omitempty"`
 	Through    *string   `json:"through,omitempty"` // as in Checkpoint
 }
@@ -288,7 +288,7 @@ func (l *Log) Get(id string) (Checkpoint, error) {
 
 // KeepConversation records that a restore also shortened a session's conversation, and returns the
 // ID of the checkpoint that undoes it. restoreID is the checkpoint of the restored files, or "" if
-// no file changed. Through is the last message before the restore.
+// no file changed. through is the ID of the last message before the restore.
 func (l *Log) KeepConversation(session, restoreID, through string) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

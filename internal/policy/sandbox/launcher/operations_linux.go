@@ -56,8 +56,8 @@ func (c *call) changeable(p *place) error {
 	return nil
 }
 
-// masked reports whether the command sees a different file from the one in the workspace: the mask
-// of a secret file, or of another name of a secret file.
+// masked reports whether the command sees a mask instead of the file in the workspace, because the
+// path names a secret file or a hard link to one.
 func masked(p *place) bool {
 	var seen, real unix.Stat_t
 	if unix.Fstatat(p.dir, p.name, &real, unix.AT_SYMLINK_NOFOLLOW) != nil ||

@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// tracked contains, by path, the secret files that Git has stored in their current state. A mask
-// would not hide them, because their content is in the repository, which the command can read. A
-// mask would also break git diff, and tests that read their own keys.
+// tracked maps the path of each secret file that Git has stored in its current state to the file's
+// index entry. A mask would not hide such files, because their content is in the repository, which
+// the command can read. A mask would also break git diff, and tests that read their own keys.
 type tracked map[string]entry
 
 // entry is a file's record in Git's index.
