@@ -48,6 +48,30 @@ H.case('pending changes are counted, and all are accepted or rejected by one key
   end
 end)
 
+H.case('edits of one reply in several files wait together, and one key accepts them all', function()
+  local calls = {}
+  for _, name in ipairs({ 'read', 'edit' }) do
+    for _, path in ipairs({ 'a.txt', 'b.txt' }) do
+      local arguments = { path = path, old_string = 'two', new_string = 'TWO' }
+      arguments = name == 'edit' and arguments or { path = path }
+      table.insert(calls, { name = name, arguments = arguments })
+    end
+  end
+  H.start({
+    files = { ['a.txt'] = 'two\n', ['b.txt'] = 'two\n' },
+    script = { { toolCalls = calls }, { text = 'Done.' } },
+  })
+  vim.cmd('AgentPrompt go')
+  H.hunks(2)
+  H.equal(H.all('turn/completed'), {}, 'the reply waits for the user')
+  shows('2 changes in 2 files, +2 -2')
+  press('A')
+  H.equal(H.turn().status, 'completed')
+  for _, path in ipairs({ 'a.txt', 'b.txt' }) do
+    H.equal(H.read(H.dir .. '/' .. path), 'TWO\n')
+  end
+end)
+
 H.case('R reviews the pending changes', function()
   two_files()
   H.edit('b.txt')
