@@ -373,7 +373,7 @@ func (e *Engine) Sandbox(session string, unboxed bool) sandbox.Support {
 // it.
 type Granted struct {
 	Outside bool     // the command runs outside the sandbox
-	Secrets []string // secret files that the command may read, with links resolved
+	Secrets []string // resolved paths of the secret files that the command may read
 	// Proxy connects a command that may use the network to the proxy. If it is nil, no command may
 	// use the network.
 	Proxy func() (*sandbox.Proxy, error)

@@ -16,7 +16,7 @@ const maxMatches = 1000
 // secretFile is a secret file that a command names.
 type secretFile struct {
 	word string // the spelling in the command
-	path string // the file with links resolved; "" if it does not exist or is not a regular file
+	path string // resolved path; "" if the file does not exist or is not a regular file
 	link bool   // the word leads to the file through a link or a glob
 }
 

@@ -106,8 +106,8 @@ type verdict struct {
 	place  Place // where the command would run
 	// enforced reports that the command runs in a sandbox that enforces the policy.
 	enforced bool
-	// secrets are the secret files that a command names, with links resolved. The command may read
-	// them if it is allowed.
+	// secrets lists the resolved paths of the secret files that a command names. If the command is
+	// allowed, it may read these files.
 	secrets []string
 	// files maps each file of the roots that the command runs by path to the file's hash.
 	files map[string]string

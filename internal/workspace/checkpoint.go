@@ -84,8 +84,8 @@ func (w *Workspace) reportState(err error) {
 	}
 }
 
-// KeepCheckpoints sets how long checkpoints are kept. If files have already been changed, expired
-// checkpoints are removed immediately, and otherwise with the first change.
+// KeepCheckpoints sets how long checkpoints are kept. Expired checkpoints are removed immediately
+// if files have already been changed, and otherwise when the first file changes.
 func (w *Workspace) KeepCheckpoints(keep Retention) { w.checkpoints.Keep(keep) }
 
 // Checkpoints lists a session's checkpoints, newest first.

@@ -332,7 +332,7 @@ func (w *Workspace) readBackOp(t *target) {
 	}
 }
 
-// tookHunk compares a hunk, which is at position at in the base, with the changes to the base.
+// tookHunk compares a hunk, whose position in the base is at, with the changes to the base.
 func tookHunk(diff []edit.Hunk, h *hunk, at splice) hunkEvent {
 	took := hunkReject
 	for _, d := range diff {

@@ -44,7 +44,7 @@ type DecideResult struct {
 	Conflicts []Conflict
 }
 
-// AppliedFile is a file that a decision changed, with the hash of its new content.
+// AppliedFile is a file that a decision changed, and the hash of its new content.
 type AppliedFile struct {
 	URI    string `json:"uri"`
 	SHA256 string `json:"sha256"`

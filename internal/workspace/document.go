@@ -230,8 +230,8 @@ func (w *Workspace) nextTouch() uint64 {
 	return w.touches
 }
 
-// byKey finds the open document with a canonical key. Documents whose key is not known yet are
-// found only by their spelling (see canonicalizeDocs). The caller holds mu.
+// byKey finds the open document that has the given canonical key. Documents whose key is not known
+// yet are found only by their spelling (see canonicalizeDocs). The caller holds mu.
 func (w *Workspace) byKey(key string) *document {
 	if d := w.docs[key]; d != nil && (d.key == "" || d.key == key) {
 		return d

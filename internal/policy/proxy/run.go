@@ -28,7 +28,7 @@ type Run struct {
 	proxy     *Proxy
 	command   Command
 	token     string
-	ctx       context.Context // ends with the run
+	ctx       context.Context // ends when the run ends
 	cancel    context.CancelFunc
 	dialer    hosts.Dialer
 	transport *http.Transport

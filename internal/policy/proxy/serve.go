@@ -75,7 +75,7 @@ func refuse(w http.ResponseWriter, code int, why string) {
 	http.Error(w, "agent-lsp: "+why, code)
 }
 
-// forward forwards a request. The transport connects, and thereby resolves and checks the host.
+// forward forwards a request. The transport resolves and checks the host when it connects.
 func (r *Run) forward(w http.ResponseWriter, req *http.Request) {
 	proxy := httputil.ReverseProxy{
 		Rewrite:   func(p *httputil.ProxyRequest) { p.Out.URL.RawQuery = p.In.URL.RawQuery },

@@ -21,14 +21,14 @@ const probeTimeout = 10 * time.Second
 // the weaker kinds. Why collects the reasons why stronger kinds do not work.
 func detect() Support { return choose(probes()) }
 
-// probe is the result of testing one kind of sandbox: support with its Kind, or the reason why the
-// system lacks it.
+// probe is the test for one kind of sandbox. try returns the system's support for that kind, or the
+// reason why the system lacks it.
 type probe struct {
 	kind Kind
 	try  func() (s Support, why string)
 }
 
-// probes tests the kinds of this system, the strongest first.
+// probes returns the tests for the kinds of sandbox on this system, the strongest first.
 func probes() []probe {
 	return []probe{
 		{Own, probeOwn},
@@ -38,7 +38,8 @@ func probes() []probe {
 	}
 }
 
-// choose returns the first kind that works, with the reasons why the kinds before it do not work.
+// choose returns the first kind that works. The result also contains the reasons why the kinds
+// before it do not work.
 func choose(all []probe) Support {
 	var why []string
 	for _, p := range all {

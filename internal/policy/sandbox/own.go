@@ -58,8 +58,8 @@ func ownPlan(exe string, spec Spec) (*Plan, error) {
 	return plan, err
 }
 
-// realHome returns the user's home as the environment names it and with links resolved, or "" if
-// there is none.
+// realHome returns the user's home folder twice: as the environment names it, and with links
+// resolved. It returns "" for both if there is no usable home folder.
 func realHome() (home, real string) {
 	home, err := os.UserHomeDir()
 	if err != nil {

@@ -55,7 +55,7 @@ type Spec struct {
 	// Caches are package caches. Our own sandbox gives each cache a private layer. In another
 	// sandbox, a command that may write changes the caches themselves.
 	Caches []string
-	Layer  string // folder for the layers, created if missing; "": deleted with the command
+	Layer  string // folder for the layers, created if missing; "": deleted when the command ends
 	// Lock is a file in an existing folder. While a command changes the workspace, the commands of
 	// other sandboxes with the same Lock wait. Only agent-lsp's own sandbox needs it.
 	Lock string

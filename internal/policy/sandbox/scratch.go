@@ -23,7 +23,8 @@ type Scratch struct {
 	lock *os.File // held as long as this process lives
 }
 
-// NewScratch returns a Scratch whose folders are in base. It creates base with the first folder.
+// NewScratch returns a Scratch whose folders are in base. base is created when the first folder is
+// needed.
 func NewScratch(base string) *Scratch { return &Scratch{base: base} }
 
 // Folders returns a session's folders for temporary files and for layers. The caller creates them.

@@ -17,7 +17,7 @@ type Config struct {
 	Command   string
 	Args      []string
 	Env       []string          // the complete environment of the server
-	Languages map[string]string // language id by file name extension with its dot
+	Languages map[string]string // language id by file name extension, including the dot
 	// RootMarkers are the names of files that mark a root. The first one found determines the root.
 	RootMarkers           []string
 	InitializationOptions json.RawMessage

@@ -98,7 +98,7 @@ func (d *drafts) step(c *wireChange) error {
 	return fmt.Errorf("the server's edit contains an unknown step %q; make the change with the edit tools", c.Kind)
 }
 
-// at returns the file at a path with the edits so far, or nil if there is no file.
+// at returns the file at a path after the edits so far, or nil if there is no file.
 func (d *drafts) at(uri string) (*draft, workspace.Ref, error) {
 	w := d.s.hub.opt.Workspace
 	ref, err := w.Resolve(d.cwd, uri)

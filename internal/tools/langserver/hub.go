@@ -31,7 +31,7 @@ type Options struct {
 	Runner    *shell.Runner
 	// Query asks the editor's own servers. It is nil if the editor does not support such questions.
 	Query func(ctx context.Context, q Question) (json.RawMessage, error)
-	// Servers lists the servers that may be started, with those from the settings first. It is
+	// Servers lists the servers that may be started. Those from the settings come first. It is
 	// called at each use.
 	Servers func() []Config
 	// Allow returns nil if a server may run, and otherwise the reason why not. It is called before

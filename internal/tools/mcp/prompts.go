@@ -44,7 +44,7 @@ func prompt(server string, p *sdk.Prompt) Prompt {
 	return out
 }
 
-// Expand returns the text of a server's prompt with the arguments, given in order.
+// Expand returns the text of a server's prompt. args are the prompt's arguments in order.
 func (h *Hub) Expand(ctx context.Context, server, name string, args []string) (string, error) {
 	h.mu.Lock()
 	s := h.servers[server]

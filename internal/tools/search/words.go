@@ -23,9 +23,9 @@ var perlClasses = map[byte]string{
 	's': `\t\n\v\f\r\x{85}\pZ`,
 }
 
-// unicodeClasses replaces \w, \d and \s with their Unicode equivalents, and outside of sets also
-// their opposites. Inside a set, \W, \D and \S keep RE2's meaning, because a set cannot contain the
-// opposite of another set.
+// unicodeClasses replaces \w, \d and \s with their Unicode equivalents, and, outside of sets, also
+// replaces their opposites. Inside a set, \W, \D and \S keep RE2's meaning, because a set cannot
+// contain the opposite of another set.
 func unicodeClasses(expr string) string {
 	if !strings.Contains(expr, `\`) {
 		return expr

@@ -115,7 +115,7 @@ func (s *supervisor) start() error {
 		s.main = pid
 	}
 	if s.output != nil {
-		s.output.Close() // the output ends with the command's processes
+		s.output.Close() // the output ends when the command's processes end
 	} else {
 		freeStdio()
 	}

@@ -23,8 +23,8 @@ func (r Retention) over(age time.Duration, total int64) bool {
 	return r.MaxAge > 0 && age > r.MaxAge || r.MaxBytes > 0 && total > r.MaxBytes
 }
 
-// Keep sets how long checkpoints are kept. If files have already been changed, expired checkpoints
-// are removed immediately, and otherwise with the first change.
+// Keep sets how long checkpoints are kept. Expired checkpoints are removed immediately if files
+// have already been changed, and otherwise when the first file changes.
 func (l *Log) Keep(keep Retention) {
 	l.mu.Lock()
 	l.keep = keep

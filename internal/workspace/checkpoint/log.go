@@ -94,7 +94,8 @@ type Options struct {
 	// Go runs f in a goroutine that the owner waits for. It returns false if it is too late to
 	// start a goroutine.
 	Go func(f func()) bool
-	// Report is called with each error of storing state. It must not block or call back.
+	// Report is called with each error that occurs while state is stored. It must not block or call
+	// back.
 	Report func(error)
 }
 

@@ -15,5 +15,6 @@ const offerArg = "__sandbox-offer"
 // This binary then offers the proxy a listener there and becomes the command.
 func OfferPrefix(exe string) []string { return []string{exe, offerArg, "--"} }
 
-// TokenVar is the variable with the token that identifies the launcher's command to the proxy.
+// TokenVar is the variable that contains the token, which identifies the launcher's command to the
+// proxy.
 const TokenVar = "AGENT_LSP_PROXY_TOKEN"

@@ -79,7 +79,7 @@ func maybeOffer() {
 	syscall.Exit(exitNotRunning)
 }
 
-// lookPath finds a program with the PATH of an environment.
+// lookPath finds a program in the PATH of an environment.
 func lookPath(name string, env []string) (string, error) {
 	os.Unsetenv("PATH")
 	for _, kv := range env {

@@ -52,7 +52,7 @@ func runNow(encoded string, argv []string) int {
 }
 
 // runLater creates the sandbox and runs the command that it receives. If it receives none, it ends
-// together with the process that would send it.
+// when the process that would send the command ends.
 func runLater(encoded string) int {
 	unix.CloseOnExec(commandFD)
 	b, err := prepare(encoded)

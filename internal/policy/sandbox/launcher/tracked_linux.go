@@ -75,7 +75,7 @@ func indexOf(git string) string {
 const (
 	indexHeader = 12          // bytes: signature, version, number of entries
 	indexStat   = 40          // bytes of an entry before the object's name
-	indexFixed  = 40 + 20 + 2 // with the object's name (SHA-1) and the flags
+	indexFixed  = 40 + 20 + 2 // including the object's name (SHA-1) and the flags
 	extended    = 0x4000      // flag: two more bytes of flags follow
 	largeIndex  = 256 << 20
 )
