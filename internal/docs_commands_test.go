@@ -38,7 +38,7 @@ var otherwise = map[string]map[string]string{
 // builtins lists shell built-ins, which are not searched for as programs.
 var builtins = map[string]bool{"source": true, "exit": true, "echo": true, "cd": true}
 
-// commandsAtOnce is the number of commands that run in parallel.
+// commandsAtOnce is the number of commands that run concurrently.
 const commandsAtOnce = 4
 
 func TestMain(m *testing.M) {

@@ -48,7 +48,7 @@ func tomlTables(t *testing.T, text string) map[string]map[string]any {
 	return tables
 }
 
-// The setup for Helix names the program in the server's table, and lists the server for a language
+// The setup for Helix starts the program in the server's table, and lists the server for a language
 // by its name.
 func TestHelixSetUp(t *testing.T) {
 	tables := tomlTables(t, setUp(t, "Helix", "toml", 0))

@@ -29,8 +29,8 @@ func protocolBlocks(t *testing.T) []block {
 	return nil
 }
 
-// TestFirstSessionOfTheProtocol sends the messages of the documented first session to the program
-// unchanged. The responses must match the page, in the same order.
+// TestFirstSessionOfTheProtocol sends the program the messages of the documented first session
+// unchanged. The responses must match those on the page, in the same order.
 func TestFirstSessionOfTheProtocol(t *testing.T) {
 	t.Parallel()
 	editor := startProgram(t)
@@ -85,7 +85,7 @@ func startProgram(t *testing.T) *rpctest.Editor {
 	return rpctest.NewEditor(out, in)
 }
 
-// elided converts a message as shown in the page, with … for omitted parts, to a pattern for
+// elided converts a message from the page, in which … marks omitted parts, to a pattern for
 // rpctest.
 func elided(shown string) string {
 	s := regexp.MustCompile(`"(\w*)…"`).ReplaceAllString(shown, `"~^$1"`)
@@ -125,7 +125,7 @@ func next(t *testing.T, editor *rpctest.Editor, at int, method, pattern string) 
 	return at
 }
 
-// The diagram of notifications contains exactly the notifications that exist.
+// The diagram of notifications shows exactly the notifications that exist.
 func TestOrderOfTheProtocol(t *testing.T) {
 	var shown []string
 	methods := regexp.MustCompile(`(?m)^[^a-z]*(agent/[\w/]+)`)

@@ -47,8 +47,8 @@ func TestABundleIsNotSent(t *testing.T) {
 	checkLoopback(t, connected.FindAllStringSubmatch(traced(t, "bundle", "bug.tar.gz"), -1))
 }
 
-// TestTheTraceSeesConnections checks that the trace shows other connections, so that the tests
-// above can fail.
+// TestTheTraceSeesConnections checks that the trace shows connections to other addresses.
+// Otherwise, the tests above could not fail.
 func TestTheTraceSeesConnections(t *testing.T) {
 	const elsewhere = `connect(7, {sa_family=AF_INET, sin_port=htons(443), sin_addr=inet_addr("192.0.2.1")}, 16) = -1 ENETUNREACH`
 	if m := connected.FindStringSubmatch(elsewhere); m == nil ||

@@ -9,7 +9,7 @@ want=v0.24.0
 spare=v0.23.0
 bin="${XDG_CACHE_HOME:-$HOME/.cache}/agent-lsp-test/bin"
 
-# version prints the version of the installed gopls, or nothing without one.
+# version prints the version of the installed gopls, or nothing if gopls is not installed.
 version() { go version -m "$bin/gopls" 2>/dev/null | awk '$1 == "mod" { print $3 }'; }
 
 # install VERSION replaces the installed gopls, which may be running.

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # lua.sh [--format]    runs luacheck and StyLua over the Neovim plugin; --format rewrites the files
 #
-# luacheck is Debian's lua-check. StyLua is a library from npm, kept in the test cache.
+# luacheck comes from Debian's package lua-check. StyLua is a library from npm, which is kept in the
+# test cache.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/tries.sh

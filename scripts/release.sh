@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds a complete release into dist/, then installs the packages for this system into an empty
 # home folder and plays the demo. Publishes nothing. Builds are reproducible (TARGETS, VERSION and
-# SOURCE_DATE_EPOCH may be set), so the script builds everything twice and compares.
+# SOURCE_DATE_EPOCH may be set). To check this, the script builds everything twice and compares the
+# results.
 #   scripts/release.sh [--build]    --build: only builds
 set -euo pipefail
 umask 022
@@ -22,9 +23,9 @@ $go build -o "$work/notices" ./scripts/notices
 $go build -o "$work/agent-lsp" ./cmd/agent-lsp
 sums() { if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum -a 256 "$@"; fi; }
 
-# Links in a page to files that are not packed with the page point to the repository.
+# Links in a page to files that are not included with the page point to the repository.
 repository=https://github.com/agent-lsp/agent-lsp
-outward() { # pages
+outward() { # arguments: pages
   sed -E -e "s#(\]\()(\.\./)*((editors|testdata|cmd|internal|bench|scripts)/|(ARCHITECTURE|CONTRIBUTING)\.md)#\1$repository/blob/main/\3#g" -i.old "$@"
   rm "${@/%/.old}"
 }
@@ -59,7 +60,7 @@ sed -e "s#\(\.\./\)*docs/images/#$repository/raw/main/docs/images/#" editors/neo
 "$work/pack" "dist/agent-lsp.nvim-$version.tar.gz" "$work/agent-lsp.nvim"
 
 # The VS Code extension without a binary, and with a binary for each system.
-vsix() { # out, further arguments
+vsix() { # arguments: out, further arguments
   local out=$PWD/dist/$1; shift
   echo "release: building ${out##*/}"
   (cd "$work/vscode" && node_modules/.bin/vsce package --no-dependencies --allow-missing-repository "$@" --out "$out" >"$work/vsce.log" 2>&1) ||

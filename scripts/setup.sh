@@ -51,10 +51,10 @@ if [ ! -d "$cache/vim-ale" ]; then
   mv -T "$ale" "$cache/vim-ale" 2>/dev/null || [ -d "$cache/vim-ale" ]
 fi
 
-# These are real servers for the tests of MCP and of language servers, started with node. Their
-# folder is named after the pinned versions, and created only when it is complete. The versions are
-# the newest that Node 20 runs: typescript-language-server 6 requires Node 22, and TypeScript 7 has
-# no tsserver.
+# These are real servers for the tests of MCP and of language servers. They are started with Node.
+# Their folder is named after the pinned versions, and is created only when it is complete. The
+# versions are the newest that run on Node 20: typescript-language-server 6 requires Node 22, and
+# TypeScript 7 has no tsserver.
 pins=(@modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31
   typescript-language-server@5.3.0 typescript@5.9.3 pyright@1.1.414)
 node="$cache/node-$(printf '%s\n' "${pins[@]}" | sha256sum | cut -c1-12)"

@@ -11,7 +11,7 @@ type cached struct {
 	// Share is the share of the input of the third to the last request that was read from the
 	// cache.
 	Share  float64 `json:"share_pct"`
-	Billed int     // cost of the whole turn in tokens of plain input
+	Billed int     // cost of the whole turn, in tokens of plain input
 }
 
 // writeCached writes the cost of a conversation on an endpoint that bills by prefix, for the

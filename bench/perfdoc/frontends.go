@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// closeEnough is the highest accepted ratio of an ACP figure to the LSP figure.
+// closeEnough is the highest accepted ratio of an ACP figure to an LSP figure.
 const closeEnough = 1.10
 
 // frontEndPair contains the figures of one row for both front ends, one per run.

@@ -154,7 +154,7 @@ func unfair(c *group) float64 { return c.Turn.Max / c.Turn.Min }
 type row struct {
 	name, unit string
 	target     float64
-	more       bool // more is better
+	more       bool // whether a higher value is better
 	value      func(*peer) float64
 }
 

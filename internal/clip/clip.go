@@ -27,7 +27,7 @@ func Counted(s string, n int) string {
 // Line returns a text as one line of at most n characters. It separates words by one space and
 // shortens the line like Runes.
 func Line(s string, n int) string {
-	if enough := 16 * n; len(s) > enough { // enough for n characters and many spaces
+	if enough := 16 * n; len(s) > enough { // n characters and many spaces fit into this
 		s = strings.ToValidUTF8(s[:enough], "")
 	}
 	return Runes(strings.Join(strings.Fields(s), " "), n)

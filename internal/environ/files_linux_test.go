@@ -23,7 +23,7 @@ func isOpen(number string) {
 }
 
 func TestKeepFiles(t *testing.T) {
-	fd, err := unix.Dup(0) // without close-on-exec, like an inherited descriptor
+	fd, err := unix.Dup(0) // the copy does not have close-on-exec, like an inherited descriptor
 	if err != nil {
 		t.Fatal(err)
 	}

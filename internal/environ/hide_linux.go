@@ -54,7 +54,7 @@ func block() (start, end int64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]) // the name may contain spaces
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]) // names may have spaces
 	if len(fields) <= envEndField {
 		return 0, 0, fmt.Errorf("/proc/self/stat has %d fields", len(fields))
 	}

@@ -9,8 +9,8 @@ import (
 
 const child = "AGENT_LSP_TEST_ENVIRON"
 
-// TestMain also runs in the child process, which wipes its environment and then reads the
-// environment in both ways.
+// TestMain also runs in the child process. There, it wipes the environment and then reads it in
+// both ways.
 func TestMain(m *testing.M) {
 	if os.Getenv(child) == "" {
 		os.Exit(m.Run())

@@ -41,7 +41,7 @@ func With(path string, f func() error) error {
 
 // Replace atomically replaces a file with one that only the user can read.
 func Replace(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // creates the file with mode 0600
 	if err != nil {
 		return err
 	}

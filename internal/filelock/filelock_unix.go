@@ -17,7 +17,7 @@ func Try(f *os.File) (taken bool, err error) {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return false, nil
 	case errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOLCK):
-		return true, nil // the file system has no locks; writing without one is better than failing
+		return true, nil // no locks on this file system, so write without one
 	}
 	return err == nil, err
 }

@@ -16,8 +16,8 @@ func Alternatives(text string) int {
 	return n
 }
 
-// alternativesFrom counts the alternatives up to the , or } that ends the part of a group, or to
-// the end.
+// alternativesFrom counts the alternatives up to the comma or brace that ends this part of a group,
+// or up to the end of the pattern.
 func alternativesFrom(text string, i int) (n, end int) {
 	n = 1
 	for ; i < len(text) && text[i] != ',' && text[i] != '}'; i++ {

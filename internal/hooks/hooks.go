@@ -59,10 +59,10 @@ type Config struct {
 	Matcher string // glob of tool names, for tool points; "" matches all
 	Command string
 	Args    []string
-	Env     []string // the command's complete environment, without secrets
+	Env     []string // the command's complete environment, which contains no secrets
 	Dir     string
 	Timeout time.Duration // 0 means DefaultTimeout
-	Allowed func() error  // returns why the command may not start; may be nil
+	Allowed func() error  // returns the reason why the command may not start; may be nil
 }
 
 // New returns the hooks for the commands of each point. The error names the points that do not
@@ -108,8 +108,8 @@ func Points() []string {
 	return out
 }
 
-// wrappers gives each point its own type, because the engine calls a hook at every point that its
-// type implements.
+// wrappers gives the hooks of each point their own type, because the engine calls a hook at every
+// point that its type implements.
 var wrappers = map[string]func(*command) agent.Hook{
 	BeforeRun:   func(c *command) agent.Hook { return beforeRun{c} },
 	AfterRun:    func(c *command) agent.Hook { return afterRun{c} },

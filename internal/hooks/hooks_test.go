@@ -162,7 +162,7 @@ func TestHookLifecyclePoints(t *testing.T) {
 	for _, c := range []struct{ point, script, got, err string }{
 		{SessionStart, `grep -q '"restored":true' && echo '{"context":"on main"}'`, "on main", ""},
 		{SessionStart, `exit 7`, "", "code 7"},
-		{SubagentStart, `exit 7`, "", ""}, // not called, because this session is not a sub-agent's
+		{SubagentStart, `exit 7`, "", ""}, // not called, because no sub-agent starts
 		{SessionEnd, `grep -q '"point":"sessionEnd"'`, "", ""},
 		{SessionEnd, `exit 7`, "", "code 7"},
 		{SubagentEnd, `exit 7`, "", ""},

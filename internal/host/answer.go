@@ -5,9 +5,9 @@ import "context"
 type answerKey struct{}
 
 // WithAnswer returns a context for a request that gets a response. HoldFor then holds back
-// notifications of the sessions that the request affects until the response is queued. The client
-// therefore receives the response first. whenAnswered registers a function to call at that moment.
-// It may be called several times. If whenAnswered is nil, HoldFor does nothing.
+// notifications of the sessions that the request affects until the response is queued, so that the
+// client receives the response first. whenAnswered registers a function that is called when the
+// response is queued. It may be called several times. If whenAnswered is nil, HoldFor does nothing.
 func WithAnswer(ctx context.Context, whenAnswered func(func())) context.Context {
 	return context.WithValue(ctx, answerKey{}, whenAnswered)
 }
@@ -20,7 +20,7 @@ func WithLetGo(ctx context.Context, letGo func()) context.Context {
 	return context.WithValue(ctx, letGoKey{}, letGo)
 }
 
-// LetGo releases everything that waits for the response to the request of ctx. Handlers call it if
+// LetGo releases the notifications that wait for the response to ctx's request. Handlers call it if
 // the response is sent only after all effects of the request. LetGo does nothing outside of a
 // request.
 func LetGo(ctx context.Context) {
@@ -29,7 +29,7 @@ func LetGo(ctx context.Context) {
 	}
 }
 
-// HoldFor holds back a session's notifications until the request of ctx has been answered. It does
+// HoldFor holds back a session's notifications until ctx's request has been answered. It does
 // nothing outside of a request or if the session is not loaded.
 func (h *Host) HoldFor(ctx context.Context, sessionID string) {
 	whenAnswered, _ := ctx.Value(answerKey{}).(func(func()))

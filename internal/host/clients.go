@@ -19,7 +19,7 @@ type Clients struct {
 	lists       sync.Mutex // serializes changes to the three lists above
 
 	mu     sync.Mutex
-	joined int // connections
+	joined int // number of connections
 }
 
 func newClients(feeds *feedTable) *Clients {

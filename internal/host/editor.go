@@ -13,15 +13,15 @@ import (
 // client. Each has its own time limit.
 type Editor interface {
 	workspace.Client
-	// Notice shows a line of text to the user, in the client's current session or, without one,
-	// outside of any session. It does not block.
+	// Notice shows a line of text to the user in the client's current session. If there is no
+	// current session, the text does not belong to a session. Notice does not block.
 	Notice(level, text string)
 	// Save saves documents and returns the URIs of those that could not be saved. offered is false
 	// if the editor does not save on request.
 	Save(ctx context.Context, uris []string) (failed []string, offered bool, err error)
-	// Open brings the editor's document for a file up to date. When Open returns, the daemon has
-	// read the document. Open does nothing if the editor does not support this. A non-nil error
-	// means that the client refused access to the file. The file must then not be read from disk
+	// Open updates the editor's document for a file. When Open returns, the daemon has read the
+	// document. Open does nothing if the editor does not support this. A non-nil error means that
+	// the client refused access to the file. In that case, the file must not be read from disk
 	// either.
 	Open(ctx context.Context, uri string) error
 	// Query asks the editor's language servers and returns the result of agent/editor/query. The
@@ -42,5 +42,5 @@ type EditorQuery struct {
 // EditorSettle names the documents whose diagnostics to wait for.
 type EditorSettle struct {
 	URIs    []string
-	Timeout time.Duration // maximum waiting time; 0 means no waiting
+	Timeout time.Duration // maximum time to wait; 0 means no waiting
 }

@@ -111,7 +111,7 @@ func (f *feed) settled() <-chan struct{} {
 	return done
 }
 
-// next returns the next number.
+// next returns the next unused number.
 func (f *feed) next() int64 {
 	f.last = int64(f.store.NextSeq())
 	return f.last
@@ -179,7 +179,7 @@ func (f *feed) completed(e agent.ItemCompleted) {
 	}
 	seq := f.tell(e)
 	if seq == 0 {
-		seq = f.next() // without a subscriber, a later replay still needs a number
+		seq = f.next() // even without a subscriber, a later replay needs a number
 	}
 	f.store.AddItem(session.Item{Seq: uint64(seq), TurnID: e.TurnID, Item: e.Item})
 }

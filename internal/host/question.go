@@ -16,7 +16,7 @@ var ErrUnsupported = errors.New("the editor does not support this")
 
 // Question is a question from a tool, an MCP server or the daemon to the user.
 type Question struct {
-	SessionID string // "" for no session; a client may use its current one
+	SessionID string // "" means no session; a client may use its current one
 	Text      string
 	Options   []Option // if empty, the answer is free text
 	Multi     bool     // the user may choose several options
@@ -47,8 +47,8 @@ type Asker interface {
 // Limited is an Asker that may be unable to ask its user.
 type Limited interface {
 	Asker
-	// CanAsk reports whether the client can probably show questions. This is certain only after one
-	// was asked.
+	// CanAsk reports whether the client can probably show questions. This is certain only after it
+	// has shown one.
 	CanAsk() bool
 }
 
@@ -85,7 +85,7 @@ type Open struct {
 	Permission *policy.Question
 	Question   *Question
 
-	ctx  context.Context // ends when the question ends
+	ctx  context.Context // canceled when the question ends
 	end  context.CancelFunc
 	mu   sync.Mutex
 	done bool // the question has been answered
@@ -113,8 +113,8 @@ func (o *Open) Reply(r policy.Reply) {
 // Answer answers any other question. Only the first answer has an effect.
 func (o *Open) Answer(a Answer) { o.settle(func() { o.answer = a }, func() {}) }
 
-// Fail ends a question whose client returned an error. After ErrUnsupported, the other clients can
-// still answer.
+// Fail ends a question for which the client returned an error. After ErrUnsupported, other clients
+// can still answer.
 func (o *Open) Fail(err error) {
 	if errors.Is(err, ErrUnsupported) {
 		o.mu.Lock()
@@ -165,7 +165,7 @@ func (q *Questions) Attach(a Asker) (detach func()) {
 	}
 }
 
-// askLocked asks one more client. The caller must hold mu.
+// askLocked asks an additional client. The caller must hold mu.
 func (q *Questions) askLocked(r *round, a Asker) {
 	r.several = r.several || r.asking > 0
 	r.asking++
@@ -215,7 +215,7 @@ func (q *Questions) reportEnd(r *round, o *Open) (wait func()) {
 	return func() {
 		stop()
 		if o.ctx.Err() != nil {
-			once.Do(report) // if report is already running, Do waits for it
+			once.Do(report) // if report is already running, Do waits until it has finished
 		}
 		o.end()
 	}
@@ -249,7 +249,7 @@ func (q *Questions) Put(ctx context.Context, question Question) (Answer, error) 
 	return o.answer, nil
 }
 
-// errLeft is the error of a question whose client has left.
+// errLeft is the error for a question whose client has disconnected.
 var errLeft = errors.New("the client disconnected before it answered")
 
 // Separately implements policy.Separate. It returns true if every client shows each permission

@@ -142,7 +142,7 @@ func TestOnePermissionForAll(t *testing.T) {
 	if r := <-answered; r.OptionID != "yes" {
 		t.Errorf("the caller got %+v", r)
 	}
-	close(gone) // the caller of the second question disconnects
+	close(gone) // the caller of the second question no longer waits
 	got := <-replies
 	if got[0].OptionID != "yes" || !got[1].Cancelled {
 		t.Errorf("replies %+v", got)

@@ -65,7 +65,7 @@ func (s *Session) setConfigAfter(puts int, own json.RawMessage, effective config
 	return true
 }
 
-// Warn shows problems of the settings to the user. Each message is shown once per session.
+// Warn shows problems in the settings to the user. Each message is shown only once per session.
 func (s *Session) Warn(notices []string) {
 	for _, n := range s.unsaid(notices) {
 		s.Engine.Notice("warning", n)
@@ -122,7 +122,7 @@ func (s *Session) Replay(
 	return s.feed.replay(to, items, since, pending)
 }
 
-// Busy reports whether a turn is running, including a turn that waits for the user.
+// Busy reports whether a turn is running or waiting for the user.
 func (s *Session) Busy() bool {
 	status := s.Engine.State().Status
 	return status == agent.SessionRunning || status == agent.SessionAwaiting

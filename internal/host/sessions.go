@@ -331,7 +331,7 @@ func (h *Host) Release(ctx context.Context, id string) error {
 	return h.end(ctx, s)
 }
 
-// end closes a session that is no longer listed and remains stored.
+// end closes a session that is no longer listed but remains stored.
 func (h *Host) end(ctx context.Context, s *Session) error {
 	err := closeEngine(ctx, s)
 	h.closeFeed(s.feed)
@@ -344,7 +344,7 @@ func (h *Host) end(ctx context.Context, s *Session) error {
 // must hold mu.
 func (h *Host) takeLocked(s *Session) (back func()) {
 	if h.byID[s.ID] != s {
-		return func() {} // another call has removed it
+		return func() {} // another call has already removed the session
 	}
 	gone := make(chan struct{})
 	delete(h.byID, s.ID)

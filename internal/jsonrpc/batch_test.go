@@ -146,8 +146,8 @@ func specServer(ctx context.Context, req *jsonrpc2.Request) (any, error) {
 	return nil, jsonrpc2.ErrMethodNotFound
 }
 
-// plainAnswer removes from a response what the specification leaves undefined, and sorts the
-// responses of a batch.
+// plainAnswer removes the parts of a response that the specification leaves undefined, and sorts
+// the responses of a batch.
 func plainAnswer(t *testing.T, text string) any {
 	t.Helper()
 	if strings.TrimSpace(text) == "" {

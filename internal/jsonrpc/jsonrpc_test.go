@@ -322,7 +322,7 @@ func TestAStateDoesNotOvertakeAnAnswer(t *testing.T) {
 	<-o.Done()
 }
 
-// waiting returns the number of queued bytes.
+// waiting returns the number of bytes in the queue.
 func waiting(o *Outbox) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()

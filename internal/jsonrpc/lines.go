@@ -71,7 +71,7 @@ func (s *Stream) readWhole() (line []byte, size int, err error) {
 		part, err := s.in.ReadSlice('\n')
 		size += len(part)
 		if err == nil && size == len(part) {
-			// The line is in the reader's buffer and valid until the next read.
+			// This part of the line is in the reader's buffer and is valid until the next read.
 			return part, size, nil
 		}
 		if size <= MaxFrame {

@@ -23,7 +23,7 @@ const (
 	// maxLine limits the text of one delta in line framing. Readers of lines have their own limits
 	// (10 MiB is common), and escaping may lengthen the text sixfold.
 	maxLine = 1 << 20
-	// maxBatch limits the size of one write, so that deltas behind it can still merge.
+	// maxBatch limits the size of one write, so that the deltas that follow can still merge.
 	maxBatch = 256 << 10
 )
 
@@ -37,7 +37,7 @@ var ErrOverrun = fmt.Errorf("the client has not read %d MiB of responses", HardL
 // and writes all queued frames together. Put never blocks.
 //
 // The queue is bounded. Deltas of one item merge into one frame, states of one session replace each
-// other, and SoftLimit and HardLimit apply. There is no timer. While the writer is idle, a frame is
+// other, and SoftLimit and HardLimit apply. No timer is used. While the writer is idle, a frame is
 // written immediately.
 type Outbox struct {
 	w io.Writer
@@ -48,7 +48,7 @@ type Outbox struct {
 
 	mu      sync.Mutex
 	queue   []*frame
-	waiting int // bytes
+	waiting int // number of queued bytes
 	err     error
 	closing bool
 	// tails maps sessions to the frames that may still change. An entry is valid until another
@@ -124,8 +124,8 @@ func (o *Outbox) Put(body []byte) error {
 	return nil
 }
 
-// PutEvent queues a notification about a session and takes ownership of body. It returns false if
-// it dropped the notification because the queue is full.
+// PutEvent queues a notification about a session and takes ownership of body. If the queue is full,
+// it drops the notification and returns false.
 func (o *Outbox) PutEvent(session string, body []byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -192,8 +192,8 @@ func (o *Outbox) Merge(session string, key DeltaKey, text string) bool {
 }
 
 // PutDelta queues a delta to which later deltas of key may be added. prefix is the frame up to the
-// opening quote of its text. PutDelta takes ownership of prefix. It returns false if it dropped the
-// delta because the queue is full.
+// opening quote of its text. PutDelta takes ownership of prefix. If the queue is full, it drops the
+// delta and returns false.
 func (o *Outbox) PutDelta(session string, key DeltaKey, prefix []byte, text string,
 	output bool) bool {
 	o.mu.Lock()

@@ -18,8 +18,8 @@ import (
 const MaxFrame = 64 << 20
 
 const (
-	maxHeaderLine = 8 << 10 // a longer line is not a header
-	maxSkip       = 4 << 30 // a larger Content-Length is invalid and not a frame to skip
+	maxHeaderLine = 8 << 10 // a line that is longer is not a header
+	maxSkip       = 4 << 30 // a larger Content-Length is invalid, so the frame is not skipped
 	keepBuffer    = 1 << 20 // a larger read buffer is released after its frame
 	readerSize    = 32 << 10
 )
@@ -37,9 +37,9 @@ type Stream struct {
 	source io.Reader
 	out    *Outbox
 	body   []byte
-	// pending contains the frames of a batch that are still to be returned.
+	// pending contains the frames of a batch that have not been returned yet.
 	pending [][]byte
-	lines   bool // one message per line, without headers
+	lines   bool // whether each line is a message, without headers
 
 	// Filter, if set, receives each body that jsonrpc2 writes. It returns the body to write
 	// instead, or nil to write nothing.
@@ -62,8 +62,8 @@ func NewStream(in io.Reader, out *Outbox) *Stream {
 }
 
 // ReadFrame returns the next body that is a JSON-RPC message or batch. The body is valid until the
-// next call. At the end of the input, ReadFrame calls End and waits for Close, because jsonrpc2
-// does not send outstanding responses once a read has failed.
+// next call. At the end of the input, ReadFrame calls End and then waits for Close, because
+// jsonrpc2 does not send outstanding responses after a read error.
 func (s *Stream) ReadFrame(ctx context.Context) ([]byte, int64, error) {
 	for {
 		if len(s.pending) > 0 {
@@ -159,7 +159,7 @@ type frameError struct {
 	code    jsonrpc2.Code
 	message string
 	id      jsonrpc2.ID // ID of the request, if known
-	resync  bool        // the start of the next frame is unknown
+	resync  bool        // whether the start of the next frame is unknown
 }
 
 func (e *frameError) Error() string { return e.message }

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Locks is a set of named locks. Callers that use the same resources share one value. Locks drops a
+// Locks is a set of named locks. Callers that use the same resources share one Locks. It drops a
 // name when no caller has locked it or waits for it. The zero value is ready to use. It is safe for
 // concurrent use.
 type Locks struct {

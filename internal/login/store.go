@@ -25,7 +25,8 @@ const FileVariable = "AGENT_LSP_KEYRING"
 const (
 	// service is the name under which the keyring lists the keys.
 	service = "agent-lsp"
-	// patience limits a call of the keyring, because the keyring may wait for the user.
+	// patience limits the time for a call to the keyring, because the keyring may wait for the
+	// user.
 	patience = 20 * time.Second
 )
 
@@ -33,11 +34,11 @@ const (
 // change the keys at any time, and the next Get returns the change.
 type Store struct {
 	path    string
-	keyring keyring.Keyring // nil if there is none
+	keyring keyring.Keyring // nil if there is no keyring
 
 	mu   sync.Mutex
-	seen fs.FileInfo       // state of the index from which the keys were read
-	keys map[string]string // by provider, read when the index had the state seen
+	seen fs.FileInfo       // state of the index when the keys were read
+	keys map[string]string // keys by provider, read when the index had the state seen
 }
 
 // entry describes where a provider's key is stored. The index maps names to entries.
@@ -55,8 +56,8 @@ func Open(dir string, env func(string) string) *Store {
 	return s
 }
 
-// Set stores a key and returns where it is stored. If the keyring refuses, the error names the
-// alternative.
+// Set stores a key and returns where it is stored. If the keyring returns an error, Set's error
+// names an alternative.
 func (s *Store) Set(name, key string) (where string, err error) {
 	e := entry{Key: key}
 	if s.keyring != nil {

@@ -21,7 +21,7 @@ func Catch(f func() error) (err error) {
 // Error is a panic that Catch caught.
 type Error struct {
 	Value any
-	Stack []byte // stack of the goroutine that panicked
+	Stack []byte // stack trace of the goroutine that panicked
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("panic: %v", e.Value) }

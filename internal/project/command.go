@@ -18,7 +18,7 @@ import (
 type Command struct {
 	Name        string
 	Description string
-	Hint        string // describes the arguments
+	Hint        string // a description of the arguments
 	Source      string // workspace or user
 	Template    string
 }

@@ -86,8 +86,8 @@ func New(opts Options) *Project {
 }
 
 // Instructions returns the instructions for a working directory: the user's own, then those of the
-// root and of each folder down to cwd. The nearest instructions come last and take precedence. If
-// all of them together are too long, the farthest are omitted with a notice.
+// root and of each folder down to cwd. Later instructions take precedence. If all of them together
+// are too long, those farthest from cwd are omitted with a notice.
 func (p *Project) Instructions(cwd string, rules Rules) (files []File, notices []string) {
 	rules = rules.orDefaults()
 	read := func(base, name string) {

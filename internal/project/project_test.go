@@ -80,7 +80,7 @@ func TestInstructionsFollowChange(t *testing.T) {
 	write(t, path, "one")
 	checkInstructions(t, p, root, ".=one")
 	write(t, path, "two")
-	// The size stays the same, so only the time differs.
+	// The size stays the same, so only the modification time differs.
 	if err := os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ const (
 	// have.
 	shared = "/dev/shm"
 	room   = 2 << 30
-	// prefix and a process id form the name of a folder in shared.
+	// prefix, followed by a process ID, is the name of a folder in shared.
 	prefix = "agent-lsp-"
 	// noexec is the flag of a file system that cannot run programs, as in many containers.
 	noexec = 0x8

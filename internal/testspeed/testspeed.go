@@ -17,9 +17,9 @@ func Full() bool {
 	return on || flag.Lookup("test.run").Value.String() != ""
 }
 
-// Heavy reports whether case i of a heavy table runs. All cases run if the test is selected by
-// name, as `make test-heavy` does, and otherwise every fourth case. With the race detector such a
-// table takes minutes.
+// Heavy reports whether case i of a heavy table runs. If the test is selected by name, as `make
+// test-heavy` does, all cases run. Otherwise, every fourth case runs. With the race detector, such
+// a table takes minutes.
 func Heavy(i int) bool {
 	return i%4 == 0 || flag.Lookup("test.run").Value.String() != ""
 }

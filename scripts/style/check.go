@@ -122,7 +122,8 @@ func checkTexts(rules []rule, file string, texts []text) (findings []finding) {
 		if !prose.MatchString(t.value) {
 			continue
 		}
-		// A space instead of each line break lets the rules find phrases on two lines.
+		// Each line break is replaced by a space, so that the rules find phrases that span two
+		// lines.
 		line := strings.ReplaceAll(t.value, "\n", " ")
 		for _, r := range rules {
 			for _, m := range r.check(line) {

@@ -123,7 +123,7 @@ type scanner struct {
 	language
 	src   string
 	pos   int
-	end   int // end of the last string
+	end   int // where the last string ends
 	found []text
 	notes []text // comments
 }

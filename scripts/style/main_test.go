@@ -34,7 +34,7 @@ func TestTree(t *testing.T) {
 const (
 	bad  = "The rule is told anew. It is no text. Of a crowd of prompts. That is the model's. A colour."
 	good = "There is no text. It is no longer here. The model's answer stands for itself. It is cancelled."
-	n    = 7 // one for each word or phrase that a rule names
+	n    = 7 // one sentence for each word or phrase that a rule names
 )
 
 // planted contains files with the bad sentence in places that users or readers see, and with the

@@ -55,7 +55,7 @@ func vale(dir string, files []string) (findings []finding, err error) {
 		}
 	}
 	if len(args) == n {
-		return nil, nil // without files, Vale would read its standard input
+		return nil, nil // without arguments, Vale would read its standard input
 	}
 	cmd := exec.Command(bin, args...)
 	var out, stderr bytes.Buffer

@@ -40,7 +40,7 @@ type delta struct {
 	Details   *refusal       `json:"stop_details"`
 }
 
-// reply is a message. At the beginning of a stream, it is only the frame. An answer that is not
+// reply is a message. At the beginning of a stream, it contains no content. An answer that is not
 // streamed contains the complete message.
 type reply struct {
 	Error   jsontext.Value   `json:"error"`
@@ -76,7 +76,7 @@ type block struct {
 	id, name  string
 	signature strings.Builder
 	data      string
-	raw       json.RawMessage // a block of an unknown kind
+	raw       json.RawMessage // JSON of a block whose kind is unknown
 }
 
 // decoder collects a reply.
@@ -148,8 +148,7 @@ func (d *decoder) begin(index int, raw jsontext.Value) error {
 	return nil
 }
 
-// grow applies a delta to a block. Citations are dropped, because the text contains what they refer
-// to.
+// grow applies a delta to a block. Citations are dropped, because the text contains what they cite.
 func (d *decoder) grow(index int, w *delta) {
 	i := slices.IndexFunc(d.blocks, func(b *block) bool { return b.index == index })
 	if i < 0 {

@@ -67,7 +67,7 @@ func TestRecordedStreams(t *testing.T) {
 	}
 }
 
-// frame returns a stream with one text and the given end.
+// frame returns a stream that consists of one text and the given end.
 func frame(end string) string {
 	return `data: {"type":"message_start","message":{"usage":{"input_tokens":5,` +
 		`"output_tokens":1}}}` + "\n\n" +

@@ -47,8 +47,8 @@ var deferredTools = []agent.ToolSpec{
 }
 
 // TestDeferLoading checks that a search result refers to each tool that it loaded, and that such a
-// tool is not sent with the cached tools. Tools that were loaded in another way are sent with them.
-// The remaining text of a search follows the results.
+// tool is not sent with the cached tools. Tools that were loaded in another way are sent with the
+// cached tools. The remaining text of a search follows the results.
 func TestDeferLoading(t *testing.T) {
 	req := &agent.Request{
 		Tools: deferredTools,

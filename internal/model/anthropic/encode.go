@@ -103,7 +103,7 @@ func (c *call) sampling(b []byte, t thinks) []byte {
 	return modelhttp.AppendFloat(b, "top_k", float64(s.TopK))
 }
 
-// system appends the system prompt with a mark after its stable part.
+// system appends the system prompt and puts a cache mark after its stable part.
 func (c *call) system(b []byte) []byte {
 	last := -1
 	var blocks []agent.SystemBlock
@@ -137,7 +137,8 @@ func (c *call) system(b []byte) []byte {
 	return append(b, ']')
 }
 
-// tools appends the tools and the tool choice. The last tool that is not deferred gets a mark.
+// tools appends the tools and the tool choice. The last tool that is not deferred gets a cache
+// mark.
 func (c *call) tools(b []byte) []byte {
 	front, loaded := c.split()
 	list := c.Client.Tools.Encode(front, appendTool)

@@ -64,7 +64,7 @@ func keepRaw(raw json.RawMessage) message.Block {
 }
 
 // takeBack returns a kept block in the form that the API accepts. It returns nil if there is no
-// such block or the block was changed.
+// such block or if the block was changed.
 func takeBack(b *message.Block) (raw []byte, thinks bool) {
 	var k kept
 	if b.Type != message.Reasoning || len(b.Opaque) == 0 || json.Unmarshal(b.Opaque, &k) != nil ||

@@ -18,7 +18,7 @@ const continueText = `{"type":"text","text":"Continue."}`
 // history.
 type entry struct {
 	user    bool
-	results bool             // the entry begins with tool results
+	results bool             // whether the entry begins with tool results
 	first   *message.Message // the first message of the history, nil for continueText
 	from    int              // the entry's blocks are call.blockLists[from:to]
 	to      int
@@ -59,8 +59,8 @@ func (c *call) messages(b []byte) []byte {
 	return append(b, ']')
 }
 
-// arrange builds the entries of the history. User and assistant alternate, and tool results come
-// first in a user message.
+// arrange converts the history to entries. User and assistant entries alternate, and tool results
+// are at the beginning of a user entry.
 func (c *call) arrange(see bool) error {
 	key := fmt.Sprintf("anthropic/%s/%t", c.Model, see)
 	encode := func(m *message.Message) ([]byte, error) { return c.blocks(m, see), nil }
@@ -103,7 +103,7 @@ func (c *call) arrange(see bool) error {
 	return nil
 }
 
-// tellSaid adds the remaining text of the searches in a run of results.
+// tellSaid adds the remaining text of the searches whose results are in the current run.
 func (c *call) tellSaid() {
 	for _, blocks := range c.said {
 		c.add(nil, blocks)
@@ -111,7 +111,7 @@ func (c *call) tellSaid() {
 	c.said = nil
 }
 
-// add adds a message of the history, or continueText if m is nil.
+// add adds a message from the history, or continueText if m is nil.
 func (c *call) add(m *message.Message, blocks []byte) {
 	if len(blocks) == 0 {
 		return
@@ -153,7 +153,7 @@ func (c *call) blocks(m *message.Message, see bool) []byte {
 	return b
 }
 
-// content appends a user's blocks.
+// content appends the blocks of a user message.
 func (c *call) content(b []byte, m *message.Message, see bool) []byte {
 	for i := range m.Content {
 		p := &m.Content[i]

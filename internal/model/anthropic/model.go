@@ -75,7 +75,8 @@ func (m *Model) Generate(
 	return reply, nil
 }
 
-// generate makes one request. paused is the reply so far, initially nil.
+// generate makes one request. paused is the part of the reply that has arrived so far; initially,
+// it is nil.
 func (m *Model) generate(
 	ctx context.Context,
 	req *agent.Request,

@@ -296,7 +296,7 @@ func TestThinkingGoesBack(t *testing.T) {
 		if count() != 2 || !strings.Contains(string(sent), `"budget_tokens"`) {
 			t.Errorf("thinking is missing: %s", sent)
 		}
-		again := modeltest.Restarted(t, req) // copied, as in a fork
+		again := modeltest.Restarted(t, req) // copies the messages, as a fork does
 		again.Messages = append(again.Messages, message.NewText(message.RoleUser, "go on"))
 		modeltest.Ask(t, m, again)
 		if count() != 2 {
@@ -343,9 +343,9 @@ func TestAnyHistoryIsValid(t *testing.T) {
 	})
 }
 
-// conversation runs a conversation with tool calls, some of them parallel, and returns the shares
-// of tokens. Two replies contain more calls than the number of blocks that the provider looks back
-// to find a cached prefix.
+// conversation plays a conversation with tool calls, some of them parallel, and returns the shares
+// of cached tokens. Two replies contain more calls than the number of blocks that the provider
+// looks back to find a cached prefix.
 func conversation(
 	t *testing.T,
 	requests int,

@@ -62,20 +62,20 @@ func (m *Model) info(id string) agent.ModelInfo {
 	return i
 }
 
-// thinks describes how a request asks for thinking.
+// thinks describes how a request configures thinking.
 type thinks struct {
-	adaptive bool // the model decides how long it thinks, guided by effort
+	adaptive bool // the model decides how long it thinks, depending on effort
 	effort   string
-	off      bool // explicitly off
-	budget   int  // number of tokens in the older form; 0 means none
+	off      bool // whether thinking is explicitly disabled
+	budget   int  // thinking budget in tokens, for older models; 0 means none
 	samples  bool // the model accepts sampling parameters
 }
 
-// on reports whether the request asks for thinking.
+// on reports whether the request enables thinking.
 func (t thinks) on() bool { return t.adaptive || t.budget > 0 }
 
-// thinking decides how the request asks for thinking. Models from version 4.6 on decide themselves
-// how much they think. Earlier models get a budget.
+// thinking decides how the request configures thinking. Models from version 4.6 on decide
+// themselves how much they think. Earlier models get a budget.
 func (c *call) thinking(limit int) thinks {
 	g, known := generationOf(c.Model)
 	unnamed := known && g == generation{} // "claude-mythos-preview"
@@ -84,7 +84,7 @@ func (c *call) thinking(limit int) thinks {
 	switch {
 	case level == "":
 	case level == "off":
-		t.off = g.atLeast(5, 0) // earlier models think only if the request asks for it
+		t.off = g.atLeast(5, 0) // earlier models think only if the request enables it
 	case c.Forced():
 		c.Notice("thinking is off for this call: the API does not allow it with a required tool")
 	case unnamed || g.atLeast(4, 6):
@@ -117,8 +117,8 @@ func (c *call) effort(level string, g generation) string {
 	return used
 }
 
-// budget returns how many tokens of the output limit are for thinking. This is less than the whole
-// limit. It is 0 if too few tokens would be left.
+// budget returns how many tokens of the output limit are reserved for thinking. This is less than
+// the whole limit. It is 0 if too few tokens would be left for the answer.
 func (c *call) budget(limit int) int {
 	if limit < 2*minBudget {
 		return 0
@@ -138,8 +138,8 @@ func (c *call) begunWithout() bool {
 	return begin+1 < len(c.entries) && !c.beginsThinking(c.entries[begin+1].first)
 }
 
-// beginsThinking reports whether a reply is sent with a thinking block of this model at the
-// beginning.
+// beginsThinking reports whether a reply, as it is sent, begins with a thinking block from this
+// model.
 func (c *call) beginsThinking(m *message.Message) bool {
 	i := slices.IndexFunc(m.Content, func(b message.Block) bool {
 		raw, _ := takeBack(&b)

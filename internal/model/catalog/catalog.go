@@ -13,7 +13,7 @@ import (
 // long its replies can be.
 type Model struct {
 	Name   string
-	Window int // tokens
+	Window int // in tokens
 	Reply  int // in tokens; a reply limit that the model accepts, but not the largest one
 	Price  Price
 	Vision bool
@@ -21,7 +21,7 @@ type Model struct {
 	// is nil if the model does not think.
 	Levels []string
 	Found  bool
-	// Loose reports that only the beginning of the name matched. The price is then unknown.
+	// Loose is set if only the beginning of the name matched. In that case, the price is unknown.
 	Loose bool
 }
 
@@ -43,7 +43,7 @@ func Lookup(provider, id string) Model { return get().lookup(provider, id) }
 type Endpoint struct {
 	Provider string // the catalog's name for the provider; "" means that the host determines it
 	Host     string
-	Local    bool // a local server
+	Local    bool // whether it is a local server
 }
 
 // Lookup finds a model of the endpoint. A local server can give its models any name, so the
@@ -59,7 +59,8 @@ func (e Endpoint) Lookup(id string) Model {
 	return m
 }
 
-// vendorHosts maps hosts to providers whose endpoint is a variable in the data.
+// vendorHosts maps hosts to providers for which the data contains a variable instead of an
+// endpoint.
 var vendorHosts = map[string]string{
 	"api.anthropic.com": "anthropic", "api.openai.com": "openai",
 	"generativelanguage.googleapis.com": "gemini",
@@ -93,8 +94,8 @@ func get() *catalog {
 	return builtin()
 }
 
-// lookup finds a model by its ID or by its name in another spelling, or else by the beginning of
-// its name.
+// lookup finds a model by its ID or by another spelling of its name. If there is none, it finds a
+// model by the beginning of the name.
 func (c *catalog) lookup(provider, id string) Model {
 	own := c.of(provider)
 	if row := own.find(strings.ToLower(id)); row != "" {
@@ -124,8 +125,8 @@ func (c *catalog) of(provider string) list {
 	return list{}
 }
 
-// find returns the row of the model with a plain name. It searches the provider's own list, and
-// then the other lists.
+// find returns the row for the model with a plain name. It searches first the provider's own list
+// and then the other lists.
 func (c *catalog) find(own list, name string) string {
 	if row := own.find(name); row != "" {
 		return row

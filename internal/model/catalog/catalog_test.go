@@ -100,7 +100,7 @@ func TestLookup(t *testing.T) {
 		{"", "o10", 0, Price{}, false},
 		{"", "gpt", 0, Price{}, false},
 		{"", "mystery", 0, Price{}, false},
-		{"kimi-coding", "kimi-for-coding", 262144, Price{}, false}, // a subscription
+		{"kimi-coding", "kimi-for-coding", 262144, Price{}, false}, // a subscription has no price
 	} {
 		m := Lookup(c.provider, c.id)
 		if m.Window != c.window || m.Price != c.price || m.Loose != c.loose ||
@@ -137,7 +137,7 @@ func TestCacheTiers(t *testing.T) {
 		"openai gpt-5":                   {1.25, 10, .125, 0}, // read, read
 		"openai o3":                      {2, 8, .5, 0},       // 0, read
 		"opencode-zen claude-sonnet-4-5": {3, 15, .3, 3.75},   // read, write
-		// This model's read price with the write price of another model.
+		// This model has its own read price but the write price of another model.
 		"minimax MiniMax-M2.7-highspeed": {.6, 2.4, .06, 0},
 		"gemini gemini-3.7-flash":        {.75, 3.75, .075, 0}, // read, output
 		"gemini gemini-3.5-flash":        {1.5, 9, 0, 0},       // 0, storage

@@ -20,7 +20,7 @@ var data string
 // catalog contains the lists of all providers, in the order of vendors. It is immutable.
 type catalog struct {
 	lists []list
-	all   list // for a model of an unknown provider, the first row with each plain name
+	all   list // for models of an unknown provider: the first row for each plain name
 }
 
 // newCatalog makes a catalog from lists, which it sorts.
@@ -47,7 +47,7 @@ func newCatalog(lists []list) *catalog {
 // that a search finds the first and the last column.
 type list struct {
 	provider string
-	host     string // host of the endpoint, or ""
+	host     string // host of the endpoint; "" if unknown
 	rows     string
 }
 
@@ -61,8 +61,8 @@ const (
 	columnOutput
 	columnCacheRead
 	columnCacheWrite
-	columnVision // "1" or ""
-	columnLevels // separated by commas
+	columnVision // "1" if the model accepts images, otherwise ""
+	columnLevels // levels, separated by commas
 	columnPlain
 	columns
 )

@@ -25,7 +25,7 @@ type Price struct {
 func priceOf(m *catwalk.Model) Price {
 	p := Price{Input: m.CostPer1MIn, Output: m.CostPer1MOut}
 	if p.Input < 0 || p.Output < 0 || p.Input == 0 {
-		return Price{} // free and subscription models have zeros, so their cost is unknown
+		return Price{} // free and subscription models have zeros, which do not show the real cost
 	}
 	const rounding = 1e-9
 	for _, v := range []float64{m.CostPer1MOutCached, m.CostPer1MInCached} {

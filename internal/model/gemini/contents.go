@@ -8,9 +8,8 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// continueText is a user's part that is inserted where the API requires one but the history lacks
-// it. This is before a reply that begins the history, between two replies, and after the last
-// reply.
+// continueText is a user part that is inserted where the API requires one but the history lacks it.
+// This is before a reply that begins the history, between two replies, and after the last reply.
 const continueText = `{"text":"Continue."}`
 
 // contents appends the history. User and model alternate.
@@ -39,7 +38,7 @@ type contentWriter struct {
 	c       *call
 	b       []byte
 	role    string // role of the open content; "" before the first one
-	results bool   // the open content has only tool results
+	results bool   // whether the open content contains only tool results
 }
 
 // add adds the parts of a user or model message. The results of a step form a separate content, and

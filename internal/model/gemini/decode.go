@@ -52,7 +52,7 @@ type functionCall struct {
 type decoder struct {
 	c       *call
 	blocks  modelhttp.Blocks
-	sealed  bool // the last block has a signature; nothing may be added to it
+	sealed  bool // whether the last block has a signature; nothing may be added to such a block
 	calls   int
 	usage   *message.Usage
 	finish  string

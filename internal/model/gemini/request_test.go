@@ -236,7 +236,7 @@ func TestSignaturesGoBack(t *testing.T) {
 			}
 		}
 		check("in the turn", 1, 0)
-		again := modeltest.Restarted(t, req) // copied, as in a fork
+		again := modeltest.Restarted(t, req) // copies the messages, as a fork does
 		again.Messages = append(again.Messages, message.NewText(message.RoleUser, "go on"))
 		modeltest.Ask(t, m, again)
 		check("after a restart", 2, 0)

@@ -7,7 +7,7 @@ import (
 	modelhttp "github.com/agent-lsp/agent-lsp/internal/model/http"
 )
 
-// maxBudget is the largest thinking budget of the smallest model, in tokens.
+// maxBudget is the largest thinking budget, in tokens, that every model accepts.
 const maxBudget = 24576
 
 // leastPro is the smallest budget, in tokens, of the version 2.5 models that always think.

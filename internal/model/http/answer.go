@@ -10,7 +10,7 @@ import (
 // Answer is a usable answer, which is neither an error nor an HTML page. Either Whole or Events is
 // set.
 type Answer struct {
-	Response *http.Response // do not read its body
+	Response *http.Response // the body must not be read from it
 	Whole    []byte         // a JSON document
 	Events   *Events        // an event stream
 

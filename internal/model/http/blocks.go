@@ -14,7 +14,7 @@ type Blocks struct {
 	last  Joiner // text of the last block
 }
 
-// NewBlocks returns a Blocks that counts in meter and passes each piece to on.
+// NewBlocks returns a Blocks that counts bytes in meter and passes each piece to on.
 func NewBlocks(on func(agent.Delta), meter *Meter) Blocks { return Blocks{on: on, meter: meter} }
 
 // Empty reports whether there is no block yet.
@@ -69,7 +69,7 @@ func (b *Blocks) tell(t message.BlockType, s string) {
 	b.on(agent.Delta{Kind: kind, Text: s})
 }
 
-// Continue makes the unfinished rune in j the beginning of the last block's next piece.
+// Continue moves the unfinished rune in j to the beginning of the last block's next piece.
 func (b *Blocks) Continue(t message.BlockType, j *Joiner) {
 	if len(j.rest) > 0 || j.high != 0 {
 		b.Open(t)

@@ -15,10 +15,10 @@ type Body struct {
 	size  int64
 }
 
-// kept is the uncopied rest of a long encoding. Its position is between the bytes that were written
-// before it and after it.
+// kept is the part of a long encoding that is not copied. It belongs between the bytes that were
+// written before it and those written after it.
 type kept struct {
-	at   int // number of bytes written before it
+	at   int // number of bytes that were written before it
 	rest []byte
 }
 

@@ -20,13 +20,13 @@ type Call struct {
 	Model   string            // model for errors and prices; "" if the request concerns no model
 	Req     *agent.Request    // nil if the request concerns no model
 	On      func(agent.Delta) // counts each delta of the reply and forwards it
-	Builder BodyBuilder       // of Body
-	Ctx     context.Context   // context of the request; ends with the call
-	Body    *Body             // nil means the request's own body
+	Builder BodyBuilder       // collects the encodings for Body
+	Ctx     context.Context   // context of the request; it ends when the call ends
+	Body    *Body             // nil means that the body is built from the request
 	Meter   Meter
 	Notices []string // information for the user about the reply
 	Lasting []string // the Notices that are shown once per session
-	Over    bool     // the reply is complete, even if the provider sends more
+	Over    bool     // whether the reply is complete, even if the provider sends more
 
 	cancel context.CancelCauseFunc
 	watch  watchdog
@@ -60,7 +60,7 @@ func Attempt[T any](
 	return none, c.typed(err)
 }
 
-// once makes the call. If the key is still badKey, it does not make the call and returns why, the
+// once makes the call. If the key is still badKey, it makes no call and returns why, which is the
 // error for badKey.
 func once[T any](c *Call, badKey string, why error, run func(*Call) (T, error)) (out T, err error) {
 	defer c.close()

@@ -17,7 +17,7 @@ const (
 	handshakeTimeout = 15 * time.Second
 	idleConnTimeout  = 90 * time.Second
 	idleConnsPerHost = 8
-	maxErrorBody     = 64 << 10 // maximum number of bytes read from an error's body
+	maxErrorBody     = 64 << 10 // maximum number of bytes that are read from an error's body
 	// errorBodyTimeout limits reading the body of an error. It is short, because the status is more
 	// important.
 	errorBodyTimeout = 5 * time.Second

@@ -30,7 +30,7 @@ func Skipped(m *message.Message) bool {
 	return true
 }
 
-// ResourceText returns the form of a resource in a prompt.
+// ResourceText returns the text that represents a resource in a prompt.
 func ResourceText(b *message.Block) string {
 	name := b.URI
 	if b.Range != nil {
@@ -84,10 +84,10 @@ func InputTokens(req *agent.Request) int {
 	return n / bytesPerToken
 }
 
-// TextFile returns the form of a text file in a prompt.
+// TextFile returns the text that represents a text file in a prompt.
 func TextFile(b *message.Block) string { return b.Name + ":\n```\n" + string(b.Data) + "\n```" }
 
-// NoImage replaces an image if the model cannot see images.
+// NoImage returns the text that replaces an image if the model cannot see images.
 const NoImage = "[an image was here; this model cannot see images]"
 
 // HasImage reports whether a message contains an image.
@@ -111,7 +111,7 @@ func (c *Call) noticeImages() {
 	}
 }
 
-// TextOf returns the form of a block that is sent as text. takesImage reports whether the API
+// TextOf returns the text for a block that is sent as text. takesImage reports whether the API
 // accepts an image.
 func TextOf(p *message.Block, takesImage func(*message.Block) bool) string {
 	switch {

@@ -124,7 +124,7 @@ func (c *Call) Unreadable(raw []byte) error {
 	}
 }
 
-// pathHint converts a hint about the path to a sentence.
+// pathHint converts a hint about the path of a base URL to a sentence.
 func pathHint(hint string) string {
 	if hint == "" {
 		return ""
@@ -230,7 +230,7 @@ func (c *Call) unreachable(err error) error {
 	}
 	var ue *url.Error
 	if errors.As(err, &ue) {
-		err = ue.Err // its text would contain the URL's query
+		err = ue.Err // the error's own text would contain the query of the URL
 	}
 	e := retry.Classify(0, nil, nil, err)
 	e.Kind, e.Message = retry.Transient, fmt.Sprintf(
@@ -266,7 +266,7 @@ func isTLS(err error) bool {
 	return errors.As(err, &v) || errors.As(err, &u) || errors.As(err, &h)
 }
 
-// shownURL returns the base URL without user and query.
+// shownURL returns the base URL without the user and the query.
 func (c *Client) shownURL() string {
 	u, err := url.Parse(c.Options.BaseURL)
 	if err != nil {

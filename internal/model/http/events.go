@@ -14,7 +14,7 @@ var ErrNoEvents = errors.New("the provider keeps the connection open but sends n
 
 // Event is one event of a stream.
 type Event struct {
-	Data    []byte // trimmed; valid until the next call of Next
+	Data    []byte // data without surrounding white space; valid until the next call of Next
 	IsError bool   // the event is named "error"
 }
 
@@ -27,20 +27,20 @@ type Events struct {
 	Ended bool
 
 	src     io.Reader
-	max     int           // maximum bytes of one event
-	silence time.Duration // longest time without an event; 0 means unlimited
+	max     int           // maximum number of bytes in one event
+	silence time.Duration // maximum time without an event; 0 means unlimited
 	endMark []byte        // data of the event that ends the stream
 	last    time.Time
 
 	line    []byte // an unfinished line
 	data    []byte // the data of the unfinished event
 	lines   int    // number of data lines in data
-	isError bool   // event: error
+	isError bool   // whether the event is named "error"
 	skipLF  bool
 	begun   bool
 	out     []byte // data of the complete events
-	ready   []span // in out
-	next    int    // index in ready
+	ready   []span // positions of the complete events in out
+	next    int    // index in ready of the next event
 	err     error
 }
 

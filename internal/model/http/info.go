@@ -43,7 +43,7 @@ func (c *Client) Info(id string) agent.ModelInfo {
 // does not contain the value.
 type Report struct {
 	Name          string
-	Window        []jsontext.Value // the first positive number is used
+	Window        []jsontext.Value // of these values, the first positive number is used
 	Output        jsontext.Value
 	Vision, Tools *bool
 }

@@ -13,7 +13,7 @@ import (
 type Joiner struct {
 	Text []byte // everything returned so far
 	rest []byte // the beginning of an incomplete rune
-	high rune   // a high surrogate that waits for its low surrogate, or 0
+	high rune   // a high surrogate that waits for its low surrogate; 0 if there is none
 }
 
 // Add adds a JSON string, including its quotes, and returns the new text in complete runes.
@@ -23,7 +23,7 @@ func (l *Joiner) Add(raw []byte) string {
 	}
 	in := raw[1 : len(raw)-1]
 	if len(l.rest) == 0 && l.high == 0 &&
-		bytes.IndexByte(in, '\\') < 0 && utf8.Valid(in) { // nearly always
+		bytes.IndexByte(in, '\\') < 0 && utf8.Valid(in) { // this is the case for nearly all strings
 		l.Text = append(l.Text, in...)
 		return string(in)
 	}

@@ -38,9 +38,9 @@ type Options struct {
 	BaseURL    string
 	Model      string
 	Provider   string // name for the user; "" means the host
-	Scripted   bool   // the endpoint is the scripted model, whose host is meaningless to the user
+	Scripted   bool   // whether this is the scripted model, whose host means nothing to users
 	Key        KeyFunc
-	KeyRefused KeyRefused // nil means that KeyFunc is not called again after a refusal
+	KeyRefused KeyRefused // nil means that KeyFunc is not called again after a rejected key
 	KeyHeader  string     // header of the key; "" means Authorization with "Bearer"
 	Headers    map[string]string
 	// Query is added to the URL of each request, for example Azure's api-version.

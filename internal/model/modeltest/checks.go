@@ -153,7 +153,7 @@ type Histories struct {
 	Tools   [][]agent.ToolSpec
 	Lines   []string        // script steps whose reply blocks appear in the histories
 	Own     []message.Block // additional blocks for replies in the histories
-	Runs    int             // 0: 500
+	Runs    int             // number of histories; 0 means 500
 	Vary    func(*rand.Rand, *agent.Request)
 }
 

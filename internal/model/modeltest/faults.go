@@ -47,10 +47,10 @@ type Fault struct {
 	Serve  Handler
 	Kind   retry.Kind
 	Text   string
-	Wait   time.Duration // the expected RetryAfter
+	Wait   time.Duration // the expected value of RetryAfter
 	Slack  time.Duration // allowed deviation from Wait
-	Stream bool          // applies only to streams
-	Says   string        // expected beginning of the message; "" for any
+	Stream bool          // whether the fault applies only to streams
+	Says   string        // expected beginning of the message; "" means any message
 	// Stalls means that the status determines the outcome, but the client must stop waiting for the
 	// rest of the answer.
 	Stalls bool

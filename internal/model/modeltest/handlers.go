@@ -105,7 +105,7 @@ type Provider struct {
 func NewProvider(t testing.TB) *Provider {
 	p := &Provider{}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice a disconnect
+		_, _ = io.Copy(io.Discard, r.Body) // so that the server notices a disconnect
 		(*p.now.Load())(w, r)
 	}))
 	t.Cleanup(p.Close)

@@ -25,10 +25,10 @@ import (
 // repeated.
 type Answer struct {
 	Status int
-	Kind   string // content type
+	Kind   string // content type of the bodies
 	Bodies []string
 	Header map[string]string
-	Hold   bool // keep the connection open after the body
+	Hold   bool // whether to keep the connection open after the body
 }
 
 // Stream returns an answer that consists of event streams.

@@ -174,7 +174,7 @@ func checkPhase(t *testing.T, a *API, f *Fault, p phase, noStream bool) {
 	}
 }
 
-// phaseSession returns a session that has the tool look.
+// phaseSession returns a session that has the tool named look.
 func phaseSession(
 	model agent.Model,
 	retries int,

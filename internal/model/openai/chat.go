@@ -60,7 +60,7 @@ type chatFunction struct {
 // chatDecoder collects a reply from a chat stream.
 type chatDecoder struct {
 	c       *call
-	some    bool // a choice has arrived
+	some    bool // whether a choice has arrived
 	finish  string
 	usage   *message.Usage
 	blocks  modelhttp.Blocks
@@ -122,7 +122,7 @@ func (d *chatDecoder) choice(ch *chatChoice) error {
 		calls := ch.Message.ToolCalls
 		ch.Message.ToolCalls = nil
 		d.delta(ch.Message)
-		for i := range calls { // each call is complete
+		for i := range calls { // each of these calls is complete
 			d.grow(d.begin(&calls[i], d.nextIndex()), &calls[i])
 		}
 	}
@@ -220,7 +220,7 @@ func (d *chatDecoder) grow(g *gathered, f *chatCall) {
 	case !modelhttp.Present(a):
 	case a[0] == '"':
 		text = g.args.Add(a)
-	default: // an object instead of a string
+	default: // some providers send an object instead of a string
 		text = g.args.AddText(string(a))
 	}
 	d.c.On(agent.Delta{Kind: agent.DeltaToolInput, Text: text, Index: g.index, CallID: g.id,

@@ -19,7 +19,7 @@ const (
 	DeepSeek   Dialect = "deepseek"
 	Mistral    Dialect = "mistral"
 	Ollama     Dialect = "ollama"
-	Local      Dialect = "local" // llama-server, vLLM, LM Studio
+	Local      Dialect = "local" // for example llama-server, vLLM and LM Studio
 	Compatible Dialect = "compatible"
 )
 

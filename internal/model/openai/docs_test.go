@@ -28,7 +28,7 @@ func TestProviderTable(t *testing.T) {
 	if len(blocks) < 12 {
 		t.Fatalf("%d snippets", len(blocks))
 	}
-	fields := map[string]string{ // text that each provider's request must contain, by heading
+	fields := map[string]string{ // texts that each provider's request must contain, by heading
 		"OpenAI": "", "Azure OpenAI": "Api-Key", "Anthropic": `"max_tokens":`, "Gemini": "",
 		"Several providers": "", "OpenRouter": "Authorization", "DeepSeek": "Authorization",
 		"Mistral": `"stream":true}`, "Ollama": "", "llama-server": "", "vLLM": "", "LM Studio": "",
@@ -94,7 +94,7 @@ func checkSnippet(t *testing.T, name string, raw []byte, want string) {
 			`"output":[{"type":"message","content":[{"type":"output_text","text":"x"}]}]}}`)
 	}
 	if otherAdapter.Match(raw) {
-		return // see TestProviderSettings
+		return // TestProviderSettings covers these settings
 	}
 	m := openai.New(openai.Options{Options: modelhttp.Options{BaseURL: config.Provider.BaseURL,
 		Model: config.Model, Query: config.Provider.Query, ContextWindow: config.Context.Window,

@@ -80,7 +80,7 @@ func (m *Model) info(id string) agent.ModelInfo {
 	case OpenRouter, Anthropic, DeepSeek, Local:
 		i.Thinking = modelhttp.WithOff(i.Thinking)
 	case Mistral:
-		i.Thinking = nil // the provider decides
+		i.Thinking = nil // the provider decides whether the model thinks
 	}
 	return i
 }

@@ -36,7 +36,7 @@ const partStride = 1 << 20
 // in the arguments, so it is escaped again.
 type growing struct {
 	in    modelhttp.Joiner
-	whole bool // the item arrived as a whole
+	whole bool // whether the item arrived as a whole
 }
 
 // native returns the call for a part of a native item. The first part is found like other items.

@@ -16,7 +16,7 @@ const (
 	asFunction  = '-'
 	asPatch     = 'p'
 	asShell     = 's' // the first command of a shell item
-	asShellMore = 'm' // a further command of the same item
+	asShellMore = 'm' // a further command of the same shell item
 )
 
 // nativeForms returns the forms in which the calls of a message can be sent, in order, or nil if no
@@ -151,7 +151,7 @@ func appendShellCall(calls []*message.Block) []byte {
 type nativeResults struct {
 	forms map[string]byte // by call ID
 	calls map[string]*message.Block
-	open  bool // an output is still open
+	open  bool // whether an output is still open
 }
 
 // begin sets the message whose results follow, and the forms of its calls.

@@ -24,7 +24,7 @@ func events(data ...string) string {
 func TestProviderShapes(t *testing.T) {
 	for _, c := range []struct {
 		name, stream string
-		want         string // blocks, stop, usage
+		want         string // expected blocks, stop reason and usage
 	}{
 		{"OpenAI", events(
 			`{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"gpt-4.1",`+

@@ -25,7 +25,7 @@ type responsesEvent struct {
 	Item        jsontext.Value  `json:"item"`
 	Response    *responsesReply `json:"response"`
 
-	// These fields identify a command of a shell item and contain its text.
+	// These fields identify a command of a shell item, and contain the command's text.
 	CommandIndex jsontext.Value `json:"command_index"`
 	Command      jsontext.Value `json:"command"`
 }
@@ -65,7 +65,7 @@ type responsesDecoder struct {
 	parts  []*output // the commands of shell items after the first one
 	usage  *message.Usage
 	finish string
-	ended  bool // response.completed or another final event arrived
+	ended  bool // whether response.completed or another final event has arrived
 }
 
 // output is an output item that grows while its events arrive.
@@ -74,11 +74,11 @@ type output struct {
 	kind        message.BlockType
 	text        modelhttp.Joiner
 	id          string
-	call        string // call_id
+	call        string // call_id of the item
 	name        string
 	raw         json.RawMessage // a reasoning item, to be sent back to the provider
 	native      *growing        // arguments of a native tool's item
-	before      string          // beginning of the arguments
+	before      string          // beginning of the arguments of a native call
 }
 
 func newResponsesDecoder(c *call) *responsesDecoder {

@@ -35,7 +35,7 @@ func (c *call) responsesInput(b []byte, k can, d *modelhttp.Loaded) ([]byte, err
 	if d != nil {
 		key += "/" + searchItem
 	}
-	var after []byte // comes after the run of results
+	var after []byte // output that follows the run of results
 	var native nativeResults
 	var forms []byte // the forms of the message's calls
 	encode := func(m *message.Message) ([]byte, error) {
@@ -59,7 +59,7 @@ func (c *call) responsesInput(b []byte, k can, d *modelhttp.Loaded) ([]byte, err
 		if m.Role != message.RoleTool && len(after) > 0 {
 			b, after = append(modelhttp.Next(b, start), after...), nil
 		}
-		if d.Found(m) { // the encoding depends on more than the message
+		if d.Found(m) { // the encoding depends on more than the message itself
 			b = c.searchOutput(modelhttp.Next(b, start), k, d, m)
 			if said := said(d, m); len(said) > 0 {
 				after = append(modelhttp.Next(after, 0), said...)
@@ -316,7 +316,7 @@ func (c *call) responsesTools(b []byte, k can, d *modelhttp.Loaded) []byte {
 	for i := range c.Req.Tools {
 		switch t := &c.Req.Tools[i]; {
 		case k.patch && t.Name == patchTool:
-		case d.Has(t.Name): // the tool is sent with the result of the search
+		case d.Has(t.Name): // the tool is sent with the result of the search that loaded it
 		case d != nil && t.Name == modelhttp.SearchTool:
 			b = appendSearchTool(modelhttp.Next(b, start), t)
 		default:
@@ -335,7 +335,7 @@ func appendFunction(b []byte, t *agent.ToolSpec, more string) []byte {
 	at := len(b)
 	b = appendTool(b, t, t.Strict)
 	head := `{"type":"function",` + more
-	if !t.Strict { // this API enables strict by default
+	if !t.Strict { // this API enables strict mode by default
 		head += `"strict":false,`
 	}
 	return slices.Replace(b, at, at+1, []byte(head)...)

@@ -18,7 +18,7 @@ const errorMark = `{"_":0,`
 // JSON` line per event, ended by \n. go-openai would lose the details of an error event, so stream
 // marks the object of such an event (see errorMark).
 type stream struct {
-	events *modelhttp.Events // nil if the answer was one document, which is in out
+	events *modelhttp.Events // nil if the answer was a single document, which is then in out
 	out    []byte            // ready to be read: out[pos:]
 	pos    int
 }

@@ -16,7 +16,7 @@ const (
 // thinkTags converts a thought at the very beginning of the content, <think>…</think>, to
 // reasoning. Anywhere else, the tag stays text.
 type thinkTags struct {
-	state  int // 0 at the beginning, 1 in the thought, 2 after it
+	state  int // 0 before the thought, 1 inside it, 2 after it
 	held   string
 	joiner modelhttp.Joiner
 }
@@ -40,7 +40,7 @@ func (t *thinkTags) advance(b *modelhttp.Blocks) {
 		case strings.HasPrefix(s, thinkOpen):
 			t.state, t.held = 1, s[len(thinkOpen):]
 		case strings.HasPrefix(thinkOpen, s):
-			return // the text may still become a tag
+			return // the held text may still become a tag
 		default:
 			t.past(b, t.held)
 			return

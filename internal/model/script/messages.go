@@ -33,7 +33,7 @@ type messagesRequest struct {
 	Temperature *float64 `json:"temperature"`
 	TopK        *float64 `json:"top_k"`
 
-	paused bool // the previous reply was paused, so the request may end with it
+	paused bool // whether the previous reply was paused, so the request may end with it
 }
 
 type wireTurn struct {

@@ -107,7 +107,7 @@ func (r *responsesRequest) output(v *view, i int, of string) {
 	v.add(seen{role: "tool", callID: w.CallID}, text)
 }
 
-// shellText returns the output of the commands of a shell item. It checks the result against the
+// shellText returns the output of a shell item's commands. It checks that the result matches the
 // call.
 func (r *responsesRequest) shellText(w *wireItem) (text string, err error) {
 	var parts []struct {

@@ -64,7 +64,7 @@ func (r *messagesRequest) places() (out []place) {
 		out = append(out, place{at, tokens, marked})
 	}
 	for _, t := range r.Tools {
-		if t.Defer { // it appears where a result refers to it
+		if t.Defer { // a deferred tool appears where a result refers to it
 			continue
 		}
 		add("tool", t.raw, len(t.Cache) > 0)

@@ -178,7 +178,7 @@ type itemPlayer struct {
 	*player
 	req  *responsesRequest
 	id   string
-	done []any // complete items
+	done []any // items that are complete
 	seq  int
 }
 

@@ -48,7 +48,7 @@ type step struct {
 	Expect    *expect         `json:"expect"`
 	Reasoning string          `json:"reasoning"`
 	Text      string          `json:"text"`
-	Repeat    int             `json:"repeat"` // how often to repeat the text; 0 means once
+	Repeat    int             `json:"repeat"` // how often the text is repeated; 0 means once
 	ToolCalls []call          `json:"toolCalls"`
 	Chunks    int             `json:"chunks"`
 	DelayMs   int             `json:"delayMs"`
@@ -72,7 +72,7 @@ type expect struct {
 	Tools string `json:"tools"`
 	// Sent is matched against all text that was sent: system prompt and messages.
 	Sent    string `json:"sent"`
-	NotSent string `json:"notSent"` // must not match that text
+	NotSent string `json:"notSent"` // a pattern that must not match that text
 	Request string `json:"request"` // matched against the path and the JSON of the request
 
 	user, tool, tools, sent, notSent, request *regexp.Regexp
@@ -83,7 +83,7 @@ type drop int
 
 const (
 	dropPlain drop = iota + 1
-	dropRune       // in the middle of a multi-byte character
+	dropRune       // drop the connection inside a multi-byte character
 )
 
 // UnmarshalJSON reads true, false or "rune".
@@ -103,7 +103,7 @@ func (d *drop) UnmarshalJSON(b []byte) error {
 
 // raw is an answer that is not a reply, for example a proxy's page or a login form.
 type raw struct {
-	Status int    `json:"status"` // 0: 200
+	Status int    `json:"status"` // HTTP status; 0 means 200
 	Type   string `json:"type"`   // content type
 	Body   string `json:"body"`
 }
@@ -114,7 +114,7 @@ type call struct {
 	// Arguments is an object, or a string that is sent unchanged, even if it is invalid.
 	Arguments json.RawMessage `json:"arguments"`
 
-	args string // the text to send
+	args string // the arguments as they are sent
 }
 
 // failure is an error that the script plays.
@@ -122,7 +122,7 @@ type failure struct {
 	Status     int         `json:"status"`
 	Code       string      `json:"code"`
 	Message    string      `json:"message"`
-	RetryAfter json.Number `json:"retryAfter"` // seconds
+	RetryAfter json.Number `json:"retryAfter"` // in seconds
 }
 
 // Load parses a script. Its error names the line.

@@ -32,8 +32,8 @@ type Server struct {
 	OnRequest func(body []byte)
 
 	mu       sync.Mutex
-	prefixes prefixes // used for the Messages API
-	paused   bool     // the last reply of the Messages API was paused
+	prefixes prefixes // used only for the Messages API
+	paused   bool     // whether the last reply of the Messages API was paused
 }
 
 // Serve starts a server. The caller must close it.
@@ -188,7 +188,7 @@ type player struct {
 	r     *http.Request
 	step  *step
 	delay time.Duration
-	ended bool // the client has left
+	ended bool // whether the client has disconnected
 }
 
 func newPlayer(w http.ResponseWriter, r *http.Request, st *step) *player {

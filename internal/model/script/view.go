@@ -8,23 +8,23 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/lazyregexp"
 )
 
-// view is the part of a request that a script and a strict provider check. It is the same for every
-// API.
+// view is the part of a request that a script and a strict provider check. All APIs use the same
+// view.
 type view struct {
 	received
 	messages           []seen
 	lastUser, lastTool string
-	tools              string   // names, each followed by a space
+	tools              string   // names of the tools, each followed by a space
 	texts              []string // the system prompt and each message
-	endsWithAnswer     bool     // the last message may be from the assistant
-	// The reason why a strict provider refuses the request before it checks the messages.
+	endsWithAnswer     bool     // whether the last message may be from the assistant
+	// The reason why a strict provider refuses the request even before it checks the messages.
 	wrong error
 }
 
 // received is a request as it arrived.
 type received struct {
 	path string
-	body []byte // JSON
+	body []byte // the body, as JSON
 }
 
 // text returns the path of the request and, on the next line, its JSON.

@@ -50,8 +50,7 @@ stream shell prompt abort burst stream prompt abort stream shell prompt abort pr
 // contains the median over the streams.
 const pacedDeltas = 500
 
-// starts is the number of processes of each program that are started in a pair to measure the
-// start.
+// starts is the number of processes of each program that are started per pair to measure the start.
 const starts = 4
 
 // playPair starts both programs several times. Every process except the last one is measured only

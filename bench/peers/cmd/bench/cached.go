@@ -11,12 +11,13 @@ import (
 // the last request.
 type Cached struct {
 	Requests int     `json:"requests"` // number of requests in the complete turn
-	Input    int     `json:"input"`    // all input
-	Read     int     `json:"read"`     // input read from the cache
+	Input    int     `json:"input"`    // tokens of all input
+	Read     int     `json:"read"`     // input tokens that were read from the cache
 	Write    int     `json:"write"`
-	Share    float64 `json:"share_pct"` // share of read in input
-	// Billed is the cost of the complete turn in tokens of plain input. A token that is written
-	// costs 1.25 of them, and a token that is read costs 0.1.
+	Share    float64 `json:"share_pct"` // Read as a share of Input, in percent
+	// Billed is the cost of the complete turn, expressed in tokens of plain input. A token that is
+	// written to the cache costs as much as 1.25 tokens of plain input, and a token that is read
+	// from the cache costs as much as 0.1.
 	Billed int `json:"billed"`
 }
 

@@ -21,7 +21,7 @@ type SessionGroup struct {
 	// Turn is the time from sending the prompt to the end of its turn. The spread shows the
 	// fairness.
 	Turn    *Stat   `json:"turn_ms"`
-	Memory  *Memory `json:"memory"` // measured after the turns; the median of several groups
+	Memory  *Memory `json:"memory"` // measured after the turns; the median over several groups
 	Missing int     `json:"missing_deltas"`
 
 	P99s []float64 `json:"delta_p99_ms_by_run,omitempty"` // one value for each group of this size
@@ -51,7 +51,7 @@ type member struct {
 type groupSamples struct {
 	lat, first, turn []float64
 	p99s             []float64 // 99th percentile of the deltas' latency, one per group
-	memory           []Memory  // after each group
+	memory           []Memory  // memory after each group
 	missing          int
 }
 
@@ -142,7 +142,7 @@ func owner(c *Conn, m Msg, byID map[string]*member, pending map[int]*member) *me
 	}
 	id, _ := strconv.Atoi(string(r.ID))
 	if who := pending[id]; who != nil {
-		c.pending = id // lets the peer's reader recognize the response
+		c.pending = id // so that the peer's reader recognizes the response
 		return who
 	}
 	return nil

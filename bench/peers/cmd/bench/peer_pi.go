@@ -15,7 +15,7 @@ import (
 // pi is pi --mode rpc, which sends JSON lines in its own format.
 type pi struct {
 	cli, node string
-	settled   bool // this version ends a turn with agent_settled, after agent_end
+	settled   bool // whether this version ends a turn with agent_settled, after agent_end
 }
 
 func (*pi) Name() string { return "pi" }

@@ -42,7 +42,7 @@ func stat(v []float64) *Stat {
 	}
 	s := append([]float64(nil), v...)
 	sort.Float64s(s)
-	q := func(p float64) float64 { // nearest rank
+	q := func(p float64) float64 { // by the nearest-rank method
 		i := int(math.Ceil(p*float64(len(s)))) - 1
 		return round(s[max(0, min(i, len(s)-1))])
 	}
@@ -77,7 +77,8 @@ type Result struct {
 	// to be killed.
 	Exit *Stat `json:"exit_ms,omitempty"`
 
-	// WarmRequest is the time from sending a later prompt to the request at the model server.
+	// WarmRequest is the time from sending a later prompt until the request arrives at the model
+	// server.
 	WarmRequest *Stat `json:"warm_request_ms,omitempty"`
 	// WarmTail is the time from the model server's last byte to the end of the turn as reported to
 	// the client.
@@ -97,7 +98,7 @@ type Result struct {
 	DeltaMessages *Stat `json:"delta_messages,omitempty"`
 	StdoutBytes   *Stat `json:"stdout_bytes_per_stream,omitempty"`
 	StreamCPU     *Stat `json:"cpu_ms_per_stream,omitempty"`
-	Throughput    *Stat `json:"deltas_per_s,omitempty"` // unpaced stream
+	Throughput    *Stat `json:"deltas_per_s,omitempty"` // measured in the unpaced stream
 	// BurstLatency is the latency of the deltas in the unpaced stream.
 	BurstLatency *Stat `json:"burst_latency_ms,omitempty"`
 	Missing      int   `json:"missing_deltas"`
@@ -126,8 +127,8 @@ type Result struct {
 
 	// Time from sending the abort to the reported end of the turn.
 	AbortDone *Stat `json:"abort_done_ms,omitempty"`
-	// AbortGone is the time from sending the abort until the model server detects the closed
-	// connection.
+	// AbortGone is the time from sending the abort until the model server detects that the
+	// connection was closed.
 	AbortGone *Stat `json:"abort_gone_ms,omitempty"`
 
 	// These are conversations over the Messages API. CachedShow gives the same results to all
@@ -137,7 +138,7 @@ type Result struct {
 
 	Growth      []GrowthRow    `json:"growth,omitempty"`
 	GrowthTurns int            `json:"growth_turns,omitempty"`
-	Groups      []SessionGroup `json:"groups,omitempty"` // many sessions in parallel
+	Groups      []SessionGroup `json:"groups,omitempty"` // measured with many parallel sessions
 	// Long is one very long conversation with agent-lsp's daemon and with refdaemon.
 	Long       []GrowthRow `json:"long,omitempty"`
 	GrowthDisk int64       `json:"growth_home_bytes,omitempty"` // growth of the home folder

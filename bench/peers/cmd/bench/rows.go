@@ -163,7 +163,7 @@ func (b *bench) all() {
 	warm.turns(r)
 	c.Stop()
 
-	if o.groups > 0 && o.pairs == 0 { // otherwise the programs alternate
+	if o.groups > 0 && o.pairs == 0 { // otherwise, the groups of the programs alternate
 		groups(o.groups, b)
 		log.Printf("%s: many sessions measured", b.p.Name())
 	}

@@ -11,8 +11,8 @@ import (
 // sandboxer is a program that may have a sandbox for commands on Linux.
 type sandboxer interface{ sandboxes() bool }
 
-// thinking lets the model wait before each reply in the row of sandboxed commands, for less time
-// than real models need. A program may use this time to prepare the next sandbox.
+// thinking is the time for which the model waits before each reply in the measurement of sandboxed
+// commands. Real models need more time. A program may use this time to prepare the next sandbox.
 const thinking = "delay_us=100000"
 
 // sandboxed measures the row of a command in the program's own sandbox, in a separate process.

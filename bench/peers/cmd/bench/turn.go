@@ -11,12 +11,12 @@ import (
 // Turn is one prompt and its result.
 type Turn struct {
 	Sent, Done int64
-	Lat        []float64 // ms per delta
+	Lat        []float64 // latency of each delta in ms
 	FirstAt    int64
 	LastAt     int64
 	Msgs       int
 	Bytes      int64
-	Recs       []Record // records of the mock, without title requests
+	Recs       []Record // the mock's records, without title requests
 	Extra      int
 	Failed     string
 }

@@ -137,7 +137,7 @@ func parseAnthropic(_ *http.Request, body []byte) (*request, error) {
 
 type anthropic struct {
 	w    *writer
-	open bool // a text block is open
+	open bool // whether a text block is open
 	at   int
 }
 
