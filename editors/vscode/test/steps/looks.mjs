@@ -200,8 +200,8 @@ async function filesReviewed(d) {
 }
 
 /**
- * The same changes again, applied immediately and pending: in the file, in its diff and in the review of
- * all files, each in its own tab.
+ * The same changes again, applied immediately and pending: in the file, in its diff and in the review
+ * of all files, each in its own tab.
  */
 async function applied(d) {
   await editPolicy(d, 'review after');
@@ -232,7 +232,12 @@ async function editors(d, theme) {
   ];
   for (const [index, [name, marks]] of tabs.entries()) {
     await d.command('workbench.action.openEditorAtIndex', index);
-    await d.page.locator(`.tab.active[data-index="${index}"], .tab.active`).first().waitFor();
+    await until(`tab ${index} of 3 is active`, async () => {
+      const active = await d.page
+        .locator('.tabs-container .tab')
+        .evaluateAll((all) => all.map((tab) => tab.classList.contains('active')));
+      return active.length === tabs.length && active.indexOf(true) === index;
+    });
     await seen(d, marks, `${name}-${theme}`);
   }
 }
