@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// SourceMCP is the prefix of the source of an MCP server's tools. The server's name follows.
+	// SourceMCP is the prefix in the source of an MCP server's tools. The server's name follows the
+	// prefix.
 	SourceMCP = "mcp:"
 	// defaultBudget is the default total size, in bytes, of the tools that are sent completely.
 	defaultBudget = 8000

@@ -15,7 +15,7 @@ import (
 // maxToolHits is the maximum number of tools that a search loads.
 const maxToolHits = 5
 
-// maxServerNames limits the size of the names of MCP servers in the description, in bytes.
+// maxServerNames limits the total size of the MCP server names in the description, in bytes.
 const maxServerNames = 500
 
 // maxToolNames is how many names an answer lists if the search found nothing.

@@ -8,8 +8,7 @@ import (
 	"github.com/agent-lsp/agent-lsp/internal/workspace/text"
 )
 
-// The types below are part of the methods of Workspace. Defining them here saves callers a second
-// import.
+// The methods of Workspace use the types below. Defining them here saves callers a second import.
 type (
 	// Ref names a file or document.
 	Ref = path.Ref

@@ -19,7 +19,7 @@ func (p *Plan) Same(other *Plan) bool {
 }
 
 // Prepare starts to create the sandbox of a plan for which Prepares is true. env is the environment
-// of the process that waits. The sandbox ends with Discard or with this process.
+// of the process that waits. The sandbox ends when Discard is called or when this process ends.
 func (p *Plan) Prepare(env []string) (*Prepared, error) {
 	box, err := launcher.Prepare(p.Prefix, env)
 	if err != nil {

@@ -41,7 +41,7 @@ func (s *Scratch) Folders(session string) (tmp, layer string, err error) {
 // Lock returns the path of the file that the sandboxes of all processes lock (Spec.Lock).
 func (s *Scratch) Lock() string { return filepath.Join(s.base, "changes.lock") }
 
-// Socket returns the path of the socket of this process's proxy.
+// Socket returns the path of this process's proxy socket.
 func (s *Scratch) Socket() (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -36,7 +36,7 @@ func helperPipes() (control, status *os.File, err error) {
 	return os.NewFile(controlFD, "control"), os.NewFile(statusFD, "status"), nil
 }
 
-// catchSignals returns the signals to the supervisor itself that make it shut down the command.
+// catchSignals returns a channel with the signals to the supervisor that make it end the command.
 func catchSignals() <-chan os.Signal {
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)

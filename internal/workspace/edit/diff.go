@@ -15,8 +15,8 @@ const (
 	// untimedGap is the size (items on both sides) up to which a gap costs so little that the time
 	// limit does not apply. This makes the diffs of small edits independent of the load.
 	untimedGap = 2000
-	// maxGap limits the size of the input of one go-diff call, because go-diff's index and
-	// half-match searches are quadratic and ignore the deadline.
+	// maxGap limits the input size of one go-diff call, because go-diff's index and half-match
+	// searches are quadratic and ignore the deadline.
 	maxGap = 8000
 	// recurseGap is the minimum size of a gap that is searched for unique items again.
 	recurseGap = 64

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// gitSetting is one line of a configuration file of Git. Section and key are in lower case.
+// gitSetting is one line of a Git configuration file. Section and key are in lower case.
 type gitSetting struct{ section, key, value string }
 
 // largeSettings is the size above which a configuration file is not read, in bytes.
 const largeSettings = 1 << 20
 
-// gitSettings reads a configuration file of Git, without the names of subsections. It skips what it
-// does not understand.
+// gitSettings reads a Git configuration file. It omits the names of subsections and skips lines
+// that it cannot parse.
 func gitSettings(file string) []gitSetting {
 	fi, err := os.Stat(file)
 	if err != nil || !fi.Mode().IsRegular() || fi.Size() > largeSettings {

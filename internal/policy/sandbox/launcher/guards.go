@@ -120,7 +120,7 @@ func (g *guards) hop(path, inner string) {
 // mostLinks bounds the links on the way to a file, as the kernel does.
 const mostLinks = 40
 
-// settings adds the files and folders that a configuration file of Git names. top is the folder in
+// settings adds the files and folders that a Git configuration file names. top is the folder in
 // which Git runs hooks.
 func (g *guards) settings(file, top string) {
 	g.included(file, top, 0)
@@ -202,7 +202,7 @@ func (g *guards) above(dir string) {
 	}
 }
 
-// userSettings are the user's own configuration files of Git.
+// userSettings returns the user's own Git configuration files.
 func userSettings(home string) []string {
 	if home == "" {
 		return nil
