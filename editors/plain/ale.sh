@@ -79,7 +79,7 @@ echo 'the end of Vim is the end of the daemon'
 command_ qa!
 gone
 version=$(vim --version | sed -nE '1s/.* ([0-9]+\.[0-9]+) .*/\1/p')
-if [ "$version" = 9.0 ]; then # the capabilities and the name may differ in other versions
+if [ "$version" = 9.0 ]; then # in other versions, the capabilities and the name may differ
   node "$here/profile.mjs" ale "$tmp/sent"
   node "$here/ran.mjs" ale "Vim $version, ALE 3.3.0" "${did[@]}"
 fi

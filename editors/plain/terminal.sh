@@ -3,7 +3,7 @@
 repo=$(cd "$here/../.." && pwd -P)
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/agent-lsp-plain.XXXXXX")
 ws=$tmp/ws
-patience=${PATIENCE:-300} # seconds; a passing test takes far less, even under load
+patience=${PATIENCE:-300} # in seconds; a passing test takes far less, even under load
 tm() { tmux -u -S "$tmp/sock" -f /dev/null "$@"; }
 
 finish() {

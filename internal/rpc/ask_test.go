@@ -23,7 +23,7 @@ func TestAQuestionOvertakesNothing(t *testing.T) {
 	var made wire.SessionNewResult
 	c.call("agent/session/new", map[string]any{}, &made)
 	h := c.server.api.Host()
-	release := heldBack(h, made.SessionID) // as during a prompt request
+	release := heldBack(h, made.SessionID) // held back, as during a prompt request
 	h.Emit(made.SessionID, agent.TurnStarted{TurnID: "t"})
 	asked := make(chan host.Answer)
 	go func() {

@@ -134,7 +134,7 @@ type harnessOptions struct {
 	ready  func() error
 	core   func(*testCore)
 	prompt func(*agent.Options, *testClient)
-	stuck  bool          // the client never reads
+	stuck  bool          // whether the client never reads
 	answer func(msg) any // the client's answer to a request; nil if the test answers
 	opts   func(*Options)
 	shares *testClient // the client whose host this connection shares; nil for its own host

@@ -275,7 +275,7 @@ func TestAClientThatNeverReadsIsGivenUp(t *testing.T) {
 	s := c.server
 	answer := make([]byte, jsonrpc.HardLimit/2)
 	_ = s.link.Out.Put(answer)
-	if _, err := c.out.(io.Reader).Read(make([]byte, 1)); err != nil { // is being written
+	if _, err := c.out.(io.Reader).Read(make([]byte, 1)); err != nil { // the write is in progress
 		t.Fatal(err)
 	}
 	for range 3 {
@@ -290,7 +290,7 @@ func TestAClientThatNeverReadsIsGivenUp(t *testing.T) {
 
 func TestDeathOfTheParentEndsTheConnection(t *testing.T) {
 	if os.Getenv("RPC_TEST_SLEEP") != "" {
-		_, _ = io.Copy(io.Discard, os.Stdin) // until the test closes stdin
+		_, _ = io.Copy(io.Discard, os.Stdin) // waits until the test closes stdin
 		return
 	}
 	parent := exec.Command(os.Args[0], "-test.run=^TestDeathOfTheParentEndsTheConnection$")
@@ -314,7 +314,7 @@ func TestDeathOfTheParentEndsTheConnection(t *testing.T) {
 	default:
 	}
 	stdin.Close()
-	_ = parent.Wait() // the exit code does not matter
+	_ = parent.Wait() // the exit code of the parent does not matter
 	select {
 	case <-c.served:
 		c.served <- nil

@@ -66,7 +66,7 @@ func readTold(t *testing.T, r io.Reader) (out []toldParams) {
 	t.Helper()
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, 64<<20)
-	for in.Scan() { // each line is a body, followed by the next header
+	for in.Scan() { // each line is the body of a message, followed by the next header
 		line := in.Text()
 		if at := strings.Index(line, "{"); at == 0 {
 			line, _, _ = strings.Cut(line, "Content-Length")

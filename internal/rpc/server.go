@@ -57,7 +57,7 @@ type server struct {
 // lifecycle tracks a connection between its start and its end.
 type lifecycle struct {
 	phase    atomic.Int32
-	exited   atomic.Bool   // exit was received
+	exited   atomic.Bool   // whether exit was received
 	quit     chan struct{} // closed when the connection must end
 	quitOnce sync.Once
 }

@@ -435,7 +435,7 @@ func TestDeletingASessionLosesNoNews(t *testing.T) {
 		wire.CodeMethodNotFound,
 		"agent/nonesuch",
 		nil,
-	) // by now the immediate part of the deletion is done
+	) // by now, the part of the deletion that runs immediately is done
 	release()
 	_, answered := c.wait("the deletion's answer", isAnswer(deletion))
 	_, reported := c.wait("the news", isMethod(wire.MethodTurnStarted))
@@ -485,7 +485,7 @@ func TestASessionThatIsBeingDeletedIsNotLoaded(t *testing.T) {
 				return
 			}
 			ctx, cancel := context.WithCancel(context.Background())
-			cancel() // do not wait
+			cancel() // so that the request does not wait
 			_, err := c.core.Host.Get(ctx, id)
 			asked <- err
 		}

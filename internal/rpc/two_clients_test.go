@@ -24,7 +24,7 @@ func (c *testClient) numbered(sessionID string, from int64) (out []string) {
 // waitAfter returns the first matching message after the given log position.
 func (c *testClient) waitAfter(place int, what string, fits func(msg) bool) msg {
 	c.t.Helper()
-	at := -1 // index of the message that wait is checking; wait checks each message once
+	at := -1 // index of the message that wait is checking; wait checks each message only once
 	m, _ := c.wait(what, func(m msg) bool {
 		at++
 		return at > place && fits(m)

@@ -42,7 +42,7 @@ var onTheWay = []string{
 func (w *walk) reach(border string) {
 	pcs := make([]uintptr, 128)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
-	var stack []runtime.Frame // innermost first
+	var stack []runtime.Frame // the innermost frame comes first
 	for more := true; more; {
 		var f runtime.Frame
 		f, more = frames.Next()
@@ -169,7 +169,7 @@ func startWalk(t *testing.T, walked *walkedTool, args string) (c *testClient, as
 				return next.Next(ctx, turn)
 			})
 			o.Approver = walkedApprover{w}
-			o.NewID = func(prefix string) string { // a message, a turn or an item
+			o.NewID = func(prefix string) string { // IDs of messages, turns, items
 				w.reach("session")
 				return prefix + rand.Text()
 			}

@@ -1,5 +1,5 @@
-// Tests the agent with acpx, an independent client, as it is used on a command line. Its messages
-// and the agent's are also checked against the protocol's schema.
+// Tests the agent with acpx, an independent client for the command line. The messages of both sides
+// are also checked against the protocol's schema.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';

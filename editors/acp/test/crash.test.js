@@ -14,7 +14,7 @@ const slowly = { text: 'x'.repeat(1500), chunks: 1500, delayMs: 40 };
 const outlive =
   'setsid sleep 300 >/dev/null 2>&1 & echo $! > pids; (setsid sh -c \'trap "" TERM HUP; sleep 300\' >/dev/null 2>&1 & echo $! >> pids); echo $$ >> pids; touch ready; sleep 300';
 
-// In a sandbox, a command would write process ids that mean nothing outside it.
+// In the sandbox, a command would record process IDs that are meaningless outside it.
 const seen = { AGENT_LSP_SANDBOX: 'off' };
 
 const pids = (w) => w.read('pids').split('\n').filter(Boolean).map(Number);

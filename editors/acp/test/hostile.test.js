@@ -78,7 +78,7 @@ test('a prompt of 20 MB', async (t) => {
 });
 
 test('a long answer comes in lines that every client can read', async (t) => {
-  const text = '0123456789abcdef'.repeat(3 << 16); // 3 MiB
+  const text = '0123456789abcdef'.repeat(3 << 16); // the text is 3 MiB long
   const c = await connect(t, world(t, { script: [{ text }] }));
   await c.prompt(await c.session(), 'long');
   assert.equal(c.text(), text);
@@ -198,7 +198,7 @@ test('the end of input ends a command with all its children', async (t) => {
     try {
       return !/^State:\s+Z/m.test(fs.readFileSync(`/proc/${p}/status`, 'utf8'));
     } catch {
-      return false; // the process ended while it was inspected
+      return false; // the process ended during the inspection
     }
   };
   const left = () => pids().filter(alive);

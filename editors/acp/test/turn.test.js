@@ -411,7 +411,7 @@ test('MCP servers of the client are used', async (t) => {
     c.of('tool_call_update').some((u) => u.rawOutput?.result?.includes('greetings from a friend'));
   for (let i = 0; !greeted() && i < 400; i++) {
     await c.prompt(id, 'greet');
-    if (!greeted()) await new Promise((r) => setTimeout(r, 10 * i)); // short at first
+    if (!greeted()) await new Promise((r) => setTimeout(r, 10 * i)); // the wait is short at first
   }
   assert.ok(greeted(), JSON.stringify(c.of('tool_call_update').at(-1)));
   assert.equal(

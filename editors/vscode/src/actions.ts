@@ -7,7 +7,7 @@ export interface FixTarget {
   diagnostics: vscode.Diagnostic[];
 }
 
-/** Questions about a selection, by command. */
+/** Prompts about a selection, by command. */
 export const selectionPrompts: Record<string, string> = {
   'agentLsp.explainSelection': 'Explain this code.',
   'agentLsp.testSelection': 'Write tests for this code.',

@@ -1,5 +1,5 @@
-// workspace/applyEdit: an edit is applied only to the exact version of the document that it was
-// made for.
+// Handles workspace/applyEdit. An edit is applied only to the version of the document for which it
+// was made.
 import type {
   ApplyWorkspaceEditParams,
   ApplyWorkspaceEditResult,

@@ -1,5 +1,5 @@
-// Requests from the daemon to the user: permissions and questions. They are shown in the panel and
-// do not take the focus.
+// Permissions and questions from the daemon to the user. They are shown in the panel and do not
+// take the focus.
 import * as vscode from 'vscode';
 import type {
   AskParams,

@@ -1,5 +1,5 @@
-// Finds the daemon: the user's setting, the binary bundled with the extension, and PATH, in this
-// order.
+// Finds the daemon. The order is the user's setting, the binary bundled with the extension, and
+// PATH.
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 
@@ -20,7 +20,7 @@ export interface Found {
 /** Reports that the program cannot be started because it does not exist. */
 export class NoProgramError extends Error {}
 
-/** Returns where the daemon is, or why it was not found and what to do. */
+/** Returns the daemon's path, or why the daemon was not found and what the user can do. */
 export function findBinary(places: Places): Found {
   const executable = places.isExecutable ?? isExecutable;
   if (places.setting) {

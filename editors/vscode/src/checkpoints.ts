@@ -168,7 +168,7 @@ export class Checkpoints implements vscode.Disposable {
     const id = await chosen;
     latest = '';
     pick.dispose();
-    await showing; // otherwise its tab would open after it was closed
+    await showing; // otherwise, its tab would open after it was closed
     await this.preview.close();
     return id;
   }

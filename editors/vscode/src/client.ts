@@ -25,7 +25,8 @@ export type Answer<M extends keyof ServerRequests> = (
   token: vscode.CancellationToken,
 ) => Promise<ServerRequests[M]['result']>;
 
-/** All capabilities except agent/editor/open, because VS Code reports changes automatically. */
+/** Answers to all requests except agent/editor/open, because VS Code reports changes automatically.
+ */
 export type Answers = { [M in Exclude<keyof ServerRequests, 'agent/editor/open'>]: Answer<M> };
 
 export interface Surroundings {
@@ -156,7 +157,7 @@ export class Daemon implements vscode.Disposable {
     this.become('starting');
     this.runs = 0;
     if (!this.demo) await this.around.mayStart(again);
-    this.find(); // reports the problem in one sentence; the client needs twenty
+    this.find(); // reports the problem in one sentence; the language client would use twenty
     const client = new LanguageClient('agentLsp', 'agent-lsp', () => this.spawn(), this.options());
     client.registerFeature(this.feature());
     for (const method of notificationMethods) {
@@ -220,14 +221,14 @@ export class Daemon implements vscode.Disposable {
       documentSelector: [{ scheme: 'file' }, { scheme: 'untitled' }],
       outputChannel: this.around.output,
       traceOutputChannel: this.around.trace,
-      // Failures during a restart of the daemon belong in the log. The panel reports what the user
-      // needs to know.
+      // Failures to restart the daemon belong in the log. The panel shows what the user needs to
+      // know.
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       initializationOptions: () => this.settings(),
       connectionOptions: { maxRestartCount: 5 },
       synchronize: {},
       middleware: {
-        // These diagnostics show pending hunks as hints, for editors without a client.
+        // These diagnostics show pending hunks as hints, for editors without this extension.
         handleDiagnostics: (_uri, _diagnostics, _next) => {},
         workspace: {
           handleApplyEdit: (params, next) =>

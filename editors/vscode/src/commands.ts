@@ -177,7 +177,7 @@ async function promptOptions({ pickers, panel }: Parts): Promise<void> {
   if (options) panel.post({ type: 'options', options });
 }
 
-/** Asks at the cursor. The answer appears as pending changes in the buffer. */
+/** Asks for a prompt at the cursor. The answer appears as pending changes in the buffer. */
 async function promptInline({ session, surroundings }: Parts): Promise<void> {
   const editor = surroundings.editor;
   const where = editor

@@ -13,7 +13,7 @@ export const demoPrompt = 'The check fails. Find the cause and fix it.';
 const after =
   'This was the demo. Its model is a script that can do only this task. ' +
   'To return to your own session, select *End the demo* above the input.';
-/** The number of further prompts that the script answers. */
+/** The number of prompts after the first one that the script answers. */
 const spare = 50;
 
 export interface DemoFolder {

@@ -1,5 +1,5 @@
-// agent/editor/*: queries to the editor's own language servers, saving, and showing locations
-// without taking the focus.
+// Handles agent/editor/*: queries to the editor's own language servers, saving, and showing
+// locations without taking the focus.
 import * as vscode from 'vscode';
 import type {
   Diagnostic,
@@ -90,7 +90,7 @@ export function rangeOf({ start, end }: vscode.Range): Range {
 }
 
 function symbolOf(symbol: vscode.DocumentSymbol | vscode.SymbolInformation): unknown {
-  const kind = symbol.kind + 1; // LSP numbers the kinds from one
+  const kind = symbol.kind + 1; // LSP numbers the kinds from 1
   if ('location' in symbol && !('children' in symbol))
     return {
       name: symbol.name,

@@ -38,16 +38,14 @@ export class FolderQuestion {
 
   constructor(private readonly state: vscode.Memento) {}
 
-  /** Whether the user has agreed, so that the daemon need not ask. */
+  /** Whether the user has agreed, so that the daemon does not need to ask. */
   get agreed(): boolean {
     return this.state.get(agreed, false);
   }
 
-  /**
-   * Throws an error if the user does not agree. The answer is kept, because each request to the
-   * daemon would otherwise open the dialog. After a refusal, the user is asked again only if
-   * `again` is true.
-   */
+  /** Throws an error if the user does not agree. The answer is stored, because otherwise each
+   * request to the daemon would open the dialog. After a refusal, the user is asked again only if
+   * `again` is true. */
   async ask(again: boolean): Promise<void> {
     const folders = vscode.workspace.workspaceFolders ?? [];
     const large = folders.map(({ uri }) => tooLarge(uri.fsPath, os.homedir())).find((what) => what);

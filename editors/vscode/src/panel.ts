@@ -3,7 +3,7 @@
 import * as vscode from 'vscode';
 import type { FromPanel, ToPanel } from './webview/messages';
 
-/** The time in milliseconds within which messages are combined into one. */
+/** Messages that arrive within this time in milliseconds are combined into one. */
 const batchMs = 16;
 
 type Handler = (message: FromPanel) => void;
@@ -51,7 +51,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   /** Shows the panel. It takes the focus only if the user requested it. */
   async reveal(focus: boolean): Promise<void> {
     if (focus) {
-      // The panel's page is created again, and messages that arrive before its script runs are
+      // When the panel's page is created again, messages that arrive before its script runs are
       // lost.
       this.focusWhenReady = !this.visible;
       await vscode.commands.executeCommand(`${Panel.id}.focus`);

@@ -113,7 +113,7 @@ async function restarted({ session, proposals, setup }: Parts): Promise<void> {
   await setup.check();
 }
 
-/** Sends the panel the data that the replay of a session omits. */
+/** Sends the panel the data that a session's replay does not include. */
 async function complete(parts: Parts, sessionId: string): Promise<void> {
   await Promise.all([tellLastTurn(parts, sessionId), refresh(parts), parts.proposals.refresh()]);
 }
@@ -123,13 +123,13 @@ async function tellLastTurn({ daemon, session, panel }: Parts, sessionId: string
   if (session.busy) return;
   const turn = await daemon
     .request('agent/turn/wait', { sessionId, timeoutMs: 1000 })
-    .catch(() => undefined); // none yet
+    .catch(() => undefined); // no turn yet
   if (!turn || turn.status === 'running' || session.busy || session.sessionId !== sessionId) return;
   const params = { sessionId, seq: 0, replay: true, turnId: turn.turnId, turn };
   panel.post({ type: 'events', events: [{ method: 'agent/turn/completed', params }] });
 }
 
-/** Checkpoints and jobs have no notifications, so they are requested when a turn ends. */
+/** There are no notifications for checkpoints and jobs, so they are requested when a turn ends. */
 async function refresh({ daemon, session, checkpoints, panel }: Parts): Promise<Checkpoint[]> {
   const sessionId = session.sessionId;
   if (!sessionId || daemon.state !== 'running') return [];
@@ -169,7 +169,7 @@ async function handle(
       return ready(parts, tell);
     case 'prompt':
       return prompt(parts, message).catch((error: unknown) => {
-        // A text that could not be sent must not be lost.
+        // If the text could not be sent, it must not be lost.
         parts.panel.post({ type: 'insert', text: message.text, blocks: message.blocks });
         if (message.options) parts.panel.post({ type: 'options', options: message.options });
         throw error;

@@ -71,7 +71,7 @@ export const providerChoices: ProviderChoice[] = [
   },
 ];
 
-/** Returns why a text cannot be a base URL, or undefined. */
+/** Returns the reason why a text cannot be a base URL, or undefined. */
 export function urlProblem(text: string): string | undefined {
   try {
     const { protocol, host } = new URL(text.trim());

@@ -11,7 +11,7 @@ interface Reply {
   body?: { start: { line: number; offset: number }; text: string }[];
 }
 
-/** The result of comparing the server's answer about a document with the shown diagnostics. */
+/** Whether the server's answer about a document agrees with the diagnostics that are shown. */
 export type Word = 'agrees' | 'differs';
 
 export function isScript({ languageId, uri }: vscode.TextDocument): boolean {

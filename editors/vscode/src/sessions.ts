@@ -102,7 +102,7 @@ export class SessionList {
       const query = pick.value;
       const listed = all ? () => true : (s: Session) => isListed(s, this.control.sessionId);
       const { sessions, hidden } = await this.find(query, archived, listed);
-      if (query !== pick.value) return; // waits for the answer to the newest query
+      if (query !== pick.value) return; // skip this query, because the user has typed a newer one
       // The rows above the sessions stay the same in a search, so that no row moves.
       if (!query || first.length === 0) first = hidden ? [newRow, allRow] : [newRow];
       pick.items = listing.found(
@@ -239,7 +239,7 @@ export class SessionList {
   }
 }
 
-/** Returns how long ago a time of today was, or the day and the time for an earlier one. */
+/** Returns how long ago a time was if it is today, otherwise the day and the time. */
 export function ago(time: string, now = Date.now()): string {
   const minutes = Math.max(0, Math.round((now - Date.parse(time)) / 60_000));
   if (minutes < 60) return minutes <= 1 ? 'just now' : `${minutes} minutes ago`;

@@ -1,5 +1,5 @@
-// The status bar: the agent's state, the number of pending changes, and one notification when a
-// turn ends while the window is not focused.
+// The status bar. It shows the agent's state and the number of pending changes. If a turn ends
+// while the window is not focused, one notification appears.
 import * as vscode from 'vscode';
 import type { Asks } from './asks';
 import type { Panel } from './panel';

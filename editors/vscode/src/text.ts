@@ -40,7 +40,7 @@ export function shortCount(tokens: number): string {
   return tokens >= 1000 ? `${Math.round(tokens / 1000)}K` : String(tokens);
 }
 
-/** Returns an error's text as a sentence. */
+/** Returns an error's text as a complete sentence. */
 export function sentenceOf(text: string): string {
   const trimmed = text.trim();
   const begun = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);

@@ -124,7 +124,7 @@ export class Driver {
         return true;
       } catch {
         await this.page.keyboard.press('Escape');
-        return false; // another element took the focus, or the list is still being filled
+        return false; // another element has taken the focus, or the list is still being filled
       }
     });
     await this.taken(query);
@@ -527,7 +527,7 @@ export class Driver {
   /** Takes a picture of the window, or of a part of it. */
   async shot(name, part = this.page) {
     if (!this.shots) return;
-    await this.page.mouse.move(500, 784); // no element is under the pointer there
+    await this.page.mouse.move(500, 784); // there is no element under the pointer at this position
     await part.screenshot({ path: path.join(this.shots, `${name}.png`) });
   }
 }

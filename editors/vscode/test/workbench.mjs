@@ -29,14 +29,13 @@ export const baseSettings = {
   'editor.minimap.enabled': false,
   'files.autoSave': 'off',
   'git.enabled': false,
-  // Other programs on the machine listen on ports too, and a notice about them covers the panel.
+  // Other programs on the machine also listen on ports, and a notice about them would cover the
+  // panel.
   'remote.autoForwardPorts': false,
 };
 
-/**
- * Disables features that move automatically or cover the text while the test types, because they
- * are not tested.
- */
+/** Settings that turn off features which move automatically or cover the text while the test types.
+ * These features are not tested. */
 export const calmSettings = {
   'workbench.reduceMotion': 'on',
   'editor.quickSuggestions': { other: 'off', comments: 'off', strings: 'off' },
@@ -148,7 +147,7 @@ async function end(child) {
       process.kill(-child.pid, name);
       return true;
     } catch {
-      return false; // the group is empty
+      return false; // no process is left in the group
     }
   };
   signal('SIGTERM');

@@ -177,7 +177,7 @@ func TestAnswersComeAfterWhatIsHeldBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		s := &session{a: &adapter{ctx: ctx}}
-		s.caughtUp() // returns, because nothing is held back
+		s.caughtUp() // returns immediately, because nothing is held back
 		var reported []string
 		s.hold()
 		s.inOrder(func() {
@@ -225,7 +225,7 @@ func TestWhatAClientMissedComesAtTheEnd(t *testing.T) {
 	say("2")
 	say("3")
 	lines := bufio.NewReader(r)
-	for range 2 { // the messages sent so far
+	for range 2 { // handles the messages sent so far
 		if _, err := lines.ReadString('\n'); err != nil {
 			t.Fatal(err)
 		}
@@ -290,7 +290,7 @@ func TestDeltasKeepTheirPlace(t *testing.T) {
 	begin("one")
 	say("one", "1")
 	s.hold()
-	begin("two") // not sent yet: the client would ignore a delta that is sent before it
+	begin("two") // has not been sent yet; the client would ignore a delta that is sent before it
 	say("two", "2")
 	say("one", "3")
 	s.resume(t.Context())

@@ -159,7 +159,7 @@ func TestAServerStartsAhead(t *testing.T) {
 	}{
 		"the same":         {map[string]any{"cwd": dir}, true},
 		"spelled longer":   {map[string]any{"cwd": dir + "/./"}, true},
-		"by another name":  {map[string]any{"cwd": link}, false}, // sessions are stored by name
+		"by another name":  {map[string]any{"cwd": link}, false}, // folders are compared by name
 		"another":          {map[string]any{"cwd": other}, false},
 		"with MCP servers": {map[string]any{"cwd": dir, "mcpServers": []any{server}}, false},
 		"with another": {map[string]any{"cwd": dir, "additionalDirectories": []any{other}},

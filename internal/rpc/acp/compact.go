@@ -15,8 +15,8 @@ import (
 // for this.
 const compactCommand = "compact"
 
-// commands returns the session's slash commands. A command of the user overrides a built-in command
-// of the same name.
+// commands returns the session's slash commands. A user's command overrides a built-in command of
+// the same name.
 func (s *session) commands(ctx context.Context) ([]wire.SlashCommand, error) {
 	r, err := ask(ctx, s.core, agentapi.Catalog.Commands, wire.Empty{})
 	if err != nil {

@@ -22,9 +22,9 @@ import (
 // questions, edits through the client's files, and converts session events to updates.
 type core struct {
 	a      *adapter
-	key    string // in adapter.cores
+	key    string // key in adapter.cores
 	roots  []string
-	ctx    context.Context // ends after the requests of core have been answered
+	ctx    context.Context // canceled after the requests of core have been answered
 	cancel context.CancelCauseFunc
 	api    *agentapi.API
 	docs   *documents
@@ -33,7 +33,7 @@ type core struct {
 	done   chan struct{} // closed when everything has ended
 	ready  chan struct{} // closed when the core has started or failed to start
 	err    error         // the error of the start; may be read after ready is closed
-	// Held by requests that change which sessions exist or what those sessions wait for.
+	// Held by requests that change which sessions exist or what the sessions wait for.
 	lane sync.Mutex
 
 	mu    sync.Mutex
@@ -141,7 +141,7 @@ func folders(cwd string, more []string) ([]string, error) {
 	return out, nil
 }
 
-// mcpConfig converts the client's MCP servers to settings.
+// mcpConfig converts the MCP servers that the client names to settings.
 func mcpConfig(servers []acp.McpServer) (map[string]config.MCP, error) {
 	out := map[string]config.MCP{}
 	for i, s := range servers {

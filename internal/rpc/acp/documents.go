@@ -35,9 +35,9 @@ const missingFor = 2 * time.Second
 type documents struct {
 	c     *core
 	turn  chan struct{}        // held while a document is read or changed
-	open  map[string]*document // by URI
+	open  map[string]*document // keyed by URI
 	none  missing
-	texts sync.Map // open texts by URI, for readers that must not wait for turn
+	texts sync.Map // open texts, keyed by URI, for readers that must not wait for turn
 }
 
 type document struct {

@@ -14,9 +14,9 @@ import (
 
 // prompting is a session/prompt request without a response so far.
 type prompting struct {
-	cancelled chan struct{} // closed by session/cancel
+	cancelled chan struct{} // closed when session/cancel arrives
 	request   *inbound      // the client's request
-	done      bool          // cancelled is closed; session.mu guards it
+	done      bool          // whether cancelled is closed; guarded by session.mu
 	turnID    string        // the turn that the prompt started, once known; guarded likewise
 	// answered is set if ended has sent the response or the handler is about to send it. session.mu
 	// guards it.
@@ -201,7 +201,7 @@ func (s *session) answers(turn *prompting) bool {
 func (s *session) withdraw(ctx context.Context, accepted wire.PromptResult) {
 	if accepted.Disposition == "queued" {
 		params := wire.QueueParams{SessionID: s.id, MessageID: accepted.MessageID}
-		// The message may already have started a turn.
+		// If the message has already started a turn, there is nothing to remove.
 		_, _ = askInOrder(ctx, s.core, agentapi.Turns.QueueRemove, params, nil)
 	}
 	s.abort(ctx, "")

@@ -14,7 +14,7 @@ import (
 type inbound struct {
 	id       jsonrpc2.ID
 	cancel   context.CancelFunc
-	answered chan struct{} // closed when its response is queued
+	answered chan struct{} // closed when the response is queued
 }
 
 type inboundKey struct{}
@@ -41,7 +41,7 @@ func (q *requests) begin(ctx context.Context, id jsonrpc2.ID) (_ context.Context
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.byID[id] != nil {
-		q.open.Done() // the client reused an ID, so wait only for the later request
+		q.open.Done() // the client has reused an ID, so only the later request is waited for
 	}
 	if q.byID == nil {
 		q.byID = map[jsonrpc2.ID]*inbound{}

@@ -19,8 +19,8 @@ const (
 	acceptIt     = "accept"
 	acceptAlways = "accept_always"
 	rejectIt     = "reject"
-	eachFile     = "each_file" // ask about each file separately
-	eachHunk     = "each_hunk" // ask about each hunk of the file separately
+	eachFile     = "each_file" // option to ask about each file separately
+	eachHunk     = "each_hunk" // option to ask about each hunk of the file separately
 )
 
 // proposed shows a proposal's diffs with its tool call. It does not read from disk, which may
@@ -82,7 +82,7 @@ func (s *session) askReview(proposalID string) {
 func (s *session) reviewPending(ctx context.Context) {
 	ctx, done := s.soleReview(ctx)
 	defer done()
-	s.setPending(false) // proposals that are created from now on set it again
+	s.setPending(false) // later proposals set it again
 	params := wire.ProposalListParams{SessionID: s.id, State: "proposed"}
 	res, err := ask(ctx, s.core, agentapi.Proposals.List, params)
 	if err != nil {
@@ -171,17 +171,17 @@ func (s *session) review(ctx context.Context, proposalID string) {
 // grain determines how many hunks one question covers.
 type grain struct {
 	files bool
-	hunks string // the file whose hunks are asked about separately
+	hunks string // the file for whose hunks the user is asked separately
 }
 
 // question concerns some or all pending hunks of a proposal.
 type question struct {
 	p     *wire.Proposal
-	hunks []string // hunk IDs
+	hunks []string // IDs of the hunks that the question covers
 	title string
 	place []acp.ToolCallLocation
-	rest  bool // further hunks are pending
-	files bool // the hunks belong to several files
+	rest  bool // whether further hunks are pending
+	files bool // whether the hunks belong to several files
 	file  string
 }
 

@@ -42,7 +42,7 @@ type Options struct {
 	In io.Reader
 	// Out receives one JSON object per line and no other output. Only one goroutine writes to it.
 	Out     io.Writer
-	Log     *slog.Logger // nil: no log
+	Log     *slog.Logger // nil means that nothing is logged
 	Version string
 	// Ahead is the folder whose server starts as soon as the client is known, because the first
 	// session will most likely use that folder. "" means that no server starts. Until a session is
@@ -57,13 +57,13 @@ type Options struct {
 type adapter struct {
 	opts   Options
 	log    *slog.Logger
-	ctx    context.Context // ends with the connection
+	ctx    context.Context // canceled when the connection ends
 	cancel context.CancelFunc
 	out    *jsonrpc.Outbox
 	stream *jsonrpc.Stream
 	conn   jsonrpc2.Conn
-	wg     sync.WaitGroup // background work
-	ready  atomic.Bool    // initialize was answered
+	wg     sync.WaitGroup // counts background work
+	ready  atomic.Bool    // whether initialize was answered
 	client acp.ClientCapabilities
 
 	requests requests
@@ -71,8 +71,8 @@ type adapter struct {
 	mu       sync.RWMutex // a read-write lock, because every delta looks up its session
 	cores    map[string]*core
 	sessions map[string]*session
-	ahead    *core // core that was started for Options.Ahead and not requested yet
-	ended    bool  // no new core starts
+	ahead    *core // the core that was started for Options.Ahead and has not been requested yet
+	ended    bool  // whether no new core may start
 }
 
 // Serve serves one client until its input ends. It then aborts all running work, answers open

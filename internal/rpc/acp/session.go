@@ -31,7 +31,7 @@ type session struct {
 	mu       sync.Mutex
 	turn     *prompting // the prompt that is being answered, or nil
 	items    map[string]*item
-	config   config.Config // effective
+	config   config.Config // the effective configuration
 	models   []string      // models that the provider offers
 	options  string        // options last sent to the client, encoded
 	title    string
@@ -41,11 +41,11 @@ type session struct {
 	reviews  map[string]context.CancelFunc // open questions about proposals
 	// reviewing ends reviewPending and waits for it. It is nil if reviewPending never ran.
 	reviewing func()
-	pending   bool // a proposal may be undecided
+	pending   bool // whether a proposal may be undecided
 	// Until held is closed, updates wait in later. If held is nil, updates are not held back.
 	held     chan struct{}
 	holds    int  // number of holders that have not called resume
-	resuming bool // the updates in later are being sent
+	resuming bool // whether the updates in later are being sent
 	later    []func()
 }
 
@@ -68,8 +68,8 @@ func (a *adapter) session(id string) (*session, error) {
 	return nil, unknownSession(id)
 }
 
-// keep restores old, the session that s has replaced, after an attempt to attach to s failed. old
-// is nil if there was none.
+// keep restores old after a failed attempt to attach to its replacement s. old is nil if there was
+// no session.
 func (a *adapter) keep(s, old *session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -325,7 +325,7 @@ func (s *session) end(ctx context.Context) error {
 	_, err = ask(ctx, s.core, agentapi.Turns.Wait, wire.TurnWaitParams{SessionID: s.id})
 	var e *jsonrpc2.Error
 	if errors.As(err, &e) && e.Code == wire.CodeNotFound {
-		return nil // the aborted turn had not begun
+		return nil // the aborted turn had not begun, so there is nothing to wait for
 	}
 	return err
 }

@@ -29,8 +29,8 @@ const (
 type item struct {
 	kind   string
 	nested bool // whether the item belongs to a sub-agent
-	sent   int  // bytes of its text that were sent
-	missed bool // a later piece was dropped; the rest is sent when the item is completed
+	sent   int  // number of bytes of the item's text that were sent
+	missed bool // whether a later piece was dropped; the rest is sent when the item is completed
 	output []byte
 	shown  content.Shown
 	tool   wire.Item
@@ -106,7 +106,7 @@ func (s *session) hold() {
 func (s *session) resume(context.Context) {
 	s.mu.Lock()
 	s.holds--
-	if s.resuming { // the running resume continues
+	if s.resuming { // the resume that is already running continues
 		s.mu.Unlock()
 		return
 	}
@@ -238,7 +238,7 @@ func (s *session) piece(it *item, kind string, d *agent.ItemDelta) {
 	s.mu.Unlock()
 }
 
-// chunk sends a piece of a message. It returns false if the queue had no room.
+// chunk sends a piece of a message. If the queue is full, it returns false.
 func (s *session) chunk(kind, itemID, text string) bool {
 	key := jsonrpc.DeltaKey{ItemID: itemID, Kind: kind}
 	return s.a.out.Merge(s.id, key, text) ||
@@ -414,7 +414,7 @@ func (s *session) plan(w *wire.Item) {
 	same := now == s.planned
 	s.planned = now
 	s.mu.Unlock()
-	if !same { // a plan is sent again at the end of the turn
+	if !same { // at the end of the turn, the item repeats the plan
 		s.update(acp.UpdatePlan(entries...))
 	}
 }

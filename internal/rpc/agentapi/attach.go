@@ -99,7 +99,7 @@ func (a Attachments) Text(
 ) (content string, ok bool) {
 	r := workspaceRange(b.Range)
 	ref, err := a.Workspace.Resolve(cwd, b.URI)
-	if err != nil { // the user may attach open files from any folder
+	if err != nil { // a client may attach an open file from any folder
 		if text, _, ok := a.Workspace.TextAt(b.URI, r); ok {
 			return bounded(text), true
 		}

@@ -111,8 +111,8 @@ func (a *API) restoreFiles(
 	return nil
 }
 
-// endBefore returns the last message of the conversation that a checkpoint restores, "" if it is
-// empty.
+// endBefore returns the ID of the last message in the conversation that a checkpoint restores. If
+// the conversation is empty, it returns "".
 func endBefore(l *host.Session, cp workspace.Checkpoint) (string, error) {
 	if cp.Through != nil {
 		return *cp.Through, nil

@@ -73,7 +73,7 @@ func rangeFrom(r *wire.Range) *message.Range {
 	return &message.Range{Start: message.Position(r.Start), End: message.Position(r.End)}
 }
 
-// blocksTo omits blocks that only a provider understands.
+// blocksTo converts blocks, and omits those that only a provider understands.
 func blocksTo(blocks []message.Block) []wire.ContentBlock {
 	var out []wire.ContentBlock
 	for _, b := range blocks {

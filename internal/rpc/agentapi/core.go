@@ -15,7 +15,7 @@ import (
 // Init contains the values that a client sent when it connected.
 type Init struct {
 	Editor host.Editor
-	Roots  []string // URIs or absolute paths
+	Roots  []string // as URIs or absolute paths
 	// WholeFolders means that the client has already asked the user about each folder that is
 	// unlikely to be a workspace.
 	WholeFolders bool

@@ -14,7 +14,7 @@ const maxTemperature = 2
 // thinkingLevels are the valid values of options.thinking.
 var thinkingLevels = []string{"off", "minimal", "low", "medium", "high", "xhigh"}
 
-// turnOptions checks the options of a message. The error names the field and the valid values.
+// turnOptions validates the options of a message. The error names the field and the valid values.
 func turnOptions(o *wire.TurnOptions) (*agent.TurnOptions, error) {
 	if o == nil || *o == (wire.TurnOptions{}) {
 		return nil, nil

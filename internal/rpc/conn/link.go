@@ -36,7 +36,7 @@ type Link struct {
 
 	codec  jsonrpc.Codec
 	conn   jsonrpc2.Conn
-	ctx    context.Context // ends when the connection does
+	ctx    context.Context // canceled when the connection ends
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup // goroutines of the connection
 }

@@ -1,6 +1,6 @@
 package conn
 
-// The methods of LSP that the server answers or uses.
+// The LSP methods that the server answers or uses.
 const (
 	MethodInitialize    = "initialize"
 	MethodInitialized   = "initialized"

@@ -23,8 +23,8 @@ type Request struct {
 type Requests struct {
 	mu      sync.Mutex
 	byID    map[jsonrpc2.ID][]*Request
-	letting int           // answered requests whose Answered is running
-	drained chan struct{} // closed when no request is left; nil unless Wait was called
+	letting int           // number of answered requests whose Answered is running
+	drained chan struct{} // closed when no request is left; nil if Wait was not called
 }
 
 // Add registers a request.

@@ -21,7 +21,7 @@ type asking struct {
 	sessionID string
 	method    string // "" if the client has no method for questions and agent.answer answers
 	params    any
-	reply     chan answer // buffered; only the first answer is used
+	reply     chan answer // buffered; only the first answer counts
 	// sent counts the open requests. A request is added only while the question is pending.
 	sent   sync.WaitGroup
 	ctx    context.Context

@@ -206,7 +206,8 @@ func (s *Features) meant(args commandArgs) (uri string, span *workspace.Range) {
 	return uri, span
 }
 
-// lastDocument returns the open document where the user was last seen, or "" if none is open.
+// lastDocument returns the open document in which the user was last seen, or "" if no document is
+// open.
 func (s *Features) lastDocument() string {
 	if uri := s.place.document(); uri != "" {
 		if _, _, open := s.core.Workspace.TextAt(uri, &workspace.Range{}); open {
@@ -246,7 +247,7 @@ func (s *Features) continueCommand(ctx context.Context, id string) (any, error) 
 		if l := s.api.Loaded(id); l != nil {
 			_, _ = l.Engine.Abort(
 				agent.AbortRequest{TurnID: r.TurnID},
-			) // the turn may already have ended
+			) // fails if the turn has already ended
 		}
 	}
 	return turn, err

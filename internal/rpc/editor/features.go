@@ -43,8 +43,8 @@ func New(
 	return s
 }
 
-// Join sets the core that the features use. It is called before their other methods. The returned
-// functions remove the features from the host.
+// Join sets the core that the features use. It must be called before their other methods. The
+// returned functions disconnect the features from the host.
 func (s *Features) Join(core *agentapi.Core) (detach []func()) {
 	s.core = core
 	detach = append(detach, core.Host.Questions().Attach(s.peer))
@@ -65,7 +65,7 @@ func (s *Features) Join(core *agentapi.Core) (detach []func()) {
 // DidOpen records that the user has opened a document.
 func (s *Features) DidOpen(uri string) {
 	s.place.touched(uri)
-	s.hints.mark(true, uri) // the document may still have hunks from before
+	s.hints.mark(true, uri) // the document may still have hunks from an earlier time
 }
 
 // DidChange records that a document has changed. The positions of its hints may have changed.

@@ -17,8 +17,8 @@ type follower struct {
 	mu    sync.Mutex
 	item  string // the last shown item and location
 	last  wire.Location
-	next  *followed // nil if no location is waiting
-	shows bool      // whether the goroutine that asks the editor is running
+	next  *followed // the location to show next; nil if there is none
+	shows bool      // whether the goroutine that sends requests to the editor is running
 }
 
 type followed struct {
@@ -30,7 +30,7 @@ type followed struct {
 func (f *follower) watch(sessionID string, e agent.Event) {
 	it := itemOf(e)
 	if it == nil || it.Call == nil || len(it.Call.Locations) == 0 ||
-		it.ParentID != "" { // sub-agents run concurrently
+		it.ParentID != "" { // sub-agents run concurrently, so their locations are not shown
 		return
 	}
 	at := agentapi.ItemTo(*it).Locations[0]

@@ -172,7 +172,7 @@ func (p *Peer) Query(ctx context.Context, q host.EditorQuery) (json.RawMessage, 
 		params.Settle = &wire.EditorSettle{
 			URIs: agentapi.NonNil(s.URIs), TimeoutMs: int(s.Timeout.Milliseconds()),
 		}
-		extra = s.Timeout // additional time, because the editor itself waits
+		extra = s.Timeout // extra time, because the editor itself waits
 	}
 	var result json.RawMessage
 	err := p.link.AskWithin(ctx, extra, wire.MethodEditorQuery, params, &result)

@@ -53,7 +53,7 @@ func (s *Features) pendingHunks(uri string) []hunkAt {
 type Command struct {
 	Title     string `json:"title"`
 	Command   string `json:"command"`
-	Arguments []any  `json:"arguments"` // always present, because Vim's ALE needs it
+	Arguments []any  `json:"arguments"` // always present, because ALE for Vim requires it
 }
 
 func (h hunkAt) command(title, name string) Command {
@@ -119,7 +119,7 @@ type hints struct {
 
 	mu      sync.Mutex
 	enabled bool
-	refresh bool            // the client supports requests to refresh its code lenses
+	refresh bool            // whether the client supports requests to refresh its code lenses
 	shown   map[string]bool // documents with hints
 	dirty   map[string]bool
 	running bool
@@ -173,7 +173,7 @@ func (h *hints) publish() {
 				conn.MethodRefreshLenses,
 				nil,
 				nil,
-			) // other clients do not refresh their lenses
+			) // other clients do not refresh their lenses on their own
 		}
 	}
 }

@@ -94,7 +94,7 @@ func (p *Peer) askFolded(questions []*host.Open) {
 		case err != nil:
 			p.failed(o, err)
 		case title == eachTitle && len(questions) > 1:
-			if o.Context().Err() == nil { // the answer to another question may have resolved it
+			if o.Context().Err() == nil { // answering another question may have ended this one
 				p.askFolded([]*host.Open{o})
 			}
 		default:

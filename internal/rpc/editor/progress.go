@@ -18,10 +18,10 @@ type progress struct {
 	s *Features
 
 	mu    sync.Mutex
-	turns map[string]*turnProgress // by token
+	turns map[string]*turnProgress // keyed by token
 }
 
-// waitsForYou begins the report of an edit that waits for the user.
+// waitsForYou is the beginning of a report about an edit that waits for the user.
 const waitsForYou = "waiting for your decision: "
 
 type turnProgress struct {
@@ -76,7 +76,7 @@ func (p *progress) report(turnID string, it agent.Item) {
 	if t := p.turns[tokenOf(turnID)]; t != nil {
 		select {
 		case t.reports <- label:
-		default: // the client is slow, and a later report contains more
+		default: // the client is slow; a later report will contain more
 		}
 	}
 }

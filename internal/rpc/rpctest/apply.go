@@ -15,7 +15,7 @@ type workspaceEdit struct {
 }
 
 type documentChange struct {
-	Kind         string `json:"kind"` // "create", "rename", "delete", or "" for edits
+	Kind         string `json:"kind"` // "create", "rename", "delete", or "" for a text edit
 	URI          string `json:"uri"`
 	OldURI       string `json:"oldUri"`
 	NewURI       string `json:"newUri"`

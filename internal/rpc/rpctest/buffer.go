@@ -32,7 +32,7 @@ type Buffer struct {
 	Language string
 	Version  int
 	Text     string
-	UTF8     bool // positions count bytes instead of UTF-16 units
+	UTF8     bool // whether positions count bytes instead of UTF-16 units
 }
 
 // Offset converts a position to a byte offset. A position after the end of a line is treated as the

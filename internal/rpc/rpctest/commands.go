@@ -160,7 +160,7 @@ func (r *runner) say(method, rest string) error {
 
 func (r *runner) keepIDs() error {
 	if r.answer.Error != nil {
-		return nil // the command `error` checks it
+		return nil // the command error checks the error
 	}
 	var ids struct{ SessionID, TurnID, MessageID string }
 	if err := json.Unmarshal(r.answer.Result, &ids); err != nil {

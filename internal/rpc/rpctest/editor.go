@@ -34,7 +34,7 @@ type Editor struct {
 	changed   *sync.Cond
 	log       []*Message
 	answers   map[string]*Message
-	calls     map[string]string // the editor's open requests: method by ID
+	calls     map[string]string // the editor's unanswered requests: method by ID
 	pending   map[string]*Message
 	ended     error // the error that ended reading
 	nextID    int

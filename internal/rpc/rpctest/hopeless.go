@@ -22,7 +22,7 @@ const (
 // vigil is the state of one wait. The editor's lock guards it.
 type vigil struct {
 	since   time.Time // time at which the wait became hopeless
-	settled bool      // no other message arrived while the probes were answered
+	settled bool      // whether the probes were answered and no other message arrived
 }
 
 // given returns the reason why the wait is hopeless, if no message has arrived for long enough. The

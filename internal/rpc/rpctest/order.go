@@ -37,10 +37,10 @@ type orderCheck struct {
 	last  map[string]int64
 	items map[string]*itemState
 	begun map[string]bool // turns that have started
-	// turns named in a response; a repeated prompt may name a turn again
+	// turns that a response named; a repeated prompt may name a turn again
 	answered  map[string]bool
 	ended     map[string]bool
-	proposals map[string]string // open, closed
+	proposals map[string]string // state of each proposal: open or closed
 	found     []string
 }
 

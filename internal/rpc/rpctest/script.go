@@ -137,7 +137,7 @@ type runner struct {
 	start    Start
 	dir      string
 	ws       string
-	readOnly string // the folder that is read-only for the next daemon, or ""
+	readOnly string // the folder that is read-only for the next daemon; "" if there is none
 	vars     map[string]string
 
 	seat

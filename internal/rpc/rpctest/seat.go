@@ -5,7 +5,7 @@ package rpctest
 type seat struct {
 	daemon Daemon
 	ed     *Editor
-	cursor int              // log index after the last message that met an expectation
+	cursor int              // index in the log after the last message that met an expectation
 	last   *Message         // the message that matched the last expectation
 	answer *Message         // the response to the last request
 	sent   string           // ID of the last request

@@ -87,7 +87,7 @@ func (s *Schema) addFile(file *ast.File) {
 func fieldsOf(st *ast.StructType) []field {
 	var out []field
 	for _, f := range st.Fields.List {
-		if len(f.Names) == 0 { // an embedded struct, whose fields allFields inserts
+		if len(f.Names) == 0 { // an embedded struct; allFields inserts its fields
 			out = append(out, field{typ: f.Type})
 			continue
 		}

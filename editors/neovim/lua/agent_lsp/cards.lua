@@ -4,7 +4,7 @@ local events = require('agent_lsp.events')
 
 local M = {}
 
---- The number of diff lines that a card shows.
+--- The maximum number of diff lines that a card shows.
 local max_lines = 60
 
 ---@class agent_lsp.Edit what the daemon reported about a proposal
@@ -144,7 +144,7 @@ local function decided_diff(changes)
   return out
 end
 
---- Takes an edit's diff from the arguments of its call, which the session stores.
+--- Reads an edit's diff from the arguments of its call, which the session stores.
 ---@param d agent_lsp.Item
 function M.learn_from_call(d)
   local args = type(d.args) == 'table' and d.args or {}
@@ -241,7 +241,8 @@ end
 
 local groups = { ['+'] = 'AgentLspAdded', ['-'] = 'AgentLspRemoved', ['@'] = 'AgentLspMeta' }
 
---- Returns the lines of the diff that the daemon sent. The diff of a single file has no file names.
+--- Returns the lines of the diff that the daemon sent. If the diff has a single file, the file's
+--- name is omitted.
 ---@param edit agent_lsp.Edit?
 local function proposed_diff(edit)
   local out, in_hunks = {}, false
@@ -271,7 +272,7 @@ function M.diff(d)
     table.insert(lines, ('… %d more %s'):format(cut, cut == 1 and 'line' or 'lines'))
   end
   for i, line in ipairs(lines) do
-    colors[i] = groups[line:sub(1, 1)] or 'Normal' -- replaces the color of code in Markdown
+    colors[i] = groups[line:sub(1, 1)] or 'Normal' -- replaces the color that Markdown gives to code
   end
   return lines, colors
 end

@@ -135,7 +135,7 @@ function M.here()
   return ws.session and ws or current
 end
 
---- Returns how many workspaces are in use.
+--- Returns the number of workspaces in use.
 ---@return integer
 function M.count()
   return vim.iter(pairs(workspaces)):fold(0, function(n, _, ws)
@@ -324,7 +324,7 @@ local function spec(ws, cmd)
     capabilities = capabilities(ws),
     init_options = next(settings) and settings or vim.empty_dict(),
     handlers = handlers(),
-    flags = { debounce_text_changes = 0 }, -- the agent reads exactly what the user sees
+    flags = { debounce_text_changes = 0 }, -- so that the agent reads exactly what the user sees
     on_init = function(client)
       ws.id = client.id
       vim.schedule(function()

@@ -119,8 +119,8 @@ function M.session_config()
   return out
 end
 
---- Returns the folder of this plugin with links resolved, because it may be linked into a package
---- folder.
+--- Returns the folder of this plugin. Links are resolved, because the plugin may be linked into a
+--- package folder.
 function M.plugin_dir()
   local dir = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h:h:h')
   return vim.fs.normalize(vim.uv.fs_realpath(dir) or dir)

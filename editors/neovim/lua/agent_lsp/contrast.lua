@@ -1,7 +1,7 @@
 --- The contrast of a text with its background, as WCAG defines it.
 local M = {}
 
---- The lowest contrast at which text is easy to read.
+--- The minimum contrast at which text is easy to read.
 M.least = 4.5
 
 local function linear(channel)

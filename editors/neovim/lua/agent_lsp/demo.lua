@@ -11,7 +11,7 @@ M.prompt = 'The check fails. Find the cause and fix it.'
 local after = 'This was the demo. Its model is a script that can do only this task. '
   .. 'To choose a provider for your own work, use `:AgentSetup`.'
 
---- The number of further prompts that the script answers.
+--- The number of prompts after the first one that the script answers.
 local spare = 50
 
 local function copy(from, to)

@@ -91,8 +91,8 @@ local function rows(c)
   return a, a + c[2], b, b + c[4]
 end
 
---- Returns the decision that the edited proposal implies for each hunk, and the edits outside all
---- hunks.
+--- Returns, for each hunk, the decision that follows from the edited proposal, and the edits
+--- outside all hunks.
 ---@param list agent_lsp.Piece[]
 ---@param proposed string[]
 ---@param now string[]
@@ -187,7 +187,7 @@ local function show(side, buf)
   vim.cmd.diffthis()
 end
 
---- Shows a description above the window and the path of its file below.
+--- Shows a description above the window and the file's path below it.
 local function label(text, path)
   vim.wo[0][0].winbar = text
   vim.wo[0][0].statusline = ' ' .. vim.fn.fnamemodify(path, ':~:.'):gsub('%%', '%%%%')

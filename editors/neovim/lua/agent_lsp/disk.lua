@@ -60,7 +60,7 @@ function M.write(buf)
     return false
   end
   local confirm = vim.o.confirm
-  vim.o.confirm = false -- fail instead of asking
+  vim.o.confirm = false -- makes :write fail instead of asking
   local ok, err = pcall(vim.api.nvim_buf_call, buf, function()
     vim.cmd('silent write')
   end)

@@ -73,13 +73,13 @@ local function chunks(line, spans, looks)
   return out
 end
 
---- Reports whether the buffer contains the lines at a row.
+--- Reports whether the buffer contains the given lines, starting at a row.
 local function stands(buf, row, lines)
   return vim.deep_equal(vim.api.nvim_buf_get_lines(buf, row, row + #lines, false), lines)
 end
 
---- The number of lines around a hunk's reported range in which the hunk is searched for if the
---- buffer has changed since the report.
+--- How many lines before and after a hunk's reported range are searched for the hunk, if the buffer
+--- has changed since the report.
 local reach = 500
 
 --- Returns the current row of a hunk. The reported range refers to an older version of the document
@@ -138,7 +138,7 @@ local function columns(buf)
     local soon = not drawn[buf]
       and config.options.review.signs
       and vim.startswith(vim.wo[win].signcolumn, 'auto')
-    width = soon and width - 2 or width -- the signs will need their column
+    width = soon and width - 2 or width -- reserve room for the column of the signs
     least = vim.wo[win].wrap and width >= 10 and math.min(least or width, width) or least
   end
   return least

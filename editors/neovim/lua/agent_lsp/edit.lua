@@ -35,7 +35,7 @@ local function mismatch(client_id, edit)
     if version and version ~= vim.NIL then
       local have = vim.lsp.util.buf_versions[buf]
       if not vim.lsp.buf_is_attached(buf, client_id) then
-        -- The user would not notice the edit.
+        -- If a buffer is not open, the user would not notice the edit.
         return ('%s is no longer open'):format(vim.fn.bufname(buf))
       elseif have and have ~= version then
         return ('%s is at version %d, but the edit is for version %d'):format(

@@ -73,7 +73,7 @@ function M.text()
   local n = vim.v.foldend - vim.v.foldstart + 1
   local prefix = line:match('^[│ ]*') or ''
   local what = line:find('> ', #prefix + 1, true) == #prefix + 1 and 'thought' or 'output'
-  -- without the fences
+  -- do not count the fences
   n = what == 'output' and prefix == '' and n - (M.hides_lines and 1 or 2) or n
   local size = ('%d %s'):format(n, n == 1 and 'line' or 'lines')
   local room = vim.api.nvim_win_get_width(0) - #size - #prefix - 8

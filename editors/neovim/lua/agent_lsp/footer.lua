@@ -1,4 +1,4 @@
---- The lines below the transcript. They show requests that wait for an answer, the changes, the
+--- The lines below the transcript. They show the requests that wait for an answer, the changes, the
 --- queue, or how to begin.
 local changes = require('agent_lsp.changes')
 local config = require('agent_lsp.config')

@@ -58,7 +58,8 @@ function M.line_counts(h)
   return known[1], known[2]
 end
 
---- Returns the current location of a proposal's file. A renamed file already has its new name.
+--- Returns the current location of a proposal's file. If the file was renamed, this is its new
+--- name.
 ---@param f agent_lsp.ProposalFile
 ---@return string uri
 function M.uri(f)
@@ -132,8 +133,8 @@ local function uris_of(p)
   return vim.tbl_map(M.uri, p.files)
 end
 
---- Returns the files in the current and previous report of a proposal, because a file may have
---- another name now.
+--- Returns the files in the current and previous report of a proposal, because a file may have been
+--- renamed in between.
 local function uris_of_both(p)
   local out = uris_of(p)
   for _, uri in ipairs(proposals[p.proposalId] and uris_of(proposals[p.proposalId]) or {}) do

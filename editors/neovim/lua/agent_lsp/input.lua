@@ -228,7 +228,7 @@ local function quiet_menu(buf)
     vim.bo[buf].completeopt = wanted
     return
   end
-  local own -- before 0.11 all buffers share one value
+  local own -- before 0.11, all buffers share one value
   vim.api.nvim_create_autocmd({ 'InsertEnter', 'InsertLeave' }, {
     buffer = buf,
     callback = function(args)

@@ -41,7 +41,7 @@ function M.keep_height()
   local height = vim.api.nvim_win_get_height(input_win)
   local all = vim.api.nvim_win_get_height(win) + height
   if chosen.all == all or not chosen.input then
-    chosen.input = height -- the user's own choice
+    chosen.input = height -- the user chose this height
   elseif height ~= chosen.input and all > 3 * chosen.input then
     vim.api.nvim_win_set_height(input_win, chosen.input)
   end

@@ -1,4 +1,4 @@
---- Resolves an @ in a prompt to files, lines of files, buffers, diagnostics or symbols.
+--- Resolves each @ in a prompt to a file, lines of a file, a buffer, diagnostics or a symbol.
 local client = require('agent_lsp.client')
 local editor = require('agent_lsp.editor')
 

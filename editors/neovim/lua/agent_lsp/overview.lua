@@ -187,7 +187,7 @@ local function refresh()
   color_keys()
 end
 
---- Returns the hunks from the one at a window's cursor to the last one, with their ids.
+--- Returns the hunks from the window's cursor to the end, with their ids.
 local function following(win)
   local row, out = vim.api.nvim_win_get_cursor(win)[1] - 1, {}
   for _, p in ipairs(places) do

@@ -347,7 +347,7 @@ function M.open()
   transcript.fold()
   M.winbar()
   transcript.follow(win)
-  vim.defer_fn(transcript.stay, 20) -- the width of the text is known only after it was drawn
+  vim.defer_fn(transcript.stay, 20) -- the text's width is known only after the text was drawn
 end
 
 --- Hides the panel in this tab. If nothing else is in the tab, an empty window replaces it.

@@ -73,7 +73,7 @@ local function watch(buf)
         end
       end)
     end,
-    on_reload = function() end, -- the client stays attached
+    on_reload = function() end, -- the client stays attached on reload
   })
 end
 
@@ -110,7 +110,7 @@ function M.load(buf)
     return forget(buf)
   end
   if vim.bo[buf].filetype == '' then
-    vim.bo[buf].filetype = filetype -- without filetype detection
+    vim.bo[buf].filetype = filetype -- without detecting the file type
   end
   vim.lsp.buf_attach_client(buf, client.id)
   fresh.expect(buf)

@@ -141,7 +141,7 @@ function M.describe(entry)
   local p = entry.params
   local s, out = p.subject or {}, lines_of(entry.kind == 'question' and p.question or p.title)
   if s.command then
-    out = { 'Allow this command?' } -- the title would repeat the command
+    out = { 'Allow this command?' } -- the usual title would repeat the command
     for i, l in ipairs(lines_of(s.command)) do
       table.insert(out, (i == 1 and '$ ' or '  ') .. l)
     end
@@ -189,7 +189,7 @@ end
 local function aside(kind, o)
   if kind == 'permission' then
     if o.pattern and o.pattern:find('^bash%(=') then
-      return '  (exactly this command)' -- the question shows it in full
+      return '  (exactly this command)' -- the question shows the command in full
     elseif o.pattern and not o.name:find(o.pattern, 1, true) then
       return ('  (rule: %s)'):format((o.pattern:gsub('%s*\n%s*', ' ↵ ')))
     end
@@ -302,7 +302,7 @@ function M.in_words(entry, text)
   return { cancelled = true }
 end
 
---- Descriptions of where the keys work that are listed with a request.
+--- Descriptions of where the listed keys work. They are shown with a request.
 M.where = { 'These keys work in this window.', 'In any window, use :AgentAnswer.' }
 
 --- Returns the texts that answer the first request when typed into the input, or nil if there are

@@ -15,7 +15,7 @@ local function learn_edits(ws)
     if id and not cards.knows(id) then
       client.request('agent/proposal/get', { proposalId = id }, function(err, res)
         if err then
-          cards.learn_from_call(item.data) -- an earlier daemon made the proposal
+          cards.learn_from_call(item.data) -- an earlier daemon made this proposal
         else
           cards.learn(res)
         end

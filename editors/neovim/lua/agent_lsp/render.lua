@@ -373,14 +373,14 @@ local function decided_edit(item)
     table.insert(marks, { 0, #head + 2, #head + 2 + #added, 'AgentLspAdded' })
     table.insert(marks, { 0, #head + 3 + #added, #head + #counts, 'AgentLspRemoved' })
   end
-  if tail ~= '' then -- replaces the color of code in Markdown
+  if tail ~= '' then -- replaces the color that Markdown gives to code
     table.insert(marks, { 0, #out[1] - #tail, #out[1], 'Normal' })
   end
   local body, colors = cards.diff(d)
   if #body > 0 then
     block(out, body, item.depth)
   end
-  local first = item.depth > 0 and 1 or 2 -- a fence comes before the first line
+  local first = item.depth > 0 and 1 or 2 -- the fence is before the first line
   for i, group in pairs(colors) do
     table.insert(marks, { first + i - 1, 0, #out[first + i], group })
   end

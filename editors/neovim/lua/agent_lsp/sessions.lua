@@ -65,8 +65,8 @@ function actions.export(s, at)
       end
       vim.cmd.tabnew()
       vim.api.nvim_buf_set_lines(0, 0, -1, false, vim.split(res.content, '\n'))
-      pcall(vim.api.nvim_buf_set_name, 0, file_name(s.title)) -- the name that :w uses
-      vim.bo.filetype, vim.bo.modified = 'markdown', false -- :q closes it without asking
+      pcall(vim.api.nvim_buf_set_name, 0, file_name(s.title)) -- the name that :w will use
+      vim.bo.filetype, vim.bo.modified = 'markdown', false -- so that :q closes it without asking
     end,
     at
   )

@@ -251,7 +251,7 @@ end
 ---@param ws agent_lsp.Workspace
 function M.look(ws)
   if client.asks(ws) then
-    return -- opening the panel sends no request
+    return -- opening the panel must not send a request
   end
   client.request('agent/status', {}, function(err, res)
     if err then

@@ -16,7 +16,8 @@ local marks = {
   '\\(%p)',
 }
 
---- Returns the text of a cell without Markdown markup. Text between backticks is unchanged.
+--- Returns the visible text of a cell, without Markdown markup. Text between backticks is
+--- unchanged.
 local function visible(cell)
   local code = {}
   local text = cell:gsub('(`+)(.-)%1', function(_, inner)
@@ -139,7 +140,7 @@ local function add_row(lines, row, sizes, aligned)
   return height
 end
 
---- Returns the lines of a table and the number of lines in its head.
+--- Returns the lines of a table and the number of lines in its header.
 ---@param rows string[][] cells, with the head first
 ---@param aligned string[]
 ---@param room integer available columns
@@ -155,14 +156,14 @@ local function draw(rows, aligned, room)
   lines[#lines + 1] = rule
   for i = 2, #rows do
     if tall then
-      lines[#lines + 1] = rule -- separates rows of several lines
+      lines[#lines + 1] = rule -- separates rows that have several lines
     end
     tall = add_row(lines, rows[i], sizes, aligned) > 1
   end
   return lines, head
 end
 
---- Parses the table whose head is line n.
+--- Parses the table whose header row is line n.
 ---@return { rows: string[][], aligned: string[], last: integer }?
 local function table_at(lines, n)
   local aligned = lines[n]:find('|', 1, true) and lines[n + 1] and alignments(lines[n + 1])

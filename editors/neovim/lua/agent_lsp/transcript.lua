@@ -233,7 +233,7 @@ function M.follow(win)
   vim.api.nvim_win_call(win, function()
     vim.cmd('keepjumps normal! zb')
     if tall then
-      vim.api.nvim_win_set_cursor(win, { first + 2, 0 }) -- skip the fence, which 0.10 shows
+      vim.api.nvim_win_set_cursor(win, { first + 2, 0 }) -- skip the fence, which Neovim 0.10 shows
       vim.cmd('keepjumps normal! zt')
     end
   end)
@@ -256,7 +256,7 @@ function M.stay()
   end
 end
 
-local settling = 0 -- how many times the transcript was drawn
+local settling = 0 -- how often the transcript has been drawn
 
 --- Scrolls to the end again when nothing has been drawn for a while. Lines that conceal hides need
 --- no room, but conceal is off while text is drawn, because Neovim would parse each line.

@@ -155,7 +155,7 @@ H.case(
     H.equal(answer(), nil, 'the other document was not waited for')
     take(vim.uri_from_bufnr(other))
     local result = H.wait('the answer', function()
-      take(vim.uri_from_bufnr(buf)) -- Neovim itself sends requests too
+      take(vim.uri_from_bufnr(buf)) -- ignore requests that Neovim itself sends
       return answer()
     end)[1]
     H.equal({
@@ -174,7 +174,7 @@ H.case(
     local server, buf = with_server({ textDocumentSync = 1 })
     server.publish(buf, 'wrong')
     local uri = vim.uri_from_bufnr(buf)
-    require('agent_lsp.fresh').expect(buf) -- simulate the state after an edit
+    require('agent_lsp.fresh').expect(buf) -- simulates the state after an edit
     local settle = { uris = { uri }, timeoutMs = 60000 }
     local result = H.wait('the answer', ask({ operation = 'diagnostics', settle = settle }))[1]
     H.equal({ result.settled, #result[uri] }, { true, 1 })

@@ -244,7 +244,7 @@ H.case('each <Plug> mapping does its work under a key of the user', function()
   keys(',a')
   wait_hunks(4)
   wait_line(2, 'TWO')
-  wait_row(4) -- the cursor moves to the next hunk after a decision
+  wait_row(4) -- after a decision, the cursor moves to the next hunk
   keys(',r')
   wait_hunks(3)
   wait_line(4, 'four')

@@ -127,7 +127,7 @@ local function fits(first)
   for _, win in ipairs({ transcript.window(), layout.input() }) do
     local width = vim.api.nvim_win_get_width(win)
     for _, bar in ipairs({ vim.wo[win].winbar, vim.wo[win].statusline }) do
-      bar = bar:gsub('%%=', '') -- fills the remaining room
+      bar = bar:gsub('%%=', '') -- %= fills the remaining room
       local drawn = vim.api.nvim_eval_statusline(bar, { winid = win, maxwidth = 200 })
       H.equal(drawn.width <= width, true, ('%q in %d columns'):format(drawn.str, width))
     end
@@ -142,7 +142,7 @@ local function fits(first)
     if line:find(first, 1, true) then
       local rows = { start_row = i - 1, end_row = last - 1 }
       local text = vim.api.nvim_win_text_height(win, rows).all
-      local room = vim.api.nvim_win_get_height(win) - 1 -- without the bar
+      local room = vim.api.nvim_win_get_height(win) - 1 -- height without the bar
       return H.equal(text <= room, true, ('%d lines in %d:\n%s'):format(text, room, H.panel_text()))
     end
   end

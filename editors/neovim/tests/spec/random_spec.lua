@@ -47,7 +47,7 @@ local function round(n)
     end
   end
   while #changes > 0 do
-    local typed = 5 * math.random(0, 11) + math.random(2, 3) -- never next to a hunk
+    local typed = 5 * math.random(0, 11) + math.random(2, 3) -- the line is never next to a hunk
     local row = row_of(typed)
     vim.api.nvim_buf_set_text(
       buf,

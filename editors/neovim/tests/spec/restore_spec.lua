@@ -33,7 +33,7 @@ H.case('the last turn is undone and redone, also in a buffer', function()
   end)
   H.matches(H.notices[1].text, '1 file restored')
   H.matches(H.notices[2].text, '1 file changed back')
-  vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'one' }) -- undone by hand
+  vim.api.nvim_buf_set_lines(buf, 0, 1, false, { 'one' }) -- the user undid the change manually
   vim.cmd('silent write')
   H.notices = {}
   vim.cmd('AgentUndo')

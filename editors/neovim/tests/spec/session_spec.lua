@@ -388,7 +388,7 @@ end)
 H.case('times are told by the clock of the user', function()
   local time = require('agent_lsp.render').time
   local zone = vim.env.TZ
-  vim.env.TZ = 'XXX-9:30' -- nine and a half hours east
+  vim.env.TZ = 'XXX-9:30' -- this zone is nine and a half hours east of UTC
   local got = { time('2026-03-01T20:45:10.5Z'), time('2026-03-01T20:45:10+02:00'), time('soon') }
   vim.env.TZ = zone
   H.equal(got, { '2026-03-02 06:15', '2026-03-02 04:15', 'soon' })
@@ -424,7 +424,7 @@ local function processes(text)
 end
 
 H.case(':qa in mid-turn leaves no process', function()
-  local number = ('86417.%d'):format(vim.uv.os_getpid()) -- unique to this run
+  local number = ('86417.%d'):format(vim.uv.os_getpid()) -- a number that is unique to this run
   H.start({
     settings = { permissions = { profile = 'trust' }, sandbox = 'off' },
     script = { H.call('bash', { command = 'exec sleep ' .. number }) },

@@ -205,7 +205,7 @@ H.case('a review of 2,000 hunks opens in under 300 ms', function()
   local text = table.concat(lines, '\n') .. '\n'
   H.start({ files = { ['big.txt'] = text }, script = { { text = 'ok' } } })
   local buf = H.edit('big.txt')
-  vim.cmd('AgentPrompt go') -- starts a daemon, so that the position encoding is known
+  vim.cmd('AgentPrompt go') -- this starts a daemon, so that the position encoding is known
   H.equal(H.turn().status, 'completed')
   local hunks = {}
   for i = 1, 2000 do

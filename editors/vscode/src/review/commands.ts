@@ -52,7 +52,7 @@ export class ReviewCommands {
       const marks = await this.sides.marksIn(editor.document.uri);
       const next = nextMark(marks, editor.selection.active.line, 1) ?? marks[0];
       if (next) return show(editor, next);
-      if (!from.diff) return; // the review of all files shows the other hunks below
+      if (!from.diff) return; // the review of all files shows the other hunks anyway
     }
     const left = this.proposals.hunksOf(uri);
     const next = left.find((p) => p.mark.range.start.line >= mark.range.start.line) ?? left[0];
@@ -65,7 +65,7 @@ export class ReviewCommands {
       await this.open({ ...elsewhere, mark: elsewhere.marks[0] }, !from.lens);
   }
 
-  /** Shows further actions on a hunk, in addition to the two buttons above it. */
+  /** Shows actions for a hunk that are not among the two buttons above it. */
   async menu(ref: HunkRef): Promise<void> {
     const pending = this.proposals.find(ref.proposalId, ref.hunkId);
     if (!pending) return nothingPending();

@@ -10,7 +10,7 @@ const ruler = (color: string) => ({
   overviewRulerColor: theme(color),
   overviewRulerLane: vscode.OverviewRulerLane.Left,
 });
-/** A bar at the left edge for high contrast themes, which do not color lines. */
+/** A bar at the left edge, for high contrast themes, which do not color lines. */
 const bar = (color: string) => ({
   borderStyle: 'solid',
   borderWidth: '0 0 0 2px',

@@ -7,7 +7,7 @@ export interface Change {
   text: string;
 }
 
-/** A hunk with its current range. */
+/** A hunk and its current range. */
 export interface Mark {
   hunk: Hunk;
   range: Range;
@@ -151,7 +151,7 @@ export function sidesOf(text: string, file: ProposalFile, marks: Mark[]): Sides 
     if (mark.hunk.state !== 'pending') continue;
     const start = offsets.at(mark.range.start);
     const end = offsets.at(mark.range.end);
-    if (start < from) continue; // overlaps the previous hunk; one of them will be stale
+    if (start < from) continue; // this hunk overlaps the previous one, so one of them will be stale
     const kept = text.slice(from, start);
     const own = text.slice(start, end);
     base += kept;

@@ -28,10 +28,8 @@ interface Logged {
   changes: Change[];
 }
 
-/**
- * The number of changes to a document that are kept, to move a hunk that was placed in an earlier
- * version.
- */
+/** How many recent changes of a document are kept. They are used to move a hunk whose position
+ * refers to an earlier version. */
 const keptChanges = 64;
 
 /**
@@ -136,7 +134,7 @@ export class Proposals implements vscode.Disposable {
     return proposal && file ? this.pendingFile(proposal, file) : undefined;
   }
 
-  /** Asks the daemon for the pending proposals, after a restart. */
+  /** Asks the daemon for the pending proposals after a restart. */
   async refresh(): Promise<void> {
     const { proposals } = await this.daemon.request('agent/proposal/list', {});
     this.byId.clear();

@@ -74,7 +74,7 @@ export class HunkThreads implements vscode.Disposable {
   private show(id: string, pending: PendingHunk): void {
     const comments = this.comments.get(id) ?? [];
     const end = linesOf(rangeOf(pending)).end.line;
-    const range = new vscode.Range(end, 0, end, 0); // empty, to keep the hunk's own colors
+    const range = new vscode.Range(end, 0, end, 0); // an empty range keeps the hunk's own colors
     const known = this.shown.get(id);
     const text = comments.join('\0');
     if (known && known.thread.uri.toString() === pending.uri.toString()) {

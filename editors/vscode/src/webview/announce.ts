@@ -4,7 +4,7 @@ import { h } from './dom';
 import type { AgentEvent, Waiting } from './messages';
 import { sentence } from './model';
 
-/** Maximum characters of a reply that are read aloud. The rest is in the conversation. */
+/** Maximum number of characters of a reply that are read aloud. The rest is in the conversation. */
 const spoken = 600;
 
 const endings: Record<string, string> = {

@@ -42,10 +42,8 @@ export function wordAt(text: string, caret: number): { start: number; query: str
 
 /** Decisions of the panel about a text before it is sent. */
 export interface Gate {
-  /**
-   * Returns what the agent is waiting for: the id of the oldest question, or the pending changes.
-   * The result is empty if the agent is not waiting.
-   */
+  /** Returns an identifier of what the agent is waiting for: the ID of the oldest question, or the
+   * pending changes. It is empty if the agent is not waiting. */
   subject(): string;
   /**
    * Reports whether the panel handles the text itself. `asked` is the question that was shown when
@@ -72,7 +70,7 @@ export class Composer {
     hidden: true,
   });
   private readonly chips = h('div', { class: 'chips', role: 'group', 'aria-label': 'Attached' });
-  /** The content next to the buttons. */
+  /** The elements next to the buttons. */
   readonly tools = h('div', { class: 'tools' });
   private readonly sendButton = button('Send', () => this.submit('send'), {
     class: 'primary send',
@@ -114,7 +112,7 @@ export class Composer {
     });
     this.input.addEventListener('input', () => this.edited());
     this.input.addEventListener('blur', () => this.close());
-    // The menu's scroll bar must not take the focus either.
+    // A click on the menu's scroll bar must not take the focus either.
     this.menu.addEventListener('mousedown', (event) => event.preventDefault());
     this.input.addEventListener('paste', (event) => this.files(event, event.clipboardData));
     this.element.addEventListener('dragover', (event) => event.preventDefault());
@@ -172,7 +170,7 @@ export class Composer {
   private key(event: KeyboardEvent): void {
     if (!this.menu.hidden && this.menuKey(event)) return event.preventDefault();
     const action = keyAction(event);
-    if (action === 'escape') return; // handled by the page
+    if (action === 'escape') return; // the page handles this key
     if (action) {
       event.preventDefault();
       this.submit(action);
@@ -187,7 +185,7 @@ export class Composer {
   private menuKey(event: KeyboardEvent): boolean {
     if (event.key === 'Enter' && this.isWhole()) {
       this.close();
-      return false; // a completely typed command is run
+      return false; // a completely typed command runs immediately
     }
     if (event.key === 'Escape') this.close();
     else if (event.key === 'ArrowDown') this.step(1);

@@ -158,6 +158,6 @@ function unquote(text: string): string {
   try {
     return JSON.parse(text) as string;
   } catch {
-    return text.slice(1, -1); // JSON does not define this escape
+    return text.slice(1, -1); // JSON does not define this escape sequence
   }
 }

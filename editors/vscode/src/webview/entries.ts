@@ -12,14 +12,14 @@ import { drawTool } from './tool';
 export interface Context {
   conversation: Conversation;
   send: (message: FromPanel) => void;
-  /** The folds that the user opened or closed. */
+  /** The folds that the user has opened or closed, by ID. */
   folds: Map<string, boolean>;
   checkpointOf: (entry: Entry) => string | undefined;
   /** Returns the proposal of an edit. If the proposal is unknown, the panel requests it. */
   proposalOf: (item: Item) => Proposal | undefined;
 }
 
-/** The length of the Markdown that an element already shows. */
+/** For each element, how much of the Markdown it already shows. */
 const drawn = new WeakMap<Element, { stable: number; tail: HTMLElement; length: number }>();
 
 export function drawEntry(entry: Entry, into: HTMLElement, context: Context): void {
@@ -86,7 +86,7 @@ export function growText(tail: HTMLElement, text: string): void {
 }
 
 function drawUser(entry: Entry, item: Item, into: HTMLElement, context: Context): void {
-  if (into.querySelector('textarea.edit')) return; // the user is interacting with it
+  if (into.querySelector('textarea.edit')) return; // the user is editing the text
   const checkpoint = context.checkpointOf(entry);
   const images = (item.content ?? []).filter((block) => block.type === 'image' && block.data);
   const source =
@@ -205,7 +205,7 @@ function drawReasoning(entry: Entry, into: HTMLElement, context: Context): void 
   if (body) growText(body as HTMLElement, entry.text);
 }
 
-/** Returns the title of a folded thought, which shows its beginning. */
+/** Returns the title of a folded thought, which is the beginning of the thought. */
 function thoughtTitle(text: string): string {
   const begin = firstLine(text.replace(/[*`#]/g, ''));
   return begin ? `Thought: ${begin}` : 'Thought';

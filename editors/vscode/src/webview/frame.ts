@@ -54,10 +54,8 @@ function drawPicker([label, words, command, title = words]: Picker, send: Send):
   );
 }
 
-/**
- * Returns the name of a model without its provider, because the end of a long reference would be
- * cut off.
- */
+/** Returns the name of a model without its provider, because otherwise the end of a long reference
+ * would be cut off. */
 function modelName(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1) || reference;
 }
@@ -67,7 +65,7 @@ function modelName(reference: string): string {
  * model is shown without the word before it. A long name has its own line.
  */
 export function drawPickers({ sessionId, model, policy, profile }: PanelState, send: Send): Node[] {
-  const unset = sessionId ? 'default' : ''; // nothing is known before the first session
+  const unset = sessionId ? 'default' : ''; // before the first session, the values are unknown
   const pickers: Picker[] = [
     model
       ? ['Model', modelName(model), 'agentLsp.selectModel', model]

@@ -148,10 +148,8 @@ export class Conversation {
     return [id];
   }
 
-  /**
-   * Returns the position for a new entry. The replay lists parallel calls in the order in which
-   * they ended.
-   */
+  /** Returns the position for a new entry. A replay lists parallel calls in the order in which they
+   * ended, so the position depends on the times. */
   private slotOf(entry: Entry): number {
     let slot = this.order.length;
     while (slot > 0 && isLater(this.entries.get(this.order[slot - 1] ?? ''), entry)) slot--;

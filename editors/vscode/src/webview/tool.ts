@@ -47,7 +47,7 @@ function statusWord(item: Item, status: string): string {
 interface Parts {
   details: HTMLDetailsElement;
   title: HTMLElement;
-  /** The user's decision on an edit, shown below the fold. */
+  /** The element with the user's decision on an edit, which is shown below the fold. */
   decided: HTMLElement;
   /** The buttons below the decision. */
   buttons: HTMLElement;
@@ -178,7 +178,7 @@ function fillBody(body: HTMLElement, entry: Entry, item: Item, context: Context)
       ? ''
       : item.args === undefined
         ? entry.toolInput
-        : // The label of a sub-agent call is its task, which is already shown.
+        : // The label of a sub-agent call is its task, which is already shown elsewhere.
           argumentsText(item.args);
   drawWhenChanged(part('arguments'), input, () => [
     input !== '' &&

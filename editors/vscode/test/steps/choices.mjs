@@ -30,7 +30,7 @@ async function reviewOffered(d) {
   await d.entry('assistantMessage', 'One.').waitFor();
   await d.idle();
   await d.newSession();
-  await picker(d, 'Edits: ask first'); // the choice applied only to the session
+  await picker(d, 'Edits: ask first'); // the choice applied only to the earlier session
   await d.prompt('second');
   await pendingHunks(d, 1);
   await d.click(offered(d, 'Make this my default'));

@@ -85,7 +85,7 @@ async function typedAnswers(d) {
   await d.page.keyboard.press('Enter');
   await confirm.waitFor();
   await d.shot('confirm-light');
-  await d.page.keyboard.press('Enter'); // the focus is on the answer that changes nothing
+  await d.page.keyboard.press('Enter'); // the answer that changes nothing has the focus
   await confirm.waitFor({ state: 'detached' });
   await d.inputFocused();
   assert.equal(await d.input.inputValue(), 'not that one');

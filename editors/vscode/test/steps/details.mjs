@@ -160,7 +160,7 @@ async function mentions(d) {
   assert.equal(await d.input.inputValue(), '/compact ');
   await d.input.fill('/new');
   await d.panel.locator('.menu .option[aria-selected="true"]', { hasText: '/new' }).waitFor();
-  await d.input.press('Enter'); // a completely typed command is run
+  await d.input.press('Enter'); // a completely typed command runs immediately
   await d.panel.locator('.welcome').waitFor();
 }
 
@@ -338,7 +338,7 @@ async function sessionOpened(d) {
   await d.prompt('put both in order');
   await pendingHunks(d, 2);
   await d.openFile('lib/greet.js');
-  await d.agent('Accept All Changes in the File'); // the last call ends first
+  await d.agent('Accept All Changes in the File'); // the call that was made last ends first
   await pendingHunks(d, 1);
   await d.agent('Accept All Changes');
   await d.entry('assistantMessage', 'And now').waitFor();

@@ -23,7 +23,8 @@ import {
 import { inThemes, pictured, seen } from './themes.mjs';
 import { findings } from './panel.mjs';
 
-/** `first` is the width of the panel in a window of 1280 pixels before the user drags its edge. */
+/** `first` is the width of the panel in a window of 1280 pixels before the user has dragged its
+ * edge. */
 const widths = { first: 291, narrow: 300, wide: 520 };
 
 /** Drags the edge of the side bar with the panel. */
@@ -32,7 +33,7 @@ async function panelWidth(d, width) {
   await until(`the panel is ${width} pixels wide`, async () => {
     const box = await bar.boundingBox();
     if (Math.abs(box.width - width) <= 2) return true;
-    const [x, y] = [box.x - 2, box.y + box.height / 2]; // the edge is next to the bar
+    const [x, y] = [box.x - 2, box.y + box.height / 2]; // the edge is to the left of the bar
     await d.page.mouse.move(x, y);
     await d.page.mouse.down();
     await d.page.mouse.move(x + box.width - width, y, { steps: 4 });

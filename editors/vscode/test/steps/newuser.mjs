@@ -284,7 +284,7 @@ async function save(d) {
           () => true,
         )
       )
-        return void (await d.page.keyboard.press('Escape')); // the menu is updated late
+        return void (await d.page.keyboard.press('Escape')); // the menu was not up to date yet
     }
     return dirty.waitFor({ state: 'hidden', timeout: 5000 }).then(
       () => true,
@@ -340,7 +340,7 @@ export async function newUserByKeyboard(d) {
   await answers(d, 'The bug is gone');
   await d.idle();
   assert.equal(testsPass(d), true, 'the bug is fixed');
-  await d.inputFocused(); // the focused element is gone, so the input has the focus again
+  await d.inputFocused(); // the focused element was removed, so the input has the focus again
   await d.focusByKey('Shift+Tab', 'Restore');
   await d.shot(`${d.step}-8-restore`);
   await keyboard.press('Enter');

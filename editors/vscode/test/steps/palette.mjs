@@ -78,7 +78,7 @@ async function severalAnswers(d) {
   );
   for (const name of ['Red', 'Blue', 'Green'])
     await d.click(outside.locator('label', { hasText: name }));
-  await d.click(outside.locator('label', { hasText: 'Blue' })); // cancels the choice
+  await d.click(outside.locator('label', { hasText: 'Blue' })); // deselects the choice
   await d.click(outside.getByRole('button', { name: 'Answer' }));
   await box('And inside?').waitFor();
   await outside.waitFor({ state: 'detached' });
@@ -97,7 +97,7 @@ async function severalAnswers(d) {
   await keyboard.type('and a little black');
   await keyboard.press('Enter');
   await d.entry('assistantMessage', 'Painted').waitFor();
-  await d.inputFocused(); // the focused element is gone
+  await d.inputFocused(); // the focused element was removed
 }
 
 /**
@@ -181,7 +181,7 @@ async function byThePalette(d) {
   await d.idle();
   await d.agent('Restore a Checkpoint');
   await d.page.locator('.tab.active', { hasText: 'Checkpoint.diff' }).waitFor();
-  await d.bufferHas('-  return a + b;'); // removed by the restore
+  await d.bufferHas('-  return a + b;'); // the restore removed it
   await d.bufferHas('+  return a - b;');
   const [row] = await d.page.locator('.quick-input-list .monaco-list-row').allTextContents();
   assert.match(

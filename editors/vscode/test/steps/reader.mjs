@@ -24,7 +24,7 @@ async function readerTree(d) {
         if (tree.some(({ name }) => name === 'Message to the agent')) return tree;
       }
     } finally {
-      await cdp.detach().catch(() => {}); // its frame may already be removed
+      await cdp.detach().catch(() => {}); // the frame may already have been removed
     }
   }
   throw new Error('no frame has the panel');
@@ -73,7 +73,7 @@ async function tabOrder(d) {
     await d.page.keyboard.press('Tab');
     const now = await name();
     if (now) names.push(now);
-    return now.startsWith('Commands:'); // the last element of the panel
+    return now.startsWith('Commands:'); // this is the last element of the panel
   });
   return names;
 }

@@ -164,7 +164,7 @@ async function hunksOfTheDiff(d) {
   await d.editorFocused();
   await keyboard.press('Control+Alt+n');
   await pendingHunks(d, 2);
-  await d.goto(36); // in the file, hunk 3 was nearest to this line
+  await d.goto(36); // in the file, hunk 3 would be nearest to this line
   await keyboard.press('Control+Alt+y');
   await pendingHunks(d, 1);
   await keyboard.press('Control+Alt+y');

@@ -97,7 +97,7 @@ async function notice(d) {
   await toast
     .getByRole('button', { name: 'Show' })
     .click({ timeout: 5000 })
-    .catch(() => d.showPanel()); // the panel may already be hidden
+    .catch(() => d.showPanel()); // the panel may already have been hidden
   await d.input.waitFor();
   await d.entry('assistantMessage', 'Quietly done').waitFor();
   await d.idle();

@@ -75,7 +75,7 @@ func TestLinesOfAFile(t *testing.T) {
 			t.Errorf("%q: %+v, %v", c.given, got, err)
 		}
 	}
-	// Only URLs of web pages are accepted. This package does not fetch them.
+	// Only URLs of web pages are accepted. This package does not request them.
 	away := acp.ImageBlock("", "image/png")
 	for uri, want := range map[string]string{"https://x/a.png": "https://x/a.png",
 		"file:///etc/passwd": ""} {

@@ -52,7 +52,7 @@ func stands(text string, f *wire.ProposalFile) bool {
 	return ok && same == text
 }
 
-// render replaces each hunk for which in returns true by the result of with.
+// render replaces each hunk for which in returns true with the result of the function with.
 func render(text string, f *wire.ProposalFile, with func(*wire.Hunk) string,
 	in func(*wire.Hunk) bool) (string, bool) {
 	var edits []textedit.Edit

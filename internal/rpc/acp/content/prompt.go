@@ -64,7 +64,7 @@ func promptBlock(b acp.ContentBlock) (wire.ContentBlock, error) {
 
 func embedded(r acp.EmbeddedResourceResource) (wire.ContentBlock, error) {
 	if t := r.TextResourceContents; t != nil {
-		// Without a text, the file's content would be used.
+		// If the text were empty, the file's content would be used instead.
 		return resource(t.Uri, cmp.Or(t.Text, "(empty)")), nil
 	}
 	blob := r.BlobResourceContents

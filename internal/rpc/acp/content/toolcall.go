@@ -23,7 +23,7 @@ const (
 type Shown struct {
 	Content []acp.ToolCallContent  // the call's diffs or terminal
 	Places  []acp.ToolCallLocation // locations of its diffs
-	Partial bool                   // not all changes in Content were applied
+	Partial bool                   // whether some changes in Content were not applied
 }
 
 // kinds maps agent-lsp's tools to the ACP's kinds.

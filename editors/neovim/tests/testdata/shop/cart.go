@@ -3,7 +3,7 @@ package cart
 // Item is a product and its quantity.
 type Item struct {
 	Name     string
-	Price    int // in cents
+	Price    int // price in cents
 	Quantity int
 }
 
