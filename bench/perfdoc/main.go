@@ -192,9 +192,9 @@ func growth(at func(n int) int) func(*peer) float64 {
 var rows = []row{
 	{"spawn → `initialize` answered", "ms", 12, false,
 		func(p *peer) float64 { return p50(p.ColdInit) }},
-	{"spawn → first request at the model", "ms", 20, false,
+	{"spawn → first model request", "ms", 20, false,
 		func(p *peer) float64 { return p50(p.SpawnToRequest) }},
-	{"prompt → request at the model", "ms", 2, false,
+	{"prompt → model request", "ms", 2, false,
 		func(p *peer) float64 { return p50(p.WarmRequest) }},
 	{"model done → turn completed", "ms", 1, false,
 		func(p *peer) float64 { return p50(p.WarmTail) }},
@@ -220,7 +220,7 @@ var rows = []row{
 	{"10 parallel sessions: delta, p99", "ms", 4, false, of(10, groupP99)},
 	{"100 parallel sessions: delta, p50", "ms", 0.5, false, of(100, groupP50)},
 	{"100 parallel sessions: delta, p99", "ms", 8, false, of(100, groupP99)},
-	{"100 parallel sessions: slowest turn over fastest", "", 1.2, false, of(100, unfair)},
+	{"100 parallel sessions: slowest turn / fastest turn", "", 1.2, false, of(100, unfair)},
 	{"memory with 100 sessions", "MiB", 80, false, of(100, groupMemory)},
 	{"installed size", "MiB", 40, false,
 		func(p *peer) float64 { return float64(p.Info.Size) / (1 << 20) }},
@@ -360,7 +360,7 @@ const barWidth = 50
 // writeBars draws some figures on a logarithmic scale.
 func writeBars(b *strings.Builder, own *peer, all []*peer) {
 	b.WriteString(
-		"\n## At a glance\n\nThe bars have a logarithmic scale. Ten characters are a factor of four. Shorter bars are better.\n\n```text\n",
+		"\n## At a glance\n\nThe bars have a logarithmic scale. Ten characters correspond to a factor of four. Shorter\nbars are better.\n\n```text\n",
 	)
 	for _, i := range barred {
 		r := rows[i]
@@ -382,7 +382,7 @@ func bar(ratio float64) string {
 
 func writeGrowth(b *strings.Builder, all []*peer) {
 	b.WriteString(
-		"\n## Growth\n\nThe table shows the time from the prompt to the request at the model in ms, and the size of the\nrequest, as the conversation grows:\n\n" +
+		"\n## Growth\n\nThe table shows the time from the prompt to the model request in ms, and the size of the request, as\nthe conversation grows:\n\n" +
 			"| agent | start | first third | second third | end |\n|---|---|---|---|---|\n",
 	)
 	for _, p := range all {
@@ -440,7 +440,7 @@ const tail = `
 | ` + "`make bench`" + ` | runs agent-lsp's own benchmarks, each named after the figure that it measures |
 | ` + "`make soak`" + ` | plots the daemon's resources while 20 sessions run at full speed |
 
-## What the time is made of
+## Where the time goes
 
 - **Start.** The daemon starts the Go runtime, reads the settings files and requests one model list,
   without waiting for the list. It does not open a session, an index or a server before the first
@@ -450,7 +450,7 @@ const tail = `
 - **Tool round with an effect.** The assistant's message is on disk before the tool runs, which
   takes one ` + "`fsync`" + `. Read-only tools do not wait for the ` + "`fsync`" + `.
 - **Shell command.** A supervisor ends every descendant of a command. One supervisor runs many
-  commands, so only the first round includes its start.
+  commands, so only the first round includes starting it.
 - **Sandboxed command.** The sandbox for the next command is prepared while the model is thinking.
   In this row, the model waits 100 ms before each reply, for every program. The benchmark checks
   that a command can write in the workspace and not outside it. Rivals without their own sandbox on

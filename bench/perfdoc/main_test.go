@@ -30,7 +30,7 @@ func TestDocument(t *testing.T) {
 		"| deltas per second, unpaced | 50000 | 25000 | 200000 | > 80000 | 2.0× |",
 		"| codex 1.2.3 |",
 		"| tool round: sandboxed `true`, ms | 4.00 | 60.0 | - | < 6.00 | 15.0× |",
-		"| 100 parallel sessions: slowest turn over fastest | 1.10 |",
+		"| 100 parallel sessions: slowest turn / fastest turn | 1.10 |",
 		"| agentlsp, a very long conversation | turns 981–1000: 5.00 (4100 KB) |",
 		"- deltas per second, unpaced: 50000 (the target is 80000)",
 		"a turn of 51 requests",
