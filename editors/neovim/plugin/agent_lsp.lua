@@ -64,7 +64,7 @@ for name, spec in pairs(commands) do
     nargs = spec.nargs or 0,
     range = spec.range,
     bang = spec.bang,
-    bar = spec.nargs ~= '*', -- allow a command after it, unless it takes a text
+    bar = spec.nargs ~= '*', -- another command may follow, unless the argument is free text
     desc = spec.desc,
     complete = spec.nargs and function(lead, line)
       return require('agent_lsp.commands').complete(spec[1], lead, line)

@@ -25,7 +25,8 @@ export type Answer<M extends keyof ServerRequests> = (
   token: vscode.CancellationToken,
 ) => Promise<ServerRequests[M]['result']>;
 
-/** Answers to all requests except agent/editor/open, because VS Code reports changes automatically.
+/**
+ * Answers to all requests except agent/editor/open, because VS Code reports changes automatically.
  */
 export type Answers = { [M in Exclude<keyof ServerRequests, 'agent/editor/open'>]: Answer<M> };
 

@@ -8,8 +8,10 @@ import type { Completion } from './webview/messages';
 
 const mostFiles = 20;
 
-/** Remembers the last editor that showed a file, because the panel has the focus while a prompt is
- * sent. */
+/**
+ * Remembers the last editor that showed a file, because the panel has the focus while a prompt is
+ * sent.
+ */
 export class Surroundings implements vscode.Disposable {
   private last: vscode.TextEditor | undefined;
   private readonly subscription: vscode.Disposable;

@@ -43,9 +43,11 @@ export class FolderQuestion {
     return this.state.get(agreed, false);
   }
 
-  /** Throws an error if the user does not agree. The answer is stored, because otherwise each
+  /**
+   * Throws an error if the user does not agree. The answer is stored, because otherwise each
    * request to the daemon would open the dialog. After a refusal, the user is asked again only if
-   * `again` is true. */
+   * `again` is true.
+   */
   async ask(again: boolean): Promise<void> {
     const folders = vscode.workspace.workspaceFolders ?? [];
     const large = folders.map(({ uri }) => tooLarge(uri.fsPath, os.homedir())).find((what) => what);

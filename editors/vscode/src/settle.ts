@@ -5,14 +5,20 @@ import * as vscode from 'vscode';
 import type { EditorSettle } from './protocol';
 import { isScript, shown, wordOn, type Word } from './scripts';
 
-/** The number of milliseconds without another report after which the servers are considered to have
- * finished. Servers report on other files after the changed one. */
+/**
+ * The number of milliseconds without another report after which the servers are considered to have
+ * finished. Servers report on other files after the changed one.
+ */
 const calm = 250;
-/** The number of milliseconds after which silence about a clean file counts as a report, because
- * some servers do not repeat that a file is clean. */
+/**
+ * The number of milliseconds after which silence about a clean file counts as a report, because
+ * some servers do not repeat that a file is clean.
+ */
 const silence = 1000;
-/** A command of gopls that checks all files immediately. Otherwise, gopls waits for a second before
- * it checks the other files. */
+/**
+ * A command of gopls that checks all files immediately. Otherwise, gopls waits for a second before
+ * it checks the other files.
+ */
 const lookNow = 'gopls.diagnose_files';
 
 const changed = new Set<string>(); // documents that changed since their last diagnostics
@@ -75,8 +81,10 @@ function wake(): void {
   for (const wakeUp of woken) wakeUp();
 }
 
-/** Waits, for a limited time, until the servers have reported on these documents. Returns whether
- * they did, as far as VS Code can detect that. */
+/**
+ * Waits, for a limited time, until the servers have reported on these documents. Returns whether
+ * they did, as far as VS Code can detect that.
+ */
 export async function settled({ uris, timeoutMs }: EditorSettle): Promise<boolean> {
   const began = Date.now();
   const documents = (await Promise.all(uris.map(open))).filter((d) => d !== undefined);

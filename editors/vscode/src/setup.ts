@@ -242,7 +242,7 @@ export class Setup {
       await this.use(model);
       const ms = test.latencyMs ?? 0;
       const time = ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`;
-      const name = model.slice(model.lastIndexOf('/') + 1); // the full name would be too long
+      const name = model.slice(model.lastIndexOf('/') + 1); // the full reference would be too long
       return void vscode.window.showInformationMessage(
         `${name} answered in ${time}. It is now your model.`,
       );

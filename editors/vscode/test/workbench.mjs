@@ -34,8 +34,10 @@ export const baseSettings = {
   'remote.autoForwardPorts': false,
 };
 
-/** Settings that turn off features which move automatically or cover the text while the test types.
- * These features are not tested. */
+/**
+ * Settings that turn off features which move automatically or cover the text while the test types.
+ * These features are not tested.
+ */
 export const calmSettings = {
   'workbench.reduceMotion': 'on',
   'editor.quickSuggestions': { other: 'off', comments: 'off', strings: 'off' },

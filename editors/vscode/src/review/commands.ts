@@ -52,7 +52,7 @@ export class ReviewCommands {
       const marks = await this.sides.marksIn(editor.document.uri);
       const next = nextMark(marks, editor.selection.active.line, 1) ?? marks[0];
       if (next) return show(editor, next);
-      if (!from.diff) return; // the review of all files shows the other hunks anyway
+      if (!from.diff) return; // the review of all files already shows the other hunks
     }
     const left = this.proposals.hunksOf(uri);
     const next = left.find((p) => p.mark.range.start.line >= mark.range.start.line) ?? left[0];

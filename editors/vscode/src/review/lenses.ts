@@ -32,8 +32,10 @@ export class HunkLenses implements vscode.CodeLensProvider, vscode.Disposable {
     ]);
   }
 
-  /** Fires only if the rows have changed, because the editor then draws all rows again, and a click
-   * may get lost. */
+  /**
+   * Fires only if the rows have changed, because the editor then draws all rows again, and a click
+   * may get lost.
+   */
   private tell(): void {
     const rows = this.proposals.files().map(({ uri, file, proposal, marks }) => {
       const places = marks.map(({ hunk, range }) => [

@@ -28,8 +28,10 @@ interface Logged {
   changes: Change[];
 }
 
-/** How many recent changes of a document are kept. They are used to move a hunk whose position
- * refers to an earlier version. */
+/**
+ * How many recent changes of a document are kept. They are used to move a hunk whose position
+ * refers to an earlier version.
+ */
 const keptChanges = 64;
 
 /**

@@ -47,8 +47,10 @@ const languages = {
 };
 for (const [name, definition] of Object.entries(languages)) hljs.registerLanguage(name, definition);
 
-/** Maximum number of characters of a block with colors. Coloring a longer block would block the
- * panel. */
+/**
+ * Maximum number of characters of a block with colors. Coloring a longer block would block the
+ * panel.
+ */
 const largest = 20_000;
 
 /**

@@ -42,8 +42,10 @@ export function wordAt(text: string, caret: number): { start: number; query: str
 
 /** Decisions of the panel about a text before it is sent. */
 export interface Gate {
-  /** Returns an identifier of what the agent is waiting for: the ID of the oldest question, or the
-   * pending changes. It is empty if the agent is not waiting. */
+  /**
+   * Returns an identifier of what the agent is waiting for: the ID of the oldest question, or the
+   * pending changes. It is empty if the agent is not waiting.
+   */
   subject(): string;
   /**
    * Reports whether the panel handles the text itself. `asked` is the question that was shown when

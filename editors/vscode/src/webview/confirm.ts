@@ -2,8 +2,10 @@
 // discard changes.
 import { h, hasFocus } from './dom';
 
-/** One of the possible answers. Exactly one answer is safe. The safe answer has the focus, and
- * Escape chooses it. */
+/**
+ * One of the possible answers. Exactly one answer is safe. The safe answer has the focus, and
+ * Escape chooses it.
+ */
 export interface Answer {
   label: string;
   action: () => void;

@@ -54,8 +54,10 @@ function drawPicker([label, words, command, title = words]: Picker, send: Send):
   );
 }
 
-/** Returns the name of a model without its provider, because otherwise the end of a long reference
- * would be cut off. */
+/**
+ * Returns the name of a model without its provider, because otherwise the end of a long reference
+ * would be cut off.
+ */
 function modelName(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1) || reference;
 }

@@ -5,8 +5,10 @@ import { Marked } from 'marked';
 import { colored } from './colors';
 import { reachable } from './dom';
 
-/** Maximum number of characters in one block. A longer block is shown as plain text, because
- * parsing and layout would block the panel. */
+/**
+ * Maximum number of characters in one block. A longer block is shown as plain text, because parsing
+ * and layout would block the panel.
+ */
 export const plainFrom = 200_000;
 /**
  * The maximum number of characters in one line. A block with a longer line is shown as plain text.

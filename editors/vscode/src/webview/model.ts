@@ -148,8 +148,10 @@ export class Conversation {
     return [id];
   }
 
-  /** Returns the position for a new entry. A replay lists parallel calls in the order in which they
-   * ended, so the position depends on the times. */
+  /**
+   * Returns the position for a new entry. A replay lists parallel calls in the order in which they
+   * ended, so the position depends on the times.
+   */
   private slotOf(entry: Entry): number {
     let slot = this.order.length;
     while (slot > 0 && isLater(this.entries.get(this.order[slot - 1] ?? ''), entry)) slot--;

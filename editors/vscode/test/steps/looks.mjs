@@ -23,8 +23,10 @@ import {
 import { inThemes, pictured, seen } from './themes.mjs';
 import { findings } from './panel.mjs';
 
-/** `first` is the width of the panel in a window of 1280 pixels before the user has dragged its
- * edge. */
+/**
+ * `first` is the width of the panel in a window of 1280 pixels before the user has dragged its
+ * edge.
+ */
 const widths = { first: 291, narrow: 300, wide: 520 };
 
 /** Drags the edge of the side bar with the panel. */
