@@ -104,21 +104,30 @@ end
 local status_groups =
   { running = 'AgentLspRunning', awaiting = 'AgentLspWaiting', paused = 'AgentLspWaiting' }
 
---- Draws the window bars with the state, title, cost and context.
+local function width_in(win, bar)
+  local options = { winid = win, use_winbar = true, maxwidth = 1000 }
+  return vim.api.nvim_eval_statusline(bar, options).width
+end
+
+--- Draws the window bars with the state, title, cost and context. A narrow window omits the title,
+--- then the cost, then the context, so that the state stays whole.
 function M.winbar()
-  local bar = (' %%#%s#%s%%* '):format(
+  local status = (' %%#%s#%s%%* '):format(
     status_groups[state.status] or 'AgentLspMeta',
     (state.status == 'idle' and '○ ' or '● ') .. labels.status[state.status]
   )
-  bar = (state.title or '') ~= '' and bar .. '· ' or bar
-  local rest = cost() .. gauge()
   for _, win in ipairs(transcript.windows()) do
-    local taken =
-      vim.api.nvim_eval_statusline(bar .. rest, { winid = win, use_winbar = true }).width
-    vim.wo[win][0].winbar = bar
-      .. fit(state.title or '', vim.api.nvim_win_get_width(win) - taken - 1)
-      .. '%='
-      .. rest
+    local width = vim.api.nvim_win_get_width(win)
+    local rest = cost() .. gauge()
+    for _, shorter in ipairs({ gauge(), '' }) do
+      if width_in(win, status .. rest) > width then
+        rest = shorter
+      end
+    end
+    local room = width - width_in(win, status .. '· ' .. rest) - 1
+    local titled = (state.title or '') ~= '' and room >= 8 -- a shorter title says nothing
+    vim.wo[win][0].winbar = (titled and status .. '· ' .. fit(state.title, room) or status)
+      .. ('%=' .. rest)
   end
 end
 

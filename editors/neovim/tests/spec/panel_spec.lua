@@ -436,4 +436,26 @@ H.case('a context that is hardly used shows no gauge', function()
   end
 end)
 
+H.case('a narrow window bar omits the title and the cost instead of cutting the state', function()
+  H.start({ script = { { text = 'ok' } } })
+  vim.cmd('AgentToggle')
+  local events = require('agent_lsp.events')
+  local win = require('agent_lsp.transcript').window()
+  for width = 20, 60 do
+    vim.api.nvim_win_set_width(win, width)
+    events.emit('session/updated', {
+      status = 'awaiting',
+      title = 'Fix the parser',
+      usage = { cost = 0.0132 },
+      contextTokens = 6400,
+      contextWindow = 32000,
+    })
+    local shown =
+      vim.api.nvim_eval_statusline(vim.wo[win].winbar, { winid = win, use_winbar = true })
+    H.equal(shown.str:find('● ', 1, true), 2, width .. ': ' .. shown.str)
+    H.equal(shown.width <= width, true, width .. ': ' .. shown.str)
+  end
+  H.equal(vim.wo[win].winbar:find('Fix the parser', 1, true) ~= nil, true, 'a wide bar')
+end)
+
 H.run()
