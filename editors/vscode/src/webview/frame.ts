@@ -229,7 +229,8 @@ function permission(params: RequestPermissionParams, send: Send): HTMLElement {
 
 /** Names the unsaved files in the questions about commands. */
 export function nameUnsaved(asks: Element, names: string[]): void {
-  const text = names.length > 0 ? `Saves ${counted(names.length, 'file')}: ${names.join(', ')}` : '';
+  const text =
+    names.length > 0 ? `Saves ${counted(names.length, 'file')}: ${names.join(', ')}` : '';
   for (const line of asks.querySelectorAll('.unsaved')) line.textContent = text;
 }
 

@@ -73,9 +73,7 @@ const overflowing = (d) =>
     );
     const name = (node) =>
       `${node.tagName.toLowerCase()}.${node.className}: ${node.textContent.slice(0, 40)}`;
-    const empty = shown.filter(
-      (node) => node.matches('.gauge') && /\b0 %/.test(node.textContent),
-    );
+    const empty = shown.filter((node) => node.matches('.gauge') && /\b0 %/.test(node.textContent));
     return [
       ...empty.map((node) => `an empty gauge: ${name(node)}`),
       ...over.map((node) => `over the edge: ${name(node)}`),
@@ -223,7 +221,10 @@ async function applied(d) {
     .waitFor();
   await d.command('workbench.action.keepEditor');
   await d.agent('Review Pending Changes');
-  await d.page.locator('.multiDiffEntry .modified .view-line', { hasText: 'Hello' }).first().waitFor();
+  await d.page
+    .locator('.multiDiffEntry .modified .view-line', { hasText: 'Hello' })
+    .first()
+    .waitFor();
 }
 
 /** The marks of the changes can be seen in each of the three tabs. */
