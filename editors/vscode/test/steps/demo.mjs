@@ -35,7 +35,7 @@ async function demoInPanel(d) {
   await d.bufferHas('max=$1');
   await ask.waitFor();
   await d.click(ask.getByRole('button', { name: /^Allow/ }).first());
-  await d.entry('assistantMessage', 'Done. What you accepted').waitFor();
+  await d.entry('assistantMessage', 'Done. The changes that you accepted').waitFor();
   await d.idle();
   await d.prompt('and now?');
   await d.entry('assistantMessage', 'This was the demo').waitFor();
