@@ -149,7 +149,7 @@ async function mentions(d) {
   await d.entry('assistantMessage', 'All seen').waitFor();
   await d.idle();
   await d.panel.locator('.gauge .share', { hasText: 'Context' }).waitFor();
-  await d.panel.locator('.gauge .cost[title*="an estimate"]', { hasText: '$0.0' }).waitFor();
+  await d.panel.locator('.gauge .cost[title^="Estimated cost"]', { hasText: '$0.0' }).waitFor();
   await d.input.press('ArrowUp');
   await until('the history gives the prompt back', async () =>
     (await d.input.inputValue()).startsWith('look @selection'),
