@@ -51,7 +51,7 @@ func BenchmarkRound(b *testing.B) {
 				}
 				old = append(old, message.NewText(role, "some text of the past"))
 			}
-			const rounds = 50 // rounds per session, so that n keeps its meaning
+			const rounds = 50 // per session, so that the history stays close to n messages
 			for done := 0; done < b.N; done += rounds {
 				b.StopTimer()
 				env := Step{Models: []Model{&endless{left: rounds}}, Tools: reg,

@@ -222,7 +222,7 @@ func TestDoctorOfAWholeHome(t *testing.T) {
 	home := t.TempDir()
 	for dir, want := range map[string]string{
 		home: "your home folder", "/": "the root of the file system", t.TempDir(): "",
-		filepath.Dir(home): "a folder around your home folder",
+		filepath.Dir(home): "a folder that contains your home folder",
 	} {
 		t.Chdir(dir)
 		env := []string{

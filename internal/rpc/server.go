@@ -151,7 +151,7 @@ func (s *server) shutdown() {
 	s.await(s.link.Ended(), flushGrace)
 }
 
-// closeCore closes the core after the last connection has left.
+// closeCore closes the core after the last connection has closed.
 func (s *server) closeCore(ctx context.Context) {
 	if err := s.core.Host.CloseStores(); err != nil {
 		s.log.Warn("closing the stored sessions", "error", err)

@@ -31,7 +31,7 @@ func (s *server) register() {
 	params := map[string]any{"registrations": []any{registration}}
 	if err := s.link.Ask(s.link.Context(), conn.MethodRegister, params, nil); err != nil {
 		s.link.Logger.Info(
-			"the client does not register",
+			"the client rejected a registration",
 			"method",
 			conn.MethodDidConfigure,
 			"error",

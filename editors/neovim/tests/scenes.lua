@@ -353,7 +353,7 @@ scene('subagent-stopped', {
   settings = trust,
   script = {
     {
-      text = 'I let somebody look.',
+      text = 'I will ask a sub-agent to find the cause.',
       toolCalls = { call('agent', { agent = 'general', task = 'find out why TestTotal fails' }) },
     },
     { text = 'I run it.', toolCalls = { call('bash', { command = 'go version; sleep 300' }) } },

@@ -18,7 +18,7 @@ export function tooLarge(folder: string, home: string): string | undefined {
   const down = path.relative(real(folder), real(home));
   if (down === '') return 'your home folder';
   const isAround = down !== '..' && !down.startsWith(`..${path.sep}`) && !path.isAbsolute(down);
-  return isAround ? 'a folder around your home folder' : undefined;
+  return isAround ? 'a folder that contains your home folder' : undefined;
 }
 
 function real(folder: string): string {

@@ -21,8 +21,8 @@ const (
 	ReasoningOnly Verdict = CheckReasoningOnly
 )
 
-// How often a reply is sent back before it is accepted, by check. A blank reply becomes an error
-// instead of being accepted.
+// For each check, these constants limit how often a reply is sent back to the model before it is
+// accepted. A blank reply becomes an error instead of being accepted.
 const (
 	MaxBlankNudges     = 1
 	MaxReasoningNudges = 1

@@ -111,8 +111,9 @@ func TestEditsOfDifferentFilesWaitTogether(t *testing.T) {
 	}
 }
 
-// A read affects the order of the edits around it only if it concerns the same file as one of them,
-// or a folder that contains that file. Such a read runs between the two edits.
+// TestReadsOfFilesBetweenEdits checks that a read waits for an edit before it if it concerns the
+// same file or a folder that contains the file, and that an edit after it waits for such a read.
+// Other reads do not affect the order of the edits.
 func TestReadsOfFilesBetweenEdits(t *testing.T) {
 	edit := func(name string, waits bool, files ...string) *fakeCall {
 		return &fakeCall{name: name, class: Edits, files: files, waits: waits}

@@ -23,8 +23,8 @@ var archs = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUD
 // filtersSockets reports whether the filter exists for this architecture.
 func filtersSockets() bool { return archs[runtime.GOARCH] != 0 }
 
-// noSockets forbids this thread and its children every socket except local ones. Landlock alone
-// restricts only TCP, and not even MPTCP. The filter also refuses io_uring, which opens sockets
+// noSockets blocks all sockets except local ones in this thread and its children. Landlock alone
+// restricts only TCP, without MPTCP. The filter also refuses io_uring, which opens sockets
 // without passing the filter.
 func noSockets() error {
 	stmt := func(code uint16, k uint32) unix.SockFilter { return unix.SockFilter{Code: code, K: k} }

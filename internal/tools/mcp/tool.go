@@ -184,7 +184,7 @@ func newResources(s *server) *resources {
 		Description: "List the resources of the MCP server " + s.conf.Name +
 			", or read one by its uri.",
 		Schema: json.RawMessage(`{"type":"object","properties":{"uri":{"type":"string",` +
-			`"description":"read this one; without it all are listed"}}}`),
+			`"description":"URI of the resource to read; omit it to list all resources"}}}`),
 		Effect: tool.ReadOnly, Source: "mcp:" + s.conf.Name, Deferred: true,
 		Timeout: s.timeout(),
 	}}

@@ -188,7 +188,7 @@ func (r *Runner) attend(h *helper) {
 	r.mu.Unlock()
 	if k == nil {
 		if ahead != nil && !h.cmd.ProcessState.Exited() {
-			sweep() // the supervisor was killed, and the sandbox ends without a parent
+			sweep() // the killed supervisor left the processes of the prepared sandbox
 		}
 		return
 	}

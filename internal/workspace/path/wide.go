@@ -20,7 +20,7 @@ func Wide(folder, home string) string {
 	case Key(folder) == Key(home):
 		return "your home folder"
 	}
-	return "a folder around your home folder"
+	return "a folder that contains your home folder"
 }
 
 // Allow makes a wide folder a root from now on if it is one of the workspace folders. "" stands for

@@ -149,12 +149,12 @@ async function wholeHome(d) {
   await d.entry('assistantMessage', 'The script says hello.').waitFor();
   await d.idle();
   await d.open({ folder: path.dirname(home(d.dir)) });
-  const around = d.page.locator('.monaco-dialog-box', { hasText: 'a folder around your home' });
+  const around = d.page.locator('.monaco-dialog-box', { hasText: 'a folder that contains your home' });
   const asked = d.command('agentLsp.prompt');
   await around.waitFor();
   await d.click(around.locator('.monaco-button', { hasText: 'Cancel' }));
   await asked;
-  await problem(d, "This window's folder is a folder around your home folder.").waitFor();
+  await problem(d, "This window's folder is a folder that contains your home folder.").waitFor();
 }
 
 export const withoutBinarySteps = [

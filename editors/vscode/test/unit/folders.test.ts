@@ -10,9 +10,9 @@ test('the home folder, one around it and the root are hardly meant as a workspac
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'home-'));
   assert.equal(tooLarge('/', home), 'the root of the file system');
   assert.equal(tooLarge(home, home), 'your home folder');
-  assert.equal(tooLarge(path.dirname(home), home), 'a folder around your home folder');
+  assert.equal(tooLarge(path.dirname(home), home), 'a folder that contains your home folder');
   fs.symlinkSync(path.dirname(home), path.join(home, 'up'));
-  assert.equal(tooLarge(path.join(home, 'up'), home), 'a folder around your home folder');
+  assert.equal(tooLarge(path.join(home, 'up'), home), 'a folder that contains your home folder');
   for (const other of [`${home}/project`, `${home}-2`, `${path.dirname(home)}/..home`])
     assert.equal(tooLarge(other, home), undefined);
   fs.rmSync(home, { recursive: true });
