@@ -1,4 +1,4 @@
--- Registers the commands only. The first command loads the plugin.
+-- Registers only the commands. The first command loads the rest of the plugin.
 if vim.g.loaded_agent_lsp then
   return
 end

@@ -1,4 +1,4 @@
---- Builds the parts of a decided edit call in the transcript: line counts, the decision and the
+--- Builds the transcript's card for a decided edit: its line counts, the user's decision and the
 --- diff.
 local events = require('agent_lsp.events')
 
@@ -21,10 +21,10 @@ local max_lines = 60
 
 local edits = {} ---@type table<string, agent_lsp.Edit> by proposal
 
---- The proposed text and the original line of each hunk.
+--- The proposed text of each hunk and its line in the original file, by the hunk's id.
 local proposed = {} ---@type table<string, { text: string, line: integer }>
 
---- Returns the lines of a text, without the empty line after a final line break.
+--- Splits text into lines. A final line break does not add an empty line.
 local function lines_of(text)
   local lines = require('agent_lsp.render').lines(type(text) == 'string' and text or '')
   if lines[#lines] == '' then
@@ -33,8 +33,8 @@ local function lines_of(text)
   return lines
 end
 
---- Stores what the agent proposed in a file. A later report of an accepted hunk has the text of the
---- user.
+--- Stores the proposed text of each hunk in a file. If the user accepts a hunk with changes, later
+--- reports contain the user's text instead.
 local function remember(file)
   local shift = 0
   for _, h in ipairs(file.hunks) do
@@ -50,7 +50,7 @@ local function remember(file)
   end
 end
 
---- Returns the hunks of a proposal if the user accepted one of them with another text.
+--- Returns all hunks of a proposal if the user changed the text of an accepted hunk, otherwise nil.
 ---@return agent_lsp.Change[]?
 local function changed_by_user(proposal)
   local out, changed = {}, false
@@ -83,7 +83,7 @@ for _, name in ipairs({ 'proposal/created', 'proposal/updated', 'proposal/closed
 end
 
 --- Reports whether an edit's diff is known.
----@param id string of the proposal
+---@param id string the proposal's id
 function M.knows(id)
   return edits[id] ~= nil
 end
@@ -94,9 +94,9 @@ function M.learn(res)
   edits[res.proposal.proposalId] = res
 end
 
---- Adds the change from one replacement, from the first differing line to the last.
----@param at integer? line of the file at which the texts begin, if it is known
----@param to? integer line of the new text; by default it is the same
+--- Adds one replacement to a diff, without the equal lines at its beginning and end.
+---@param at integer? line in the file at which the replacement begins, if it is known
+---@param to? integer line at which the new text begins; the default is at
 ---@param note? string text after the line numbers
 local function add_change(out, old, new, at, to, note)
   local same, rest = 0, 0
@@ -122,8 +122,8 @@ local function add_change(out, old, new, at, to, note)
   out.added, out.removed = out.added + #come, out.removed + #gone
 end
 
---- Returns the diff of decided hunks. The name of a file comes before its hunks if there are
---- several files.
+--- Returns the diff of the decided hunks. If they are in several files, each file's name precedes
+--- its hunks.
 ---@param changes agent_lsp.Change[]
 local function decided_diff(changes)
   local out = { lines = {}, added = 0, removed = 0 }
@@ -144,7 +144,7 @@ local function decided_diff(changes)
   return out
 end
 
---- Reads an edit's diff from the arguments of its call, which the session stores.
+--- Builds an edit's diff from the arguments of its tool call, which the session stores.
 ---@param d agent_lsp.Item
 function M.learn_from_call(d)
   local args = type(d.args) == 'table' and d.args or {}
@@ -163,7 +163,7 @@ function M.learn_from_call(d)
   end
 end
 
---- Returns the user's first comment. The result quotes it for the model.
+--- Returns the user's first comment, which a call's result quotes for the model.
 local function comment_in(result)
   local quoted = (result or ''):match('rejected: (%b"")')
   return quoted and ': ' .. quoted:sub(2, -2)
@@ -180,8 +180,8 @@ local function count_hunks(proposal)
   return count.accepted or 0, count.rejected or 0
 end
 
---- Counts the hunks that the result of a call reports. Hunks that are not accepted are rejected
---- only if the user decided all of them.
+--- Counts the accepted and rejected hunks in a call's result. Hunks that were not accepted count as
+--- rejected only if the user has decided all hunks.
 local function count_stored(details)
   local accepted, state = details.accepted or 0, details.state
   local decided = state == 'applied' or state == 'partiallyApplied' or state == 'rejected'
@@ -194,7 +194,7 @@ local ends = {
   conflict = 'conflicts with your own change',
 }
 
---- Returns the decided hunks if the user accepted one of them with another text.
+--- Returns the decided hunks if the user changed the text of an accepted hunk, otherwise nil.
 ---@param d agent_lsp.Item
 ---@return agent_lsp.Change[]?
 local function changes_of(d)
@@ -241,8 +241,8 @@ end
 
 local groups = { ['+'] = 'AgentLspAdded', ['-'] = 'AgentLspRemoved', ['@'] = 'AgentLspMeta' }
 
---- Returns the lines of the diff that the daemon sent. If the diff has a single file, the file's
---- name is omitted.
+--- Returns the lines of the diff that the daemon sent. If the diff changes a single file, the
+--- file's name is omitted.
 ---@param edit agent_lsp.Edit?
 local function proposed_diff(edit)
   local out, in_hunks = {}, false
@@ -257,8 +257,8 @@ local function proposed_diff(edit)
   return out
 end
 
---- Returns the lines of the diff with their highlights. The diff contains what was applied if the
---- user changed a hunk.
+--- Returns the lines of an edit's diff and their highlights. If the user changed a hunk, the diff
+--- shows the text that was applied.
 ---@param d agent_lsp.Item
 ---@return string[] lines
 ---@return table<integer, string> groups by line

@@ -9,7 +9,7 @@ local transcript = require('agent_lsp.transcript')
 local M = {}
 
 ---@class agent_lsp.Changes
----@field kind 'proposed'|'applied'|'done' pending, pending in the buffers, or from the last turn
+---@field kind 'proposed'|'applied'|'done' pending, pending in the buffer, or from the last turn
 ---@field changes integer number of pending hunks
 ---@field files integer
 ---@field added integer lines
@@ -86,7 +86,7 @@ local function forget()
   end
 end
 
---- Removes the summary of the last turn after the turn was undone or the user kept its changes.
+--- Removes the last turn's summary after the user has undone the turn or kept its changes.
 M.forget = forget
 
 --- Shows the changes from the last turn as a diff in a tab.
@@ -129,7 +129,7 @@ local on_pending = {
   end,
 }
 
---- Runs the action of a key in the summary.
+--- Runs the action that the user chose with a key of the summary.
 ---@param action 'keep'|'undo'|'review'
 ---@param idle boolean whether no turn is running
 function M.act(action, idle)
@@ -154,7 +154,7 @@ events.on('session', function(p)
   end
 end)
 
---- Restores the summary of the last turn of a loaded session, unless the user has closed it.
+--- After a session is loaded, shows the last turn's summary again, unless the user has closed it.
 ---@param c agent_lsp.Checkpoint? the newest checkpoint
 ---@param ws agent_lsp.Workspace
 function M.recall(c, ws)
@@ -163,8 +163,8 @@ function M.recall(c, ws)
   end
 end
 
---- If hunks are still pending after a turn, the user decides them individually, and the totals of
---- the turn no longer apply.
+--- After a turn, requests the totals for its summary. If hunks are still pending, the user decides
+--- them individually, and the turn's totals would not be correct.
 events.on('turn/completed', function(p)
   local ws = client.by_id(p.client_id)
   if p.replay or not ws or not transcript.ours(p) or hunks.count() > 0 then

@@ -13,7 +13,7 @@ local M = {}
 
 local new_api = vim.fn.has('nvim-0.11') == 1
 
---- After this many consecutive crashes the daemon is no longer restarted automatically.
+--- After this many consecutive crashes, the daemon is no longer restarted automatically.
 local max_crashes = 3
 
 ---@class agent_lsp.Workspace
@@ -50,8 +50,7 @@ local notifications = {
   'agent/request/resolved',
 }
 
---- Reports whether a buffer is the user's own document. The document is a file, which may not exist
---- on disk yet.
+--- Reports whether a buffer contains one of the user's files. The file may not exist on disk yet.
 local function is_document(buf)
   return vim.api.nvim_buf_is_valid(buf)
     and vim.bo[buf].buftype == ''
@@ -149,7 +148,7 @@ function M.current()
   return current
 end
 
---- Makes a workspace the one whose session is shown.
+--- Makes ws the current workspace, whose session the panel shows.
 ---@param ws agent_lsp.Workspace
 function M.set_current(ws)
   current = ws
@@ -181,8 +180,8 @@ local function capabilities(ws)
   return caps
 end
 
---- Discards the daemon's diagnostics. They are for clients that cannot review, and this plugin
---- draws hunks itself.
+--- Discards the daemon's diagnostics. They are meant for clients that cannot draw hunks, but this
+--- plugin draws hunks itself.
 local function ignore() end
 
 local function handlers()
@@ -227,7 +226,8 @@ local function attach_all(ws)
   })
 end
 
---- Attaches the open documents in a folder that the user adds to a workspace.
+--- When the user adds a folder to a workspace, attaches the daemon to the open documents in that
+--- folder.
 vim.api.nvim_create_autocmd('LspNotify', {
   group = vim.api.nvim_create_augroup('agent_lsp_folders', { clear = true }),
   callback = function(args)
@@ -264,7 +264,7 @@ local function finish(ws, client, err)
   end
 end
 
---- Starts a crashed daemon again and resumes its session there.
+--- Restarts a crashed daemon and resumes its session.
 local function resume(ws)
   M.with(function(client)
     if client and ws.session then
@@ -324,7 +324,7 @@ local function spec(ws, cmd)
     capabilities = capabilities(ws),
     init_options = next(settings) and settings or vim.empty_dict(),
     handlers = handlers(),
-    flags = { debounce_text_changes = 0 }, -- so that the agent reads exactly what the user sees
+    flags = { debounce_text_changes = 0 }, -- without a delay, the agent reads what the user sees
     on_init = function(client)
       ws.id = client.id
       vim.schedule(function()
@@ -366,14 +366,14 @@ local function start(ws)
   end
 end
 
---- Reports whether the user is asked before the daemon of a workspace starts.
+--- Reports whether the plugin asks the user before it starts a workspace's daemon.
 ---@param ws agent_lsp.Workspace
 function M.asks(ws)
   return not (ws.scope or ws.demo) and wide.is(ws.root)
 end
 
---- Calls fn with the client of the workspace, which it starts if necessary, or with nil and the
---- error.
+--- Calls fn with the workspace's client, and starts the client first if necessary. If the start
+--- fails, it calls fn with nil and the error.
 ---@param fn fun(client: vim.lsp.Client?, err?: string)
 ---@param opts? { workspace?: agent_lsp.Workspace, buf?: integer }
 function M.with(fn, opts)
@@ -398,7 +398,7 @@ function M.with(fn, opts)
   end)
 end
 
---- Returns the running client of the workspace that is shown, or nil.
+--- Returns the running client of the current workspace, or nil.
 ---@return vim.lsp.Client?
 function M.running()
   local ws = current
@@ -411,8 +411,8 @@ local function report(err)
   end
 end
 
---- Sends a request and calls fn with the error's text or nil, and the result. Without fn, an error
---- is shown to the user.
+--- Sends a request and calls fn with the error message (or nil) and the result. If fn is nil,
+--- errors are shown to the user.
 ---@param method string
 ---@param params table
 ---@param fn? fun(err: string?, result: any, error?: lsp.ResponseError)
@@ -434,7 +434,7 @@ function M.request(method, params, fn, opts)
   end, opts)
 end
 
---- Ends all daemons.
+--- Stops all daemons.
 function M.stop()
   for _, ws in pairs(workspaces) do
     ws.stopped = true

@@ -1,5 +1,5 @@
---- The implementation of the commands. Each function receives the options of
---- nvim_create_user_command.
+--- Implements the commands. Each function receives the table that nvim_create_user_command passes
+--- to a command.
 local client = require('agent_lsp.client')
 local log = require('agent_lsp.log')
 
@@ -9,7 +9,7 @@ local function api()
   return require('agent_lsp')
 end
 
---- Returns the user's text and the content that each @ in it refers to.
+--- Returns the content blocks of a prompt: the user's text, and the content to which each @ refers.
 local function blocks(text)
   return require('agent_lsp.mention').blocks(text)
 end
@@ -38,7 +38,7 @@ function M.steer(opts)
   end)
 end
 
---- Queues the text. Without text, it shows the queue and offers to remove an entry.
+--- Queues a prompt. If no text is given, it shows the queue and offers to remove an entry.
 function M.queue(opts)
   if opts.args ~= '' then
     return api().prompt(blocks(opts.args), { delivery = 'queue' })
@@ -75,7 +75,7 @@ function M.abort()
   api().abort()
 end
 
---- Answers the first pending permission or question.
+--- Lets the user answer the first pending permission or question.
 function M.answer()
   require('agent_lsp.permission').select()
 end
@@ -97,8 +97,8 @@ function M.sessions(opts)
   require('agent_lsp.sessions').pick(opts.args, opts.bang)
 end
 
---- Fills the quickfix list with all pending hunks and shows them in the overview tab, in that list
---- or as a diff.
+--- Shows all pending hunks in the quickfix list, as a diff, or in the overview tab. The overview
+--- tab also fills the quickfix list.
 function M.review(opts)
   local review = require('agent_lsp.review')
   if opts.args == 'quickfix' then
@@ -148,7 +148,7 @@ function M.diff()
   require('agent_lsp.diff').open()
 end
 
---- Prompts the agent to fix the diagnostics of the cursor's line.
+--- Prompts the agent to fix the diagnostics in the cursor's line.
 function M.fix(opts)
   local line = vim.api.nvim_win_get_cursor(0)[1] - 1
   local found = vim.tbl_filter(function(d)
@@ -194,7 +194,7 @@ function M.demo()
   require('agent_lsp.demo').start()
 end
 
---- Chooses the edit policy.
+--- Lets the user choose the edit policy, or applies the policy in the arguments.
 function M.edits(opts)
   require('agent_lsp.policy').pick(opts.args, opts.bang)
 end
@@ -245,7 +245,7 @@ end
 
 local models = {} ---@type string[] as last listed by the daemon
 
---- Requests the models for the next completion, because completion must not wait.
+--- Requests the models for later completions, because a completion must not wait for the response.
 local function learn_models()
   if client.running() then
     client.request('agent/models', {}, function(err, res)
@@ -264,7 +264,7 @@ local fixed = {
   sessions = { 'resume', 'fork', 'rename', 'archive', 'export', 'delete' },
 }
 
---- Completes the commands' arguments: words, models and, in prompts, the text after an @.
+--- Completes the commands' arguments: fixed words, models, and in prompts the text after an @.
 function M.complete(name, lead)
   local words = fixed[name]
   if name == 'model' then

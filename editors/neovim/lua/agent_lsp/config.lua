@@ -1,4 +1,4 @@
---- The plugin's settings. The plugin works without a call of setup().
+--- The plugin's settings. Calling setup() is optional.
 local M = {}
 
 ---@class agent_lsp.Keys keys in buffers with pending hunks; false leaves a key unmapped
@@ -15,8 +15,8 @@ local M = {}
 ---@field root_markers? string[] names of files that mark a workspace's root
 ---@field panel? { side: 'right'|'left', width: integer, input_height: integer }
 ---@field review? { signs: boolean, keys: agent_lsp.Keys|boolean, virtual: boolean }
----@field notify? boolean whether to notify the user of the end of a turn while the panel is hidden
----@field position_encodings? string[] offered to the daemon, best first
+---@field notify? boolean whether to notify the user when a turn ends while the panel is hidden
+---@field position_encodings? string[] the encodings that the client offers, in order of preference
 M.defaults = {
   cmd = nil,
   settings = {},
@@ -119,8 +119,8 @@ function M.session_config()
   return out
 end
 
---- Returns the folder of this plugin. Links are resolved, because the plugin may be linked into a
---- package folder.
+--- Returns this plugin's folder. Symbolic links are resolved, because a package folder may contain
+--- a link to the plugin.
 function M.plugin_dir()
   local dir = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h:h:h')
   return vim.fs.normalize(vim.uv.fs_realpath(dir) or dir)

@@ -1,4 +1,4 @@
---- The contrast of a text with its background, as WCAG defines it.
+--- Computes the contrast between text and its background, as WCAG defines it.
 local M = {}
 
 --- The minimum contrast at which text is easy to read.
@@ -19,10 +19,10 @@ local function colors(group)
   return hl.fg, hl.bg
 end
 
---- Returns the contrast of a group's text on its own background, or on that of another group, or
---- nil if a color is unknown.
+--- Returns the contrast between the text color of a highlight group and a background color. It
+--- returns nil if a color is unknown.
 ---@param group string
----@param surface? string the group of the background; the default is "Normal"
+---@param surface? string the group whose background is used; by default, the group's own
 ---@return number?
 function M.of(group, surface)
   local fg, bg = colors(group)

@@ -1,6 +1,6 @@
---- Settings that the user chose in a picker, for the current session or as the default for new
---- sessions. A file of the plugin stores the defaults, and each new session receives them as its
---- own settings. They never override a setting from setup().
+--- Applies settings that the user chooses in a picker to the current session, or stores them as
+--- defaults for new sessions. The plugin stores the defaults in a file, and each new session
+--- receives them as its own settings. A default never overrides a setting from setup().
 local client = require('agent_lsp.client')
 local config = require('agent_lsp.config')
 local log = require('agent_lsp.log')
@@ -25,7 +25,7 @@ local function keep(key, value)
   end
 end
 
---- Sets a setting of the current session.
+--- Changes a setting in the current session.
 ---@param key string
 ---@param value any
 ---@param text string message to the user
@@ -39,7 +39,7 @@ function M.set(key, value, text, ws)
   end, ws)
 end
 
---- Sets a setting in this session and as the default for new ones.
+--- Changes a setting in the current session and makes the value the default for new sessions.
 ---@param key string
 ---@param value any
 ---@param name string the value's label
@@ -52,7 +52,7 @@ function M.make_default(key, value, name, ws)
   M.set(key, value, name .. ', in this session and in new sessions', ws)
 end
 
---- Asks the user whether a setting applies to this session or to all new ones, and sets it.
+--- Asks the user whether a value is only for this session or also the default, and applies it.
 ---@param key string
 ---@param value any
 ---@param name string the value's label

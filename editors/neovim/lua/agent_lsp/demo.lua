@@ -1,5 +1,6 @@
---- The demo. A scripted model fixes a bug in a sample folder, in the real panel with real hunks. It
---- needs no key or network, and has its own daemon, state folder and settings.
+--- Runs the demo, in which a scripted model fixes a bug in a sample folder. The demo uses the real
+--- panel and real hunks. It needs no API key or network, and has its own daemon, state folder and
+--- settings.
 local client = require('agent_lsp.client')
 local config = require('agent_lsp.config')
 local log = require('agent_lsp.log')
@@ -11,7 +12,7 @@ M.prompt = 'The check fails. Find the cause and fix it.'
 local after = 'This was the demo. Its model is a script that can do only this task. '
   .. 'To choose a provider for your own work, use `:AgentSetup`.'
 
---- The number of prompts after the first one that the script answers.
+--- The number of prompts that the script answers after the first one.
 local spare = 50
 
 local function copy(from, to)

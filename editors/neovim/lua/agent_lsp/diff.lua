@@ -10,7 +10,7 @@ local M = {}
 
 local diff = vim.text and vim.text.diff or vim.diff
 
----@class agent_lsp.Piece a pending hunk with its position in base and proposal (zero-based rows)
+---@class agent_lsp.Piece a pending hunk with its rows in the base and in the proposal (zero-based)
 ---@field hunk agent_lsp.Hunk
 ---@field base integer
 ---@field old string[]
@@ -42,7 +42,7 @@ local function pieces(proposal, file)
   return out
 end
 
---- Returns the lines with one side of each hunk replaced by the other.
+--- Returns a copy of the lines in which each hunk's from side is replaced with its to side.
 local function exchange(lines, list, from, to, row)
   local out = vim.deepcopy(lines)
   for i = #list, 1, -1 do
@@ -68,7 +68,7 @@ local function current_lines(uri)
   return vim.fn.filereadable(path) == 1 and vim.fn.readfile(path) or {}
 end
 
---- Returns the name of a side in buffer lists and in the tab line.
+--- Returns a side's name for buffer lists and the tab line.
 local function name_of(path, side)
   return ('%s (%s)'):format(vim.fn.fnamemodify(path, ':.'), side)
 end
@@ -91,13 +91,13 @@ local function rows(c)
   return a, a + c[2], b, b + c[4]
 end
 
---- Returns, for each hunk, the decision that follows from the edited proposal, and the edits
---- outside all hunks.
+--- Compares the edited proposal with the original proposal. It returns a decision for each hunk,
+--- and the user's edits outside all hunks.
 ---@param list agent_lsp.Piece[]
 ---@param proposed string[]
 ---@param now string[]
 ---@return agent_lsp.Decision[]? decisions nil if a change crosses a hunk's border
----@return { row: integer, stop: integer, lines: string[] }[] own edits, with rows of the base
+---@return { row: integer, stop: integer, lines: string[] }[] own the user's edits, with base rows
 local function decisions(list, proposed, now)
   local changes = diff(
     table.concat(proposed, '\n') .. '\n',

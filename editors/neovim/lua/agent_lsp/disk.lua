@@ -1,5 +1,5 @@
---- Buffers and their files on disk: saving without a prompt that blocks, and reloading files that a
---- command changed.
+--- Keeps buffers and their files consistent. It saves buffers without a blocking prompt, and
+--- reloads buffers whose files a command changed.
 local events = require('agent_lsp.events')
 local log = require('agent_lsp.log')
 
@@ -26,8 +26,8 @@ vim.api.nvim_create_autocmd({ 'BufWritePost', 'BufReadPost', 'BufUnload' }, {
   end,
 })
 
---- Compares a buffer with the disk. A buffer without changes is reloaded. A buffer with changes is
---- not touched, and the user is not asked.
+--- Checks whether a buffer's file has changed on disk. If so, it reloads the buffer, unless the
+--- buffer has unsaved changes or the file was deleted. It never asks the user.
 local function look(buf)
   local id = vim.api.nvim_create_autocmd('FileChangedShell', {
     group = group,
@@ -42,8 +42,8 @@ local function look(buf)
   pcall(vim.api.nvim_del_autocmd, id)
 end
 
---- Writes a buffer as :write does, including its autocommands. It writes nothing if :write would
---- ask.
+--- Writes a buffer as :write does, and runs the same autocommands. If :write would ask the user a
+--- question, the buffer is not written.
 ---@param buf integer
 ---@return boolean written
 function M.write(buf)
@@ -71,7 +71,7 @@ function M.write(buf)
   return ok
 end
 
---- Tools that change no files. Buffers are not reloaded after them.
+--- The tools that do not change files. Buffers are not reloaded after a call of such a tool.
 local harmless = {
   read = true,
   grep = true,

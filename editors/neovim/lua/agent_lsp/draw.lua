@@ -14,7 +14,7 @@ local ns = vim.api.nvim_create_namespace('agent_lsp_review')
 
 ---@class agent_lsp.Drawn: agent_lsp.Waiting
 ---@field buf integer
----@field key string identifies what was drawn of the hunk
+---@field key string identifies the hunk's text and state at the time of drawing
 ---@field mark integer the extmark over the hunk's lines
 ---@field others integer[] the extmarks of its virtual lines and words
 ---@field below integer 1 if the hunk begins after the buffer's last line
@@ -50,8 +50,8 @@ function M.buffer(uri)
   return buf ~= -1 and vim.api.nvim_buf_is_loaded(buf) and buf or nil
 end
 
---- Returns a line as chunks of virtual text with the same columns as in the buffer. Tabs become
---- spaces, and the parts that differ from the corresponding line are highlighted.
+--- Converts a line to chunks of virtual text that occupy the same columns as in the buffer. Tabs
+--- become spaces, and the parts that differ from the corresponding line are highlighted.
 local function chunks(line, spans, looks)
   local out, column, at = {}, 0, 0
   local function add(text, group)
@@ -78,8 +78,8 @@ local function stands(buf, row, lines)
   return vim.deep_equal(vim.api.nvim_buf_get_lines(buf, row, row + #lines, false), lines)
 end
 
---- How many lines before and after a hunk's reported range are searched for the hunk, if the buffer
---- has changed since the report.
+--- The number of lines that are searched before and after a hunk's reported range if the buffer has
+--- changed since the report.
 local reach = 500
 
 --- Returns the current row of a hunk. The reported range refers to an older version of the document
@@ -129,8 +129,8 @@ local function wrapped(out, line, width)
   out[#out + 1] = at
 end
 
---- Returns the width in columns of the windows that wrap a buffer's lines, or nil if there are
---- none.
+--- Returns the width in columns of the narrowest window that wraps a buffer's lines, or nil if no
+--- window wraps them.
 local function columns(buf)
   local least
   for _, win in ipairs(vim.fn.win_findbuf(buf)) do
@@ -265,8 +265,8 @@ local function key_of(w, width)
   )
 end
 
---- Returns an upper bound of the width of a hunk's virtual lines: the number of bytes, with each
---- tab at its maximum width.
+--- Returns an upper bound for the width of a hunk's virtual lines. It counts bytes, and assumes the
+--- maximum width for each tab.
 local function longest(w, buf)
   local text, most, at = w.file.placement == 'applied' and w.hunk.oldText or w.hunk.newText, 0, 1
   if #text < 10 then
@@ -338,7 +338,7 @@ function M.buffer_hunks(buf, anew)
   make_room(buf)
 end
 
---- Returns the drawn hunks of a buffer in order, each with its first and last row.
+--- Returns a buffer's drawn hunks in order, each with its first and last row.
 ---@param buf integer
 ---@return { row: integer, last: integer, item: agent_lsp.Drawn }[]
 function M.rows(buf)
@@ -359,8 +359,8 @@ function M.rows(buf)
   return out
 end
 
---- Returns the current range of a hunk as its first row and number of lines, from its mark or as
---- the daemon reported it.
+--- Returns a hunk's current first row and number of lines. It uses the hunk's mark or, if the hunk
+--- is not drawn, the range that the daemon reported.
 ---@param w agent_lsp.Waiting
 ---@return integer row
 ---@return integer lines

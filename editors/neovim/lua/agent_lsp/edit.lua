@@ -1,6 +1,6 @@
---- Handles workspace/applyEdit and checks the exact versions, so that an edit for another text is
---- refused. Neovim's handler applies the edit, because it preserves marks, folds and the cursor,
---- and creates one undo step.
+--- Handles workspace/applyEdit. It refuses an edit whose document versions differ from the current
+--- ones. Neovim's handler applies the edit, because it preserves marks, folds and the cursor, and
+--- creates one undo step.
 local fresh = require('agent_lsp.fresh')
 
 local M = {}
@@ -35,7 +35,7 @@ local function mismatch(client_id, edit)
     if version and version ~= vim.NIL then
       local have = vim.lsp.util.buf_versions[buf]
       if not vim.lsp.buf_is_attached(buf, client_id) then
-        -- If a buffer is not open, the user would not notice the edit.
+        -- The user would not notice an edit in a buffer that is not open.
         return ('%s is no longer open'):format(vim.fn.bufname(buf))
       elseif have and have ~= version then
         return ('%s is at version %d, but the edit is for version %d'):format(
@@ -53,7 +53,8 @@ function M.handle(err, params, ctx, conf)
   if why then
     return { applied = false, failureReason = why }
   end
-  params.label = nil -- Neovim's handler would print the label in the command line at each decision
+  -- Neovim's handler would print the label in the command line for each decision.
+  params.label = nil
   local answer = vim.lsp.handlers['workspace/applyEdit'](err, params, ctx, conf)
   for _, change in ipairs(params.edit.documentChanges or {}) do
     if change.textDocument then

@@ -1,4 +1,5 @@
---- Answers agent/editor/* requests. The daemon queries the editor's own language servers with them.
+--- Answers agent/editor/* requests, with which the daemon queries the editor's own language
+--- servers.
 local fresh = require('agent_lsp.fresh')
 local lsp = require('agent_lsp.lsp')
 local peek = require('agent_lsp.peek')
@@ -21,7 +22,7 @@ local function encoding_of(client_id)
   return c and c.offset_encoding or 'utf-16'
 end
 
---- Returns the diagnostics of a buffer as its servers sent them, except those of agent-lsp.
+--- Returns a buffer's diagnostics as its servers sent them, without the diagnostics from agent-lsp.
 local function diagnostics(buf, encoding)
   local read, uri = position.reader(), vim.uri_from_bufnr(buf)
   local function place(row, byte)
@@ -63,7 +64,7 @@ local function all_diagnostics(encoding)
   return out
 end
 
---- Returns a server other than agent-lsp that can answer for the buffer.
+--- Returns a server other than agent-lsp that supports the method for the buffer.
 local function server(buf, method)
   local clients = vim.lsp.get_clients(method ~= 'workspace/symbol' and { bufnr = buf } or nil)
   for _, c in ipairs(clients) do
@@ -89,7 +90,7 @@ local function await(c, method, params, buf)
   return result
 end
 
---- Calls ask with the query's position in the encoding of the server c, and converts the answer to
+--- Calls ask with the query's position in server c's encoding, and converts the answer to
 --- agent-lsp's encoding.
 local function translated(c, p, encoding, ask)
   local there = position.convert(vim.deepcopy(p.position), p.uri, encoding, c.offset_encoding)
@@ -120,7 +121,7 @@ local function calls(direction, p, buf, encoding)
   end)
 end
 
---- Sends the query to a server of the editor that supports it.
+--- Sends the query to one of the editor's servers that supports it.
 local function query(p, buf, encoding)
   local method = methods[p.operation]
   if not method then
@@ -143,7 +144,7 @@ local function query(p, buf, encoding)
   end)
 end
 
---- Loads the file of a query if a server of the editor handles such files.
+--- Loads a file for a query if one of the editor's servers handles this kind of file.
 local function loaded(uri)
   local buf = vim.uri_to_bufnr(uri)
   if not vim.api.nvim_buf_is_loaded(buf) then
@@ -152,8 +153,8 @@ local function loaded(uri)
   return buf
 end
 
---- Returns the diagnostics of one file or all files, after the servers have reported on the texts
---- that the query names.
+--- Returns the diagnostics of one file or of all files. It first waits until the servers have
+--- reported on the current text of the files in p.settle.
 local function answer_diagnostics(p, buf, encoding)
   local settle = p.settle or { uris = {} }
   local settled = fresh.await(settle.timeoutMs, vim.tbl_map(loaded, settle.uris))

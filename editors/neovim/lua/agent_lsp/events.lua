@@ -30,7 +30,7 @@ function M.pattern(name)
     end, words))
 end
 
---- Events that only Lua listeners receive. There are too many deltas for autocommands.
+--- The events that only Lua listeners receive. Deltas are too frequent for autocommands.
 local quiet = { delta = true }
 
 ---@param name string

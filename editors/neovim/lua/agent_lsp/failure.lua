@@ -1,4 +1,5 @@
---- Errors in the transcript: one line for all retries of a call, and the keys that help.
+--- Shows errors in the transcript: a single line for all retries of a call, and the keys that can
+--- resolve an error.
 local events = require('agent_lsp.events')
 local transcript = require('agent_lsp.transcript')
 
@@ -14,7 +15,7 @@ local key = { 'K', 'enter another API key' }
 local model = { 'M', 'choose another model (:AgentModel)' }
 local provider = { 'S', 'change the URL or the provider (:AgentSetup)' }
 
---- The keys of the transcript that help with an error.
+--- The transcript keys that can resolve an error, by the error's kind.
 local helps = {
   auth = { key, model },
   quota = { model },
@@ -31,7 +32,7 @@ local helps = {
 function M.text(err)
   local opening, message = openings[err.kind], err.message
   if err.kind == 'auth' then
-    message = message:gsub('%s*%(check the API key.-%)', '') -- names a shell variable
+    message = message:gsub('%s*%(check the API key.-%)', '') -- it names a shell variable
     if message:find('^the API key of .+ is invalid') or message:find('^%S+ needs an API key') then
       return message:sub(1, 1):upper() .. message:sub(2)
     end
@@ -42,7 +43,7 @@ function M.text(err)
   return opening and ('%s: %s'):format(opening, message) or message
 end
 
---- Returns the keys that help with an error and their actions.
+--- Returns the keys that can resolve an error, with their actions.
 ---@param err { kind?: string }?
 ---@return { [1]: string, [2]: string }[]
 function M.actions(err)

@@ -1,5 +1,5 @@
---- The hidden parts of the transcript's windows: folds of thoughts and outputs, which each window
---- has separately, and concealed text.
+--- Manages the hidden parts of the transcript's windows: concealed text, and the folds of thoughts
+--- and outputs. Each window has its own folds.
 local M = {}
 
 --- Whether conceal hides complete lines.
@@ -33,8 +33,9 @@ function M.fold(item, row, windows)
   end
 end
 
---- Runs fn with conceal off in the transcript's windows. From 0.11 on, Neovim parses each new line
---- to find the lines that conceal hides, which takes a hundred times as long as setting the line.
+--- Runs fn with conceal off in the transcript's windows. Since version 0.11, Neovim parses each new
+--- line to find the lines that conceal hides, which takes a hundred times as long as setting the
+--- line.
 ---@param windows integer[]
 ---@param fn fun()
 function M.without_conceal(windows, fn)
@@ -73,7 +74,7 @@ function M.text()
   local n = vim.v.foldend - vim.v.foldstart + 1
   local prefix = line:match('^[│ ]*') or ''
   local what = line:find('> ', #prefix + 1, true) == #prefix + 1 and 'thought' or 'output'
-  -- do not count the fences
+  -- The fences do not count as lines.
   n = what == 'output' and prefix == '' and n - (M.hides_lines and 1 or 2) or n
   local size = ('%d %s'):format(n, n == 1 and 'line' or 'lines')
   local room = vim.api.nvim_win_get_width(0) - #size - #prefix - 8

@@ -1,5 +1,5 @@
---- The lines below the transcript. They show the requests that wait for an answer, the changes, the
---- queue, or how to begin.
+--- Builds the lines below the transcript. They show the pending requests, the changes and the
+--- queue, or instructions for getting started.
 local changes = require('agent_lsp.changes')
 local config = require('agent_lsp.config')
 local failure = require('agent_lsp.failure')
@@ -12,7 +12,8 @@ local transcript = require('agent_lsp.transcript')
 
 local M = {}
 
---- Returns how to accept and reject the hunk under the cursor: the keys in its buffer, or commands.
+--- Returns the keys that accept and reject the hunk under the cursor or, without such keys, the
+--- commands.
 local function deciding()
   local keys = config.options.review.keys
   if keys and keys.accept and keys.reject then
@@ -58,7 +59,7 @@ local function add_changes(state, add, lines, marks)
   end
 end
 
---- Returns the keys that help with the last error.
+--- Returns the keys that can resolve the last error.
 local function helps(state)
   if program.is_missing() then
     return program.actions

@@ -6,7 +6,7 @@
 ---   has answered.
 --- - A server that publishes with versions has published for the current version or a newer one.
 --- - A server that publishes without versions has published since the agent changed the text, or
----   has not published for a while, because some servers do not repeat that a file is clean.
+---   has been silent for a while. Some servers do not report again that a file has no problems.
 local lsp = require('agent_lsp.lsp')
 
 local M = {}
@@ -26,7 +26,7 @@ local never_heard = 250
 --- before it checks the other files.
 local look_now = 'gopls.diagnose_files'
 
----@class agent_lsp.Awaited a report that a server still owes
+---@class agent_lsp.Awaited a report that is expected from a server
 ---@field how 'command'|'pull'|'push'
 ---@field asked boolean
 
@@ -158,8 +158,8 @@ local function ask_all()
   end
 end
 
---- Also pulls the diagnostics of the awaited servers' other documents, because the change may have
---- broken them.
+--- Also pulls diagnostics for the awaited servers' other documents, because the change may have
+--- broken these documents.
 local function ask_others()
   local pulled = {}
   for _, clients in pairs(awaited) do
@@ -180,8 +180,8 @@ local function ask_others()
   end
 end
 
---- Stops waiting for servers that send no versions, because they may not repeat that a file is
---- clean.
+--- Stops waiting for servers that send no versions, because they may not report again that a file
+--- has no problems.
 local function take_silence()
   for buf, clients in pairs(awaited) do
     for id, a in pairs(clients) do
@@ -215,7 +215,7 @@ end
 
 --- Yields until the servers have reported on all changes, and returns whether they did.
 ---@param timeout? integer milliseconds
----@param buffers? integer[] more buffers whose current text must have been reported
+---@param buffers? integer[] further buffers on whose current text the servers must have reported
 ---@return boolean
 function M.await(timeout, buffers)
   timeout = timeout or longest
@@ -267,8 +267,8 @@ end
 local method = 'textDocument/publishDiagnostics'
 local stock = vim.lsp.handlers[method]
 
---- Wraps Neovim's handler to record the versions, because the diagnostics that Neovim stores have
---- none.
+--- Wraps Neovim's handler to record the versions, because the diagnostics that Neovim stores do not
+--- include them.
 vim.lsp.handlers[method] = function(err, params, ctx, conf) -- luacheck: ignore 122
   local c = vim.lsp.get_client_by_id(ctx.client_id)
   if params and c and c.name ~= 'agent_lsp' then
@@ -280,8 +280,8 @@ end
 
 local group = vim.api.nvim_create_augroup('agent_lsp_fresh', { clear = true })
 
---- If the user has replaced a server's handler, this event is the only sign that the server
---- published.
+--- If the user has replaced the publishDiagnostics handler, this event is the only sign that the
+--- server has published diagnostics.
 vim.api.nvim_create_autocmd('DiagnosticChanged', {
   group = group,
   callback = function(args)

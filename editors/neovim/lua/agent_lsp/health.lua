@@ -1,8 +1,8 @@
---- :checkhealth agent_lsp
+--- Implements :checkhealth agent_lsp.
 local M = {}
 
---- Returns the lines of the daemon's own report. A line that begins with "next:" is the advice for
---- the lines before it.
+--- Shows the lines of the daemon's own report. A last line that begins with "next:" contains advice
+--- about the line before it.
 local function tell(text, ready)
   local h = vim.health
   local lines = vim.split(vim.trim(text), '\n')
@@ -11,7 +11,7 @@ local function tell(text, ready)
     if advice and i == #lines - 1 then
       h.warn(line, { advice })
     elseif ready and vim.startswith(line, 'next: ') then
-      -- The daemon's own advice is for a shell.
+      -- The daemon's own advice names a shell command.
       h.ok('ready: use `:AgentPrompt` to prompt the agent')
     elseif not advice or i < #lines then
       h.info(line)

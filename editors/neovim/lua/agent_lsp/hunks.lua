@@ -1,5 +1,4 @@
---- The proposals that wait for a decision, as the daemons report them. This module does not draw or
---- decide anything.
+--- Stores the pending proposals that the daemons report. This module does not draw or decide hunks.
 local client = require('agent_lsp.client')
 local events = require('agent_lsp.events')
 

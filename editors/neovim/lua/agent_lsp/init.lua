@@ -50,7 +50,7 @@ local function context(range)
   return out
 end
 
---- The error code of a prompt for which no provider is configured.
+--- The error code for a prompt that was sent although no provider is configured.
 local not_configured = 1006
 
 --- Returns a callback that reports the error of a prompt and passes the error to fn.
@@ -103,8 +103,8 @@ function M.steer(text, fn)
   end, nil, fn)
 end
 
---- Counts the pending hunks of a workspace that a stop would discard, because their text is not in
---- the buffer yet.
+--- Counts a workspace's pending hunks that stopping the turn would discard, because their text is
+--- not in the buffer yet.
 local function undecided(ws)
   local hunks, count = require('agent_lsp.hunks'), 0
   for _, w in ipairs(hunks.pending()) do
@@ -119,7 +119,7 @@ local function undecided(ws)
   return count
 end
 
---- Stops the running turn of a workspace without asking.
+--- Stops the running turn in a workspace without asking the user.
 ---@param ws agent_lsp.Workspace
 local function stop(ws)
   local client, log = require('agent_lsp.client'), require('agent_lsp.log')

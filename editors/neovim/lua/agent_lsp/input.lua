@@ -1,5 +1,5 @@
---- The input below the panel: a buffer with keys to send its text, a history, and completion of the
---- text after an @.
+--- Implements the input below the panel: a buffer with keys that send its text, a prompt history,
+--- and completion for the text after an @.
 local mention = require('agent_lsp.mention')
 
 local M = {}
@@ -20,7 +20,8 @@ local about ---@type agent_lsp.About?
 
 local typed_for ---@type string? the request that was waiting when the user began to type; '' if there was none
 
---- Sets the lines of the current buffer that the next prompt refers to, or none.
+--- Sets the lines of the current buffer that the next prompt refers to. If range is nil, there are
+--- no such lines.
 ---@param range? { first: integer, last: integer } one-based
 function M.about(range)
   local name = vim.api.nvim_buf_get_name(0)
@@ -67,7 +68,7 @@ local function text()
   return vim.trim(table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\n'))
 end
 
---- Puts a text into the input, with the cursor after it.
+--- Replaces the input's text with a prompt and moves the cursor to its end.
 local function put(prompt)
   vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(prompt, '\n'))
   for _, win in ipairs(M.windows()) do
@@ -75,8 +76,8 @@ local function put(prompt)
   end
 end
 
---- Returns a callback that puts text that could not be sent back into the input, unless the user is
---- already writing another prompt there.
+--- Returns a callback for sending a prompt. If the prompt could not be sent, the callback puts it
+--- back into the input, unless the user is already writing another prompt there.
 local function unless_sent(prompt, lines)
   return function(err)
     if err and vim.api.nvim_buf_is_valid(buffer) and text() == '' then
@@ -102,8 +103,8 @@ local function clear()
   typed_for = nil
 end
 
---- Sends a text to the waiting request if it is one of the request's answers. Otherwise it asks the
---- user what the text is for.
+--- Answers the waiting request if the user's text is one of the answers that it accepts. Otherwise,
+--- it asks the user what the text is for. It returns false if no request is waiting.
 ---@param said string
 ---@param deliver fun()
 ---@return boolean
@@ -139,9 +140,9 @@ local function is_for_request(said, deliver)
   return true
 end
 
---- Sends the text of the input as a prompt if no turn is running, as a steer during a turn, or adds
---- it to the queue. If the agent waits for an answer, the text answers the request, or the user is
---- asked what the text is for.
+--- Sends the input's text as a steer during a turn, otherwise as a prompt. If how is 'queue', it
+--- adds the text to the queue instead. If the agent is waiting for an answer, the text answers the
+--- request, or the user is asked what the text is for.
 ---@param how? 'queue'
 function M.submit(how)
   local said = text()
@@ -156,7 +157,7 @@ function M.submit(how)
   end
 end
 
---- Sends a text from the input and clears the input.
+--- Sends the user's text and clears the input.
 ---@param said string
 ---@param how? 'queue'
 function M.deliver(said, how)
@@ -205,8 +206,8 @@ local function complete_at()
   end)
 end
 
---- Reports whether the user selected an entry in the menu, or the menu offers a text that differs
---- from the typed one.
+--- Reports whether the user has selected an entry in the menu, or the menu offers a completion that
+--- differs from the typed text.
 local function offers()
   if vim.fn.pumvisible() == 0 or chose then
     return chose and vim.fn.pumvisible() == 1
@@ -228,7 +229,7 @@ local function quiet_menu(buf)
     vim.bo[buf].completeopt = wanted
     return
   end
-  local own -- before 0.11, all buffers share one value
+  local own -- before Neovim 0.11, all buffers share one value
   vim.api.nvim_create_autocmd({ 'InsertEnter', 'InsertLeave' }, {
     buffer = buf,
     callback = function(args)
@@ -245,8 +246,8 @@ local function press(key)
   vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(key, true, false, true), 'n', false)
 end
 
---- Returns the function for a key that moves in the menu while the menu is visible, and calls
---- otherwise if it is not visible.
+--- Returns a function for a key that moves in the menu. While the menu is visible, the function
+--- sends the key to the menu. Otherwise, it calls otherwise.
 local function through_menu(key, otherwise)
   return function()
     if vim.fn.pumvisible() == 0 then

@@ -1,14 +1,14 @@
---- The items of the transcript in order, as last sent by the daemon. Other modules render them.
+--- Stores the transcript's items in order, as the daemon last sent them. Other modules render them.
 local M = {}
 
---- The number of bytes of a running tool's output that are kept.
+--- The maximum number of bytes of a running tool's output that are kept.
 local max_live = 8192
 
 ---@class agent_lsp.PanelItem
 ---@field id string
 ---@field data agent_lsp.Item as last sent by the daemon
 ---@field text string
----@field parts string[] deltas that are not in text yet
+---@field parts string[] deltas that have not been appended to text yet
 ---@field output string live output of a tool
 ---@field depth integer nesting depth of the sub-agent that it belongs to
 ---@field done boolean
@@ -36,8 +36,8 @@ function M.clear()
   M.list, M.by_id = {}, {}
 end
 
---- Returns a wire time in a form that sorts as text. The number of digits in the fraction of a wire
---- time varies.
+--- Converts a wire time to a string that sorts chronologically. The fraction of a wire time has a
+--- variable number of digits.
 local function moment(iso)
   local second, fraction = (iso or ''):match('^([%d%-]+T[%d:]+)%.?(%d*)')
   return second and second .. (fraction .. '000000000'):sub(1, 9) or ''
@@ -48,8 +48,8 @@ local function is_later(item, other)
   return moment(item.data.createdAt) > moment(other.data.createdAt)
 end
 
---- Moves a call before those that the model made after it. A loaded session lists parallel calls in
---- the order in which they ended.
+--- Moves a call before the calls that began after it. A loaded session lists parallel calls in the
+--- order in which they ended.
 local function before_later_calls(item, at)
   for i = at, 1, -1 do
     local other = M.list[i]
@@ -86,7 +86,8 @@ function M.insert(item)
   table.insert(M.list, at + 1, item)
 end
 
---- Inserts a client's own note by its time, or at the end.
+--- Inserts a note that the client created, at the position of its time or, if it has no time, at
+--- the end.
 ---@param item agent_lsp.PanelItem
 function M.insert_note(item)
   local at = #M.list
@@ -159,7 +160,7 @@ function M.set_pinned(ids)
   return changed
 end
 
---- Ends the calls that were running when the daemon died, and returns them.
+--- Marks the calls that were running when the daemon died as cancelled, and returns them.
 ---@return agent_lsp.PanelItem[]
 function M.interrupt()
   local changed = {}
@@ -172,7 +173,7 @@ function M.interrupt()
   return changed
 end
 
---- Returns an item and the items that contain it, innermost first.
+--- Returns the innermost item that the predicate accepts: item itself, or an item that contains it.
 ---@param item agent_lsp.PanelItem?
 ---@param predicate fun(item: agent_lsp.PanelItem): boolean
 ---@return agent_lsp.PanelItem?

@@ -1,5 +1,5 @@
---- Keys that decide hunks, in buffers with pending hunks. The plugin does not replace a key that
---- the user has mapped.
+--- Maps keys that decide hunks, in buffers with pending hunks. The plugin does not replace a key
+--- that the user has mapped.
 local config = require('agent_lsp.config')
 
 local M = {}
@@ -9,8 +9,8 @@ local ns = vim.api.nvim_create_namespace('agent_lsp_keys')
 --- The actions, in the order of the hint.
 local actions = { 'accept', 'reject', 'edit', 'comment', 'next', 'previous' }
 
---- Keys that stay mapped after the last hunk is decided. They go to the next file, or report that
---- no hunk is pending.
+--- The actions whose keys stay mapped after the last hunk is decided. These keys go to the next
+--- file, or report that no hunk is pending.
 local stays = { next = true, previous = true }
 
 --- The key that the plugin mapped for each action, by buffer.
@@ -20,8 +20,8 @@ local function is_free(lhs)
   return type(lhs) == 'string' and lhs ~= '' and vim.fn.mapcheck(lhs, 'n') == ''
 end
 
---- Maps the keys in a buffer. It skips a key if a mapping of the user begins with it or is its
---- prefix.
+--- Maps the keys in a buffer. It skips a key if one of the user's mappings begins with that key or
+--- is a prefix of it.
 ---@param buf integer
 function M.map(buf)
   local keys = config.options.review.keys
@@ -88,8 +88,8 @@ local function fitting(keys, here, rooms)
   end
 end
 
---- Returns the hint as virtual lines, for a hunk whose lines leave no room. Each action has a line
---- of its own if they do not fit into one.
+--- Returns the hint as virtual lines, for a hunk whose lines leave no room for the hint. If the
+--- actions do not fit into one line, each action gets its own line.
 local function own_lines(keys, here, columns)
   local shown = here and short or { 'next' }
   local out, width = chunks(keys, shown)
@@ -110,10 +110,10 @@ local function target(rows, row)
   end
 end
 
---- The number of a hunk's lines that are searched for room.
+--- The maximum number of a hunk's lines that are checked for free columns.
 local max_searched = 20
 
---- Returns the columns that the lines of a hunk leave free in a window.
+--- Returns the number of free columns after each line of a hunk in a window.
 local function rooms_of(win, at, columns)
   local buf = vim.api.nvim_win_get_buf(win)
   local stop = math.min(at.last, at.row + max_searched - 1) + 1
@@ -127,8 +127,8 @@ local function rooms_of(win, at, columns)
   end)
 end
 
---- Shows the keys at the hunk under the cursor. If there is none, it shows at the next hunk how to
---- get there.
+--- Shows the keys at the hunk under the cursor. If no hunk is under the cursor, it shows the key
+--- that goes to the next hunk, at that hunk.
 ---@param buf integer
 ---@param rows { row: integer, last: integer }[]
 function M.hint(buf, rows)

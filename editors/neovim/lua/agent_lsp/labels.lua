@@ -22,7 +22,8 @@ local commands = {
   trust = 'run without asking',
 }
 
---- Returns the settings of a session as text, the most important first, with as many as fit.
+--- Returns a session's settings as text, the most important first. It omits settings that do not
+--- fit.
 ---@param c agent_lsp.Config
 ---@param room integer columns
 ---@return string

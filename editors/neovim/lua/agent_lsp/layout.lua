@@ -1,5 +1,4 @@
---- The size of the panel's windows. This module also opens and closes the transcript and the input
---- together.
+--- Sets the sizes of the panel's windows, and closes the input when the transcript closes.
 local config = require('agent_lsp.config')
 local input = require('agent_lsp.input')
 local transcript = require('agent_lsp.transcript')

@@ -30,8 +30,8 @@ end
 
 local groups = { [vim.log.levels.ERROR] = 'ErrorMsg', [vim.log.levels.WARN] = 'WarningMsg' }
 
---- Shows the first line of a text, cut to fit the command line, because a longer message would
---- cause the "Press ENTER" prompt. The full text goes to the log.
+--- Shows the first line of a message, cut to fit the command line, because a longer message would
+--- cause the "Press ENTER" prompt. The full message goes to the log.
 local function tell_short(text, level)
   local hint, line = ' … :AgentLog', vim.split(text, '\n')[1]
   local room = math.max(20, vim.v.echospace) - #hint
@@ -67,8 +67,8 @@ function M.tell(text, level)
     end
     text = 'agent-lsp: ' .. text
     if writes_below() then
-      -- The list of a question may still be on the screen, in which case Neovim would ask for
-      -- Enter.
+      -- The list of choices may still be on the screen. Without a redraw, Neovim would show the
+      -- "Press ENTER" prompt.
       vim.cmd.redraw()
     end
     if writes_below() and (text:find('\n') or vim.api.nvim_strwidth(text) > vim.v.echospace) then

@@ -1,5 +1,5 @@
---- The list of models. It marks the current model and shows context windows, prices and
---- capabilities.
+--- Shows the list of models, in which the current model is marked. Each entry includes the context
+--- window, prices and capabilities.
 local client = require('agent_lsp.client')
 local log = require('agent_lsp.log')
 
@@ -46,7 +46,7 @@ function M.figures(m)
   return table.concat(vim.list_extend(parts, abilities(m)), ', ')
 end
 
---- Returns the entry of a model in the list.
+--- Returns a model's entry in the list.
 ---@param m agent_lsp.Model
 ---@param current string? reference of the current model
 function M.entry(m, current)

@@ -1,4 +1,4 @@
---- Options for the next prompt only: another model or thinking level.
+--- Manages options that apply only to the next prompt: another model or thinking level.
 local client = require('agent_lsp.client')
 local log = require('agent_lsp.log')
 
@@ -20,7 +20,7 @@ function M.text()
   return table.concat(parts, ', ')
 end
 
---- Returns the options for a prompt and clears them, so that they do not apply to the next prompt.
+--- Returns the options for a prompt and clears them, so that they do not apply to later prompts.
 ---@return agent_lsp.TurnOptions?
 function M.take()
   local taken = options
@@ -55,7 +55,7 @@ local function parse(args)
   end
 end
 
---- Lets the user choose, or applies the arguments.
+--- Lets the user choose the options, or applies the options in the arguments.
 ---@param args string
 function M.choose(args)
   if args ~= '' then

@@ -61,7 +61,7 @@ function M.jump(step)
   )
 end
 
---- The first line explains the keys, which are highlighted.
+--- The first line of the overview. It explains the keys, which are highlighted.
 local key_line = 'a accept  r reject  c comment  e edit  d diff  A/R all  <CR> go there  q close'
 
 local function color_keys()
@@ -109,12 +109,12 @@ vim.api.nvim_set_decoration_provider(ns, {
   end,
 })
 
---- Longer hunks have no syntax colors.
+--- The maximum number of lines in a hunk that has syntax colors.
 local max_colored = 500
 
 local line_groups = { ['+'] = 'AgentLspAdd', ['-'] = 'AgentLspDelete' }
 
---- Reports whether a syntax color is easy to read on the color of a line.
+--- Reports whether a syntax color is easy to read on a line's background color.
 local function is_readable(group, line)
   local surface = line_groups[line:sub(1, 1)]
   local ratio = surface and contrast.of(group, surface)
@@ -187,7 +187,8 @@ local function refresh()
   color_keys()
 end
 
---- Returns the hunks from the window's cursor to the end, with their ids.
+--- Returns the ids of the hunks from the window's cursor to the end, with the cursor's offset in
+--- each.
 local function following(win)
   local row, out = vim.api.nvim_win_get_cursor(win)[1] - 1, {}
   for _, p in ipairs(places) do
@@ -198,7 +199,8 @@ local function following(win)
   return out
 end
 
---- Moves a window's cursor to the first of these hunks that is still pending, or to the last hunk.
+--- Moves a window's cursor to the first of the given hunks that is still pending, or to the last
+--- hunk.
 local function go_to_hunk(win, wanted_hunks)
   local by_id = {}
   for _, p in ipairs(places) do
@@ -291,8 +293,8 @@ local function map_keys(buf)
   end
 end
 
---- Sets options that apply to this buffer in this window only, and not to a buffer that the user
---- opens there next.
+--- Sets options that apply only while this window shows this buffer. They do not affect a buffer
+--- that the user opens there later.
 local function set_options(win)
   for name, value in pairs({
     number = false,

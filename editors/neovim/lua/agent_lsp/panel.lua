@@ -1,4 +1,5 @@
---- The panel: the transcript of the session, the requests that wait for an answer, and the input.
+--- The panel, which contains the session's transcript, the requests that wait for an answer, and
+--- the input.
 local changes = require('agent_lsp.changes')
 local client = require('agent_lsp.client')
 local config = require('agent_lsp.config')
@@ -32,7 +33,7 @@ local function percent()
   end
 end
 
---- Returns the pending decisions of the user, for the status line.
+--- Returns the decisions that the user has not made yet, for the status line.
 local function open_decisions()
   local parts = {}
   local questions = #permission.list()
@@ -125,7 +126,7 @@ function M.winbar()
       end
     end
     local room = width - width_in(win, status .. '· ' .. rest) - 1
-    local titled = (state.title or '') ~= '' and room >= 8 -- a shorter title says nothing
+    local titled = (state.title or '') ~= '' and room >= 8 -- a shorter title is not helpful
     vim.wo[win][0].winbar = (titled and status .. '· ' .. fit(state.title, room) or status)
       .. ('%=' .. rest)
   end
@@ -195,7 +196,7 @@ function M.go_to_file()
   end
 end
 
---- Stops the sub-agent that the row belongs to.
+--- Stops the sub-agent to which the cursor's row belongs.
 local function stop_subagent()
   local here = transcript.at(vim.api.nvim_win_get_cursor(0)[1] - 1)
   local call = transcript.enclosing(here, function(item)
@@ -207,7 +208,7 @@ local function stop_subagent()
   client.request('agent/abort', { sessionId = transcript.session, itemId = call.id })
 end
 
---- Pins or unpins the message at the row.
+--- Pins or unpins the message at the cursor's row.
 local function pin()
   local here = transcript.at(vim.api.nvim_win_get_cursor(0)[1] - 1)
   if not here or here.data.type ~= 'userMessage' or here.depth > 0 then
@@ -226,8 +227,8 @@ local function go_on()
   end
 end
 
---- Sends the marked choices if there are any. Otherwise it goes to the first pending hunk in the
---- row's edit. Below the transcript, it goes to the first pending hunk of all edits.
+--- Sends the marked choices if there are any. Otherwise, it goes to the first pending hunk of the
+--- edit at the cursor. Below the transcript, it goes to the first pending hunk of all edits.
 local function enter()
   if permission.send() then
     return
@@ -249,8 +250,8 @@ local function mapper(buf)
   end
 end
 
---- Maps the keys that lead to a setting. The lines below the transcript name these keys when they
---- help.
+--- Maps the keys that change a setting. The lines below the transcript name these keys when they
+--- can resolve a problem.
 local function map_setting_keys(map)
   map('S', function()
     require('agent_lsp.setup').start()
@@ -322,7 +323,7 @@ local function open_input(win)
   return input_win
 end
 
---- Shows the panel in this tab. The focus stays where it is.
+--- Shows the panel in this tab. The focus does not move.
 function M.open()
   if M.is_open() then
     return
@@ -359,7 +360,7 @@ function M.open()
   vim.defer_fn(transcript.stay, 20) -- the text's width is known only after the text was drawn
 end
 
---- Hides the panel in this tab. If nothing else is in the tab, an empty window replaces it.
+--- Hides the panel in this tab. If the tab has no other window, an empty window replaces the panel.
 function M.close()
   local mine = vim.tbl_filter(function(win)
     return win ~= -1
@@ -471,8 +472,8 @@ for _, name in ipairs({ 'pending', 'review' }) do
   events.on(name, transcript.touch_footer)
 end
 
---- Redraws the card of an edit when the user decides a hunk after the call, as the policy "review"
---- allows.
+--- Redraws an edit's card when the user decides a hunk after the call has ended, which the policy
+--- "review" allows.
 for _, name in ipairs({ 'proposal/updated', 'proposal/closed' }) do
   events.on(name, function(p)
     local item = items.by_id[p.proposal.itemId]

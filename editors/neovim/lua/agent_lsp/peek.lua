@@ -1,4 +1,5 @@
---- Files that no window shows and that are loaded only to query the editor's language servers.
+--- Manages files that no window shows and that are loaded only to query the editor's language
+--- servers.
 ---
 --- The agent treats such a file as closed and reads and writes it on disk. The file becomes an open
 --- document when the user shows it in a window, or when its text changes in the editor.
@@ -21,7 +22,7 @@ function M.is(buf)
   return vim.tbl_contains(kept, buf)
 end
 
---- Calls fn with each buffer that the user opens.
+--- Registers fn, which is called with each loaded buffer that the user opens.
 ---@param fn fun(buf: integer)
 function M.on_adopt(fn)
   adopt = fn
@@ -44,7 +45,7 @@ local function give(buf)
   end
 end
 
---- Returns a running server of the editor, other than agent-lsp, that handles such a file.
+--- Returns one of the editor's running servers, other than agent-lsp, that handles the file.
 local function server_for(path, filetype)
   for _, c in ipairs(vim.lsp.get_clients()) do
     local root = c.name ~= 'agent_lsp' and c.config.root_dir
@@ -90,7 +91,8 @@ local function drop_oldest()
   end
 end
 
---- Loads a file for the server that handles it. Without such a server, the buffer stays unchanged.
+--- Loads a file for the server that handles it. If there is no such server, the buffer stays
+--- unchanged.
 ---@param buf integer
 function M.load(buf)
   local path = vim.fs.normalize(vim.api.nvim_buf_get_name(buf))
@@ -110,7 +112,7 @@ function M.load(buf)
     return forget(buf)
   end
   if vim.bo[buf].filetype == '' then
-    vim.bo[buf].filetype = filetype -- without detecting the file type
+    vim.bo[buf].filetype = filetype -- the usual detection did not run
   end
   vim.lsp.buf_attach_client(buf, client.id)
   fresh.expect(buf)

@@ -30,7 +30,7 @@ local function forget(entry)
 end
 
 --- Answers superseded requests. The content of the answer does not matter, but each request needs
---- one.
+--- an answer.
 local function settle(predicate)
   for _, entry in ipairs(pending) do
     if predicate(entry) then
@@ -135,7 +135,7 @@ end
 --- Returns the text of a request: what the action is, where and why it runs, and what it would do.
 ---@param entry agent_lsp.Pending
 ---@return string[]
----@return integer last the line that ends the command, or 1 if it is not about a command
+---@return integer last the line on which the command ends, or 1 if there is no command
 function M.describe(entry)
   local lines_of = require('agent_lsp.render').lines
   local p = entry.params
@@ -185,7 +185,7 @@ function M.is_multi(entry)
     and #(entry.params.options or {}) > 0
 end
 
---- Returns the text after a choice, which is the rule that the choice creates or its description.
+--- Returns the text after a choice: the rule that the choice creates, or the choice's description.
 local function aside(kind, o)
   if kind == 'permission' then
     if o.pattern and o.pattern:find('^bash%(=') then
@@ -267,8 +267,8 @@ function M.answer(n)
   end
 end
 
---- Returns the answer for a typed text. The complete text must be a digit that is shown, or yes or
---- no for a permission.
+--- Converts the user's typed text to an answer. The text must be exactly one of the digits that are
+--- shown or, for a permission, yes or no. For any other text, it returns nil.
 ---@param entry agent_lsp.Pending
 ---@param text string
 ---@return table?
@@ -285,8 +285,8 @@ function M.typed(entry, text)
   end
 end
 
---- Returns the answer that rejects a permission with a comment, or that answers a question with the
---- user's text.
+--- Returns an answer with the user's text. For a permission, the answer rejects it, and the text is
+--- a comment for the model.
 ---@param entry agent_lsp.Pending
 ---@param text string
 ---@return table
@@ -325,7 +325,8 @@ local function ask_for_words(entry, prompt, reply)
   return entry
 end
 
---- Answers the first question with the user's text. An empty text declines the question.
+--- Asks the user for text and answers the first question with it. If the text is empty, the
+--- question is declined.
 function M.answer_in_words()
   local entry = pending[1]
   if entry and entry.kind == 'question' then
@@ -335,7 +336,7 @@ function M.answer_in_words()
   end
 end
 
---- Rejects the first permission with a comment for the model.
+--- Asks the user for a comment for the model, and rejects the first permission with it.
 function M.refuse()
   local entry = pending[1]
   if not entry or entry.kind ~= 'permission' then
@@ -346,14 +347,14 @@ function M.refuse()
   end)
 end
 
---- Reminds the user that the question still waits, because leaving its prompt decides nothing.
+--- Reminds the user that the question is still open, because closing its prompt decides nothing.
 local function still_waits(entry)
   if vim.list_contains(pending, entry) then
     log.tell('the question is still open; use :AgentAnswer to show it again')
   end
 end
 
---- Asks for several choices, one after another.
+--- Lets the user select several choices, one after another.
 local function select_several(entry)
   local choices = M.choices(entry)
   choices[#choices + 1] = 'Send'
@@ -373,7 +374,8 @@ local function select_several(entry)
   )
 end
 
---- Asks with vim.ui.select, or with vim.ui.input for a question without choices.
+--- Asks the user to answer a request, with vim.ui.select, or with vim.ui.input if it has no
+--- choices.
 ---@param entry? agent_lsp.Pending defaults to the first one
 function M.select(entry)
   entry = entry or pending[1]

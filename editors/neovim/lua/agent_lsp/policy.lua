@@ -1,4 +1,5 @@
---- The user's edit policy, and the offer to change it at the first edit.
+--- Changes the user's edit policy, and offers to change it when the first edit waits for a
+--- decision.
 local client = require('agent_lsp.client')
 local config = require('agent_lsp.config')
 local defaults = require('agent_lsp.defaults')
@@ -14,7 +15,7 @@ local policies = {
   { 'auto', 'Apply edits without a review' },
 }
 
---- Returns the names for completion.
+--- The names for completion.
 M.names = vim.tbl_map(function(p)
   return p[1]
 end, policies)

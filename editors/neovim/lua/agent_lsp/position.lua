@@ -3,8 +3,8 @@ local M = {}
 
 local new_api = vim.fn.has('nvim-0.11') == 1
 
---- Returns the byte column of a character in a line. A character after the end of the line gives
---- the end.
+--- Converts a character offset in a line to a byte column. An offset after the end of the line is
+--- converted to the end of the line.
 ---@param line string
 ---@param character integer
 ---@param encoding string utf-8, utf-16 or utf-32
@@ -22,7 +22,7 @@ function M.to_byte(line, character, encoding)
   return ok and col or #line
 end
 
---- Returns the character of a byte column.
+--- Converts a byte column in a line to a character offset.
 ---@param line string
 ---@param byte integer
 ---@param encoding string
@@ -60,7 +60,7 @@ function M.reader()
 end
 
 --- Converts each position in an LSP result from one encoding to another, in place.
----@param value any
+---@param uri string? the document for positions that do not name a document
 ---@param uri string? the document of positions that name none
 ---@param from string
 ---@param to string

@@ -7,7 +7,7 @@ local M = {}
 
 M.page = 'https://github.com/agent-lsp/agent-lsp/releases'
 
---- The keys of the transcript that help with a missing program.
+--- The transcript keys that help if the program was not found.
 M.actions = {
   { 'L', 'locate the agent-lsp program on this machine' },
   { 'O', 'open its download page' },

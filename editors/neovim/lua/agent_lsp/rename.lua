@@ -1,4 +1,4 @@
---- Handles buffers that get another name by :saveas, :file or a language server's rename.
+--- Handles buffers that are renamed by :saveas, :file or a language server.
 ---
 --- Neovim sends the new name to language servers only when the buffer is written, and never reports
 --- that a file was renamed. This module immediately opens the new document in the daemon and closes
@@ -21,7 +21,7 @@ local function text_of(buf)
     .. (vim.bo[buf].eol and ending or '')
 end
 
---- Opens the buffer under its new name.
+--- Opens the document with the buffer's new name.
 local function open(c, buf)
   lsp.notify(c, 'textDocument/didOpen', {
     textDocument = {
@@ -31,8 +31,8 @@ local function open(c, buf)
       text = text_of(buf),
     },
   })
-  -- Stores the new name in Neovim. Otherwise Neovim would close and open the document again when it
-  -- writes the buffer, even if another buffer has the old name by then.
+  -- Store the new name in Neovim's change tracking. Otherwise, Neovim would close and open the
+  -- document again when it writes the buffer, even if another buffer has the old name by then.
   pcall(function()
     require('vim.lsp._changetracking')._get_and_set_name(c, buf, vim.api.nvim_buf_get_name(buf))
   end)
@@ -72,8 +72,8 @@ local function tell(c, buf, was, belongs)
   end
 end
 
---- Watches for renamed buffers. belongs reports whether a buffer's name makes the buffer a document
---- of the client. attach is called with each such buffer.
+--- Watches for renamed buffers. belongs reports whether a buffer with its new name is a document of
+--- the client. attach is called with each renamed buffer.
 ---@param belongs fun(buf: integer, client_id: integer): boolean
 ---@param attach fun(buf: integer)
 function M.watch(belongs, attach)

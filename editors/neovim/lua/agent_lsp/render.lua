@@ -3,13 +3,13 @@ local tables = require('agent_lsp.tables')
 
 local M = {}
 
---- The number of lines of a tool's output that the panel shows. The session and the output's file
---- contain the complete output.
+--- The maximum number of lines of a tool's output that the panel shows. The session and the
+--- output's file contain the complete output.
 local max_output = 400
---- The number of lines of a running tool's output that are shown.
+--- The maximum number of lines of a running tool's output that the panel shows.
 local live_output = 6
 
---- From 0.11 on, Neovim hides the line of a fence, including a fold that begins there.
+--- Since version 0.11, Neovim hides the line of a fence, including a fold that begins there.
 local hides_fences = vim.fn.has('nvim-0.11') == 1
 
 local icons = {
@@ -51,7 +51,8 @@ for group, link in pairs({
   vim.api.nvim_set_hl(0, group, { link = link, default = true })
 end
 
---- Splits a text from a model or a tool into lines that a buffer can contain.
+--- Splits text from a model or a tool into lines for a buffer. It removes terminal escape sequences
+--- and control characters.
 ---@param text string
 ---@return string[]
 function M.lines(text)
@@ -59,7 +60,7 @@ function M.lines(text)
   return vim.split(text, '\n', { plain = true })
 end
 
---- Returns the first line of a text for titles.
+--- Returns the first line of the text, for use in a title.
 ---@param text string
 function M.line(text)
   return M.lines(text)[1]
@@ -100,7 +101,7 @@ function M.delivery(delivery)
   return delivery == 'steer' and 'steers next' or 'queued'
 end
 
---- Returns a wire time (RFC 3339) in the user's time zone.
+--- Converts a wire time (RFC 3339) to the user's time zone.
 ---@param iso string
 function M.time(iso)
   local y, mo, d, h, mi, s, zone = iso:match('^(%d+)-(%d+)-(%d+)T(%d+):(%d+):(%d+)[%.%d]*(.*)$')
@@ -124,7 +125,7 @@ function M.time(iso)
   return os.date('%Y-%m-%d %H:%M', told - east + os.difftime(told, os.time(utc)))
 end
 
---- Returns a wire time for lists, with a word for today and yesterday. All results have the same
+--- Formats a wire time for lists, with a word for today and yesterday. All results have the same
 --- width.
 ---@param iso string
 function M.day(iso)
@@ -143,8 +144,8 @@ function M.day(iso)
   return ('%-16s'):format(text)
 end
 
---- Returns a fence that no line of the text closes. The text is put into the fence so that Markdown
---- does not hide any of it.
+--- Returns a fence that none of the lines closes. Inside the fence, Markdown does not hide any
+--- text.
 ---@param lines string[]
 function M.fence(lines)
   local longest = 5
@@ -196,7 +197,7 @@ end
 ---@field output? { [1]: integer, [2]: integer } range of lines that a tool printed, one-based
 ---@field fold? { [1]: integer, [2]: integer } range of lines that fold, one-based
 
---- Returns the fence that would close a text's open code block, or nil if none is open.
+--- Returns the fence that closes the lines' open code block, or nil if no code block is open.
 ---@param lines string[]
 ---@return string?
 function M.unclosed(lines)
@@ -220,7 +221,7 @@ function M.unclosed(lines)
   return open
 end
 
---- Returns the complete text of the model with its tables rendered.
+--- Renders the model's complete text, including its tables.
 local function with_tables(lines, item, columns)
   local look = { columns = columns }
   look.lines, look.marks = tables.draw(lines, columns - 2 * item.depth, function(out, body)
@@ -318,7 +319,8 @@ local function notice(item)
   return { lines = out, group = group, whole = true }
 end
 
---- Tools that wait for the user, so their duration is the time that the user takes to answer.
+--- The tools that wait for the user. Their duration is the time that the user takes to answer, so
+--- it is not shown.
 local waits = { ask_user = true, present_plan = true }
 
 local function duration(d)
@@ -328,7 +330,7 @@ local function duration(d)
   return ('  %.1f s'):format(d.durationMs / 1000)
 end
 
---- Describes the failed exit of a command, or returns "" if it succeeded.
+--- Returns a command's exit code as text, or "" if the command succeeded.
 local function code(d)
   local n = type(d.details) == 'table' and d.details.exitCode
   return d.status == 'completed' and type(n) == 'number' and n ~= 0 and ('  exit code %d'):format(n)
@@ -358,8 +360,8 @@ local function output(out, item, text, limit, from_end)
   block(out, body, item.depth)
 end
 
---- Renders a decided edit as the user's decision and the diff. The call's result is text for the
---- model.
+--- Renders a decided edit as the user's decision and the diff. It omits the call's result, which is
+--- written for the model.
 local function decided_edit(item)
   local d, cards = item.data, require('agent_lsp.cards')
   local added, removed = cards.counts(d)

@@ -1,5 +1,5 @@
---- Undoes changes of the agent: those of the last turn, or of a checkpoint that the user previews
---- first. Each restore adds an entry to the transcript and can itself be undone.
+--- Undoes the agent's changes: those from the last turn, or those since a checkpoint that the user
+--- previews first. Each restore adds an entry to the transcript and can itself be undone.
 local client = require('agent_lsp.client')
 local log = require('agent_lsp.log')
 local render = require('agent_lsp.render')
@@ -7,7 +7,8 @@ local transcript = require('agent_lsp.transcript')
 
 local M = {}
 
---- The effect of restoring each checkpoint that was created by a restore.
+--- The kind of restore that each checkpoint allows, by its id. Only checkpoints that a restore
+--- created are included.
 local kinds = {} ---@type table<string, 'undo'|'back'>
 
 local function files(n)
@@ -98,8 +99,8 @@ function M.restore(id, at, kind)
   end, at)
 end
 
---- Restores the files of a checkpoint, and the conversation as it was before the checkpoint's
---- prompt. The daemon replays the rest of the conversation.
+--- Restores a checkpoint's files, and the conversation as it was before the checkpoint's prompt.
+--- The daemon replays the remaining conversation.
 ---@param c agent_lsp.Checkpoint
 ---@param at { workspace: agent_lsp.Workspace }
 local function restore_both(c, at)
@@ -121,7 +122,7 @@ local function restore_both(c, at)
   end, at)
 end
 
---- Undoes the restore in a transcript row.
+--- Undoes the restore that a transcript entry describes.
 ---@param item agent_lsp.PanelItem?
 function M.undo_entry(item)
   local undo = item and item.data.restore
@@ -158,7 +159,7 @@ function M.undo()
   end)
 end
 
---- Returns the list entry of a checkpoint: time, prompt, files and line counts.
+--- Returns a checkpoint's list entry: its time, prompt, files and line counts.
 ---@param c agent_lsp.Checkpoint
 function M.entry(c)
   local before = transcript.prompt(c.messageId) or c.messageId == '' and 'a restore'

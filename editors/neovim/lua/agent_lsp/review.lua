@@ -11,7 +11,7 @@ local M = {}
 M.count = hunks.count
 M.proposals = hunks.proposals
 
---- The error code of a decision on an older revision.
+--- The error code for a decision about an older revision of a proposal.
 local stale_proposal = 1001
 
 --- Returns the hunk under the cursor, in its own buffer or in the overview. Otherwise it returns
@@ -142,8 +142,8 @@ local function take_back(buffers)
   end
 end
 
---- Returns the reason why decisions cannot be applied to the current buffers. The daemon would end
---- a hunk that it cannot apply.
+--- Returns the reason why decisions cannot be applied to the current buffers, or nil. It is checked
+--- before the decisions are sent, because the daemon would end a hunk that it cannot apply.
 local function obstacle(proposal, decisions)
   local accepts = vim.iter(decisions):any(function(d)
     return d.action == 'accept'
@@ -181,7 +181,7 @@ function M.resolve(proposal, decisions, fn)
   end, { workspace = hunks.workspace(proposal) })
 end
 
---- Returns the hunks of the current buffer in a range of lines.
+--- Returns the current buffer's hunks in a range of lines.
 ---@param first integer one-based
 ---@param last integer
 local function in_range(first, last)
@@ -194,8 +194,8 @@ local function in_range(first, last)
   return out
 end
 
---- Decides all pending hunks. In the overview, these are the hunks that it lists, and elsewhere
---- those in the user's current workspace.
+--- Accepts or rejects all pending hunks: in the overview, the hunks that it lists; elsewhere, the
+--- hunks in the user's current workspace.
 local function decide_all(action, comment)
   local overview, here = package.loaded['agent_lsp.overview'], client.here()
   local listed = overview and overview.is(vim.api.nvim_get_current_buf())
@@ -218,10 +218,10 @@ local function decide_all(action, comment)
   end
 end
 
---- The decision at the cursor, until its hunks are no longer pending.
+--- The last decision at the cursor. It is kept until its hunks are no longer pending.
 local decided ---@type { buf: integer, cursor: integer[], ids: table<string, boolean> }?
 
---- Reports where the next hunk is if the buffer of a decision has no more hunks.
+--- Reports where the next hunk is if the buffer with the decided hunk has no more hunks.
 local function tell_next(buf)
   local uris = hunks.uris()
   if #uris > 0 then
@@ -306,7 +306,7 @@ function M.comment()
   end)
 end
 
---- Returns the text of a scratch buffer with the line endings and final newline of its hunk.
+--- Joins lines into text with the same line endings and final newline as the text in like.
 ---@param lines string[]
 ---@param like string
 function M.join(lines, like)

@@ -10,7 +10,7 @@ local M = {}
 --- The number of document lines that are shown before and after a hunk.
 local context = 3
 
----@class agent_lsp.Place a hunk in the review, with zero-based rows including the last
+---@class agent_lsp.Place a hunk in the review; its rows are zero-based, and last is inclusive
 ---@field first integer
 ---@field last integer
 ---@field item agent_lsp.Waiting
@@ -44,8 +44,8 @@ local function heading(uri, list)
   return ('%s%s, %s'):format(shown(uri), note, count(#list, 'hunk'))
 end
 
---- Returns the differing lines of two texts, because the hunk of a rename contains the complete
---- file.
+--- Returns the lines that differ between the two texts. A rename's hunk contains the complete file,
+--- but the review shows only the differing lines.
 local function differing(old, new)
   local a, b = {}, {}
   local before, after = table.concat(old, '\n') .. '\n', table.concat(new, '\n') .. '\n'
@@ -60,7 +60,7 @@ end
 local max_bytes = 4 * 1024 * 1024
 
 --- Returns the lines of a document from its buffer, or from its file if it has no buffer.
----@return fun(first: integer, last: integer): string[] returns the lines of rows, excluding the last
+---@return fun(first: integer, last: integer): string[] returns rows first to last, without last
 local function document(uri)
   local buf = draw.buffer(uri)
   if buf then

@@ -1,4 +1,4 @@
---- The current session of each workspace: creates it, loads it and shows it.
+--- Manages the current session of each workspace: creates it, loads it and shows it.
 local client = require('agent_lsp.client')
 local config = require('agent_lsp.config')
 local events = require('agent_lsp.events')

@@ -1,4 +1,4 @@
---- Stored sessions: resume, fork, rename, archive, export, delete.
+--- Lists stored sessions, and resumes, forks, renames, archives, exports or deletes a session.
 local client = require('agent_lsp.client')
 local labels = require('agent_lsp.labels')
 local log = require('agent_lsp.log')
@@ -42,7 +42,7 @@ function actions.delete(s, at)
   end, at)
 end
 
---- Returns a title as the name of a Markdown file that does not exist yet in the current folder.
+--- Converts a title to the name of a Markdown file that does not exist in the current folder yet.
 local function file_name(title)
   local bare =
     vim.fn.substitute(title:lower(), '[^[:alnum:]]\\+', '-', 'g'):gsub('^%-+', ''):gsub('%-+$', '')
@@ -66,13 +66,13 @@ function actions.export(s, at)
       vim.cmd.tabnew()
       vim.api.nvim_buf_set_lines(0, 0, -1, false, vim.split(res.content, '\n'))
       pcall(vim.api.nvim_buf_set_name, 0, file_name(s.title)) -- the name that :w will use
-      vim.bo.filetype, vim.bo.modified = 'markdown', false -- so that :q closes it without asking
+      vim.bo.filetype, vim.bo.modified = 'markdown', false -- :q closes it without asking
     end,
     at
   )
 end
 
---- Returns the list entry of a session: time, title, number of messages and state.
+--- Returns a session's list entry: its time, title, number of messages and state.
 ---@param s agent_lsp.Session
 ---@param current string?
 function M.entry(s, current)
@@ -83,8 +83,8 @@ function M.entry(s, current)
   return ('%s  %s  (%s)%s'):format(render.day(s.updatedAt), title, size, note)
 end
 
---- Reports whether a session is listed by default. Sessions of `agent-lsp run`, and sessions
---- without an answer because their prompt failed, are omitted.
+--- Reports whether a session is listed by default. Sessions from `agent-lsp run` are omitted, and
+--- so are sessions without an answer because their prompt failed.
 local function is_listed(s, current)
   if s.status ~= 'idle' or s.sessionId == current then
     return true

@@ -1,5 +1,6 @@
---- Setup of a provider: its name, its URL, its key, a model from its list, and a test call. The
---- binary receives and stores the key. The key is never shown, and no setting contains it.
+--- Guides the user through the setup of a provider: its name, URL, key and model, and a test call.
+--- The plugin passes the key to the binary, which stores it. The plugin never shows the key, and no
+--- setting contains it.
 local client = require('agent_lsp.client')
 local config = require('agent_lsp.config')
 local defaults = require('agent_lsp.defaults')
@@ -48,7 +49,7 @@ local offers = {
 local choose_model
 local missing = false
 
---- Removes the offer of the setup from the empty panel.
+--- Removes the setup offer from the empty panel.
 local function done()
   missing = false
   transcript.touch_footer()
@@ -140,7 +141,8 @@ local function login(o, key, ws, after)
   end)
 end
 
---- Asks for a text without showing it. It blocks, because vim.ui.input cannot hide its text.
+--- Asks the user for text without showing it. The function blocks, because vim.ui.input cannot hide
+--- the text.
 ---@param prompt string
 ---@return string
 function M.ask_secretly(prompt)

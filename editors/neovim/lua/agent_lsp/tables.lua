@@ -2,7 +2,7 @@
 --- Markdown would hide parts of its cells and shift the columns.
 local M = {}
 
---- The minimum width of a column that does not fit.
+--- The minimum width to which a column is reduced if the table does not fit.
 local min_width = 6
 
 --- Patterns of links, emphasis and escapes, each with its visible text.
@@ -85,7 +85,7 @@ local function widths(rows, columns, room)
   return out
 end
 
---- Splits a word into pieces that fit.
+--- Splits a word into pieces that are at most width columns wide.
 local function pieces(word, width)
   local out = {}
   while vim.api.nvim_strwidth(word) > width do
@@ -100,7 +100,7 @@ local function pieces(word, width)
   return out
 end
 
---- Returns the lines of a cell.
+--- Wraps a cell's text into lines that are at most width columns wide.
 local function wrapped(text, width)
   local out = { '' }
   for word in text:gmatch('%S+') do
@@ -141,7 +141,7 @@ local function add_row(lines, row, sizes, aligned)
 end
 
 --- Returns the lines of a table and the number of lines in its header.
----@param rows string[][] cells, with the head first
+---@param rows string[][] the cells of each row, beginning with the header row
 ---@param aligned string[]
 ---@param room integer available columns
 local function draw(rows, aligned, room)
@@ -184,7 +184,8 @@ local function table_at(lines, n)
   return { rows = rows, aligned = aligned, last = last - 1 }
 end
 
---- Calls fn with each table of a text that is not in a code block.
+--- Calls fn for each table in the lines, except for tables in code blocks. It calls other for each
+--- line outside those tables.
 local function each(lines, fn, other)
   local n, fence = 1, nil
   while n <= #lines do
@@ -205,13 +206,13 @@ local function each(lines, fn, other)
   end
 end
 
---- Reports whether a text may contain a table.
+--- Reports whether the text may contain a table.
 ---@param text string
 function M.has(text)
   return (text:find('|%s*:?%-') or text:find('%-:?%s*|')) ~= nil
 end
 
---- Returns the text with its tables rendered.
+--- Returns the lines with their tables rendered.
 ---@param lines string[]
 ---@param room integer columns of the window
 ---@param block fun(out: string[], body: string[]): integer adds lines and returns how many precede them

@@ -1,4 +1,4 @@
---- Finds the file with a line, or the URL, at a position in the transcript. Links and code in
+--- Finds the file and line, or the URL, at a position in the transcript. Links and code in
 --- backticks may contain spaces.
 local M = {}
 
@@ -34,9 +34,9 @@ function M.split(text)
   return path or text, tonumber(line)
 end
 
---- Returns what a line may name at a byte, the best candidate first. The candidates are a link's
---- target, a URL, code in backticks with or without its first word (a call's label is "Read a
---- file.md"), and the word.
+--- Returns the possible file names and URLs at a byte in a line, the best candidate first. The
+--- candidates are a link's target, a URL, code in backticks with or without its first word (a
+--- call's label is "Read a file.md"), and the word.
 ---@param line string
 ---@param column integer one-based
 ---@return string[]
@@ -56,7 +56,7 @@ function M.candidates(line, column)
   return out
 end
 
---- Returns the file below a folder, or the URL, at the cursor of the current window.
+--- Returns the file in the root folder, or the URL, at the cursor of the current window.
 ---@param root string
 ---@return { address?: string, file?: string, line?: integer, name: string }
 function M.under_cursor(root)

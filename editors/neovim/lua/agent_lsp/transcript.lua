@@ -62,7 +62,7 @@ function M.window()
   end
 end
 
---- Returns the width in columns of a line in the narrowest window of the transcript.
+--- Returns the number of text columns in the narrowest window that shows the transcript.
 ---@return integer
 function M.columns()
   local least
@@ -161,7 +161,7 @@ local function draw(item)
   color(item, look, row)
 end
 
---- Appends the new part of a plain text to the drawn part.
+--- Appends the part of an item's plain text that is not drawn yet.
 local function append(item)
   local more = item.text:sub(#item.drawn + 1)
   item.drawn = item.text
@@ -221,8 +221,8 @@ local function draw_all(todo)
   end
 end
 
---- Scrolls to the end, with the last line at the bottom, because folding leaves free room above. If
---- the footer does not fit into the window, its beginning is shown.
+--- Scrolls a window to the end. The last line is moved to the bottom, because folding leaves free
+--- room in the window. If the footer does not fit into the window, its beginning is shown.
 ---@param win integer
 function M.follow(win)
   vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(M.buf), 0 })
@@ -256,7 +256,7 @@ function M.stay()
   end
 end
 
-local settling = 0 -- how often the transcript has been drawn
+local settling = 0 -- the number of times that the transcript has been drawn
 
 --- Scrolls to the end again when nothing has been drawn for a while. Lines that conceal hides need
 --- no room, but conceal is off while text is drawn, because Neovim would parse each line.
@@ -396,7 +396,7 @@ function M.set_pinned(ids)
   end
 end
 
---- Adds a client's own note.
+--- Adds a note that the client created.
 ---@param text string
 ---@param level? 'info'|'warning'|'error'|'restore'
 ---@param restore? { checkpoint: string, workspace: agent_lsp.Workspace } how to undo the restore
@@ -438,7 +438,7 @@ function M.clear()
   end
 end
 
---- Returns the item that a row of the buffer belongs to.
+--- Returns the item to which a row of the buffer belongs.
 ---@param row integer zero-based
 ---@return agent_lsp.PanelItem?
 function M.at(row)

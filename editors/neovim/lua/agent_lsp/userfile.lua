@@ -1,4 +1,4 @@
---- The user's settings file of agent-lsp. Running daemons reload it when it changes.
+--- Reads and writes the user's agent-lsp settings file. Running daemons reload it when it changes.
 local M = {}
 
 --- Returns the path of the file: AGENT_LSP_CONFIG if it is set, otherwise a file in the

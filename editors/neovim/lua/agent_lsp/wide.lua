@@ -1,5 +1,5 @@
---- Asks before the home folder or the root of the file system becomes a workspace, because the
---- agent could then read and search all of it.
+--- Asks the user before the home folder or the root of the file system becomes a workspace, because
+--- the agent could then read and search all of it.
 local M = {}
 
 local function real(path)
@@ -15,9 +15,9 @@ function M.is(root)
   return root == home or root == '/' or vim.startswith(home, root .. '/')
 end
 
---- Asks which folder the agent may work on.
+--- Asks the user which files the agent may work on.
 ---@param root string
----@param fn fun(scope: 'open'|'all'|nil) nil if the user left the question
+---@param fn fun(scope: 'open'|'all'|nil) nil if the user closed the question
 function M.ask(root, fn)
   local name = root == '/' and 'the root of the file system' or 'your home folder'
   local shown = vim.fn.fnamemodify(root, ':~')

@@ -6,8 +6,8 @@ local diff = vim.text and vim.text.diff or vim.diff
 --- Longer lines are highlighted as a whole.
 local max_length = 1000
 
---- Splits a line into words. It returns their text, one per line, and where each begins (zero-based
---- bytes).
+--- Splits a line into words. It returns the words, one per line, and the zero-based byte at which
+--- each word begins.
 local function tokens(line)
   local texts, starts = {}, {}
   local at = 1
