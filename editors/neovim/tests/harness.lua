@@ -8,7 +8,7 @@ H.plugin = vim.fs.dirname(H.here)
 H.bin = assert(vim.env.AGENT_LSP_BIN, 'AGENT_LSP_BIN must name the daemon')
 H.new_api = vim.fn.has('nvim-0.11') == 1
 
---- The timeout is generous, because the machine may be under load.
+--- The timeout in milliseconds. It is long, because the machine may be under load.
 H.deadline = tonumber(vim.env.DEADLINE) or 120000
 
 vim.opt.runtimepath:prepend(H.plugin)
@@ -128,7 +128,7 @@ local function forget()
   vim.g.agent_lsp = nil
 end
 
---- Sets up a new plugin on the workspace of the case.
+--- Starts the case with a freshly loaded plugin in the case's workspace.
 local function begin(opts)
   vim.cmd.cd(vim.fn.fnameescape(H.dir))
   H.events, H.notices, H.asked = {}, {}, {}
@@ -163,7 +163,7 @@ function H.start(opts)
   return H.dir
 end
 
---- Continues as a new Neovim with the same workspace and state.
+--- Simulates a new Neovim with the same workspace and state.
 ---@param opts { script?: table[], settings?: table, setup?: table }
 function H.again(opts)
   stop()
@@ -217,7 +217,7 @@ function H.choose(...)
   end
 end
 
---- Returns the events so far that have a name and match a predicate.
+--- Returns the events so far that have the given name and match the predicate.
 function H.all(name, predicate)
   local out = {}
   for _, e in ipairs(H.events) do
@@ -299,7 +299,7 @@ function H.request(method, params)
   return got.res
 end
 
---- Returns a reply that calls one tool. An edit follows a read.
+--- Returns a reply that calls one tool. Before an edit, the reply also reads the file.
 function H.call(name, arguments, extra)
   local calls = { { name = name, arguments = arguments } }
   if name == 'edit' then

@@ -1,5 +1,5 @@
---- Code that the specs of the review share: a file with ten lines, a model that edits it, and
---- functions that return what is drawn.
+--- Functions that the review specs share. They create a file with ten lines, start a model that
+--- edits it, and return what is drawn.
 local H = require('harness')
 
 local R = {}
@@ -48,7 +48,7 @@ function R.go(row)
   vim.api.nvim_win_set_cursor(0, { row, 0 })
 end
 
---- Returns a copy of a list with an additional entry.
+--- Returns a copy of a list in which entry i is replaced with the text.
 function R.replace(t, i, text)
   t = vim.deepcopy(t)
   t[i] = text

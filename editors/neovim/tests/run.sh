@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # run.sh [SPEC...]    tests the plugin in real Neovim, oldest and newest, against the real daemon
 #
-# Downloads both Neovims if they are missing (caches are outside the checkout), builds the daemon
-# unless AGENT_LSP_BIN names one, and exits non-zero after the first failing group. CASE=pattern
-# runs only matching cases. PICTURES=1 recreates the pictures of docs/images in the newest Neovim;
-# without it, the spec "picture" only checks the screen. The spec "screens", which runs only when
-# named, creates the screens of scenes.lua (SHOTS=folder for their pictures, ONLY=pattern or
-# ONLY=main).
+# The script downloads both Neovims if they are missing (caches are outside the checkout), builds
+# the daemon unless AGENT_LSP_BIN names one, and exits non-zero after the first failing group.
+# CASE=pattern runs only matching cases. PICTURES=1 recreates the pictures of docs/images in the
+# newest Neovim. Without it, the spec "picture" only checks the screen. The spec "screens", which
+# runs only when it is named, creates the screens of scenes.lua (SHOTS=folder for their pictures,
+# ONLY=pattern or ONLY=main).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd -P)
 plugin=$(dirname "$here")
@@ -23,10 +23,10 @@ fi
 AGENT_LSP_BIN=$(cd "$(dirname "$AGENT_LSP_BIN")" && pwd -P)/$(basename "$AGENT_LSP_BIN")
 export AGENT_LSP_BIN
 
-# The gopls version that scripts/setup.sh installs.
+# The path of the gopls version that scripts/setup.sh installs.
 gopls=$("$repo/scripts/gopls.sh")
 
-# pathogen is the only plugin manager in Debian.
+# pathogen is the only plugin manager that Debian provides.
 pathogen=$cache/pathogen
 if [ ! -d "$pathogen" ]; then
   sudo=()

@@ -1,9 +1,9 @@
 --- The screens that screens.lua produces: the name of each screen, the model's script, and the
 --- steps that lead to the screen.
 ---
---- A step that is a text presses keys. { see = … } waits until the screen shows the text, { gone =
---- … } waits until the screen no longer shows it, and { lua = … } waits until a chunk of Lua
---- returns a true value.
+--- A string step presses keys. A step with "see" waits until the screen shows the text, and a step
+--- with "gone" waits until the screen no longer shows it. A step with "lua" waits until a chunk of
+--- Lua returns a true value.
 local here = debug.getinfo(1, 'S').source:sub(2):match('^(.*)/') or '.'
 
 local function sample(name)

@@ -1,10 +1,9 @@
---- Language servers of the editor in a test: how they start and end, and how the daemon's queries
---- reach them.
+--- Starts and stops the editor's own language servers in a test.
 local H = require('harness')
 
 local S = {}
 
---- Ends all servers.
+--- Stops all servers except the daemon.
 function S.stop()
   for _, c in ipairs(vim.lsp.get_clients()) do
     if c.name ~= 'agent_lsp' then
@@ -19,7 +18,7 @@ function S.stop()
   end)
 end
 
---- Starts a server for each file of a type, like a user's configuration.
+--- Starts a server for files of the given type, as a user's configuration would.
 function S.serve(pattern, config)
   vim.cmd('filetype on')
   vim.api.nvim_create_autocmd('FileType', {

@@ -1,5 +1,5 @@
---- Hunks in buffers and files of every kind: hidden, unloaded, deleted, in two windows, reloaded,
---- and byte for byte.
+--- Tests hunks in buffers and files of every kind: buffers that are hidden, unloaded, deleted,
+--- reloaded or shown in two windows, and files whose bytes must not change.
 local H = require('harness')
 local R = require('review')
 

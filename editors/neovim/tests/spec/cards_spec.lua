@@ -1,4 +1,4 @@
---- The card of a decided edit in the panel.
+--- Tests the card that the panel shows for a decided edit.
 local H = require('harness')
 local R = require('review')
 
@@ -8,7 +8,7 @@ local function shows(text)
   end)
 end
 
---- Returns the text of each highlighted part of the panel.
+--- Returns the parts of the panel's text that have the given highlight.
 local function colored(group)
   local buf = require('agent_lsp.transcript').buf
   local ns = vim.api.nvim_get_namespaces().agent_lsp_panel

@@ -1,4 +1,4 @@
---- The summary of changes above the input: the pending changes, and those of the last turn.
+--- Tests the summary above the input, which shows the pending changes or those from the last turn.
 local H = require('harness')
 local R = require('review')
 
@@ -82,7 +82,7 @@ H.case('R reviews the pending changes', function()
   H.equal(vim.bo.filetype, 'agent_lsp_review')
 end)
 
---- Plays a turn whose edit is accepted while it runs.
+--- Runs a turn and accepts its edit while the turn is running.
 local function done()
   R.edits({ 'two\n', 'TWO\nTWO AGAIN\n' })
   local buf = H.edit('a.txt')

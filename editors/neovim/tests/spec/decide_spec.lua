@@ -1,5 +1,5 @@
---- The keys that decide hunks in a buffer: where they are mapped, what they do, and how they are
---- shown.
+--- Tests the keys that decide hunks in a buffer: where they are mapped, what they do, and how they
+--- are shown.
 local H = require('harness')
 local R = require('review')
 
@@ -7,7 +7,7 @@ local function press(keys)
   vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(keys, true, false, true), 'xm', false)
 end
 
---- Returns the text of the hint in a buffer and its row.
+--- Returns the hint's text and row in a buffer.
 local function hint(buf)
   local ns = require('agent_lsp.keys').namespace
   local marks = vim.api.nvim_buf_get_extmarks(buf or 0, ns, 0, -1, { details = true })

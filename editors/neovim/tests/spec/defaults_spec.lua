@@ -1,4 +1,5 @@
---- Settings chosen in a picker, for the current session or as the default for new sessions.
+--- Tests settings that the user chooses in a picker, for the current session or as the default for
+--- new sessions.
 local H = require('harness')
 
 local function edits(n)

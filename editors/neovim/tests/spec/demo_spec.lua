@@ -1,5 +1,5 @@
---- :AgentDemo runs the scripted model in the real panel with real hunks, regardless of the user's
---- settings.
+--- Tests that :AgentDemo runs the scripted model in the real panel with real hunks, regardless of
+--- the user's settings.
 local H = require('harness')
 
 H.case(
@@ -9,7 +9,7 @@ H.case(
     local own = H.workspace()
     vim.env.AGENT_LSP_SCRIPT = own .. '/none.jsonl' -- the demo has its own script
     vim.cmd('AgentDemo')
-    vim.v.errmsg = '' -- set by Vim's own syntax file for shell scripts
+    vim.v.errmsg = '' -- Vim's own syntax file for shell scripts sets it
     local function answer_if_asked()
       local permission = require('agent_lsp.permission')
       if #permission.list() > 0 then
@@ -30,7 +30,7 @@ H.case(
 H.case('a decision of the demo is real, and a later prompt is answered', function()
   H.start({})
   vim.cmd('AgentDemo')
-  vim.v.errmsg = '' -- set by Vim's own syntax file for shell scripts
+  vim.v.errmsg = '' -- Vim's own syntax file for shell scripts sets it
   local permission, review = require('agent_lsp.permission'), require('agent_lsp.review')
   local function decide()
     if #permission.list() > 0 then

@@ -136,7 +136,7 @@ end)
 H.case('nothing blocks the main loop: no waiting call, but in the health check', function()
   for name in vim.fs.dir(H.plugin .. '/lua/agent_lsp') do
     local text = name ~= 'health.lua' and H.read(H.plugin .. '/lua/agent_lsp/' .. name) or ''
-    if name == 'setup.lua' then -- a key must not be shown, and only this call hides the typed text
+    if name == 'setup.lua' then -- vim.ui.input cannot hide the key
       text = text:gsub('vim%.fn%.inputsecret%(', '', 1)
     end
     for _, call in ipairs({
@@ -157,8 +157,8 @@ H.case('nothing blocks the main loop: no waiting call, but in the health check',
   end
 end)
 
---- Runs a separate Neovim that is configured as the README describes. The plugin is available,
---- finds the daemon and sends a prompt.
+--- Runs a separate Neovim that is configured as the README describes, and checks that the plugin is
+--- available, finds the daemon and sends a prompt.
 local function installed(config)
   local dir = H.workspace({ ['init.lua'] = config })
   local check = dir .. '/check.lua'
@@ -211,7 +211,7 @@ end
 local repo = vim.fs.dirname(vim.fs.dirname(H.plugin))
 local readme = H.read(H.plugin .. '/README.md')
 
---- Returns the code of the README below a heading.
+--- Returns the code block below a heading in the README.
 local function snippet(heading)
   return assert(readme:match('### ' .. vim.pesc(heading) .. '.-```%a+\n(.-)```'), heading)
 end
@@ -233,8 +233,9 @@ local function repository()
   return 'file://' .. dir
 end
 
---- lazy.nvim and vim-plug are not in any package registry, so the following cases imitate them. If
---- LAZY_NVIM and VIM_PLUG name checkouts, the cases use these checkouts with a changed address.
+--- No package registry has lazy.nvim or vim-plug, so the cases below imitate them. If LAZY_NVIM or
+--- VIM_PLUG names a checkout, another case installs the plugin with the real plugin manager, from a
+--- local repository.
 if vim.env.LAZY_NVIM then
   H.case('installed by lazy.nvim itself', function()
     local spec = snippet('lazy.nvim'):gsub(
@@ -290,7 +291,7 @@ H.case('installed by vim-plug', function()
   local options = assert(snippet('vim-plug'):match('%b{}'))
   H.equal(vim.fn.eval(options).rtp, 'editors/neovim')
   H.equal(built(vim.fn.eval(options)['do']), true)
-  -- This does the same as vim-plug with rtp.
+  -- The rtp option of vim-plug has the same effect.
   installed(('vim.opt.rtp:prepend(%q)'):format(repo .. '/editors/neovim'))
 end)
 

@@ -1,13 +1,13 @@
---- The editor's services for the daemon. Its language servers answer queries (a real gopls among
---- them), documents are saved and reloaded, and nothing is opened or changed without the user's
---- knowledge.
+--- Tests the services that the editor offers to the daemon. The editor's language servers,
+--- including a real gopls, answer queries. Documents are saved and reloaded. Nothing is opened or
+--- changed without the user's knowledge.
 local H = require('harness')
 local S = require('servers')
 
 local auto = { editPolicy = 'auto', permissions = { profile = 'trust' }, sandbox = 'off' }
 
---- Returns the results of the tool calls so far in order, except those of the reads that the
---- scripted model adds.
+--- Returns the results of the tool calls so far, in order. It omits the reads that the scripted
+--- model adds.
 local function results()
   return vim.tbl_map(
     function(p)
@@ -19,8 +19,8 @@ local function results()
   )
 end
 
---- Counts the daemon's queries to the editor from now on by operation. It also collects the answers
---- to queries for the diagnostics of all files that wait for the servers.
+--- Counts the daemon's later queries to the editor, by operation. It also collects the answers to
+--- diagnostics queries that cover all files and wait for the servers.
 local function queries()
   local handlers, asked, waited = require('agent_lsp.editor').handlers, {}, {}
   local real = handlers['agent/editor/query']

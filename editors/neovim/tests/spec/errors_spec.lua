@@ -1,4 +1,5 @@
---- The text of an error, the keys that help with it, and the line that all retries of a call share.
+--- Tests how the panel shows errors: their text, the keys that can resolve them, and the single
+--- line for all retries of a call.
 local H = require('harness')
 
 local function failing(err)

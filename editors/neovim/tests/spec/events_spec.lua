@@ -1,5 +1,5 @@
---- Each autocommand in the help file fires with its documented data, and no other autocommand
---- fires.
+--- Tests that each autocommand in the help file fires with its documented data, and that no other
+--- autocommand fires.
 local H = require('harness')
 
 local help = H.read(H.plugin .. '/doc/agent_lsp.txt')
@@ -34,7 +34,8 @@ local function wait_fired(name, n)
   end)
 end
 
---- A turn with thoughts, text and tools, and with two hunks that are decided one after the other.
+--- Runs a turn with thoughts, text and tools, and with two hunks that are decided one after the
+--- other.
 local function turn_with_hunks()
   local list = {
     { old_string = 'two\n', new_string = 'TWO\n' },
@@ -62,7 +63,7 @@ local function turn_with_hunks()
   H.equal(H.turn().status, 'completed')
 end
 
---- A turn whose permission question was withdrawn.
+--- Runs a turn and aborts it while a permission question is pending.
 local function aborted_permission()
   vim.cmd('AgentPrompt make it')
   H.wait('the permission', function()

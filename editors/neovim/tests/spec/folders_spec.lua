@@ -1,5 +1,5 @@
---- Several folders in one Neovim. Each workspace has its own daemon, and no data from one workspace
---- reaches another.
+--- Tests several folders in one Neovim. Each workspace has its own daemon, and no data from one
+--- workspace reaches another.
 local H = require('harness')
 
 --- Creates a second workspace, whose daemon plays its own script.
@@ -13,7 +13,7 @@ local function another(files, replies)
   return dir
 end
 
---- Returns the daemons that a buffer is attached to, by their roots.
+--- Returns the roots of the daemons to which a buffer is attached.
 local function roots(buf)
   return vim.tbl_map(function(c)
     return c.config.root_dir

@@ -1,6 +1,6 @@
---- Diagnostics are sent when the editor's servers have reported on the current text. The cases
---- cover servers that publish with versions, servers that publish without versions, servers that
---- are queried, and no server.
+--- Tests that diagnostics are sent when the editor's servers have reported on the current text. The
+--- cases cover servers that publish with versions, servers that publish without versions, servers
+--- that answer requests, and buffers without a server.
 local H = require('harness')
 local S = require('servers')
 
@@ -70,7 +70,7 @@ local function ask(params)
   end
 end
 
---- Opens a buffer with such a server and a running daemon.
+--- Starts a daemon and such a server, and opens a buffer that the server handles.
 local function with_server(capabilities)
   H.start({ files = { ['a.txt'] = 'one\n', ['b.txt'] = 'two\n' }, script = { { text = 'ok' } } })
   local server = diagnostics_server(capabilities)

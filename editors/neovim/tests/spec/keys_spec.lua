@@ -1,5 +1,5 @@
---- Real keys in a Neovim with a screen: menus, and messages that would ask for a key. Headless
---- cases never show these.
+--- Tests that press real keys in a Neovim with a screen. They cover menus and messages that wait
+--- for a key, which headless tests never show.
 local H = require('harness')
 
 local channel ---@type integer?
@@ -12,7 +12,7 @@ local function stop()
   end
 end
 
---- Runs Lua in that Neovim. The code must not wait for a key.
+--- Runs Lua code in the Neovim under test. It fails if that Neovim is waiting for a key.
 local function lua(code, ...)
   local mode = vim.rpcrequest(channel, 'nvim_get_mode')
   if mode.blocking then
@@ -25,7 +25,7 @@ local function keys(text)
   vim.rpcrequest(channel, 'nvim_input', text)
 end
 
---- Starts such a Neovim on a workspace with a file. Its model plays the script.
+--- Starts the Neovim under test in a workspace with the given files. Its model plays the script.
 local function start(files, script, settings)
   stop()
   H.dir = H.workspace(files)

@@ -1,5 +1,6 @@
---- A session that is opened from the list shows the same content as a live session: the entries of
---- its restores, the summary of its last turn, the key that continues, and its calls in order.
+--- Tests that a session that is opened from the list shows the same content as a live session: the
+--- entries for its restores, the summary of its last turn, the key that continues, and its calls in
+--- order.
 local H = require('harness')
 
 local function edit_a(old, new)

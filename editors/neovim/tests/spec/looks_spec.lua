@@ -1,12 +1,12 @@
---- The appearance of the panel and the review: the contrast of all highlights, and the layout in 80
---- columns and 24 lines, where no text may be cut.
+--- Tests the appearance of the panel and the review: the contrast of all highlights, and the layout
+--- in 80 columns and 24 lines, where no text may be cut.
 local H = require('harness')
 
 local contrast = require('agent_lsp.contrast')
 
 vim.cmd('syntax on')
 
---- Calls fn with a dark and a light background of Neovim's own color scheme.
+--- Calls fn with the dark and with the light background of Neovim's default color scheme.
 local function backgrounds(fn)
   vim.o.termguicolors = true
   for _, background in ipairs({ 'dark', 'light' }) do

@@ -1,4 +1,4 @@
---- Options for one prompt, the list of sessions, and errors, retries and thoughts in the panel.
+--- Tests options for a single prompt, the list of sessions, and the fold of a thought.
 local H = require('harness')
 
 local function told(text)

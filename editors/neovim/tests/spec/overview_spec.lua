@@ -1,4 +1,5 @@
---- The tab of :AgentReview: the list of files, the text around the hunks, and syntax colors.
+--- Tests the tab that :AgentReview opens: the list of files, the text around the hunks, and syntax
+--- colors.
 local H = require('harness')
 
 vim.cmd('syntax on')

@@ -1,5 +1,5 @@
---- The content of the panel and its appearance: hostile and unusual text, waiting requests, folds,
---- sub-agents, and little space.
+--- Tests the content and the appearance of the panel: hostile and unusual text, waiting requests,
+--- folds, sub-agents, and little space.
 local H = require('harness')
 
 --- A command that ends only when it is killed.
@@ -56,7 +56,7 @@ H.case(
         and H.panel_text():find('f  reject', 1, true)
     end)
     local transcript = require('agent_lsp.transcript')
-    --- Returns the visible part of a line. Conceal hides the rest.
+    --- Returns the visible part of the line that contains the text. Conceal hides the rest.
     local function seen(text)
       for i, line in ipairs(vim.api.nvim_buf_get_lines(transcript.buf, 0, -1, false)) do
         if line:find(text, 1, true) then

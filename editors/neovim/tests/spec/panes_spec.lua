@@ -1,5 +1,5 @@
---- The panel among the user's windows: tabs, unusual orders of closing, small terminals, and the
---- user's colors and options.
+--- Tests the panel among the user's windows: tabs, windows that are closed in an unusual order,
+--- small terminals, and the user's colors and options.
 local H = require('harness')
 
 local function prompt(script, opts)
@@ -40,7 +40,7 @@ local function settled(what, predicate)
   end)
 end
 
---- Returns the windows of this tab, by the end of their buffers' names.
+--- Returns the base names of the buffers in this tab's windows.
 local function names()
   return vim.tbl_map(function(win)
     return vim.fs.basename(vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win)))

@@ -1,5 +1,5 @@
---- Permissions and questions, and how the user answers them in the panel, in the input, and with a
---- command.
+--- Tests permissions and questions, and how the user answers them in the panel, in the input, and
+--- with a command.
 local H = require('harness')
 
 H.case('a permission is answered by one key in the panel', function()
@@ -298,7 +298,7 @@ H.case(
     H.choose(2, 1, 3, 1, 'Send')
     local first = request()
     vim.api.nvim_feedkeys('\r', 'xt', false)
-    -- While the panel is hidden, the next request uses vim.ui.select if the settings say so.
+    -- The panel is hidden, so the user answers with :AgentAnswer, which uses vim.ui.select.
     vim.cmd('AgentToggle')
     H.wait('the second question', function()
       return request() ~= first

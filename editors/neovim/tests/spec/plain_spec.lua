@@ -1,4 +1,4 @@
---- Runs the unchanged snippet of docs/use/editors.md in a Neovim without the plugin.
+--- Runs the unchanged snippet from docs/use/editors.md in a Neovim without the plugin.
 local H = require('harness')
 
 local text = H.read(vim.fs.dirname(vim.fs.dirname(H.plugin)) .. '/docs/use/editors.md')

@@ -1,13 +1,13 @@
---- Random edits and decisions with typing in between. Each step is checked against the expected
---- text of the buffer. The rounds are the same in each run. If a round fails, its number is
---- printed, and SEED=n editors/neovim/tests/run.sh random repeats the round. SEED=n ROUNDS=m plays
---- other rounds.
+--- Tests random edits and decisions, between which the user types. After each step, the buffer is
+--- compared with the expected text. The rounds are the same in each run. If a round fails, its
+--- number is printed, and SEED=n editors/neovim/tests/run.sh random repeats the round. SEED=n
+--- ROUNDS=m plays other rounds.
 local H = require('harness')
 
 local seed = tonumber(vim.env.SEED)
 local rounds = tonumber(vim.env.ROUNDS) or seed and 1 or 12
 
---- Returns one change of the agent: the text that it replaces, and the new text.
+--- Returns a change for the agent's edit: the text that it replaces, and the new text.
 local function change(i)
   local line = 'line ' .. i .. ' é𝄞\n'
   local kind = math.random(3)
@@ -38,7 +38,7 @@ local function round(n)
   local buf = H.edit('a.txt')
   vim.cmd('AgentPrompt go')
   H.hunks(#changes)
-  --- Finds the current position of a line of the base.
+  --- Returns the current row of a line from the original text.
   local function row_of(i)
     for row, text in ipairs(H.lines(buf)) do
       if text:match('^line ' .. i .. ' ') then

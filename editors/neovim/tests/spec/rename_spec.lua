@@ -1,4 +1,4 @@
---- Files with pending hunks that a language server, the user or the agent renames.
+--- Tests renames of files with pending hunks, by a language server, the user or the agent.
 local H = require('harness')
 
 local text = 'one\ntwo\nthree\nfour\nfive\nsix\n'

@@ -1,4 +1,4 @@
---- Undo, checkpoints and restores.
+--- Tests undo, checkpoints and restores.
 local H = require('harness')
 
 local function edit_a(old, new)

@@ -1,4 +1,4 @@
---- Pending hunks in real buffers: which hunks are drawn, which are decided, and which are not
+--- Tests pending hunks in real buffers: which hunks are drawn, which are decided, and which are not
 --- touched.
 local H = require('harness')
 local R = require('review')

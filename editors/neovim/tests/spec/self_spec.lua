@@ -1,5 +1,5 @@
---- The main task on real input. This repository is the workspace, and one of its files is changed.
---- To run it manually: CASE=repository editors/neovim/tests/run.sh self
+--- Tests the main task on real input. The workspace is a copy of this repository, and the model
+--- changes one of its files. CASE=repository editors/neovim/tests/run.sh self runs only this test.
 local H = require('harness')
 
 local repo = assert(vim.env.REPO, 'REPO must name the repository')

@@ -1,4 +1,4 @@
---- Sessions, the editor's answers, events, and the start and end of the daemon.
+--- Tests sessions, the editor's answers, events, and the start and end of the daemon.
 local H = require('harness')
 
 local function edit_a(old, new)
@@ -405,7 +405,7 @@ H.case('lists say today and yesterday, and older dates in full', function()
   H.equal(day(ago(2, 12)), os.date('%Y-%m-%d 12:30', os.time() - 2 * 86400))
 end)
 
---- Returns the processes whose command line contains a text, from /proc.
+--- Returns the processes in /proc whose command line contains the text.
 local function processes(text)
   local out = {}
   for name in vim.fs.dir('/proc') do

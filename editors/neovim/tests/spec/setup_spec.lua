@@ -1,5 +1,5 @@
---- :AgentSetup, and the empty panel while no provider is configured. The provider is a server of
---- the test. A wrapper around the binary records the key that it receives.
+--- Tests :AgentSetup, and the empty panel while no provider is configured. The test starts a server
+--- that acts as the provider. A wrapper around the binary records the key that it receives.
 local H = require('harness')
 
 local wrapper = [[#!/bin/sh

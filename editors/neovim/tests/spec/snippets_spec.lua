@@ -1,9 +1,9 @@
---- Runs the Lua code in the pages, unchanged, if no other spec runs it.
+--- Runs the Lua code from the documentation pages, unchanged, if no other spec runs it.
 local H = require('harness')
 
 local repo = vim.fs.dirname(vim.fs.dirname(H.plugin))
 
---- Returns the first block of Lua after a sentence in a page.
+--- Compiles the first Lua block after a sentence in a page.
 local function snippet(path, sentence)
   local block = H.read(path):match(vim.pesc(sentence) .. '.-```lua\n(.-)```')
   return assert(

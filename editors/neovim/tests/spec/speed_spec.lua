@@ -1,5 +1,5 @@
---- Start-up, streaming and large reviews. Each figure is printed, and checked if the protocol gives
---- a limit.
+--- Measures start-up, streaming and large reviews. Each figure is printed. If the protocol sets a
+--- limit for a figure, the figure is checked.
 local H = require('harness')
 
 local function print_line(...)
@@ -12,7 +12,8 @@ local function milliseconds(fn)
   return (vim.uv.hrtime() - began) / 1e6
 end
 
---- Returns the processor time in milliseconds, which does not include other work on the machine.
+--- Returns the processor time that fn takes, in milliseconds. It does not include other work on the
+--- machine.
 local function cpu(fn)
   local began = os.clock()
   fn()
@@ -50,7 +51,7 @@ local function yardstick()
   return best
 end
 
---- Returns the minimum of several runs.
+--- Runs fn several times and returns the shortest processor time.
 local function least(runs, fn)
   local best = math.huge
   for _ = 1, runs do
@@ -75,8 +76,8 @@ H.case('the commands are registered in under a millisecond, and nothing else is 
   end
 end)
 
---- Returns the longest time between two iterations of the event loop while it waits for the
---- condition of fn.
+--- Returns the longest time in milliseconds between two iterations of the event loop while wait
+--- runs.
 local function longest_stall(wait)
   local longest, last = 0, vim.uv.hrtime()
   local timer = assert(vim.uv.new_timer())
@@ -91,8 +92,8 @@ local function longest_stall(wait)
   return longest
 end
 
---- Measures how long the same text takes in a window like the panel's if the text is set in one
---- call.
+--- Measures how long Neovim takes to show the same text in a window like the panel's if the text is
+--- set in one call.
 local function at_once(lines)
   local worst = 0
   for _ = 1, 3 do

@@ -1,4 +1,4 @@
---- The text of answers: tables with aligned columns, and links to files, including names with
+--- Tests the text of answers: tables with aligned columns, and links to files, including names with
 --- spaces.
 local H = require('harness')
 local tables = require('agent_lsp.tables')

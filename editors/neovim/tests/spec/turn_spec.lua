@@ -1,5 +1,5 @@
---- Prompt, stream, steer, queue, abort, plan mode, the death of the daemon, and the failure of a
---- provider.
+--- Tests turns: prompts, streaming, steers, the queue, aborts, plan mode, a daemon that dies, and a
+--- provider that fails.
 local H = require('harness')
 
 --- A command that ends only when it is killed.

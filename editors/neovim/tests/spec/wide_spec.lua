@@ -1,5 +1,5 @@
---- If the home folder is the workspace, the user is asked once before the daemon starts. The daemon
---- asks about such a folder if it is added later.
+--- Tests that the user is asked once before a daemon starts in the home folder. If such a folder is
+--- added to a workspace later, the daemon asks about it.
 local H = require('harness')
 
 local home = vim.env.HOME
