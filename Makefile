@@ -38,7 +38,8 @@ quick: ## build, and check and test the Go packages that differ from main, in le
 
 check: check-go check-texts ## check formatting, vet, staticcheck, errcheck, ineffassign, linters for TypeScript and Lua, unused code and options, style of texts, and types for all systems
 
-# vet checks this system's types. Only Linux has files for a single architecture.
+# vet checks the types for this system, and typecheck checks them for the other systems. Only Linux
+# has files for a single architecture, so typecheck checks a second architecture only for Linux.
 check-go:
 	@fmt=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$fmt" ] || { echo "gofmt would change:"; echo "$$fmt"; exit 1; }
 	$(GO) mod tidy -diff
@@ -61,7 +62,8 @@ test-go: ## run all Go tests for quick feedback, without editors; long tests are
 	$(GO) test ./...
 
 # Without atexit_sleep_ms=0, each process that a test starts sleeps for a second before it exits.
-# `make check` vets the tests, and these binaries are not debugged, so both are omitted here.
+# The target omits vet, which `make check` runs, and debug information, which these tests do not
+# need.
 test-race: ## run all Go tests at full size under the race detector, with temporary folders on disk (TMPDIR or /tmp)
 	TMPDIR=$${TMPDIR:-/tmp} AGENT_LSP_FULL=1 GORACE="$${GORACE:-atexit_sleep_ms=0}" $(GO) test -race -vet=off -ldflags=-w -timeout 60m ./...
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs each fuzz target for a while (default 60s). Interesting inputs are stored in Go's cache,
-# outside the checkout. A failing input is written to the package's testdata/fuzz, to be committed
-# with its fix. The number of attempts to minimize an interesting input is limited. By default,
-# minimizing one may take a minute, during which no other input is tried.
+# Runs each fuzz target for a while (default 60s). Go's cache, which is outside the checkout, stores
+# interesting inputs. A failing input is written to the package's testdata/fuzz, to be committed
+# with its fix. The number of attempts to minimize an interesting input is limited, because by
+# default this may take a minute, during which no other input is tried.
 #   scripts/fuzz.sh [TIME] [PATTERN]
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -13,7 +13,7 @@ mapfile -t files < <(
   { git diff --name-only "$base"; git ls-files -o --exclude-standard; } | sort -u
 )
 go build ./...
-packages=(./internal) # tests of forbidden imports, and of the map of packages
+packages=(./internal) # the tests for forbidden imports and for the map of packages
 for file in "${files[@]}"; do
   [[ $file == *.go && -e $file ]] || continue
   unformatted=$(gofmt -l "$file")

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds a complete release into dist/, then installs the packages for this system into an empty
-# home folder and plays the demo. Publishes nothing. Builds are reproducible (TARGETS, VERSION and
-# SOURCE_DATE_EPOCH may be set). To check this, the script builds everything twice and compares the
-# results.
+# home folder and plays the demo. The script publishes nothing. TARGETS, VERSION and
+# SOURCE_DATE_EPOCH may be set. Builds are reproducible. To check this, the script builds everything
+# twice and compares the results.
 #   scripts/release.sh [--build]    --build: only builds
 set -euo pipefail
 umask 022
@@ -23,7 +23,8 @@ $go build -o "$work/notices" ./scripts/notices
 $go build -o "$work/agent-lsp" ./cmd/agent-lsp
 sums() { if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum -a 256 "$@"; fi; }
 
-# Links in a page to files that are not included with the page point to the repository.
+# Changes links in pages: a link to a file that is not included with the page points to the
+# repository.
 repository=https://github.com/agent-lsp/agent-lsp
 outward() { # arguments: pages
   sed -E -e "s#(\]\()(\.\./)*((editors|testdata|cmd|internal|bench|scripts)/|(ARCHITECTURE|CONTRIBUTING)\.md)#\1$repository/blob/main/\3#g" -i.old "$@"
@@ -52,14 +53,14 @@ for target in $targets; do
   "$work/pack" "dist/$name.$ext" "$work/$name"
 done
 
-# The Neovim plugin in the layout for plugin managers and runtimepath.
+# Pack the Neovim plugin in the layout for plugin managers and runtimepath.
 mkdir -p "$work/agent-lsp.nvim"
 cp -R editors/neovim/lua editors/neovim/plugin LICENSE "$work/agent-lsp.nvim/"
 for f in README.md doc; do [ ! -e "editors/neovim/$f" ] || cp -R "editors/neovim/$f" "$work/agent-lsp.nvim/"; done
 sed -e "s#\(\.\./\)*docs/images/#$repository/raw/main/docs/images/#" editors/neovim/README.md >"$work/agent-lsp.nvim/README.md"
 "$work/pack" "dist/agent-lsp.nvim-$version.tar.gz" "$work/agent-lsp.nvim"
 
-# The VS Code extension without a binary, and with a binary for each system.
+# Pack the VS Code extension without a binary, and with a binary for each system.
 vsix() { # arguments: out, further arguments
   local out=$PWD/dist/$1; shift
   echo "release: building ${out##*/}"
@@ -104,8 +105,8 @@ done
 echo "release: all $(ls dist | wc -l) files were built again, from another folder, and are the same"
 rm -rf "$again"
 
-# The packages for this system are unpacked into an empty home folder. Then the version, the doctor
-# and the demo are tested.
+# Unpack the packages for this system into an empty home folder, and test the version, the doctor
+# and the demo.
 here=dist/agent-lsp-$version-${host/\//-}.tar.gz
 [ -f "$here" ] || { echo "release: nothing of this can run here"; exit 0; }
 (cd dist && sums -c SHA256SUMS >/dev/null)
@@ -130,7 +131,7 @@ grep -q "the edit is back" "$work/demo.log" || { cat "$work/demo.log"; exit 1; }
 [ "$(ls -A "$home")" = "$(basename "$(dirname "$bin")")" ] || { ls -lA "$home"; echo "release: the demo left something in the home folder" >&2; exit 1; }
 echo "release: installed into an empty home; version, doctor and demo work"
 
-# The editors' packages are tested in the editors that the tests have downloaded.
+# Test the editors' packages in the editors that the tests have downloaded.
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/agent-lsp-test
 nvim=$(ls "$cache"/nvim-*/bin/nvim 2>/dev/null | tail -n 1 || command -v nvim || true)
 if [ -n "$nvim" ]; then

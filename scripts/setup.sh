@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Downloads what the Go tests and the editors' tests need in addition to Go, Node and npm: Debian
-# packages (as root, or with sudo without a password), gopls, and servers from npm. Does nothing if
-# everything is installed.
+# packages (as root, or with sudo without a password), gopls, and servers from npm. The script does
+# nothing if everything is installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/tries.sh
@@ -26,8 +26,8 @@ scripts/gopls.sh >/dev/null
 scripts/vale.sh >/dev/null
 scripts/biome.sh >/dev/null
 
-# lsp-mode is not installed with the system's packages. Otherwise its markdown-mode would change the
-# capabilities that eglot sends to a server.
+# Install lsp-mode into the test cache instead of the system. Otherwise, its markdown-mode would
+# change the capabilities that eglot sends to a server.
 if [ ! -d "$cache/lsp-mode" ]; then
   echo "setup: fetching lsp-mode" >&2
   mkdir -p "$cache"
@@ -39,7 +39,7 @@ if [ ! -d "$cache/lsp-mode" ]; then
   mv -T "$elpa" "$cache/lsp-mode" 2>/dev/null || [ -d "$cache/lsp-mode" ]
 fi
 
-# ALE is in the same folder, so that no other Vim loads it.
+# Install ALE into the test cache, so that no other Vim loads it.
 if [ ! -d "$cache/vim-ale" ]; then
   echo "setup: fetching ALE" >&2
   mkdir -p "$cache"
@@ -51,10 +51,10 @@ if [ ! -d "$cache/vim-ale" ]; then
   mv -T "$ale" "$cache/vim-ale" 2>/dev/null || [ -d "$cache/vim-ale" ]
 fi
 
-# These are real servers for the tests of MCP and of language servers. They are started with Node.
-# Their folder is named after the pinned versions, and is created only when it is complete. The
-# versions are the newest that run on Node 20: typescript-language-server 6 requires Node 22, and
-# TypeScript 7 has no tsserver.
+# The tests of MCP and of language servers use these real servers, which run on Node. Their folder
+# is named after the pinned versions, and is created only when it is complete. The versions are the
+# newest that run on Node 20: typescript-language-server 6 requires Node 22, and TypeScript 7 has no
+# tsserver.
 pins=(@modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31
   typescript-language-server@5.3.0 typescript@5.9.3 pyright@1.1.414)
 node="$cache/node-$(printf '%s\n' "${pins[@]}" | sha256sum | cut -c1-12)"
