@@ -235,7 +235,7 @@ function H.event(name, predicate, n)
   end)
 end
 
---- Waits for the end of the n-th turn and returns the turn.
+--- Waits until the n-th turn has ended, and returns the turn.
 function H.turn(n)
   return H.event('turn/completed', nil, n).turn
 end
@@ -265,7 +265,7 @@ function H.panel_text()
   return table.concat(vim.api.nvim_buf_get_lines(panel.buf, 0, -1, false), '\n')
 end
 
---- Opens a file of the workspace in the current window.
+--- Opens a file from the workspace in the current window.
 function H.edit(path)
   vim.cmd.edit(vim.fn.fnameescape(H.dir .. '/' .. path))
   return vim.api.nvim_get_current_buf()

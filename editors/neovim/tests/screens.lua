@@ -1,10 +1,10 @@
---- Runs the screens of scenes.lua in a real terminal (tmux), wide and narrow, light and dark: nvim
---- -l screens.lua
+--- Runs the screens of scenes.lua in a real terminal (tmux), wide and narrow, light and dark. The
+--- command is nvim -l screens.lua.
 ---
---- Each screen must eventually show the texts that its steps wait for. If SHOTS=folder is set, each
---- screen is written to that folder as NAME-SIZE-BACKGROUND.ansi, and run.sh makes a picture from
---- it. NVIM is the Neovim to run. ONLY is a pattern of names, or "main" for one screen of each
---- state. SIZES lists sizes, such as "120x40 80x24".
+--- Each screen must eventually show the texts that its steps wait for. If SHOTS names a folder,
+--- each screen is written to that folder as NAME-SIZE-BACKGROUND.ansi, and run.sh makes a picture
+--- from it. NVIM is the Neovim to run. ONLY is a pattern for names, or "main" for one screen of
+--- each state. SIZES lists sizes, such as "120x40 80x24".
 local here =
   vim.fs.dirname(vim.fs.normalize(vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p')))
 package.path = here .. '/?.lua;' .. package.path

@@ -169,7 +169,7 @@ local function comment_in(result)
   return quoted and ': ' .. quoted:sub(2, -2)
 end
 
---- Counts the hunks of a proposal by state.
+--- Counts a proposal's hunks by state.
 local function count_hunks(proposal)
   local count = {}
   for _, f in ipairs(proposal.files) do

@@ -56,7 +56,7 @@ local function count(n, what)
   return ('%d %s%s'):format(n, what, n == 1 and '' or 's')
 end
 
---- Returns the text of a summary without the line counts.
+--- Returns a summary's text without the line counts.
 ---@param s agent_lsp.Changes
 function M.text(s)
   local files = count(s.files, 'file')
@@ -66,7 +66,7 @@ function M.text(s)
   return ('%s in %s'):format(count(s.changes, 'change'), files)
 end
 
---- Returns the keys of the panel and their actions.
+--- Returns the panel's keys for the changes in a summary, and their actions.
 ---@param s agent_lsp.Changes
 ---@return { [1]: string, [2]: string }[]
 function M.keys(s)

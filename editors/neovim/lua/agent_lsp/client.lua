@@ -57,7 +57,7 @@ local function is_document(buf)
     and vim.api.nvim_buf_get_name(buf) ~= ''
 end
 
---- Returns the folders of a workspace: its root and the folders that the user added.
+--- Returns a workspace's folders: its root and the folders that the user added.
 local function folders(ws)
   local out, client = { ws.root }, ws.id and vim.lsp.get_client_by_id(ws.id)
   for _, f in ipairs(client and client.workspace_folders or {}) do
@@ -126,8 +126,8 @@ function M.workspace(buf)
   return ws
 end
 
---- Returns the user's current workspace: the workspace of the buffer if it has a session, otherwise
---- the workspace that the panel shows.
+--- Returns the user's current workspace: the buffer's workspace if it has a session, otherwise the
+--- workspace that the panel shows.
 ---@return agent_lsp.Workspace?
 function M.here()
   local ws = M.workspace()

@@ -10,7 +10,7 @@ local M = {}
 ---@field previous? string|false
 
 ---@class agent_lsp.Options
----@field cmd? string[] command of the daemon; the default is the bundled binary, or agent-lsp on PATH
+---@field cmd? string[] the daemon's command; the default is the bundled binary or agent-lsp on PATH
 ---@field settings? agent_lsp.Config the daemon's settings (docs/reference/configuration.md)
 ---@field root_markers? string[] names of files that mark a workspace's root
 ---@field panel? { side: 'right'|'left', width: integer, input_height: integer }
@@ -142,7 +142,7 @@ function M.command()
   end
   local plugin = M.plugin_dir()
   for _, dir in ipairs({ plugin, vim.fs.dirname(vim.fs.dirname(plugin)) }) do
-    local bundled = dir .. '/bin/agent-lsp' -- in the plugin or in its repository
+    local bundled = dir .. '/bin/agent-lsp' -- the binary in the plugin or in its repository
     if vim.fn.executable(bundled) == 1 then
       return { bundled }
     end

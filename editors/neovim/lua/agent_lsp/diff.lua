@@ -17,7 +17,7 @@ local diff = vim.text and vim.text.diff or vim.diff
 ---@field new string[]
 ---@field proposed integer
 
---- Returns the pending hunks of a file with their positions, in order.
+--- Returns a file's pending hunks with their positions, in order.
 ---@return agent_lsp.Piece[]
 local function pieces(proposal, file)
   local out = {}

@@ -34,7 +34,7 @@ for group, link in pairs({
   vim.api.nvim_set_hl(0, group, { link = link, default = true })
 end
 
---- Returns the buffer of a document, or nil if it is not loaded.
+--- Returns a document's buffer, or nil if the document is not loaded.
 ---@param uri string
 ---@return integer?
 function M.buffer(uri)
@@ -82,8 +82,8 @@ end
 --- changed since the report.
 local reach = 500
 
---- Returns the current row of a hunk. The reported range refers to an older version of the document
---- if the user has typed since.
+--- Returns a hunk's current row. The reported range refers to an older version of the document if
+--- the user has typed since.
 local function row_of(buf, h, shown)
   local row = math.min(h.range.start.line, vim.api.nvim_buf_line_count(buf))
   if #shown == 0 or h.state == 'stale' or stands(buf, row, shown) then
@@ -138,13 +138,13 @@ local function columns(buf)
     local soon = not drawn[buf]
       and config.options.review.signs
       and vim.startswith(vim.wo[win].signcolumn, 'auto')
-    width = soon and width - 2 or width -- reserve room for the column of the signs
+    width = soon and width - 2 or width -- reserve room for the sign column
     least = vim.wo[win].wrap and width >= 10 and math.min(least or width, width) or least
   end
   return least
 end
 
---- Returns the virtual lines of a hunk, which show the side that is not in the buffer.
+--- Returns a hunk's virtual lines, which show the side that is not in the buffer.
 local function other_side(buf, applied, spans, shown, virtual, width)
   local looks = { base = 'AgentLspAdd', text = 'AgentLspAddText', tabstop = vim.bo[buf].tabstop }
   if applied then
@@ -160,7 +160,8 @@ local function other_side(buf, applied, spans, shown, virtual, width)
       out[#out + 1] = line_chunks
     end
   end
-  local rest = { (' '):rep(vim.o.columns), looks.base } -- extends to the window's edge like the buffer's own lines
+  -- The highlight extends to the window's edge, as it does for the buffer's own lines.
+  local rest = { (' '):rep(vim.o.columns), looks.base }
   for _, l in ipairs(out) do
     l[#l + 1] = rest
   end
@@ -302,8 +303,7 @@ local function make_room(buf)
   end
 end
 
---- Draws the new and changed pending hunks of a buffer, and erases those that are no longer
---- pending.
+--- Draws a buffer's new and changed pending hunks, and erases those that are no longer pending.
 ---@param buf integer
 ---@param anew? boolean whether to redraw existing marks, because the text was reloaded
 function M.buffer_hunks(buf, anew)

@@ -14,12 +14,12 @@ local M = {}
 --- The default time in milliseconds that an answer waits for servers.
 local longest = 3000
 --- The time in milliseconds without a publication after which servers are considered to have
---- finished. Servers publish diagnostics of other files after those of the changed file.
+--- finished. Servers publish the diagnostics for other files after those for the changed file.
 local calm = 100
---- The time in milliseconds after which the silence of a server that sends no versions counts as an
---- answer.
+--- The time in milliseconds after which silence counts as an answer from a server that sends no
+--- versions.
 local silence = 1000
---- The same time for a server that has never published, because it may never publish.
+--- The corresponding time for a server that has never published diagnostics, and may never do so.
 local never_heard = 250
 
 --- The command that makes gopls check all files immediately. Without it, gopls waits a second
@@ -39,7 +39,7 @@ local calm_at = 0 -- when the servers are considered to have finished
 ---@field co thread
 local waiting = {} ---@type agent_lsp.Waiter[]
 
---- Returns the servers of a buffer except agent-lsp.
+--- Returns a buffer's servers except agent-lsp.
 ---@param buf integer
 local function servers(buf)
   return vim.tbl_filter(function(c)
@@ -47,7 +47,7 @@ local function servers(buf)
   end, vim.lsp.get_clients({ bufnr = buf }))
 end
 
---- Reports whether a server of the editor handles a buffer.
+--- Reports whether one of the editor's servers handles a buffer.
 ---@param buf integer
 function M.has_server(buf)
   return vim.api.nvim_buf_is_loaded(buf) and #servers(buf) > 0
@@ -120,7 +120,7 @@ local function wake()
   end, math.max(0, calm_at - vim.uv.now()))
 end
 
---- Requests the diagnostics of a buffer from one client, with a pull request or a command.
+--- Requests a buffer's diagnostics from one client, with a pull request or a command.
 local function ask(buf, c, a)
   a.asked = true
   local method, params =
@@ -137,7 +137,8 @@ local function ask(buf, c, a)
     if awaited[buf] and awaited[buf][c.id] == a then
       done_with(buf, c.id)
     end
-    calm_at = a.how == 'command' and #servers(buf) == 1 and 0 or calm_at -- the only server has finished
+    -- If the buffer's only server has answered the command, all servers have finished.
+    calm_at = a.how == 'command' and #servers(buf) == 1 and 0 or calm_at
     wake()
   end, buf)
   if not sent then
@@ -243,8 +244,8 @@ function M.await(timeout, buffers)
   return coroutine.yield()
 end
 
---- Records that a server published the diagnostics of a file. version is nil if the server sends
---- none.
+--- Records that a server has published diagnostics for a file. version is nil if the server sends
+--- no version.
 local function published(id, uri, version)
   local name = vim.uri_to_fname(uri)
   heard[id] = heard[id] or {}

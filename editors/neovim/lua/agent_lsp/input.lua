@@ -8,7 +8,7 @@ local buffer ---@type integer?
 local history = {} ---@type string[]
 local at = 1
 
-local chose = false -- whether the user selected an entry of the menu
+local chose = false -- whether the user has selected an entry in the menu
 local taken ---@type string? text last taken from the menu or recalled, which the menu does not offer again
 
 ---@class agent_lsp.About the lines that the next prompt refers to
@@ -214,7 +214,8 @@ local function offers()
   end
   local info = vim.fn.complete_info({ 'selected', 'items' })
   local chosen = info.items[info.selected + 1]
-  if info.selected > 0 then -- selected with <C-n>, which triggers no mapping while the menu is visible
+  -- The user selected the entry with <C-n>, which triggers no mapping while the menu is visible.
+  if info.selected > 0 then
     return true
   end
   local before = vim.api.nvim_get_current_line():sub(1, vim.api.nvim_win_get_cursor(0)[2])

@@ -7,7 +7,7 @@ local M = {}
 
 local group = vim.api.nvim_create_augroup('agent_lsp_layout', { clear = true })
 
---- Returns the window of the current tab that shows the input.
+--- Returns the window in the current tab that shows the input.
 ---@return integer?
 function M.input()
   for _, win in ipairs(input.windows()) do
@@ -17,7 +17,7 @@ function M.input()
   end
 end
 
---- Returns the width of the panel and the maximum height of its input in this terminal.
+--- Returns the panel's width and its input's maximum height in this terminal.
 ---@return integer width
 ---@return integer height
 function M.sizes()
@@ -29,8 +29,8 @@ end
 
 local chosen = {} ---@type { all?: integer, input?: integer } height of panel and input in lines when they were last checked
 
---- Restores the height of the input after the panel's total height changed. Otherwise the input
---- would receive all the room of a window that is closed below it.
+--- Restores the input's height after the panel's total height changed. Otherwise, the input would
+--- receive all the room when a window below it is closed.
 function M.keep_height()
   local win, input_win = transcript.window(), M.input()
   if not win or not input_win then

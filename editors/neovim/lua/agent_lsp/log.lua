@@ -2,7 +2,8 @@
 local M = {}
 
 M.path = vim.fn.stdpath('log') .. '/agent-lsp.log'
-vim.fn.mkdir(vim.fs.dirname(M.path), 'p') -- Neovim creates the folder only when it writes its own log
+-- Neovim creates the folder only when it writes its own log.
+vim.fn.mkdir(vim.fs.dirname(M.path), 'p')
 
 local function write(level, text)
   local f = io.open(M.path, 'a')

@@ -59,7 +59,7 @@ local words = {
   buffers = { menu = 'open files', text = buffers_text },
 }
 
---- Returns the content of a prompt: its text, and a block for each @ that refers to something.
+--- Returns a prompt's content: its text, and a block for each @ that refers to something.
 ---@param text string
 ---@return string|agent_lsp.ContentBlock[]
 function M.blocks(text)

@@ -16,7 +16,7 @@ local function dollars(n)
   return '$' .. (('%.2f'):format(n):gsub('%.00$', ''))
 end
 
---- Returns the known capabilities of a model.
+--- Returns a model's known capabilities.
 ---@param m agent_lsp.Model
 local function abilities(m)
   local can = {}
@@ -56,7 +56,7 @@ function M.entry(m, current)
   return (is_current and '● ' or '  ') .. m.id .. aside
 end
 
---- Calls fn with the current model of the session, or nil if it is unknown.
+--- Calls fn with the session's current model, or with nil if the model is unknown.
 ---@param ws agent_lsp.Workspace
 ---@param fn fun(ref: string?)
 function M.current(ws, fn)

@@ -8,7 +8,7 @@ local levels = { 'off', 'minimal', 'low', 'medium', 'high', 'xhigh' }
 
 local options = {} ---@type agent_lsp.TurnOptions
 
---- Describes the options of the next prompt, or returns "" if there are none.
+--- Describes the options for the next prompt, or returns "" if there are no options.
 function M.text()
   local parts = {}
   if options.model then
@@ -28,7 +28,7 @@ function M.take()
   return next(taken) and taken or nil
 end
 
---- Restores the options of a prompt that was not sent.
+--- Restores the options for a prompt that was not sent.
 ---@param taken agent_lsp.TurnOptions?
 function M.restore(taken)
   options = taken or options

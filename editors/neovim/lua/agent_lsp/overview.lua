@@ -35,7 +35,7 @@ function M.at(row)
   end
 end
 
---- Returns the text of the status line: the position of the hunk at the cursor among all hunks.
+--- Returns the status line's text: the position of the hunk at the cursor among all hunks.
 function M.status()
   local row, total = vim.api.nvim_win_get_cursor(0)[1] - 1, #places
   for i, p in ipairs(places) do

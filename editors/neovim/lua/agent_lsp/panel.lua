@@ -69,7 +69,7 @@ function M.statusline()
   return #parts > 0 and 'agent: ' .. table.concat(parts, ', ') or ''
 end
 
---- Returns the session's settings as text, for the status line of the input.
+--- Returns the session's settings as text, for the input's status line.
 function M.settings()
   local config_now = state.config or require('agent_lsp.config').session_config()
   return labels.settings(config_now, vim.api.nvim_win_get_width(0) - 2)
@@ -332,7 +332,7 @@ function M.open()
   if not vim.b[buf].agent_lsp_mapped then
     map_keys(buf)
   end
-  pcall(vim.api.nvim_win_close, layout.input() or -1, true) -- close an input without a transcript
+  pcall(vim.api.nvim_win_close, layout.input() or -1, true) -- closes an input without a transcript
   local win =
     vim.api.nvim_open_win(buf, false, { split = o.side, width = (layout.sizes()), win = -1 })
   layout.note(win, (layout.sizes()))
@@ -403,7 +403,7 @@ end)
 events.on('turn/started', function(p)
   if transcript.ours(p) then
     state.failure = nil
-    state.broken = true -- a crash reports no end, so this stays set until the turn is completed
+    state.broken = true -- a crash sends no turn/completed event
   end
 end)
 

@@ -112,7 +112,7 @@ function M.load(buf)
     return forget(buf)
   end
   if vim.bo[buf].filetype == '' then
-    vim.bo[buf].filetype = filetype -- the usual detection did not run
+    vim.bo[buf].filetype = filetype -- Neovim has not detected it
   end
   vim.lsp.buf_attach_client(buf, client.id)
   fresh.expect(buf)
@@ -138,7 +138,8 @@ local group = vim.api.nvim_create_augroup('agent_lsp_peek', { clear = true })
 vim.api.nvim_create_autocmd('BufWinEnter', {
   group = group,
   callback = function(args)
-    if vim.fn.win_gettype() ~= 'autocmd' then -- loading a buffer also fires the event, in an autocommand window
+    -- Loading a buffer also fires the event, in an autocommand window.
+    if vim.fn.win_gettype() ~= 'autocmd' then
       give(args.buf)
     end
   end,

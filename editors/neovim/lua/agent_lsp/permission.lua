@@ -1,8 +1,8 @@
---- Permissions and questions from the daemon. The panel shows each of them, and one key answers it.
---- If the panel is hidden, a notification and the status line name `:AgentAnswer`, which asks with
---- vim.ui.select. This module never opens a prompt on its own, because a prompt that opens while
---- the user types would receive a key that was meant for something else. Waiting for the answer
---- blocks nothing.
+--- Handles permissions and questions from the daemon. The panel shows each request, and one key
+--- answers it. If the panel is hidden, a notification and the status line name `:AgentAnswer`,
+--- which asks with vim.ui.select. This module never opens a prompt on its own, because a prompt
+--- that opens while the user types would receive a key that was meant for something else. Waiting
+--- for the answer blocks nothing.
 local events = require('agent_lsp.events')
 local log = require('agent_lsp.log')
 
@@ -97,7 +97,7 @@ local function place(entry)
   return cwd and not (ws and cwd == ws.root) and 'in ' .. cwd or nil
 end
 
---- Returns the text of a notification.
+--- Returns the text for a notification about a request.
 ---@param entry agent_lsp.Pending
 function M.headline(entry)
   local render = require('agent_lsp.render')
@@ -110,7 +110,7 @@ function M.headline(entry)
   )
 end
 
---- Describes the unsaved buffers of a workspace, which are written before a command runs.
+--- Describes a workspace's unsaved buffers, which are written before a command runs.
 local function unsaved(client_id)
   local names = {}
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
@@ -132,7 +132,7 @@ local function unsaved(client_id)
   end
 end
 
---- Returns the text of a request: what the action is, where and why it runs, and what it would do.
+--- Returns a request's text: the action, where and why it runs, and what it would do.
 ---@param entry agent_lsp.Pending
 ---@return string[]
 ---@return integer last the line on which the command ends, or 1 if there is no command
@@ -198,7 +198,7 @@ local function aside(kind, o)
   return o.description and '  ' .. o.description or ''
 end
 
---- Returns the choices of a request for display.
+--- Returns a request's choices for display.
 ---@param entry agent_lsp.Pending
 ---@return string[] choices
 ---@return integer[] asides the byte at which the explanation of each choice begins

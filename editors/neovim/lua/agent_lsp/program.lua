@@ -50,7 +50,7 @@ local function try(path)
   end)
 end
 
---- Asks the user for the path of the program.
+--- Asks the user for the program's path.
 function M.locate()
   vim.ui.input({ prompt = 'Path to agent-lsp: ', completion = 'file' }, function(path)
     path = vim.trim(path or '')

@@ -337,7 +337,7 @@ local function code(d)
     or ''
 end
 
---- Returns the title of a call, without the part that the request below it shows in full.
+--- Returns a call's title, without the part that the request below it shows in full.
 local function title_of(d)
   local label = d.label and d.label ~= '' and d.label or d.name or ''
   if require('agent_lsp.permission').asks_about(d) then
@@ -408,14 +408,16 @@ local function tool(item)
     if wrong then
       local lines = M.lines(vim.trim(d.result)) -- a sub-agent's result ends with its error
       local said = vim.trim(lines[d.name == 'agent' and #lines or 1])
-      if not vim.startswith(said, title .. ': ') then -- an edit's result already begins with the title
+      -- An edit's result already begins with the title.
+      if not vim.startswith(said, title .. ': ') then
         said = ('%s: %s'):format(title, said)
       end
       -- The title is one span, because hidden characters still affect wrapping.
       out[1] = ('%s %s%s'):format(icons[status] or '·', verbatim(said), duration(d))
       look.marks = { { 0, begin, begin + #verbatim(said), 'AgentLspTool' } }
     end
-    if not wrong or vim.trim(d.result):find('\n') then -- otherwise the title line already shows all of it
+    -- The title line already shows all of a single-line error.
+    if not wrong or vim.trim(d.result):find('\n') then
       output(out, item, d.result, max_output)
       look.output = { 2, #out }
       look.fold = { item.depth == 0 and hides_fences and 3 or 2, #out }

@@ -64,7 +64,7 @@ local function kinds_of(list)
   return out
 end
 
---- Adds entries for the restores of a loaded session.
+--- Adds entries for a loaded session's restores.
 ---@param list agent_lsp.Checkpoint[] newest first
 ---@param ws agent_lsp.Workspace
 function M.recall(list, ws)
@@ -80,7 +80,7 @@ function M.recall(list, ws)
   end
 end
 
---- Restores the files of a checkpoint.
+--- Restores a checkpoint's files.
 ---@param id string
 ---@param at { workspace: agent_lsp.Workspace }
 ---@param kind? 'undo'|'back'
@@ -170,16 +170,16 @@ end
 
 local ns = vim.api.nvim_create_namespace('agent_lsp_restore')
 
---- Returns the line that names the keys of the preview. Only the checkpoint of a prompt has a
---- conversation that can be restored.
+--- Returns the line that names the preview's keys. Only a prompt's checkpoint has a conversation
+--- that can be restored.
 ---@param c agent_lsp.Checkpoint
 local function preview_keys(c)
   local also = c.messageId ~= '' and ', b also restores the conversation' or ''
   return ('Enter restores the files%s, q closes the window.'):format(also)
 end
 
---- Returns the text of the preview. It contains the changes since the checkpoint, and later changes
---- that would also be undone.
+--- Returns the preview's text. It contains the changes since the checkpoint, and later changes that
+--- would also be undone.
 ---@param c agent_lsp.Checkpoint
 ---@param newer agent_lsp.Checkpoint[]
 ---@param diff string

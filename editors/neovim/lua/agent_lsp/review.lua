@@ -315,8 +315,8 @@ function M.join(lines, like)
   return (like == '' or like:sub(-1) == '\n') and text .. eol or text
 end
 
---- Returns the width of a window for a hunk's text, with room to write. The width is limited by the
---- window below.
+--- Returns the window width for a hunk's text, with room to write. The window below limits the
+--- width.
 local function width_for(buf)
   local longest = 0
   for _, line in ipairs(vim.api.nvim_buf_get_lines(buf, 0, -1, false)) do

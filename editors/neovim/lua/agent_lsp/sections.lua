@@ -20,7 +20,7 @@ local context = 3
 ---@field lines string[]
 ---@field marks table<integer, table> by row: the highlight, the differing words, other spans
 ---@field places agent_lsp.Place[] sorted by row
----@field files table<integer, integer> the row of each file's first hunk, by the file's row in the list
+---@field files table<integer, integer> the row of each file's first hunk, by the row in the list
 
 local function shown(uri)
   return vim.fn.fnamemodify(vim.uri_to_fname(uri), ':~:.')
@@ -59,7 +59,8 @@ end
 --- Files larger than this are not read from disk for the lines around a hunk.
 local max_bytes = 4 * 1024 * 1024
 
---- Returns the lines of a document from its buffer, or from its file if it has no buffer.
+--- Returns a function that reads a document's lines from its buffer or, if it has no buffer, from
+--- its file.
 ---@return fun(first: integer, last: integer): string[] returns rows first to last, without last
 local function document(uri)
   local buf = draw.buffer(uri)

@@ -48,8 +48,7 @@ function M.load(session, ws)
   end, { workspace = ws })
 end
 
---- Shows the session of a workspace if it has one that is not shown yet. The daemon replays the
---- session.
+--- Shows a workspace's session if it has one that is not shown yet. The daemon replays the session.
 ---@param ws agent_lsp.Workspace
 function M.show(ws)
   if not ws.session or shown == ws.session then
@@ -58,9 +57,9 @@ function M.show(ws)
   M.load(ws.session, ws)
 end
 
---- Calls fn with the current session of the workspace and the workspace that its requests are sent
---- to. It creates a session if there is none. If that fails, it shows the error to the user and
---- calls failed.
+--- Calls fn with the workspace's current session and the workspace to which requests are sent. It
+--- creates a session if there is none. If that fails, it shows the error to the user and calls
+--- failed.
 ---@param fn fun(session: string, at: agent_lsp.At)
 ---@param ws? agent_lsp.Workspace
 ---@param failed? fun(err: string)

@@ -154,7 +154,8 @@ end
 ---@param all? boolean includes sessions of `agent-lsp run` and sessions without an answer
 function M.pick(args, all)
   local action, query = split(args)
-  local at = { workspace = client.workspace() } -- independent of the window in which the user chooses
+  -- The workspace must not depend on the window in which the user makes a choice.
+  local at = { workspace = client.workspace() }
   local current = at.workspace.session
   local function listed(s)
     return all or is_listed(s, current)

@@ -154,7 +154,7 @@ end
 --- Asks for the key without showing it.
 ---@param o agent_lsp.Offer
 ---@param ws agent_lsp.Workspace
----@param after? fun(o: agent_lsp.Offer, ws: agent_lsp.Workspace) by default the user chooses a model
+---@param after? fun(o: agent_lsp.Offer, ws: agent_lsp.Workspace) default: the user chooses a model
 function M.enter_key(o, ws, after)
   after = after or choose_model
   local from_environment = o.variable and (vim.env[o.variable] or '') ~= ''
@@ -180,7 +180,7 @@ local function after_address(o, ws)
   choose_model(o, ws)
 end
 
---- Asks for the URL of a provider if the user may change it.
+--- Asks for a provider's URL if the user may change it.
 local function enter_address(o, ws)
   if not o.url then
     return after_address(o, ws)
@@ -249,7 +249,7 @@ function M.is_missing()
   return missing
 end
 
---- Asks the daemon of a workspace whether a provider is configured.
+--- Asks a workspace's daemon whether a provider is configured.
 ---@param ws agent_lsp.Workspace
 function M.look(ws)
   if client.asks(ws) then

@@ -29,7 +29,7 @@ local function buffer(syntax)
   return buf
 end
 
---- Returns the colored parts of a line of the current buffer.
+--- Returns the colored parts of a line in the current buffer.
 local function spans(row, length)
   local out, last = {}, nil
   for column = 1, math.min(length, max_columns) do

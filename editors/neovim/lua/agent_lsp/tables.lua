@@ -16,8 +16,7 @@ local marks = {
   '\\(%p)',
 }
 
---- Returns the visible text of a cell, without Markdown markup. Text between backticks is
---- unchanged.
+--- Returns a cell's visible text, without Markdown markup. Text between backticks is unchanged.
 local function visible(cell)
   local code = {}
   local text = cell:gsub('(`+)(.-)%1', function(_, inner)
@@ -33,7 +32,7 @@ local function visible(cell)
   end))
 end
 
---- Returns the cells of a row.
+--- Returns a row's cells.
 ---@param line string
 ---@return string[]
 local function cells(line)
@@ -123,7 +122,7 @@ local function padded(text, width, alignment)
   return (' '):rep(left) .. text .. (' '):rep(gap - left)
 end
 
---- Adds the lines of a row and returns their number.
+--- Adds a row's lines and returns their number.
 local function add_row(lines, row, sizes, aligned)
   local parts, height = {}, 1
   for i, cell in ipairs(row) do
@@ -140,7 +139,7 @@ local function add_row(lines, row, sizes, aligned)
   return height
 end
 
---- Returns the lines of a table and the number of lines in its header.
+--- Returns a table's lines and the number of lines in its header.
 ---@param rows string[][] the cells of each row, beginning with the header row
 ---@param aligned string[]
 ---@param room integer available columns
@@ -215,7 +214,7 @@ end
 --- Returns the lines with their tables rendered.
 ---@param lines string[]
 ---@param room integer columns of the window
----@param block fun(out: string[], body: string[]): integer adds lines and returns how many precede them
+---@param block fun(out: string[], body: string[]): integer adds body, returns lines before it
 ---@return string[] lines
 ---@return table[] marks row, columns and highlight of each part
 function M.draw(lines, room, block)

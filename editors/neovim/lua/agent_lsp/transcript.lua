@@ -52,7 +52,7 @@ function M.windows()
   return M.buf and vim.fn.win_findbuf(M.buf) or {}
 end
 
---- Returns the window of the current tab that shows the transcript.
+--- Returns the window in the current tab that shows the transcript.
 ---@return integer?
 function M.window()
   for _, win in ipairs(M.windows()) do
@@ -411,7 +411,7 @@ function M.note(text, level, restore, created)
   return item
 end
 
---- Changes the text of a note.
+--- Changes a note's text.
 ---@param item agent_lsp.PanelItem
 ---@param text string
 function M.change(item, text)

@@ -1,8 +1,8 @@
 --- Reads and writes the user's agent-lsp settings file. Running daemons reload it when it changes.
 local M = {}
 
---- Returns the path of the file: AGENT_LSP_CONFIG if it is set, otherwise a file in the
---- configuration folder.
+--- Returns the file's path: AGENT_LSP_CONFIG if it is set, otherwise a file in the configuration
+--- folder.
 function M.path()
   if (vim.env.AGENT_LSP_CONFIG or '') ~= '' then
     return vim.env.AGENT_LSP_CONFIG
@@ -50,8 +50,7 @@ local function read(path)
   return ok and type(value) == 'table' and value or nil
 end
 
---- Sets the base URL of a provider and preserves everything else. A file with comments is not
---- changed.
+--- Sets a provider's base URL and preserves everything else. A file with comments is not changed.
 ---@param name string
 ---@param url string
 ---@return string? problem

@@ -304,7 +304,8 @@ H.case('installed as a package', function()
   vim.fn.mkdir(home .. '/.local/share/nvim', 'p')
   local done = vim.system({ 'sh', '-ec', script }, { env = env, text = true }):wait(H.deadline)
   H.equal(done.code, 0, done.stderr)
-  installed(('vim.opt.packpath:prepend(%q)'):format(home .. '/.local/share/nvim/site')) -- Neovim's default
+  -- This folder is in Neovim's default packpath.
+  installed(('vim.opt.packpath:prepend(%q)'):format(home .. '/.local/share/nvim/site'))
 end)
 
 H.case('installed by pathogen', function()

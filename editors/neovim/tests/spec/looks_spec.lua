@@ -17,7 +17,7 @@ local function backgrounds(fn)
   vim.cmd('set background& termguicolors&')
 end
 
---- The highlights of the window bars, which have a background of their own.
+--- The window bars' highlights, which have their own background.
 local bars = { 'AgentLspMeta', 'AgentLspKey', 'AgentLspRunning', 'AgentLspWaiting' }
 
 H.case('every highlight has enough contrast on its background, dark and light', function()
@@ -108,7 +108,7 @@ H.case('the time of a call is shown, but not the time that the user takes to dec
   end
 end)
 
---- Runs fn in a terminal of 80 columns and 24 lines.
+--- Runs fn in a terminal with 80 columns and 24 lines.
 local function narrow(fn)
   local lines, columns = vim.o.lines, vim.o.columns
   vim.o.lines, vim.o.columns = 24, 80
@@ -119,8 +119,8 @@ local function narrow(fn)
   end
 end
 
---- Fails if a bar of the panel or of the current window does not fit, or if the lines below the
---- transcript that match a pattern do not fit into the window together.
+--- Fails if a bar of the transcript or the input is too wide, or if the lines from the one that
+--- contains first to the end of the transcript do not fit into the window.
 local function fits(first)
   local transcript, layout = require('agent_lsp.transcript'), require('agent_lsp.layout')
   transcript.flush()
@@ -135,7 +135,8 @@ local function fits(first)
   local win = transcript.window()
   local lines = vim.api.nvim_buf_get_lines(transcript.buf, 0, -1, false)
   local last = #lines
-  while lines[last] == '' or lines[last]:match('^`+$') do -- a fence is shown as an empty line, or not at all
+  -- A fence is shown as an empty line, or not at all.
+  while lines[last] == '' or lines[last]:match('^`+$') do
     last = last - 1
   end
   for i, line in ipairs(lines) do

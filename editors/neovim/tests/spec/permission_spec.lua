@@ -309,7 +309,7 @@ H.case(
     H.wait('the third question', function()
       return request() ~= second
     end)
-    H.choose(4) -- sends the marked choices, but none is marked
+    H.choose(4) -- sends the marked choices; none is marked
     vim.cmd('AgentAnswer')
     H.equal(H.turn().status, 'completed')
   end
