@@ -1,2 +1,2 @@
---- Draws the content of the film (movie.sh): a Go file, and the panel when it is needed.
+--- Draws the film's content (see movie.sh): a Go file, and the panel when it is needed.
 require('shop').open('dark', 42)

@@ -1,5 +1,5 @@
---- Draws the content of the picture: a Go file with an unsaved change, two pending hunks, and the
---- panel. BACKGROUND is light or dark.
+--- Draws the picture's content: a Go file with an unsaved change, two pending hunks, and the panel.
+--- BACKGROUND is light or dark.
 require('shop').open(vim.env.BACKGROUND, 56)
 vim.api.nvim_buf_set_lines(
   0,

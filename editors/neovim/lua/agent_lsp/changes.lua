@@ -1,5 +1,6 @@
---- The summary above the input. It shows the pending changes or, if there are none, the changes
---- from the last turn. It also shows the keys that keep, undo and show all changes.
+--- Builds the summary above the input, which shows the pending changes or, if there are none, the
+--- changes from the last turn. The summary also names the keys that keep, undo and show all
+--- changes.
 local client = require('agent_lsp.client')
 local events = require('agent_lsp.events')
 local hunks = require('agent_lsp.hunks')

@@ -1,4 +1,4 @@
---- Labels for the values of settings and states.
+--- Converts setting values and states to labels for the user.
 local M = {}
 
 M.status = {

@@ -1,4 +1,5 @@
---- The plugin's log, stored next to Neovim's own.
+--- Writes the plugin's log, which is stored next to Neovim's own log, and shows messages to the
+--- user.
 local M = {}
 
 M.path = vim.fn.stdpath('log') .. '/agent-lsp.log'

@@ -1,5 +1,5 @@
---- The panel, which contains the session's transcript, the requests that wait for an answer, and
---- the input.
+--- Implements the panel, which contains the session's transcript, the requests that wait for an
+--- answer, and the input.
 local changes = require('agent_lsp.changes')
 local client = require('agent_lsp.client')
 local config = require('agent_lsp.config')

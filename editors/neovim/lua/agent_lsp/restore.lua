@@ -15,7 +15,7 @@ local function files(n)
   return n == 1 and '1 file' or n .. ' files'
 end
 
---- Returns the names of the files, at most three.
+--- Returns the names of at most three files, and the number of the other files.
 ---@param uris string[]
 local function names(uris)
   local out = {}

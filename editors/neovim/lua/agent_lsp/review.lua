@@ -142,8 +142,8 @@ local function take_back(buffers)
   end
 end
 
---- Returns the reason why decisions cannot be applied to the current buffers, or nil. It is checked
---- before the decisions are sent, because the daemon would end a hunk that it cannot apply.
+--- Returns the reason why decisions cannot be applied to the current buffers, or nil. The caller
+--- does not send such decisions, because the daemon would end a hunk that it cannot apply.
 local function obstacle(proposal, decisions)
   local accepts = vim.iter(decisions):any(function(d)
     return d.action == 'accept'

@@ -1,4 +1,4 @@
---- The transcript buffer: items, each with a run of lines that begins at an extmark.
+--- Draws the transcript buffer. Each item consists of consecutive lines that begin at an extmark.
 ---
 --- Streamed text is collected and drawn once per frame. Text that only grew is appended to the
 --- drawn text.

@@ -243,7 +243,8 @@ H.case(
     start()
     local names = { 'dall-e-3', 'whisper-1', 'text-embedding-3-small', 'gpt-5', 'gpt-4o', 'tts-1' }
     local url = serve(names)
-    -- A server on this machine has no prices, so the test's server is the proxy of another host.
+    -- A server on this machine has no prices, so the test's server acts as the proxy for another
+    -- host.
     vim.env.ACME_API_KEY, vim.env.HTTP_PROXY = 'k', url
     local remote = { baseUrl = 'http://models.example/v1', apiKeyEnv = 'ACME_API_KEY' }
     local providers = { acme = remote }
