@@ -270,9 +270,9 @@ func TestMCPDocumentedLimits(t *testing.T) {
 		fmt.Sprintf("a server that is restarting waits for up to %.0f s", restartWait.Seconds()),
 		fmt.Sprintf("A call may take %.0f minutes (`timeoutMs`).", CallTimeout.Minutes()),
 		fmt.Sprintf("listing its tools may take %.0f s.", ListTimeout.Seconds()),
-		fmt.Sprintf("A message may have at most %d MiB.", maxLine>>20),
+		fmt.Sprintf("A message may be at most %d MiB long.", maxLine>>20),
 		fmt.Sprintf(
-			"A tool description is cut at %d KB, and a list of resources at %d.",
+			"A tool description is cut at %d KB, and a list of resources at %d entries.",
 			maxDescription>>10, maxResources,
 		),
 		fmt.Sprintf("A server with more than %d,%03d tools", maxTools/1000, maxTools%1000),

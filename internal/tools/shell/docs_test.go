@@ -21,7 +21,7 @@ func TestDocumentedProcessLimits(t *testing.T) {
 		fmt.Sprintf("%v s later SIGKILL", Grace.Seconds()),
 		fmt.Sprintf("stopped after %v s", linger.Seconds()),
 		fmt.Sprintf("up to %d commands", ordersPerHelper),
-		fmt.Sprintf("at most %d MB", defaultSpill>>20),
+		fmt.Sprintf("up to %d MB", defaultSpill>>20),
 	} {
 		if !strings.Contains(section, want) {
 			t.Errorf("docs/use/permissions.md does not say %q", want)
